@@ -31,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-admin", &[]),
     ("fawn-plan", &["fawn-report"]),
     ("fawn-meter", &["fawn-files", "fawn-report"]),
+    ("fawn-loadgen", &["fawn-machine", "fawn-meter", "fawn-report", "fawn-workload"]),
     ("fawn-store", &["fawn-ring"]),
     ("fawn-kv", &["fawn-ring", "fawn-store"]),
     ("fawn-flash", &["fawn-files", "fawn-machine", "fawn-ring", "fawn-store"]),
@@ -39,6 +40,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "fawn-files",
             "fawn-flash",
+            "fawn-loadgen",
             "fawn-machine",
             "fawn-meter",
             "fawn-plan",
@@ -64,6 +66,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fawn-files",
             "fawn-flash",
             "fawn-kv",
+            "fawn-loadgen",
             "fawn-machine",
             "fawn-manager",
             "fawn-memcache",

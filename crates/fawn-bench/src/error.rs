@@ -157,7 +157,7 @@ pub enum Error {
     },
     /// Load on a server.
     #[error(transparent)]
-    Net(#[from] crate::net::NetError),
+    Net(#[from] fawn_loadgen::LoadgenError),
     /// A server has answered with what cannot be.
     #[error("{count} answers over the network were wrong or refused, the first: {first}; nothing was measured")]
     WrongOverNetwork {

@@ -28,7 +28,6 @@ pub mod error;
 pub mod experiments;
 pub mod journal;
 pub mod lookups;
-pub mod net;
 pub mod node;
 mod notes;
 mod paced;

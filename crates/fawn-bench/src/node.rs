@@ -4,6 +4,7 @@
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
+use fawn_loadgen::{Distribution, HotKeys};
 use fawn_machine::host::free_bytes;
 use fawn_machine::process::resident_bytes;
 use fawn_meter::{Energy, Scope};
@@ -14,7 +15,6 @@ use serde::Serialize;
 
 use crate::device::Segments;
 use crate::error::{Error, FlagBytes};
-use crate::net::{Distribution, HotKeys};
 use crate::paper::client::{Keys, Work, a_second};
 use crate::paper::store::{DEPTH, Size, gets, loaded};
 use crate::paper::{Machine, Run, served};
@@ -161,8 +161,8 @@ pub fn measure(run: &Run<'_>, extent: Extent) -> Result<Figures, Error> {
     drop(client);
     server.stop()?;
     let each = |us: Option<f64>, answered: u64| us.map(|us| us / answered.max(1) as f64).filter(|us| *us > 0.0);
-    let cpu_us_a_network_get = each(flash.server_cpu_us, flash.tally.answered());
-    let cpu_us_a_dram_get = each(dram.server_cpu_us, dram.tally.answered());
+    let cpu_us_a_network_get = each(flash.server_cpu_us, flash.stats.answered());
+    let cpu_us_a_dram_get = each(dram.server_cpu_us, dram.stats.answered());
     let all_processors = |us: f64| machine.cores as f64 * 1e6 / us;
     Ok(Figures {
         date: crate::paper::run::now().chars().take_while(|c| *c != 'T').collect(),

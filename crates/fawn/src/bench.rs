@@ -422,7 +422,7 @@ const DEPTH: u32 = 256;
 /// Runs it.
 ///
 /// # Errors
-/// What [`fawn_bench::Error`] and [`fawn_bench::net::NetError`] say.
+/// What [`fawn_bench::Error`] and [`fawn_loadgen::LoadgenError`] say.
 pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
     match &arguments.command {
         BenchCommand::Store(arguments) => run_store(arguments),

@@ -1,4 +1,4 @@
-//! Load on servers, by the generator of [`net`](crate::net): one ledger for all that is done to them, so that every value that is
+//! Load on servers, by the generator of [`net`](fawn_loadgen): one ledger for all that is done to them, so that every value that is
 //! read is verified by what this program has put.
 
 use std::cell::Cell;
@@ -7,16 +7,16 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fawn_loadgen::run::{LoadPhase, Measured, carry_out, version_base};
+use fawn_loadgen::system::processes_cpu_us;
+use fawn_loadgen::versions::KeyVersions;
+use fawn_loadgen::{Distribution, Mix, Pace, Plan, Protocol, Spacing, Target};
 use fawn_meter::Meter;
 use fawn_report::Watch;
 
 use super::finding::Finding;
 use super::servers::ask;
 use crate::error::Error;
-use crate::net::ledger::Ledger;
-use crate::net::run::{Measured, Phase, carry_out, version_base};
-use crate::net::system::processes_cpu_us;
-use crate::net::{Distribution, Mix, Pace, Plan, Protocol, Spacing, Target};
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -98,7 +98,7 @@ pub enum Refusals {
 /// A client of servers that have its keys.
 pub struct Client<'w> {
     keys: Keys,
-    ledger: Ledger,
+    ledger: KeyVersions,
     addresses: Vec<SocketAddr>,
     pids: Vec<u32>,
     watch: &'w dyn Watch,
@@ -118,11 +118,11 @@ impl<'w> Client<'w> {
         watch: &'w dyn Watch,
     ) -> Result<(Self, Measured), Error> {
         let base = version_base();
-        let ledger = Ledger::new(keys.count, base, true, true);
+        let ledger = KeyVersions::new(keys.count, base, true, true);
         let (addresses, refusals) = (addresses.to_vec(), Cell::new(Refusals::Fail));
         let client = Self { keys, ledger, addresses, pids, watch, refusals, meter: None };
-        let blank = Ledger::new(client.keys.count, base, false, false);
-        let phase = Phase {
+        let blank = KeyVersions::new(client.keys.count, base, false, false);
+        let phase = LoadPhase {
             is_load: true,
             warm_up: Duration::ZERO,
             time: Duration::MAX,
@@ -183,7 +183,7 @@ impl<'w> Client<'w> {
         let measured = self.run(&Work { warm_up: Duration::ZERO, ..*work }, what)?;
         let reads = before.zip(self.flash_reads()).map(|(before, after)| after.saturating_sub(before) as f64);
         // What was answered past the end was read for, too.
-        let gets = measured.tally.gets().latencies.count() - measured.tally.unsent;
+        let gets = measured.stats.gets().latencies.count() - measured.stats.unsent;
         Ok((measured, reads.map(|reads| (1.0 - reads / gets.max(1) as f64).clamp(0.0, 1.0))))
     }
 
@@ -198,15 +198,22 @@ impl<'w> Client<'w> {
     /// [`Error::Net`]; [`Error::WrongOverNetwork`]: a value was wrong, a key was not there, or an operation was refused.
     pub fn run(&self, work: &Work, what: &'static str) -> Result<Measured, Error> {
         let pace = work.rate.map(|rate| Pace { rate, spacing: Spacing::Poisson });
-        let phase =
-            Phase { is_load: false, warm_up: work.warm_up, time: work.time, operations: None, pace, shown: None, what };
+        let phase = LoadPhase {
+            is_load: false,
+            warm_up: work.warm_up,
+            time: work.time,
+            operations: None,
+            pace,
+            shown: None,
+            what,
+        };
         let measured = carry_out(&self.plan(work), phase, &self.ledger, self.watch)?;
         self.check(&measured)?;
         Ok(measured)
     }
 
     fn check(&self, measured: &Measured) -> Result<(), Error> {
-        let tally = &measured.tally;
+        let tally = &measured.stats;
         if self.refusals.get() == Refusals::CountLosses {
             return Ok(());
         }
@@ -266,7 +273,7 @@ fn stat(address: SocketAddr, name: &str) -> std::io::Result<Option<u64>> {
 
 /// Operations a second of what was measured.
 pub fn a_second(measured: &Measured) -> f64 {
-    measured.tally.answered() as f64 / measured.seconds.max(1e-9)
+    measured.stats.answered() as f64 / measured.seconds.max(1e-9)
 }
 
 /// Operations a second by time: the middle of each stretch, in seconds from the beginning, and the rate in it.

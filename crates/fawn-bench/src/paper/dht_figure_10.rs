@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fawn_loadgen::{Distribution, HotKeys};
 use serde_json::json;
 
 use super::client::{Client, Keys, Work, a_second};
@@ -10,7 +11,6 @@ use super::finding::{Axis, Chart, Finding};
 use super::run::Run;
 use super::sosp_figure_11::{shape, size};
 use crate::error::Error;
-use crate::net::{Distribution, HotKeys};
 
 /// Measures it.
 ///
@@ -42,7 +42,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
             let distribution = Distribution::Hot { keys: HotKeys::Count(hot as u64), share: *bias };
             let work = Work { depth: 4, distribution, warm_up: time / 3, ..Work::gets(time) };
             let measured = client.run(&work, "gets")?;
-            let answered = measured.tally.answered().max(1) as f64;
+            let answered = measured.stats.answered().max(1) as f64;
             finding.row(json!({
                 "what": what, "bias": bias, "popular_keys": hot, "gets_a_second": a_second(&measured),
                 "cpu_us_a_get": measured.server_cpu_us.map(|us| us / answered),

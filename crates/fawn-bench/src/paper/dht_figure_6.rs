@@ -41,7 +41,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         cluster.stop()?;
         let path = run.dir.join(name);
         std::fs::remove_dir_all(&path).map_err(Error::io(path))?;
-        let answered = measured.tally.answered().max(1) as f64;
+        let answered = measured.stats.answered().max(1) as f64;
         finding.row(json!({
             "what": "this machine, together", "nodes": nodes, "gets_a_second": a_second(&measured),
             "cpu_us_a_get": measured.server_cpu_us.map(|us| us / answered), "from_dram": from_dram,

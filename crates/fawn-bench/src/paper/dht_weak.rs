@@ -4,6 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
+use fawn_loadgen::run::Measured;
 use serde_json::{Value, json};
 
 use super::client::{Client, Keys, Refusals, Work, a_second, by_time};
@@ -12,7 +13,6 @@ use super::finding::{Axis, Chart, Finding};
 use super::run::Run;
 use super::sosp_figure_11::{shape, size};
 use crate::error::Error;
-use crate::net::run::Measured;
 
 /// Gets are back once there are so many again, of those before.
 const BACK_SHARE: f64 = 0.5;
@@ -64,7 +64,7 @@ fn measure(
     let mut cluster = Cluster::start(run, &format!("cluster-{consistency}"), shape)?;
     let (mut client, _) = Client::load(&cluster.addresses(), cluster.pids(), keys.clone(), run.watch)?;
     let mut tell = |what: &str, measured: &Measured, back: Value| {
-        let tally = &measured.tally;
+        let tally = &measured.stats;
         let of = if tally.sets().latencies.count() > 0 { tally.sets() } else { tally.gets() };
         finding.row(json!({
             "what": what,

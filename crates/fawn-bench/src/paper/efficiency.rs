@@ -3,13 +3,13 @@
 //! This is the one place where either is computed. Without a meter nothing here is in joules, and what a model says has names of
 //! its own, so that it is not taken for measured.
 
+use fawn_loadgen::run::Measured;
 use fawn_meter::{Energy, Metering, Scope};
 use serde_json::{Value, json};
 
 use super::finding::{Finding, Row};
 use super::run::Run;
 use crate::error::Error;
-use crate::net::run::Measured;
 
 /// What operations took.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +55,7 @@ impl From<&Measured> for Taken {
     /// What load on servers took: the servers' CPU time, and the energy where the load was metered.
     fn from(measured: &Measured) -> Self {
         Self {
-            operations: measured.tally.answered(),
+            operations: measured.stats.answered(),
             seconds: measured.seconds,
             cpu_us: measured.server_cpu_us,
             energy: measured.energy.clone(),

@@ -7,7 +7,7 @@
 //! by this program.
 //!
 //! They measure with what the rest of the crate measures with: stores by [`Session`](crate::Session), servers and clusters of
-//! real processes by [`net`](crate::net). Every value that is read is verified.
+//! real processes by [`net`](fawn_loadgen). Every value that is read is verified.
 //!
 //! # Layout
 //!

@@ -3,13 +3,13 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use fawn_loadgen::run::Measured;
 use fawn_workload::KEY_BYTES;
 
 use super::client::{Client, Keys};
 use super::run::Run;
 use super::servers::{ANY_PORT, Server};
 use crate::error::Error;
-use crate::net::run::Measured;
 
 /// Starts a server with this memory, and puts all keys; what the load took beside. What is done afterwards is metered, where there is a
 /// meter.

@@ -57,7 +57,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         }
         finding.note(format!("{name}: {:.0} gets a second on the average", a_second(&measured)));
         if let Some(us) = measured.server_cpu_us {
-            let each = us / measured.tally.answered().max(1) as f64;
+            let each = us / measured.stats.answered().max(1) as f64;
             finding.note(format!("{name}: {each:.1} CPU-us a get, of all nodes together"));
         }
     }

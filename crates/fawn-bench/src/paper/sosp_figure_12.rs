@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fawn_loadgen::system::processes_cpu_us;
 use serde_json::json;
 
 use super::client::{Client, Keys, Work};
@@ -16,7 +17,6 @@ use super::finding::{Axis, Chart, Finding, Row};
 use super::run::Run;
 use super::sosp_figure_11::{shape, size};
 use crate::error::Error;
-use crate::net::system::processes_cpu_us;
 
 /// What is done, in turn, and the share of puts in it.
 const PHASES: [(&str, f64); 4] = [("rest", 0.0), ("gets", 0.0), ("rest again", 0.0), ("puts", 1.0)];
@@ -111,7 +111,7 @@ fn phases(
             (0, time.as_secs_f64(), None)
         } else {
             let measured = client.run(&Work { puts, ..*work }, phase)?;
-            (measured.tally.answered(), measured.seconds, measured.server_cpu_us)
+            (measured.stats.answered(), measured.seconds, measured.server_cpu_us)
         };
         let mut row = Row::new();
         metered.end(operations, seconds, cpu_us)?.tell(&mut row);

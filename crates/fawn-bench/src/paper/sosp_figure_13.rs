@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fawn_loadgen::run::Measured;
 use serde_json::json;
 
 use super::client::{Client, Keys, Refusals, Work, a_second, by_time};
@@ -11,7 +12,6 @@ use super::finding::{Axis, Chart, Finding};
 use super::run::Run;
 use super::sosp_figure_11::{shape, size};
 use crate::error::Error;
-use crate::net::run::Measured;
 
 /// Measures it.
 ///
@@ -92,14 +92,14 @@ fn tell(finding: &mut Finding, load: &str, measured: &Measured, joined: Joined) 
         let during = if (from..to).contains(&seconds) { "join" } else { "rest" };
         finding.row(json!({ "load": load, "seconds": seconds, "gets_a_second": rate, "during": during }));
     }
-    let latencies = measured.tally.gets().latencies;
+    let latencies = measured.stats.gets().latencies;
     finding.note(format!(
         "load {load}: the node was started after {from:.1} s, and every range had all of its copies after {to:.1} s; p99.9 of all \
          gets {:.1} ms, the longest {:.0} ms, {} refused, which the rates do not count{}",
         latencies.us(0.999) / 1e3,
         latencies.longest_us() / 1e3,
-        measured.tally.refused.count,
-        match measured.tally.unsent {
+        measured.stats.refused.count,
+        match measured.stats.unsent {
             0 => String::new(),
             unsent => format!("; {unsent} gets that were due were not sent in time, and count among the latencies alone"),
         }

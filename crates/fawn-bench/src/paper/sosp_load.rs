@@ -41,11 +41,11 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         let work = Work { rate: percent.map(|_| highest * share), warm_up: Duration::ZERO, ..work };
         let (measured, from_dram) = client.run_telling_dram(&work, "gets at a pace")?;
         let mut row = Taken::from(&measured).row("this machine");
-        let latencies = measured.tally.gets().latencies;
+        let latencies = measured.stats.gets().latencies;
         row["load_share"] = share.into();
         row["from_dram"] = json!(from_dram);
         row["due_a_second"] = json!(work.rate);
-        row["unsent"] = json!(work.rate.map(|_| measured.tally.unsent));
+        row["unsent"] = json!(work.rate.map(|_| measured.stats.unsent));
         row["p50_us"] = latencies.us(0.5).into();
         row["p99_us"] = latencies.us(0.99).into();
         finding.row(row);

@@ -43,7 +43,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     ] {
         let work = Work { depth, warm_up: time / 5, ..Work::gets(time) };
         let (measured, from_dram) = client.run_telling_dram(&work, what)?;
-        let answered = measured.tally.answered().max(1) as f64;
+        let answered = measured.stats.answered().max(1) as f64;
         finding.row(json!({
             "what": what, "gets_a_second": a_second(&measured), "of_local": a_second(&measured) / rate,
             "cpu_us_a_get": measured.server_cpu_us.map(|us| us / answered), "from_dram": from_dram,

@@ -35,7 +35,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
             for (beside, puts) in [("", 1.0), (", with six gets to a put", MIXED)] {
                 let work = Work { connections, depth: 1, puts, ..Work::gets(time) };
                 let measured = client.run(&work, "puts")?;
-                let (what, puts) = (format!("{}, {who}{beside}", name(replicas)), measured.tally.sets());
+                let (what, puts) = (format!("{}, {who}{beside}", name(replicas)), measured.stats.sets());
                 for share in SHARES {
                     finding.row(json!({ "what": what, "share": share, "us": puts.latencies.us(share) }));
                 }

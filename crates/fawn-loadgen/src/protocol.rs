@@ -30,14 +30,14 @@ impl Protocol {
 
 /// What was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum RequestKind {
     /// The value of a key.
     Get,
     /// To keep a value.
     Set,
 }
 
-impl Asked {
+impl RequestKind {
     /// For people.
     pub fn name(self) -> &'static str {
         match self {
@@ -190,14 +190,14 @@ impl Codec {
 
     /// The answer at the beginning of `input` to what was asked of entry `index`.
     #[inline]
-    pub fn parse<'a>(&self, asked: Asked, index: u64, input: &'a [u8]) -> Parsed<'a> {
+    pub fn parse<'a>(&self, asked: RequestKind, index: u64, input: &'a [u8]) -> Parsed<'a> {
         match asked {
-            Asked::Get => match self.parse_hit(index, input) {
+            RequestKind::Get => match self.parse_hit(index, input) {
                 Some(value) => Parsed::Answer(Answer::Value(value), self.hit_bytes()),
                 None => self.parse_other(asked, index, input),
             },
-            Asked::Set if input.starts_with(self.stored) => Parsed::Answer(Answer::Stored, self.stored.len()),
-            Asked::Set => self.parse_other(asked, index, input),
+            RequestKind::Set if input.starts_with(self.stored) => Parsed::Answer(Answer::Stored, self.stored.len()),
+            RequestKind::Set => self.parse_other(asked, index, input),
         }
     }
 
@@ -218,7 +218,7 @@ impl Codec {
 
     /// Whatever else it is.
     #[cold]
-    fn parse_other<'a>(&self, asked: Asked, index: u64, input: &'a [u8]) -> Parsed<'a> {
+    fn parse_other<'a>(&self, asked: RequestKind, index: u64, input: &'a [u8]) -> Parsed<'a> {
         let Some(end) = memchr::memchr(b'\n', input) else {
             return if input.len() > LONGEST_LINE { Parsed::Garbage } else { Parsed::More };
         };
@@ -227,13 +227,13 @@ impl Codec {
         let refused = Parsed::Answer(Answer::Refused(line), whole);
         match asked {
             _ if is_error(line) => refused,
-            Asked::Set if line.first().is_some_and(u8::is_ascii_uppercase) && is_not_stored(line) => refused,
-            Asked::Get if input[..whole] == *self.miss => Parsed::Answer(Answer::Miss, whole),
-            Asked::Get => match self.parse_first_line(index, line) {
+            RequestKind::Set if line.first().is_some_and(u8::is_ascii_uppercase) && is_not_stored(line) => refused,
+            RequestKind::Get if input[..whole] == *self.miss => Parsed::Answer(Answer::Miss, whole),
+            RequestKind::Get => match self.parse_first_line(index, line) {
                 Some((name_agrees, length)) => self.parse_value(name_agrees, length, input, whole),
                 None => Parsed::Garbage,
             },
-            Asked::Set => Parsed::Garbage,
+            RequestKind::Set => Parsed::Garbage,
         }
     }
 
@@ -320,15 +320,15 @@ mod tests {
             let (miss, stored): (&[u8], &[u8]) =
                 if protocol == Protocol::Text { (b"END\r\n", b"STORED\r\n") } else { (b"EN\r\n", b"HD\r\n") };
             let cases = [
-                (Asked::Get, hit(&codec), Answer::Value(VALUE)),
-                (Asked::Get, miss.to_vec(), Answer::Miss),
-                (Asked::Set, stored.to_vec(), Answer::Stored),
+                (RequestKind::Get, hit(&codec), Answer::Value(VALUE)),
+                (RequestKind::Get, miss.to_vec(), Answer::Miss),
+                (RequestKind::Set, stored.to_vec(), Answer::Stored),
                 (
-                    Asked::Set,
+                    RequestKind::Set,
                     b"SERVER_ERROR out of memory\r\n".to_vec(),
                     Answer::Refused(b"SERVER_ERROR out of memory"),
                 ),
-                (Asked::Get, b"ERROR\r\n".to_vec(), Answer::Refused(b"ERROR")),
+                (RequestKind::Get, b"ERROR\r\n".to_vec(), Answer::Refused(b"ERROR")),
             ];
             for (asked, input, answer) in cases {
                 assert_eq!(codec.parse(asked, 5, &input), Parsed::Answer(answer, input.len()));
@@ -346,19 +346,22 @@ mod tests {
         let text = Codec::new(Protocol::Text, 10);
         let name = String::from_utf8(key(5).to_vec()).unwrap();
         let answer = format!("VALUE {name} 17 10 123\r\n0123456789\r\nEND\r\n");
-        assert_eq!(text.parse(Asked::Get, 5, answer.as_bytes()), Parsed::Answer(Answer::Value(VALUE), answer.len()));
+        assert_eq!(
+            text.parse(RequestKind::Get, 5, answer.as_bytes()),
+            Parsed::Answer(Answer::Value(VALUE), answer.len())
+        );
         let meta = Codec::new(Protocol::Meta, 10);
         let answer = b"VA 10 W t5\r\n0123456789\r\n";
-        assert_eq!(meta.parse(Asked::Get, 5, answer), Parsed::Answer(Answer::Value(VALUE), answer.len()));
+        assert_eq!(meta.parse(RequestKind::Get, 5, answer), Parsed::Answer(Answer::Value(VALUE), answer.len()));
     }
 
     #[test]
     fn a_value_of_another_key_or_length_is_told_apart_and_skipped() {
         let codec = Codec::new(Protocol::Text, 10);
         let input = hit(&codec);
-        assert_eq!(codec.parse(Asked::Get, 6, &input), Parsed::Answer(Answer::OtherKey, input.len()));
+        assert_eq!(codec.parse(RequestKind::Get, 6, &input), Parsed::Answer(Answer::OtherKey, input.len()));
         let line = format!("VALUE {} 0 4000\r\n", String::from_utf8(key(5).to_vec()).unwrap());
-        let parsed = codec.parse(Asked::Get, 5, line.as_bytes());
+        let parsed = codec.parse(RequestKind::Get, 5, line.as_bytes());
         assert_eq!(parsed, Parsed::Answer(Answer::OtherLength(4000), line.len() + 4000 + 7));
     }
 
@@ -371,9 +374,9 @@ mod tests {
             cut[at] = b'x';
             let long = vec![b'V'; 5000];
             for input in [&b"HTTP/1.1 400 Bad Request\r\n"[..], b"\n", b"VALUE x\r\n", b"STORED\r\n", &long, &cut] {
-                assert_eq!(codec.parse(Asked::Get, 5, input), Parsed::Garbage, "{protocol:?} {input:?}");
+                assert_eq!(codec.parse(RequestKind::Get, 5, input), Parsed::Garbage, "{protocol:?} {input:?}");
             }
-            assert_eq!(codec.parse(Asked::Set, 5, &hit(&codec)), Parsed::Garbage);
+            assert_eq!(codec.parse(RequestKind::Set, 5, &hit(&codec)), Parsed::Garbage);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What operations there are, and how often each of them is drawn.
 
-use super::protocol::Asked;
+use crate::protocol::RequestKind;
 
 /// What a request is for: an operation of its own, or half of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +23,10 @@ impl Kind {
 
     /// What is sent.
     #[inline]
-    pub fn asked(self) -> Asked {
+    pub fn asked(self) -> RequestKind {
         match self {
-            Self::Get | Self::ModifyGet => Asked::Get,
-            Self::Set | Self::Insert | Self::ModifySet => Asked::Set,
+            Self::Get | Self::ModifyGet => RequestKind::Get,
+            Self::Set | Self::Insert | Self::ModifySet => RequestKind::Set,
         }
     }
 

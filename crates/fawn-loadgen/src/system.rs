@@ -3,15 +3,15 @@
 use std::fs;
 use std::io::{Error, ErrorKind};
 
-use super::error::NetError;
+use crate::error::LoadgenError;
 
 /// CPU time of processes so far, all threads, those that have ended too, in microseconds; as fine as a tick of the
 /// system, 10 ms.
 ///
 /// # Errors
-/// [`NetError::Process`].
-pub fn processes_cpu_us(pids: &[u32]) -> Result<f64, NetError> {
-    pids.iter().map(|pid| process_cpu_us(*pid).map_err(|source| NetError::Process { pid: *pid, source })).sum()
+/// [`LoadgenError::Process`].
+pub fn processes_cpu_us(pids: &[u32]) -> Result<f64, LoadgenError> {
+    pids.iter().map(|pid| process_cpu_us(*pid).map_err(|source| LoadgenError::Process { pid: *pid, source })).sum()
 }
 
 fn process_cpu_us(pid: u32) -> Result<f64, Error> {
@@ -31,7 +31,7 @@ fn ticks(text: &str) -> Option<u64> {
 
 /// What all processors together did so far, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Machine {
+pub struct HostCpu {
     /// Computing, for this system or for others of the host.
     busy: u64,
     /// Of this, for others of the host.
@@ -39,7 +39,7 @@ pub struct Machine {
     total: u64,
 }
 
-impl Machine {
+impl HostCpu {
     /// So far; `None` where the system does not tell.
     pub fn now() -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?)
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_machine_s_time_is_told_apart() {
-        let at = |text| Machine::parse(text).unwrap();
+        let at = |text| HostCpu::parse(text).unwrap();
         let before = at("cpu  100 0 50 1000 10 0 5 5 0 0\ncpu0 1 2\n");
         let after = at("cpu  150 0 70 1100 10 0 5 25 0 0\n");
         let (busy_us, stolen) = after.since(&before);

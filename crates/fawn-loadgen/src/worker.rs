@@ -7,23 +7,23 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use fawn_machine::process::thread_cpu_us;
+use fawn_machine::wait::wait;
 use rustix::event::epoll::{self, CreateFlags, Event, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-use super::choice::Chooser;
-use super::error::NetError;
-use super::ledger::Ledger;
-use super::mix::Kind;
-use super::newest::Newest;
-use super::pipe::{Pipe, Received};
-use super::plan::Plan;
-use super::protocol::{Answer, Asked, Codec, Parsed};
-use super::schedule::Schedule;
-use super::tally::Tally;
-use super::verdict::{Flight, note, time};
-use fawn_machine::process::thread_cpu_us;
-use fawn_machine::wait::wait;
+use crate::choice::Chooser;
+use crate::error::LoadgenError;
+use crate::mix::Kind;
+use crate::newest::Newest;
+use crate::pipe::{Pipe, Received};
+use crate::plan::Plan;
+use crate::protocol::{Answer, Codec, Parsed, RequestKind};
+use crate::schedule::Schedule;
+use crate::stats::OperationStats;
+use crate::verdict::{InFlight, note, time};
+use crate::versions::KeyVersions;
 
 /// Events taken from the system at a time.
 const EVENTS: usize = 256;
@@ -43,7 +43,7 @@ pub struct Shared<'a> {
     /// What is asked for.
     pub plan: &'a Plan,
     /// Which versions there may be.
-    pub ledger: &'a Ledger,
+    pub versions: &'a KeyVersions,
     /// What all loops have written last.
     pub newest: Newest,
     /// When the phase began; times are nanoseconds after this.
@@ -149,7 +149,7 @@ impl Source<'_> {
 /// A connection with what is in flight on it.
 struct Connection {
     pipe: Pipe,
-    flights: VecDeque<Flight>,
+    flights: VecDeque<InFlight>,
     /// Bytes of a value that nobody looks at, yet to come.
     skip: usize,
     /// Since when nothing moved although something is in flight.
@@ -175,7 +175,7 @@ pub struct Worker<'a> {
     half_done: Vec<(u64, u64)>,
     buffer: Vec<u8>,
     out: Vec<u8>,
-    tally: Tally,
+    stats: OperationStats,
     cpu_us_at_start: Option<f64>,
     is_measured: bool,
     looked_ns: u64,
@@ -191,7 +191,7 @@ impl<'a> Worker<'a> {
         sockets: Vec<(usize, OwnedFd)>,
         source: Source<'a>,
         schedule: Option<Schedule>,
-    ) -> Result<Self, NetError> {
+    ) -> Result<Self, LoadgenError> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let plan = shared.plan;
         let connect = |(at, (target, socket)): (usize, (usize, OwnedFd))| {
@@ -217,7 +217,7 @@ impl<'a> Worker<'a> {
             half_done: Vec::new(),
             buffer,
             out: Vec::new(),
-            tally: Tally::default(),
+            stats: OperationStats::default(),
             cpu_us_at_start: None,
             is_measured: false,
             looked_ns: 0,
@@ -228,7 +228,7 @@ impl<'a> Worker<'a> {
     ///
     /// # Errors
     /// What the server or the system does that ends a run.
-    pub fn run(mut self) -> Result<Tally, NetError> {
+    pub fn run(mut self) -> Result<OperationStats, LoadgenError> {
         if self.schedule.is_some() {
             // The system may let timers be late by this, nanoseconds; by default it is 50,000.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
@@ -237,10 +237,10 @@ impl<'a> Worker<'a> {
         if result.is_err() {
             self.shared.stop.store(true, Ordering::Relaxed);
         }
-        result.map(|()| self.tally)
+        result.map(|()| self.stats)
     }
 
-    fn turns(&mut self) -> Result<(), NetError> {
+    fn turns(&mut self) -> Result<(), LoadgenError> {
         let mut events = Vec::with_capacity(EVENTS);
         let mut told = 0;
         let began = self.now_ns();
@@ -265,7 +265,7 @@ impl<'a> Worker<'a> {
                 let Event { flags, data } = *event;
                 self.serve(data.u64() as usize, flags)?;
             }
-            let answered = self.tally.answered();
+            let answered = self.stats.answered();
             self.shared.answered.fetch_add(answered - told, Ordering::Relaxed);
             told = answered;
             self.look_for_silence(now)?;
@@ -273,13 +273,13 @@ impl<'a> Worker<'a> {
     }
 
     /// Begins to put again what a load was refused; whether there is anything.
-    fn put_again(&mut self) -> Result<bool, NetError> {
+    fn put_again(&mut self) -> Result<bool, LoadgenError> {
         let Source::Load(load) = &mut self.source else { return Ok(false) };
         let Some(rest) = load.begin_round() else { return Ok(false) };
         // What is refused waits for a sync, a seal or a merge.
         std::thread::sleep(rest);
         // What is refused once more is counted once more.
-        self.tally.put_again += std::mem::take(&mut self.tally.refused).count;
+        self.stats.put_again += std::mem::take(&mut self.stats.refused).count;
         self.goes_on = true;
         let now = self.now_ns();
         if let Some(schedule) = &mut self.schedule {
@@ -290,7 +290,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Without a pace, sends so many requests on each connection.
-    fn ask_on_each(&mut self, count: usize) -> Result<(), NetError> {
+    fn ask_on_each(&mut self, count: usize) -> Result<(), LoadgenError> {
         if self.schedule.is_none() {
             for at in 0..self.connections.len() {
                 let now = self.now_ns();
@@ -321,7 +321,7 @@ impl<'a> Worker<'a> {
 
     fn note_end(&mut self) {
         if std::mem::take(&mut self.is_measured) {
-            self.tally.cpu_us = thread_cpu_us() - self.cpu_us_at_start.unwrap_or_default();
+            self.stats.cpu_us = thread_cpu_us() - self.cpu_us_at_start.unwrap_or_default();
         }
     }
 
@@ -334,15 +334,15 @@ impl<'a> Worker<'a> {
             schedule.advance();
             let Some((kind, index)) = self.source.next(self.shared.plan.keys) else { return };
             if due >= window.start {
-                self.tally.unsent += 1;
-                let flight = Flight { due_ns: due, asked_ns: due, index, version: 0, kind };
-                time(&mut self.tally, &flight, Answer::Miss, window.end);
+                self.stats.unsent += 1;
+                let flight = InFlight { due_ns: due, asked_ns: due, index, version: 0, kind };
+                time(&mut self.stats, &flight, Answer::Miss, window.end);
             }
         }
     }
 
     /// Sends what is due by the clock, a request on each connection that has room, in turn.
-    fn ask_what_is_due(&mut self, now: u64) -> Result<(), NetError> {
+    fn ask_what_is_due(&mut self, now: u64) -> Result<(), LoadgenError> {
         if self.schedule.is_none() {
             return Ok(());
         }
@@ -384,7 +384,7 @@ impl<'a> Worker<'a> {
 
     /// Sends the second halves of what is half done, and up to `count` requests with them, together.
     #[inline]
-    fn ask_again(&mut self, at: usize, count: usize, now: u64) -> Result<(), NetError> {
+    fn ask_again(&mut self, at: usize, count: usize, now: u64) -> Result<(), LoadgenError> {
         self.out.clear();
         let keys = self.shared.plan.keys;
         let was_idle = self.connections[at].flights.is_empty();
@@ -402,7 +402,7 @@ impl<'a> Worker<'a> {
                 schedule.advance();
                 // As latencies are: of those that are due in the time that is measured.
                 if self.is_measured && due_ns >= self.shared.window.start {
-                    self.tally.late.add_ns(now - due_ns);
+                    self.stats.late.add_ns(now - due_ns);
                 }
             }
             self.push(at, kind, index, (due_ns, due_ns));
@@ -421,23 +421,23 @@ impl<'a> Worker<'a> {
     /// count.
     #[inline]
     fn push(&mut self, at: usize, kind: Kind, index: u64, (due_ns, asked_ns): (u64, u64)) {
-        let ledger = self.shared.ledger;
+        let versions = self.shared.versions;
         let version = match kind {
-            Kind::Get | Kind::ModifyGet => ledger.floor(index),
-            Kind::Set | Kind::ModifySet => ledger.begin_set(index),
-            Kind::Insert => ledger.loaded_version(),
+            Kind::Get | Kind::ModifyGet => versions.floor(index),
+            Kind::Set | Kind::ModifySet => versions.begin_set(index),
+            Kind::Insert => versions.loaded_version(),
         };
         match kind.asked() {
-            Asked::Get => self.codec.push_get(index, &mut self.out),
-            Asked::Set => self.codec.push_set(index, version, &mut self.out),
+            RequestKind::Get => self.codec.push_get(index, &mut self.out),
+            RequestKind::Set => self.codec.push_set(index, version, &mut self.out),
         }
-        self.connections[at].flights.push_back(Flight { due_ns, asked_ns, index, version, kind });
+        self.connections[at].flights.push_back(InFlight { due_ns, asked_ns, index, version, kind });
         self.in_flight += 1;
     }
 
     /// Does what a connection's events ask for.
     #[inline]
-    fn serve(&mut self, at: usize, flags: EventFlags) -> Result<(), NetError> {
+    fn serve(&mut self, at: usize, flags: EventFlags) -> Result<(), LoadgenError> {
         let connection = &mut self.connections[at];
         if flags.contains(EventFlags::OUT) && connection.pipe.is_blocked() {
             match connection.pipe.send_more(&self.epoll) {
@@ -471,7 +471,7 @@ impl<'a> Worker<'a> {
 
     /// Looks at the answers in the first `held` bytes of the buffer; how many there were.
     #[inline]
-    fn take_answers(&mut self, at: usize, held: usize, now: u64) -> Result<usize, NetError> {
+    fn take_answers(&mut self, at: usize, held: usize, now: u64) -> Result<usize, LoadgenError> {
         let connection = &mut self.connections[at];
         connection.since_ns = now;
         let mut input = &self.buffer[..held];
@@ -501,13 +501,13 @@ impl<'a> Worker<'a> {
             };
             connection.flights.pop_front();
             answered += 1;
-            let is_answered = note(self.shared, &mut self.tally, &flight, answer, counts_now);
+            let is_answered = note(self.shared, &mut self.stats, &flight, answer, counts_now);
             if let Source::Load(load) = &mut self.source {
                 load.note(flight.index, is_answered);
             }
             // By when it was due, not by when it was answered: what a server holds up past the end is late, too.
             if is_answered && self.shared.window.contains(&flight.due_ns) {
-                time(&mut self.tally, &flight, answer, now);
+                time(&mut self.stats, &flight, answer, now);
             }
             if flight.goes_on(answer) {
                 self.half_done.push((flight.index, flight.due_ns));
@@ -517,12 +517,12 @@ impl<'a> Worker<'a> {
         }
         connection.answers += answered as u64;
         self.in_flight -= answered;
-        self.tally.ended_ns = now;
+        self.stats.ended_ns = now;
         Ok(answered)
     }
 
     /// Ends the run when a server has not answered for too long.
-    fn look_for_silence(&mut self, now: u64) -> Result<(), NetError> {
+    fn look_for_silence(&mut self, now: u64) -> Result<(), LoadgenError> {
         if now < self.looked_ns + LOOK.as_nanos() as u64 {
             return Ok(());
         }
@@ -534,7 +534,7 @@ impl<'a> Worker<'a> {
             None => Ok(()),
             Some(at) => {
                 let in_flight = self.connections[at].flights.len();
-                Err(NetError::Silent { target: self.name(at), waited, in_flight })
+                Err(LoadgenError::Silent { target: self.name(at), waited, in_flight })
             }
         }
     }
@@ -544,28 +544,28 @@ impl<'a> Worker<'a> {
     }
 
     #[cold]
-    fn broken(&self, at: usize, errno: Errno) -> NetError {
+    fn broken(&self, at: usize, errno: Errno) -> LoadgenError {
         match errno {
             // It closed the connection when a request was on its way.
             Errno::CONNRESET | Errno::PIPE => self.closed(at),
-            errno => NetError::Broken { target: self.name(at), source: errno.into() },
+            errno => LoadgenError::Broken { target: self.name(at), source: errno.into() },
         }
     }
 
     #[cold]
-    fn closed(&self, at: usize) -> NetError {
+    fn closed(&self, at: usize) -> LoadgenError {
         let connection = &self.connections[at];
         let (in_flight, answers) = (connection.flights.len(), connection.answers);
         // A server that takes no more connections says so before it closes one.
-        let refused = self.tally.refused.first.as_ref();
+        let refused = self.stats.refused.first.as_ref();
         let refused = refused.map_or_else(String::new, |first| format!("; it had refused {first}"));
-        NetError::Closed { target: self.name(at), in_flight, answers, refused }
+        LoadgenError::Closed { target: self.name(at), in_flight, answers, refused }
     }
 
     #[cold]
-    fn garbage(&self, at: usize, asked: &'static str, held: usize, left: usize) -> NetError {
+    fn garbage(&self, at: usize, asked: &'static str, held: usize, left: usize) -> LoadgenError {
         let input = &self.buffer[held - left..held];
         let said = String::from_utf8_lossy(&input[..input.len().min(TOLD_BYTES)]).into_owned();
-        NetError::Garbage { target: self.name(at), asked, said, protocol: self.codec.protocol().name() }
+        LoadgenError::Garbage { target: self.name(at), asked, said, protocol: self.codec.protocol().name() }
     }
 }

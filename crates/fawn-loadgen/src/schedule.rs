@@ -3,7 +3,7 @@
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use super::plan::{Pace, Spacing};
+use crate::plan::{Pace, Spacing};
 
 /// The times of one loop's operations.
 pub struct Schedule {

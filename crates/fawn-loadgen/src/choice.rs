@@ -9,8 +9,8 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution as _, Zipf};
 
-use super::mix::{Kind, Mix};
-use super::newest::Newest;
+use crate::mix::{Kind, Mix};
+use crate::newest::Newest;
 
 /// The exponent of Zipf's law when none is given, as in YCSB.
 pub const EXPONENT: f64 = 0.99;

@@ -4,10 +4,10 @@ use fawn_meter::Energy;
 use fawn_report::{BenchReport, Column, Form, TextTable, column};
 use serde_json::{Map, Value, json};
 
-use super::mix::Kind;
-use super::plan::Plan;
-use super::run::Measured;
-use super::tally::Counted;
+use crate::mix::Kind;
+use crate::plan::Plan;
+use crate::run::Measured;
+use crate::stats::Counted;
 
 /// Of what was asked for, a server that takes less does not keep up.
 const KEEPS_UP: f64 = 0.98;
@@ -53,7 +53,7 @@ pub fn report(
     parameters(&mut report, plan);
     if let Some(floor) = floor {
         report.row(Value::Object(whole("nothing (calibration)", floor)));
-        let cpu_us = per(floor.tally.cpu_us, floor.tally.answered()).unwrap_or_default();
+        let cpu_us = per(floor.stats.cpu_us, floor.stats.answered()).unwrap_or_default();
         report.notes.push(format!(
             "the generator takes {cpu_us:.3} CPU-us an operation, so that {} can ask {:.0} times a second",
             if plan.threads == 1 { "a core".to_owned() } else { format!("{} cores", plan.threads) },
@@ -62,10 +62,10 @@ pub fn report(
     }
     if let Some(load) = load {
         report.row(Value::Object(whole("load", load)));
-        if load.tally.put_again > 0 {
+        if load.stats.put_again > 0 {
             report
                 .notes
-                .push(format!("the load was refused {} times, and made those sets again", load.tally.put_again));
+                .push(format!("the load was refused {} times, and made those sets again", load.stats.put_again));
         }
     }
     if let Some(measured) = measured {
@@ -122,17 +122,17 @@ fn words(plan: &Plan) -> [&'static str; 4] {
 
 /// A row for all operations, and one for each kind where there are several, or their names are published.
 fn rows(report: &mut BenchReport, plan: &Plan, measured: &Measured, floor: Option<&Measured>) {
-    let tally = &measured.tally;
+    let stats = &measured.stats;
     let mut all = whole("all", measured);
     all.insert("asked_a_second".to_owned(), json!(plan.pace.map(|pace| pace.rate)));
-    all.insert("unsent".to_owned(), json!(plan.pace.map(|_| tally.unsent)));
-    if plan.pace.is_some() && tally.late.count() > 0 {
-        all.insert("late_p99_us".to_owned(), tally.late.us(0.99).into());
+    all.insert("unsent".to_owned(), json!(plan.pace.map(|_| stats.unsent)));
+    if plan.pace.is_some() && stats.late.count() > 0 {
+        all.insert("late_p99_us".to_owned(), stats.late.us(0.99).into());
     }
-    all.insert("wrong".to_owned(), tally.wrong.count.into());
-    all.insert("refused".to_owned(), tally.refused.count.into());
+    all.insert("wrong".to_owned(), stats.wrong.count.into());
+    all.insert("refused".to_owned(), stats.refused.count.into());
     if let Some(floor) = floor {
-        let headroom = rate(floor, floor.tally.answered()) / rate(measured, tally.answered()).max(1e-9);
+        let headroom = rate(floor, floor.stats.answered()) / rate(measured, stats.answered()).max(1e-9);
         all.insert("headroom".to_owned(), headroom.into());
         if headroom < LEAST_HEADROOM {
             report.notes.push(format!(
@@ -142,7 +142,7 @@ fn rows(report: &mut BenchReport, plan: &Plan, measured: &Measured, floor: Optio
         }
     }
     report.row(Value::Object(all));
-    let kinds = [tally.gets(), tally.sets(), tally.of(Kind::Insert).clone(), tally.modifies.clone()];
+    let kinds = [stats.gets(), stats.sets(), stats.of(Kind::Insert).clone(), stats.modifies.clone()];
     let mut kinds: Vec<_> = words(plan).into_iter().zip(kinds).collect();
     kinds.retain(|(_, counted)| counted.answered > 0);
     if kinds.len() > 1 || plan.workload.is_some() {
@@ -153,11 +153,11 @@ fn rows(report: &mut BenchReport, plan: &Plan, measured: &Measured, floor: Optio
 }
 
 fn notes(report: &mut BenchReport, plan: &Plan, measured: &Measured) {
-    let tally = &measured.tally;
+    let stats = &measured.stats;
     if let Some(pace) = plan.pace {
-        let answered = rate(measured, tally.answered());
+        let answered = rate(measured, stats.answered());
         // Of those that were due, which by chance are more or fewer than the rate says.
-        let due = rate(measured, tally.operations().latencies.count());
+        let due = rate(measured, stats.operations().latencies.count());
         if answered < due * KEEPS_UP {
             // A number of operations is counted from the first.
             let has_warm_up = plan.operations.is_none() && !plan.warm_up.is_zero();
@@ -169,27 +169,27 @@ fn notes(report: &mut BenchReport, plan: &Plan, measured: &Measured) {
             ));
         }
     }
-    if tally.unsent > 0 {
+    if stats.unsent > 0 {
         report.notes.push(format!(
             "of {} operations that were due, {} were not sent by the end: they count with the time that they had waited by then, so that \
              latencies are at least what is told",
-            tally.operations().latencies.count(),
-            tally.unsent
+            stats.operations().latencies.count(),
+            stats.unsent
         ));
     }
     let [gets, sets, _, modifies] = words(plan);
-    if tally.modifies.answered > 0 {
+    if stats.modifies.answered > 0 {
         report.notes.push(format!("{gets} and {sets} count the two halves of {modifies}, too"));
     }
-    let misses = tally.misses as f64 / tally.gets().answered.max(1) as f64;
+    let misses = stats.misses as f64 / stats.gets().answered.max(1) as f64;
     if misses > 0.0 {
         report.notes.push(format!("{:.2} % of the {gets} found nothing; --load sets all keys first", misses * 100.0));
     }
-    if let Some(first) = &tally.wrong.first {
-        report.notes.push(format!("{} wrong values, the first: {first}", tally.wrong.count));
+    if let Some(first) = &stats.wrong.first {
+        report.notes.push(format!("{} wrong values, the first: {first}", stats.wrong.count));
     }
-    if let Some(first) = &tally.refused.first {
-        report.notes.push(format!("{} operations were refused, the first: {first}", tally.refused.count));
+    if let Some(first) = &stats.refused.first {
+        report.notes.push(format!("{} operations were refused, the first: {first}", stats.refused.count));
     }
 }
 
@@ -208,13 +208,13 @@ fn energy_notes(report: &mut BenchReport, plan: &Plan, energy: Option<&Energy>) 
 
 /// A row with what all operations of a phase took.
 fn whole(what: &str, measured: &Measured) -> Map<String, Value> {
-    let tally = &measured.tally;
-    let answered = tally.answered();
-    let mut row = row(what, measured, &tally.operations());
-    let gets = tally.gets().answered;
-    let hits = 1.0 - tally.misses as f64 / gets.max(1) as f64;
+    let stats = &measured.stats;
+    let answered = stats.answered();
+    let mut row = row(what, measured, &stats.operations());
+    let gets = stats.gets().answered;
+    let hits = 1.0 - stats.misses as f64 / gets.max(1) as f64;
     row.insert("hit_share".to_owned(), json!((gets > 0).then_some(hits)));
-    row.insert("generator_cpu_us".to_owned(), json!(per(tally.cpu_us, answered)));
+    row.insert("generator_cpu_us".to_owned(), json!(per(stats.cpu_us, answered)));
     row.insert("server_cpu_us".to_owned(), json!(measured.server_cpu_us.and_then(|us| per(us, answered))));
     row.insert("machine_cpu_us".to_owned(), json!(measured.machine.and_then(|(us, _)| per(us, answered))));
     row.insert("stolen_share".to_owned(), json!(measured.machine.map(|(_, share)| share)));

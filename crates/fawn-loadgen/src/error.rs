@@ -7,7 +7,7 @@ use fawn_meter::MeterError;
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
-pub enum NetError {
+pub enum LoadgenError {
     /// No connection.
     #[error("cannot connect to {target} ({source}): is a server listening there?")]
     Connect {
@@ -120,7 +120,7 @@ pub enum NetError {
     System(io::Error),
 }
 
-impl From<rustix::io::Errno> for NetError {
+impl From<rustix::io::Errno> for LoadgenError {
     fn from(errno: rustix::io::Errno) -> Self {
         Self::System(errno.into())
     }

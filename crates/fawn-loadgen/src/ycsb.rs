@@ -19,8 +19,8 @@
 
 use std::str::FromStr;
 
-use super::choice::{Distribution, EXPONENT};
-use super::mix::Mix;
+use crate::choice::{Distribution, EXPONENT};
+use crate::mix::Mix;
 
 /// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use fawn_report::Watch;
 
-use super::dial::Target;
-use super::error::NetError;
-use super::ledger::Ledger;
-use super::null::{NullServer, SHOWN};
-use super::plan::Plan;
-use super::run::{Measured, Phase, carry_out};
+use crate::dial::Target;
+use crate::error::LoadgenError;
+use crate::null::{NullServer, SHOWN};
+use crate::plan::Plan;
+use crate::run::{LoadPhase, Measured, carry_out};
+use crate::versions::KeyVersions;
 
 /// It is not measured for longer than this.
 const TIME: Duration = Duration::from_secs(5);
@@ -26,12 +26,12 @@ const WARM_UP: Duration = Duration::from_millis(300);
 ///
 /// # Errors
 /// What the system does that ends it.
-pub fn calibrate(plan: &Plan, watch: &dyn Watch) -> Result<Measured, NetError> {
+pub fn calibrate(plan: &Plan, watch: &dyn Watch) -> Result<Measured, LoadgenError> {
     let server = NullServer::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), plan.value_bytes)?;
     let target = Target::from(server.address()?);
     let time = if plan.time.is_zero() { TIME } else { plan.time.min(TIME) };
     let plan = Plan { targets: vec![target], server_pids: Vec::new(), secret: None, meter: None, ..plan.clone() };
-    let phase = Phase {
+    let phase = LoadPhase {
         is_load: false,
         operations: None,
         warm_up: plan.warm_up.min(WARM_UP),
@@ -40,11 +40,11 @@ pub fn calibrate(plan: &Plan, watch: &dyn Watch) -> Result<Measured, NetError> {
         shown: Some(SHOWN),
         what: "calibrating",
     };
-    let ledger = Ledger::new(plan.keys, 0, true, plan.mix.replaces());
+    let versions = KeyVersions::new(plan.keys, 0, true, plan.mix.replaces());
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let server = scope.spawn(|| server.run(&stop));
-        let measured = carry_out(&plan, phase, &ledger, watch);
+        let measured = carry_out(&plan, phase, &versions, watch);
         stop.store(true, Ordering::Relaxed);
         match server.join() {
             Ok(ended) => ended.and(measured),

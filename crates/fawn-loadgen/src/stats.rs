@@ -2,7 +2,7 @@
 
 use fawn_report::Latencies;
 
-use super::mix::Kind;
+use crate::mix::Kind;
 
 /// Requests or operations of one kind.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ impl Counted {
 
 /// What came of a phase, of one loop or of several.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub struct OperationStats {
     /// Requests, by [`Kind`].
     requests: [Counted; Kind::COUNT],
     /// Modifies, from their get to the answer of their set.
@@ -68,7 +68,7 @@ impl Faults {
     }
 }
 
-impl Tally {
+impl OperationStats {
     /// The requests of a kind.
     #[inline]
     pub fn of(&self, kind: Kind) -> &Counted {

@@ -11,9 +11,9 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-use super::error::NetError;
-use super::pipe::{Pipe, Received};
-use super::protocol::{Codec, Protocol, key};
+use crate::error::LoadgenError;
+use crate::pipe::{Pipe, Received};
+use crate::protocol::{Codec, Protocol, key};
 
 /// The entry whose value is shown, and its version.
 pub const SHOWN: (u64, u32) = (0, 1);
@@ -62,9 +62,9 @@ impl NullServer {
     /// Listens; port 0 takes a free one. Values have `value_bytes` bytes, at least 8.
     ///
     /// # Errors
-    /// [`NetError::Listen`], and what the system says to a new epoll set.
-    pub fn bind(address: SocketAddr, value_bytes: usize) -> Result<Self, NetError> {
-        let refused = |source| NetError::Listen { address: address.to_string(), source };
+    /// [`LoadgenError::Listen`], and what the system says to a new epoll set.
+    pub fn bind(address: SocketAddr, value_bytes: usize) -> Result<Self, LoadgenError> {
+        let refused = |source| LoadgenError::Listen { address: address.to_string(), source };
         let listener = TcpListener::bind(address).map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -91,15 +91,15 @@ impl NullServer {
     ///
     /// # Errors
     /// What the system says.
-    pub fn address(&self) -> Result<SocketAddr, NetError> {
-        self.listener.local_addr().map_err(NetError::System)
+    pub fn address(&self) -> Result<SocketAddr, LoadgenError> {
+        self.listener.local_addr().map_err(LoadgenError::System)
     }
 
     /// Serves until it is to stop.
     ///
     /// # Errors
     /// What the system says of the epoll set. Connections that break are closed.
-    pub fn run(mut self, stop: &AtomicBool) -> Result<(), NetError> {
+    pub fn run(mut self, stop: &AtomicBool) -> Result<(), LoadgenError> {
         let mut events = Vec::with_capacity(EVENTS);
         let wait = Timespec { tv_sec: 0, tv_nsec: LOOK.as_nanos() as i64 };
         while !stop.load(Ordering::Relaxed) {

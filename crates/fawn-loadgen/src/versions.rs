@@ -24,10 +24,10 @@ const SHARDS: usize = 64;
 const LOADED: u32 = 1;
 
 /// The versions of all keys, shared by all loops.
-pub struct Ledger {
+pub struct KeyVersions {
     /// What is added to numbers to make the versions in values, another for each run.
     base: u32,
-    /// The number of keys that were not set since the ledger was made.
+    /// The number of keys that were not set since this was made.
     untouched: u32,
     /// The keys that may be loaded and set again; those after them are inserted by this run, once.
     loaded: u64,
@@ -78,7 +78,7 @@ impl Hasher for KeyHasher {
     }
 }
 
-impl Ledger {
+impl KeyVersions {
     /// DRAM that it takes for so many keys.
     pub fn bytes(keys: u64, has_sets: bool) -> u64 {
         if has_sets { keys.saturating_mul(size_of::<AtomicU64>() as u64) } else { 0 }
@@ -114,7 +114,7 @@ impl Ledger {
         }
     }
 
-    /// To be called before a get is sent: what [`Ledger::is_possible`] must know of now.
+    /// To be called before a get is sent: what [`KeyVersions::is_possible`] must know of now.
     #[inline]
     pub fn floor(&self, index: u64) -> u32 {
         self.range(index).0
@@ -126,7 +126,7 @@ impl Ledger {
         floor == 0 || (floor..=self.range(index).1).contains(&version.wrapping_sub(self.base))
     }
 
-    /// The versions that [`Ledger::is_possible`], for people.
+    /// The versions that [`KeyVersions::is_possible`], for people.
     pub fn possible(&self, index: u64, floor: u32) -> (u32, u32) {
         (self.base.wrapping_add(floor), self.base.wrapping_add(self.range(index).1))
     }
@@ -183,82 +183,82 @@ mod tests {
 
     const BASE: u32 = 4_000_000_000;
 
-    fn found(ledger: &Ledger, floor: u32) -> Vec<u32> {
-        (0..10).filter(|number| ledger.is_possible(3, floor, BASE.wrapping_add(*number))).collect()
+    fn found(versions: &KeyVersions, floor: u32) -> Vec<u32> {
+        (0..10).filter(|number| versions.is_possible(3, floor, BASE.wrapping_add(*number))).collect()
     }
 
     #[test]
     fn after_a_set_is_acknowledged_nothing_older_is_possible() {
-        let ledger = Ledger::new(10, BASE, true, true);
-        let before = ledger.floor(3);
-        assert_eq!(found(&ledger, before), [1]);
-        let version = ledger.begin_set(3);
+        let versions = KeyVersions::new(10, BASE, true, true);
+        let before = versions.floor(3);
+        assert_eq!(found(&versions, before), [1]);
+        let version = versions.begin_set(3);
         assert_eq!(version, BASE + 2);
-        assert_eq!(found(&ledger, before), [1, 2], "a set in flight may have taken effect");
-        ledger.end_set(3, version, true);
-        assert_eq!(found(&ledger, before), [1, 2], "a get that began before may have been answered before");
-        assert_eq!(found(&ledger, ledger.floor(3)), [2]);
-        assert_eq!(ledger.floor(4), 1);
+        assert_eq!(found(&versions, before), [1, 2], "a set in flight may have taken effect");
+        versions.end_set(3, version, true);
+        assert_eq!(found(&versions, before), [1, 2], "a get that began before may have been answered before");
+        assert_eq!(found(&versions, versions.floor(3)), [2]);
+        assert_eq!(versions.floor(4), 1);
     }
 
     #[test]
     fn what_other_runs_left_is_possible_until_a_set_of_this_run() {
-        let ledger = Ledger::new(10, BASE, false, true);
-        let before = ledger.floor(3);
-        assert!(ledger.is_possible(3, before, 17) && ledger.is_possible(3, before, BASE - 5));
-        let version = ledger.begin_set(3);
-        ledger.end_set(3, version, true);
-        assert_eq!(found(&ledger, ledger.floor(3)), [1]);
-        assert!(!ledger.is_possible(3, ledger.floor(3), BASE - 5));
+        let versions = KeyVersions::new(10, BASE, false, true);
+        let before = versions.floor(3);
+        assert!(versions.is_possible(3, before, 17) && versions.is_possible(3, before, BASE - 5));
+        let version = versions.begin_set(3);
+        versions.end_set(3, version, true);
+        assert_eq!(found(&versions, versions.floor(3)), [1]);
+        assert!(!versions.is_possible(3, versions.floor(3), BASE - 5));
     }
 
     #[test]
     fn sets_in_flight_together_may_take_effect_in_any_order() {
-        let ledger = Ledger::new(10, BASE, true, true);
-        let (two, three) = (ledger.begin_set(3), ledger.begin_set(3));
-        ledger.end_set(3, three, true);
-        assert_eq!(found(&ledger, ledger.floor(3)), [2, 3]);
-        let four = ledger.begin_set(3);
-        ledger.end_set(3, two, true);
-        ledger.end_set(3, four, true);
+        let versions = KeyVersions::new(10, BASE, true, true);
+        let (two, three) = (versions.begin_set(3), versions.begin_set(3));
+        versions.end_set(3, three, true);
+        assert_eq!(found(&versions, versions.floor(3)), [2, 3]);
+        let four = versions.begin_set(3);
+        versions.end_set(3, two, true);
+        versions.end_set(3, four, true);
         // Four began when three was acknowledged and two was not.
-        let possible = found(&ledger, ledger.floor(3));
+        let possible = found(&versions, versions.floor(3));
         assert!(possible.contains(&2) && possible.contains(&4) && !possible.contains(&1), "{possible:?}");
-        let five = ledger.begin_set(3);
-        ledger.end_set(3, five, true);
-        assert_eq!(found(&ledger, ledger.floor(3)), [5]);
+        let five = versions.begin_set(3);
+        versions.end_set(3, five, true);
+        assert_eq!(found(&versions, versions.floor(3)), [5]);
     }
 
     #[test]
     fn the_floor_rises_though_there_is_always_a_set_in_flight() {
-        let ledger = Ledger::new(10, BASE, true, true);
-        let mut before = ledger.begin_set(3);
+        let versions = KeyVersions::new(10, BASE, true, true);
+        let mut before = versions.begin_set(3);
         for _ in 0..100 {
-            let next = ledger.begin_set(3);
-            ledger.end_set(3, before, true);
+            let next = versions.begin_set(3);
+            versions.end_set(3, before, true);
             before = next;
         }
-        let floor = ledger.floor(3);
+        let floor = versions.floor(3);
         assert!((97..=101).contains(&floor), "{floor} of 102");
     }
 
     #[test]
     fn what_this_run_has_inserted_has_its_version_and_no_other() {
         for is_loaded in [false, true] {
-            let ledger = Ledger::new(3, BASE, is_loaded, false);
-            assert_eq!(found(&ledger, ledger.floor(3)), [1], "key 3 is the first that is inserted");
-            assert!(!ledger.is_possible(3, ledger.floor(3), BASE - 5), "an earlier run's");
+            let versions = KeyVersions::new(3, BASE, is_loaded, false);
+            assert_eq!(found(&versions, versions.floor(3)), [1], "key 3 is the first that is inserted");
+            assert!(!versions.is_possible(3, versions.floor(3), BASE - 5), "an earlier run's");
         }
     }
 
     #[test]
     fn a_refused_set_may_take_effect_at_any_time() {
-        let ledger = Ledger::new(10, BASE, true, true);
-        let two = ledger.begin_set(3);
-        ledger.end_set(3, two, false);
-        let three = ledger.begin_set(3);
-        ledger.end_set(3, three, true);
-        assert_eq!(found(&ledger, ledger.floor(3)), [1, 2, 3]);
+        let versions = KeyVersions::new(10, BASE, true, true);
+        let two = versions.begin_set(3);
+        versions.end_set(3, two, false);
+        let three = versions.begin_set(3);
+        versions.end_set(3, three, true);
+        assert_eq!(found(&versions, versions.floor(3)), [1, 2, 3]);
     }
 
     /// A register to which sets are applied at some moment between their beginning and their end.
@@ -268,24 +268,24 @@ mod tests {
         use rand::{Rng as _, SeedableRng as _};
         for seed in 0..300 {
             let mut random = SmallRng::seed_from_u64(seed);
-            let ledger = Ledger::new(10, BASE, seed % 2 == 0, true);
-            let mut held = ledger.loaded_version();
+            let versions = KeyVersions::new(10, BASE, seed % 2 == 0, true);
+            let mut held = versions.loaded_version();
             let (mut begun, mut applied, mut gets) = (Vec::new(), Vec::new(), Vec::new());
             for _ in 0..400 {
                 match random.next_u64() % 5 {
-                    0 if begun.len() + applied.len() < 6 => begun.push(ledger.begin_set(3)),
+                    0 if begun.len() + applied.len() < 6 => begun.push(versions.begin_set(3)),
                     1 if !begun.is_empty() => {
                         held = begun.swap_remove(random.next_u64() as usize % begun.len());
                         applied.push(held);
                     }
                     2 if !applied.is_empty() => {
                         let ended = applied.swap_remove(random.next_u64() as usize % applied.len());
-                        ledger.end_set(3, ended, true);
+                        versions.end_set(3, ended, true);
                     }
-                    3 => gets.push(ledger.floor(3)),
+                    3 => gets.push(versions.floor(3)),
                     _ if !gets.is_empty() => {
                         let floor = gets.swap_remove(random.next_u64() as usize % gets.len());
-                        assert!(ledger.is_possible(3, floor, held), "seed {seed}: {held} at {floor}");
+                        assert!(versions.is_possible(3, floor, held), "seed {seed}: {held} at {floor}");
                     }
                     _ => {}
                 }

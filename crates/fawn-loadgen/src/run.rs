@@ -11,18 +11,18 @@ use fawn_meter::{Energy, Metering};
 use fawn_report::{BenchReport, Watch};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::calibrate::calibrate;
-use super::choice::Chooser;
-use super::dial::Target;
-use super::error::NetError;
-use super::figures;
-use super::ledger::Ledger;
-use super::newest::Newest;
-use super::plan::{Pace, Plan, Spacing};
-use super::schedule::Schedule;
-use super::system::{Machine, processes_cpu_us};
-use super::tally::{Faults, Tally};
-use super::worker::{Load, Shared, Source, Worker};
+use crate::calibrate::calibrate;
+use crate::choice::Chooser;
+use crate::dial::Target;
+use crate::error::LoadgenError;
+use crate::newest::Newest;
+use crate::plan::{Pace, Plan, Spacing};
+use crate::report;
+use crate::schedule::Schedule;
+use crate::stats::{Faults, OperationStats};
+use crate::system::{HostCpu, processes_cpu_us};
+use crate::versions::KeyVersions;
+use crate::worker::{Load, Shared, Source, Worker};
 
 /// How often it is told how far a phase is.
 const TELL: Duration = Duration::from_millis(200);
@@ -30,7 +30,7 @@ const TELL: Duration = Duration::from_millis(200);
 /// What a run has found.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// Its figures.
+    /// Its report.
     pub report: BenchReport,
     /// Gets that found no value, within the time that was measured.
     pub misses: u64,
@@ -42,7 +42,7 @@ pub struct Findings {
 
 /// A phase.
 #[derive(Clone, Copy, Debug)]
-pub struct Phase {
+pub struct LoadPhase {
     /// Set every key once, instead of drawing operations for a time.
     pub is_load: bool,
     /// Draw so many operations, instead of for a time.
@@ -63,7 +63,7 @@ pub struct Phase {
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// What the loops counted.
-    pub tally: Tally,
+    pub stats: OperationStats,
     /// The time that was measured.
     pub seconds: f64,
     /// CPU time of the servers' processes in it, microseconds; none: no process was named.
@@ -80,7 +80,7 @@ pub struct Measured {
 ///
 /// # Errors
 /// What the servers or the system do that ends a run; a calibration's, too.
-pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, NetError> {
+pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, LoadgenError> {
     let has_target = !plan.targets.is_empty();
     let is_measured = has_target && (plan.operations.is_some() || !plan.time.is_zero());
     if is_measured || plan.calibrate {
@@ -96,8 +96,8 @@ pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, NetError> {
     let base = version_base();
     let load = if plan.load && has_target { Some(load(plan, base, watch)?) } else { None };
     let measured = if is_measured {
-        let ledger = Ledger::new(plan.keys, base, plan.load, plan.mix.replaces());
-        let phase = Phase {
+        let versions = KeyVersions::new(plan.keys, base, plan.load, plan.mix.replaces());
+        let phase = LoadPhase {
             is_load: false,
             operations: plan.operations,
             // A number of operations is counted from the first.
@@ -107,32 +107,32 @@ pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, NetError> {
             shown: None,
             what: "measuring",
         };
-        Some(carry_out(plan, phase, &ledger, watch)?)
+        Some(carry_out(plan, phase, &versions, watch)?)
     } else {
         None
     };
-    let report = figures::report(plan, floor.as_ref(), load.as_ref(), measured.as_ref());
-    let Tally { misses, wrong, refused, .. } = measured.map(|measured| measured.tally).unwrap_or_default();
+    let report = report::report(plan, floor.as_ref(), load.as_ref(), measured.as_ref());
+    let OperationStats { misses, wrong, refused, .. } = measured.map(|measured| measured.stats).unwrap_or_default();
     Ok(Findings { report, misses, wrong, refused })
 }
 
 /// Refuses more keys than there is DRAM to keep track of.
-fn refuse_too_many_keys(plan: &Plan, available: Option<u64>) -> Result<(), NetError> {
-    let needed = Ledger::bytes(plan.keys, plan.mix.replaces());
+fn refuse_too_many_keys(plan: &Plan, available: Option<u64>) -> Result<(), LoadgenError> {
+    let needed = KeyVersions::bytes(plan.keys, plan.mix.replaces());
     match available {
         Some(available) if needed > available => {
             let told = |bytes: u64| fawn_report::amount::bytes(bytes as f64);
-            Err(NetError::Memory { keys: plan.keys, needed: told(needed), available: told(available) })
+            Err(LoadgenError::Memory { keys: plan.keys, needed: told(needed), available: told(available) })
         }
         _ => Ok(()),
     }
 }
 
 /// Sets every key, again where that is refused.
-fn load(plan: &Plan, base: u32, watch: &dyn Watch) -> Result<Measured, NetError> {
-    let ledger = Ledger::new(plan.keys, base, false, false);
+fn load(plan: &Plan, base: u32, watch: &dyn Watch) -> Result<Measured, LoadgenError> {
+    let versions = KeyVersions::new(plan.keys, base, false, false);
     let pace = plan.load_rate.map(|rate| Pace { rate, spacing: Spacing::Fixed });
-    let phase = Phase {
+    let phase = LoadPhase {
         is_load: true,
         operations: None,
         warm_up: Duration::ZERO,
@@ -141,17 +141,17 @@ fn load(plan: &Plan, base: u32, watch: &dyn Watch) -> Result<Measured, NetError>
         shown: None,
         what: "loading",
     };
-    let loaded = carry_out(plan, phase, &ledger, watch)?;
-    match &loaded.tally.refused {
+    let loaded = carry_out(plan, phase, &versions, watch)?;
+    match &loaded.stats.refused {
         Faults { first: Some(first), count } => {
-            Err(NetError::Refused { count: *count, keys: plan.keys, first: first.clone() })
+            Err(LoadgenError::Refused { count: *count, keys: plan.keys, first: first.clone() })
         }
         _ => Ok(loaded),
     }
 }
 
 /// What versions of this run begin after: later runs have later ones.
-pub(crate) fn version_base() -> u32 {
+pub fn version_base() -> u32 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs() as u32)
 }
 
@@ -159,7 +159,12 @@ pub(crate) fn version_base() -> u32 {
 ///
 /// # Errors
 /// What the servers or the system do that ends it.
-pub fn carry_out(plan: &Plan, phase: Phase, ledger: &Ledger, watch: &dyn Watch) -> Result<Measured, NetError> {
+pub fn carry_out(
+    plan: &Plan,
+    phase: LoadPhase,
+    versions: &KeyVersions,
+    watch: &dyn Watch,
+) -> Result<Measured, LoadgenError> {
     // So that what is wrong with a process is said before anything is done.
     processes_cpu_us(&plan.server_pids)?;
     let mut sockets = dial_all(plan)?;
@@ -167,7 +172,7 @@ pub fn carry_out(plan: &Plan, phase: Phase, ledger: &Ledger, watch: &dyn Watch) 
     let end = u64::try_from(phase.time.as_nanos()).map_or(u64::MAX, |time| time.saturating_add(start));
     let shared = Shared {
         plan,
-        ledger,
+        versions,
         newest: Newest::new(plan.keys),
         began: Instant::now(),
         window: start..end,
@@ -193,9 +198,9 @@ pub fn carry_out(plan: &Plan, phase: Phase, ledger: &Ledger, watch: &dyn Watch) 
         for worker in workers {
             let main = &main;
             handles.push(scope.spawn(move || {
-                let tally = worker.run();
+                let stats = worker.run();
                 main.unpark();
-                tally
+                stats
             }));
         }
         let all_ended = || handles.iter().all(thread::ScopedJoinHandle::is_finished);
@@ -204,11 +209,11 @@ pub fn carry_out(plan: &Plan, phase: Phase, ledger: &Ledger, watch: &dyn Watch) 
         if watched.is_err() {
             shared.stop.store(true, Ordering::Relaxed);
         }
-        let mut tally = Tally::default();
+        let mut stats = OperationStats::default();
         let mut failure = None;
         for worker in handles {
             match worker.join() {
-                Ok(Ok(more)) => tally.merge(more),
+                Ok(Ok(more)) => stats.merge(more),
                 Ok(Err(error)) => failure = failure.or(Some(error)),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
@@ -217,9 +222,9 @@ pub fn carry_out(plan: &Plan, phase: Phase, ledger: &Ledger, watch: &dyn Watch) 
             return Err(error);
         }
         let Observed { server_cpu_us, machine, energy } = watched?;
-        let ended_ns = if end == u64::MAX { tally.ended_ns } else { end };
+        let ended_ns = if end == u64::MAX { stats.ended_ns } else { end };
         let seconds = ended_ns.saturating_sub(start) as f64 / 1e9;
-        Ok(Measured { tally, seconds, server_cpu_us, machine, samples, energy })
+        Ok(Measured { stats, seconds, server_cpu_us, machine, samples, energy })
     })
 }
 
@@ -234,7 +239,7 @@ fn seed(number: usize) -> u64 {
 }
 
 /// A socket for each connection, with the number of its server: to all servers in turn.
-fn dial_all(plan: &Plan) -> Result<Vec<(usize, OwnedFd)>, NetError> {
+fn dial_all(plan: &Plan) -> Result<Vec<(usize, OwnedFd)>, LoadgenError> {
     raise_descriptor_limit(plan.connections);
     let dial = |at: usize| {
         let target = at % plan.targets.len();
@@ -267,27 +272,27 @@ struct Observed {
 /// Takes the CPU time of servers and machine, and the energy, over the time that is measured, and tells how far it is meanwhile.
 fn observe(
     shared: &Shared<'_>,
-    phase: &Phase,
+    phase: &LoadPhase,
     watch: &dyn Watch,
     samples: &mut Vec<(u64, u64)>,
     all_ended: impl Fn() -> bool,
-) -> Result<Observed, NetError> {
+) -> Result<Observed, LoadgenError> {
     let pids = &shared.plan.server_pids;
     let Range { start, end } = shared.window;
     let told = Told { shared, phase, watch };
     told.wait_until(start, None, samples, &all_ended);
-    let before = (processes_cpu_us(pids)?, Machine::now());
+    let before = (processes_cpu_us(pids)?, HostCpu::now());
     let metering = fawn_meter::start(shared.plan.meter.as_ref())?;
     told.wait_until(end, metering.as_ref(), samples, &all_ended);
     let server = if pids.is_empty() { None } else { Some(processes_cpu_us(pids)? - before.0) };
-    let machine = before.1.and_then(|before| Some(Machine::now()?.since(&before)));
+    let machine = before.1.and_then(|before| Some(HostCpu::now()?.since(&before)));
     Ok(Observed { server_cpu_us: server, machine, energy: fawn_meter::stop(metering)? })
 }
 
 /// A phase, and who is told how far it is.
 struct Told<'t> {
     shared: &'t Shared<'t>,
-    phase: &'t Phase,
+    phase: &'t LoadPhase,
     watch: &'t dyn Watch,
 }
 

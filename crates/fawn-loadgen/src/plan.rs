@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use fawn_meter::Meter;
 
-use super::choice::Distribution;
-use super::dial::Target;
-use super::mix::Mix;
-use super::protocol::Protocol;
-use super::ycsb::Workload;
+use crate::choice::Distribution;
+use crate::dial::Target;
+use crate::mix::Mix;
+use crate::protocol::Protocol;
+use crate::ycsb::Workload;
 
 /// All of it.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use super::error::NetError;
+use crate::error::LoadgenError;
 
 /// Longest answer to an authentication.
 const LONGEST_ANSWER: usize = 512;
@@ -49,14 +49,14 @@ impl Target {
     /// A socket that is connected, authenticated where there is a secret, and does not block.
     ///
     /// # Errors
-    /// [`NetError::Connect`], [`NetError::Authentication`].
-    pub fn dial(&self, secret: Option<&str>, timeout: Duration) -> Result<OwnedFd, NetError> {
-        let unreachable = |source| NetError::Connect { target: self.to_string(), source };
+    /// [`LoadgenError::Connect`], [`LoadgenError::Authentication`].
+    pub fn dial(&self, secret: Option<&str>, timeout: Duration) -> Result<OwnedFd, LoadgenError> {
+        let unreachable = |source| LoadgenError::Connect { target: self.to_string(), source };
         let socket = self.connect(timeout).map_err(unreachable)?;
         if let Some(secret) = secret {
             let said = authenticate(&socket, secret, timeout).map_err(unreachable)?;
             if said != "STORED" {
-                return Err(NetError::Authentication { target: self.to_string(), said });
+                return Err(LoadgenError::Authentication { target: self.to_string(), said });
             }
         }
         let flags = fcntl_getfl(&socket).map_err(|errno| unreachable(errno.into()))?;
