@@ -40,6 +40,20 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "fawn-files",
             "fawn-flash",
+            "fawn-machine",
+            "fawn-meter",
+            "fawn-report",
+            "fawn-ring",
+            "fawn-store",
+            "fawn-workload",
+        ],
+    ),
+    (
+        "fawn-papers",
+        &[
+            "fawn-bench",
+            "fawn-files",
+            "fawn-flash",
             "fawn-loadgen",
             "fawn-machine",
             "fawn-meter",
@@ -72,6 +86,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fawn-memcache",
             "fawn-meter",
             "fawn-node",
+            "fawn-papers",
             "fawn-plan",
             "fawn-report",
             "fawn-ring",

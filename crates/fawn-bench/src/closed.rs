@@ -35,7 +35,7 @@ pub struct Made {
 
 /// So many puts to so many gets, at least one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ratio {
+pub struct Ratio {
     /// Gets.
     pub gets: u64,
     /// Puts to them.
@@ -43,7 +43,7 @@ pub(crate) struct Ratio {
 }
 
 /// A loop of gets and puts that is under way.
-pub(crate) struct Mix {
+pub struct Mix {
     depth: usize,
     /// Of what has come back, so much is taken before the next is asked for. While the loop waits for the device, that is
     /// little, so that the device is not without work until all is taken; while the device waits for the loop, it grows to
@@ -123,7 +123,7 @@ impl Session<'_> {
     /// # Errors
     /// As [`closed`](Self::closed).
     #[inline]
-    pub(crate) fn turn(
+    pub fn turn(
         &mut self,
         lookups: &mut Lookups,
         mix: &mut Mix,

@@ -105,7 +105,7 @@ impl Driver {
 
     /// The store and the reader of its files.
     #[inline]
-    pub(crate) fn halves(&mut self) -> (&mut Store, &mut Reader) {
+    pub fn halves(&mut self) -> (&mut Store, &mut Reader) {
         (self.engine.store(), &mut self.reader)
     }
 

@@ -147,25 +147,6 @@ pub enum Error {
         /// What it said.
         reason: String,
     },
-    /// A server, or a cluster of them, that was started to be measured.
-    #[error("{name} {what}")]
-    Server {
-        /// Which.
-        name: String,
-        /// What it did, with its last words.
-        what: String,
-    },
-    /// Load on a server.
-    #[error(transparent)]
-    Net(#[from] fawn_loadgen::LoadgenError),
-    /// A server has answered with what cannot be.
-    #[error("{count} answers over the network were wrong or refused, the first: {first}; nothing was measured")]
-    WrongOverNetwork {
-        /// How many.
-        count: u64,
-        /// The first of them.
-        first: String,
-    },
     /// The meter has failed.
     #[error(transparent)]
     Meter(#[from] MeterError),
@@ -175,7 +156,8 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    /// The error of an operation on a file or a directory.
+    pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         |source| Self::Io { path, source }
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::notes::{Place, VERSION};
+use crate::run_state::{StateFile, VERSION};
 
 const NAME: &str = "bench.json";
 const DATA: &str = "data";
@@ -43,7 +43,7 @@ struct Kept {
 /// The notes of one directory.
 #[derive(Debug)]
 pub struct Journal {
-    place: Place,
+    place: StateFile,
     kept: Kept,
 }
 
@@ -59,7 +59,7 @@ impl Journal {
     /// # Errors
     /// [`Error::Foreign`] when there is something else, [`Error::Journal`], [`Error::Io`].
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        let place = Place::open(dir, NAME)?;
+        let place = StateFile::open(dir, NAME)?;
         let kept = place.read()?.unwrap_or_else(Kept::nothing);
         Ok(Self { place, kept })
     }

@@ -13,7 +13,7 @@ const A_TURN: usize = 8 * GROUP;
 
 /// How an open loop runs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Paced {
+pub struct Paced {
     /// Gets a second.
     pub rate: f64,
     /// For so long.
@@ -29,7 +29,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// [`Error::Wrong`], whatever the store refuses, and what `tend` says.
-    pub(crate) fn paced(
+    pub fn paced(
         &mut self,
         lookups: &mut Lookups,
         draw: &mut Draw,

@@ -14,11 +14,11 @@ use fawn_report::{BenchReport, Watch};
 use fawn_workload::WriteHistory;
 use serde_json::{Map, Value};
 
+use crate::children::Registered;
 use crate::derived::versions;
 use crate::error::{Error, FlagBytes};
 use crate::experiments::{self, Experiment};
 use crate::journal::Journal;
-use crate::paper::servers::Registered;
 use crate::session::Setup;
 
 /// What the program is called.
@@ -113,7 +113,7 @@ impl Peers {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::NoEngine`], [`Error::Io`].
-    pub(crate) fn measure(
+    pub fn measure(
         &self,
         setup: &Setup,
         experiment: &Experiment,

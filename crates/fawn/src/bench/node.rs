@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use comfy_table::presets;
-use fawn_bench::node::{Extent, Figures, Watts, measure};
-use fawn_bench::paper::{Run, Scale, servers};
+use fawn_bench::children;
 use fawn_files::links;
 use fawn_meter::{Choice, Meter, Scope};
+use fawn_papers::node::{Extent, Figures, Watts, measure};
+use fawn_papers::{Run, Scale};
 use fawn_plan::amount::{parse_dollars, parse_mbit, parse_watts};
 use tempfile::NamedTempFile;
 
@@ -134,7 +135,7 @@ impl NodeBenchArguments {
 /// Measures it.
 ///
 /// # Errors
-/// What [`fawn_bench::Error`] says.
+/// What [`fawn_papers::Error`] says.
 pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     let mut tools = tools(None, &arguments.meter)?;
     // Of a node a package is a part, whose watts are taken for the node's only if that was asked for.
@@ -148,7 +149,11 @@ pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     let place = tempfile::Builder::new().prefix("fawn-bench-node-").tempdir_in(&arguments.dir);
     let place = place.with_context(|| format!("cannot put anything into {}", arguments.dir.display()))?;
     let bar = Bar(Progress::parts());
-    tell_how_to_go_on(&bar.0, format!("nothing is kept: remove {}", place.path().display()), servers::ask_all_to_stop)?;
+    tell_how_to_go_on(
+        &bar.0,
+        format!("nothing is kept: remove {}", place.path().display()),
+        children::ask_all_to_stop,
+    )?;
     let run = Run { scale: Scale::Full, dir: place.path().to_owned(), tools: &tools, watch: &bar };
     let extent = Extent {
         data_bytes: arguments.data.bytes,
