@@ -11,7 +11,7 @@
 //! * [`device`]: what the device gives without a store.
 //! * [`peers`]: the same on other storage engines, by another program; [`children`]: programs that run.
 //! * [`usage`], [`derived`]: what a stretch of work took; figures that follow from the store's counts.
-//! * [`columns`], [`plot`]: tables and pictures of reports.
+//! * [`columns`]: tables of reports.
 //! * [`session`], [`journal`], [`run_state`]: a directory with its data and what was measured on them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -28,7 +28,6 @@ pub mod journal;
 pub mod lookups;
 pub mod paced;
 pub mod peers;
-pub mod plot;
 pub mod puts;
 pub mod run_state;
 pub mod session;

@@ -1,12 +1,10 @@
 //! What an experiment has found: rows of figures of this machine, those that the paper prints, and which of them are drawn.
 
 use fawn_report::amount::number;
+pub use fawn_report::chart::{Axis, Chart, ChartRows, Row};
 use fawn_report::csv;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-
-/// Figures by name. Units are the ends of names; what is not known is null.
-pub type Row = Map<String, Value>;
+use serde_json::Value;
 
 /// The result of one experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +28,9 @@ pub struct Finding {
     pub notes: Vec<String>,
 }
 
+/// What the paper's rows are called.
+pub const PAPERS: &str = "the paper, on its own machines of 2008 to 2010";
+
 /// Where rows are from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -52,82 +53,6 @@ pub struct Column {
     pub title: String,
     /// Decimals of a number; `None`: text, or a number as it is.
     pub decimals: Option<usize>,
-}
-
-/// A drawing of rows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Chart {
-    /// What it shows.
-    pub title: String,
-    /// How.
-    pub kind: Kind,
-    /// To the right; of bars, the text beside each.
-    pub x: Axis,
-    /// Upwards; of bars, their length.
-    pub y: Axis,
-    /// The column whose values part rows into lines.
-    pub series: Option<String>,
-}
-
-/// How rows are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Points that lines join.
-    Lines,
-    /// A bar a row.
-    Bars,
-}
-
-/// An axis.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Axis {
-    /// The column that it shows.
-    pub column: String,
-    /// What it says.
-    pub title: String,
-    /// How values lie on it.
-    pub law: Law,
-}
-
-/// How values lie on an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Law {
-    /// From 0, evenly.
-    Linear,
-    /// By powers of ten; what is not above 0 is not drawn.
-    Log,
-}
-
-impl Axis {
-    /// From 0, evenly.
-    pub fn linear(column: &str, title: &str) -> Self {
-        Self { column: column.to_owned(), title: title.to_owned(), law: Law::Linear }
-    }
-
-    /// By powers of ten.
-    pub fn log(column: &str, title: &str) -> Self {
-        Self { law: Law::Log, ..Self::linear(column, title) }
-    }
-}
-
-impl Chart {
-    /// Points that lines join.
-    pub fn lines(title: &str, x: Axis, y: Axis) -> Self {
-        Self { title: title.to_owned(), kind: Kind::Lines, x, y, series: None }
-    }
-
-    /// A bar a row, with the text of column `of` beside it.
-    pub fn bars(title: &str, of: &str, y: Axis) -> Self {
-        Self { kind: Kind::Bars, ..Self::lines(title, Axis::linear(of, ""), y) }
-    }
-
-    /// A line for each value of a column.
-    #[must_use]
-    pub fn by(self, column: &str) -> Self {
-        Self { series: Some(column.to_owned()), ..self }
-    }
 }
 
 impl Finding {
@@ -184,6 +109,22 @@ impl Finding {
             State::Measured => "measured",
             State::Computed => "computed",
             State::Skipped(_) => "skipped",
+        }
+    }
+
+    /// What its own rows are called on the page.
+    pub fn own_label(&self) -> &'static str {
+        if self.state == State::Computed { "computed" } else { "this machine" }
+    }
+
+    /// What its charts show.
+    pub fn chart_rows(&self) -> ChartRows<'_> {
+        ChartRows {
+            own: &self.rows,
+            own_label: self.own_label(),
+            reference: &self.published,
+            reference_label: PAPERS,
+            reference_word: "paper",
         }
     }
 

@@ -67,7 +67,7 @@ pub use limits::{Limits, Resource};
 pub use loss::Loss;
 pub use map::Map;
 pub use measured::MeasuredNode;
-pub use page::{escape, page};
+pub use page::page;
 pub use plan::{Choice, Plan, Unranked};
 pub use quantity::Quantity;
 pub use sizing::{Index, Need, Sizing};

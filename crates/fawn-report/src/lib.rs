@@ -9,18 +9,24 @@
 //! * [`latency`]: histograms of latencies, and latencies by time.
 //! * [`progress`]: how far a measurement is.
 //! * [`amount`], [`date`], [`scope`]: amounts as people read them; days; what watts and joules cover.
-//! * [`csv`]: comma-separated values.
+//! * [`csv`]: comma-separated values. [`markup`], under [`svg`] and [`html`]: elements, pictures, pages.
+//! * [`chart`]: charts of rows; [`plot`]: latencies by time as a picture.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod amount;
+pub mod chart;
 pub mod column;
 pub mod csv;
 pub mod date;
+pub mod html;
 pub mod latency;
+pub mod markup;
+pub mod plot;
 pub mod progress;
 pub mod report;
 pub mod scope;
+pub mod svg;
 pub mod table;
 
 pub use column::{Column, Form, column};

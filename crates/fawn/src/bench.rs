@@ -15,9 +15,9 @@ use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::CellAlignment;
 use fawn_bench::experiments::{Absent, Get, Hit, Mixed, Overwrite, Pace, Restart, Split, Table, load_until_killed};
-use fawn_bench::plot::svg;
 use fawn_bench::{Device, Experiment, Peers, Setup};
 use fawn_files::links;
+use fawn_report::plot::svg;
 use fawn_report::{BenchReport, TextTable, Watch};
 use fawn_store::Ack;
 

@@ -1,6 +1,5 @@
 //! The files of a report: the page, a CSV for each experiment, and all of it as JSON.
 
-pub mod chart;
 pub mod page;
 
 use std::fs;

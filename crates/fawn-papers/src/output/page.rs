@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use fawn_plan::escape;
 use fawn_report::amount::number;
+use fawn_report::chart;
+use fawn_report::html::{HtmlPage, cell, list};
+use fawn_report::markup::{Element, escape};
 use serde_json::Value;
 
-use crate::finding::{Column, Finding, Row, State};
+use crate::finding::{Column, Finding, PAPERS, Row, State};
 use crate::list::Entry;
-use crate::output::chart;
-use crate::output::chart::{PAPERS, ours};
 use crate::result_cache::StoredFinding;
 use crate::run::Scale;
 use crate::testbed::machine::{MachineInfo, Program};
@@ -47,15 +47,9 @@ pub struct Told<'a> {
 
 /// The page.
 pub fn page(told: &Told<'_>) -> String {
-    let mut out = String::new();
-    let mut add = |what: &str| {
-        out.push_str(what);
-        out.push('\n');
-    };
     let title = format!("The FAWN papers' experiments on {}", told.machine.host);
-    add("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
-    add("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">");
-    add(&format!("<title>{}</title><style>\n{STYLE}\n</style></head><body>", escape(&title)));
+    let mut out = HtmlPage::new(&title, STYLE);
+    let mut add = |what: &str| out.add(what);
     add(&format!("<h1>{}</h1>", escape(&title)));
     add(&format!(
         "<p class=\"quiet\">Scale {}, told on {}, fawn {} (commit {}), <code>{}</code></p>",
@@ -80,20 +74,20 @@ pub fn page(told: &Told<'_>) -> String {
     );
     add(&machine(told.machine));
     let items = told.found.iter().map(|(entry, _)| {
-        format!("<li><a href=\"#{}\">{}, {}: {}</a></li>", entry.name, entry.paper.title(), entry.place, entry.what)
+        format!("<a href=\"#{}\">{}, {}: {}</a>", entry.name, entry.paper.title(), entry.place, entry.what)
     });
-    add(&format!("<nav><ul>{}</ul></nav>", items.collect::<String>()));
+    add(&Element::new("nav").around(&list("ul", None, items)));
     for (entry, kept) in told.found {
         add(&section(entry, kept));
     }
-    add("</body></html>");
-    out
+    out.finish()
 }
 
 fn machine(machine: &MachineInfo) -> String {
-    let rows = machine.lines().into_iter().map(|(what, which)| {
-        format!("<tr><td class=\"text\">{what}</td><td class=\"text\">{}</td></tr>", escape(&which))
-    });
+    let rows = machine
+        .lines()
+        .into_iter()
+        .map(|(what, which)| Element::new("tr").around(&(cell("td", true, what) + &cell("td", true, &which))));
     format!("<table><tbody>{}</tbody></table>", rows.collect::<String>())
 }
 
@@ -117,7 +111,7 @@ fn section(entry: &Entry, kept: &StoredFinding) -> String {
         add(&mut out, format_args!("<p class=\"warning\">Not measured: {}</p>\n", escape(why)));
     }
     for chart in &finding.charts {
-        if let Some(drawn) = chart::draw(chart, finding) {
+        if let Some(drawn) = chart::draw(chart, &finding.chart_rows()) {
             add(&mut out, format_args!("<h3>{}</h3>\n{drawn}", escape(&chart.title)));
         }
     }
@@ -127,8 +121,8 @@ fn section(entry: &Entry, kept: &StoredFinding) -> String {
     if !finding.rows.is_empty() || !finding.published.is_empty() {
         out.push_str(&table(finding));
     }
-    let notes = finding.notes.iter().map(|note| format!("<li>{}.</li>", escape(note.trim_end_matches('.'))));
-    add(&mut out, format_args!("<ul class=\"quiet\">{}</ul>", notes.collect::<String>()));
+    let notes = finding.notes.iter().map(|note| format!("{}.", escape(note.trim_end_matches('.'))));
+    out.push_str(&list("ul", Some("quiet"), notes));
     out.push_str(&parameters(&finding.parameters));
     out.push_str("</section>");
     out
@@ -153,14 +147,14 @@ fn table(finding: &Finding) -> String {
         let mut cells = finding.rows.iter().chain(&finding.published).filter_map(|row| row.get(name));
         cells.any(Value::is_string)
     };
-    let classes: Vec<&str> = (0..columns.len()).map(|at| if is_text(at) { " class=\"text\"" } else { "" }).collect();
-    let head = columns.iter().zip(&classes).map(|(it, class)| format!("<th{class}>{}</th>", escape(&it.title)));
+    let are_text: Vec<bool> = (0..columns.len()).map(is_text).collect();
+    let head = columns.iter().zip(&are_text).map(|(it, is_text)| cell("th", *is_text, &it.title));
     let line = |who: &str, class: &str, row: &Row| {
-        let cells = columns.iter().zip(&classes);
-        let cells = cells.map(|(column, class)| format!("<td{class}>{}</td>", escape(&column.text(row))));
+        let cells = columns.iter().zip(&are_text);
+        let cells = cells.map(|(column, is_text)| cell("td", *is_text, &column.text(row)));
         format!("<tr{class}><td class=\"text\">{who}</td>{}</tr>\n", cells.collect::<String>())
     };
-    let rows = finding.rows.iter().map(|row| line(ours(finding), "", row));
+    let rows = finding.rows.iter().map(|row| line(finding.own_label(), "", row));
     let printed = finding.published.iter().map(|row| line("paper", " class=\"paper\"", row));
     let body: String = rows.chain(printed).collect();
     let table = format!(

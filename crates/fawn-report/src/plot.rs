@@ -1,8 +1,8 @@
 //! Latencies by time as a picture.
 
-use std::fmt::Write as _;
-
-use fawn_report::{Tenth, Timeline};
+use crate::markup::Element;
+use crate::report::{Tenth, Timeline};
+use crate::svg::{Drawing, anchored, polyline, root};
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 420.0;
@@ -21,30 +21,28 @@ type Figure = fn(&Tenth) -> u64;
 pub fn svg(timelines: &[Timeline], shaded: &str) -> String {
     let total: usize = timelines.iter().map(|line| line.tenths.len()).sum();
     let x = |at: usize| LEFT + (WIDTH - LEFT - 10.0) * at as f64 / total.max(1) as f64;
-    let mut out = String::new();
-    let mut draw = |what: String| writeln!(out, "{what}").expect("writing to a string cannot fail");
-    draw(format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
-         font-size=\"11\"><rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>"
-    ));
+    let root = root(None, WIDTH, HEIGHT).attr("font-family", "sans-serif").attr("font-size", 11);
+    let white = Element::new("rect").attr("width", WIDTH).attr("height", HEIGHT).attr("fill", "white");
+    let mut out = Drawing::over(root, &white.empty());
+    let middled = |x: Element| anchored(x, "middle");
     let mut first = 0;
     for line in timelines {
         let (from, to) = (x(first), x(first + line.tenths.len()));
         if !line.idle {
-            let (width, height) = (to - from, HEIGHT - TOP - BOTTOM);
-            draw(format!("<rect x=\"{from:.1}\" y=\"{TOP}\" width=\"{width:.1}\" height=\"{height}\" fill=\"#eee\"/>"));
+            let shade = Element::new("rect").px("x", from).attr("y", TOP).px("width", to - from);
+            out.add(shade.attr("height", HEIGHT - TOP - BOTTOM).attr("fill", "#eee").empty());
         }
         let (middle, below) = (f64::midpoint(from, to), HEIGHT - BOTTOM + 28.0);
         let name = line.name.split(' ').take(2).collect::<String>();
-        draw(format!("<text x=\"{middle:.1}\" y=\"{below}\" text-anchor=\"middle\">{name}</text>"));
+        out.add(middled(Element::new("text").px("x", middle).attr("y", below)).text(&name));
         first += line.tenths.len();
     }
     for decade in DECADES.0 as u32..=DECADES.1 as u32 {
         let (at, right) = (y(10f64.powi(decade.cast_signed())), WIDTH - 10.0);
         let name = ["", "10 us", "100 us", "1 ms", "10 ms", "100 ms", "1 s", "10 s"][decade as usize];
-        draw(format!("<line x1=\"{LEFT}\" x2=\"{right}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ccc\"/>"));
-        let (left, at) = (LEFT - 6.0, at + 4.0);
-        draw(format!("<text x=\"{left}\" y=\"{at:.1}\" text-anchor=\"end\">{name}</text>"));
+        let line = Element::new("line").attr("x1", LEFT).attr("x2", right).px("y1", at).px("y2", at);
+        out.add(line.attr("stroke", "#ccc").empty());
+        out.add(anchored(Element::new("text").attr("x", LEFT - 6.0).px("y", at + 4.0), "end").text(name));
     }
     let figures: [(&str, &str, Figure); 4] = [
         ("longest", "#d62728", |tenth| tenth.longest_us),
@@ -54,18 +52,15 @@ pub fn svg(timelines: &[Timeline], shaded: &str) -> String {
     ];
     for (number, (name, colour, of)) in figures.into_iter().enumerate() {
         let at = LEFT + 130.0 * number as f64;
-        draw(format!("<text x=\"{at}\" y=\"18\" fill=\"{colour}\">{name}</text>"));
+        out.add(Element::new("text").attr("x", at).attr("y", 18).attr("fill", colour).text(name));
         let tenths = timelines.iter().flat_map(|line| &line.tenths).map(of).enumerate();
-        let points: Vec<String> = tenths
-            .filter(|(_, us)| *us > 0)
-            .map(|(number, us)| format!("{:.1},{:.1}", x(number), y(us as f64)))
-            .collect();
-        draw(format!("<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\"/>", points.join(" ")));
+        let points = tenths.filter(|(_, us)| *us > 0).map(|(number, us)| (x(number), y(us as f64)));
+        out.add(polyline(points, colour).empty());
     }
     let (middle, below) = (f64::midpoint(LEFT, WIDTH), HEIGHT - BOTTOM + 14.0);
     let text = format!("for each tenth of a second; grey: {shaded}");
-    draw(format!("<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\" fill=\"#555\">{text}</text>\n</svg>"));
-    out
+    out.add(middled(Element::new("text").attr("x", middle).attr("y", below)).attr("fill", "#555").text(&text));
+    out.finish()
 }
 
 fn y(us: f64) -> f64 {
