@@ -70,7 +70,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         "fawn-node",
         &["fawn-admin", "fawn-files", "fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store", "fawn-tls"],
     ),
-    ("fawn-sim", &["fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store"]),
+    ("fawn-check", &[]),
+    ("fawn-sim", &["fawn-check", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store"]),
     (
         "fawn",
         &[
@@ -95,8 +96,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fawn-workload",
         ],
     ),
-    ("fawn-trial", &["fawn-sim"]),
-    ("xtask", &["fawn-sim"]),
+    ("fawn-trial", &["fawn-check"]),
+    ("xtask", &["fawn-check", "fawn-sim"]),
 ];
 
 #[derive(Deserialize)]

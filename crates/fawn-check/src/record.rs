@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::checker::{Checker, Failure, LIMIT};
-use super::{KvModel, Model};
+use crate::checker::{Checker, Failure, LIMIT};
+use crate::{KvModel, Model};
 
 /// What clients asked of one key, and what they were told.
 #[derive(Debug)]

@@ -11,8 +11,8 @@
 //! * An operation of unknown outcome that helps nothing that comes next. Each of them must help the next one, up to one
 //!   that completes, which could not do as well at once.
 
-use super::Model;
-use super::configurations::{Configuration, Configurations};
+use crate::Model;
+use crate::configurations::{Configuration, Configurations};
 
 /// An operation, from its invocation on.
 #[derive(Debug)]

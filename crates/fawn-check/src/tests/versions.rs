@@ -1,9 +1,9 @@
 //! Cases of numbers: told, not told, told late.
 
-use crate::history::KvOperation::{CompareAndSwap, Delete, Get};
-use crate::history::KvOutcome::{Deleted, Exists, Hit, Stored};
-use crate::history::tests::cases::{history, hit, holds, put, stored};
-use crate::history::{KvOutcome, Verdict, check};
+use crate::KvOperation::{CompareAndSwap, Delete, Get};
+use crate::KvOutcome::{Deleted, Exists, Hit, Stored};
+use crate::tests::cases::{history, hit, holds, put, stored};
+use crate::{KvOutcome, Verdict, check};
 
 const STORED: Option<KvOutcome> = Some(Stored { version: None });
 

@@ -1,13 +1,13 @@
 //! Random histories: those of a real register, and the same with something wrong.
 
-use super::KvOperation::{
+use crate::KvOperation::{
     Add, CompareAndSwap, Decrement, Delete, Expire, Extend, Get, Increment, Invalidate, Put, Replace, Touch, Win,
 };
-use super::KvOutcome::{
+use crate::KvOutcome::{
     Deleted, Exists, Gone, Hit, Item, Made, Miss, NonNumeric, NotFound, NotStored, Number, Refused, Stored, Touched,
 };
-use super::{History, KvOperation, KvOutcome};
 use crate::random::Random;
+use crate::{History, KvOperation, KvOutcome};
 
 /// A history of 2 to `most_operations` operations (at least 2), wholly determined by `seed`, and whether something in it
 /// is other than the register's of [`KvModel`](super::KvModel); such a history may be linearizable all the same.

@@ -1,11 +1,11 @@
 //! How many operations a second the linearizability checker takes, by the number of clients that work on one key.
 //!
-//! `cargo run --release -p fawn-sim --example history_speed [OPERATIONS]`
+//! `cargo run --release -p fawn-check --example speed [OPERATIONS]`
 
 use std::time::Instant;
 
-use fawn_sim::history::{Checker, Failure, KvModel, KvOperation, KvOutcome};
-use fawn_sim::random::Random;
+use fawn_check::random::Random;
+use fawn_check::{Checker, Failure, KvModel, KvOperation, KvOutcome};
 
 /// What is to happen next to a client's operation.
 #[derive(Clone, Copy)]

@@ -12,12 +12,14 @@
 //!   which another is invoked may come second. A simulation that knows the order of the events of one instant passes
 //!   the events' numbers as times.
 //!
+//! Nothing here knows a server: whoever has called one records when each operation began and ended, and what came of it.
+//!
 //! [`Checker`] takes events as they happen, in memory bounded by what is in flight; [`check()`] takes a recorded
 //! [`History`] and cuts a wrong one to its shortest wrong prefix. What the operations mean is a [`Model`]; [`KvModel`]
-//! is the key-value service's.
+//! is that of a key whose writes are numbered, as in memcached.
 //!
 //! ```
-//! use fawn_sim::history::{Checker, KvModel, KvOperation::{Get, Put}, KvOutcome::{Miss, Stored}};
+//! use fawn_check::{Checker, KvModel, KvOperation::{Get, Put}, KvOutcome::{Miss, Stored}};
 //!
 //! let mut checker = Checker::<KvModel>::new();
 //! checker.invoke(0, 1, Put { value: 7 })?;
@@ -25,21 +27,57 @@
 //! checker.invoke(6, 2, Get)?;
 //! checker.complete(9, 2, Miss)?;
 //! assert!(checker.finish().is_err(), "the put was lost");
-//! # Ok::<(), fawn_sim::history::Failure>(())
+//! # Ok::<(), fawn_check::Failure>(())
+//! ```
+//!
+//! A model of one's own is two functions:
+//!
+//! ```
+//! use fawn_check::{Checker, Model};
+//!
+//! /// A counter: each operation adds one and returns the sum.
+//! struct Counter;
+//!
+//! impl Model for Counter {
+//!     type State = u64;
+//!     type Operation = &'static str;
+//!     type Outcome = u64;
+//!
+//!     fn start() -> u64 {
+//!         0
+//!     }
+//!
+//!     fn step(state: &u64, _: &&'static str, outcome: Option<&u64>) -> Option<u64> {
+//!         let sum = state + 1;
+//!         outcome.is_none_or(|outcome| *outcome == sum).then_some(sum)
+//!     }
+//! }
+//!
+//! // Two clients at once: the second to ask is the first to be carried out.
+//! let mut checker = Checker::<Counter>::new();
+//! checker.invoke(0, 1, "add")?;
+//! checker.invoke(1, 2, "add")?;
+//! checker.complete(2, 2, 1)?;
+//! checker.complete(3, 1, 2)?;
+//! assert!(checker.finish().is_ok());
+//! # Ok::<(), fawn_check::Failure>(())
 //! ```
 //!
 //! # Layout
 //!
 //! * [`kv`]: the model of a key with versions.
 //! * `record`: a recorded history, its text, and its check. `checker`: events in, failures out.
-//! * [`generate`]: random histories, right and wrong.
+//! * [`generate`]: random histories, right and wrong; [`random`]: the generator of every choice.
 //! * `frontier`: the search. `configurations`: its sets.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod checker;
 mod configurations;
 mod frontier;
 pub mod generate;
 pub mod kv;
+pub mod random;
 mod record;
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,14 @@
 //! The second checker: every order that respects time, each explained with no state of the first one's. It numbers the
 //! versions of an order one by one and leaves blank those that nobody was told, where the model keeps bounds.
 
-use crate::history::KvOperation::{
+use crate::KvOperation::{
     Add, CompareAndSwap, Decrement, Delete, Expire, Extend, Get, Increment, Invalidate, Put, Replace, Touch, Win,
 };
-use crate::history::KvOutcome::{
+use crate::KvOutcome::{
     Deleted, Exists, Gone, Hit, Item, Made, Miss, NonNumeric, NotFound, NotStored, Number, Refused, Stored, Touched,
 };
-use crate::history::generate::Text;
-use crate::history::{End, History, KvModel, KvOutcome, Recorded};
+use crate::generate::Text;
+use crate::{End, History, KvModel, KvOutcome, Recorded};
 
 /// Most operations that this is meant for.
 pub const MOST: usize = 8;

@@ -1,10 +1,10 @@
 //! Random histories: both checkers, with and without the model's hints, say the same.
 
-use crate::history::generate::{Shape, corrupt, record, run};
-use crate::history::kv::KvState;
-use crate::history::tests::brute;
-use crate::history::{End, History, KvModel, KvOperation, KvOutcome, Model, Verdict, check, check_within};
+use crate::generate::{Shape, corrupt, record, run};
+use crate::kv::KvState;
 use crate::random::Random;
+use crate::tests::brute;
+use crate::{End, History, KvModel, KvOperation, KvOutcome, Model, Verdict, check, check_within};
 
 /// The model without its hints.
 #[derive(Debug)]

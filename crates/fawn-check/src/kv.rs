@@ -30,7 +30,7 @@
 
 use std::fmt;
 
-use super::Model;
+use crate::Model;
 
 /// The model.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 
-use super::Model;
-use super::frontier::{Call, Frontier, Stop};
+use crate::Model;
+use crate::frontier::{Call, Frontier, Stop};
 
 /// Configurations to look at for one completion, unless told otherwise: some megabytes, some tens of milliseconds.
 pub(super) const LIMIT: usize = 1 << 16;

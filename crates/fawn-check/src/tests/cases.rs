@@ -4,10 +4,10 @@
 
 use std::fmt;
 
-use crate::history::KvOperation::{Add, CompareAndSwap, Delete, Get, Increment, Put, Replace};
-use crate::history::KvOutcome::{Deleted, Exists, Hit, Miss, NotFound, NotStored, Number, Refused, Stored};
-use crate::history::tests::brute;
-use crate::history::{Checker, Failure, History, KvModel, KvOperation, KvOutcome, Model, Verdict, check, check_within};
+use crate::KvOperation::{Add, CompareAndSwap, Delete, Get, Increment, Put, Replace};
+use crate::KvOutcome::{Deleted, Exists, Hit, Miss, NotFound, NotStored, Number, Refused, Stored};
+use crate::tests::brute;
+use crate::{Checker, Failure, History, KvModel, KvOperation, KvOutcome, Model, Verdict, check, check_within};
 
 /// An operation from the first time to the second; without an outcome it is never answered.
 pub type Case = (u64, u64, KvOperation, Option<KvOutcome>);
