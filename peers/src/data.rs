@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use fawn_bench::Report;
-use fawn_bench::history::Phase;
+use fawn_report::BenchReport;
+use fawn_workload::WritePhase;
 use serde::{Deserialize, Serialize};
 
 const NAME: &str = "peer.json";
@@ -21,11 +21,11 @@ pub struct Notes {
     /// Bytes of a value.
     pub value_bytes: usize,
     /// What was written, once all was.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<WritePhase>,
     /// How often it was written to.
     pub age: u64,
     /// The load, once it is finished, and `--memory` and `--ack` with which it was made.
-    pub load: Option<(Report, u64, String)>,
+    pub load: Option<(BenchReport, u64, String)>,
     /// Nobody was killed while writing.
     pub is_clean: bool,
 }
@@ -115,7 +115,7 @@ impl Place {
     ///
     /// # Errors
     /// The notes cannot be written.
-    pub fn wrote(&mut self, phases: Vec<Phase>) -> anyhow::Result<()> {
+    pub fn wrote(&mut self, phases: Vec<WritePhase>) -> anyhow::Result<()> {
         self.notes.phases = phases;
         self.notes.is_clean = true;
         self.save()
@@ -156,7 +156,7 @@ mod tests {
         assert!(!place.data().join("file").exists(), "a load was interrupted");
         place.writes().unwrap();
         fs::write(place.data().join("file"), "all").unwrap();
-        place.notes.load = Some((Report::new("load"), 1, "memory".to_owned()));
+        place.notes.load = Some((BenchReport::new("load"), 1, "memory".to_owned()));
         place.wrote(Vec::new()).unwrap();
         let mut place = Place::open(dir, empty(3), false).unwrap();
         assert!(place.is_loaded() && place.data().join("file").exists());

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use fawn_bench::workload::{KEY_BYTES, name, write_value};
+use fawn_workload::{KEY_BYTES, key_of, write_value};
 
 /// So long an engine has nothing to do before it is taken for settled.
 #[cfg(any(feature = "rocksdb", feature = "fjall"))]
@@ -81,7 +81,7 @@ impl Batch {
     /// Begins anew, with these entries in this version.
     pub fn fill(&mut self, entries: &[u64], version: u32) {
         self.keys.clear();
-        self.keys.extend(entries.iter().map(|index| name(*index)));
+        self.keys.extend(entries.iter().map(|index| key_of(*index)));
         self.values.resize(entries.len() * self.value_bytes, 0);
         for (index, value) in entries.iter().zip(self.values.chunks_exact_mut(self.value_bytes)) {
             write_value(*index, version, value);

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use fawn_bench::Report;
 use fawn_bench::closed::{generator_us_a_get, generator_us_a_put};
-use fawn_bench::latency::{Latencies, median};
-use fawn_bench::report::versions;
+use fawn_bench::derived::versions;
 use fawn_bench::usage::Usage;
-use fawn_bench::workload::Draw;
+use fawn_report::latency::median;
+use fawn_report::{BenchReport, Latencies};
+use fawn_workload::Draw;
 use serde_json::{Value, json};
 
 use crate::gets::{Came, Closed};
@@ -63,7 +63,7 @@ pub enum Experiment {
 ///
 /// # Errors
 /// What the engine says; a value that was not put.
-pub fn run(session: &mut Session, experiment: &Experiment) -> anyhow::Result<Report> {
+pub fn run(session: &mut Session, experiment: &Experiment) -> anyhow::Result<BenchReport> {
     if *experiment == Experiment::Load {
         return load_or_tell(session);
     }
@@ -83,7 +83,7 @@ pub fn run(session: &mut Session, experiment: &Experiment) -> anyhow::Result<Rep
 }
 
 /// Loads, or tells again what a load came to.
-fn load_or_tell(session: &mut Session) -> anyhow::Result<Report> {
+fn load_or_tell(session: &mut Session) -> anyhow::Result<BenchReport> {
     match &session.place.notes.load {
         Some((report, memory, ack)) if (*memory, ack) == (session.settings.memory, &session.ack_name) => {
             Ok(report.clone())
@@ -95,7 +95,7 @@ fn load_or_tell(session: &mut Session) -> anyhow::Result<Report> {
     }
 }
 
-fn load(session: &mut Session) -> anyhow::Result<Report> {
+fn load(session: &mut Session) -> anyhow::Result<BenchReport> {
     session.place.writes()?;
     let entries = session.settings.entries;
     let stretch = session.stretch();
@@ -135,7 +135,7 @@ fn most_space(session: &Session) -> f64 {
     session.keeper.take_most_space().max(crate::keeper::space(&session.place.data())) as f64
 }
 
-fn get(session: &Session, depths: &[u32], rounds: u32, time: Duration) -> anyhow::Result<Report> {
+fn get(session: &Session, depths: &[u32], rounds: u32, time: Duration) -> anyhow::Result<BenchReport> {
     let settings = &session.settings;
     let total = u64::from(rounds) * depths.len() as u64;
     let mut came: Vec<(u32, Came)> = Vec::new();
@@ -183,7 +183,7 @@ fn overwrite(
     passes: u32,
     zipf: Option<f64>,
     most_time: Option<Duration>,
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<BenchReport> {
     if zipf.is_some_and(|exponent| exponent.is_nan() || exponent <= 0.0) {
         bail!("Zipf's law has a positive exponent: give --zipf 0.99 or none");
     }
@@ -242,7 +242,7 @@ fn pass_row(session: &Session, pass: u32, made: u64, usage: &Usage) -> Value {
     })
 }
 
-fn mixed(session: &mut Session, depth: u32, gets_a_put: u64, time: Duration) -> anyhow::Result<Report> {
+fn mixed(session: &mut Session, depth: u32, gets_a_put: u64, time: Duration) -> anyhow::Result<BenchReport> {
     if gets_a_put == 0 {
         bail!("puts alone are what overwrite measures: give --gets-a-put 1 or more");
     }
@@ -283,7 +283,7 @@ fn mixed(session: &mut Session, depth: u32, gets_a_put: u64, time: Duration) -> 
     Ok(report)
 }
 
-fn absent(session: &Session, depth: u32, time: Duration) -> anyhow::Result<Report> {
+fn absent(session: &Session, depth: u32, time: Duration) -> anyhow::Result<BenchReport> {
     session.progress.tell(0, 1, "gets of absent keys");
     let entries = session.settings.entries;
     let closed = Closed { depth, time, gets_a_put: None, first: entries, count: ABSENT };

@@ -6,10 +6,10 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use fawn_bench::history::History;
-use fawn_bench::latency::Latencies;
 use fawn_bench::usage::Usage;
-use fawn_bench::workload::{Draw, fresh_seed, mix, name, version_of};
+use fawn_machine::fresh_seed;
+use fawn_report::Latencies;
+use fawn_workload::{Draw, WriteHistory, key_of, mix, version_of};
 
 use crate::engine::Reader;
 use crate::session::{Puts, Session};
@@ -198,7 +198,7 @@ impl Session {
     }
 
     /// Asks the history: what is `held`, or, where others change it, what it is now.
-    fn ask<T>(&self, held: Option<&History>, of: impl FnOnce(&History) -> T) -> T {
+    fn ask<T>(&self, held: Option<&WriteHistory>, of: impl FnOnce(&WriteHistory) -> T) -> T {
         match held {
             Some(history) => of(history),
             None => of(&self.history()),
@@ -206,11 +206,11 @@ impl Session {
     }
 
     /// One get, verified by the history that is `held`, if nobody changes it.
-    fn get(&self, reader: &mut dyn Reader, index: u64, held: Option<&History>) -> anyhow::Result<()> {
+    fn get(&self, reader: &mut dyn Reader, index: u64, held: Option<&WriteHistory>) -> anyhow::Result<()> {
         let least = self.ask(held, |history| history.least(index));
         let mut version = None;
         let mut is_sound = true;
-        let is_there = reader.get(&name(index), &mut |value| {
+        let is_there = reader.get(&key_of(index), &mut |value| {
             version = version_of(index, value).filter(|_| value.len() == self.settings.value_bytes);
             is_sound = version.is_some();
         })?;

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use fawn_bench::usage::thread_cpu_us;
+use fawn_machine::process::thread_cpu_us;
 use rustix::fs::{Advice, fadvise, fdatasync};
 
 use crate::pages::{PAGE_BYTES, cached_bytes, unmap};

@@ -28,9 +28,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args, Parser, Subcommand};
-use fawn_bench::Report;
-use fawn_bench::history::History;
-use fawn_bench::workload::LEAST_VALUE_BYTES;
+use fawn_report::BenchReport;
+use fawn_workload::{LEAST_VALUE_BYTES, WriteHistory};
 
 use crate::data::{Notes, Place};
 use crate::engine::{Ack, Settings};
@@ -175,7 +174,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(data: &Data, experiment: &Experiment) -> anyhow::Result<Report> {
+fn measure(data: &Data, experiment: &Experiment) -> anyhow::Result<BenchReport> {
     if data.value_bytes < LEAST_VALUE_BYTES {
         bail!("a value tells its version: give --value-bytes {LEAST_VALUE_BYTES} or more");
     }
@@ -209,7 +208,7 @@ fn measure(data: &Data, experiment: &Experiment) -> anyhow::Result<Report> {
         settings,
         ack_name: data.ack.clone(),
         batch: data.puts_in_flight as usize,
-        history: RwLock::new(History::new(data.entries, place.notes.phases.clone())),
+        history: RwLock::new(WriteHistory::new(data.entries, place.notes.phases.clone())),
         place,
         engine,
         progress: Progress::new(data.progress),
@@ -217,13 +216,13 @@ fn measure(data: &Data, experiment: &Experiment) -> anyhow::Result<Report> {
     experiments::run(&mut session, experiment)
 }
 
-fn print(data: &Data, report: &Report) -> anyhow::Result<()> {
+fn print(data: &Data, report: &BenchReport) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     if data.json {
         serde_json::to_writer(&mut out, report)?;
         writeln!(out)?;
     } else {
-        write!(out, "{}", report.markdown())?;
+        write!(out, "{}", fawn_bench::table(report).markdown())?;
         for note in &report.notes {
             writeln!(out, "note: {note}")?;
         }

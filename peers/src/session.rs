@@ -3,10 +3,10 @@
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use fawn_bench::Report;
-use fawn_bench::history::{History, Order};
-use fawn_bench::usage::{Counts, Meter, Usage, resident_bytes};
-use fawn_bench::workload::Draw;
+use fawn_bench::usage::{Counts, Stopwatch, Usage};
+use fawn_machine::process::resident_bytes;
+use fawn_report::BenchReport;
+use fawn_workload::{Draw, Order, WriteHistory};
 use serde_json::{Map, Value};
 
 use crate::data::Place;
@@ -32,30 +32,30 @@ pub struct Session {
     /// The engine.
     pub engine: Box<dyn Engine>,
     /// What was written.
-    pub history: RwLock<History>,
+    pub history: RwLock<WriteHistory>,
     /// Where it is told how far things are.
     pub progress: Progress,
 }
 
 /// Takes the measure of a stretch of work, without the keeper's part.
 pub struct Stretch {
-    meter: Meter,
+    meter: Stopwatch,
     keeper_cpu_us: f64,
 }
 
 impl Session {
     /// What was written so far.
-    pub fn history(&self) -> RwLockReadGuard<'_, History> {
+    pub fn history(&self) -> RwLockReadGuard<'_, WriteHistory> {
         self.history.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn history_mut(&self) -> RwLockWriteGuard<'_, History> {
+    fn history_mut(&self) -> RwLockWriteGuard<'_, WriteHistory> {
         self.history.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a stretch.
     pub fn stretch(&self) -> Stretch {
-        Stretch { keeper_cpu_us: self.keeper.cpu_us(), meter: Meter::start(Counts::default()) }
+        Stretch { keeper_cpu_us: self.keeper.cpu_us(), meter: Stopwatch::start(Counts::default()) }
     }
 
     /// What was used since it began.
@@ -70,8 +70,8 @@ impl Session {
     }
 
     /// A report of this engine.
-    pub fn report(&self, experiment: &str) -> Report {
-        let mut report = Report::new(experiment);
+    pub fn report(&self, experiment: &str) -> BenchReport {
+        let mut report = BenchReport::new(experiment);
         report.parameter("engine", self.kind.name());
         report.parameter("engine_version", self.kind.version());
         report.parameter("entries", self.settings.entries);
@@ -85,7 +85,7 @@ impl Session {
     }
 
     /// Ends a report of what was measured when everything had been written `versions` times.
-    pub fn finish(&self, report: &mut Report, versions: f64) {
+    pub fn finish(&self, report: &mut BenchReport, versions: f64) {
         let resident = resident_bytes().map(|(_, most)| most);
         for row in &mut report.rows {
             self.mark(row, resident, versions);

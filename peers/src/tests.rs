@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-use fawn_bench::Report;
-use fawn_bench::history::History;
+use fawn_report::BenchReport;
+use fawn_workload::WriteHistory;
 
 use crate::data::{Notes, Place};
 use crate::engine::{Ack, Batch, Engine, Reader, Settings};
@@ -100,7 +100,7 @@ fn session(dir: &Path, asked: &Asked, put_takes: Duration) -> Session {
         settings,
         ack_name: "memory".to_owned(),
         batch: BATCH,
-        history: RwLock::new(History::new(ENTRIES, Vec::new())),
+        history: RwLock::new(WriteHistory::new(ENTRIES, Vec::new())),
         place,
         engine: Box::new(InMemory { entries: Mutex::default(), asked: Arc::clone(asked), put_takes }),
         progress: Progress::new(false),
@@ -127,7 +127,7 @@ fn rows_tell_how_often_everything_was_written_before() {
     for (experiment, before) in
         [(&Experiment::Load, 0.0), (&absent, 1.0), (&overwrite, 1.0), (&absent, 3.0), (&skewed, 3.0), (&absent, 4.0)]
     {
-        let report: Report = run(&mut session, experiment).unwrap();
+        let report: BenchReport = run(&mut session, experiment).unwrap();
         assert!(report.rows.iter().all(|row| row["versions"].as_f64() == Some(before)), "{before}: {:?}", report.rows);
     }
 }

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
-use fawn_sim::history::generate::history;
-use fawn_sim::history::{Verdict, check};
+use fawn_check::generate::history;
+use fawn_check::{Verdict, check};
 
 use crate::command::PorcupineArguments;
 use crate::ended::Ended;

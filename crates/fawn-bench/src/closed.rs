@@ -3,11 +3,12 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use fawn_machine::process::thread_cpu_us;
+use fawn_workload::{Draw, key_of, version_of, write_value};
+
 use crate::error::Error;
 use crate::lookups::{GROUP, Lookups};
 use crate::session::Session;
-use crate::usage::thread_cpu_us;
-use crate::workload::{Draw, name, version_of, write_value};
 
 /// Puts that may be owed before gets wait for them.
 const MOST_OWED_PUTS: u64 = 64;
@@ -34,7 +35,7 @@ pub struct Made {
 
 /// So many puts to so many gets, at least one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ratio {
+pub struct Ratio {
     /// Gets.
     pub gets: u64,
     /// Puts to them.
@@ -42,7 +43,7 @@ pub(crate) struct Ratio {
 }
 
 /// A loop of gets and puts that is under way.
-pub(crate) struct Mix {
+pub struct Mix {
     depth: usize,
     /// Of what has come back, so much is taken before the next is asked for. While the loop waits for the device, that is
     /// little, so that the device is not without work until all is taken; while the device waits for the loop, it grows to
@@ -122,7 +123,7 @@ impl Session<'_> {
     /// # Errors
     /// As [`closed`](Self::closed).
     #[inline]
-    pub(crate) fn turn(
+    pub fn turn(
         &mut self,
         lookups: &mut Lookups,
         mix: &mut Mix,
@@ -191,7 +192,7 @@ pub fn generator_us_a_get(entries: u64, value_bytes: usize) -> f64 {
     write_value(7, 1, &mut value);
     let mut draw = Draw::uniform(entries, 0);
     timed(|| {
-        black_box(name(draw.draw()));
+        black_box(key_of(draw.draw()));
         black_box(version_of(7, black_box(&value)));
     })
 }
@@ -199,12 +200,12 @@ pub fn generator_us_a_get(entries: u64, value_bytes: usize) -> f64 {
 /// The same for a put: its place in a random order, its key and its value.
 pub fn generator_us_a_put(entries: u64, value_bytes: usize) -> f64 {
     let mut value = vec![0; value_bytes];
-    let order = crate::workload::Permutation::new(entries, 1);
+    let order = fawn_workload::Permutation::new(entries, 1);
     let mut at = 0;
     timed(|| {
         let index = order.at(at);
         at = (at + 1) % entries;
-        black_box(name(index));
+        black_box(key_of(index));
         write_value(index, 1, &mut value);
         black_box(&value);
     })
@@ -219,9 +220,10 @@ fn timed(mut work: impl FnMut()) -> f64 {
 #[cfg(test)]
 mod tests {
     use fawn_flash::Ack;
+    use fawn_report::Nobody;
 
     use super::*;
-    use crate::session::{Nobody, Setup};
+    use crate::session::Setup;
 
     #[test]
     fn the_longest_that_a_put_was_refused_is_told() {

@@ -9,16 +9,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fawn_flash::{Files, Reader, ReaderOptions};
+use fawn_machine::fresh_seed;
+use fawn_machine::process::cpu_us;
 use fawn_store::flash::FileId;
 use fawn_store::page::PAGE_BYTES;
+use fawn_workload::Draw;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::usage::cpu_us;
-use crate::workload::{Draw, fresh_seed};
 
 /// Reads that `fio` is told of for each second: more than it will make.
 const READS_A_SECOND: f64 = 250_000.0;

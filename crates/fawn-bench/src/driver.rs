@@ -7,17 +7,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use fawn_flash::{Caching, Directory, Engine, Files, Polled, Reader, ReaderOptions, Traffic};
+use fawn_machine::process::thread_cpu_us;
+use fawn_machine::wait::wait;
 use fawn_ring::Secret;
 use fawn_store::flash::FlashError;
 use fawn_store::{Gate, Opening, Options, Refusal, Stats, Store, Write};
+use fawn_workload::{key_of, write_value};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
 use crate::error::{Error, FlagBytes};
 use crate::session::Setup;
-use crate::usage::{Counts, Meter, Usage, thread_cpu_us};
-use crate::wait::wait;
-use crate::workload::{name, write_value};
+use crate::usage::{Counts, Stopwatch, Usage};
 
 /// So long nothing may happen before a store is taken for settled.
 const QUIET: Duration = Duration::from_millis(100);
@@ -104,7 +105,7 @@ impl Driver {
 
     /// The store and the reader of its files.
     #[inline]
-    pub(crate) fn halves(&mut self) -> (&mut Store, &mut Reader) {
+    pub fn halves(&mut self) -> (&mut Store, &mut Reader) {
         (self.engine.store(), &mut self.reader)
     }
 
@@ -151,12 +152,12 @@ impl Driver {
     }
 
     /// Begins to measure.
-    pub fn meter(&self) -> Meter {
-        Meter::start(self.counts())
+    pub fn meter(&self) -> Stopwatch {
+        Stopwatch::start(self.counts())
     }
 
     /// What was used since `meter` began.
-    pub fn usage(&self, meter: &Meter) -> Usage {
+    pub fn usage(&self, meter: &Stopwatch) -> Usage {
         meter.usage(self.counts())
     }
 
@@ -167,7 +168,7 @@ impl Driver {
     /// [`Error::OutOfMemory`], [`Error::Refused`], [`Error::Unfit`].
     #[inline]
     pub fn put(&mut self, index: u64, version: u32) -> Result<Option<Gate>, Error> {
-        let name = name(index);
+        let name = key_of(index);
         let key = self.secret.position(&name);
         write_value(index, version, &mut self.value);
         match self.engine.store().append(&key, Write::value(&name, &self.value), self.unix) {
@@ -259,7 +260,7 @@ impl Driver {
     ///
     /// # Errors
     /// As [`poll`](Self::poll), or [`Error::Refused`] when there is no space.
-    pub fn settle(&mut self, meter: &Meter) -> Result<Usage, Error> {
+    pub fn settle(&mut self, meter: &Stopwatch) -> Result<Usage, Error> {
         let mut sealed = false;
         // When it became quiet, what had been done to its files by then, and what was used.
         let mut quiet: Option<(Instant, (Traffic, u64), Usage)> = None;

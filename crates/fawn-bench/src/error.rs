@@ -5,10 +5,9 @@ use std::io;
 use std::path::PathBuf;
 
 use fawn_flash::DirectoryError;
+use fawn_meter::MeterError;
 use fawn_store::flash::FlashError;
 use fawn_store::{Damage, OpenError, Refusal};
-
-use crate::energy::MeterError;
 
 /// A number of bytes as a flag takes it, to the byte: `512M`, `1536M`, `1000`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,25 +147,6 @@ pub enum Error {
         /// What it said.
         reason: String,
     },
-    /// A server, or a cluster of them, that was started to be measured.
-    #[error("{name} {what}")]
-    Server {
-        /// Which.
-        name: String,
-        /// What it did, with its last words.
-        what: String,
-    },
-    /// Load on a server.
-    #[error(transparent)]
-    Net(#[from] crate::net::NetError),
-    /// A server has answered with what cannot be.
-    #[error("{count} answers over the network were wrong or refused, the first: {first}; nothing was measured")]
-    WrongOverNetwork {
-        /// How many.
-        count: u64,
-        /// The first of them.
-        first: String,
-    },
     /// The meter has failed.
     #[error(transparent)]
     Meter(#[from] MeterError),
@@ -176,7 +156,8 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    /// The error of an operation on a file or a directory.
+    pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         |source| Self::Io { path, source }
     }

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fawn_report::BenchReport;
+use fawn_workload::WritePhase;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::history::Phase;
-use crate::notes::{Place, VERSION};
-use crate::report::Report;
+use crate::run_state::{StateFile, VERSION};
 
 const NAME: &str = "bench.json";
 const DATA: &str = "data";
@@ -27,7 +27,7 @@ pub struct Data {
     /// `--memory` with which it was loaded.
     pub memory: u64,
     /// What was written.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<WritePhase>,
     /// Writes of this and all finished experiments: what was measured before belongs to other data.
     pub age: u64,
 }
@@ -36,14 +36,14 @@ pub struct Data {
 struct Kept {
     version: u32,
     data: Option<Data>,
-    results: BTreeMap<String, Report>,
+    results: BTreeMap<String, BenchReport>,
     unfinished: BTreeMap<String, Value>,
 }
 
 /// The notes of one directory.
 #[derive(Debug)]
 pub struct Journal {
-    place: Place,
+    place: StateFile,
     kept: Kept,
 }
 
@@ -59,7 +59,7 @@ impl Journal {
     /// # Errors
     /// [`Error::Foreign`] when there is something else, [`Error::Journal`], [`Error::Io`].
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        let place = Place::open(dir, NAME)?;
+        let place = StateFile::open(dir, NAME)?;
         let kept = place.read()?.unwrap_or_else(Kept::nothing);
         Ok(Self { place, kept })
     }
@@ -99,12 +99,12 @@ impl Journal {
     }
 
     /// The result of what `name` names.
-    pub fn result(&self, name: &str) -> Option<&Report> {
+    pub fn result(&self, name: &str) -> Option<&BenchReport> {
         self.kept.results.get(name)
     }
 
     /// What loading the data came to.
-    pub fn load(&self) -> Option<&Report> {
+    pub fn load(&self) -> Option<&BenchReport> {
         self.kept.results.values().find(|report| report.experiment == "load")
     }
 
@@ -112,7 +112,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn finish(&mut self, name: &str, report: &Report) -> Result<(), Error> {
+    pub fn finish(&mut self, name: &str, report: &BenchReport) -> Result<(), Error> {
         self.kept.unfinished.remove(name);
         self.kept.results.insert(name.to_owned(), report.clone());
         self.save()
@@ -166,7 +166,7 @@ mod tests {
         let mut again = Journal::open(dir.path()).unwrap();
         assert_eq!((again.data(), again.unfinished::<u32>("get")), (Some(&data()), Some(3)));
         assert_eq!(again.unfinished::<String>("get"), None, "of another shape");
-        again.finish("get", &Report::new("get")).unwrap();
+        again.finish("get", &BenchReport::new("get")).unwrap();
         let mut third = Journal::open(dir.path()).unwrap();
         assert!(third.result("get").is_some() && third.unfinished::<u32>("get").is_none());
         third.delete().unwrap();

@@ -1,51 +1,41 @@
-//! Workloads that measure a store on the machine that it runs on, without a network (`fawn bench store`), and any server that
-//! speaks memcached's protocol, over one (`fawn bench net`, `fawn bench ycsb`).
+//! Workloads that measure a store on the machine that it runs on, without a network (`fawn bench store`).
 //!
-//! For a store, one thread drives it as an event loop does. What is put can be computed from an index and a version, so that
-//! every value that is read is verified, and the generator's memory does not grow with the number of entries.
+//! One thread drives the store as an event loop does. Keys and values are those of [`fawn_workload`], so that every value that is
+//! read is verified, and the generator's memory does not grow with the number of entries.
 //!
 //! # Layout
 //!
 //! * [`experiments`]: what can be measured, and [`run`] to do it.
-//! * [`workload`], [`history`]: keys, values and orders; which version an entry must have.
-//! * [`driver`], [`puts`], [`lookups`], [`closed`], `paced`: the store on its thread; puts, gets, and both as fast as they go or
-//!   by the clock.
+//! * [`driver`], [`puts`], [`lookups`], [`closed`], [`paced`]: the store on its thread; puts, gets, and both as fast as they go or by
+//!   the clock.
 //! * [`device`]: what the device gives without a store.
-//! * [`peers`]: the same on other storage engines, by another program.
-//! * [`energy`]: joules, by meters of many kinds.
-//! * [`usage`], [`latency`], [`report`], [`plot`]: what it took, and how it is told.
-//! * [`session`], [`journal`]: a directory with its data and what was measured on them.
-//! * [`net`]: the load generator for servers.
-//! * [`paper`]: the experiments of the papers; [`node`]: one's own machine, for a plan.
+//! * [`peers`]: the same on other storage engines, by another program; [`children`]: programs that run.
+//! * [`usage`], [`derived`]: what a stretch of work took; figures that follow from the store's counts.
+//! * [`columns`]: tables of reports.
+//! * [`session`], [`journal`], [`run_state`]: a directory with its data and what was measured on them.
+
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod children;
 pub mod closed;
+pub mod columns;
+pub mod derived;
 pub mod device;
 pub mod driver;
-pub mod energy;
 pub mod error;
 pub mod experiments;
-pub mod history;
 pub mod journal;
-pub mod latency;
 pub mod lookups;
-pub mod net;
-pub mod node;
-mod notes;
-mod paced;
-pub mod paper;
+pub mod paced;
 pub mod peers;
-pub mod plot;
 pub mod puts;
-pub mod report;
+pub mod run_state;
 pub mod session;
 pub mod usage;
-mod wait;
-pub mod workload;
 
+pub use columns::table;
 pub use device::Device;
 pub use error::Error;
 pub use experiments::{Experiment, run};
 pub use peers::Peers;
-pub use report::Report;
-pub use session::{Nobody, Session, Setup, Watch};
+pub use session::{Session, Setup};

@@ -2,16 +2,15 @@
 
 use std::time::Instant;
 
+use fawn_report::{ByTime, Latencies};
 use fawn_ring::Key;
 use fawn_store::flash::FlashError;
 use fawn_store::page::Page;
 use fawn_store::{Finished, Lookup, Read, Store};
+use fawn_workload::{KEY_BYTES, WriteHistory, key_of, version_of};
 
 use crate::driver::Driver;
 use crate::error::Error;
-use crate::history::History;
-use crate::latency::{ByTime, Latencies};
-use crate::workload::{KEY_BYTES, name, version_of};
 
 /// Gets that are looked up together, what they touch fetched ahead.
 pub const GROUP: usize = Store::WARM_KEYS;
@@ -72,11 +71,11 @@ impl Lookups {
     ///
     /// # Errors
     /// [`Error::Wrong`], [`Error::Damage`].
-    pub fn ask(&mut self, driver: &mut Driver, history: &History, gets: &[(u64, Instant)]) -> Result<(), Error> {
+    pub fn ask(&mut self, driver: &mut Driver, history: &WriteHistory, gets: &[(u64, Instant)]) -> Result<(), Error> {
         let mut names = [[0; KEY_BYTES]; GROUP];
         let mut keys = [Key::MIN; GROUP];
         for (at, (index, _)) in gets.iter().enumerate() {
-            names[at] = name(*index);
+            names[at] = key_of(*index);
             keys[at] = driver.secret().position(&names[at]);
         }
         if gets.len() > 1 {
@@ -104,7 +103,7 @@ impl Lookups {
     fn look_up(
         &mut self,
         driver: &mut Driver,
-        history: &History,
+        history: &WriteHistory,
         mut slot: Slot,
         place: Option<u32>,
     ) -> Result<bool, Error> {
@@ -145,7 +144,7 @@ impl Lookups {
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
-    pub fn retry(&mut self, driver: &mut Driver, history: &History) -> Result<(), Error> {
+    pub fn retry(&mut self, driver: &mut Driver, history: &WriteHistory) -> Result<(), Error> {
         for place in std::mem::take(&mut self.parked) {
             let slot = self.slots[place as usize].take().expect("what is parked is under way");
             let begun = slot.begun;
@@ -161,7 +160,7 @@ impl Lookups {
     ///
     /// # Errors
     /// [`Error::Wrong`], [`Error::Damage`], [`Error::Flash`].
-    pub fn take(&mut self, driver: &mut Driver, history: &History, most: Option<usize>) -> Result<u64, Error> {
+    pub fn take(&mut self, driver: &mut Driver, history: &WriteHistory, most: Option<usize>) -> Result<u64, Error> {
         let before = self.answered;
         let (unix, now) = (driver.unix, Instant::now());
         let (store, reader) = driver.halves();
@@ -226,7 +225,7 @@ impl Lookups {
 
 /// Whether this is what the get must find.
 #[inline]
-fn judge(history: &History, value_bytes: usize, slot: &Slot, value: Option<&[u8]>) -> Result<(), Error> {
+fn judge(history: &WriteHistory, value_bytes: usize, slot: &Slot, value: Option<&[u8]>) -> Result<(), Error> {
     let version = value.and_then(|value| version_of(slot.index, value).filter(|_| value.len() == value_bytes));
     let is_sound = version.is_some() == value.is_some();
     if is_sound && history.admits(slot.index, slot.least, version) {

@@ -2,17 +2,18 @@
 
 use std::time::{Duration, Instant};
 
+use fawn_workload::Draw;
+
 use crate::error::Error;
 use crate::lookups::{GROUP, Lookups};
 use crate::session::Session;
-use crate::workload::Draw;
 
 /// Gets that are begun in one turn of the loop at most.
 const A_TURN: usize = 8 * GROUP;
 
 /// How an open loop runs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Paced {
+pub struct Paced {
     /// Gets a second.
     pub rate: f64,
     /// For so long.
@@ -28,7 +29,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// [`Error::Wrong`], whatever the store refuses, and what `tend` says.
-    pub(crate) fn paced(
+    pub fn paced(
         &mut self,
         lookups: &mut Lookups,
         draw: &mut Draw,

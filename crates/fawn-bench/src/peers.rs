@@ -1,7 +1,7 @@
 //! The same experiment on other storage engines, by another program, `fawn-peers`: its rows beside the store's own.
 //!
 //! The program is called for one engine at a time, once the store is closed, with the experiment's name and its parameters
-//! as flags. It prints a [`Report`] as JSON on standard output, lines of `progress DONE TOTAL WHAT` on standard error, and
+//! as flags. It prints a [`BenchReport`] as JSON on standard output, lines of `progress DONE TOTAL WHAT` on standard error, and
 //! there, too, why it has failed. What it has measured is kept in the store's own notes.
 
 use std::io::{BufRead, BufReader, Read as _};
@@ -10,15 +10,16 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
+use fawn_report::{BenchReport, Watch};
+use fawn_workload::WriteHistory;
 use serde_json::{Map, Value};
 
+use crate::children::Registered;
+use crate::derived::versions;
 use crate::error::{Error, FlagBytes};
 use crate::experiments::{self, Experiment};
-use crate::history::History;
 use crate::journal::Journal;
-use crate::paper::servers::Registered;
-use crate::report::{Report, versions};
-use crate::session::{Setup, Watch};
+use crate::session::Setup;
 
 /// What the program is called.
 pub const PROGRAM: &str = "fawn-peers";
@@ -78,7 +79,7 @@ impl Peers {
     ///
     /// # Errors
     /// As [`run`](experiments::run); [`Error::Peer`], [`Error::NoEngine`]. What was measured until then is kept.
-    pub fn run(&self, setup: &Setup, experiment: &Experiment, watch: &dyn Watch) -> Result<Report, Error> {
+    pub fn run(&self, setup: &Setup, experiment: &Experiment, watch: &dyn Watch) -> Result<BenchReport, Error> {
         // Before anything is measured in vain.
         self.command(setup, experiment, OWN)?;
         Self::check_memory(setup.memory, self.scale)?;
@@ -112,13 +113,13 @@ impl Peers {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::NoEngine`], [`Error::Io`].
-    pub(crate) fn measure(
+    pub fn measure(
         &self,
         setup: &Setup,
         experiment: &Experiment,
         engine: &str,
         watch: &dyn Watch,
-    ) -> Result<Report, Error> {
+    ) -> Result<BenchReport, Error> {
         let failed = |reason: String| Error::Peer { engine: engine.to_owned(), reason };
         watch.progress(0, 1, &format!("{engine}: starting"));
         let mut command = self.command(setup, experiment, engine)?;
@@ -132,7 +133,7 @@ impl Peers {
             reason if reason.contains(BUILT_WITHOUT) => Error::NoEngine { engine: engine.to_owned(), reason },
             reason => failed(reason),
         })?;
-        let mut report: Report = serde_json::from_str(&text)
+        let mut report: BenchReport = serde_json::from_str(&text)
             .map_err(|error| failed(format!("printed no report ({error}): build it from the same sources as fawn")))?;
         if report.experiment != experiment.word() || report.rows.is_empty() {
             return Err(failed(format!("printed a report of `{}`, not of `{}`", report.experiment, experiment.word())));
@@ -237,11 +238,11 @@ fn progress(line: &str) -> Option<(u64, u64, &str)> {
 
 /// How often everything had been written when the store was measured. An experiment that writes tells it; the result of
 /// another one is kept by the age of the data, which are still the same.
-fn versions_before(experiment: &Experiment, report: &Report, journal: &Journal) -> Option<f64> {
+fn versions_before(experiment: &Experiment, report: &BenchReport, journal: &Journal) -> Option<f64> {
     match experiment {
         Experiment::Load => Some(0.0),
         Experiment::Get(_) | Experiment::Absent(_) => {
-            journal.data().map(|data| versions(&History::new(data.entries, data.phases.clone())))
+            journal.data().map(|data| versions(&WriteHistory::new(data.entries, data.phases.clone())))
         }
         _ => report.parameters.get("versions")?.as_f64(),
     }
@@ -259,7 +260,7 @@ fn other_age(own: Option<f64>, other: Option<f64>) -> Option<String> {
 }
 
 /// Says of the store's own rows what those of the others say.
-fn mark(report: &mut Report, setup: &Setup, versions: Option<f64>) {
+fn mark(report: &mut BenchReport, setup: &Setup, versions: Option<f64>) {
     let most_rss = report.memory.as_ref().and_then(|memory| memory.most_rss_bytes);
     let mark = |row: &mut Map<String, Value>| {
         for (name, value) in [
@@ -280,9 +281,10 @@ fn mark(report: &mut Report, setup: &Setup, versions: Option<f64>) {
 mod tests {
     use std::time::Duration;
 
+    use fawn_workload::{Order, WritePhase};
+
     use super::*;
     use crate::experiments::{Absent, Mixed};
-    use crate::history::{Order, Phase};
     use crate::journal::Data;
 
     #[test]
@@ -317,10 +319,10 @@ mod tests {
     fn what_the_store_was_measured_on_is_told_by_what_writes_and_else_by_its_data() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::open(dir.path()).unwrap();
-        let phases = vec![Phase { version: 3, order: Order::Shuffled, certain: 7, possible: 7 }];
+        let phases = vec![WritePhase { version: 3, order: Order::Shuffled, certain: 7, possible: 7 }];
         journal.set_data(Data { entries: 7, value_bytes: 8, memory: 9, phases, age: 2 }).unwrap();
-        let (time, mut report) = (Duration::from_secs(1), Report::new("mixed"));
-        let before = |experiment: &Experiment, report: &Report| versions_before(experiment, report, &journal);
+        let (time, mut report) = (Duration::from_secs(1), BenchReport::new("mixed"));
+        let before = |experiment: &Experiment, report: &BenchReport| versions_before(experiment, report, &journal);
         assert_eq!(before(&Experiment::Load, &report), Some(0.0));
         assert_eq!(before(&Experiment::Absent(Absent { depth: 1, time }), &report), Some(3.0));
         let mixed = Experiment::Mixed(Mixed { depth: 1, gets_a_put: 6, time });

@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use fawn_store::Gate;
+use fawn_workload::{Draw, Order, WriteHistory};
 
 use crate::driver::Driver;
 use crate::error::Error;
-use crate::history::{History, Order};
 use crate::session::Session;
-use crate::workload::Draw;
 
 /// Puts between two looks at what the store's threads have done.
 const A_TURN: usize = 64;
@@ -66,7 +65,7 @@ impl Puts {
 }
 
 /// The entry to be put next, with its version. A drawn one is drawn by `skewed`.
-fn next(history: &mut History, skewed: Option<&mut Draw>) -> (u64, u32) {
+fn next(history: &mut WriteHistory, skewed: Option<&mut Draw>) -> (u64, u32) {
     if let Some(draw) = skewed {
         let version = match history.last() {
             Some(phase) if phase.order == Order::Drawn => phase.version,

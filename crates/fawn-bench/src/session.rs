@@ -4,18 +4,18 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use fawn_flash::Ack;
+use fawn_meter::{Meter as EnergyMeter, Metering};
+use fawn_report::{BenchReport, Watch};
+use fawn_workload::{Draw, KEY_BYTES, LEAST_VALUE_BYTES, Order, WriteHistory};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::derived::memory;
 use crate::driver::Driver;
-use crate::energy::{self, Meter as EnergyMeter, Metering};
 use crate::error::Error;
-use crate::history::{History, Order};
 use crate::journal::{Data, Journal};
 use crate::puts::Puts;
-use crate::report::{Memory, Report};
-use crate::usage::{Meter, Usage};
-use crate::workload::{Draw, KEY_BYTES, LEAST_VALUE_BYTES};
+use crate::usage::{Stopwatch, Usage};
 
 /// How often it is noted how far writing has come.
 const NOTE: Duration = Duration::from_secs(2);
@@ -88,23 +88,6 @@ impl Setup {
     }
 }
 
-/// Who is told how far things are.
-pub trait Watch {
-    /// `done` of `total` parts are done; `what` is under way.
-    fn progress(&self, done: u64, total: u64, what: &str);
-    /// Something that a person should know.
-    fn note(&self, line: &str);
-}
-
-/// Nobody.
-#[derive(Clone, Copy, Debug)]
-pub struct Nobody;
-
-impl Watch for Nobody {
-    fn progress(&self, _: u64, _: u64, _: &str) {}
-    fn note(&self, _: &str) {}
-}
-
 /// An open directory.
 pub struct Session<'w> {
     /// What was asked for.
@@ -114,7 +97,7 @@ pub struct Session<'w> {
     /// The store.
     pub driver: Driver,
     /// What was written to it.
-    pub history: History,
+    pub history: WriteHistory,
     /// Who looks on.
     pub watch: &'w dyn Watch,
     pub(crate) puts: Puts,
@@ -165,7 +148,7 @@ impl<'w> Session<'w> {
             setup: setup.clone(),
             journal,
             driver,
-            history: History::new(setup.entries, phases),
+            history: WriteHistory::new(setup.entries, phases),
             watch,
             puts: Puts::new(setup.puts_in_flight),
             skewed: None,
@@ -249,7 +232,7 @@ impl<'w> Session<'w> {
     ///
     /// # Errors
     /// As [`Driver::settle`].
-    pub fn settle_since(&mut self, meter: &Meter) -> Result<Usage, Error> {
+    pub fn settle_since(&mut self, meter: &Stopwatch) -> Result<Usage, Error> {
         let usage = self.driver.settle(meter)?;
         self.puts.acknowledge(&self.driver);
         self.note_data(true)?;
@@ -260,7 +243,7 @@ impl<'w> Session<'w> {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn kept(&mut self, name: &str) -> Result<Option<Report>, Error> {
+    pub fn kept(&mut self, name: &str) -> Result<Option<BenchReport>, Error> {
         if self.setup.again {
             self.journal.forget(name)?;
         }
@@ -291,12 +274,12 @@ impl<'w> Session<'w> {
             }
             meter.rest()?;
         }
-        Ok(energy::start(self.setup.meter.as_ref())?)
+        Ok(fawn_meter::start(self.setup.meter.as_ref())?)
     }
 
     /// A report of this store.
-    pub fn report(&self, experiment: &str) -> Report {
-        let mut report = Report::new(experiment);
+    pub fn report(&self, experiment: &str) -> BenchReport {
+        let mut report = BenchReport::new(experiment);
         report.parameter("entries", self.setup.entries);
         report.parameter("value_bytes", self.setup.value_bytes);
         report.parameter("memory_bytes", self.setup.memory);
@@ -312,8 +295,8 @@ impl<'w> Session<'w> {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn finish(&mut self, name: &str, mut report: Report) -> Result<Report, Error> {
-        report.memory = Some(Memory::now(&self.driver.stats()));
+    pub fn finish(&mut self, name: &str, mut report: BenchReport) -> Result<BenchReport, Error> {
+        report.memory = Some(memory(&self.driver.stats()));
         report.notes.extend(self.setup.meter.as_ref().and_then(EnergyMeter::loss));
         report.notes.push(if self.driver.files().is_direct() {
             "files are opened O_DIRECT: the page cache plays no part".to_owned()

@@ -22,7 +22,7 @@ use crate::clock;
 use crate::db::Error;
 use crate::directory::{Directory, store_of};
 use crate::files::{Caching, Files};
-use crate::{helper, machine};
+use crate::helper;
 
 /// Share of the memory that one batch takes, in hundredths: there are two, or one and what is read ahead.
 const BATCH_SHARE: u64 = 42;
@@ -242,7 +242,7 @@ impl BulkLoad {
         }
         self.batch.sort(&self.secret);
         let last = Arc::new(std::mem::replace(&mut self.batch, Batch::new(0)));
-        let cores = machine::cores().0.get();
+        let cores = fawn_machine::cores().0.get();
         let workers = bulks.len().min(cores);
         let read_bytes = self.memory * BATCH_SHARE / 100 / workers as u64;
         let left: Mutex<Vec<(Bulk, &StoreFiles)>> = Mutex::new(bulks.into_iter().zip(&self.stores).collect());

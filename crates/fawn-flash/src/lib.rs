@@ -25,7 +25,6 @@ mod file_system;
 mod files;
 mod flash;
 mod helper;
-pub mod machine;
 mod names;
 mod overlay;
 mod pace;

@@ -23,8 +23,8 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`amount`] | amounts as people write and read them |
-//! | `date`, `figure`, `quantity` | a value with where it is from |
+//! | [`amount`] | amounts as people write them |
+//! | `figure`, `quantity` | a value with where it is from |
 //! | `catalogue`, `builtin`, `measured` | files of values |
 //! | `workload` | what is asked for, and what is reckoned with |
 //! | [`store`] | what this software takes of a machine |
@@ -41,7 +41,6 @@ pub mod amount;
 mod builtin;
 mod catalogue;
 mod cost;
-mod date;
 mod error;
 mod figure;
 mod limits;
@@ -61,14 +60,14 @@ mod workload;
 
 pub use catalogue::{Catalogue, Model, NodeOption};
 pub use cost::{Cost, Dollars, Flip};
-pub use date::{Date, DateError};
 pub use error::PlanError;
-pub use figure::{Figure, Kind, Scope};
+pub use fawn_report::{Date, DateError, Scope};
+pub use figure::{Figure, Kind};
 pub use limits::{Limits, Resource};
 pub use loss::Loss;
 pub use map::Map;
 pub use measured::MeasuredNode;
-pub use page::{escape, page};
+pub use page::page;
 pub use plan::{Choice, Plan, Unranked};
 pub use quantity::Quantity;
 pub use sizing::{Index, Need, Sizing};

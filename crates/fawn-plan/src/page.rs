@@ -2,9 +2,13 @@
 
 use std::fmt::Write as _;
 
-use crate::amount::{bytes, count, dollars, percent};
+use fawn_report::TextTable;
+use fawn_report::amount::{bytes, count, dollars, percent};
+use fawn_report::html::{HtmlPage, list, table};
+use fawn_report::markup::{Element, escape};
+
 use crate::svg::{colour, svg, whereabouts};
-use crate::tables::{Rows, losses, question, ranking, unranked};
+use crate::tables::{losses, question, ranking, unranked};
 use crate::{Figure, Map, Plan, Quantity};
 
 /// Readable in the dark, too; wide tables scroll by themselves.
@@ -22,14 +26,8 @@ small{color:#777}summary{cursor:pointer}";
 
 /// The page; with a map if there is one, which must be of the same catalogue.
 pub fn page(plan: &Plan, map: Option<&Map>) -> String {
-    let mut out = String::new();
-    let mut add = |what: &str| {
-        out.push_str(what);
-        out.push('\n');
-    };
-    add("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
-    add("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">");
-    add(&format!("<title>fawn plan: {}</title><style>\n{STYLE}\n</style></head><body>", escape(&question(plan))));
+    let mut out = HtmlPage::new(&format!("fawn plan: {}", question(plan)), STYLE);
+    let mut add = |what: &str| out.add(what);
     add(&format!("<h1>{}</h1>", escape(&question(plan))));
     add(&format!("<p><small>{}: {}</small></p>", escape(&plan.catalogue), escape(&plan.title)));
     add(&table(&ranking(plan), ""));
@@ -44,16 +42,15 @@ pub fn page(plan: &Plan, map: Option<&Map>) -> String {
         add(&table(&losses(plan), "plain"));
     }
     if !plan.warnings.is_empty() {
-        let items = plan.warnings.iter().map(|it| format!("<li>{}</li>", escape(it))).collect::<Vec<_>>().concat();
-        add(&format!("<h2>To be known</h2>\n<ul>{items}</ul>"));
+        let items = list("ul", None, plan.warnings.iter().map(|it| escape(it)));
+        add(&format!("<h2>To be known</h2>\n{items}"));
     }
     if !plan.unranked.is_empty() {
         add("<h2>Not ranked</h2>");
         add(&table(&unranked(plan), "plain"));
     }
     add(&sources(plan));
-    add("</body></html>");
-    out
+    out.finish()
 }
 
 /// The map with its legend.
@@ -65,43 +62,25 @@ fn mapped(plan: &Plan, map: &Map) -> String {
         whereabouts(&plan.workload),
         svg(map, Some(&plan.workload))
     );
-    out.push_str("<ol class=\"legend\">");
-    for (place, share) in map.shares.iter().enumerate() {
-        let (colour, name, share) = (colour(place), escape(&share.name), percent(share.share));
-        write!(out, "<li><span class=\"swatch\" style=\"background:{colour}\"></span>{name}: {share}</li>")
-            .expect("writing to a string cannot fail");
-    }
-    out.push_str("</ol>");
-    let boundaries = map
-        .boundaries
-        .iter()
-        .map(|it| format!("<li>from {} to {} at {}</li>", escape(&it.below), escape(&it.above), count(it.gets_a_gb)));
-    let boundaries: String = boundaries.collect();
-    if !boundaries.is_empty() {
-        out.push_str("<p>By gets a second for each GB of data, without rounding nodes up, it changes</p><ul>");
-        out.push_str(&boundaries);
-        out.push_str("</ul>");
+    let shares = map.shares.iter().enumerate().map(|(place, share)| {
+        let style = format!("background:{}", colour(place));
+        let swatch = Element::new("span").attr("class", "swatch").attr("style", style).text("");
+        format!("{swatch}{}: {}", escape(&share.name), percent(share.share))
+    });
+    out.push_str(&list("ol", Some("legend"), shares));
+    if !map.boundaries.is_empty() {
+        let boundaries = map
+            .boundaries
+            .iter()
+            .map(|it| format!("from {} to {} at {}", escape(&it.below), escape(&it.above), count(it.gets_a_gb)));
+        out.push_str("<p>By gets a second for each GB of data, without rounding nodes up, it changes</p>");
+        out.push_str(&list("ul", None, boundaries));
     }
     out
 }
 
 fn copies(replicas: u32) -> String {
     if replicas == 1 { "one copy".to_owned() } else { format!("{replicas} copies") }
-}
-
-/// A table whose first column, and those that `Rows` says, are text.
-fn table(rows: &Rows, class: &str) -> String {
-    let cell = |tag: &str, at: usize, text: &str| {
-        let class = if rows.text.contains(&at) { " class=\"text\"" } else { "" };
-        format!("<{tag}{class}>{}</{tag}>", escape(text))
-    };
-    let line = |tag: &str, cells: &[String]| {
-        let cells: String = cells.iter().enumerate().map(|(at, text)| cell(tag, at, text)).collect();
-        format!("<tr>{cells}</tr>")
-    };
-    let body: String = rows.rows.iter().map(|row| line("td", row)).collect();
-    let head = line("th", &rows.head);
-    format!("<div class=\"wide\"><table class=\"{class}\"><thead>{head}</thead><tbody>{body}</tbody></table></div>")
 }
 
 /// Every value of every option, and where it is from.
@@ -112,7 +91,7 @@ fn sources(plan: &Plan) -> String {
     for (name, note, figures) in all {
         let rows = figures.iter().map(|(quantity, figure)| source_row(*quantity, figure));
         let head = ["value", "", "kind", "date", "source"].map(str::to_owned).to_vec();
-        let rows = Rows { head, rows: rows.collect(), text: vec![2, 3, 4] };
+        let rows = TextTable { head, rows: rows.collect(), text: vec![2, 3, 4] };
         let note = note.as_ref().map_or(String::new(), |note| format!("<p><small>{}</small></p>", escape(note)));
         write!(out, "<details><summary>{}</summary>{note}{}</details>", escape(name), table(&rows, "plain"))
             .expect("writing to a string cannot fail");
@@ -123,7 +102,7 @@ fn sources(plan: &Plan) -> String {
 fn source_row(quantity: Quantity, figure: &Figure) -> Vec<String> {
     let told = |value: f64| match quantity {
         Quantity::PriceDollars => dollars(value),
-        _ => crate::amount::plain(value),
+        _ => fawn_report::amount::plain(value),
     };
     let value = if figure.low < figure.high {
         format!("{} to {}", told(figure.low), told(figure.high))
@@ -132,21 +111,6 @@ fn source_row(quantity: Quantity, figure: &Figure) -> Vec<String> {
     };
     let kind = figure.kind.word().to_owned();
     vec![quantity.words().to_owned(), value, kind, figure.date.to_string(), figure.source.clone()]
-}
-
-/// Text as it is, whatever it has in it.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            _ => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! A map as a picture.
 
-use std::fmt::Write as _;
+use fawn_report::amount::{bytes, count};
+use fawn_report::markup::Element;
+use fawn_report::svg::{Drawing, anchored, root};
 
-use crate::amount::{bytes, count};
 use crate::map::{COLUMNS, ROWS, column_bytes, row_rate};
 use crate::{Map, Workload};
 
@@ -25,12 +26,9 @@ pub(crate) fn colour(place: usize) -> &'static str {
 /// place among the shares from 1; a circle stands where the workload is, if there is one.
 pub(crate) fn svg(map: &Map, workload: Option<&Workload>) -> String {
     let (width, height) = (LEFT + CELL * COLUMNS as f64 + 24.0, TOP + CELL * ROWS as f64 + BELOW);
-    let mut out = String::new();
-    let mut draw = |what: String| writeln!(out, "{what}").expect("writing to a string cannot fail");
-    draw(format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-         aria-label=\"The cheapest option by data and rate\" font-family=\"sans-serif\" font-size=\"13\">"
-    ));
+    let root = root(None, width, height).attr("role", "img");
+    let root = root.attr("aria-label", "The cheapest option by data and rate").attr("font-family", "sans-serif");
+    let mut out = Drawing::open(root.attr("font-size", 13));
     let place = |option: usize| {
         let name = &map.names[option];
         map.shares.iter().position(|share| share.name == *name).unwrap_or(COLOURS.len())
@@ -41,30 +39,25 @@ pub(crate) fn svg(map: &Map, workload: Option<&Workload>) -> String {
             let (x, y) = (LEFT + CELL * column as f64, TOP + CELL * (ROWS - 1 - row) as f64);
             // A little more than a cell, so that no gap shows between rows.
             let (wide, high, fill) = (CELL * run.len() as f64 + 0.3, CELL + 0.3, colour(place(run[0])));
-            draw(format!(
-                "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\" fill=\"{fill}\" \
-                 shape-rendering=\"crispEdges\"/>"
-            ));
+            let rect = Element::new("rect").px("x", x).px("y", y).px("width", wide).px("height", high);
+            out.add(rect.attr("fill", fill).attr("shape-rendering", "crispEdges").empty());
             column += run.len();
         }
     }
-    axes(&mut draw);
+    axes(&mut out);
     for (at, share) in map.shares.iter().enumerate().filter(|(_, share)| share.share > 0.01) {
         let option = map.names.iter().position(|name| *name == share.name);
         if let Some((row, column)) = option.and_then(|option| middle(&map.cells, option)) {
             let (x, y) = (x_of(column as f64), y_of(row as f64) + 5.0);
-            draw(format!(
-                "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" fill=\"#fff\" stroke=\"#000\" stroke-width=\"3\" \
-                 paint-order=\"stroke\" font-weight=\"bold\" font-size=\"17\">{}</text>",
-                at + 1
-            ));
+            let number = anchored(Element::new("text").px("x", x).px("y", y), "middle").attr("fill", "#fff");
+            let number = number.attr("stroke", "#000").attr("stroke-width", 3).attr("paint-order", "stroke");
+            out.add(number.attr("font-weight", "bold").attr("font-size", 17).text(&(at + 1).to_string()));
         }
     }
     if let Some(workload) = workload {
-        mark(workload, &mut draw);
+        mark(workload, &mut out);
     }
-    draw("</svg>".to_owned());
-    out
+    out.finish()
 }
 
 /// The middle of a cell.
@@ -76,27 +69,29 @@ fn y_of(row: f64) -> f64 {
     TOP + CELL * ((ROWS - 1) as f64 - row + 0.5)
 }
 
-fn axes(draw: &mut impl FnMut(String)) {
+fn axes(out: &mut Drawing) {
     let (right, bottom) = (LEFT + CELL * COLUMNS as f64, TOP + CELL * ROWS as f64);
-    let ink = "fill=\"currentColor\"";
+    let line = |x1: f64, x2: f64, y1: f64, y2: f64| {
+        let line = Element::new("line").px("x1", x1).px("x2", x2).px("y1", y1).px("y2", y2);
+        line.attr("stroke", "currentColor").empty()
+    };
+    let text =
+        |place: Element, anchor: &str, text: &str| anchored(place, anchor).attr("fill", "currentColor").text(text);
+    let at = |x: f64, y: f64| Element::new("text").px("x", x).px("y", y);
     for column in (0..COLUMNS).step_by(20) {
         let x = x_of(column as f64);
-        let (name, below, end) = (bytes(column_bytes(column)), bottom + 20.0, bottom + 5.0);
-        draw(format!("<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{bottom:.1}\" y2=\"{end:.1}\" stroke=\"currentColor\"/>"));
-        draw(format!("<text x=\"{x:.1}\" y=\"{below:.1}\" text-anchor=\"middle\" {ink}>{name}</text>"));
+        out.add(line(x, x, bottom, bottom + 5.0));
+        out.add(text(at(x, bottom + 20.0), "middle", &bytes(column_bytes(column))));
     }
     for row in (0..ROWS).step_by(20) {
         let y = y_of(row as f64);
-        let (name, start, at, middle) = (count(row_rate(row)), LEFT - 5.0, LEFT - 9.0, y + 4.5);
-        draw(format!("<line x1=\"{start:.1}\" x2=\"{LEFT:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"currentColor\"/>"));
-        draw(format!("<text x=\"{at:.1}\" y=\"{middle:.1}\" text-anchor=\"end\" {ink}>{name}</text>"));
+        out.add(line(LEFT - 5.0, LEFT, y, y));
+        out.add(text(at(LEFT - 9.0, y + 4.5), "end", &count(row_rate(row))));
     }
-    let (middle, low) = (f64::midpoint(LEFT, right), bottom + 42.0);
-    draw(format!("<text x=\"{middle:.1}\" y=\"{low:.1}\" text-anchor=\"middle\" {ink}>data</text>"));
+    out.add(text(at(f64::midpoint(LEFT, right), bottom + 42.0), "middle", "data"));
     let up = f64::midpoint(TOP, bottom);
-    draw(format!(
-        "<text transform=\"translate(16 {up:.1}) rotate(-90)\" text-anchor=\"middle\" {ink}>gets a second</text>"
-    ));
+    let upright = Element::new("text").attr("transform", format_args!("translate(16 {up:.1}) rotate(-90)"));
+    out.add(text(upright, "middle", "gets a second"));
 }
 
 /// The cell of an option that is nearest to the middle of all of its cells.
@@ -134,15 +129,14 @@ pub(crate) fn whereabouts(workload: &Workload) -> String {
 }
 
 /// Where the workload is, if that is on the map.
-fn mark(workload: &Workload, draw: &mut impl FnMut(String)) {
+fn mark(workload: &Workload, out: &mut Drawing) {
     let (column, row) = place(workload);
     let is_on_map = (0.0..=(COLUMNS - 1) as f64).contains(&column) && (0.0..=(ROWS - 1) as f64).contains(&row);
     if is_on_map {
         let (x, y) = (x_of(column), y_of(row));
         for (colour, width) in [("#000", 5), ("#fff", 2)] {
-            draw(format!(
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"8\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"/>"
-            ));
+            let circle = Element::new("circle").px("cx", x).px("cy", y).attr("r", 8).attr("fill", "none");
+            out.add(circle.attr("stroke", colour).attr("stroke-width", width).empty());
         }
     }
 }

@@ -1,24 +1,9 @@
 //! A plan as rows of text, for a terminal and for a page.
 
-use crate::amount::{bytes, count, digits, dollars, exact, grouped, percent, seconds};
+use fawn_report::TextTable;
+use fawn_report::amount::{bytes, count, digits, dollars, exact, grouped, percent, seconds};
+
 use crate::{Choice, Dollars, Index, Model, Plan, Resource, Sizing};
-
-/// A table of text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rows {
-    /// What the columns are.
-    pub head: Vec<String>,
-    /// As many cells in each as the head has.
-    pub rows: Vec<Vec<String>>,
-    /// Columns that are text, beside the first; all others are numbers.
-    pub text: Vec<usize>,
-}
-
-impl Rows {
-    fn of(head: &[&str], text: &[usize], rows: impl Iterator<Item = Vec<String>>) -> Self {
-        Self { head: head.iter().map(|it| (*it).to_owned()).collect(), rows: rows.collect(), text: text.to_vec() }
-    }
-}
 
 /// What is asked for, in a line.
 pub fn question(plan: &Plan) -> String {
@@ -37,11 +22,11 @@ pub fn question(plan: &Plan) -> String {
 }
 
 /// The options, the cheapest first.
-pub fn ranking(plan: &Plan) -> Rows {
+pub fn ranking(plan: &Plan) -> TextTable {
     let has_rent = plan.ranked.iter().any(|choice| choice.cost.rent.value > 0.0);
     let bought = if has_rent { "to buy or rent" } else { "to buy" };
     let head = ["option", "nodes", "binds", "total", bought, "energy", "gets/J", "racks", "ports"];
-    Rows::of(&head, &[2], plan.ranked.iter().map(ranked))
+    TextTable::of(&head, &[2], plan.ranked.iter().map(ranked))
 }
 
 fn ranked(choice: &Choice) -> Vec<String> {
@@ -82,7 +67,7 @@ fn range(dollars_: &Dollars) -> String {
 }
 
 /// What each node does, and what losing one means.
-pub fn losses(plan: &Plan) -> Rows {
+pub fn losses(plan: &Plan) -> TextTable {
     let head =
         ["option", "gets/s a node", "index", "to copy", "of all", "to all others", "to one new node", "what is left"];
     let rows = plan.ranked.iter().map(|choice| {
@@ -103,7 +88,7 @@ pub fn losses(plan: &Plan) -> Rows {
             left(choice),
         ]
     });
-    Rows::of(&head, &[2, 7], rows)
+    TextTable::of(&head, &[2, 7], rows)
 }
 
 /// What a node is asked for, of what it can do.
@@ -126,7 +111,7 @@ fn left(choice: &Choice) -> String {
 }
 
 /// What is not ranked, and why.
-pub fn unranked(plan: &Plan) -> Rows {
+pub fn unranked(plan: &Plan) -> TextTable {
     let rows = plan.unranked.iter().map(|it| {
         vec![
             it.name.clone(),
@@ -135,7 +120,7 @@ pub fn unranked(plan: &Plan) -> Rows {
             it.least_total.map_or_else(|| "unknown".to_owned(), |total| format!("≥ {}", dollars(total))),
         ]
     });
-    Rows::of(&["option", "unknown", "nodes", "total"], &[1], rows)
+    TextTable::of(&["option", "unknown", "nodes", "total"], &[1], rows)
 }
 
 /// What is not ranked in few lines: for each set of unknown values, options with the nodes that they need at least.

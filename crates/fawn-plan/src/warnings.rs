@@ -1,6 +1,7 @@
 //! What is to be said beside a plan's numbers: what is unknown, old, or close.
 
-use crate::amount::{exact, grouped};
+use fawn_report::amount::{exact, grouped};
+
 use crate::workload::{KWH_DOLLARS, PUE};
 use crate::{Assumptions, Catalogue, Choice, Figure, Model, NodeOption, Plan, Quantity, Resource, Scope, Unranked};
 

@@ -1,6 +1,6 @@
 //! Random states of a store's manifest, and edits that fit them.
 
-use crate::random::Random;
+use fawn_check::random::Random;
 use fawn_ring::{Interval, Key, Secret};
 use fawn_store::log::LogPosition;
 use fawn_store::manifest::{Edit, Emptied, Expiring, Merged, Range, Sealed, SealedRange, Segment, SegmentPages, State};

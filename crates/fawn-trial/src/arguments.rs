@@ -127,8 +127,9 @@ fn kinds(text: &str) -> Result<Kinds, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use clap::CommandFactory as _;
+
+    use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {

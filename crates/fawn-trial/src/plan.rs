@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use fawn_sim::random::Random;
+use fawn_check::random::Random;
 
 use crate::fault::Kind;
 

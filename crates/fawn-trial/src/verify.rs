@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use fawn_sim::history::KvOperation;
+use fawn_check::KvOperation;
 
 use crate::load::connection::Connection;
 use crate::load::ledger::{Ledger, Shared};

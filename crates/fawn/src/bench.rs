@@ -13,11 +13,12 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
-use comfy_table::{CellAlignment, presets};
+use comfy_table::CellAlignment;
 use fawn_bench::experiments::{Absent, Get, Hit, Mixed, Overwrite, Pace, Restart, Split, Table, load_until_killed};
-use fawn_bench::plot::svg;
-use fawn_bench::{Device, Experiment, Peers, Report, Setup, Watch};
+use fawn_bench::{Device, Experiment, Peers, Setup};
 use fawn_files::links;
+use fawn_report::plot::svg;
+use fawn_report::{BenchReport, TextTable, Watch};
 use fawn_store::Ack;
 
 use self::energy::{MeterArguments, MetersArguments};
@@ -29,6 +30,7 @@ use crate::Outcome;
 use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
 use crate::serve::parse_store_memory;
+use crate::table::terminal;
 use crate::tell::unless_closed;
 use crate::values::{AckMode, Count, Size, Span, number, parse_entries, parse_exponent, parse_value_bytes, parse_wait};
 
@@ -420,7 +422,7 @@ const DEPTH: u32 = 256;
 /// Runs it.
 ///
 /// # Errors
-/// What [`fawn_bench::Error`] and [`fawn_bench::net::NetError`] say.
+/// What [`fawn_bench::Error`] and [`fawn_loadgen::LoadgenError`] say.
 pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
     match &arguments.command {
         BenchCommand::Store(arguments) => run_store(arguments),
@@ -504,8 +506,8 @@ fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
     }
     unless_closed(match experiment {
         _ if place.json => print_json(&report),
-        Experiment::Table(_) => write!(std::io::stdout(), "{}", report.markdown()),
-        _ => print(&report),
+        Experiment::Table(_) => write!(std::io::stdout(), "{}", fawn_bench::table(&report).markdown()),
+        _ => print(&report, &fawn_bench::table(&report)),
     })?;
     Ok(Outcome::Done)
 }
@@ -677,21 +679,16 @@ impl Watch for Bar {
     }
 }
 
-fn print_json(report: &Report) -> std::io::Result<()> {
+fn print_json(report: &BenchReport) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     serde_json::to_writer(&mut out, report)?;
     writeln!(out)
 }
 
-fn print(report: &Report) -> std::io::Result<()> {
+/// Prints a report with the table of its rows.
+fn print(report: &BenchReport, table: &TextTable) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    let (header, rows) = report.table();
-    let mut table = comfy_table::Table::new();
-    table.load_preset(presets::NOTHING).set_header(header).add_rows(rows);
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    writeln!(out, "{}", table.trim_fmt())?;
+    writeln!(out, "{}", terminal(table, CellAlignment::Right))?;
     if let Some(memory) = &report.memory {
         writeln!(out, "memory: {}", memory.line())?;
     }

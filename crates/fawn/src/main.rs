@@ -22,6 +22,7 @@
 //! | `checksum` | whether a file is as an interrupted load or dump left it |
 //! | `resources` | what is taken of the machine where nobody says how much |
 //! | `interrupt` | Ctrl-C where much was done |
+//! | `table` | tables on a terminal |
 //! | `tell` | standard error and output without a reader |
 //!
 //! Exit codes: 0 when everything asked for was done, 1 when something failed or was not found, 2 when the command line
@@ -52,6 +53,7 @@ mod resources;
 mod serve;
 mod shell;
 mod store_command;
+mod table;
 mod tell;
 mod values;
 mod whole;

@@ -9,15 +9,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use comfy_table::{CellAlignment, presets};
+use comfy_table::CellAlignment;
 use fawn_files::links;
-use fawn_plan::amount::{
-    digits, parse_bytes, parse_price, parse_pue, parse_rate, parse_share, parse_watts, parse_years,
-};
+use fawn_plan::amount::{parse_bytes, parse_price, parse_pue, parse_rate, parse_share, parse_watts, parse_years};
 use fawn_plan::paper::{self, Table};
-use fawn_plan::tables::{Rows, flips, losses, marks, question, ranking, unranked_lines};
+use fawn_plan::tables::{flips, losses, marks, question, ranking, unranked_lines};
 use fawn_plan::{Assumptions, Catalogue, Date, Map, MeasuredNode, Plan, Workload};
+use fawn_report::TextTable;
+use fawn_report::amount::digits;
 
+use crate::table::terminal;
 use crate::tell::unless_closed;
 use crate::values::number;
 use crate::{Misused, Outcome};
@@ -218,15 +219,9 @@ fn print(plan: &Plan) -> io::Result<()> {
     plan.warnings.iter().try_for_each(|warning| writeln!(out, "note: {warning}"))
 }
 
-/// Rows as a table, whose numbers are at the right.
-fn table(rows: &Rows) -> String {
-    let mut table = comfy_table::Table::new();
-    table.load_preset(presets::NOTHING).set_header(&rows.head).add_rows(&rows.rows);
-    for (at, column) in table.column_iter_mut().enumerate() {
-        let is_text = at == 0 || rows.text.contains(&at);
-        column.set_cell_alignment(if is_text { CellAlignment::Left } else { CellAlignment::Right });
-    }
-    table.trim_fmt()
+/// Its first column is text.
+fn table(rows: &TextTable) -> String {
+    terminal(rows, CellAlignment::Left)
 }
 
 fn print_papers(tables: &[Table], json: bool) -> io::Result<()> {
@@ -251,7 +246,7 @@ fn print_papers(tables: &[Table], json: bool) -> io::Result<()> {
             vec![cell.what.clone(), printed, digits_of(cell.recomputed), verdict.to_owned(), note]
         });
         let head = ["", "printed", "recomputed", "", ""].map(str::to_owned).to_vec();
-        writeln!(out, "{}", table(&Rows { head, rows: rows.collect(), text: vec![3, 4] }))?;
+        writeln!(out, "{}", table(&TextTable { head, rows: rows.collect(), text: vec![3, 4] }))?;
     }
     Ok(())
 }

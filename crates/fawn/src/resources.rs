@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use fawn_flash::machine::{self, Limit};
+use fawn_machine::Limit;
 use fawn_node::Chosen;
 
 use crate::values::Size;
@@ -18,12 +18,12 @@ const LEAST_BUFFERS: u64 = 32 << 20;
 
 /// Cores that this process may use.
 pub fn cores() -> NonZeroUsize {
-    machine::cores().0
+    fawn_machine::cores().0
 }
 
 /// Bytes of memory that this process may use; a machine that says nothing has 1 GiB.
 pub fn memory() -> Limit {
-    match machine::memory() {
+    match fawn_machine::memory() {
         Limit { amount: 0, from } => Limit { amount: 1 << 30, from },
         known => known,
     }
@@ -88,7 +88,7 @@ pub fn chosen(memory: Option<Size>, threads: Option<NonZeroUsize>) -> Chosen {
         }
         None => format!("{} of {limit} ({from})", part(amount)),
     };
-    let (cores, from) = machine::cores();
+    let (cores, from) = fawn_machine::cores();
     let threads =
         if threads.is_some() { "--threads".to_owned() } else { format!("one a core, {cores} cores ({from})") };
     Chosen { memory, threads }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fawn_bench::error::FlagBytes;
-use fawn_bench::workload::LEAST_VALUE_BYTES;
+use fawn_workload::LEAST_VALUE_BYTES;
 
 /// Why an argument was not understood. Each message ends with what is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -95,7 +95,7 @@ impl Bdb {
         let (cache, page_cache) = (settings.memory / 2, settings.memory / 2);
         let told = cache * CACHE_OVER_TOLD.1 / CACHE_OVER_TOLD.0;
         let dir = CString::new(settings.dir.as_os_str().as_bytes()).context("a directory has no zero in its name")?;
-        let fill = PAGE_BYTES / (fawn_bench::workload::KEY_BYTES + settings.value_bytes + RECORD_BYTES);
+        let fill = PAGE_BYTES / (fawn_workload::KEY_BYTES + settings.value_bytes + RECORD_BYTES);
         let elements = match method {
             Method::Hash => u32::try_from(settings.entries).context("BerkeleyDB takes fewer than 2^32 entries")?,
             Method::Tree => 0,
@@ -192,7 +192,7 @@ impl Reader for BdbReader<'_> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-    use fawn_bench::workload::{name, version_of};
+    use fawn_workload::{key_of, version_of};
 
     use super::*;
 
@@ -219,7 +219,7 @@ mod tests {
             let mut reader = bdb.reader(false).unwrap();
             let mut version = |index: u64| {
                 let mut found = None;
-                let is_there = reader.get(&name(index), &mut |value| found = version_of(index, value)).unwrap();
+                let is_there = reader.get(&key_of(index), &mut |value| found = version_of(index, value)).unwrap();
                 is_there.then_some(found)
             };
             assert_eq!((version(7), version(2999), version(3000)), (Some(Some(2)), Some(Some(1)), None), "{method:?}");

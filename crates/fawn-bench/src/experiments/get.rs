@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
+use fawn_machine::fresh_seed;
+use fawn_meter::Energy;
+use fawn_report::BenchReport;
+use fawn_report::latency::median;
+use fawn_store::page::PAGE_BYTES;
+use fawn_workload::Draw;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use fawn_store::page::PAGE_BYTES;
-
 use crate::closed::{Closed, generator_us_a_get};
 use crate::device::{Device, Given, Segments};
-use crate::energy::{self, Energy};
 use crate::error::Error;
-use crate::latency::median;
 use crate::lookups::Lookups;
-use crate::report::Report;
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::workload::{Draw, fresh_seed};
 
 /// Our count of pages and the system's may differ by this share.
 const AGREEMENT: f64 = 0.02;
@@ -60,7 +60,7 @@ impl Get {
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         session.settle()?;
         let segments = Segments::of(session.driver.path(), &session.setup.dir.join("links"))?;
         let mut rounds: Vec<Round> = session.unfinished(name).unwrap_or_default();
@@ -81,7 +81,7 @@ impl Get {
             let of_depth: Vec<&Round> = rounds.iter().filter(|round| round.depth == *depth).collect();
             tell(&mut report, *depth, &of_depth, ours);
         }
-        energy::note(&mut report, rounds.iter().find_map(|round| round.energy.as_ref()));
+        report.metered(fawn_meter::provenance(&report.rows, rounds.iter().find_map(|round| round.energy.as_ref())));
         report.notes.push(format!("the device is read by {}", self.device.name()));
         session.finish(name, report)
     }
@@ -97,7 +97,7 @@ impl Get {
         let closed = Closed { depth: depth as usize, time: self.time, gets_a_put: None };
         session.closed(&mut lookups, closed, || draw.draw())?;
         let usage = session.driver.usage(&meter);
-        let energy = energy::stop(metering)?;
+        let energy = fawn_meter::stop(metering)?;
         let device = first.map_or_else(|| read(session), Ok)?;
         Ok(Round {
             depth,
@@ -113,7 +113,7 @@ impl Get {
     }
 }
 
-fn tell(report: &mut Report, depth: u32, rounds: &[&Round], generator_us: f64) {
+fn tell(report: &mut BenchReport, depth: u32, rounds: &[&Round], generator_us: f64) {
     let middle = |of: &dyn Fn(&Round) -> f64| median(rounds.iter().map(|round| of(round)));
     let sum = |of: &dyn Fn(&Round) -> u64| rounds.iter().map(|round| of(round)).sum::<u64>() as f64;
     let from_flash = sum(&|round| round.gets - round.from_dram);
@@ -147,8 +147,13 @@ fn tell(report: &mut Report, depth: u32, rounds: &[&Round], generator_us: f64) {
     });
     let (gets, seconds) = (sum(&|round| round.gets), rounds.iter().map(|round| round.usage.seconds).sum::<f64>());
     let cpu_us = rounds.iter().map(|round| round.usage.cpu_us).sum::<f64>() / gets.max(1.0);
-    let energy = energy::sum(rounds.iter().map(|round| round.energy.as_ref()));
-    energy::tell(row.as_object_mut().expect("a row is an object"), energy.as_ref(), gets / seconds, Some(cpu_us));
+    let energy = fawn_meter::sum(rounds.iter().map(|round| round.energy.as_ref()));
+    fawn_meter::write_row(
+        row.as_object_mut().expect("a row is an object"),
+        energy.as_ref(),
+        gets / seconds,
+        Some(cpu_us),
+    );
     report.row(row);
     if agrees == Some(false) {
         report.notes.push(format!(

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
+use fawn_meter::Energy;
+use fawn_report::BenchReport;
+use fawn_report::latency::median;
+use fawn_workload::Draw;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::closed::{Closed, generator_us_a_get};
-use crate::energy::{self, Energy};
 use crate::error::Error;
-use crate::latency::median;
 use crate::lookups::{GROUP, Lookups};
-use crate::report::Report;
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::workload::Draw;
 
 /// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,7 +31,7 @@ impl Hit {
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         session.settle()?;
         let entries = session.setup.entries;
         let keys = self.keys.clamp(1, entries);
@@ -51,7 +51,7 @@ impl Hit {
             let meter = session.driver.meter();
             session.closed(&mut lookups, closed, || hot(draw.draw()))?;
             let usage = session.driver.usage(&meter);
-            stretches.push(energy::stop(metering)?);
+            stretches.push(fawn_meter::stop(metering)?);
             used.add(&usage);
             rates.push(lookups.answered as f64 / usage.seconds);
             costs.push(usage.cpu_us / lookups.answered.max(1) as f64);
@@ -68,11 +68,11 @@ impl Hit {
             "generator_cpu_us": generator_us_a_get(keys, session.setup.value_bytes),
             "from_dram": from_dram as f64 / gets.max(1) as f64,
         });
-        let energy = energy::sum(stretches.iter().map(Option::as_ref));
+        let energy = fawn_meter::sum(stretches.iter().map(Option::as_ref));
         let (rate, cpu_us) = (gets as f64 / used.seconds, used.cpu_us / gets.max(1) as f64);
-        energy::tell(row.as_object_mut().expect("a row is an object"), energy.as_ref(), rate, Some(cpu_us));
+        fawn_meter::write_row(row.as_object_mut().expect("a row is an object"), energy.as_ref(), rate, Some(cpu_us));
         report.row(row);
-        energy::note(&mut report, energy.as_ref());
+        report.metered(fawn_meter::provenance(&report.rows, energy.as_ref()));
         session.finish(name, report)
     }
 }

@@ -2,17 +2,18 @@
 
 use std::time::Instant;
 
-use fawn_plan::amount::bytes;
+use fawn_machine::host::free_bytes;
+use fawn_meter::Energy;
+use fawn_report::BenchReport;
+use fawn_report::amount::bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::overwrite::{LOOK, segments};
 use crate::closed::generator_us_a_put;
-use crate::energy::{self, Energy};
 use crate::error::{Error, FlagBytes};
-use crate::report::Report;
 use crate::session::{Session, Setup};
-use crate::usage::{Usage, free_bytes};
+use crate::usage::Usage;
 
 /// How far a load has come.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -27,7 +28,8 @@ struct SoFar {
 
 /// Refuses what does not fit the device: the entries alone take more than is free.
 fn check_space(setup: &Setup, entries: u64) -> Result<(), Error> {
-    let (least, free) = (entries.saturating_mul(setup.user_bytes(1)), free_bytes(&setup.dir)?);
+    let (least, free) =
+        (entries.saturating_mul(setup.user_bytes(1)), free_bytes(&setup.dir).map_err(Error::io(&setup.dir))?);
     if least > free {
         return Err(Error::Unfit(format!(
             "the entries still to be loaded take {} at least, and {} are free where --dir is: give fewer --entries, or another --dir",
@@ -42,7 +44,7 @@ fn check_space(setup: &Setup, entries: u64) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::OutOfMemory`] and others; what was loaded stays.
-pub fn run(session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+pub fn run(session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
     let entries = session.setup.entries;
     if session.is_loaded() {
         return Err(other_load(session));
@@ -84,7 +86,7 @@ pub fn run(session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
     loaded.usage.add(&until_loaded);
     session.watch.progress(entries, entries, "waiting until it is settled");
     let settled = session.settle_since(&meter)?.after(&until_loaded);
-    let energy = energy::stop(metering)?;
+    let energy = fawn_meter::stop(metering)?;
     loaded.most_space = most_space.max(segments(session)?);
     session.changed();
     session.note_data(true)?;
@@ -124,7 +126,7 @@ fn tell(
     settled: &Usage,
     was_interrupted: bool,
     energy: Option<&Energy>,
-) -> Report {
+) -> BenchReport {
     let setup = &session.setup;
     let (usage, puts) = (loaded.usage, loaded.puts.max(1) as f64);
     let user = setup.user_bytes(loaded.puts) as f64;
@@ -153,9 +155,9 @@ fn tell(
     });
     // Puts are not over before what they leave to be done is.
     let (rate, cpu_us) = (puts / (usage.seconds + settled.seconds), (usage.cpu_us + settled.cpu_us) / puts);
-    energy::tell(row.as_object_mut().expect("a row is an object"), energy, rate, Some(cpu_us));
+    fawn_meter::write_row(row.as_object_mut().expect("a row is an object"), energy, rate, Some(cpu_us));
     report.row(row);
-    energy::note(&mut report, energy);
+    report.metered(fawn_meter::provenance(&report.rows, energy));
     if session.setup.meter.is_some() && was_interrupted {
         report.notes.push("the load was interrupted, so that its energy is not known".to_owned());
     }

@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
+use fawn_machine::fresh_seed;
+use fawn_report::BenchReport;
 use fawn_store::page::PAGE_BYTES;
+use fawn_workload::Draw;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::closed::{Closed, Made, generator_us_a_get, generator_us_a_put};
-use crate::energy;
+use crate::derived::versions;
 use crate::error::Error;
 use crate::lookups::Lookups;
-use crate::report::{Report, versions};
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::workload::{Draw, fresh_seed};
 
 /// Keys beyond the entries, of which the absent are drawn.
 const ABSENT: u64 = 1 << 40;
@@ -39,7 +40,7 @@ impl Mixed {
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         if self.gets_a_put == 0 {
             return Err(Error::Unfit("puts alone are what overwrite measures: give --gets-a-put 1 or more".to_owned()));
         }
@@ -56,7 +57,7 @@ impl Mixed {
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: Some(self.gets_a_put) };
         let Made { puts, longest_refused } = session.closed(&mut lookups, closed, || draw.draw())?;
         let usage = session.driver.usage(&meter);
-        let energy = energy::stop(metering)?;
+        let energy = fawn_meter::stop(metering)?;
         // It began settled, and so what is written until it is settled again is what these puts have caused.
         let whole = session.settle_since(&meter)?;
         let gets = lookups.answered;
@@ -97,11 +98,11 @@ impl Mixed {
                 .push("no segment was sealed before the end: give a longer --time to see maintenance".to_owned());
         }
         let fields = row.as_object_mut().expect("a row is an object");
-        lookups.latencies.tell(fields);
+        lookups.latencies.write_into(fields);
         let operations = (gets + puts).max(1) as f64;
-        energy::tell(fields, energy.as_ref(), operations / usage.seconds, Some(usage.cpu_us / operations));
+        fawn_meter::write_row(fields, energy.as_ref(), operations / usage.seconds, Some(usage.cpu_us / operations));
         report.row(row);
-        energy::note(&mut report, energy.as_ref());
+        report.metered(fawn_meter::provenance(&report.rows, energy.as_ref()));
         session.finish(name, report)
     }
 }
@@ -120,7 +121,7 @@ impl Absent {
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         session.settle()?;
         session.watch.progress(0, 1, "gets of absent keys");
         let entries = session.setup.entries;
@@ -131,7 +132,7 @@ impl Absent {
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: None };
         session.closed(&mut lookups, closed, || entries + draw.draw())?;
         let usage = session.driver.usage(&meter);
-        let energy = energy::stop(metering)?;
+        let energy = fawn_meter::stop(metering)?;
         let after = session.driver.stats();
         let passed = after.filter_passed - before.filter_passed;
         let judged = passed + after.filter_refused - before.filter_refused;
@@ -153,10 +154,10 @@ impl Absent {
             "device_pages_a_get": device_pages_a_get(&usage, lookups.answered),
         });
         let fields = row.as_object_mut().expect("a row is an object");
-        lookups.latencies.tell(fields);
-        energy::tell(fields, energy.as_ref(), gets / usage.seconds, Some(usage.cpu_us / gets));
+        lookups.latencies.write_into(fields);
+        fawn_meter::write_row(fields, energy.as_ref(), gets / usage.seconds, Some(usage.cpu_us / gets));
         report.row(row);
-        energy::note(&mut report, energy.as_ref());
+        report.metered(fawn_meter::provenance(&report.rows, energy.as_ref()));
         session.finish(name, report)
     }
 }

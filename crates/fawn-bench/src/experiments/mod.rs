@@ -10,12 +10,12 @@ mod restart;
 mod split;
 mod table;
 
+use fawn_report::{BenchReport, Watch};
 use serde::Serialize;
 
 use crate::error::Error;
 use crate::journal::Journal;
-use crate::report::Report;
-use crate::session::{Session, Setup, Watch};
+use crate::session::{Session, Setup};
 
 pub use self::get::Get;
 pub use self::hit::Hit;
@@ -96,7 +96,7 @@ fn parameters(of: &impl Serialize) -> String {
 ///
 /// # Errors
 /// [`Error`]: each says what to do.
-pub fn run(setup: &Setup, experiment: &Experiment, watch: &dyn Watch) -> Result<Report, Error> {
+pub fn run(setup: &Setup, experiment: &Experiment, watch: &dyn Watch) -> Result<BenchReport, Error> {
     match experiment {
         Experiment::Restart(restart) => restart.run(setup, watch),
         Experiment::Table(table) => table.run(setup, watch),
@@ -108,7 +108,11 @@ pub fn run(setup: &Setup, experiment: &Experiment, watch: &dyn Watch) -> Result<
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) fn measure(setup: &Setup, experiment: &Experiment, watch: &dyn Watch) -> Result<(Report, String), Error> {
+pub(crate) fn measure(
+    setup: &Setup,
+    experiment: &Experiment,
+    watch: &dyn Watch,
+) -> Result<(BenchReport, String), Error> {
     setup.check()?;
     let mut journal = Journal::open(&setup.dir)?;
     if *experiment == Experiment::Load && setup.again {

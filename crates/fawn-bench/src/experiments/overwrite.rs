@@ -2,16 +2,17 @@
 
 use std::time::{Duration, Instant};
 
+use fawn_meter::Energy;
+use fawn_report::BenchReport;
+use fawn_workload::Draw;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::closed::generator_us_a_put;
-use crate::energy::{self, Energy};
+use crate::derived::{expected_amplification, phi, versions};
 use crate::error::Error;
-use crate::report::{Report, expected_amplification, phi, versions};
 use crate::session::Session;
 use crate::usage::{Usage, space};
-use crate::workload::Draw;
 
 /// How often the space is looked at.
 pub(super) const LOOK: Duration = Duration::from_millis(500);
@@ -61,7 +62,7 @@ impl Overwrite {
     ///
     /// # Errors
     /// As puts have them.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         if self.zipf.is_some_and(|exponent| exponent.is_nan() || exponent <= 0.0) {
             return Err(Error::Unfit("Zipf's law has a positive exponent: give --zipf 0.99 or none".to_owned()));
         }
@@ -89,7 +90,7 @@ impl Overwrite {
         report.parameter("zipf", self.zipf);
         report.parameter("versions", before);
         let first = so_far.rows.iter().find_map(|row| serde_json::from_value::<Energy>(row["energy"].clone()).ok());
-        energy::note(&mut report, first.as_ref());
+        report.metered(fawn_meter::provenance(&report.rows, first.as_ref()));
         for row in so_far.rows {
             report.row(row);
         }
@@ -137,7 +138,7 @@ impl Overwrite {
         most_space = most_space.max(segments(session)?);
         let pass = so_far_now(session, made, most_space);
         // Of a pass that was interrupted only the end was metered.
-        Ok(Pass { energy: energy::stop(metering)?.filter(|_| before.puts == 0), ..pass })
+        Ok(Pass { energy: fawn_meter::stop(metering)?.filter(|_| before.puts == 0), ..pass })
     }
 }
 
@@ -172,6 +173,6 @@ fn row(session: &Session<'_>, number: usize, pass: &Pass) -> Value {
         "most_space_over_live": pass.most_space as f64 / setup.user_bytes(setup.entries) as f64,
     });
     let fields = row.as_object_mut().expect("a row is an object");
-    energy::tell(fields, pass.energy.as_ref(), puts / usage.seconds, Some(usage.cpu_us / puts));
+    fawn_meter::write_row(fields, pass.energy.as_ref(), puts / usage.seconds, Some(usage.cpu_us / puts));
     row
 }

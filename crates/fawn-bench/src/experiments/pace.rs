@@ -4,20 +4,21 @@
 
 use std::time::{Duration, Instant};
 
+use fawn_machine::fresh_seed;
+use fawn_meter::Energy;
+use fawn_report::latency::median;
+use fawn_report::{BenchReport, ByTime, Timeline};
+use fawn_workload::Draw;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::closed::Closed;
 use crate::driver::Steps;
-use crate::energy::{self, Energy};
 use crate::error::Error;
-use crate::latency::{ByTime, median};
 use crate::lookups::Lookups;
 use crate::paced::Paced;
-use crate::report::{Report, Timeline};
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::workload::{Draw, fresh_seed};
 
 /// Gets in flight when the capacity is measured.
 const DEPTH: usize = 128;
@@ -62,7 +63,7 @@ impl Pace {
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         let is_below = |percent: &u32| (1..100).contains(percent);
         if self.percents.is_empty() || !self.percents.iter().all(is_below) || self.gets_a_put == 0 {
             return Err(Error::Unfit(
@@ -139,7 +140,7 @@ impl Pace {
                 Ok(())
             })?;
         let usage = session.driver.usage(&meter);
-        let energy = energy::stop(metering)?;
+        let energy = fawn_meter::stop(metering)?;
         let (steps, latencies) = (session.driver.steps, &lookups.latencies);
         let kind = if idle { "at rest" } else { "with maintenance" };
         let stretch = Stretch {
@@ -165,7 +166,7 @@ impl Pace {
         Ok(stretch)
     }
 
-    fn tell(&self, session: &Session<'_>, done: Vec<Stretch>) -> Report {
+    fn tell(&self, session: &Session<'_>, done: Vec<Stretch>) -> BenchReport {
         let mut report = session.report("pace");
         report.parameter("pairs", self.pairs);
         report.parameter("seconds", self.time.as_secs_f64());
@@ -187,7 +188,7 @@ impl Pace {
              p99.9 are medians of the stretches, the longest are those of all"
                 .to_owned(),
         );
-        energy::note(&mut report, done.iter().find_map(|stretch| stretch.energy.as_ref()));
+        report.metered(fawn_meter::provenance(&report.rows, done.iter().find_map(|stretch| stretch.energy.as_ref())));
         report.timelines = done.into_iter().map(|stretch| stretch.timeline).collect();
         report
     }
@@ -219,7 +220,7 @@ fn row(what: &str, stretches: &[&Stretch], p999_over_idle: Option<f64>) -> serde
     });
     let rate = operations / all(&|stretch| stretch.usage.seconds);
     let cpu_us = all(&|stretch| stretch.usage.cpu_us) / operations.max(1.0);
-    let energy = energy::sum(stretches.iter().map(|stretch| stretch.energy.as_ref()));
-    energy::tell(row.as_object_mut().expect("a row is an object"), energy.as_ref(), rate, Some(cpu_us));
+    let energy = fawn_meter::sum(stretches.iter().map(|stretch| stretch.energy.as_ref()));
+    fawn_meter::write_row(row.as_object_mut().expect("a row is an object"), energy.as_ref(), rate, Some(cpu_us));
     row
 }

@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use fawn_machine::fresh_seed;
+use fawn_machine::process::cpu_us;
+use fawn_report::{BenchReport, Nobody, Watch};
+use fawn_workload::{Draw, KEY_BYTES, Permutation, WriteHistory};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::history::History;
 use crate::journal::Journal;
 use crate::lookups::Lookups;
-use crate::report::Report;
-use crate::session::{Nobody, Session, Setup, Watch};
-use crate::usage::cpu_us;
-use crate::workload::{Draw, KEY_BYTES, Permutation, fresh_seed};
+use crate::session::{Session, Setup};
 
 /// Entries that are looked up after each restart, if there are as many.
 const SAMPLE: u64 = 20_000;
@@ -49,7 +49,7 @@ impl Restart {
     ///
     /// # Errors
     /// [`Error::Child`], [`Error::Wrong`] when an acknowledged entry is lost, and others.
-    pub fn run(&self, setup: &Setup, watch: &dyn Watch) -> Result<Report, Error> {
+    pub fn run(&self, setup: &Setup, watch: &dyn Watch) -> Result<BenchReport, Error> {
         if self.at.is_empty() || !self.at.is_sorted() {
             return Err(Error::Unfit("give rising sizes, such as --at 1G,2G".to_owned()));
         }
@@ -147,7 +147,7 @@ pub fn load_until_killed(setup: &Setup, entries: u64) -> Result<(), Error> {
 fn reopen(setup: &Setup, bytes: u64) -> Result<Value, Error> {
     let journal = Journal::open(&setup.dir)?;
     let phases = journal.data().map(|data| data.phases.clone()).unwrap_or_default();
-    let history = History::new(setup.entries, phases);
+    let history = WriteHistory::new(setup.entries, phases);
     let certain = history.last().map_or(0, |phase| phase.certain);
     if certain == 0 {
         return Err(Error::Unfit(

@@ -3,19 +3,19 @@
 
 use std::time::{Duration, Instant};
 
+use fawn_report::latency::median;
+use fawn_report::{BenchReport, ByTime, Timeline};
 use fawn_ring::Key;
+use fawn_workload::{Draw, mix};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::closed::Mix;
 use crate::driver::Steps;
 use crate::error::Error;
-use crate::latency::{ByTime, median};
 use crate::lookups::Lookups;
-use crate::report::{Report, Timeline};
 use crate::session::Session;
 use crate::usage::{Counts, Usage, maintenance_cpu_us};
-use crate::workload::{Draw, mix};
 
 /// Gets count for a split or a merge for so long at least, from the order on: fewer tell no percentiles.
 const LEAST_WINDOW: Duration = Duration::from_millis(100);
@@ -84,7 +84,7 @@ impl Split {
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         if self.gets_a_put == 0 {
             return Err(Error::Unfit("splits go on beside gets and puts: give --gets-a-put 1 or more".to_owned()));
         }
@@ -134,7 +134,7 @@ impl Split {
         running.end(session)
     }
 
-    fn tell(&self, session: &Session<'_>, rounds: Vec<Vec<Part>>) -> Report {
+    fn tell(&self, session: &Session<'_>, rounds: Vec<Vec<Part>>) -> BenchReport {
         let mut report = session.report("split");
         report.parameter("depth", self.depth);
         report.parameter("gets_a_put", self.gets_a_put);
@@ -174,7 +174,7 @@ impl Running {
     ) -> Result<Part, Error> {
         let ranges = session.driver.store().ranges().count();
         let (answered, made) = (self.lookups.answered, self.mix.made);
-        self.lookups.latencies = crate::latency::Latencies::default();
+        self.lookups.latencies = fawn_report::Latencies::default();
         self.mix.longest_refused = Duration::ZERO;
         session.expect_puts()?;
         session.driver.steps = Steps::default();

@@ -3,17 +3,17 @@
 use std::fs;
 use std::time::Duration;
 
+use fawn_meter::Energy;
+use fawn_report::{BenchReport, Watch};
+use fawn_workload::KEY_BYTES;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Absent, Experiment, Get, Mixed, Overwrite};
 use crate::device::Device;
-use crate::energy::{self, Energy};
 use crate::error::Error;
 use crate::journal::Journal;
-use crate::report::Report;
-use crate::session::{Setup, Watch};
-use crate::workload::KEY_BYTES;
+use crate::session::Setup;
 
 /// Gets in flight.
 const DEPTH: u32 = 32;
@@ -47,7 +47,7 @@ impl Table {
     ///
     /// # Errors
     /// As the experiments have them, but for an index that does not fit its budget, which is a result.
-    pub fn run(&self, setup: &Setup, watch: &dyn Watch) -> Result<Report, Error> {
+    pub fn run(&self, setup: &Setup, watch: &dyn Watch) -> Result<BenchReport, Error> {
         if self.value_bytes.is_empty() || self.memories.is_empty() {
             return Err(Error::Unfit("a table has a size of values and a budget at least".to_owned()));
         }
@@ -83,7 +83,7 @@ impl Table {
             fs::remove_dir_all(&dir).map_err(Error::io(&dir))?;
             journal.note(&name, &so_far)?;
         }
-        let mut report = Report::new("table");
+        let mut report = BenchReport::new("table");
         report.parameter("cell_bytes", self.cell_bytes);
         report.parameter("cell_seconds", self.cell_time.as_secs_f64());
         report.parameter("ack", setup.ack_name());
@@ -94,8 +94,8 @@ impl Table {
         }
         let first =
             report.rows.iter().find_map(|row| serde_json::from_value::<Energy>(row.get("energy")?.clone()).ok());
-        energy::note(&mut report, first.as_ref());
-        report.notes.extend(setup.meter.as_ref().and_then(energy::Meter::loss));
+        report.metered(fawn_meter::provenance(&report.rows, first.as_ref()));
+        report.notes.extend(setup.meter.as_ref().and_then(fawn_meter::Meter::loss));
         report.notes.push(format!("gets have {DEPTH} in flight; of mixed, six of seven operations are gets"));
         journal.finish(&name, &report)?;
         Ok(report)
@@ -138,7 +138,7 @@ impl Table {
 }
 
 /// The row of the table that one experiment's only row becomes; its figures are kept beside.
-fn row(setup: &Setup, report: &Report) -> Value {
+fn row(setup: &Setup, report: &BenchReport) -> Value {
     let of = &report.rows[0];
     let first = |names: &[&str]| names.iter().find_map(|name| of.get(*name)).cloned().unwrap_or(Value::Null);
     let mut row: Map<String, Value> = of.clone();

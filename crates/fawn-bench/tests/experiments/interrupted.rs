@@ -1,7 +1,8 @@
 //! What was interrupted goes on, and what a crash may have undone is not taken for wrong.
 
-use fawn_bench::{Experiment, Nobody, Session, Setup};
+use fawn_bench::{Experiment, Session, Setup};
 use fawn_flash::Ack;
+use fawn_report::Nobody;
 
 use crate::{count, figure, get, measured, mixed, overwrite, setup, versions};
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use fawn_bench::experiments::{Pace, Restart, Split, Table};
-use fawn_bench::{Device, Error, Experiment, Nobody, Report, Session, Setup};
+use fawn_bench::{Device, Error, Experiment, Session, Setup};
+use fawn_report::{BenchReport, Nobody};
 
 use crate::{count, failed, figure, get, measured, setup, versions};
 
@@ -118,7 +119,7 @@ fn splits_go_on_where_they_were_interrupted_with_halves_or_without() {
 }
 
 /// What there is of each experiment of a table.
-fn cells(report: &Report) -> Vec<(u64, u64, String)> {
+fn cells(report: &BenchReport) -> Vec<(u64, u64, String)> {
     let number = |row: &serde_json::Map<_, serde_json::Value>, name: &str| row[name].as_u64().unwrap();
     let cell = |row: &serde_json::Map<String, serde_json::Value>| {
         (number(row, "value_bytes"), number(row, "memory"), row["experiment"].as_str().unwrap().to_owned())
@@ -142,7 +143,7 @@ fn a_table_has_every_cell() {
     let of = |memory: u64| ["load", "get", "mixed", "overwrite", "absent"].map(|name| (8, memory, name.to_owned()));
     assert_eq!(cells(&report), [of(4 << 20), of(64 << 20)].concat());
     assert!((0..10).all(|row| figure(&report, row, "a_second") > 0.0 && figure(&report, row, "cpu_us") > 0.0));
-    assert_eq!(report.markdown().lines().count(), 2 + 10);
+    assert_eq!(fawn_bench::table(&report).markdown().lines().count(), 2 + 10);
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["bench.json"], "cells are deleted behind it");
     assert_eq!(measured(&setup, &Experiment::Table(table)), report, "it is told again");

@@ -13,9 +13,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use fawn_bench::experiments::{Absent, Get, Hit, Mixed, Overwrite};
-use fawn_bench::workload::version_of;
-use fawn_bench::{Device, Error, Experiment, Nobody, Report, Setup, run, workload};
+use fawn_bench::{Device, Error, Experiment, Setup, run};
 use fawn_flash::{Ack, Db, DbOptions};
+use fawn_report::{BenchReport, Nobody};
+use fawn_workload::version_of;
 
 /// Segments of 1 MiB.
 const MEMORY: u64 = 8 << 20;
@@ -56,7 +57,7 @@ fn absent() -> Absent {
     Absent { depth: 16, time: Duration::from_millis(50) }
 }
 
-fn measured(setup: &Setup, experiment: &Experiment) -> Report {
+fn measured(setup: &Setup, experiment: &Experiment) -> BenchReport {
     run(setup, experiment, &Nobody).unwrap()
 }
 
@@ -66,14 +67,14 @@ fn failed(setup: &Setup, experiment: &Experiment) -> Error {
 
 /// A figure of the only row, or of this one.
 #[track_caller]
-fn figure(report: &Report, row: usize, name: &str) -> f64 {
+fn figure(report: &BenchReport, row: usize, name: &str) -> f64 {
     let value = report.rows[row].get(name).unwrap_or_else(|| panic!("{name} is in {:?}", report.rows[row]));
     value.as_f64().unwrap_or_else(|| panic!("{name} is {value}"))
 }
 
 /// The same, where it is a number of things.
 #[track_caller]
-fn count(report: &Report, row: usize, name: &str) -> u64 {
+fn count(report: &BenchReport, row: usize, name: &str) -> u64 {
     figure(report, row, name) as u64
 }
 
@@ -87,7 +88,8 @@ fn versions(dir: &Path, entries: u64) -> Vec<u32> {
     let db = db(dir);
     assert_eq!(db.scan().map(Result::unwrap).count() as u64, entries, "there is nothing else");
     let version = |index| {
-        let value = db.get(&workload::name(index)).unwrap().unwrap_or_else(|| panic!("entry {index} is missing"));
+        let value =
+            db.get(&fawn_workload::key_of(index)).unwrap().unwrap_or_else(|| panic!("entry {index} is missing"));
         assert_eq!(value.len(), VALUE_BYTES);
         version_of(index, &value).unwrap()
     };

@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use fawn_bench::{Error, Experiment, Nobody, Peers, Setup, Watch};
+use fawn_bench::{Error, Experiment, Peers, Setup};
+use fawn_report::{Nobody, Watch};
 
 use crate::{absent, figure, get, hit, mixed, overwrite, setup};
 
@@ -44,8 +45,8 @@ fn a_peers_rows_follow_the_stores_own_and_it_is_not_run_twice() {
     assert!(figure(&report, 0, "most_space_over_live") > 1.0 && figure(&report, 0, "most_rss_bytes") > 0.0);
     assert!(report.notes.contains(&"sound: memory: all of it".to_owned()), "{:?}", report.notes);
     assert!(heard.0.borrow().contains(&"1/2 sound: loading".to_owned()), "{:?}", heard.0);
-    let (header, rows) = report.table();
-    assert_eq!((header[0], rows[1][0].as_str()), ("engine", "sound"));
+    let fawn_report::TextTable { head: header, rows, .. } = fawn_bench::table(&report);
+    assert_eq!((header[0].as_str(), rows[1][0].as_str()), ("engine", "sound"));
     assert_eq!(peers.run(&setup, &Experiment::Load, &Nobody).unwrap(), report);
     let place = dir.path().join("peers/sound");
     let asked = format!(

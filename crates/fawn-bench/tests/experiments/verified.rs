@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use fawn_bench::lookups::Lookups;
-use fawn_bench::workload::{name, write_value};
-use fawn_bench::{Error, Experiment, Nobody, Session, Setup};
+use fawn_bench::{Error, Experiment, Session, Setup};
+use fawn_report::Nobody;
+use fawn_workload::{key_of, write_value};
 
 use crate::{VALUE_BYTES, db, failed, measured, overwrite, setup};
 
@@ -38,7 +39,7 @@ fn noticed<T>(spoil: impl FnOnce(&fawn_flash::Db, &[u8]) -> T) -> String {
     let setup = setup(dir.path(), ENTRIES);
     measured(&setup, &Experiment::Overwrite(overwrite(1)));
     let db = db(dir.path());
-    spoil(&db, &name(77));
+    spoil(&db, &key_of(77));
     db.close().unwrap();
     asked(&setup, 78).unwrap();
     match asked(&setup, 77).unwrap_err() {
@@ -85,7 +86,7 @@ fn an_entry_that_was_never_put_is_noticed() {
     let setup = setup(dir.path(), ENTRIES);
     measured(&setup, &Experiment::Load);
     let db = db(dir.path());
-    db.put(&name(ENTRIES + 3), &value(ENTRIES + 3, 1)).unwrap();
+    db.put(&key_of(ENTRIES + 3), &value(ENTRIES + 3, 1)).unwrap();
     db.close().unwrap();
     let ask = |index| asked(&setup, index);
     ask(5).unwrap();

@@ -93,7 +93,7 @@ impl Db {
     /// # Errors
     /// [`Error::Directory`], [`Error::Open`], [`Error::Flash`]: each says what to do.
     pub fn open(path: impl AsRef<Path>, options: DbOptions) -> Result<Self, Error> {
-        let cores = crate::machine::cores().0.get();
+        let cores = fawn_machine::cores().0.get();
         let wanted = if options.stores == 0 { cores } else { options.stores };
         let directory = Directory::open(path.as_ref(), wanted)?;
         let opened = open_shards(&directory, options)?;

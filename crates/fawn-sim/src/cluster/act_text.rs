@@ -3,13 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use fawn_check::KvOperation;
+
 use super::acts::{Act, Links};
 use super::lines;
 use super::plan::Plan;
 use super::settings::{MOST_US, most};
 use super::words::Words;
 use super::world::{Party, WRONG_US};
-use crate::history::KvOperation;
 
 /// No clock jumps further: a thousand years, in seconds.
 pub(super) const MOST_JUMP_S: u64 = 31_536_000_000;

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fawn_check::KvOperation;
+use fawn_check::random::Random;
 use fawn_kv::ids::{Ack, Incarnation, NodeId, Rules};
 use fawn_kv::manager::{Command, Settings, Standing};
 use fawn_kv::node::Node;
@@ -12,8 +14,6 @@ use super::events::Event;
 use super::node_store::NodeStore;
 use super::place::Place;
 use super::world::{Party, WRONG_US, World};
-use crate::history::KvOperation;
-use crate::random::Random;
 
 /// The kinds of faults, as they are counted.
 pub const KINDS: [&str; 21] = [

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use fawn_check::random::Random;
+use fawn_check::{KvOperation, KvOutcome};
 use fawn_kv::client::Want;
 use fawn_kv::entry::{Kept, Shown};
 use fawn_kv::ids::{Address, Asker, Consistency, FrontId, RangeId, RequestId, WedgeEpoch};
@@ -17,8 +19,6 @@ use fawn_ring::{Interval, Key};
 use super::script::Script;
 use super::smart::{Became, Smart};
 use super::store::SECRET;
-use crate::history::{KvOperation, KvOutcome};
-use crate::random::Random;
 
 /// A try is given up after this, and another one made.
 const TRY_US: u64 = 300_000;

@@ -1,6 +1,7 @@
 //! Courses: seeds that go through one corner of the protocol again and again, which the mixed faults of the others come to
 //! seldom. A course shapes the cluster and draws all that happens to it.
 
+use fawn_check::random::Random;
 use fawn_kv::ids::Ack;
 
 use super::acts::{Act, Links};
@@ -9,7 +10,6 @@ use super::lines::ORDERS;
 use super::plan::Plan;
 use super::severed;
 use super::world::{Party, WRONG_US};
-use crate::random::Random;
 
 /// Of so many seeds one goes through each course.
 const ONE_IN: u64 = 20;

@@ -1,5 +1,6 @@
 //! What goes wrong in a seed. Every fault has a number and choices of its own, so that any of them can be left out.
 
+use fawn_check::random::Random;
 use fawn_kv::ids::Ack;
 
 use super::act_text::MOST_JUMP_S;
@@ -9,7 +10,6 @@ use super::lines::{MESSAGES, ORDERS};
 use super::plan::Plan;
 use super::severed;
 use super::world::{Party, WRONG_US};
-use crate::random::Random;
 
 /// How often what goes wrong, by kind as in [`super::acts::KINDS`].
 const WEIGHTS: [u64; 21] = [30, 4, 6, 12, 6, 14, 8, 12, 8, 4, 3, 3, 3, 16, 10, 10, 24, 6, 6, 4, 5];

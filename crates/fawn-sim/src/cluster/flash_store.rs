@@ -2,7 +2,9 @@
 //! one, seals and merges go on beside requests.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
+use fawn_check::random::Random;
 use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
@@ -20,8 +22,6 @@ use super::plain::{PlainWrite, written};
 use super::store::SECRET;
 use super::world::BEGIN_UNIX;
 use crate::flash::{Fault, PowerCut, SimFlash};
-use crate::random::Random;
-use std::sync::Arc;
 
 /// Pieces of work after which what still waits is stuck for good.
 const STUCK: u64 = 100_000;

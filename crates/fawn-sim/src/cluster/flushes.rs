@@ -3,11 +3,12 @@
 //! Nothing is gone before a clock may say that the flush is due, and all is once all clocks do and the flush was answered.
 //! Another flush, of which nobody knows whether it came later, may have taken its place: then it may never happen.
 
+use fawn_check::{KvOperation, KvOutcome};
+
 use super::client::{About, Asking};
 use super::events::Event;
 use super::workload::time_of;
 use super::world::{WRONG_US, World};
-use crate::history::{KvOperation, KvOutcome};
 
 /// A flush that is not due yet.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,6 @@
 //! Front-ends in the simulated cluster, and what goes wrong with them.
 
+use fawn_check::random::Random;
 use fawn_kv::chain::Now;
 use fawn_kv::front::{Front, Limits};
 use fawn_kv::ids::{Address, FrontId, FrontMember};
@@ -10,7 +11,6 @@ use fawn_kv::version::NEWEST;
 use super::events::Event;
 use super::store::SECRET;
 use super::world::{Party, WRONG_US, World};
-use crate::random::Random;
 
 /// Wedges of the key space between so many front-ends.
 pub(super) fn wedges(fronts: u32) -> u32 {

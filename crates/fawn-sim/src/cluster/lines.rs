@@ -1,10 +1,11 @@
 //! Messages in one readable line each.
 
+use std::sync::Arc;
+
 use fawn_kv::entry::{Change, Entry, Kept};
 use fawn_kv::ids::{Chain, Incarnation, Member, Position};
 use fawn_kv::message::{Answer, Found, Given, Message, Sought};
 use fawn_kv::operation::Operation;
-use std::sync::Arc;
 
 /// Stands for all that managers order nodes.
 pub const ORDERS: &str = "orders";

@@ -1,7 +1,9 @@
 //! The datastore of a simulated node: one in memory, or production's on simulated flash.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use fawn_check::random::Random;
 use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
@@ -12,8 +14,6 @@ use super::events::Read;
 use super::flash_store::FlashNode;
 use super::plain::PlainWrite;
 use super::store::MemoryStore;
-use crate::random::Random;
-use std::sync::Arc;
 
 /// What lookups and scans that had to wait for flash have found.
 pub type Reads = Vec<(Ticket, Read)>;
@@ -212,12 +212,13 @@ impl RangeStore for NodeStore {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use fawn_kv::chain::{Now, Timing};
     use fawn_kv::ids::{Address, Incarnation, NodeId};
     use fawn_kv::message::Message;
     use fawn_kv::node::{Identity, Node, OtherCluster};
     use fawn_ring::MachineId;
+
+    use super::*;
 
     const RANGE: RangeId = RangeId(2);
     const OURS: ClusterId = ClusterId([1; 16]);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fawn_check::random::Random;
 use fawn_kv::chain::Now;
 use fawn_kv::ids::{Attempt, ClusterId, NodeId, RangeId};
 use fawn_kv::inbox::Inbox;
@@ -17,7 +18,6 @@ use super::node_store::NodeStore;
 use super::plan::Plan;
 use super::store::SECRET;
 use super::world::{BEGIN_UNIX, Party, WRONG_US, World};
-use crate::random::Random;
 
 /// Ranges on a disk of another cluster.
 const OTHERS_RANGES: u32 = 4;

@@ -1,5 +1,7 @@
 //! What a plain directory holds on which the first nodes are started, as the checkers are to know it.
 
+use fawn_check::random::Random;
+use fawn_check::{KvOperation, KvOutcome};
 use fawn_kv::ids::RangeId;
 use fawn_kv::store::Plain;
 use fawn_ring::Interval;
@@ -7,8 +9,6 @@ use fawn_ring::Interval;
 use super::client::{About, name};
 use super::node_store::NodeStore;
 use super::world::{BEGIN_UNIX, World};
-use crate::history::{KvOperation, KvOutcome};
-use crate::random::Random;
 
 /// Values of a plain store are above this, and below those of any client.
 const FIRST_VALUE: u64 = 500_000_000;

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use fawn_check::random::Random;
 use fawn_kv::front::Counts;
 use fawn_kv::ids::{Ack, Consistency, Rules};
 
 use super::courses::Course;
-use crate::random::Random;
 
 /// Those of a plain cluster. Little may be unsynced, so that what is bounded meets its bounds.
 const RULES: Rules = Rules {

@@ -3,6 +3,7 @@
 //! Where nothing else goes wrong, every request has its answer within [`ANSWER_US`], whoever was asked; only for [`SETTLE_US`]
 //! after the break it may take longer.
 
+use fawn_check::random::Random;
 use fawn_kv::ids::Address;
 use fawn_kv::message::Message;
 use fawn_kv::relay::Relay;
@@ -12,7 +13,6 @@ use super::client::Ended;
 use super::plan::Plan;
 use super::script::Script;
 use super::world::{Party, World};
-use crate::random::Random;
 
 /// Within this it is found out that a link is broken, and chains are changed that went over it.
 const SETTLE_US: u64 = 5_000_000;

@@ -4,14 +4,16 @@
 //! What it says was refused is asked for once more, as another request: if anything had been done all the same, it would be done
 //! twice, and the checkers would see it.
 
-use super::fronts::is_own_session;
-use super::store::SECRET;
+use std::sync::Arc;
+
 use fawn_kv::chain::Now;
 use fawn_kv::client::{Client, Ended, Limits, Want};
 use fawn_kv::ids::{Address, FrontId};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::version::NEWEST;
-use std::sync::Arc;
+
+use super::fronts::is_own_session;
+use super::store::SECRET;
 
 /// Of the names of their sessions, and of no others but front-ends' own, the lower half has this bit.
 const SESSIONS: u64 = 1 << 30;

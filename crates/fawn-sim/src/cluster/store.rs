@@ -1,7 +1,9 @@
 //! A datastore in memory whose unsynced writes are lost in a crash, all or the last of them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
+use fawn_check::random::Random;
 use fawn_kv::entry::{Change, Entry, Kept, Version};
 use fawn_kv::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
@@ -10,8 +12,6 @@ use fawn_ring::{Interval, Key, Secret};
 
 use super::events::Read;
 use super::plain::{PlainWrite, written};
-use crate::random::Random;
-use std::sync::Arc;
 
 /// Keys in one part of a copy.
 const SCAN: usize = 2;

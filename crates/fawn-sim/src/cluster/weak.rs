@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use fawn_check::{KvOperation, KvOutcome};
 use fawn_kv::ids::{Ack, NodeId, RangeId};
 use fawn_kv::manager::{Command, State};
 use fawn_kv::message::Message;
@@ -14,7 +15,6 @@ use fawn_ring::Interval;
 
 use super::client::{Asking, Ended, name, position};
 use super::world::World;
-use crate::history::{KvOperation, KvOutcome};
 
 /// Between one key and the next: until then all members have heard of the one before. What comes to a member after its
 /// session has said that it is answered is refused there.

@@ -1,10 +1,11 @@
 //! What clients do, and what the checkers are told of it.
 
+use fawn_check::{Checker, Failure, KvModel, KvOperation, KvOutcome};
+
 use super::client::{About, Asking, Ended};
 use super::coverage::Seen;
 use super::events::Event;
 use super::world::{BEGIN_UNIX, Party, WRONG_US, World};
-use crate::history::{Checker, Failure, KvModel, KvOperation, KvOutcome};
 
 impl World {
     pub(super) fn client_tick(&mut self, number: usize) -> Result<(), String> {

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+use fawn_check::random::Random;
+use fawn_check::{Checker, KvModel};
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::front::Front;
 use fawn_kv::ids::{Ack, Address, Consistency, FrontId, NodeId};
@@ -32,8 +34,6 @@ use super::plan::{Plan, Summary};
 use super::scale::Traffic;
 use super::script::{Script, Show};
 use super::weak::Weak;
-use crate::history::{Checker, KvModel};
-use crate::random::Random;
 
 /// Between two ticks of anything, in a small cluster.
 const TICK_US: u64 = 10_000;

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use fawn_check::random::Random;
 use fawn_store::flash::{FileId, FlashError, Space};
 use fawn_store::page::{PAGE_BYTES, Page};
 
 use super::fault::{Fault, Occasion, due};
 use super::file::{File, PowerCut};
 use super::{Counters, Operation};
-use crate::random::Random;
 
 /// The capacity, in pages, of a device that is never full.
 const UNLIMITED: u64 = u64::MAX / PAGE_BYTES as u64;

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fawn_check::random::Random;
 use fawn_store::page::{PAGE_BYTES, Page};
 
 use super::contents::{Contents, Holes, SECTOR_BYTES, SECTORS, Stored, load, store};
-use crate::random::Random;
 
 /// What a power cut leaves of that which was not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,11 +27,10 @@ mod trace;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
-use fawn_store::flash::{FileId, Flash, FlashError, Space};
-use fawn_store::page::{PAGE_BYTES, Page};
-
 use device::Device;
 pub use fault::Fault;
+use fawn_store::flash::{FileId, Flash, FlashError, Space};
+use fawn_store::page::{PAGE_BYTES, Page};
 pub use file::PowerCut;
 pub use trace::Operation;
 

@@ -1,9 +1,10 @@
 //! A message with one of its fields changed: the rest is as a process that works has said it, so that the receiver takes
 //! it for what it is, and looks at that field.
 
+use std::ops::Range;
+
 use fawn_kv::message::Message;
 use postcard::ser_flavors::Flavor;
-use std::ops::Range;
 
 /// What is changed in which message of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,8 +134,9 @@ impl Flavor for Spanned {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use fawn_kv::ids::{Epoch, Incarnation, RangeId, Seq};
+
+    use super::*;
 
     #[test]
     fn one_field_is_changed_and_the_others_stay() {

@@ -2,16 +2,14 @@
 //!
 //! A type whose variants and fields change is generated as it is now, without a word here.
 
+use fawn_check::random::Random;
+use fawn_ring::Key;
 use serde::de::value::{Error, SeqDeserializer, U32Deserializer};
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess,
     Visitor,
 };
 use serde::forward_to_deserialize_any;
-
-use fawn_ring::Key;
-
-use crate::random::Random;
 
 /// A value of `T`; byte strings that it borrows are pieces of `pool`, which is not empty.
 pub fn generate<'de, T: Deserialize<'de>>(random: &mut Random, pool: &'de [u8]) -> T {

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use fawn_check::random::Random;
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::front::{Front, Limits};
 use fawn_kv::ids::{
@@ -21,7 +22,6 @@ use super::generate::generate;
 use super::messages::{most_bytes_of_takers, pool, set_versions};
 use super::{Input, Target};
 use crate::cluster::MemoryStore;
-use crate::random::Random;
 
 const SECRET: Secret = Secret([7; 32]);
 const UNIX: u32 = 1_900_000_000;

@@ -3,6 +3,7 @@
 //! The first part says what the manifest knows, made to fit what a manifest that was checked can say; the others are the
 //! ring's pages.
 
+use fawn_check::random::Random;
 use fawn_store::flash::FileId;
 use fawn_store::flash::Flash as _;
 use fawn_store::log::{Entry, Expected, LogPosition, LogShape, LogWriter, Recovered, Replayed, recover};
@@ -12,7 +13,6 @@ use fawn_store::record::Record;
 use super::pages::{OneFile, whole};
 use super::record::encoded;
 use super::{Input, Target};
-use crate::random::Random;
 
 const SALT: u32 = 0x5eed_5a17;
 const MAGIC: &[u8] = b"fwnL";

@@ -1,11 +1,11 @@
 //! What managers keep: a command of their log, and the state.
 
+use fawn_check::random::Random;
 use fawn_kv::manager::{Command, NEWEST, State, VERSION};
 
 use super::generate::generate;
 use super::messages::{most_bytes_there_and_back, pool, reads_back, set_version};
 use super::{Input, Target};
-use crate::random::Random;
 
 /// [`Command::decode`] and [`State::decode`]. What is decoded reads back as itself.
 pub(super) struct Managers;

@@ -1,5 +1,6 @@
 //! The manifest over arbitrary pages, and so the states and edits in it.
 
+use fawn_check::random::Random;
 use fawn_store::flash::FileId;
 use fawn_store::manifest::Manifest;
 use fawn_store::page::PAGE_BYTES;
@@ -7,7 +8,6 @@ use fawn_store::page::PAGE_BYTES;
 use super::pages::{OneFile, whole};
 use super::{Input, Target};
 use crate::edits;
-use crate::random::Random;
 
 const NUMBER: u64 = 1;
 const FILE: FileId = FileId::Manifest(NUMBER);

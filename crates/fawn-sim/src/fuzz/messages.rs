@@ -2,12 +2,12 @@
 
 use std::fmt::Debug;
 
+use fawn_check::random::Random;
 use fawn_kv::message::{Message, NEWEST, OLDEST};
 use fawn_kv::operation::{Item, Operation, evaluate};
 
 use super::generate::generate;
 use super::{Input, Target};
-use crate::random::Random;
 
 /// Bytes of memory that a byte of a message may take: a session with one request is seven bytes on the wire and two
 /// nodes of B-trees in memory.

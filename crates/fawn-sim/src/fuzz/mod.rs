@@ -40,8 +40,9 @@ use std::fmt::{self, Write as _};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use fawn_check::random::Random;
+
 use crate::quiet::said;
-use crate::random::Random;
 
 /// What a target decodes.
 pub type Input = Vec<Vec<u8>>;

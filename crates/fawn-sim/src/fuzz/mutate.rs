@@ -1,7 +1,8 @@
 //! Damage to inputs: what flash, networks and attackers do to bytes, and splices of two inputs.
 
+use fawn_check::random::Random;
+
 use super::Input;
-use crate::random::Random;
 
 /// Longest part, but for those that were longer before.
 const LONGEST: usize = 1 << 14;

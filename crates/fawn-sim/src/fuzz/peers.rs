@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use fawn_check::random::Random;
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::client::{Client, Limits as ClientLimits, Want};
 use fawn_kv::front::{Front, Limits};
@@ -22,7 +23,6 @@ use fawn_ring::{Interval, MachineId, Secret};
 use super::edit::{Edit, kind};
 use super::{Input, Target};
 use crate::cluster::MemoryStore;
-use crate::random::Random;
 
 const SECRET: Secret = Secret([7; 32]);
 const UNIX: u32 = 1_900_000_000;

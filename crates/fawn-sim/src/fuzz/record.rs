@@ -1,10 +1,10 @@
 //! Records. What is decoded reads back as itself.
 
+use fawn_check::random::Random;
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Marks, Record};
 
 use super::{Input, Target};
-use crate::random::Random;
 
 /// A random record.
 pub(super) fn encoded(random: &mut Random, key: &[u8], seq: u64) -> Vec<u8> {

@@ -3,6 +3,7 @@
 //! The first part says which key is looked for, where, and how many pages are read at a time; the others are the file's
 //! pages.
 
+use fawn_check::random::Random;
 use fawn_ring::{Interval, Key, Secret};
 use fawn_store::directory::PageDirectory;
 use fawn_store::flash::{FileId, Flash as _};
@@ -12,7 +13,6 @@ use fawn_store::segment::{Cursor, Footer, ReadAhead, Sought, Writer, find, read_
 use super::pages::{OneFile, page_checksum, whole};
 use super::record::encoded;
 use super::{Input, Target};
-use crate::random::Random;
 
 const NUMBER: u64 = 6;
 const FILE: FileId = FileId::Segment(NUMBER);

@@ -3,10 +3,10 @@
 
 use std::io::Write as _;
 
+use fawn_check::random::Random;
 use fawn_memcache::{Answer, Command, Event, Hit, Limits, MAX_LINE_BYTES, Number, Request, Session};
 
 use super::{Input, Target};
-use crate::random::Random;
 
 const LIMITS: Limits = Limits { item_bytes: 300 };
 

@@ -1,6 +1,7 @@
 //! What the leader of the managers hears of those who are no members: nodes of another cluster, lives that are over or never
 //! began, front-ends that nobody knows. None of it may change what is decided, or be granted anything.
 
+use fawn_check::random::Random;
 use fawn_kv::chain::Timing;
 use fawn_kv::ids::{Address, ClusterId, FrontId, FrontMember, Incarnation, Member, NodeId, RangeId, Rules};
 use fawn_kv::manager::{Effects, Leases, Manager, Settings, State};
@@ -10,7 +11,6 @@ use fawn_ring::MachineId;
 use super::generate::generate;
 use super::messages::{most_bytes_of_takers, pool, set_versions};
 use super::{Input, Target};
-use crate::random::Random;
 
 const CLUSTER: ClusterId = ClusterId([1; 16]);
 const NODE: NodeId = NodeId(1);

@@ -1,12 +1,12 @@
 //! What a node's ranges have written to their store's log, as recovery reads it.
 
+use fawn_check::random::Random;
 use fawn_kv::ids::Position;
 use fawn_kv::store::Write;
 
 use super::generate::generate;
 use super::messages::{most_bytes_there_and_back, pool, reads_back, set_version};
 use super::{Input, Target};
-use crate::random::Random;
 
 /// [`Write::decode`]. What is decoded reads back as itself.
 pub(super) struct Writes;

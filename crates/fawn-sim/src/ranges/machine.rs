@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use fawn_check::random::Random;
 use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{ClusterId, Position, RangeId, Seq};
 use fawn_kv::store::{Answer, Fetch, FlashStore, Gate, Lookup, Opened, Part, RangeStore, Scan, Ticket};
@@ -14,7 +15,6 @@ use fawn_store::{Batch, Committed, Maintenance, Options, Step};
 use super::model::{Found, Model, Written, brief, is_same};
 use super::probe::Probe;
 use crate::flash::{PowerCut, SimFlash};
-use crate::random::Random;
 
 /// Turns after which what still waits is stuck for good.
 const STUCK_TURNS: u64 = 300_000;

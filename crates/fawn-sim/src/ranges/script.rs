@@ -1,5 +1,7 @@
 //! What is asked of a node's store: all that the protocol may ask, in any order that it may.
 
+use std::sync::Arc;
+
 use fawn_kv::entry::{Asked, Change, Entry, Kept, Version};
 use fawn_kv::ids::{Address, Asker, Attempt, Position, RangeId, RequestId, Seq};
 use fawn_kv::meta::Meta;
@@ -9,7 +11,6 @@ use fawn_ring::{Interval, Key};
 
 use super::machine::RangeMachine;
 use super::model::Written;
-use std::sync::Arc;
 
 /// Bytes of a name, at most.
 const MOST_NAME: usize = 8;

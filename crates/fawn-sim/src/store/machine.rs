@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use fawn_check::random::Random;
 use fawn_store::flash::{Flash, FlashError};
 use fawn_store::large::Stub;
 use fawn_store::page::PageBuf;
@@ -19,7 +20,6 @@ use fawn_store::{Ack, Batch, Committed, Damage, Gate, Maintenance, OpenError, Op
 use super::gets::{Get, Gets};
 use super::oracle::{Item, Oracle};
 use crate::flash::SimFlash;
-use crate::random::Random;
 
 /// Turns after which a call that still waits is stuck for good.
 pub(super) const STUCK_TURNS: u64 = 2_000_000;

@@ -6,12 +6,12 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use fawn_check::random::Random;
 use fawn_kv::entry::{Change, Entry, Version};
 use fawn_kv::ids::{Epoch, Position, RangeId, Seq};
 use fawn_kv::store::{FlashStore, Lookup, Opened, RangeStore, Recovered};
 use fawn_ring::{Interval, Secret};
 use fawn_sim::flash::SimFlash;
-use fawn_sim::random::Random;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::log::LogError;
 use fawn_store::page::{PAGE_BYTES, Page};

@@ -1,10 +1,10 @@
 //! A node's store of replicated ranges, against a model, with crashes.
 
+use fawn_check::random::Random;
 use fawn_kv::ids::RangeId;
 use fawn_kv::store::{FlashStore, Opened, RangeStore};
 use fawn_ring::{Interval, Secret};
 use fawn_sim::flash::{PowerCut, SimFlash};
-use fawn_sim::random::Random;
 use fawn_sim::ranges::{RangeMachine, Seen};
 use fawn_store::Options;
 use fawn_store::work::Work;

@@ -1,5 +1,6 @@
 //! The bytes of messages.
 
+use fawn_check::random::Random;
 use fawn_kv::entry::{Asked, Change, Entry, Shown, Version};
 use fawn_kv::ids::{
     Address, Asker, Epoch, FrontId, FrontMember, Incarnation, Position, RangeId, RequestId, Seq, WedgeEpoch,
@@ -8,7 +9,6 @@ use fawn_kv::message::{Message, NEWEST, OLDEST, WireError};
 use fawn_kv::operation::Outcome;
 use fawn_kv::version::FAREWELLS;
 use fawn_ring::{Interval, Key};
-use fawn_sim::random::Random;
 use std::sync::Arc;
 
 fn feed() -> Message {

@@ -116,8 +116,9 @@ fn garbled(what: &str) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::net::TcpListener;
+
+    use super::*;
 
     /// What a server that answers with `answer` is understood to say.
     fn answered(answer: &'static [u8]) -> io::Result<Reply> {

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
 
-use fawn_sim::history::{Checker, Failure, KvModel, KvOperation, KvOutcome, Violation};
-use fawn_sim::random::Random;
+use fawn_check::random::Random;
+use fawn_check::{Checker, Failure, KvModel, KvOperation, KvOutcome, Violation};
 
 use super::words::Kind;
 

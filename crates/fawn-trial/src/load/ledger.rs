@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use fawn_sim::history::{Failure, KvOperation};
-use fawn_sim::random::Random;
+use fawn_check::random::Random;
+use fawn_check::{Failure, KvOperation};
 
 use super::connection::Reply;
 use super::key::{Promise, Side, Stall, Ticket, TrialKey, write_line};
@@ -190,7 +190,7 @@ impl Ledger {
         let checked = match meant {
             Meaning::Outcome(outcome) => {
                 self.count(&self.counts.answered);
-                if outcome == fawn_sim::history::KvOutcome::Refused {
+                if outcome == fawn_check::KvOutcome::Refused {
                     self.count(&self.counts.refused);
                 }
                 self.write(&name, ticket, Some(now), &outcome.to_string());

@@ -19,8 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use fawn_sim::random::Random;
-
+use fawn_check::random::Random;
 use ledger::Ledger;
 
 /// Which keys a client asks for.

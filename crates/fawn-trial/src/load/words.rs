@@ -4,7 +4,7 @@
 //! behind it filler that follows from it, so that a value that was damaged or put together of two is noticed; a
 //! [`Counter`](Kind::Counter) and a [`Text`](Kind::Text) hold digits alone, as the service counts and extends them.
 
-use fawn_sim::history::{KvOperation, KvOutcome};
+use fawn_check::{KvOperation, KvOutcome};
 
 use super::connection::Reply;
 

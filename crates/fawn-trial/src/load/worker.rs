@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fawn_sim::history::KvOperation;
-use fawn_sim::random::Random;
+use fawn_check::KvOperation;
+use fawn_check::random::Random;
 
 use super::Manner;
 use super::connection::Connection;

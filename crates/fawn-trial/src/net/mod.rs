@@ -25,10 +25,10 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
-
-use crate::monitor::Watched;
 use relay::Relays;
 use weather::{Relay, Weather};
+
+use crate::monitor::Watched;
 
 /// Where a process runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fawn_sim::random::Random;
+use fawn_check::random::Random;
 
 use super::weather::Weather;
 use crate::monitor::Watched;
@@ -188,8 +188,9 @@ fn has_socket(pid: u32, inode: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::time::Instant;
+
+    use super::*;
 
     /// A server that says back what it hears, as a host, and its relay.
     fn echo(host: u8) -> (Relays, TcpStream) {

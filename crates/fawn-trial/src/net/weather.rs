@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fawn_sim::random::Random;
+use fawn_check::random::Random;
 
 use super::frame;
 

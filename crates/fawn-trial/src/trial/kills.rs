@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use fawn_sim::random::Random;
+use fawn_check::random::Random;
 
 use super::Trial;
 use crate::breakage::Broken;

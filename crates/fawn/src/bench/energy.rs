@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use comfy_table::presets;
-use fawn_bench::energy::{Choice, Found, Machine, Meter, attempt, find};
+use fawn_meter::{Choice, Found, Meter, SystemRoots, attempt, find};
 use serde_json::json;
 
 use crate::tell::{tell, unless_closed};
@@ -38,7 +38,7 @@ impl MeterArguments {
     /// [`Misused`], or why the one that was named cannot be used.
     pub fn open(&self) -> anyhow::Result<Option<Meter>> {
         self.check().map_err(Misused)?;
-        let machine = Machine::under(&self.meter_root);
+        let machine = SystemRoots::under(&self.meter_root);
         let meter = match &self.meter {
             Some(choice) => Meter::open(choice, &machine)?,
             None => Meter::unasked(&machine),
@@ -115,13 +115,13 @@ pub struct MetersArguments {
 /// # Errors
 /// Standard output cannot be written to.
 pub fn run_meters(arguments: &MetersArguments) -> anyhow::Result<Outcome> {
-    let machine = Machine::under(&arguments.meter_root);
+    let machine = SystemRoots::under(&arguments.meter_root);
     let found = if arguments.meters.is_empty() {
         find(&machine)
     } else {
         arguments.meters.iter().filter_map(|choice| attempt(choice, &machine)).collect()
     };
-    let auto = Meter::open(&Choice::Auto, &machine)?.map(|meter| meter.sheet().instrument.clone());
+    let auto = Meter::open(&Choice::Auto, &machine)?.map(|meter| meter.info().instrument.clone());
     if arguments.json {
         let all = json!({ "meters": found, "auto": auto });
         unless_closed(writeln!(std::io::stdout(), "{all}"))?;

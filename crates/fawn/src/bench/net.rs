@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use fawn_bench::net::{
-    self, Distribution, Findings, HotKeys, Mix, NullServer, Pace, Plan, Protocol, Spacing, Target, Workload,
-};
+use fawn_loadgen::{Distribution, Findings, HotKeys, Mix, NullServer, Pace, Plan, Protocol, Spacing, Target, Workload};
 
 use super::energy::MeterArguments;
 use super::{Bar, print, print_json};
@@ -247,14 +245,18 @@ impl GeneratorArguments {
     /// Puts a load on servers, and tells what came of it.
     ///
     /// # Errors
-    /// What [`fawn_bench::net::NetError`] says.
+    /// What [`fawn_loadgen::LoadgenError`] says.
     pub fn run(&self, servers: &[Address], load: Load) -> anyhow::Result<(Findings, Outcome)> {
         let bar = Bar(Progress::parts());
         tell_how_to_go_on(&bar.0, "nothing is kept, but what was set is on the servers", || {})?;
-        let findings = net::run(&self.plan(servers, load)?, &bar);
+        let findings = fawn_loadgen::run(&self.plan(servers, load)?, &bar);
         bar.0.finish();
         let findings = findings?;
-        unless_closed(if self.json { print_json(&findings.report) } else { print(&findings.report) })?;
+        unless_closed(if self.json {
+            print_json(&findings.report)
+        } else {
+            print(&findings.report, &fawn_loadgen::table(&findings.report))
+        })?;
         let mut outcome = Outcome::Done;
         for (faults, what) in [(&findings.wrong, "values were wrong"), (&findings.refused, "operations were refused")] {
             if let Some(first) = &faults.first {
@@ -365,7 +367,7 @@ fn resolve(address: &Address) -> anyhow::Result<Target> {
 /// Runs it.
 ///
 /// # Errors
-/// What [`fawn_bench::net::NetError`] says.
+/// What [`fawn_loadgen::LoadgenError`] says.
 pub fn run(arguments: &NetBenchArguments) -> anyhow::Result<Outcome> {
     let (_, outcome) = arguments.generator.run(&arguments.servers, arguments.load())?;
     Ok(outcome)
@@ -374,7 +376,7 @@ pub fn run(arguments: &NetBenchArguments) -> anyhow::Result<Outcome> {
 /// Serves nothing until it is killed.
 ///
 /// # Errors
-/// What [`fawn_bench::net::NetError`] says.
+/// What [`fawn_loadgen::LoadgenError`] says.
 pub fn run_null(arguments: &NetNullArguments) -> anyhow::Result<Outcome> {
     let server = NullServer::bind(arguments.listen, arguments.value_bytes.bytes as usize)?;
     let address = server.address()?;

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use comfy_table::presets;
-use fawn_bench::energy::{Choice, Meter, Scope};
-use fawn_bench::node::{Extent, Figures, Watts, measure};
-use fawn_bench::paper::{Run, Scale, servers};
+use fawn_bench::children;
 use fawn_files::links;
+use fawn_meter::{Choice, Meter, Scope};
+use fawn_papers::node::{Extent, Figures, Watts, measure};
+use fawn_papers::{Run, Scale};
 use fawn_plan::amount::{parse_dollars, parse_mbit, parse_watts};
 use tempfile::NamedTempFile;
 
@@ -134,11 +135,11 @@ impl NodeBenchArguments {
 /// Measures it.
 ///
 /// # Errors
-/// What [`fawn_bench::Error`] says.
+/// What [`fawn_papers::Error`] says.
 pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     let mut tools = tools(None, &arguments.meter)?;
     // Of a node a package is a part, whose watts are taken for the node's only if that was asked for.
-    tools.meter = tools.meter.filter(|meter| meter.is_asked() || meter.sheet().scope > Scope::Package);
+    tools.meter = tools.meter.filter(|meter| meter.is_asked() || meter.info().scope > Scope::Package);
     let is_asked = tools.meter.as_ref().is_some_and(Meter::is_asked);
     std::fs::create_dir_all(&arguments.dir).with_context(|| format!("cannot make {}", arguments.dir.display()))?;
     if let Some(file) = &arguments.out {
@@ -148,7 +149,11 @@ pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     let place = tempfile::Builder::new().prefix("fawn-bench-node-").tempdir_in(&arguments.dir);
     let place = place.with_context(|| format!("cannot put anything into {}", arguments.dir.display()))?;
     let bar = Bar(Progress::parts());
-    tell_how_to_go_on(&bar.0, format!("nothing is kept: remove {}", place.path().display()), servers::ask_all_to_stop)?;
+    tell_how_to_go_on(
+        &bar.0,
+        format!("nothing is kept: remove {}", place.path().display()),
+        children::ask_all_to_stop,
+    )?;
     let run = Run { scale: Scale::Full, dir: place.path().to_owned(), tools: &tools, watch: &bar };
     let extent = Extent {
         data_bytes: arguments.data.bytes,
@@ -214,10 +219,10 @@ fn print(figures: &Figures) -> io::Result<()> {
     let mut table = comfy_table::Table::new();
     table.load_preset(presets::NOTHING);
     let known = |value: Option<f64>, decimals: usize| {
-        value.map_or_else(|| "unknown".to_owned(), |value| fawn_bench::paper::finding::number(value, decimals))
+        value.map_or_else(|| "unknown".to_owned(), |value| fawn_report::amount::number(value, decimals))
     };
     let declared = |value: Option<f64>| {
-        value.map_or_else(|| "unknown".to_owned(), |value| format!("{} (declared)", fawn_plan::amount::plain(value)))
+        value.map_or_else(|| "unknown".to_owned(), |value| format!("{} (declared)", fawn_report::amount::plain(value)))
     };
     let watts = |watts: &Option<Watts>| watts.as_ref().map_or_else(|| "unknown".to_owned(), Watts::to_string);
     for (what, value) in [

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::presets;
-use fawn_bench::paper::finding::State;
-use fawn_bench::paper::{self, Again, Entry, Keeper, LIST, Machine, Program, Scale, Tools, servers};
-use fawn_bench::{Device, Peers};
+use fawn_bench::{Device, Peers, children};
+use fawn_papers::finding::State;
+use fawn_papers::{Again, Entry, LIST, MachineInfo, Program, ResultCache, Scale, Tools};
 use serde_json::json;
 
 use super::Bar;
@@ -146,7 +146,7 @@ pub fn tools(peers: Option<&std::path::Path>, meter: &MeterArguments) -> anyhow:
 /// Runs experiments, or lists them.
 ///
 /// # Errors
-/// What [`fawn_bench::Error`] says.
+/// What [`fawn_papers::Error`] says.
 pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
     if let Some(PaperCommand::List(list)) = &arguments.command {
         unless_closed(if list.json { list_json() } else { list_text() })?;
@@ -159,24 +159,24 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
     let (tools, program, scale) =
         (tools(arguments.peer_program.as_deref(), &arguments.meter)?, program(), arguments.scale.into());
     let again = if arguments.again { Again::Measure } else { Again::Tell };
-    let mut keeper = Keeper::open(dir)?;
+    let mut keeper = ResultCache::open(dir)?;
     let bar = Bar(Progress::parts());
     let with = if arguments.again { " without --again" } else { "" };
-    tell_how_to_go_on(&bar.0, format!("run the same command again{with} to go on"), servers::ask_all_to_stop)?;
-    let done = paper::run(&mut keeper, &entries, scale, (&tools, &program, again), &bar);
+    tell_how_to_go_on(&bar.0, format!("run the same command again{with} to go on"), children::ask_all_to_stop)?;
+    let done = fawn_papers::run(&mut keeper, &entries, scale, (&tools, &program, again), &bar);
     bar.0.finish();
     done?;
     // The files have all that there is of this scale, so that one experiment alone, measured anew, leaves the page whole.
     let kept: Vec<_> = LIST.iter().filter_map(|entry| Some((entry, keeper.get(entry.name, scale)?))).collect();
     let found: Vec<_> = kept.iter().filter(|(entry, _)| is_asked(entry)).copied().collect();
-    let machine = Machine::here(dir);
+    let machine = MachineInfo::here(dir);
     let out = arguments.out.clone().unwrap_or_else(|| dir.join("report"));
-    let removed = paper::write(&out, &machine, &program, scale, &kept)?;
+    let removed = fawn_papers::write(&out, &machine, &program, scale, &kept)?;
     if !removed.is_empty() {
         tell(format_args!("fawn: of the report that was in {}, removed {}", out.display(), removed.join(", ")));
     }
     if let Some(meter) = tools.meter.as_ref().filter(|meter| meter.is_asked()) {
-        let instrument = &meter.sheet().instrument;
+        let instrument = &meter.info().instrument;
         for (entry, kept) in &found {
             if let Some(other) = kept.finding.metered_otherwise(instrument) {
                 let name = entry.name;
@@ -187,14 +187,14 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
         }
     }
     unless_closed(if arguments.json {
-        writeln!(std::io::stdout(), "{}", paper::json(&machine, &program, scale, &found))
+        writeln!(std::io::stdout(), "{}", fawn_papers::json(&machine, &program, scale, &found))
     } else {
         print(&found, &out.join("index.html"))
     })?;
     Ok(Outcome::Done)
 }
 
-fn print(found: &[(&Entry, &paper::Kept)], page: &std::path::Path) -> std::io::Result<()> {
+fn print(found: &[(&Entry, &fawn_papers::StoredFinding)], page: &std::path::Path) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     let mut table = comfy_table::Table::new();
     table.load_preset(presets::NOTHING).set_header(["experiment", "", "rows", "s", "of"]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use fawn_bench::net::Workload;
+use fawn_loadgen::Workload;
 
 use super::net::{GeneratorArguments, Load, check_value, parse_server};
 use crate::Outcome;
@@ -104,7 +104,7 @@ impl YcsbArguments {
 /// Runs it.
 ///
 /// # Errors
-/// What [`fawn_bench::net::NetError`] says.
+/// What [`fawn_loadgen::LoadgenError`] says.
 pub fn run(arguments: &YcsbArguments) -> anyhow::Result<Outcome> {
     let (findings, outcome) = arguments.generator.run(&arguments.servers, arguments.load())?;
     if findings.misses == 0 {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::server::{Run, Server, fawn};
 
 fn tree(name: &str) -> String {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fawn-bench/testdata/energy").join(name);
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fawn-meter/testdata").join(name);
     assert!(dir.is_dir(), "{}", dir.display());
     dir.to_str().unwrap().to_owned()
 }

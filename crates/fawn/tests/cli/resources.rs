@@ -416,5 +416,5 @@ fn in_a_container_the_default_memory_fits_and_the_log_names_the_limit() {
 fn is_larger(kib: u64) -> bool {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok());
-    total.is_some_and(|total: u64| total > kib) && fawn_flash::machine::memory().amount > kib << 10
+    total.is_some_and(|total: u64| total > kib) && fawn_machine::memory().amount > kib << 10
 }

@@ -1,0 +1,129 @@
+//! What a loop counts.
+
+use fawn_report::Latencies;
+
+use crate::mix::Kind;
+
+/// Requests or operations of one kind.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// Those answered within the time that is measured.
+    pub answered: u64,
+    /// Latencies of those that were due within that time, whenever they were answered.
+    pub latencies: Latencies,
+}
+
+impl Counted {
+    /// Adds those of another kind, or of another loop.
+    pub fn merge(&mut self, more: &Self) {
+        self.answered += more.answered;
+        self.latencies.merge(&more.latencies);
+    }
+}
+
+/// What came of a phase, of one loop or of several.
+#[derive(Clone, Debug, Default)]
+pub struct OperationStats {
+    /// Requests, by [`Kind`].
+    requests: [Counted; Kind::COUNT],
+    /// Modifies, from their get to the answer of their set.
+    pub modifies: Counted,
+    /// How late operations left that came by the clock.
+    pub late: Latencies,
+    /// Of the gets that were answered within the time that is measured, those of modifies too, those that found no value.
+    pub misses: u64,
+    /// Operations that were due within it, and not sent at its end.
+    pub unsent: u64,
+    /// Values that cannot be, at any time.
+    pub wrong: Faults,
+    /// Errors that the server answered with, at any time; of a load those of its last round.
+    pub refused: Faults,
+    /// Refusals after which a load made the set again.
+    pub put_again: u64,
+    /// CPU time of the loops within the time that is measured, microseconds.
+    pub cpu_us: f64,
+    /// When the last answer came, nanoseconds after the beginning.
+    pub ended_ns: u64,
+}
+
+/// Answers of one bad kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// How many.
+    pub count: u64,
+    /// The first of them, for people.
+    pub first: Option<String>,
+}
+
+impl Faults {
+    /// Counts one.
+    pub fn add(&mut self, tell: impl FnOnce() -> String) {
+        self.count += 1;
+        self.first.get_or_insert_with(tell);
+    }
+
+    fn merge(&mut self, more: Self) {
+        self.count += more.count;
+        self.first = self.first.take().or(more.first);
+    }
+}
+
+impl OperationStats {
+    /// The requests of a kind.
+    #[inline]
+    pub fn of(&self, kind: Kind) -> &Counted {
+        &self.requests[kind as usize]
+    }
+
+    /// The requests of a kind.
+    #[inline]
+    pub fn of_mut(&mut self, kind: Kind) -> &mut Counted {
+        &mut self.requests[kind as usize]
+    }
+
+    /// Operations answered within the time that is measured; a modify is one.
+    #[inline]
+    pub fn answered(&self) -> u64 {
+        [Kind::Get, Kind::Set, Kind::Insert].map(|kind| self.of(kind).answered).iter().sum::<u64>()
+            + self.modifies.answered
+    }
+
+    /// All operations; a modify is one.
+    pub fn operations(&self) -> Counted {
+        let mut all = self.modifies.clone();
+        for kind in [Kind::Get, Kind::Set, Kind::Insert] {
+            all.merge(self.of(kind));
+        }
+        all
+    }
+
+    /// All gets, those of modifies too.
+    pub fn gets(&self) -> Counted {
+        let mut gets = self.of(Kind::Get).clone();
+        gets.merge(self.of(Kind::ModifyGet));
+        gets
+    }
+
+    /// All sets of keys that were loaded, those of modifies too.
+    pub fn sets(&self) -> Counted {
+        let mut sets = self.of(Kind::Set).clone();
+        sets.merge(self.of(Kind::ModifySet));
+        sets
+    }
+
+    /// Adds another loop's.
+    pub fn merge(&mut self, more: Self) {
+        for (mine, more) in self.requests.iter_mut().zip(&more.requests) {
+            mine.merge(more);
+        }
+        self.modifies.merge(&more.modifies);
+        self.late.merge(&more.late);
+        self.misses += more.misses;
+        self.unsent += more.unsent;
+        self.wrong.merge(more.wrong);
+        self.refused.merge(more.refused);
+        self.put_again += more.put_again;
+        self.cpu_us += more.cpu_us;
+        self.ended_ns = self.ended_ns.max(more.ended_ns);
+    }
+}

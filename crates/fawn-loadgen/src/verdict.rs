@@ -1,0 +1,109 @@
+//! What an answer says of the server: whether it is right, and which count it belongs to.
+
+use fawn_workload::version_of;
+
+use crate::mix::Kind;
+use crate::protocol::{Answer, key};
+use crate::stats::OperationStats;
+use crate::worker::Shared;
+
+/// A request in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct InFlight {
+    /// From when the latency of its operation counts.
+    pub due_ns: u64,
+    /// From when its own does: later, of the second half of a modify.
+    pub asked_ns: u64,
+    /// The entry.
+    pub index: u64,
+    /// Of a set its version, of a get the floor.
+    pub version: u32,
+    /// What it is for.
+    pub kind: Kind,
+}
+
+impl InFlight {
+    /// Whether the second half of a modify follows this answer. Where there is no value, there is nothing to modify.
+    #[inline]
+    pub fn goes_on(&self, answer: Answer<'_>) -> bool {
+        self.kind == Kind::ModifyGet && matches!(answer, Answer::Value(_))
+    }
+}
+
+/// Adds the latencies of a request that ended with this answer, and of its operation if that ended with it.
+#[inline]
+pub fn time(stats: &mut OperationStats, flight: &InFlight, answer: Answer<'_>, now_ns: u64) {
+    stats.of_mut(flight.kind).latencies.add_ns(now_ns.saturating_sub(flight.asked_ns));
+    if flight.kind.is_half() && !flight.goes_on(answer) {
+        stats.modifies.latencies.add_ns(now_ns.saturating_sub(flight.due_ns));
+    }
+}
+
+/// Counts an answer, and looks whether it is right. Whether it answers what was asked: a refusal does not, nor does another key's
+/// value or one of another length, and is neither throughput nor a latency.
+#[inline]
+pub fn note(
+    shared: &Shared<'_>,
+    stats: &mut OperationStats,
+    flight: &InFlight,
+    answer: Answer<'_>,
+    counts: bool,
+) -> bool {
+    let is_answered = matches!(answer, Answer::Stored | Answer::Miss | Answer::Value(_));
+    let counts = counts && is_answered;
+    stats.of_mut(flight.kind).answered += u64::from(counts);
+    match flight.kind {
+        Kind::Get | Kind::ModifyGet => {}
+        Kind::Set | Kind::ModifySet => {
+            shared.versions.end_set(flight.index, flight.version, answer == Answer::Stored);
+        }
+        Kind::Insert => shared.newest.end_insert(flight.index),
+    }
+    if flight.kind.is_half() && !flight.goes_on(answer) {
+        stats.modifies.answered += u64::from(counts);
+    }
+    match answer {
+        Answer::Stored => {}
+        Answer::Miss => stats.misses += u64::from(counts),
+        Answer::Value(value) => match shared.shown {
+            // All the work is done whose cost is of interest.
+            Some((index, version)) => {
+                if version_of(index, value) != Some(version) {
+                    stats.wrong.add(|| "the server that does nothing shows another value".to_owned());
+                }
+                std::hint::black_box(shared.versions.is_possible(flight.index, flight.version, version));
+            }
+            None => match version_of(flight.index, value) {
+                Some(version) if shared.versions.is_possible(flight.index, flight.version, version) => {}
+                found => stats.wrong.add(|| tell_wrong(shared, flight, found)),
+            },
+        },
+        Answer::OtherLength(length) => stats.wrong.add(|| {
+            format!("key {} has a value of {length} bytes, not {}", name(flight.index), shared.plan.value_bytes)
+        }),
+        Answer::OtherKey => {
+            stats.wrong.add(|| format!("a get of key {} was answered with another key", name(flight.index)));
+        }
+        Answer::Refused(line) => {
+            let asked = flight.kind.asked().name();
+            stats.refused.add(|| format!("a {asked} of key {}: {}", name(flight.index), String::from_utf8_lossy(line)));
+        }
+    }
+    is_answered
+}
+
+#[cold]
+fn tell_wrong(shared: &Shared<'_>, flight: &InFlight, found: Option<u32>) -> String {
+    let name = name(flight.index);
+    match found {
+        None => format!("key {name} (entry {}) has a value that was never written for it", flight.index),
+        Some(version) => {
+            let (least, most) = shared.versions.possible(flight.index, flight.version);
+            format!("key {name} (entry {}) has version {version}, where {least} to {most} are possible", flight.index)
+        }
+    }
+}
+
+fn name(index: u64) -> String {
+    String::from_utf8_lossy(&key(index)).into_owned()
+}

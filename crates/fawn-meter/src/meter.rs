@@ -1,0 +1,647 @@
+//! Meters, and stretches of work under way.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::activity::Activity;
+use crate::battery::Battery;
+use crate::choice::Choice;
+use crate::csv::Series;
+use crate::error::MeterError;
+use crate::find;
+use crate::hwmon::{Hwmon, Sensor};
+use crate::instrument::{Instrument, InstrumentInfo, OpenInstrument};
+use crate::integral::{GAP, Integral};
+use crate::model::Model;
+use crate::rapl::Rapl;
+use crate::reading::{Energy, Idle, Kind, Part, Uncertainty};
+use crate::sampler::Sampler;
+use crate::shelly::Shelly;
+use crate::tasmota::Tasmota;
+
+/// For a file to be written as far as a measurement goes, so many of its usual times are waited, and a second.
+const PATIENCE: f64 = 2.0;
+/// The most that is waited.
+const LONGEST_WAIT: Duration = Duration::from_secs(15);
+/// How often it is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// Fewer readings of power than this say little of what was between them.
+const FEW: u64 = 10;
+/// In this time a counter that counts moves.
+const TRY: Duration = Duration::from_millis(30);
+/// A clock of the system that was set by more than this meanwhile is told of.
+const CLOCK_STEP_SECONDS: f64 = 0.1;
+
+/// Where a machine says what it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemRoots {
+    /// Its `/sys`.
+    pub sys: PathBuf,
+    /// Its `/proc`.
+    pub proc: PathBuf,
+}
+
+impl SystemRoots {
+    /// Both under `root`.
+    pub fn under(root: &Path) -> Self {
+        Self { sys: root.join("sys"), proc: root.join("proc") }
+    }
+}
+
+impl Default for SystemRoots {
+    /// This one.
+    fn default() -> Self {
+        Self::under(Path::new("/"))
+    }
+}
+
+/// What a meter reads.
+#[derive(Clone, Debug)]
+enum Source {
+    Rapl(PathBuf),
+    Hwmon(Sensor),
+    Battery(PathBuf),
+    Shelly(String),
+    Tasmota(String),
+    Csv(PathBuf),
+    Model(Box<Model>, PathBuf),
+}
+
+impl Source {
+    /// Opened, where it is read at any moment.
+    fn instrument(&self) -> Result<Option<Box<dyn Instrument>>, MeterError> {
+        Ok(Some(match self {
+            Self::Rapl(sys) => Box::new(Rapl::open(sys)?),
+            Self::Hwmon(sensor) => Box::new(Hwmon::open(sensor)),
+            Self::Battery(sys) => Box::new(Battery::open(sys)?),
+            Self::Shelly(url) => Box::new(Shelly::open(url)?),
+            Self::Tasmota(url) => Box::new(Tasmota::open(url)),
+            Self::Csv(_) | Self::Model(..) => return Ok(None),
+        }))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Inner {
+    source: Source,
+    /// Open from one stretch to the next, where it is read at any moment.
+    kept: OpenInstrument,
+    info: InstrumentInfo,
+    rest: Duration,
+    idle: OnceLock<Idle>,
+    /// Nobody asked for it: where it cannot be read, work goes on without it.
+    is_unasked: bool,
+    /// Why it is not read any more.
+    lost: OnceLock<String>,
+}
+
+/// A meter that works. Clones are of the same.
+#[derive(Clone, Debug)]
+pub struct Meter(Arc<Inner>);
+
+impl PartialEq for Meter {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Meter {
+    /// The meter that was chosen, once it was read; `None`: none was chosen, or `auto`, and this machine has none that can be read.
+    ///
+    /// # Errors
+    /// Why it cannot be used, with what to do.
+    pub fn open(choice: &Choice, machine: &SystemRoots) -> Result<Option<Self>, MeterError> {
+        let source = match choice {
+            Choice::None => return Ok(None),
+            Choice::Auto => return Ok(find::best(machine)),
+            Choice::Rapl => Source::Rapl(machine.sys.clone()),
+            Choice::Hwmon(name) => Source::Hwmon(Sensor::choose(&machine.sys, name.as_deref())?),
+            Choice::Battery => Source::Battery(machine.sys.clone()),
+            Choice::Shelly(url) => Source::Shelly(url.clone()),
+            Choice::Tasmota(url) => Source::Tasmota(url.clone()),
+            Choice::Csv(file) => Source::Csv(file.clone()),
+            Choice::Model(file) => Source::Model(Box::new(Model::read(file)?), machine.proc.clone()),
+        };
+        let kept = OpenInstrument::default();
+        let info = match &source {
+            Source::Csv(file) => {
+                let series = Series::read(file)?;
+                let info = csv_info(&series, file, 0.0);
+                refuse_negative(&info, series.last_watts())?;
+                info
+            }
+            Source::Model(model, proc) => {
+                Activity::now(proc, model.device_name())?;
+                model_info(model)
+            }
+            read => {
+                let mut instrument = read.instrument()?.expect("all others are instruments");
+                try_out(instrument.as_mut())?;
+                let info = instrument.info().clone();
+                kept.put(instrument);
+                info
+            }
+        };
+        Ok(Some(Self::of(source, kept, info)))
+    }
+
+    /// The meter that is read where nobody asks for one: what `auto` takes, or else the processor's counters if they are hidden from
+    /// who runs this, so that it can be said how to have them read. `None`: there is none.
+    ///
+    /// Where it cannot be read, then or later, [`start`] and [`stop`] give no joules instead of an error, and [`loss`](Self::loss)
+    /// says why.
+    pub fn unasked(machine: &SystemRoots) -> Option<Self> {
+        let meter = find::best(machine).or_else(|| Self::hidden(machine))?;
+        Some(meter.with(|inner| inner.is_unasked = true))
+    }
+
+    /// The processor's counters, if root alone may read them.
+    fn hidden(machine: &SystemRoots) -> Option<Self> {
+        let source = Source::Rapl(machine.sys.clone());
+        let mut instrument = source.instrument().ok()??;
+        let is_hidden = matches!(instrument.read(), Err(MeterError::RootAlone(_)));
+        is_hidden.then(|| Self::of(source, OpenInstrument::default(), instrument.info().clone()))
+    }
+
+    fn of(source: Source, kept: OpenInstrument, info: InstrumentInfo) -> Self {
+        let (idle, lost) = (OnceLock::new(), OnceLock::new());
+        Self(Arc::new(Inner { source, kept, info, rest: Duration::ZERO, idle, is_unasked: false, lost }))
+    }
+
+    /// Another one that differs in this, and was not metered at rest.
+    fn with(&self, change: impl FnOnce(&mut Inner)) -> Self {
+        let mut inner = Inner { idle: OnceLock::new(), ..Inner::clone(&self.0) };
+        change(&mut inner);
+        Self(Arc::new(inner))
+    }
+
+    /// The same, which measures what the machine draws at rest for so long when it is asked to [`rest`](Self::rest).
+    #[must_use]
+    pub fn at_rest_for(self, rest: Duration) -> Self {
+        self.with(|inner| inner.rest = rest)
+    }
+
+    /// The same, of which somebody states that it shows what is drawn to within this share of it.
+    #[must_use]
+    pub fn accurate_to(self, share: f64) -> Self {
+        self.with(|inner| {
+            (inner.info.stated_share, inner.info.stated_by) = (Some(share), "stated by who measured".to_owned());
+        })
+    }
+
+    /// What it is.
+    pub fn info(&self) -> &InstrumentInfo {
+        &self.0.info
+    }
+
+    /// What it is and what it was asked for, as text: what was metered otherwise has another one.
+    pub fn words(&self) -> String {
+        let Inner { info, rest, .. } = &*self.0;
+        let accuracy = info.stated_share.map_or_else(String::new, |share| format!(" accuracy={share}"));
+        format!("{} {} rest={}s{accuracy}", info.kind.name(), info.instrument, rest.as_secs_f64())
+    }
+
+    /// Whether somebody asked for it, and wants what it shows rather than what was measured without it.
+    pub fn is_asked(&self) -> bool {
+        !self.0.is_unasked
+    }
+
+    /// What a report says if nobody asked for it and it could not be read.
+    pub fn loss(&self) -> Option<String> {
+        let reason = self.0.lost.get()?;
+        Some(format!("{} was to tell joules, but could not be read: {reason}", self.0.info.instrument))
+    }
+
+    /// What cannot be read of a meter that nobody asked for is no error: it is not read again.
+    fn bear<T>(&self, read: Result<T, MeterError>) -> Result<Option<T>, MeterError> {
+        match read {
+            Err(error) if self.0.is_unasked => {
+                // Who was quicker has said why.
+                let _ = self.0.lost.set(error.to_string());
+                Ok(None)
+            }
+            read => read.map(Some),
+        }
+    }
+
+    /// How long a rest is that is still to be measured; zero: none is.
+    pub fn owed_rest(&self) -> Duration {
+        let is_over = self.0.idle.get().is_some() || self.0.lost.get().is_some();
+        if is_over { Duration::ZERO } else { self.0.rest }
+    }
+
+    /// Measures what the machine draws while it does nothing, unless that was done before or was not asked for: waits so long.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start) and [`Metering::stop`].
+    pub fn rest(&self) -> Result<(), MeterError> {
+        let rest = self.owed_rest();
+        if rest.is_zero() || matches!(self.0.source, Source::Model(..)) {
+            return Ok(());
+        }
+        let Some(metering) = self.bear(self.start())? else { return Ok(()) };
+        thread::sleep(rest);
+        let Some(energy) = self.bear(metering.stop())? else { return Ok(()) };
+        let own = energy.uncertainty.resolution_joules + energy.uncertainty.sampling_joules;
+        let idle = Idle { watts: energy.watts, seconds: energy.seconds, uncertainty_watts: own / energy.seconds };
+        // Who was quicker has measured the same.
+        let _ = self.0.idle.set(idle);
+        Ok(())
+    }
+
+    /// Begins a stretch. An instrument that is read is open since the meter is, and is read once before this returns.
+    ///
+    /// # Errors
+    /// What keeps the instrument from being read.
+    pub fn start(&self) -> Result<Metering, MeterError> {
+        let state = match &self.0.source {
+            Source::Csv(_) => State::Csv,
+            Source::Model(model, proc) => State::Model(Activity::now(proc, model.device_name())?),
+            read => {
+                let instrument = match self.0.kept.take() {
+                    Some(instrument) => instrument,
+                    None => read.instrument()?.expect("all others are instruments"),
+                };
+                State::Read(Sampler::start(instrument, self.0.kept.clone())?)
+            }
+        };
+        Ok(Metering { meter: self.clone(), state, began: Instant::now(), began_unix: unix_seconds() })
+    }
+}
+
+/// Begins a stretch, if there is a meter; `None` also if nobody asked for it and it cannot be read.
+///
+/// # Errors
+/// As [`Meter::start`].
+pub fn start(meter: Option<&Meter>) -> Result<Option<Metering>, MeterError> {
+    match meter.filter(|meter| meter.0.lost.get().is_none()) {
+        Some(meter) => meter.bear(meter.start()),
+        None => Ok(None),
+    }
+}
+
+/// Ends a stretch, if there was a meter; `None` also if nobody asked for it and it could not be read.
+///
+/// # Errors
+/// As [`Metering::stop`].
+pub fn stop(metering: Option<Metering>) -> Result<Option<Energy>, MeterError> {
+    let Some(metering) = metering else { return Ok(None) };
+    let meter = metering.meter.clone();
+    meter.bear(metering.stop())
+}
+
+#[derive(Debug)]
+enum State {
+    Read(Sampler),
+    Csv,
+    Model(Activity),
+}
+
+/// A stretch under way.
+#[derive(Debug)]
+#[must_use = "a stretch that is not stopped comes to nothing"]
+pub struct Metering {
+    meter: Meter,
+    state: State,
+    began: Instant,
+    began_unix: f64,
+}
+
+impl Metering {
+    /// What is drawn at the moment, if that is known.
+    pub fn watts(&self) -> Option<f64> {
+        match &self.state {
+            State::Read(sampler) => sampler.watts(),
+            State::Csv | State::Model(_) => None,
+        }
+    }
+
+    /// Ends it. An instrument that is read is read once more, so that its joules are those from a reading before the work to
+    /// one after it; a file is waited for, some seconds, where it is not written so far yet.
+    ///
+    /// # Errors
+    /// What keeps the instrument from being read, or that it was not read for too long.
+    pub fn stop(self) -> Result<Energy, MeterError> {
+        let (seconds, ended_unix) = (self.began.elapsed().as_secs_f64(), unix_seconds());
+        let info = &self.meter.0.info;
+        let (mut energy, idle) = match (self.state, &self.meter.0.source) {
+            (State::Read(sampler), _) => (of_readings(info, &sampler.stop()?)?, None),
+            (State::Csv, Source::Csv(file)) => (of_file(file, info, self.began_unix, ended_unix)?, None),
+            (State::Model(before), Source::Model(model, proc)) => {
+                let used = Activity::now(proc, model.device_name())?.since(&before);
+                let idle = Idle { watts: model.idle_watts, seconds: 0.0, uncertainty_watts: 0.0 };
+                let parts = model.parts(seconds, &used);
+                (of_model(info, parts, seconds, model.step_joules(seconds, &used)), Some(idle))
+            }
+            _ => unreachable!("a stretch has its meter's state"),
+        };
+        energy.began_unix_seconds = self.began_unix;
+        refuse_negative(info, energy.watts)?;
+        let step = ended_unix - self.began_unix - seconds;
+        if step.abs() > CLOCK_STEP_SECONDS {
+            energy.notes.push(format!("the system's clock was set by {step:.1} s meanwhile"));
+        }
+        Ok(energy.above(idle.or(self.meter.0.idle.get().copied())))
+    }
+}
+
+/// Reads an instrument that may have to be read for hours, so that what is wrong with it is said now.
+fn try_out(instrument: &mut dyn Instrument) -> Result<(), MeterError> {
+    let first = instrument.read()?;
+    if let Some(watts) = first.watts {
+        return refuse_negative(instrument.info(), watts);
+    }
+    thread::sleep(TRY);
+    if instrument.read()?.counted_joules > first.counted_joules {
+        return Ok(());
+    }
+    Err(MeterError::Absent(format!(
+        "{} does not move, as in some virtual machines: choose another meter",
+        instrument.info().instrument
+    )))
+}
+
+/// A machine takes power: what shows that it gives some is another thing, or is wired the other way round.
+fn refuse_negative(info: &InstrumentInfo, watts: f64) -> Result<(), MeterError> {
+    if watts >= 0.0 {
+        return Ok(());
+    }
+    Err(MeterError::Absent(format!(
+        "{} shows {watts} W, as if power came out of the machine: is it wired the other way round, or behind something that feeds power in?",
+        info.instrument
+    )))
+}
+
+fn unix_seconds() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
+/// What is said of a file of measurements, whose watts have this step.
+pub(super) fn csv_info(series: &Series, file: &Path, step_watts: f64) -> InstrumentInfo {
+    let by = series.meter.as_ref().map_or_else(String::new, |meter| format!(" of {meter}"));
+    InstrumentInfo {
+        kind: Kind::Csv,
+        scope: series.scope,
+        instrument: format!("{}{by}", file.display()),
+        period: Duration::from_secs_f64(series.usual_seconds()),
+        stated_share: None,
+        stated_by: "the meter's data sheet is not known".to_owned(),
+        step_watts: Some(step_watts),
+        counter_step: None,
+        parts: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+fn model_info(model: &Model) -> InstrumentInfo {
+    InstrumentInfo {
+        kind: Kind::Model,
+        scope: model.scope,
+        instrument: model.describe(),
+        period: Duration::ZERO,
+        stated_share: model.accuracy,
+        stated_by: if model.accuracy.is_some() { model.source.clone() } else { "the model states none".to_owned() },
+        step_watts: None,
+        counter_step: None,
+        parts: Vec::new(),
+        notes: vec!["these joules are modelled from CPU use and a device's work: nothing was measured".to_owned()],
+    }
+}
+
+fn of_readings(info: &InstrumentInfo, integral: &Integral) -> Result<Energy, MeterError> {
+    let sum = integral.sum(info).ok_or_else(|| MeterError::Gap {
+        instrument: info.instrument.clone(),
+        seconds: integral.seconds(),
+        reason: "it showed neither power nor a counter that moved".to_owned(),
+    })?;
+    let stated = (info.stated_share, info.stated_by.as_str());
+    let parts = info.parts.iter().zip(integral.parts());
+    let parts = parts.map(|((name, is_counted), joules)| Part { name: name.clone(), joules, is_counted: *is_counted });
+    let mut energy = blank(info, sum.joules, integral.seconds());
+    energy.samples = integral.samples();
+    energy.samples_a_second = integral.samples() as f64 / integral.seconds().max(1e-9);
+    energy.longest_gap_seconds = integral.longest_gap_seconds();
+    energy.is_counter = sum.is_counter;
+    energy.uncertainty = Uncertainty::of(sum.joules, stated, sum.resolution_joules, sum.sampling_joules);
+    energy.parts = parts.collect();
+    if sum.gap_seconds > 0.0 {
+        energy.notes.push(format!(
+            "a stretch has gaps between readings of more than {GAP} times the usual time: what may have been drawn in them \
+             is in what sampling leaves open"
+        ));
+    }
+    let is_plug = matches!(info.kind, Kind::Shelly | Kind::Tasmota);
+    if integral.samples() < FEW && (is_plug || !sum.is_counter) {
+        let slow = if is_plug {
+            ", and its joules are of longer than the work, as a plug takes its time to answer"
+        } else {
+            ""
+        };
+        energy.notes.push(format!("a stretch has fewer than {FEW} readings{slow}: measure for longer (--time)"));
+    }
+    Ok(energy)
+}
+
+fn of_model(info: &InstrumentInfo, parts: Vec<Part>, seconds: f64, step_joules: f64) -> Energy {
+    let joules = parts.iter().map(|part| part.joules).sum();
+    let mut energy = blank(info, joules, seconds);
+    energy.uncertainty = Uncertainty::of(joules, (info.stated_share, &info.stated_by), step_joules, 0.0);
+    energy.parts = parts;
+    energy
+}
+
+fn of_file(file: &Path, info: &InstrumentInfo, began: f64, ended: f64) -> Result<Energy, MeterError> {
+    let asked = Instant::now();
+    loop {
+        let series = Series::read(file)?;
+        let patience = Duration::from_secs_f64(PATIENCE * series.usual_seconds() + 1.0).min(LONGEST_WAIT);
+        if series.last_seconds() < ended && asked.elapsed() < patience {
+            thread::sleep(LOOK);
+            continue;
+        }
+        let wrong = |reason: String| MeterError::Csv { path: file.to_owned(), reason };
+        let covered = series.cover(began, ended).map_err(wrong)?;
+        let of_steps = InstrumentInfo { step_watts: Some(covered.step_watts), ..info.clone() };
+        let mut energy = of_readings(&of_steps, &covered.integral)?;
+        energy.notes.extend(covered.note);
+        return Ok(energy);
+    }
+}
+
+/// All that is known of an instrument.
+fn blank(info: &InstrumentInfo, joules: f64, seconds: f64) -> Energy {
+    Energy {
+        joules,
+        measured: info.kind.is_measured(),
+        kind: info.kind,
+        instrument: info.instrument.clone(),
+        scope: info.scope,
+        seconds,
+        watts: joules / seconds.max(1e-9),
+        began_unix_seconds: 0.0,
+        samples: 0,
+        samples_a_second: 0.0,
+        longest_gap_seconds: 0.0,
+        is_counter: false,
+        uncertainty: Uncertainty::of(joules, (info.stated_share, &info.stated_by), 0.0, 0.0),
+        idle: None,
+        dynamic_joules: None,
+        dynamic_uncertainty_joules: None,
+        parts: Vec::new(),
+        notes: info.notes.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::instrument::Sample;
+
+    /// A machine with these files of one word below `/sys/class`.
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, SystemRoots) {
+        let dir = tempfile::tempdir().unwrap();
+        for (file, word) in files {
+            let path = dir.path().join("sys/class").join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, word).unwrap();
+        }
+        let machine = SystemRoots::under(dir.path());
+        (dir, machine)
+    }
+
+    const LAPTOP: &[(&str, &str)] = &[
+        ("power_supply/AC/type", "Mains"),
+        ("power_supply/AC/online", "0"),
+        ("power_supply/BAT0/type", "Battery"),
+        ("power_supply/BAT0/status", "Discharging"),
+        ("power_supply/BAT0/power_now", "8000000"),
+    ];
+
+    #[test]
+    fn power_that_comes_out_of_a_machine_is_no_reading() {
+        let (_dir, file) = negative();
+        let info = csv_info(&Series::read(&file).unwrap(), &file, 0.1);
+        assert!(refuse_negative(&info, 0.0).is_ok());
+        let error = refuse_negative(&info, -3.0).unwrap_err().to_string();
+        assert!(error.contains("shows -3 W") && error.contains("wired the other way round"), "{error}");
+        // Of a file when it is opened, and once it is laid over a stretch.
+        let choice = Choice::Csv(file.clone());
+        let error = Meter::open(&choice, &SystemRoots::default()).unwrap_err().to_string();
+        assert!(error.contains("as if power came out"), "{error}");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace(",-2", ",2")).unwrap();
+        let metering = Meter::open(&choice, &SystemRoots::default()).unwrap().unwrap().start().unwrap();
+        fs::write(&file, text).unwrap();
+        // In less than the step of Unix time as a number nothing is drawn.
+        thread::sleep(Duration::from_millis(1));
+        let error = metering.stop().unwrap_err().to_string();
+        assert!(error.contains("as if power came out"), "{error}");
+    }
+
+    /// A file of a meter that shows less than nothing, from an hour ago until in an hour.
+    fn negative() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("meter.csv");
+        let now = unix_seconds();
+        fs::write(&file, format!("# scope: wall\n{},-2\n{},-2\n", now - 3600.0, now + 3600.0)).unwrap();
+        (dir, file)
+    }
+
+    #[test]
+    fn work_goes_on_without_a_meter_that_nobody_asked_for() {
+        let (_dir, machine) = machine(LAPTOP);
+        let plug_in = |online: &str| fs::write(machine.sys.join("class/power_supply/AC/online"), online).unwrap();
+        let asked = Meter::open(&Choice::Auto, &machine).unwrap().unwrap();
+        let unasked = Meter::unasked(&machine).unwrap().at_rest_for(Duration::from_mins(10));
+        assert_eq!((unasked.is_asked(), asked.is_asked(), unasked.loss()), (false, true, None));
+        assert!(stop(start(Some(&unasked)).unwrap()).unwrap().is_some_and(|energy| (7.9..8.1).contains(&energy.watts)));
+        let stretches = [&asked, &unasked].map(|meter| start(Some(meter)).unwrap());
+        plug_in("1");
+        let [of_asked, of_unasked] = stretches.map(stop);
+        assert!(matches!(of_asked, Err(MeterError::OnMains(_))), "{of_asked:?}");
+        assert_eq!(of_unasked.unwrap(), None);
+        let loss = unasked.loss().unwrap();
+        assert!(
+            loss.starts_with("battery BAT0 was to tell joules, but could not be read: the battery is not"),
+            "{loss}"
+        );
+        assert!(unasked.owed_rest().is_zero() && unasked.rest().is_ok(), "nobody waits for it");
+        // Neither is it read again: rows of one report are of one meter, or of none.
+        plug_in("0");
+        assert!(start(Some(&unasked)).unwrap().is_none() && start(Some(&asked)).unwrap().is_some());
+    }
+
+    #[test]
+    fn an_instrument_is_opened_once_unless_it_fails() {
+        let (_dir, machine) = machine(LAPTOP);
+        let dir = machine.sys.join("class/power_supply");
+        let write = |file: &str, word: &str| fs::write(dir.join(file), word).unwrap();
+        let meter = Meter::open(&Choice::Battery, &machine).unwrap().unwrap();
+        // It could not be opened a second time, and is read for each stretch, of whichever meter of it.
+        write("BAT0/type", "UPS");
+        for meter in [meter.clone(), meter.clone(), meter.clone().accurate_to(0.01)] {
+            assert!(meter.start().unwrap().stop().is_ok());
+        }
+        let metering = meter.start().unwrap();
+        write("AC/online", "1");
+        assert!(matches!(metering.stop(), Err(MeterError::OnMains(_))));
+        write("AC/online", "0");
+        assert!(matches!(meter.start(), Err(MeterError::Absent(_))));
+    }
+
+    #[test]
+    fn gaps_between_readings_are_told_of() {
+        let (_dir, machine) = machine(LAPTOP);
+        let meter = Meter::open(&Choice::Battery, &machine).unwrap().unwrap();
+        let is_told = |gap: f64| {
+            let mut integral = Integral::every(meter.info().period);
+            for at in [0.0, 1.0, 1.0 + gap] {
+                integral.add(at, Sample { watts: Some(8.0), ..Sample::default() });
+            }
+            let notes = of_readings(meter.info(), &integral).unwrap().notes;
+            notes.iter().any(|note| note.starts_with("a stretch has gaps between readings of more than 3 times"))
+        };
+        assert_eq!([3.0, 9.0].map(is_told), [false, true]);
+    }
+
+    #[test]
+    fn a_meter_that_fails_at_rest_is_lost_only_if_nobody_asked_for_it() {
+        let (_dir, machine) = machine(LAPTOP);
+        let rest = Duration::from_millis(1);
+        let asked = Meter::open(&Choice::Battery, &machine).unwrap().unwrap().at_rest_for(rest);
+        let unasked = Meter::unasked(&machine).unwrap().at_rest_for(rest);
+        fs::write(machine.sys.join("class/power_supply/BAT0/status"), "Full").unwrap();
+        assert!(asked.rest().is_err() && unasked.rest().is_ok() && unasked.loss().is_some());
+    }
+
+    #[test]
+    fn counters_that_root_alone_may_read_are_told_of() {
+        // Not even root may read this one.
+        let unreadable = Path::new("/proc/sys/vm/compact_memory");
+        if !fs::read(unreadable).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
+            return;
+        }
+        let package = [("powercap/intel-rapl:0/name", "package-0"), ("powercap/intel-rapl:0/max_energy_range_uj", "9")];
+        let (_dir, machine) = machine(&package);
+        assert!(Meter::unasked(&machine).is_none(), "a counter that is not there is none");
+        std::os::unix::fs::symlink(unreadable, machine.sys.join("class/powercap/intel-rapl:0/energy_uj")).unwrap();
+        let meter = Meter::unasked(&machine).unwrap();
+        assert!(start(Some(&meter)).unwrap().is_none());
+        let loss = meter.loss().unwrap();
+        assert!(
+            loss.starts_with(
+                "RAPL (package-0) was to tell joules, but could not be read: the kernel lets root alone read"
+            ) && loss.contains("sudo chmod a+r "),
+            "{loss}"
+        );
+        assert!(
+            matches!(Meter::open(&Choice::Rapl, &machine), Err(MeterError::RootAlone(_))),
+            "asked for, it is an error"
+        );
+        assert!(Meter::open(&Choice::Auto, &machine).unwrap().is_none());
+    }
+}

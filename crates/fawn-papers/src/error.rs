@@ -1,0 +1,56 @@
+//! What can go wrong, each with what to do next.
+
+use std::io;
+use std::path::PathBuf;
+
+use fawn_flash::DirectoryError;
+use fawn_loadgen::LoadgenError;
+use fawn_meter::MeterError;
+use fawn_store::flash::FlashError;
+use fawn_store::{Damage, OpenError, Refusal};
+
+/// Why an experiment was not carried out, or what it has brought to light.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A store, a file or another program.
+    #[error(transparent)]
+    Bench(#[from] fawn_bench::Error),
+    /// Load on a server.
+    #[error(transparent)]
+    Load(#[from] LoadgenError),
+    /// A server, or a cluster of them, that was started to be measured.
+    #[error("{name} {what}")]
+    Server {
+        /// Which.
+        name: String,
+        /// What it did, with its last words.
+        what: String,
+    },
+    /// A server has answered with what cannot be.
+    #[error("{count} answers over the network were wrong or refused, the first: {first}; nothing was measured")]
+    WrongOverNetwork {
+        /// How many.
+        count: u64,
+        /// The first of them.
+        first: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        |source| Self::Bench(fawn_bench::Error::Io { path, source })
+    }
+}
+
+macro_rules! from_bench {
+    ($($source:ty),+) => {$(
+        impl From<$source> for Error {
+            fn from(source: $source) -> Self {
+                Self::Bench(source.into())
+            }
+        }
+    )+};
+}
+
+from_bench!(Damage, DirectoryError, FlashError, MeterError, OpenError, Refusal);

@@ -1,0 +1,76 @@
+//! A page of HTML that needs nothing else: no script, no font, no picture from elsewhere.
+
+use crate::markup::{Element, Lines, escape};
+use crate::table::TextTable;
+
+/// A page.
+#[derive(Clone, Debug)]
+pub struct HtmlPage(Lines);
+
+impl HtmlPage {
+    /// A page with a title and a style, and nothing in its body.
+    pub fn new(title: &str, style: &str) -> Self {
+        let mut lines = Lines::default();
+        lines.add("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
+        lines.add("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">");
+        lines.add(format!("<title>{}</title><style>\n{style}\n</style></head><body>", escape(title)));
+        Self(lines)
+    }
+
+    /// Adds markup to the body, as a line.
+    pub fn add(&mut self, markup: impl AsRef<str>) {
+        self.0.add(markup);
+    }
+
+    /// The page.
+    pub fn finish(mut self) -> String {
+        self.0.add("</body></html>");
+        self.0.finish()
+    }
+}
+
+/// A cell of a table, `th` or `td`. Numbers are at the right, and text is not.
+pub fn cell(tag: &'static str, is_text: bool, text: &str) -> String {
+    let cell = Element::new(tag);
+    if is_text { cell.attr("class", "text") } else { cell }.text(text)
+}
+
+/// A table of this class, which the page shows whole however narrow it is. The style puts the first column at the left.
+pub fn table(table: &TextTable, class: &str) -> String {
+    let line = |tag: &'static str, cells: &[String]| {
+        let cells = cells.iter().enumerate().map(|(at, text)| cell(tag, table.text.contains(&at), text));
+        Element::new("tr").around(&cells.collect::<String>())
+    };
+    let body: String = table.rows.iter().map(|row| line("td", row)).collect();
+    let head = line("th", &table.head);
+    format!("<div class=\"wide\"><table class=\"{class}\"><thead>{head}</thead><tbody>{body}</tbody></table></div>")
+}
+
+/// A list of items, which are markup.
+pub fn list(tag: &'static str, class: Option<&str>, items: impl Iterator<Item = String>) -> String {
+    let list = Element::new(tag);
+    let items = items.map(|item| Element::new("li").around(&item));
+    if let Some(class) = class { list.attr("class", class) } else { list }.around(&items.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_whole_and_a_table_escapes_its_cells() {
+        let mut page = HtmlPage::new("a < b", "p{}");
+        let rows = [vec!["<x>".to_owned(), "1".to_owned(), "y".to_owned()]];
+        page.add(table(&TextTable::of(&["name", "n", "what"], &[2], rows.into_iter()), "plain"));
+        page.add(list("ul", None, ["a".to_owned(), "b".to_owned()].into_iter()));
+        let page = page.finish();
+        for part in [
+            "<title>a &lt; b</title>",
+            "<td>&lt;x&gt;</td><td>1</td><td class=\"text\">y</td>",
+            "<ul><li>a</li><li>b</li></ul>",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(page.starts_with("<!DOCTYPE html>\n") && page.ends_with("</body></html>\n"));
+    }
+}
