@@ -39,19 +39,23 @@ impl Ahead {
         }
     }
 
-    /// Looks at the next keys, in the order in which they lie, and warms those that belong to loop `number`, whose stores
+    /// Looks at the next keys, which `upcoming` visits in the order in which they lie, and warms those that belong to loop `number`, whose stores
     /// are `stores`.
     pub fn look<'a>(
         &mut self,
-        upcoming: impl Iterator<Item = &'a [u8]>,
+        upcoming: impl FnOnce(&mut dyn FnMut(&'a [u8]) -> bool),
         route: &Route,
         number: usize,
         stores: &impl Backend,
     ) {
         self.forget();
-        let place = |name: &[u8]| (name.as_ptr().addr(), name.len(), route.position(name));
-        self.keys.extend(upcoming.take(AHEAD).map(place));
-        let keys = std::mem::take(&mut self.keys);
+        let mut keys = std::mem::take(&mut self.keys);
+        upcoming(&mut |name| {
+            if keys.len() < AHEAD {
+                keys.push((name.as_ptr().addr(), name.len(), route.position(name)));
+            }
+            keys.len() < AHEAD
+        });
         let own = keys.iter().filter_map(|(.., key)| {
             let (home, store) = route.of(key);
             (home == number).then_some((store, *key))

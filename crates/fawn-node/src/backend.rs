@@ -3,13 +3,11 @@
 use crate::answers::Pool;
 use crate::clock::Now;
 use crate::counters::Counters;
-use crate::operate::Keyed;
-use crate::owner::{Client, Done, Ran};
+use crate::request::{Completion, Execution, KeyRequest, ListingForm, ReplyTo, Ticket};
 use crate::route::Route;
 use crate::samples::Sample;
 use crate::slab::Token;
-use crate::stores::{Figures, Ticket, Turn};
-use fawn_memcache::Dump;
+use crate::stores::{Figures, Turn};
 use fawn_ring::Key;
 use fawn_store::Gate;
 use fawn_store::flash::Space;
@@ -92,36 +90,43 @@ pub trait Backend: Sized {
     /// Whether a store has stopped: what is not durable by now never will be.
     fn is_stopped(&self, store: usize) -> bool;
 
-    /// Runs a command that came over a connection; its answer is appended to `out` unless it has to wait. A value of more
+    /// Runs a request that came over a connection; its answer is appended to `out` unless it has to wait. A value of more
     /// than `unasked` bytes waits for room where its client is.
-    fn run(&mut self, store: usize, keyed: &Keyed<'_>, from: Token, now: Now, unasked: usize, out: &mut Vec<u8>)
-    -> Ran;
+    fn run(
+        &mut self,
+        store: usize,
+        request: &KeyRequest<'_>,
+        from: Token,
+        now: Now,
+        unasked: usize,
+        out: &mut Vec<u8>,
+    ) -> Execution;
 
-    /// Names the client of a command that was just told to come [`Ran::Later`].
-    fn assign(&mut self, ticket: Ticket, client: Client);
+    /// Names the client of a command that was just told to come [`Execution::Later`].
+    fn assign(&mut self, ticket: Ticket, client: ReplyTo);
 
     /// Hands an answer out once all `gates` are durable.
-    fn deliver(&mut self, gates: Vec<(usize, Gate)>, done: Done);
+    fn deliver(&mut self, gates: Vec<(usize, Gate)>, done: Completion);
 
     /// Hands an answer out once `gate` is durable in `store`.
-    fn deliver_one(&mut self, store: usize, gate: Gate, done: Done) {
+    fn deliver_one(&mut self, store: usize, gate: Gate, done: Completion) {
         self.deliver(vec![(store, gate)], done);
     }
 
     /// The next answer that may leave.
-    fn next_done(&mut self) -> Option<Done>;
+    fn next_done(&mut self) -> Option<Completion>;
 
     /// The next task that asks for room, its client, and how many bytes. Each must be told ([`room`](Self::room)).
-    fn next_ask(&mut self) -> Option<(Client, Ticket, u32)>;
+    fn next_ask(&mut self) -> Option<(ReplyTo, Ticket, u32)>;
 
     /// There is room for what a task asked for, or else its client is gone.
     fn room(&mut self, ticket: Ticket, granted: bool, now: Now);
 
     /// Flushes all stores of the loop; the client is told once it is done.
-    fn flush_all(&mut self, client: Client, at_unix: u32, quiet: bool, now: Now);
+    fn flush_all(&mut self, client: ReplyTo, at_unix: u32, quiet: bool, now: Now);
 
     /// Begins to list the keys of a store from `from` on; the answer is one part of a listing.
-    fn list(&mut self, client: Client, store: usize, from: Key, first: bool, form: Dump, now: Now);
+    fn list(&mut self, client: ReplyTo, store: usize, from: Key, first: bool, form: ListingForm, now: Now);
 
     /// Something that it watches is ready.
     fn on_event(&mut self, data: u64, flags: EventFlags, now: Now);

@@ -5,11 +5,11 @@
 //! not take is kept.
 
 use crate::answers::Answers;
-use crate::operate::Keyed;
+use crate::protocol::{RequestParser, ServerRequest};
+use crate::request::{GetView, KeyAction, KeyRequest, ListingForm, ReplyForm, ReplyWriter};
 use crate::room::Want;
 use crate::slab::Token;
 use crate::tls::Secure;
-use fawn_memcache::{Command, Dump, Request, Responder, Session};
 use fawn_ring::Key;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::EventFlags;
@@ -62,8 +62,8 @@ pub enum Line {
 /// A listing of all keys under way: store after store, part after part, as the client takes them.
 #[derive(Clone, Copy, Debug)]
 pub struct Listing {
-    /// What is said of each key.
-    pub form: Dump,
+    /// How the lines are written.
+    pub form: ListingForm,
     /// The store that is being listed, counted over the node.
     pub store: usize,
     /// Where its next part begins.
@@ -79,28 +79,55 @@ pub struct Listing {
 /// A request that had no room.
 #[derive(Debug)]
 pub struct Deferred {
-    key: Vec<u8>,
-    command: Command<'static>,
+    name: Vec<u8>,
     value: Vec<u8>,
-    responder: Responder,
+    what: Bare,
+    reply: ReplyForm,
+}
+
+/// A request without its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bare {
+    Key { action: KeyAction<'static>, view: GetView, needs_clock: bool },
+    Server(ServerRequest),
+}
+
+/// A request that is tried again.
+#[derive(Debug)]
+pub enum Again<'a> {
+    /// A request for one key.
+    Key(KeyRequest<'a>),
+    /// A request for the server.
+    Server(ServerRequest, ReplyForm),
 }
 
 impl Deferred {
-    /// A copy of `request`.
-    pub fn of(request: &Request<'_>) -> Self {
-        let (command, value) = Keyed::split_command(&request.command);
-        Self { key: request.key.to_vec(), command, value: value.to_vec(), responder: request.responder }
+    /// A copy of a request for one key.
+    pub fn of_key(request: &KeyRequest<'_>) -> Self {
+        let (action, value) = request.action.split();
+        let what = Bare::Key { action, view: request.view, needs_clock: request.needs_clock };
+        Self { name: request.name.to_vec(), value: value.to_vec(), what, reply: request.reply }
+    }
+
+    /// A request for the server.
+    pub fn of_server(request: ServerRequest, reply: ReplyForm) -> Self {
+        Self { name: Vec::new(), value: Vec::new(), what: Bare::Server(request), reply }
     }
 
     /// Bytes that it holds.
     pub fn bytes(&self) -> usize {
-        self.key.len() + self.value.len()
+        self.name.len() + self.value.len()
     }
 
     /// The request.
-    pub fn request(&self) -> Request<'_> {
-        let command = Keyed::join(self.command, &self.value);
-        Request { key: &self.key, command, responder: self.responder }
+    pub fn request(&self) -> Again<'_> {
+        match self.what {
+            Bare::Key { action, view, needs_clock } => {
+                let request = KeyRequest::new(&self.name, action.join(&self.value), self.reply);
+                Again::Key(KeyRequest { view, needs_clock, ..request })
+            }
+            Bare::Server(request) => Again::Server(request, self.reply),
+        }
     }
 }
 
@@ -109,6 +136,8 @@ impl Deferred {
 pub struct Flow {
     /// The connection.
     pub token: Token,
+    /// Writes what is sent to the client, where no request is at hand.
+    pub writer: &'static dyn ReplyWriter,
     /// Answers that may not leave yet.
     pub answers: Answers,
     /// The line of keys that is being answered.
@@ -165,7 +194,7 @@ pub struct Connection {
     /// TLS, when it is on.
     pub tls: Option<Box<Secure>>,
     /// The parser.
-    pub session: Session,
+    pub parser: Box<dyn RequestParser>,
     /// Answers.
     pub flow: Flow,
     /// Input that is not parsed yet.
@@ -203,13 +232,19 @@ pub struct Connection {
 
 impl Connection {
     /// A new connection; its token is not known yet.
-    pub fn new(socket: OwnedFd, tls: Option<Box<Secure>>, session: Session, now_ms: u64) -> Self {
+    pub fn new(
+        socket: OwnedFd,
+        tls: Option<Box<Secure>>,
+        (parser, writer): (Box<dyn RequestParser>, &'static dyn ReplyWriter),
+        now_ms: u64,
+    ) -> Self {
         Self {
             socket,
             tls,
-            session,
+            parser,
             flow: Flow {
                 token: Token::from_u64(0),
+                writer,
                 answers: Answers::default(),
                 line: None,
                 deferred: None,
@@ -243,7 +278,7 @@ impl Connection {
 
     /// Whether the client has yet to say who it is: to finish a handshake, or to give a password.
     pub fn is_stranger(&self) -> bool {
-        self.session.is_locked() || self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+        self.parser.is_locked() || self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
     /// Receives once into `buffer`.
@@ -381,7 +416,14 @@ pub fn end_name(end: Result<SocketAddrAny, Errno>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::memcached::MEMCACHED;
+    use crate::protocol::{ParserEvent, ParserOptions, Protocol};
+    use fawn_store::timekeeper::Time;
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    fn parser() -> Box<dyn RequestParser> {
+        MEMCACHED.parser(ParserOptions { max_item_bytes: 1 << 20, authenticates: false })
+    }
 
     #[test]
     fn a_request_that_had_no_room_is_the_same_when_it_is_tried_again() {
@@ -391,11 +433,26 @@ mod tests {
             "stats items\r\n",
             "stats conns\r\n",
             "set k 1 2 3\r\nabc\r\n",
+            "append k 1 2 3\r\nabc\r\n",
+            "mg k s v T5 Oabc\r\n",
+            "me k\r\n",
             "flush_all 9\r\n",
         ] {
-            let mut session = Session::new(fawn_memcache::Limits { item_bytes: 1 << 20 });
-            let fawn_memcache::Event::Request(request) = session.next(line.as_bytes()).event else { panic!("{line}") };
-            assert_eq!(Deferred::of(&request).request(), request, "{line}");
+            let (mut parser, mut out) = (parser(), Vec::new());
+            let step = parser.next(line.as_bytes(), &Time::at(1_800_000_000), &mut out);
+            // All of a request can be seen.
+            let (before, deferred) = match step.event {
+                ParserEvent::Key(request) => (format!("{request:?}"), Deferred::of_key(&request)),
+                ParserEvent::Server(request, reply) => {
+                    (format!("{request:?} {reply:?}"), Deferred::of_server(request, reply))
+                }
+                other => panic!("{line}: {other:?}"),
+            };
+            let again = match deferred.request() {
+                Again::Key(request) => format!("{request:?}"),
+                Again::Server(request, reply) => format!("{request:?} {reply:?}"),
+            };
+            assert_eq!(again, before, "{line}");
         }
     }
 
@@ -403,7 +460,7 @@ mod tests {
     fn a_byte_now_and_then_is_no_progress_and_a_quarter_of_what_waits_is() {
         const WAITS: usize = 8 << 20;
         let (socket, peer) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
-        let mut conn = Connection::new(socket, None, Session::new(fawn_memcache::Limits { item_bytes: 1 << 20 }), 0);
+        let mut conn = Connection::new(socket, None, (parser(), &MEMCACHED), 0);
         let take = |count: usize| {
             let mut buffer = vec![0; count];
             recv(&peer, &mut buffer[..], RecvFlags::empty()).map_or(0, |(_, count)| count)

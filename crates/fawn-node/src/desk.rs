@@ -131,7 +131,7 @@ impl<B: Backend> Desk<B> {
     pub fn hang_up(&mut self, conn: &mut Connection) {
         conn.deaf = true;
         if matches!(conn.pause, Pause::NeedMore(_)) && conn.flow.line.is_some() {
-            self.core.abandon(&mut conn.flow, "");
+            self.core.abandon(&mut conn.flow, b"");
             self.flush(conn);
         }
     }
@@ -191,7 +191,7 @@ impl<B: Backend> Desk<B> {
     pub fn pump(&mut self, conn: &mut Connection, input: &[u8]) -> usize {
         let mut used = 0;
         loop {
-            let (count, pause) = self.core.process(&mut conn.session, &mut conn.flow, &input[used..]);
+            let (count, pause) = self.core.process(&mut *conn.parser, &mut conn.flow, &input[used..]);
             used += count;
             conn.pause = pause;
             if let Some(user) = conn.flow.refused_user.take() {

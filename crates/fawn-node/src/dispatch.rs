@@ -1,4 +1,4 @@
-//! From a connection's bytes to its answers: parses commands and sends each to the store that owns its key, on this
+//! From a connection's bytes to its answers: parses requests and sends each to the store that owns its key, on this
 //! loop or another.
 //!
 //! Answers that are complete go straight into the loop's output ([`Core::out`]); from the first one that has to wait,
@@ -9,16 +9,18 @@ use crate::answers::{Filled, Finish};
 use crate::auth;
 use crate::backend::Backend;
 use crate::clock::Now;
-use crate::connection::{Deferred, Flow, Line, Listing, Pause};
+use crate::connection::{Again, Deferred, Flow, Line, Listing, Pause};
 use crate::counters::Counters;
-use crate::exchange::{Ask, Exchange, Place};
+use crate::exchange::{Ask, Exchange};
 use crate::latency::{Latencies, Stamp, What};
-use crate::operate::{self, Keyed};
-use crate::owner::{Client, Listed, Ran};
+use crate::protocol::{ParserEvent, RequestParser, ServerRequest};
 use crate::report;
+use crate::request::{
+    CLOCK_NOT_SET, Execution, KeyRequest, Listed, ListingForm, ReplyBody, ReplyForm, ReplySlot, ReplyTo, ReplyWriter,
+    RequestError, STOPPED, StatsReport,
+};
 use crate::route::Route;
 use crate::shared::Shared;
-use fawn_memcache::{Answer, Command, Detail, Dump, Event, Exptime, Request, Session, Stats, lines};
 use fawn_ring::Key;
 use fawn_store::Gate;
 use std::sync::Arc;
@@ -66,7 +68,7 @@ pub struct Core<B: Backend> {
     /// This loop's share of the limit on operations in flight.
     pub tasks_limit: usize,
     /// What this loop asked of itself, to be answered at the end of the turn.
-    pub own_asks: Vec<(Place, Ask)>,
+    pub own_asks: Vec<(ReplySlot, &'static dyn ReplyWriter)>,
     /// Keys of the input at hand.
     pub ahead: Ahead,
     /// Microsecond of the loop's clock at which the event at hand began.
@@ -114,8 +116,8 @@ impl From<NoRoom> for Pause {
 impl<B: Backend> Core<B> {
     /// Works on requests of `input` until one has to wait for something. Returns how many bytes are done with, and
     /// what the connection waits for.
-    pub fn process(&mut self, session: &mut Session, flow: &mut Flow, input: &[u8]) -> (usize, Pause) {
-        let (used, pause) = self.process_all(session, flow, input);
+    pub fn process(&mut self, parser: &mut dyn RequestParser, flow: &mut Flow, input: &[u8]) -> (usize, Pause) {
+        let (used, pause) = self.process_all(parser, flow, input);
         // What is in the output leaves before the line is whole, so an unfinished line must not be there.
         if let Some(Line::Direct(start)) = flow.line {
             self.queue_line(flow, start);
@@ -123,13 +125,17 @@ impl<B: Backend> Core<B> {
         (used, pause)
     }
 
-    fn process_all(&mut self, session: &mut Session, flow: &mut Flow, input: &[u8]) -> (usize, Pause) {
+    fn process_all(&mut self, parser: &mut dyn RequestParser, flow: &mut Flow, input: &[u8]) -> (usize, Pause) {
         flow.flushing &= !flow.answers.are_filled();
-        if let Some(deferred) = flow.deferred.take()
-            && let Err(pause) = self.request(flow, &deferred.request())
-        {
-            flow.deferred = Some(deferred);
-            return (0, pause);
+        if let Some(deferred) = flow.deferred.take() {
+            let result = match deferred.request() {
+                Again::Key(mut request) => self.key_request(flow, &mut request).map_err(Pause::from),
+                Again::Server(request, reply) => self.server_request(flow, request, &reply),
+            };
+            if let Err(pause) = result {
+                flow.deferred = Some(deferred);
+                return (0, pause);
+            }
         }
         let mut used = 0;
         loop {
@@ -138,32 +144,36 @@ impl<B: Backend> Core<B> {
             }
             self.ahead.pass_to(&input[used..]);
             if self.ahead.is_over() && used < input.len() {
-                let upcoming = session.upcoming(&input[used..]);
+                let upcoming = |visit: &mut dyn FnMut(_) -> bool| parser.upcoming(&input[used..], visit);
                 self.ahead.look(upcoming, &self.route, self.number, &self.owner);
             }
-            let step = session.next(&input[used..]);
+            let start = self.out.len();
+            let step = parser.next(&input[used..], &self.now.time, &mut self.out);
             used += step.consumed;
             match step.event {
-                Event::Request(request) => {
-                    if let Command::Authenticate { user, password } = request.command {
-                        if self.authenticate(flow, &request, user, password) {
-                            session.authenticated();
-                        } else if let Some(pause) = self.punish(flow) {
-                            return (used, pause);
-                        }
-                    } else if let Err(pause) = self.request(flow, &request) {
-                        flow.deferred = Some(Box::new(Deferred::of(&request)));
+                ParserEvent::Key(mut request) => {
+                    if let Err(pause) = self.key_request(flow, &mut request) {
+                        flow.deferred = Some(Box::new(Deferred::of_key(&request)));
+                        return (used, pause.into());
+                    }
+                }
+                ParserEvent::Server(request, reply) => {
+                    if let Err(pause) = self.server_request(flow, request, &reply) {
+                        flow.deferred = Some(Box::new(Deferred::of_server(request, reply)));
                         return (used, pause);
                     }
                 }
-                Event::Reply(line) => {
-                    let start = self.out.len();
-                    self.out.extend_from_slice(line.as_bytes());
-                    self.finish(flow, start, Put::DONE);
+                ParserEvent::Authenticate { user, password, reply } => {
+                    if self.authenticate(flow, &reply, user, password) {
+                        parser.authenticated();
+                    } else if let Some(pause) = self.punish(flow) {
+                        return (used, pause);
+                    }
                 }
-                Event::Abandon(line) => self.abandon(flow, line),
-                Event::NeedMore { total } => return (used, Pause::NeedMore(total)),
-                Event::Close => return (used, Pause::Close),
+                ParserEvent::Replied => self.finish(flow, start, Put::DONE),
+                ParserEvent::Abandon(line) => self.abandon(flow, line),
+                ParserEvent::NeedMore { total } => return (used, Pause::NeedMore(total)),
+                ParserEvent::Close => return (used, Pause::Close),
             }
         }
     }
@@ -230,59 +240,47 @@ impl<B: Backend> Core<B> {
         Some(Pause::Penalty(flow.penalty_until_ms))
     }
 
-    fn authenticate(&mut self, flow: &mut Flow, request: &Request<'_>, user: &[u8], password: &[u8]) -> bool {
+    fn authenticate(&mut self, flow: &mut Flow, reply: &ReplyForm, user: &[u8], password: &[u8]) -> bool {
         let admitted = self.shared.users.as_ref().is_none_or(|users| users.admit(user, password));
         self.counters.auth_cmds.add(1);
         if !admitted {
             self.counters.auth_errors.add(1);
             flow.refused_user = Some(auth::user_for_log(user));
         }
-        let answer = if admitted { Answer::Authenticated } else { Answer::AuthenticationFailed };
-        self.answer(flow, request, &answer);
+        let body = if admitted { ReplyBody::Authenticated } else { ReplyBody::AuthenticationFailed };
+        self.answer(flow, reply, &body);
         admitted
     }
 
-    /// Runs one request, here or where its key lives.
-    fn request(&mut self, flow: &mut Flow, request: &Request<'_>) -> Result<(), Pause> {
-        match request.command {
-            Command::Get
-            | Command::GetAndTouch(_)
-            | Command::MetaGet(_)
-            | Command::Store(_)
-            | Command::ValueTooLarge(_)
-            | Command::Touch(_)
-            | Command::Delete(_)
-            | Command::Arithmetic(_)
-            | Command::MetaDebug => self.keyed(flow, request)?,
-            Command::Noop => self.answer(flow, request, &Answer::Noop),
-            Command::Version => self.answer(flow, request, &Answer::Version(fawn_memcache::VERSION)),
-            // Tools ask for a limit of memory and take a refusal for a failure. Nothing is evicted here, so none has to be adjusted.
-            Command::Verbosity { .. } | Command::MemoryLimit { .. } => self.answer(flow, request, &Answer::Ok),
-            Command::FlushAll(exptime) => return self.flush_all(flow, request, exptime),
-            Command::Stats(stats) => self.stats(flow, request, &stats)?,
-            Command::Dump(form) => {
+    /// Carries out a request for the server.
+    fn server_request(&mut self, flow: &mut Flow, request: ServerRequest, reply: &ReplyForm) -> Result<(), Pause> {
+        match request {
+            ServerRequest::FlushAll { at_unix } => return self.flush_all(flow, reply, at_unix),
+            ServerRequest::Stats(report) => self.stats(flow, report)?,
+            ServerRequest::ResetCounters => {
+                self.shared.reset_counters();
+                self.answer(flow, reply, &ReplyBody::Reset);
+            }
+            ServerRequest::List(detail) => {
+                let form = ListingForm { writer: flow.writer, detail };
                 flow.listing = Some(Listing { form, store: 0, from: Key::MIN, first: true, asked: false, lost: 0 });
             }
-            Command::RefreshCertificates => match self.shared.refresh_certificates() {
-                Ok(()) => self.answer(flow, request, &Answer::Ok),
+            ServerRequest::RefreshCertificates => match self.shared.refresh_certificates() {
+                Ok(()) => self.answer(flow, reply, &ReplyBody::Ok),
                 Err(why) => {
                     tracing::error!("the certificates stay as they were: {why}");
-                    self.answer(
-                        flow,
-                        request,
-                        &Answer::Error("SERVER_ERROR cannot read the certificates, see the log"),
-                    );
+                    let error = RequestError::Server("cannot read the certificates, see the log");
+                    self.answer(flow, reply, &ReplyBody::Error(error));
                 }
             },
-            Command::Authenticate { .. } => unreachable!("it was answered where it was parsed"),
         }
         Ok(())
     }
 
     /// Answers at once.
-    fn answer(&mut self, flow: &mut Flow, request: &Request<'_>, answer: &Answer<'_>) {
+    fn answer(&mut self, flow: &mut Flow, reply: &ReplyForm, body: &ReplyBody<'_>) {
         let start = self.out.len();
-        request.responder.write(&mut self.out, request.key, answer);
+        reply.write(&mut self.out, b"", body);
         self.finish(flow, start, Put::DONE);
     }
 
@@ -297,13 +295,14 @@ impl<B: Backend> Core<B> {
         self.at_us = now_us;
     }
 
-    fn keyed(&mut self, flow: &mut Flow, request: &Request<'_>) -> Result<(), NoRoom> {
-        let key = self.ahead.position(request.key, &self.route);
-        let (home, store) = self.route.of(&key);
+    /// Runs one request, here or where its key lives.
+    fn key_request(&mut self, flow: &mut Flow, request: &mut KeyRequest<'_>) -> Result<(), NoRoom> {
+        request.key = self.ahead.position(request.name, &self.route);
+        let (home, store) = self.route.of(&request.key);
         if home != self.number && !self.exchange.may_send(home) {
             return Err(NoRoom(home));
         }
-        let last = request.responder.is_last();
+        let last = request.reply.is_last();
         if !last && flow.line.is_none() {
             flow.line = Some(if flow.answers.is_empty() {
                 Line::Direct(self.out.len())
@@ -311,28 +310,27 @@ impl<B: Backend> Core<B> {
                 Line::Queued(flow.answers.open(Finish::Suffix(b"")))
             });
         }
-        let keyed = Keyed { key, name: request.key, command: request.command, responder: request.responder };
-        let what = if keyed.only_looks() { What::Get } else { What::Write };
+        let what = if request.action.is_write() { What::Write } else { What::Get };
         let stamp = Stamp::new(self.at_us, what);
-        if keyed.sets_expiry() && !self.now.time.is_set() {
+        if request.needs_clock && !self.now.time.is_set() {
             let start = self.out.len();
-            keyed.write(&mut self.out, &Answer::Error(operate::CLOCK_NOT_SET));
+            request.write_error(&mut self.out, CLOCK_NOT_SET);
             self.finish(flow, start, Put { failed: true, ..Put::DONE });
         } else if home == self.number {
             let start = self.out.len();
-            match self.owner.run(store, &keyed, flow.token, self.now, usize::MAX, &mut self.out) {
-                Ran::Done { gate, failed } => self.finish(flow, start, Put { store, gate, failed, stamp }),
-                Ran::Later(ticket) => {
-                    let place = self.wait(flow, stamp);
-                    self.owner.assign(ticket, Client { home: home as u16, place, request_bytes: 0 });
+            match self.owner.run(store, request, flow.token, self.now, usize::MAX, &mut self.out) {
+                Execution::Done { gate, failed } => self.finish(flow, start, Put { store, gate, failed, stamp }),
+                Execution::Later(ticket) => {
+                    let slot = self.wait(flow, stamp);
+                    self.owner.assign(ticket, ReplyTo { home: home as u16, slot, request_bytes: 0 });
                 }
             }
         } else {
-            let place = self.wait(flow, stamp);
-            let (command, value) = keyed.split();
-            let (store, name_bytes) = (store as u16, request.key.len() as u16);
-            let ask = Ask::Keyed { key, store, name_bytes, command, responder: request.responder };
-            self.exchange.request(home, place, ask, &[request.key, value]);
+            let slot = self.wait(flow, stamp);
+            let (action, value) = request.action.split();
+            let KeyRequest { key, name, view, reply, .. } = *request;
+            let ask = Ask::Keyed { key, store: store as u16, name_bytes: name.len() as u16, action, view, reply };
+            self.exchange.request(home, slot, ask, &[name, value]);
             self.counters.remote_requests.add(1);
         }
         if last && let Some(Line::Queued(answer)) = flow.line.take() {
@@ -351,7 +349,7 @@ impl<B: Backend> Core<B> {
             if self.out.len() > start || flow.line.is_some() {
                 failed = true;
                 self.out.truncate(start);
-                self.out.append(&mut operate::stopped_line());
+                flow.writer.write_error(&mut self.out, &STOPPED);
             }
         }
         if let Some(what) = stamp.what().filter(|_| !held || flow.line.is_some()) {
@@ -399,7 +397,7 @@ impl<B: Backend> Core<B> {
     }
 
     /// Makes room for an answer, or a part of the line's, that comes later.
-    fn wait(&mut self, flow: &mut Flow, stamp: Stamp) -> Place {
+    fn wait(&mut self, flow: &mut Flow, stamp: Stamp) -> ReplySlot {
         let (answer, part) = match flow.line {
             None => (flow.answers.wait_for_one(), 0),
             Some(line) => {
@@ -410,15 +408,15 @@ impl<B: Backend> Core<B> {
                 (answer, flow.answers.wait_for_part(answer))
             }
         };
-        Place { connection: flow.token, answer, part, stamp }
+        ReplySlot { connection: flow.token, answer, part, stamp }
     }
 
     /// The line of keys is refused as a whole.
-    pub fn abandon(&mut self, flow: &mut Flow, refusal: &str) {
+    pub fn abandon(&mut self, flow: &mut Flow, refusal: &[u8]) {
         match flow.line.take() {
             Some(Line::Queued(answer)) => {
                 let part = flow.answers.wait_for_part(answer);
-                let text = refusal.as_bytes().to_vec();
+                let text = refusal.to_vec();
                 flow.broken |= flow.answers.fill(answer, part, text, true) == Filled::Broken;
                 flow.answers.close(answer);
             }
@@ -427,7 +425,7 @@ impl<B: Backend> Core<B> {
                     self.out.truncate(start);
                 }
                 let start = self.out.len();
-                self.out.extend_from_slice(refusal.as_bytes());
+                self.out.extend_from_slice(refusal);
                 self.finish(flow, start, Put::DONE);
             }
         }
@@ -449,22 +447,21 @@ impl<B: Backend> Core<B> {
     fn ask_everyone(&mut self, flow: &mut Flow, answer: u64, ask: Ask) {
         for peer in self.peers() {
             let part = flow.answers.wait_for_part(answer);
-            let place = Place { connection: flow.token, answer, part, stamp: Stamp::NONE };
-            self.exchange.request(peer, place, ask, &[]);
+            let slot = ReplySlot { connection: flow.token, answer, part, stamp: Stamp::NONE };
+            self.exchange.request(peer, slot, ask, &[]);
         }
     }
 
     /// Flushes all stores, after everything that the connection asked before and before everything that it asks after:
     /// a request that waits (for flash, for a buffer, for its value's file) would else be carried out after the flush, or
     /// shown what is newer than it.
-    fn flush_all(&mut self, flow: &mut Flow, request: &Request<'_>, delay: Exptime) -> Result<(), Pause> {
-        let at_unix = delay.flush_at(|seconds| self.now.time.expiry_in(seconds));
+    fn flush_all(&mut self, flow: &mut Flow, reply: &ReplyForm, at_unix: u32) -> Result<(), Pause> {
         if !self.shared.flush_enabled {
-            self.answer(flow, request, &Answer::Error(lines::FLUSH_NOT_ALLOWED.trim_end()));
+            self.answer(flow, reply, &ReplyBody::Error(RequestError::Client("flush_all not allowed")));
             return Ok(());
         }
         if at_unix > 0 && !self.now.time.is_set() {
-            self.answer(flow, request, &Answer::Error(operate::CLOCK_NOT_SET));
+            self.answer(flow, reply, &ReplyBody::Error(CLOCK_NOT_SET));
             return Ok(());
         }
         if !flow.answers.are_filled() {
@@ -473,7 +470,7 @@ impl<B: Backend> Core<B> {
         self.room_everywhere()?;
         self.counters.cmd_flush.add(1);
         let start = self.out.len();
-        request.responder.write(&mut self.out, b"", &Answer::Ok);
+        reply.write(&mut self.out, b"", &ReplyBody::Ok);
         let quiet = self.out.len() == start;
         let answer = flow.answers.open(Finish::Suffix(b""));
         let part = flow.answers.wait_for_part(answer);
@@ -481,43 +478,26 @@ impl<B: Backend> Core<B> {
         flow.answers.extend(answer, &self.out[start..], None, self.owner.pool());
         self.out.truncate(start);
         flow.answers.close(answer);
-        let place = Place { connection: flow.token, answer, part, stamp: Stamp::NONE };
-        let client = Client { home: self.number as u16, place, request_bytes: 0 };
-        self.owner.flush_all(client, at_unix, quiet, self.now);
+        let slot = ReplySlot { connection: flow.token, answer, part, stamp: Stamp::NONE };
+        let to = ReplyTo { home: self.number as u16, slot, request_bytes: 0 };
+        self.owner.flush_all(to, at_unix, quiet, self.now);
         flow.flushing = true;
         Ok(())
     }
 
-    fn stats(&mut self, flow: &mut Flow, request: &Request<'_>, stats: &Stats<'_>) -> Result<(), NoRoom> {
-        let Some(kind) = report::Kind::of(stats) else {
-            match stats {
-                Stats::Reset => {
-                    self.shared.reset_counters();
-                    self.answer(flow, request, &Answer::Reset);
-                }
-                // Nothing is counted by prefix, because that would cost every get; and nothing lies in slabs: both reports are
-                // empty.
-                Stats::Detail(Detail::Dump) | Stats::Cachedump { .. } => {
-                    let start = self.out.len();
-                    self.out.extend_from_slice(lines::END.as_bytes());
-                    self.finish(flow, start, Put::DONE);
-                }
-                Stats::Detail(_) => self.answer(flow, request, &Answer::Ok),
-                _ => self.answer(flow, request, &Answer::Error(lines::ERROR.trim_end())),
-            }
-            return Ok(());
-        };
+    fn stats(&mut self, flow: &mut Flow, report: StatsReport) -> Result<(), NoRoom> {
         self.room_everywhere()?;
-        if kind == report::Kind::Connections {
-            let answer = flow.answers.open(Finish::Suffix(lines::END.as_bytes()));
+        if report == StatsReport::Connections {
+            let ask = Ask::Connections { writer: flow.writer };
+            let answer = flow.answers.open(Finish::Suffix(flow.writer.stats_end()));
             let part = flow.answers.wait_for_part(answer);
-            let place = Place { connection: flow.token, answer, part, stamp: Stamp::NONE };
-            self.own_asks.push((place, Ask::Connections));
-            self.ask_everyone(flow, answer, Ask::Connections);
+            let slot = ReplySlot { connection: flow.token, answer, part, stamp: Stamp::NONE };
+            self.own_asks.push((slot, flow.writer));
+            self.ask_everyone(flow, answer, ask);
             flow.answers.close(answer);
             return Ok(());
         }
-        let answer = flow.answers.open(Finish::Gather(kind as u8));
+        let answer = flow.answers.open(Finish::Gather(report as u8));
         let own = report::encode(&self.owner.figures(self.now));
         flow.answers.extend(answer, &own, None, self.owner.pool());
         self.ask_everyone(flow, answer, Ask::Figures);
@@ -530,7 +510,7 @@ impl<B: Backend> Core<B> {
     /// Makes the answer to `stats` of what all loops said.
     pub fn gather(&mut self, flow: &mut Flow, answer: u64, tag: u8) {
         let figures = report::merge(&flow.answers.parts(answer));
-        let text = report::text(tag, &figures, &self.shared, self.now);
+        let text = report::text(tag, &figures, &self.shared, self.now, flow.writer);
         flow.answers.gathered(answer, text);
     }
 
@@ -548,12 +528,12 @@ impl<B: Backend> Core<B> {
         listing.asked = true;
         let Listing { form, from, first, .. } = *listing;
         let (answer, stamp) = (flow.answers.wait_for_one(), Stamp::NONE);
-        let place = Place { connection: flow.token, answer, part: LISTING, stamp };
+        let slot = ReplySlot { connection: flow.token, answer, part: LISTING, stamp };
         if home == self.number {
-            let client = Client { home: home as u16, place, request_bytes: 0 };
-            self.owner.list(client, store, from, first, form, self.now);
+            let to = ReplyTo { home: home as u16, slot, request_bytes: 0 };
+            self.owner.list(to, store, from, first, form, self.now);
         } else {
-            self.exchange.request(home, place, Ask::List { store: store as u16, from, first, form }, &[]);
+            self.exchange.request(home, slot, Ask::List { store: store as u16, from, first, form }, &[]);
         }
         Ok(())
     }
@@ -574,18 +554,17 @@ impl<B: Backend> Core<B> {
         if !listed.failed && listing.store < self.route.stores() {
             return;
         }
-        let end = match listing.form {
-            _ if listed.failed => "SERVER_ERROR the keys cannot be listed, see the server's log\r\n".to_owned(),
-            _ if listing.lost > 0 => {
-                format!(
-                    "SERVER_ERROR {} keys cannot be read and are not listed, see the server's log\r\n",
-                    listing.lost
-                )
-            }
-            Dump::Metadump => lines::END.to_owned(),
-            Dump::Mgdump => lines::EN.to_owned(),
-        };
+        let (Listing { form, lost, .. }, writer, mut end) = (*listing, flow.writer, Vec::new());
+        if listed.failed {
+            let error = RequestError::Server("the keys cannot be listed, see the server's log");
+            writer.write_error(&mut end, &error);
+        } else if lost > 0 {
+            let text = format!("{lost} keys cannot be read and are not listed, see the server's log");
+            writer.write_error(&mut end, &RequestError::Server(&text));
+        } else {
+            end.extend_from_slice(writer.listing_end(form.detail));
+        }
         flow.listing = None;
-        flow.answers.push(end.as_bytes(), None, Stamp::NONE, self.owner.pool());
+        flow.answers.push(&end, None, Stamp::NONE, self.owner.pool());
     }
 }

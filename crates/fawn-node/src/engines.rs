@@ -3,8 +3,9 @@
 
 use crate::backend::Gates;
 use crate::clock::Now;
+use crate::request::Ticket;
 use crate::samples::StoreSample;
-use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
+use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Turn};
 use crate::values::ValueWriter;
 use fawn_flash::{Engine, Reader};
 use fawn_ring::{Interval, Key};

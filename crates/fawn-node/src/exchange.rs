@@ -9,11 +9,8 @@
 //! A large answer is not sent unasked: its owner says how large it is ([`Head::Wants`]), and the loop of its client when
 //! there is room for it ([`Ask::Room`]; see [`crate::room`]).
 
-use crate::latency::Stamp;
-use crate::slab::Token;
-use crate::stores::Ticket;
+use crate::request::{CompletionStatus, GetView, KeyAction, ListingForm, ReplyForm, ReplySlot, ReplyWriter, Ticket};
 use crate::wake::Wake;
-use fawn_memcache::{Command, Dump, Responder};
 use fawn_ring::Key;
 use rtrb::{Consumer, Producer, RingBuffer};
 use rustix::io::Errno;
@@ -29,23 +26,10 @@ const PARCEL_BYTES: usize = 256 << 10;
 const SPARE_PARCELS: usize = 64;
 const SPARE_BYTES: usize = 1 << 20;
 
-/// Where an answer belongs, as its connection's loop knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The connection.
-    pub connection: Token,
-    /// The answer's number in the connection.
-    pub answer: u64,
-    /// Which part of the answer.
-    pub part: u32,
-    /// When it was asked for.
-    pub stamp: Stamp,
-}
-
 /// What a loop asks of another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Ask {
-    /// A command on one key; the bytes are the key, then the value.
+    /// A request for one key; the bytes are the key, then the value.
     Keyed {
         /// The key's position.
         key: Key,
@@ -53,10 +37,12 @@ pub enum Ask {
         store: u16,
         /// Bytes of the key.
         name_bytes: u16,
-        /// The command without its value.
-        command: Command<'static>,
-        /// Makes the answer's bytes.
-        responder: Responder,
+        /// What the request does, without its value.
+        action: KeyAction<'static>,
+        /// What a get shows of its item.
+        view: GetView,
+        /// Writes the reply.
+        reply: ReplyForm,
     },
     /// Flush all stores of the loop at this second (0: now); answered with nothing, or an error.
     FlushAll {
@@ -75,11 +61,14 @@ pub enum Ask {
         from: Key,
         /// It is the store's first part.
         first: bool,
-        /// What is said of each key.
-        form: Dump,
+        /// How the lines are written.
+        form: ListingForm,
     },
-    /// The loop's connections, as `STAT` lines.
-    Connections,
+    /// The loop's connections, as lines of `stats`.
+    Connections {
+        /// Writes the lines.
+        writer: &'static dyn ReplyWriter,
+    },
     /// The answer to [`Head::Wants`]: no request of its own, so never answered.
     Room {
         /// The task that waits.
@@ -90,14 +79,14 @@ pub enum Ask {
 }
 
 /// What is said of the bytes of one message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Head {
     /// A request.
     Request(Ask),
     /// An answer to a request.
     Answer {
-        /// It is an error that stands for the whole answer.
-        failed: bool,
+        /// How the request ended.
+        status: CompletionStatus,
         /// Bytes of the request that it answers.
         request_bytes: u32,
         /// Bytes that it was granted room for.
@@ -115,12 +104,12 @@ pub enum Head {
 /// Some messages and their bytes, one after the other.
 #[derive(Debug, Default)]
 pub struct Parcel {
-    messages: Vec<(Place, Head, Range<usize>)>,
+    messages: Vec<(ReplySlot, Head, Range<usize>)>,
     bytes: Vec<u8>,
 }
 
 impl Parcel {
-    fn push(&mut self, place: Place, head: Head, parts: &[&[u8]]) {
+    fn push(&mut self, place: ReplySlot, head: Head, parts: &[&[u8]]) {
         let start = self.bytes.len();
         for part in parts {
             self.bytes.extend_from_slice(part);
@@ -130,7 +119,7 @@ impl Parcel {
 
     /// Bytes that its buffers take.
     fn capacity_bytes(&self) -> usize {
-        self.messages.capacity() * size_of::<(Place, Head, Range<usize>)>() + self.bytes.capacity()
+        self.messages.capacity() * size_of::<(ReplySlot, Head, Range<usize>)>() + self.bytes.capacity()
     }
 
     /// Store and position of the keys that up to `count` messages from number `first` on ask for.
@@ -143,7 +132,7 @@ impl Parcel {
     }
 
     /// The messages in order.
-    pub fn messages(&self) -> impl Iterator<Item = (Place, Head, &[u8])> {
+    pub fn messages(&self) -> impl Iterator<Item = (ReplySlot, Head, &[u8])> {
         self.messages.iter().map(|(place, head, range)| (*place, *head, &self.bytes[range.clone()]))
     }
 }
@@ -301,7 +290,7 @@ impl Exchange {
     }
 
     /// Adds a request to the parcel for `peer`; [`may_send`](Self::may_send) must have said yes.
-    pub fn request(&mut self, peer: usize, place: Place, ask: Ask, parts: &[&[u8]]) {
+    pub fn request(&mut self, peer: usize, place: ReplySlot, ask: Ask, parts: &[&[u8]]) {
         assert!(self.may_send(peer), "requests in flight are bounded");
         let link = self.links[peer].as_mut().expect("a loop has no link to itself");
         link.in_flight += 1;
@@ -313,7 +302,7 @@ impl Exchange {
     }
 
     /// Adds an answer to a request from `peer`, or word that it wants room: `head` says which.
-    pub fn answer(&mut self, peer: usize, place: Place, head: Head, bytes: &[u8]) {
+    pub fn answer(&mut self, peer: usize, place: ReplySlot, head: Head, bytes: &[u8]) {
         let link = self.links[peer].as_mut().expect("a loop has no link to itself");
         link.answers.push(place, head, &[bytes]);
         if link.answers.bytes.len() >= PARCEL_BYTES {
@@ -322,7 +311,7 @@ impl Exchange {
     }
 
     /// Tells `peer` whether there is room for the answer to a request that is on its way to it.
-    pub fn room(&mut self, peer: usize, place: Place, ticket: Ticket, granted: bool) {
+    pub fn room(&mut self, peer: usize, place: ReplySlot, ticket: Ticket, granted: bool) {
         let link = self.links[peer].as_mut().expect("a loop has no link to itself");
         link.requests.push(place, Head::Request(Ask::Room { ticket, granted }), &[]);
     }
@@ -372,13 +361,16 @@ impl Exchange {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::latency::Stamp;
+    use crate::slab::Token;
 
-    fn place(answer: u64) -> Place {
-        Place { connection: Token::from_u64(1 << 32), answer, part: 0, stamp: Stamp::NONE }
+    fn place(answer: u64) -> ReplySlot {
+        ReplySlot { connection: Token::from_u64(1 << 32), answer, part: 0, stamp: Stamp::NONE }
     }
 
     fn answer_to(request: &[u8], failed: bool) -> Head {
-        Head::Answer { failed, request_bytes: request.len() as u32, granted: 0 }
+        let status = if failed { CompletionStatus::Failed } else { CompletionStatus::Done };
+        Head::Answer { status, request_bytes: request.len() as u32, granted: 0 }
     }
 
     fn pair(in_flight: usize) -> (Exchange, Exchange) {
@@ -400,7 +392,8 @@ mod tests {
         let parcel = right.next_requests(0).unwrap();
         assert!(right.next_requests(0).is_none(), "one parcel a turn");
         for (n, (at, head, bytes)) in parcel.messages().enumerate() {
-            assert_eq!((at, head, bytes), (place(n as u64), Head::Request(Ask::Figures), &[n as u8; 5][..]));
+            assert!(matches!(head, Head::Request(Ask::Figures)));
+            assert_eq!((at, bytes), (place(n as u64), &[n as u8; 5][..]));
             right.answer(0, at, answer_to(bytes, n == 1), b"fine");
         }
         right.recycle(parcel);

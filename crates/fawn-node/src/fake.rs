@@ -2,8 +2,9 @@
 
 use crate::backend::Gates;
 use crate::clock::Now;
+use crate::request::Ticket;
 use crate::samples::StoreSample;
-use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
+use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Turn};
 use fawn_ring::Key;
 use fawn_store::flash::{FileId, FlashError, Space};
 use fawn_store::large::Stub;

@@ -17,6 +17,8 @@
 //! | `server`, `options`, `error` | starting and stopping a node |
 //! | `listen`, `auth`, `tls` | sockets, who may use them, encryption |
 //! | `event_loop` | one loop's turn; `accept`, `mail`, `stop` within it |
+//! | `request` | the vocabulary: requests, replies, where they go |
+//! | `protocol` | the boundary to client protocols; `memcached` within it is an adapter |
 //! | `desk`, `connection`, `sweep` | work on one connection: receive, send, watch, cut off |
 //! | `dispatch`, `route`, `ahead` | from bytes to requests to the store that owns the key |
 //! | `answers` | answers that may not leave yet, in order |
@@ -55,8 +57,10 @@ pub mod metrics;
 mod operate;
 mod options;
 mod owner;
+mod protocol;
 mod recency;
 mod report;
+mod request;
 mod room;
 mod route;
 mod samples;

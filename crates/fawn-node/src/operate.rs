@@ -1,19 +1,13 @@
 //! One command on one key, from lookup to answer.
 //!
-//! memcached's commands become operations of the key-value service ([`fawn_kv::operation`]), which decides what is
-//! appended and what is told. Everything that needs the current item takes two steps when that item is on flash:
+//! The key-value service ([`fawn_kv::operation`]) decides what an operation appends and what it comes to. Everything that needs the current item takes two steps when that item is on flash:
 //! [`begin`] names the read, [`resume`] goes on with its bytes.
 
 mod large;
 mod tell;
 
 pub use large::{Held, Planned, finish_large, resume_large};
-pub use tell::{
-    CLOCK_NOT_SET, FLUSH_FAILED, count, hit_of, item_size, short, stopped_line, tell, tell_short, ttl, unreadable,
-    unwritable,
-};
-#[cfg(test)]
-pub use tell::{NO_SPACE, STOPPED, UNREADABLE};
+pub use tell::{count, info_of, short, shown_item, tell, tell_short, unreadable, unwritable};
 
 use large::{blank, read_value, wants_file};
 use tell::{note_unreadable, refused, show, stopped};
@@ -21,27 +15,12 @@ use tell::{note_unreadable, refused, show, stopped};
 use crate::clock::Now;
 use crate::counters::Counters;
 use crate::recency::Recency;
+use crate::request::{KeyAction, KeyRequest, ReplyBody, ShownItem};
 use crate::stores::{Lookup, Stores};
-use fawn_kv::operation::{self as kv, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
-use fawn_memcache::{Answer, Command, Delete, Exptime, Hit, Mode, Responder, Stats, Store};
-use fawn_ring::Key;
+use fawn_kv::operation::{self as kv, Append, Decision, Delete, Item, NewValue, Operation, Outcome, evaluate};
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Marks, Record};
-use fawn_store::timekeeper::Time;
 use fawn_store::{Gate, Refusal, Write};
-
-/// A command on one key.
-#[derive(Clone, Copy, Debug)]
-pub struct Keyed<'a> {
-    /// The key's position.
-    pub key: Key,
-    /// The key.
-    pub name: &'a [u8],
-    /// The command.
-    pub command: Command<'a>,
-    /// Makes the answer's bytes.
-    pub responder: Responder,
-}
 
 /// How far a command came.
 #[derive(Debug)]
@@ -120,207 +99,55 @@ pub struct Bench<'a> {
     pub scratch: &'a mut Vec<u8>,
 }
 
-/// The command as an operation; `None` for `me`, which only looks.
-pub fn operation<'a>(command: &Command<'a>, time: Time) -> Option<Operation<'a>> {
-    let expiry = |exptime: Exptime| exptime.absolute(|seconds| time.expiry_in(seconds));
-    Some(match command {
-        Command::Get => Operation::Get,
-        Command::GetAndTouch(exptime) => Operation::GetAndTouch { expiry: expiry(*exptime) },
-        Command::MetaGet(get) => Operation::MetaGet(kv::MetaGet {
-            vivify: get.vivify.map(expiry),
-            recache: get
-                .recache
-                .map(|recache| kv::Recache { before: expiry(recache.threshold), after_touch: recache.after_touch }),
-            touch: get.touch.map(expiry),
-            compare: get.compare,
-            new_cas: get.new_cas,
-        }),
-        Command::Store(store) => Operation::Store(kv::Store {
-            mode: mode(store.mode, expiry),
-            value: store.value,
-            flags: store.flags,
-            expiry: expiry(store.exptime),
-            compare: store.compare,
-            new_cas: store.new_cas,
-            invalidate: store.invalidate,
-        }),
-        Command::ValueTooLarge(_) => Operation::Delete(kv::Delete::default()),
-        Command::Touch(exptime) => Operation::Touch { expiry: expiry(*exptime) },
-        Command::Delete(delete) => Operation::Delete(kv::Delete {
-            compare: delete.compare,
-            new_cas: delete.new_cas,
-            invalidate: delete.invalidate,
-            expiry: delete.exptime.map(expiry),
-            drop_value: delete.drop_value,
-            flags: delete.flags,
-        }),
-        Command::Arithmetic(step) => Operation::Arithmetic(kv::Arithmetic {
-            decrement: step.decrement,
-            delta: step.delta,
-            initial: step.initial,
-            vivify: step.vivify.map(expiry),
-            touch: step.touch.map(expiry),
-            compare: step.compare,
-            new_cas: step.new_cas,
-        }),
-        Command::MetaDebug => return None,
-        _ => unreachable!("commands without a key do not come here"),
-    })
-}
-
-fn mode(mode: Mode, expiry: impl Fn(Exptime) -> u32) -> kv::Mode {
-    match mode {
-        Mode::Set => kv::Mode::Set,
-        Mode::Add => kv::Mode::Add,
-        Mode::Replace => kv::Mode::Replace,
-        Mode::Cas => kv::Mode::Cas,
-        Mode::Append { vivify } => kv::Mode::Append { vivify: vivify.map(expiry) },
-        Mode::Prepend { vivify } => kv::Mode::Prepend { vivify: vivify.map(expiry) },
-    }
-}
-
-impl<'a> Keyed<'a> {
-    /// Whether later commands on the key must wait while this one waits for a read: it may change what it reads.
-    pub fn holds_key(&self) -> bool {
-        !matches!(self.command, Command::Get | Command::MetaDebug)
-    }
-
-    /// Whether it changes nothing but who was here last: what latencies of gets are told of.
-    #[inline]
-    pub fn only_looks(&self) -> bool {
-        match self.command {
-            Command::Get | Command::MetaDebug => true,
-            Command::MetaGet(get) => get.vivify.is_none() && get.recache.is_none() && get.touch.is_none(),
-            _ => false,
-        }
-    }
-
-    /// Whether the answer to a hit has the value in it.
-    pub fn shows_value(&self) -> bool {
-        match self.command {
-            Command::Get | Command::GetAndTouch(_) => true,
-            Command::MetaGet(get) => get.wants_value,
-            _ => false,
-        }
-    }
-
-    /// Whether it gives something a time to live, or a delay to what it does: a clock has to say when that is over.
-    #[inline]
-    pub fn sets_expiry(&self) -> bool {
-        let is_to_come = |exptime: Option<Exptime>| exptime.is_some_and(Exptime::needs_clock);
-        match &self.command {
-            Command::GetAndTouch(exptime) | Command::Touch(exptime) => exptime.needs_clock(),
-            Command::Store(store) => {
-                let vivify =
-                    if let Mode::Append { vivify } | Mode::Prepend { vivify } = store.mode { vivify } else { None };
-                store.exptime.needs_clock() || is_to_come(vivify)
-            }
-            Command::MetaGet(get) => is_to_come(get.vivify) || is_to_come(get.touch),
-            Command::Delete(delete) => is_to_come(delete.exptime),
-            Command::Arithmetic(step) => is_to_come(step.vivify) || is_to_come(step.touch),
-            _ => false,
-        }
-    }
-
-    /// The command without its value, and the value.
-    pub fn split(&self) -> (Command<'static>, &'a [u8]) {
-        Self::split_command(&self.command)
-    }
-
-    /// `command` without its value, and the value.
-    pub fn split_command(command: &Command<'a>) -> (Command<'static>, &'a [u8]) {
-        let command = match *command {
-            Command::Store(store) => return (Command::Store(Store { value: b"", ..store }), store.value),
-            Command::Get => Command::Get,
-            Command::GetAndTouch(exptime) => Command::GetAndTouch(exptime),
-            Command::MetaGet(get) => Command::MetaGet(get),
-            Command::ValueTooLarge(delete) => Command::ValueTooLarge(delete),
-            Command::Touch(exptime) => Command::Touch(exptime),
-            Command::Delete(delete) => Command::Delete(delete),
-            Command::Arithmetic(step) => Command::Arithmetic(step),
-            Command::MetaDebug => Command::MetaDebug,
-            Command::FlushAll(exptime) => Command::FlushAll(exptime),
-            Command::Dump(dump) => Command::Dump(dump),
-            Command::Stats(stats) => Command::Stats(match stats {
-                Stats::General => Stats::General,
-                Stats::Settings => Stats::Settings,
-                Stats::Items => Stats::Items,
-                Stats::Slabs => Stats::Slabs,
-                Stats::Sizes => Stats::Sizes,
-                Stats::Connections => Stats::Connections,
-                Stats::Reset | Stats::Detail(_) | Stats::Cachedump { .. } | Stats::Other(_) => {
-                    unreachable!("other reports never have to wait")
-                }
-            }),
-            _ => unreachable!("other commands never have to wait"),
-        };
-        (command, b"")
-    }
-
-    /// Puts the value back that [`split`](Self::split) took off.
-    pub fn join(command: Command<'a>, value: &'a [u8]) -> Command<'a> {
-        match command {
-            Command::Store(store) => Command::Store(Store { value, ..store }),
-            other => other,
-        }
-    }
-
-    /// Appends the answer.
-    pub fn write(&self, out: &mut Vec<u8>, answer: &Answer<'_>) {
-        self.responder.write(out, self.name, answer);
-    }
-}
-
 /// Starts a command; its answer is appended to `out` if it needs no read.
 pub fn begin<S: Stores>(
     stores: &mut S,
     store: usize,
-    keyed: &Keyed<'_>,
+    request: &KeyRequest<'_>,
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
-    let blind = matches!(keyed.command, Command::Store(Store { mode: Mode::Set, .. }));
-    if blind || matches!(keyed.command, Command::ValueTooLarge(too_large) if !too_large.delete) {
-        let plan = plan(keyed, None, Gate::NONE, bench, out);
-        return apply(stores, store, keyed, plan, bench, out);
+    if matches!(&request.action, KeyAction::Operation(operation) if !operation.needs_current()) {
+        let plan = plan(request, None, Gate::NONE, bench, out);
+        return apply(stores, store, request, plan, bench, out);
     }
-    let plan = match stores.lookup(store, &keyed.key, keyed.name, bench.now) {
-        Lookup::Found(record, gate) if wants_file(keyed, &record) => {
-            return read_value(keyed, &record, gate, bench.counters, out);
+    let plan = match stores.lookup(store, &request.key, request.name, bench.now) {
+        Lookup::Found(record, gate) if wants_file(request, &record) => {
+            return read_value(request, &record, gate, bench.counters, out);
         }
-        Lookup::Found(record, _) if record.value.len() > bench.unasked_bytes && keyed.shows_value() => {
+        Lookup::Found(record, _) if record.value.len() > bench.unasked_bytes && request.shows_value() => {
             return Step::Ask(record.value.len());
         }
-        Lookup::Found(record, gate) if matches!(keyed.command, Command::Get) => {
-            return get_now(keyed, &record, gate, bench, out);
+        Lookup::Found(record, gate) if request.is_get() => {
+            return get_now(request, &record, gate, bench, out);
         }
-        Lookup::Found(record, gate) => plan(keyed, Some(Current { record, stub: None }), gate, bench, out),
-        Lookup::Absent(gate) => plan(keyed, None, gate, bench, out),
+        Lookup::Found(record, gate) => plan(request, Some(Current { record, stub: None }), gate, bench, out),
+        Lookup::Absent(gate) => plan(request, None, gate, bench, out),
         Lookup::Read(read) => return Step::Read(read),
-        Lookup::Loading if bench.stopped => return stopped(keyed, out),
+        Lookup::Loading if bench.stopped => return stopped(request, out),
         Lookup::Loading => return Step::Park(Wait::Loading),
-        Lookup::Failed(why) => return unread(stores, store, keyed, &why, bench, out),
+        Lookup::Failed(why) => return unread(stores, store, request, &why, bench, out),
     };
-    apply(stores, store, keyed, plan, bench, out)
+    apply(stores, store, request, plan, bench, out)
 }
 
 /// Goes on with a command whose item cannot be read: a delete needs nothing of it, whatever it was, and nothing else can.
 pub fn unread<S: Stores>(
     stores: &mut S,
     store: usize,
-    keyed: &Keyed<'_>,
+    request: &KeyRequest<'_>,
     why: &str,
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
     let is_blind = |delete: &Delete| delete.compare.is_none() && !delete.invalidate && !delete.drop_value;
-    if !matches!(&keyed.command, Command::Delete(delete) if is_blind(delete)) {
-        return unreadable(keyed, why, bench.counters, out);
+    if !matches!(&request.action, KeyAction::Operation(Operation::Delete(delete)) if is_blind(delete)) {
+        return unreadable(request, why, bench.counters, out);
     }
     let outcome = Some(Outcome::Deleted);
     let (append, kind, start) = (Append::Delete, Kind::Value, out.len());
     let plan = Plan { append, outcome, counts: outcome, gate: Gate::NONE, start, kind };
-    let step = apply(stores, store, keyed, plan, bench, out);
+    let step = apply(stores, store, request, plan, bench, out);
     if !matches!(step, Step::Park(_)) {
         note_unreadable(why, bench.counters);
     }
@@ -329,12 +156,18 @@ pub fn unread<S: Stores>(
 
 /// A plain get of an item in DRAM: what nearly every request is.
 #[inline]
-fn get_now<R>(keyed: &Keyed<'_>, record: &Record<'_>, gate: Gate, bench: &mut Bench<'_>, out: &mut Vec<u8>) -> Step<R> {
-    let cas = bench.cas.of(record);
-    keyed.write(out, &Answer::Hit(Hit { flags: record.client_flags, cas, ..Hit::of(record.value) }));
+fn get_now<R>(
+    request: &KeyRequest<'_>,
+    record: &Record<'_>,
+    gate: Gate,
+    bench: &mut Bench<'_>,
+    out: &mut Vec<u8>,
+) -> Step<R> {
+    let item = ShownItem::plain(record.value, record.client_flags, bench.cas.of(record));
+    request.write(out, &ReplyBody::Item(item));
     bench.counters.cmd_get.add(1);
     bench.counters.get_hits.add(1);
-    bench.recency.fetched(&keyed.key, bench.now.unix);
+    bench.recency.fetched(&request.key, bench.now.unix);
     Step::Done { gate, failed: false }
 }
 
@@ -342,19 +175,19 @@ fn get_now<R>(keyed: &Keyed<'_>, record: &Record<'_>, gate: Gate, bench: &mut Be
 pub fn resume<S: Stores>(
     stores: &mut S,
     store: usize,
-    keyed: &Keyed<'_>,
+    request: &KeyRequest<'_>,
     (found, gate): (Option<Record<'_>>, Gate),
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
     if let Some(record) = &found
-        && wants_file(keyed, record)
+        && wants_file(request, record)
     {
-        return read_value(keyed, record, gate, bench.counters, out);
+        return read_value(request, record, gate, bench.counters, out);
     }
     let current = found.map(|record| Current { record, stub: None });
-    let plan = plan(keyed, current, gate, bench, out);
-    apply(stores, store, keyed, plan, bench, out)
+    let plan = plan(request, current, gate, bench, out);
+    apply(stores, store, request, plan, bench, out)
 }
 
 /// The current item.
@@ -381,23 +214,19 @@ struct Plan<'a> {
 
 /// Decides, and writes those answers that show the current item while it can be seen.
 fn plan<'a>(
-    keyed: &Keyed<'a>,
+    request: &KeyRequest<'a>,
     current: Option<Current<'_>>,
     gate: Gate,
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> Plan<'a> {
-    let blank = current.and_then(|current| blank(keyed, &current));
+    let blank = current.and_then(|current| blank(request, &current));
     let current = current.map(|current| blank.as_ref().map_or(current, |blank| blank.current(&current.record)));
     let kind =
         current.map_or(Kind::Value, |current| if current.stub.is_some() { Kind::Stub } else { current.record.kind });
     let (start, now) = (out.len(), bench.now.unix);
-    if matches!(keyed.command, Command::ValueTooLarge(too_large) if !too_large.delete) {
-        let outcome = Some(Outcome::NotFound);
-        return Plan { append: Append::Nothing, outcome, counts: None, gate, start, kind };
-    }
-    let Some(operation) = operation(&keyed.command, bench.now.time) else {
-        show(keyed, current.map(|current| current.record).as_ref(), bench, out);
+    let Some(operation) = request.action.operation() else {
+        show(request, current.map(|current| current.record).as_ref(), bench, out);
         return Plan { append: Append::Nothing, outcome: None, counts: None, gate, start, kind };
     };
     let item = current.map(|Current { record, .. }| Item {
@@ -421,11 +250,10 @@ fn plan<'a>(
     if let (Some(Outcome::Hit(hit)), Some(item)) = (outcome, item)
         && !hit.created
     {
-        let meta = matches!(keyed.command, Command::MetaGet(_));
-        let last = if meta { bench.recency.get(&keyed.key) } else { None };
-        keyed.write(out, &Answer::Hit(hit_of(&item, &hit, bench.now.unix, last)));
-        if !matches!(keyed.command, Command::MetaGet(get) if get.untraced) {
-            bench.recency.fetched(&keyed.key, now);
+        let last = if request.is_meta_get() { bench.recency.get(&request.key) } else { None };
+        request.write(out, &ReplyBody::Item(shown_item(&item, &hit, bench.now.unix, last)));
+        if !request.is_untraced() {
+            bench.recency.fetched(&request.key, now);
         }
         outcome = None;
     }
@@ -436,21 +264,21 @@ fn plan<'a>(
 fn apply<S: Stores>(
     stores: &mut S,
     store: usize,
-    keyed: &Keyed<'_>,
+    request: &KeyRequest<'_>,
     Plan { append, outcome, counts, gate, start, kind }: Plan<'_>,
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
     let write = match &append {
         Append::Nothing => None,
-        Append::Delete => Some(Write::delete(keyed.name)),
+        Append::Delete => Some(Write::delete(request.name)),
         Append::Value(version) => Some(Write {
             kind: if version.value == NewValue::Unchanged { kind } else { Kind::Value },
             marks: Marks { stale: version.stale, won: version.won },
             client_flags: version.flags,
             expiry: version.expiry,
             client_cas: version.client_cas,
-            key: keyed.name,
+            key: request.name,
             value: match &version.value {
                 NewValue::Given(value) => value,
                 NewValue::Made(value) => value,
@@ -460,14 +288,14 @@ fn apply<S: Stores>(
     };
     let (mut cas, mut gate) = (0, gate);
     if let Some(write) = write {
-        let appended = stores.append(store, &keyed.key, write, bench.now);
+        let appended = stores.append(store, &request.key, write, bench.now);
         if !matches!(appended, Err(Refusal::Busy)) {
-            count(keyed, counts.as_ref(), bench.counters);
+            count(request, counts.as_ref(), bench.counters);
         }
         match appended {
             Ok(appended) => {
                 (cas, gate) = (bench.cas.of_seq(appended.seq), gate.max(appended.gate));
-                note_append(keyed, write.kind, bench);
+                note_append(request, write.kind, bench);
             }
             Err(Refusal::TooLarge) if write.kind == Kind::Value => {
                 let Write { marks, client_flags, expiry, client_cas, .. } = write;
@@ -478,24 +306,27 @@ fn apply<S: Stores>(
             }
             Err(refusal) => {
                 out.truncate(start);
-                return refused(keyed, &refusal, bench.counters, out);
+                return refused(request, &refusal, bench.counters, out);
             }
         }
     } else {
-        count(keyed, counts.as_ref(), bench.counters);
+        count(request, counts.as_ref(), bench.counters);
     }
     if let Some(outcome) = outcome {
-        tell(keyed, &outcome, cas, bench.now.unix, out);
+        tell(request, &outcome, cas, bench.now.unix, out);
     }
     Step::Done { gate, failed: false }
 }
 
-fn note_append(keyed: &Keyed<'_>, kind: Kind, bench: &mut Bench<'_>) {
+fn note_append(request: &KeyRequest<'_>, kind: Kind, bench: &mut Bench<'_>) {
     *bench.appends += 1;
     if kind != Kind::Delete
-        && !matches!(keyed.command, Command::Touch(_) | Command::GetAndTouch(_) | Command::MetaGet(_))
+        && !matches!(
+            request.action,
+            KeyAction::Operation(Operation::Touch { .. } | Operation::GetAndTouch { .. } | Operation::MetaGet(_))
+        )
     {
         bench.counters.total_items.add(1);
-        bench.recency.stored(&keyed.key, bench.now.unix);
+        bench.recency.stored(&request.key, bench.now.unix);
     }
 }

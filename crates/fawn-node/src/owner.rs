@@ -1,6 +1,6 @@
 //! The owning side of a loop: runs commands on the loop's stores, for its own connections and for other loops.
 //!
-//! Most commands are done at once ([`Ran::Done`]). One that needs flash, or a store that is busy, becomes a task with
+//! Most commands are done at once ([`Execution::Done`]). One that needs flash, or a store that is busy, becomes a task with
 //! a ticket; its answer comes out of [`Owner::next_done`] later.
 //!
 //! **Order per key.** A task that may write what it has yet to read (or that could not even begin) holds its key:
@@ -33,9 +33,6 @@ mod listing;
 mod reads;
 mod room;
 
-pub use listing::Listed;
-pub use room::UNASKED_BYTES;
-
 use flush::Flush;
 use keys::Hold;
 use listing::ScanTask;
@@ -45,12 +42,11 @@ use crate::answers::Pool;
 use crate::backend::Sizes;
 use crate::clock::Now;
 use crate::counters::Counters;
-use crate::exchange::Place;
-use crate::operate::{self, Bench, CasNumbers, Held, Keyed, Planned, Step, Wait};
+use crate::operate::{self, Bench, CasNumbers, Held, Planned, Step, Wait};
 use crate::recency::Recency;
+use crate::request::{Completion, Execution, GetView, KeyAction, KeyRequest, ReplyForm, ReplyTo, Ticket};
 use crate::route::Route;
-use crate::stores::{News, Stores, Ticket, Turn};
-use fawn_memcache::{Command, Responder};
+use crate::stores::{News, Stores, Turn};
 use fawn_ring::{Key, Secret};
 use fawn_store::Gate;
 use fawn_store::large::Stub;
@@ -58,65 +54,6 @@ use fawn_store::page::PAGE_BYTES;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
-
-/// Who is to be answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Client {
-    /// Its loop.
-    pub home: u16,
-    /// Where the answer belongs there.
-    pub place: Place,
-    /// Bytes that the request took on its way; returned with the answer.
-    pub request_bytes: u32,
-}
-
-/// How far a command came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ran {
-    /// Its answer was appended to the output.
-    Done {
-        /// The answer may leave once this is durable.
-        gate: Gate,
-        /// It is an error that stands for a whole line of keys.
-        failed: bool,
-    },
-    /// It waits; name its client with [`Owner::assign`].
-    Later(Ticket),
-}
-
-/// The answer to a task.
-#[derive(Debug)]
-pub struct Done {
-    /// Who is to be told.
-    pub client: Client,
-    /// The answer.
-    pub bytes: Vec<u8>,
-    /// It is an error that stands for a whole line of keys.
-    pub failed: bool,
-    /// The client hears nothing of it, whatever becomes of it.
-    pub silent: bool,
-    /// Bytes that it was granted room for.
-    pub granted: u32,
-}
-
-impl Done {
-    /// The answer `bytes` to `client`, of which it hears.
-    pub fn of(client: Client, bytes: Vec<u8>) -> Self {
-        Self { client, bytes, failed: false, silent: false, granted: 0 }
-    }
-
-    /// The answer `bytes` to a command with `responder`. No bytes are silence, but for a key in the middle of a line:
-    /// there they are a miss.
-    pub fn to(responder: &Responder, client: Client, bytes: Vec<u8>, failed: bool) -> Self {
-        Self { failed, silent: bytes.is_empty() && responder.is_last(), ..Self::of(client, bytes) }
-    }
-
-    /// The answer that will never be durable, as an error; silence stays silence.
-    fn failed_by_stop(self) -> Self {
-        let bytes = if self.silent { Vec::new() } else { operate::stopped_line() };
-        Self { bytes, failed: true, ..self }
-    }
-}
 
 /// What a read found for a task that then had to wait because the store was busy. It stays true for as long as the task
 /// holds its key, nothing is flushed and no second ends in which an item might expire.
@@ -137,13 +74,14 @@ impl Found {
 
 /// A command that waits.
 struct Task<R> {
-    client: Option<Client>,
+    client: Option<ReplyTo>,
     store: usize,
     key: Key,
     name: Vec<u8>,
-    command: Command<'static>,
+    action: KeyAction<'static>,
     value: Vec<u8>,
-    responder: Responder,
+    view: GetView,
+    reply: ReplyForm,
     /// Later commands on the key queue behind this one (but for gets, when this is one).
     holds_key: bool,
     /// Appends to the store when the key was first looked up; and whether there were none until the key was held, so that
@@ -173,9 +111,9 @@ enum Reading<R> {
 }
 
 impl<R> Task<R> {
-    fn keyed(&self) -> Keyed<'_> {
-        let command = Keyed::join(self.command, &self.value);
-        Keyed { key: self.key, name: &self.name, command, responder: self.responder }
+    fn request(&self) -> KeyRequest<'_> {
+        let (action, view) = (self.action.join(&self.value), self.view);
+        KeyRequest { key: self.key, name: &self.name, action, view, needs_clock: false, reply: self.reply }
     }
 
     fn bytes(&self) -> usize {
@@ -191,7 +129,7 @@ struct Gated {
     number: u64,
     /// Gates of other stores that it waits for after this one.
     rest: Vec<(usize, Gate)>,
-    done: Done,
+    done: Completion,
 }
 
 impl PartialEq for Gated {
@@ -261,7 +199,7 @@ pub struct Owner<S: Stores> {
     /// By store.
     gated: Vec<BinaryHeap<Gated>>,
     gated_count: u64,
-    done: VecDeque<Done>,
+    done: VecDeque<Completion>,
     counters: Arc<Counters>,
     secret: Secret,
     max_value_bytes: usize,
@@ -342,43 +280,58 @@ impl<S: Stores> Owner<S> {
     /// Runs a command on `store`; its answer is appended to `out` unless it has to wait. A value of more than `unasked`
     /// bytes waits for room where its client is.
     #[inline]
-    pub fn run(&mut self, store: usize, keyed: &Keyed<'_>, now: Now, unasked: usize, out: &mut Vec<u8>) -> Ran {
-        if !self.held.is_empty() && self.must_queue(keyed) {
-            let ticket = self.task(store, keyed);
-            self.held.get_mut(&keyed.key).expect("the key was just found").queue.push_back(ticket);
-            return Ran::Later(ticket);
+    pub fn run(
+        &mut self,
+        store: usize,
+        request: &KeyRequest<'_>,
+        now: Now,
+        unasked: usize,
+        out: &mut Vec<u8>,
+    ) -> Execution {
+        if !self.held.is_empty() && self.must_queue(request) {
+            let ticket = self.task(store, request);
+            self.held.get_mut(&request.key).expect("the key was just found").queue.push_back(ticket);
+            return Execution::Later(ticket);
         }
-        match self.begin(store, keyed, now, unasked, out) {
-            Step::Done { gate, failed } => Ran::Done { gate, failed },
+        match self.begin(store, request, now, unasked, out) {
+            Step::Done { gate, failed } => Execution::Done { gate, failed },
             step => {
-                let ticket = self.task(store, keyed);
+                let ticket = self.task(store, request);
                 self.wait(ticket, step);
-                Ran::Later(ticket)
+                Execution::Later(ticket)
             }
         }
     }
 
-    /// Names the client of a command that was just told to come [`Ran::Later`].
-    pub fn assign(&mut self, ticket: Ticket, client: Client) {
+    /// Names the client of a command that was just told to come [`Execution::Later`].
+    pub fn assign(&mut self, ticket: Ticket, client: ReplyTo) {
         let task = self.tasks[ticket as usize].as_mut().expect("a task waits until it is assigned");
         assert!(task.client.replace(client).is_none(), "a task has one client");
     }
 
-    fn begin(&mut self, store: usize, keyed: &Keyed<'_>, now: Now, unasked: usize, out: &mut Vec<u8>) -> Step<S::Read> {
+    fn begin(
+        &mut self,
+        store: usize,
+        request: &KeyRequest<'_>,
+        now: Now,
+        unasked: usize,
+        out: &mut Vec<u8>,
+    ) -> Step<S::Read> {
         let mut bench = Bench { unasked_bytes: unasked, ..bench!(self, store, now) };
-        operate::begin(&mut self.stores, store, keyed, &mut bench, out)
+        operate::begin(&mut self.stores, store, request, &mut bench, out)
     }
 
-    fn task(&mut self, store: usize, keyed: &Keyed<'_>) -> Ticket {
-        let (command, value) = keyed.split();
+    fn task(&mut self, store: usize, request: &KeyRequest<'_>) -> Ticket {
+        let (action, value) = request.action.split();
         let task = Task {
             client: None,
             store,
-            key: keyed.key,
-            name: self.pool.copy(keyed.name),
-            command,
+            key: request.key,
+            name: self.pool.copy(request.name),
+            action,
             value: if value.is_empty() { Vec::new() } else { value.to_vec() },
-            responder: keyed.responder,
+            view: request.view,
+            reply: request.reply,
             holds_key: false,
             looked_up_at: None,
             may_look_again: false,
@@ -404,7 +357,7 @@ impl<S: Stores> Owner<S> {
         let task = self.tasks[ticket as usize].as_mut().expect("a waiting task is there");
         let appends = self.appends[task.store];
         let looked_up_at = *task.looked_up_at.get_or_insert(appends);
-        let shares = !task.keyed().holds_key();
+        let shares = !task.request().holds_key();
         if (!shares || !matches!(step, Step::Read(_))) && !task.holds_key {
             task.holds_key = keys::hold(&mut self.held, task.key, shares);
             // Only a get whose record names a file comes this late, and it will not look again.
@@ -462,7 +415,7 @@ impl<S: Stores> Owner<S> {
         self.task_bytes -= task.bytes();
         let client = task.client.expect("a task is assigned before the turn ends");
         let granted = task.room.granted();
-        self.deliver_one(task.store, gate, Done { granted, ..Done::to(&task.responder, client, out, failed) });
+        self.deliver_one(task.store, gate, Completion { granted, ..Completion::to(&task.reply, client, out, failed) });
         self.pool.give(task.name);
         if task.holds_key {
             self.let_go(&task.key, now);
@@ -470,7 +423,7 @@ impl<S: Stores> Owner<S> {
     }
 
     /// Hands an answer out once `gate` is durable in `store`.
-    pub fn deliver_one(&mut self, store: usize, gate: Gate, done: Done) {
+    pub fn deliver_one(&mut self, store: usize, gate: Gate, done: Completion) {
         if gate > self.stores.durable(store) {
             self.deliver(vec![(store, gate)], done);
         } else {
@@ -479,7 +432,7 @@ impl<S: Stores> Owner<S> {
     }
 
     /// Hands an answer out once all `gates` are durable.
-    pub fn deliver(&mut self, mut gates: Vec<(usize, Gate)>, done: Done) {
+    pub fn deliver(&mut self, mut gates: Vec<(usize, Gate)>, done: Completion) {
         while let Some((store, gate)) = gates.pop() {
             if gate > self.stores.durable(store) && self.stopped[store] {
                 return self.done.push_back(done.failed_by_stop());
@@ -493,7 +446,7 @@ impl<S: Stores> Owner<S> {
     }
 
     /// The next answer that may leave.
-    pub fn next_done(&mut self) -> Option<Done> {
+    pub fn next_done(&mut self) -> Option<Completion> {
         self.done.pop_front()
     }
 

@@ -2,9 +2,9 @@
 
 use crate::advice::{Fullness, used_percent};
 use crate::clock::Now;
+use crate::request::{ReplyWriter, StatsReport};
 use crate::shared::Shared;
 use crate::stores::Figures;
-use fawn_memcache::{Stats, lines, report};
 use fawn_store::{Ack, Written};
 use std::collections::BTreeMap;
 
@@ -14,40 +14,15 @@ pub const TAIL_ITEMS: &str = "fawn_tail_items";
 /// See [`TAIL_ITEMS`].
 pub const TAIL_BYTES: &str = "fawn_tail_bytes";
 
-/// The reports that need every loop's figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// `stats`
-    General,
-    /// `stats settings`
-    Settings,
-    /// `stats items`
-    Items,
-    /// `stats slabs`
-    Slabs,
-    /// `stats sizes`
-    Sizes,
-    /// `stats conns`
-    Connections,
-}
-
-impl Kind {
-    const ALL: [Self; 6] = [Self::General, Self::Settings, Self::Items, Self::Slabs, Self::Sizes, Self::Connections];
-
-    /// The report that was asked for; `None` for those that need no figures.
-    pub fn of(stats: &Stats<'_>) -> Option<Self> {
-        Some(match stats {
-            Stats::General => Self::General,
-            Stats::Settings => Self::Settings,
-            Stats::Items => Self::Items,
-            Stats::Slabs => Self::Slabs,
-            Stats::Sizes => Self::Sizes,
-            Stats::Connections => Self::Connections,
-            _ => return None,
-        })
-    }
-}
+/// The reports, by the tag that their gathered answer has.
+const REPORTS: [StatsReport; 6] = [
+    StatsReport::General,
+    StatsReport::Settings,
+    StatsReport::Items,
+    StatsReport::Slabs,
+    StatsReport::Sizes,
+    StatsReport::Connections,
+];
 
 /// A loop's figures as bytes, for another loop: `n name value` and `t name text` lines.
 pub fn encode(figures: &Figures) -> Vec<u8> {
@@ -96,18 +71,18 @@ pub fn merge(parts: &[Vec<u8>]) -> Merged {
     merged
 }
 
-/// The whole answer of report number `tag`.
-pub fn text(tag: u8, figures: &Merged, shared: &Shared, now: Now) -> Vec<u8> {
+/// The whole answer of report number `tag`, in `lines` of a protocol.
+pub fn text(tag: u8, figures: &Merged, shared: &Shared, now: Now, lines: &dyn ReplyWriter) -> Vec<u8> {
     let mut out = Vec::new();
-    match Kind::ALL[usize::from(tag)] {
-        Kind::General => general(&mut out, figures, shared, now),
-        Kind::Settings => settings(&mut out, shared),
-        Kind::Items => items(&mut out, figures),
-        Kind::Slabs => slabs(&mut out, figures, shared),
-        Kind::Sizes => report::stat(&mut out, "sizes_status", "disabled"),
-        Kind::Connections => {}
+    match REPORTS[usize::from(tag)] {
+        StatsReport::General => general(lines, &mut out, figures, shared, now),
+        StatsReport::Settings => settings(lines, &mut out, shared),
+        StatsReport::Items => items(lines, &mut out, figures),
+        StatsReport::Slabs => slabs(lines, &mut out, figures, shared),
+        StatsReport::Sizes => lines.write_stat(&mut out, "sizes_status", "disabled"),
+        StatsReport::Connections => {}
     }
-    out.extend_from_slice(lines::END.as_bytes());
+    out.extend_from_slice(lines.stats_end());
     out
 }
 
@@ -126,17 +101,17 @@ const NEVER: &[&str] = &[
     "response_obj_oom",
 ];
 
-fn general(out: &mut Vec<u8>, figures: &Merged, shared: &Shared, now: Now) {
+fn general(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &Merged, shared: &Shared, now: Now) {
     let totals = shared.totals();
     let usage = crate::usage::now();
-    report::stat_number(out, "pid", u64::from(std::process::id()));
-    report::stat_number(out, "uptime", shared.started.elapsed().as_secs());
-    report::stat_number(out, "time", u64::from(now.unix));
-    report::stat(out, "version", fawn_memcache::VERSION);
-    report::stat(out, "fawn_version", env!("CARGO_PKG_VERSION"));
-    report::stat(out, "pointer_size", &usize::BITS.to_string());
-    report::stat(out, "rusage_user", &usage.user);
-    report::stat(out, "rusage_system", &usage.system);
+    lines.write_stat_number(out, "pid", u64::from(std::process::id()));
+    lines.write_stat_number(out, "uptime", shared.started.elapsed().as_secs());
+    lines.write_stat_number(out, "time", u64::from(now.unix));
+    lines.write_stat(out, "version", lines.version());
+    lines.write_stat(out, "fawn_version", env!("CARGO_PKG_VERSION"));
+    lines.write_stat(out, "pointer_size", &usize::BITS.to_string());
+    lines.write_stat(out, "rusage_user", &usage.user);
+    lines.write_stat(out, "rusage_system", &usage.system);
     let limits = &shared.limits;
     for (name, number) in [
         ("max_connections", limits.connections as u64),
@@ -181,25 +156,25 @@ fn general(out: &mut Vec<u8>, figures: &Merged, shared: &Shared, now: Now) {
         ("curr_items", figures.items()),
         ("total_items", totals.total_items),
     ] {
-        report::stat_number(out, name, number);
+        lines.write_stat_number(out, name, number);
     }
     for name in NEVER {
-        report::stat_number(out, name, 0);
+        lines.write_stat_number(out, name, 0);
     }
-    own(out, figures, shared);
+    own(lines, out, figures, shared);
 }
 
 /// The figures that only this server has.
-fn own(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
+fn own(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
     let totals = shared.totals();
     for (name, text) in &shared.facts {
-        report::stat(out, name, text);
+        lines.write_stat(out, name, text);
     }
     for (name, text) in &figures.texts {
-        report::stat(out, name, text);
+        lines.write_stat(out, name, text);
     }
     let counted = if figures.numbers.contains_key(TAIL_ITEMS) { "tails of this process" } else { "all" };
-    report::stat(out, "fawn_curr_items_of", counted);
+    lines.write_stat(out, "fawn_curr_items_of", counted);
     for (name, number) in [
         ("fawn_stall_kicks", totals.stall_kicks),
         ("fawn_store_no_space", totals.store_no_space),
@@ -218,17 +193,17 @@ fn own(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
         ("fawn_tls_handshakes", totals.tls_handshakes),
         ("fawn_tls_errors", totals.tls_errors),
     ] {
-        report::stat_number(out, name, number);
+        lines.write_stat_number(out, name, number);
     }
     for (name, number) in &figures.numbers {
-        report::stat_number(out, name, *number);
+        lines.write_stat_number(out, name, *number);
     }
     let (device, free) = (figures.number("fawn_device_bytes_max"), figures.number("fawn_device_free_bytes_max"));
-    report::stat_number(out, "fawn_device_used_percent", used_percent(device, free));
-    report::stat(out, "fawn_space_warning", Fullness::of(device, free).text());
+    lines.write_stat_number(out, "fawn_device_used_percent", used_percent(device, free));
+    lines.write_stat(out, "fawn_space_warning", Fullness::of(device, free).text());
     let sealed = figures.number("fawn_sealed_entries").max(1);
     let per_entry = figures.number("fawn_index_bytes") as f64 / sealed as f64;
-    report::stat(out, "fawn_index_bytes_per_entry", &format!("{per_entry:.3}"));
+    lines.write_stat(out, "fawn_index_bytes_per_entry", &format!("{per_entry:.3}"));
     let ratio = |part: &str, whole: u64, none: f64| {
         if whole == 0 { none } else { figures.number(part) as f64 / whole as f64 }
     };
@@ -237,13 +212,13 @@ fn own(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
         some if some == figures.number("fawn_stores") => "drained",
         _ => "mixed",
     };
-    report::stat(out, "fawn_index_mode", mode);
+    lines.write_stat(out, "fawn_index_mode", mode);
     let indexed = ratio("fawn_index_slots", figures.number("fawn_sealed_records"), 1.0);
-    report::stat(out, "fawn_indexed_ratio", &format!("{indexed:.4}"));
+    lines.write_stat(out, "fawn_indexed_ratio", &format!("{indexed:.4}"));
     let hits = figures.number("fawn_read_hits");
-    report::stat(out, "fawn_reads_per_hit", &format!("{:.4}", ratio("fawn_hit_reads", hits, 0.0)));
+    lines.write_stat(out, "fawn_reads_per_hit", &format!("{:.4}", ratio("fawn_hit_reads", hits, 0.0)));
     let cached = figures.number("fawn_cache_hits") + figures.number("fawn_cache_misses");
-    report::stat(out, "fawn_cache_hit_ratio", &format!("{:.4}", ratio("fawn_cache_hits", cached, 0.0)));
+    lines.write_stat(out, "fawn_cache_hit_ratio", &format!("{:.4}", ratio("fawn_cache_hits", cached, 0.0)));
     let written = |before: &str| Written {
         user: figures.number(&format!("fawn_written_{before}user_bytes")),
         log: figures.number(&format!("fawn_written_{before}log_bytes")),
@@ -251,9 +226,9 @@ fn own(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
         merged: figures.number(&format!("fawn_written_{before}merged_bytes")),
     };
     let (all, before) = (written(""), written("before_"));
-    report::stat(out, "fawn_write_amplification", &format!("{:.3}", all.amplification()));
+    lines.write_stat(out, "fawn_write_amplification", &format!("{:.3}", all.amplification()));
     let since = all.since(&before).amplification();
-    report::stat(out, "fawn_write_amplification_since_start", &format!("{since:.3}"));
+    lines.write_stat(out, "fawn_write_amplification_since_start", &format!("{since:.3}"));
 }
 
 /// When writes are acknowledged, as the flag takes it.
@@ -266,42 +241,42 @@ pub fn ack_word(ack: Ack) -> String {
 }
 
 /// A setting as one word: the Prometheus exporter for memcached takes a line of more words for an error, and the server for down.
-fn setting(out: &mut Vec<u8>, name: &str, value: &str) {
+fn setting(lines: &dyn ReplyWriter, out: &mut Vec<u8>, name: &str, value: &str) {
     let word: String =
         value.chars().map(|c| if c.is_whitespace() { "%20".to_owned() } else { c.to_string() }).collect();
-    report::stat(out, name, &word);
+    lines.write_stat(out, name, &word);
 }
 
-fn settings(out: &mut Vec<u8>, shared: &Shared) {
+fn settings(lines: &dyn ReplyWriter, out: &mut Vec<u8>, shared: &Shared) {
     let options = &shared.options;
-    report::stat_number(out, "maxbytes", options.memory_bytes);
-    report::stat_number(out, "maxconns", shared.limits.connections as u64);
-    report::stat_number(out, "tcpport", tcp_port(&options.listen));
-    report::stat_number(out, "udpport", 0);
-    setting(out, "inter", &options.listen.join(","));
-    report::stat(out, "verbosity", "0");
-    report::stat(out, "oldest", "0");
-    report::stat(out, "evictions", "off");
+    lines.write_stat_number(out, "maxbytes", options.memory_bytes);
+    lines.write_stat_number(out, "maxconns", shared.limits.connections as u64);
+    lines.write_stat_number(out, "tcpport", tcp_port(&options.listen));
+    lines.write_stat_number(out, "udpport", 0);
+    setting(lines, out, "inter", &options.listen.join(","));
+    lines.write_stat(out, "verbosity", "0");
+    lines.write_stat(out, "oldest", "0");
+    lines.write_stat(out, "evictions", "off");
     let socket = options.unix.as_ref().map_or("NULL".into(), |unix| unix.path.display().to_string());
-    setting(out, "domain_socket", &socket);
-    report::stat(out, "umask", &options.unix.as_ref().map_or("700".into(), |unix| format!("{:o}", unix.mode)));
-    report::stat_number(out, "num_threads", shared.counters.len() as u64);
-    report::stat(out, "cas_enabled", "yes");
-    report::stat(out, "shutdown_command", "no");
-    report::stat(out, "auth_enabled_sasl", "no");
-    report::stat(out, "auth_enabled_ascii", if shared.users.is_some() { "yes" } else { "no" });
-    report::stat_number(out, "item_size_max", options.max_item_bytes as u64);
-    report::stat(out, "flush_enabled", if shared.flush_enabled { "yes" } else { "no" });
-    report::stat(out, "stat_key_prefix", ":");
-    report::stat(out, "detail_enabled", "no");
-    report::stat_number(out, "tcp_backlog", crate::listen::BACKLOG as u64);
-    report::stat(out, "hash_algorithm", "blake3");
-    report::stat(out, "dump_enabled", "yes");
-    report::stat(out, "binding_protocol", "ascii");
-    report::stat_number(out, "idle_timeout", shared.limits.idle_timeout.map_or(0, |timeout| timeout.as_secs()));
-    report::stat(out, "ssl_enabled", if options.tls.is_some() { "yes" } else { "no" });
-    setting(out, "fawn_dir", &options.dir.display().to_string());
-    report::stat(out, "fawn_ack", &ack_word(options.ack));
+    setting(lines, out, "domain_socket", &socket);
+    lines.write_stat(out, "umask", &options.unix.as_ref().map_or("700".into(), |unix| format!("{:o}", unix.mode)));
+    lines.write_stat_number(out, "num_threads", shared.counters.len() as u64);
+    lines.write_stat(out, "cas_enabled", "yes");
+    lines.write_stat(out, "shutdown_command", "no");
+    lines.write_stat(out, "auth_enabled_sasl", "no");
+    lines.write_stat(out, "auth_enabled_ascii", if shared.users.is_some() { "yes" } else { "no" });
+    lines.write_stat_number(out, "item_size_max", options.max_item_bytes as u64);
+    lines.write_stat(out, "flush_enabled", if shared.flush_enabled { "yes" } else { "no" });
+    lines.write_stat(out, "stat_key_prefix", ":");
+    lines.write_stat(out, "detail_enabled", "no");
+    lines.write_stat_number(out, "tcp_backlog", crate::listen::BACKLOG as u64);
+    lines.write_stat(out, "hash_algorithm", "blake3");
+    lines.write_stat(out, "dump_enabled", "yes");
+    lines.write_stat(out, "binding_protocol", "ascii");
+    lines.write_stat_number(out, "idle_timeout", shared.limits.idle_timeout.map_or(0, |timeout| timeout.as_secs()));
+    lines.write_stat(out, "ssl_enabled", if options.tls.is_some() { "yes" } else { "no" });
+    setting(lines, out, "fawn_dir", &options.dir.display().to_string());
+    lines.write_stat(out, "fawn_ack", &ack_word(options.ack));
 }
 
 /// The port of the first address; 0 when it is not told in digits.
@@ -339,16 +314,16 @@ const NEVER_OF_ITEMS: &[&str] = &[
 ];
 
 /// All items as one class, with every field that memcached gives a class: monitoring takes one that lacks any for an error.
-fn items(out: &mut Vec<u8>, figures: &Merged) {
+fn items(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &Merged) {
     let entries = figures.items();
     if entries == 0 {
         return;
     }
     for (name, number) in [("number", entries), ("number_cold", entries), ("mem_requested", figures.bytes())] {
-        report::stat_number(out, &format!("items:1:{name}"), number);
+        lines.write_stat_number(out, &format!("items:1:{name}"), number);
     }
     for name in NEVER_OF_ITEMS {
-        report::stat_number(out, &format!("items:1:{name}"), 0);
+        lines.write_stat_number(out, &format!("items:1:{name}"), 0);
     }
 }
 
@@ -356,7 +331,7 @@ fn items(out: &mut Vec<u8>, figures: &Merged) {
 const SLAB_PAGE_BYTES: u64 = 1 << 20;
 
 /// All items as one class whose chunks are as large as the mean item; see [`items`].
-fn slabs(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
+fn slabs(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
     let (totals, entries) = (shared.totals(), figures.items());
     if entries > 0 {
         let chunk = figures.bytes().div_ceil(entries).max(1);
@@ -380,11 +355,11 @@ fn slabs(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
             ("cas_badval", totals.cas_badval),
             ("touch_hits", totals.touch_hits),
         ] {
-            report::stat_number(out, &format!("1:{name}"), number);
+            lines.write_stat_number(out, &format!("1:{name}"), number);
         }
     }
-    report::stat_number(out, "active_slabs", u64::from(entries > 0));
-    report::stat_number(
+    lines.write_stat_number(out, "active_slabs", u64::from(entries > 0));
+    lines.write_stat_number(
         out,
         "total_malloced",
         figures.number("fawn_buffer_bytes") + figures.number("fawn_cache_bytes"),

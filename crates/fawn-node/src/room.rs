@@ -10,15 +10,14 @@ use crate::backend::Backend;
 use crate::connection::Connection;
 use crate::desk::Desk;
 use crate::dispatch::Core;
-use crate::exchange::Place;
+use crate::request::{ReplySlot, Ticket};
 use crate::slab::Token;
-use crate::stores::Ticket;
 
 /// A large answer that waits for room.
 #[derive(Clone, Copy, Debug)]
 pub struct Want {
     /// Where it belongs.
-    pub place: Place,
+    pub slot: ReplySlot,
     /// The loop that has it.
     pub owner: usize,
     /// Its task there.
@@ -46,14 +45,14 @@ impl<B: Backend> Core<B> {
     }
 
     /// Tells the owner of a large answer that there is room for it, or else that nobody wants it any more.
-    pub fn give_room(&mut self, Want { place, owner, ticket, bytes, .. }: Want, granted: bool) {
+    pub fn give_room(&mut self, Want { slot, owner, ticket, bytes, .. }: Want, granted: bool) {
         if granted {
             self.granted_bytes += bytes as usize;
         }
         if owner == self.number {
             self.owner.room(ticket, granted, self.now);
         } else {
-            self.exchange.room(owner, place, ticket, granted);
+            self.exchange.room(owner, slot, ticket, granted);
         }
     }
 }
@@ -62,7 +61,7 @@ impl<B: Backend> Desk<B> {
     /// An answer to the connection is large.
     pub fn wanted(&mut self, conn: &mut Connection, want: Want) {
         let wants = &mut conn.flow.wants;
-        let order = |want: &Want| (want.place.answer, want.place.part);
+        let order = |want: &Want| (want.slot.answer, want.slot.part);
         wants.insert(wants.partition_point(|other| order(other) < order(&want)), want);
         self.grant_again(conn);
     }
@@ -86,7 +85,7 @@ impl<B: Backend> Desk<B> {
         let flow = &mut conn.flow;
         let Some(want) = flow.wants.front() else { return };
         let long = self.core.now.ms >= want.since_ms + LONG_MS;
-        let next = long || flow.answers.is_next(want.place.answer, want.place.part);
+        let next = long || flow.answers.is_next(want.slot.answer, want.slot.part);
         if flow.unsent_bytes > 0 || !next {
             return;
         }

@@ -9,6 +9,8 @@ use crate::listen;
 use crate::metrics::Serving;
 use crate::options::ServeOptions;
 use crate::owner::Owner;
+use crate::protocol::Protocol;
+use crate::protocol::memcached::MEMCACHED;
 use crate::route::Route;
 use crate::shared::{Access, Failure, Shared};
 use crate::signals;
@@ -64,13 +66,14 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a node on `open`'s stores. Addresses are reserved and files read before `open` is called, so that a port in
+    /// Starts a node on `open`'s stores whose clients speak `protocol`. Addresses are reserved and files read before `open` is called, so that a port in
     /// use or a bad certificate is found before a store is touched. Clients are served once the node can: see
     /// [`await_serving`](Self::await_serving).
     ///
     /// # Errors
     /// [`ServeError`]; nothing runs then.
     pub fn start<B: Backend + Send + 'static>(
+        protocol: &'static dyn Protocol,
         options: &ServeOptions,
         open: impl FnOnce() -> Result<Opened<B>, ServeError>,
     ) -> Result<Self, ServeError> {
@@ -87,7 +90,7 @@ impl Running {
         let wakes = exchange::wakes(opened.loops.len()).map_err(ServeError::system("make an eventfd"))?;
         let links = exchange::mesh(&wakes, in_flight(wakes.len()));
         let (secret, count) = (opened.secret, opened.loops.len());
-        let shared = Arc::new(Shared::new(options.clone(), access, wakes, opened.facts));
+        let shared = Arc::new(Shared::new(protocol, options.clone(), access, wakes, opened.facts));
         let mut loops = Vec::new();
         for (number, (seed, exchange)) in opened.loops.into_iter().zip(links).enumerate() {
             let shared = Arc::clone(&shared);
@@ -286,7 +289,7 @@ pub fn start(options: &ServeOptions) -> Result<(Running, Directory), ServeError>
         return Err(ServeError::NoListener);
     }
     let mut held = None;
-    let running = Running::start(options, || {
+    let running = Running::start(&MEMCACHED, options, || {
         let (directory, opened) = open(options)?;
         held = Some(directory);
         Ok(opened)

@@ -6,6 +6,7 @@ use crate::error::ServeError;
 use crate::latency::Latencies;
 use crate::listen::Family;
 use crate::options::{Limits, ServeOptions, TlsFiles};
+use crate::protocol::Protocol;
 use crate::samples::Samples;
 use crate::wake::Wake;
 use fawn_tls::certificate::Expiry;
@@ -68,6 +69,8 @@ impl Failure {
 /// What the loops of a node share.
 #[derive(Debug)]
 pub struct Shared {
+    /// What clients speak.
+    pub protocol: &'static dyn Protocol,
     /// What the node was started with.
     pub options: ServeOptions,
     /// The limits among them.
@@ -109,12 +112,14 @@ pub struct Shared {
 impl Shared {
     /// What the loops of a node with `options` share.
     pub fn new(
+        protocol: &'static dyn Protocol,
         options: ServeOptions,
         Access { users, tls }: Access,
         wakes: Vec<Arc<Wake>>,
         facts: Vec<(&'static str, String)>,
     ) -> Self {
         Self {
+            protocol,
             limits: options.limits,
             flush_enabled: options.flush_enabled,
             users,

@@ -4,6 +4,7 @@
 
 use crate::backend::Gates;
 use crate::clock::Now;
+use crate::request::Ticket;
 use crate::samples::StoreSample;
 use fawn_ring::Key;
 use fawn_store::flash::{FileId, FlashError, Space};
@@ -79,9 +80,6 @@ pub struct Turn {
     /// The process is not to go on, though nothing has failed: why.
     pub ousted: Option<String>,
 }
-
-/// Names an operation that waits.
-pub type Ticket = u32;
 
 /// Whole pages of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

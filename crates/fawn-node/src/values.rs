@@ -5,7 +5,8 @@
 //! reports its failure once: the store's maintenance, which puts segments there, would sync after it and be told that all
 //! is well. So the store stops after either, as after any failed sync.
 
-use crate::stores::{News, Ticket};
+use crate::request::Ticket;
+use crate::stores::News;
 use fawn_flash::guarded;
 use fawn_store::flash::{FileId, Flash, FlashError};
 use fawn_store::large::Stub;

@@ -9,6 +9,7 @@ use super::siblings::{Mailbox, Siblings};
 use crate::error::ServeError;
 use crate::listen;
 use crate::options::ServeOptions;
+use crate::protocol::memcached::MEMCACHED;
 use crate::server::{Opened, Running, connections_that_fit, until_signal};
 use crate::started::Started;
 use fawn_flash::{Caching, MemberDirectory};
@@ -134,7 +135,7 @@ struct Admitted<'a> {
 pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, ServeError> {
     let first = members.first().expect("a process has a member");
     let (mut directories, mut addresses) = (Vec::new(), Vec::new());
-    let running = Running::start::<Seat>(&first.serve, || {
+    let running = Running::start::<Seat>(&MEMCACHED, &first.serve, || {
         let mut admitted = admit_all(members, stop)?;
         let mut mailboxes = Vec::new();
         for member in &admitted {

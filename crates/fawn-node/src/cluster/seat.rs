@@ -21,11 +21,11 @@ use crate::answers::Pool;
 use crate::backend::{Backend, Gates, Given, WATCHED};
 use crate::clock::Now;
 use crate::metrics::LEADERLESS_MS;
-use crate::operate::{Keyed, tell_short};
-use crate::owner::{Client, Done, Listed, Ran};
+use crate::operate::tell_short;
+use crate::request::{Completion, Execution, KeyRequest, Listed, ListingForm, ReplyTo, Ticket};
 use crate::samples::Sample;
 use crate::slab::Token;
-use crate::stores::{Figures, Ticket, Turn};
+use crate::stores::{Figures, Turn};
 use fawn_kv::chain;
 use fawn_kv::front::{Front, Lack};
 use fawn_kv::ids::{Address, ClusterId};
@@ -36,7 +36,6 @@ use fawn_kv::node::Node;
 use fawn_kv::relay::Relay;
 use fawn_kv::roster::Roster;
 use fawn_kv::store::Answer as Read;
-use fawn_memcache::Dump;
 use fawn_ring::Key;
 use fawn_store::Gate;
 use fawn_store::flash::Space;
@@ -522,45 +521,51 @@ impl Backend for Seat {
         false
     }
 
-    fn run(&mut self, _: usize, keyed: &Keyed<'_>, from: Token, now: Now, _: usize, out: &mut Vec<u8>) -> Ran {
-        let done = Ran::Done { gate: Gate::NONE, failed: false };
-        let (ticket, message) = match self.requests.begin(keyed, from, now, &mut self.pool, out) {
-            Begun::Done => return done,
-            Begun::Waits(ticket) => return Ran::Later(ticket),
+    fn run(
+        &mut self,
+        _: usize,
+        request: &KeyRequest<'_>,
+        from: Token,
+        now: Now,
+        _: usize,
+        out: &mut Vec<u8>,
+    ) -> Execution {
+        let (ticket, message) = match self.requests.begin(request, from, &mut self.pool) {
+            Begun::Waits(ticket) => return Execution::Later(ticket),
             Begun::Ask(ticket, message) => (ticket, message),
         };
-        let Some(front) = &mut self.front else { return Ran::Later(ticket) };
+        let Some(front) = &mut self.front else { return Execution::Later(ticket) };
         let (at, me) = (time(now), self.id.front());
         front.receive(at, *message, &mut self.out);
         if let [(LOCAL, Message::Reply { answer: Answer::Busy, .. })] = self.out[..] {
-            self.requests.lacks(front.lack_at(&keyed.key));
+            self.requests.lacks(front.lack_at(&request.key));
         }
         if self.requests.only_looks(ticket)
             && let [(LOCAL, Message::Reply { .. })] = self.out[..]
             && let Some((_, Message::Reply { answer, .. })) = self.out.pop()
         {
             match self.requests.answer_now(ticket, &answer, now, &mut self.pool, out) {
-                Ok(failed) => return Ran::Done { gate: Gate::NONE, failed },
+                Ok(failed) => return Execution::Done { gate: Gate::NONE, failed },
                 Err(message) => front.receive(at, *message, &mut self.out),
             }
         }
         self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
-        Ran::Later(ticket)
+        Execution::Later(ticket)
     }
 
-    fn assign(&mut self, ticket: Ticket, client: Client) {
+    fn assign(&mut self, ticket: Ticket, client: ReplyTo) {
         self.requests.assign(ticket, client);
     }
 
-    fn deliver(&mut self, _: Vec<(usize, Gate)>, done: Done) {
+    fn deliver(&mut self, _: Vec<(usize, Gate)>, done: Completion) {
         self.requests.deliver(done);
     }
 
-    fn next_done(&mut self) -> Option<Done> {
+    fn next_done(&mut self) -> Option<Completion> {
         self.requests.next_done()
     }
 
-    fn next_ask(&mut self) -> Option<(Client, Ticket, u32)> {
+    fn next_ask(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
         self.requests.next_ask()
     }
 
@@ -570,15 +575,15 @@ impl Backend for Seat {
         self.said.extend(next.into_iter().map(|message| (me, LOCAL, message)));
     }
 
-    fn flush_all(&mut self, client: Client, at_unix: u32, quiet: bool, _: Now) {
+    fn flush_all(&mut self, client: ReplyTo, at_unix: u32, quiet: bool, _: Now) {
         let message = self.requests.flush(client, at_unix, quiet);
         self.said.push_back((self.id.front(), LOCAL, message));
     }
 
-    fn list(&mut self, client: Client, _: usize, from: Key, _: bool, form: Dump, now: Now) {
+    fn list(&mut self, client: ReplyTo, _: usize, from: Key, _: bool, form: ListingForm, now: Now) {
         if !self.lists {
             let bytes = Listed { next: None, failed: false, lost: 0 }.encode();
-            return self.requests.deliver(Done::of(client, bytes));
+            return self.requests.deliver(Completion::of(client, bytes));
         }
         self.listings.begin(client, from, form, time(now), &mut self.out);
         let me = self.id.front();

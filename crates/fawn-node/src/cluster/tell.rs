@@ -1,21 +1,18 @@
-//! What a front-end has answered, as a memcached client is told it.
+//! What a front-end has answered, as the reply to a client.
 
 use crate::counters::{Counter, Counters};
-use crate::operate::{self, Keyed, count, hit_of, ttl};
-use crate::recency::Recency;
+use crate::operate::{self, count, shown_item};
+use crate::recency::{Recency, Use};
+use crate::request::{ItemInfo, KeyRequest, ReplyBody, RequestError};
 use fawn_kv::entry::{Kept, Version};
 use fawn_kv::front::Lack;
 use fawn_kv::message::Answer;
 use fawn_kv::operation::{Append, Decision, Hit, Item, Operation, Outcome, evaluate};
-use fawn_memcache::{self as memcache, Command, Limits};
-use fawn_store::timekeeper::Time;
 
 /// What an answer is made with.
 pub struct Tools<'a> {
     /// Unix second.
     pub now: u32,
-    /// What expiries are counted from.
-    pub time: Time,
     /// The loop's counters.
     pub counters: &'a Counters,
     /// When keys were last used, through this loop.
@@ -41,11 +38,11 @@ pub enum Told {
 const ANSWERED: Told = Told::Answered { failed: false };
 
 /// Writes the answer to a command.
-pub fn answer(keyed: &Keyed<'_>, answer: &Answer, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> Told {
+pub fn answer(request: &KeyRequest<'_>, answer: &Answer, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> Told {
     match answer {
-        Answer::Found(kept) => found(keyed, kept.as_deref(), tools, out),
+        Answer::Found(kept) => found(request, kept.as_deref(), tools, out),
         Answer::Done { outcome, position, shown, .. } => {
-            count(keyed, Some(outcome), tools.counters);
+            count(request, Some(outcome), tools.counters);
             if made_an_item(outcome) {
                 tools.counters.total_items.add(1);
             }
@@ -54,32 +51,29 @@ pub fn answer(keyed: &Keyed<'_>, answer: &Answer, tools: &mut Tools<'_>, out: &m
                 (Outcome::Hit(hit), shown) if !hit.created => {
                     let (value, flags) = shown.as_ref().map_or((&[][..], 0), |shown| (&shown.value[..], shown.flags));
                     if shown.is_none() && !hit.same_version {
-                        return fail(keyed, "SERVER_ERROR the item has changed since, try again", out);
+                        return fail(request, RequestError::Server("the item has changed since, try again"), out);
                     }
                     let item = Item { value, flags, expiry: hit.expiry, cas, stale: hit.stale, won: hit.won };
                     let hit = Hit { cas: fawn_kv::operation::Cas::Known(hit.cas.resolve(cas)), ..*hit };
-                    keyed.write(
-                        out,
-                        &memcache::Answer::Hit(hit_of(&item, &hit, tools.now, tools.recency.get(&keyed.key))),
-                    );
+                    let last = tools.recency.get(&request.key);
+                    request.write(out, &ReplyBody::Item(shown_item(&item, &hit, tools.now, last)));
                 }
                 (outcome, _) => {
                     if matches!(outcome, Outcome::Stored { .. } | Outcome::Number(_)) {
-                        tools.recency.stored(&keyed.key, tools.now);
+                        tools.recency.stored(&request.key, tools.now);
                     }
-                    operate::tell(keyed, outcome, cas, tools.now, out);
+                    operate::tell(request, outcome, cas, tools.now, out);
                 }
             }
             ANSWERED
         }
         Answer::TooLarge => {
             tools.counters.store_too_large.add(1);
-            keyed.write(out, &memcache::Answer::TooLarge);
-            Told::Answered { failed: true }
+            fail(request, RequestError::TooLarge, out)
         }
         other => {
             refusal(other, tools.counters).add(1);
-            fail(keyed, reason(other, tools.lack), out)
+            fail(request, reason(other, tools.lack), out)
         }
     }
 }
@@ -101,48 +95,46 @@ fn refusal<'c>(answer: &Answer, counters: &'c Counters) -> &'c Counter {
     }
 }
 
-fn fail(keyed: &Keyed<'_>, line: &'static str, out: &mut Vec<u8>) -> Told {
-    keyed.write(out, &memcache::Answer::Error(line));
+fn fail(request: &KeyRequest<'_>, error: RequestError<'_>, out: &mut Vec<u8>) -> Told {
+    request.write_error(out, error);
     Told::Answered { failed: true }
 }
 
 /// A command that gives something a time to live where the range's time is ahead.
-const AHEAD: &str = "SERVER_ERROR the time by which items of this key's range expire is ahead of the clock: try again in \
+const AHEAD: &str = "the time by which items of this key's range expire is ahead of the clock: try again in \
     half a minute, see fawn status";
 
 /// What a client is told that gets no answer.
-fn reason(answer: &Answer, lack: Option<Lack>) -> &'static str {
-    match (answer, lack) {
-        (Answer::Busy, Some(Lack::Manager)) => {
-            return "SERVER_ERROR no manager has taken this front-end in yet, try again";
-        }
-        (Answer::Busy, Some(Lack::Owner)) => return "SERVER_ERROR no front-end owns this key yet, try again",
-        (Answer::Busy, Some(Lack::Chain)) => {
-            return "SERVER_ERROR the cluster has no chain for this key yet, see fawn status";
-        }
-        _ => {}
-    }
-    match answer {
-        Answer::TooFew => "SERVER_ERROR too few replicas are there to take writes, see fawn status",
-        Answer::Busy => "SERVER_ERROR too much is under way, try again",
-        Answer::Full => "SERVER_ERROR no space left on the device, delete something or enlarge it",
-        Answer::Unreadable => "SERVER_ERROR the item cannot be read from flash, try again",
-        Answer::Ahead { .. } => AHEAD,
-        Answer::Unknown { .. } => "SERVER_ERROR nobody knows whether the command was carried out: look, and try again",
-        Answer::Conditional => {
-            "CLIENT_ERROR this cluster is weak and takes no cas, add, replace, append, prepend, incr or decr: use set and delete"
-        }
-        Answer::TimedOut => "SERVER_ERROR no answer in time: the command may or may not have been carried out",
-        _ => "SERVER_ERROR the cluster is changing, try again",
-    }
+fn reason(answer: &Answer, lack: Option<Lack>) -> RequestError<'static> {
+    let text = match (answer, lack) {
+        (Answer::Busy, Some(Lack::Manager)) => "no manager has taken this front-end in yet, try again",
+        (Answer::Busy, Some(Lack::Owner)) => "no front-end owns this key yet, try again",
+        (Answer::Busy, Some(Lack::Chain)) => "the cluster has no chain for this key yet, see fawn status",
+        (Answer::Busy, _) => "too much is under way, try again",
+        (Answer::TooFew, _) => "too few replicas are there to take writes, see fawn status",
+        (Answer::Full, _) => "no space left on the device, delete something or enlarge it",
+        (Answer::Unreadable, _) => "the item cannot be read from flash, try again",
+        (Answer::Ahead { .. }, _) => AHEAD,
+        (Answer::Unknown { .. }, _) => "nobody knows whether the command was carried out: look, and try again",
+        (Answer::TimedOut, _) => "no answer in time: the command may or may not have been carried out",
+        (Answer::Conditional, _) => return RequestError::Client(CONDITIONAL),
+        _ => "the cluster is changing, try again",
+    };
+    RequestError::Server(text)
 }
 
+/// A request whose outcome depends on what is there, in a weak cluster.
+const CONDITIONAL: &str =
+    "this cluster is weak and takes no cas, add, replace, append, prepend, incr or decr: use set and delete";
+
 /// Writes what a get has found.
-fn found(keyed: &Keyed<'_>, kept: Option<&Kept>, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> Told {
+fn found(request: &KeyRequest<'_>, kept: Option<&Kept>, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> Told {
     let item = kept.and_then(|kept| Some((kept.version.as_ref()?, kept.position.seq.0)));
     let item = item.map(|(version, seq)| (version, item_of(version, seq)));
-    let Some(operation) = operate::operation(&keyed.command, tools.time) else {
-        debug(keyed, item.map(|(version, item)| (version, item.cas)), tools, out);
+    let Some(operation) = request.action.operation() else {
+        let last_use = tools.recency.get(&request.key);
+        let info = item.map(|(version, item)| info_of(version, item.cas, last_use));
+        request.write(out, &ReplyBody::ItemInfo { info, now: tools.now });
         return ANSWERED;
     };
     // What has expired was judged by the range's time.
@@ -151,16 +143,16 @@ fn found(keyed: &Keyed<'_>, kept: Option<&Kept>, tools: &mut Tools<'_>, out: &mu
         let Operation::MetaGet(get) = operation else { unreachable!("other commands that look change nothing") };
         return Told::Write(Operation::MetaGet(get));
     }
-    count(keyed, Some(&outcome), tools.counters);
+    count(request, Some(&outcome), tools.counters);
     match (outcome, item) {
         (Outcome::Hit(hit), Some((_, item))) => {
-            let last = matches!(keyed.command, Command::MetaGet(_)).then(|| tools.recency.get(&keyed.key)).flatten();
-            keyed.write(out, &memcache::Answer::Hit(hit_of(&item, &hit, tools.now, last)));
-            if !matches!(keyed.command, Command::MetaGet(get) if get.untraced) {
-                tools.recency.fetched(&keyed.key, tools.now);
+            let last = request.is_meta_get().then(|| tools.recency.get(&request.key)).flatten();
+            request.write(out, &ReplyBody::Item(shown_item(&item, &hit, tools.now, last)));
+            if !request.is_untraced() {
+                tools.recency.fetched(&request.key, tools.now);
             }
         }
-        (outcome, _) => operate::tell(keyed, &outcome, 0, tools.now, out),
+        (outcome, _) => operate::tell(request, &outcome, 0, tools.now, out),
     }
     ANSWERED
 }
@@ -176,17 +168,8 @@ fn item_of(version: &Version, seq: u64) -> Item<'_> {
     }
 }
 
-/// Answers `me`.
-fn debug(keyed: &Keyed<'_>, found: Option<(&Version, u64)>, tools: &Tools<'_>, out: &mut Vec<u8>) {
-    let last = tools.recency.get(&keyed.key);
-    let debug = |(version, cas): (&Version, u64)| memcache::Debug {
-        expiry: ttl(version.expiry, tools.now),
-        access: last.map_or(0, |last| tools.now.saturating_sub(last.at)),
-        cas,
-        fetched: last.is_some_and(|last| last.fetched),
-        class: 1,
-        size: Limits::item_size(keyed.name.len(), version.flags, version.value.len()) as u64,
-        flags: version.flags,
-    };
-    keyed.write(out, &found.map_or(memcache::Answer::Miss, |found| memcache::Answer::Debug(debug(found))));
+/// What is known about the item of a version, whose cas is `cas` and whose key was last used at `last_use`.
+pub fn info_of(version: &Version, cas: u64, last_use: Option<Use>) -> ItemInfo {
+    let Version { expiry, flags, ref value, .. } = *version;
+    ItemInfo { expiry, last_use, cas, flags, value_bytes: value.len() }
 }

@@ -4,11 +4,11 @@ use super::{ACCEPTS_A_TURN, EventLoop, LISTENERS, Start};
 use crate::backend::Backend;
 use crate::connection::Connection;
 use crate::listen::Family;
+use crate::protocol::ParserOptions;
 use crate::shared::{Accepted, Failure};
 use crate::slab::Token;
 use crate::tls::Secure;
 use fawn_flash::descriptors;
-use fawn_memcache::{Limits as SessionLimits, Session, lines};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags, accept_with, send, sockopt};
@@ -112,7 +112,7 @@ impl<B: Backend> EventLoop<B> {
         let core = &self.desk.core;
         core.counters.rejected_connections.add(1);
         if core.shared.tls_for(accepted.family).is_none() {
-            let _ = send(&accepted.socket, lines::TOO_MANY_CONNECTIONS.as_bytes(), SendFlags::NOSIGNAL);
+            let _ = send(&accepted.socket, core.shared.protocol.too_many_connections(), SendFlags::NOSIGNAL);
         }
     }
 
@@ -167,13 +167,15 @@ impl<B: Backend> EventLoop<B> {
                 return;
             }
         };
-        let limits = SessionLimits { item_bytes: shared.options.max_item_bytes };
-        let session = if shared.users.is_some() { Session::with_authentication(limits) } else { Session::new(limits) };
+        let parser = shared.protocol.parser(ParserOptions {
+            max_item_bytes: shared.options.max_item_bytes,
+            authenticates: shared.users.is_some(),
+        });
         if accepted.family == Family::Tcp {
             let _ = sockopt::set_tcp_nodelay(&accepted.socket, true);
             let _ = sockopt::set_socket_keepalive(&accepted.socket, true);
         }
-        let mut conn = Connection::new(accepted.socket, tls, session, core.now.ms);
+        let mut conn = Connection::new(accepted.socket, tls, (parser, shared.protocol), core.now.ms);
         conn.interest = EventFlags::IN;
         let token = self.connections.insert(conn);
         self.desk.core.counters.curr_connections.add(1);

@@ -80,11 +80,15 @@ impl<B: Backend> EventLoop<B> {
         let core = &mut self.desk.core;
         core.ahead.forget();
         if members.len() > 1 {
-            let upcoming = members.iter().filter_map(|member| {
-                let conn = self.connections.at_token(member.token)?;
-                Some(conn.session.upcoming(&input[member.input.clone()]))
-            });
-            core.ahead.look(upcoming.flatten(), &core.route, core.number, &core.owner);
+            let connections = &self.connections;
+            let upcoming = |visit: &mut dyn FnMut(_) -> bool| {
+                for member in &members {
+                    if let Some(conn) = connections.at_token(member.token) {
+                        conn.parser.upcoming(&input[member.input.clone()], visit);
+                    }
+                }
+            };
+            core.ahead.look(upcoming, &core.route, core.number, &core.owner);
         }
         for member in &mut members {
             let Some(conn) = self.connections.get_mut(member.token) else { continue };

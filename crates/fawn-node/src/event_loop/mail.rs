@@ -6,13 +6,12 @@ use crate::answers::Filled;
 use crate::backend::Backend;
 use crate::connection::{Connection, Pause, end_name, peer_name};
 use crate::dispatch::LISTING;
-use crate::exchange::{Ask, Head, Place};
-use crate::operate::Keyed;
-use crate::owner::{Client, Done, Ran, UNASKED_BYTES};
+use crate::exchange::{Ask, Head};
 use crate::report;
+use crate::request::{
+    Completion, CompletionStatus, Execution, KeyRequest, ReplySlot, ReplyTo, ReplyWriter, Ticket, UNASKED_BYTES,
+};
 use crate::room::Want;
-use crate::stores::Ticket;
-use fawn_memcache::report as lines;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::getsockname;
 
@@ -41,9 +40,9 @@ impl<B: Backend> EventLoop<B> {
                 let Some(parcel) = self.desk.core.exchange.next_answers(peer) else { break };
                 for (place, head, bytes) in parcel.messages() {
                     match head {
-                        Head::Answer { failed, granted, .. } => {
+                        Head::Answer { status, granted, .. } => {
                             let bytes = self.desk.core.owner.pool().copy(bytes);
-                            self.fill(place, bytes, failed, granted);
+                            self.fill(place, bytes, status, granted);
                         }
                         Head::Wants { ticket, bytes } => self.wanted(place, peer, ticket, bytes),
                         Head::Request(_) => unreachable!("the answers' ring holds answers"),
@@ -55,62 +54,62 @@ impl<B: Backend> EventLoop<B> {
     }
 
     /// Does what loop `peer` asks.
-    pub(super) fn serve(&mut self, peer: usize, place: Place, ask: &Ask, bytes: &[u8]) {
+    pub(super) fn serve(&mut self, peer: usize, slot: ReplySlot, ask: &Ask, bytes: &[u8]) {
         let core = &mut self.desk.core;
-        let client = Client { home: peer as u16, place, request_bytes: bytes.len() as u32 };
+        let to = ReplyTo { home: peer as u16, slot, request_bytes: bytes.len() as u32 };
         match *ask {
-            Ask::Keyed { key, store, name_bytes, command, responder } => {
+            Ask::Keyed { key, store, name_bytes, action, view, reply } => {
                 let (name, value) = bytes.split_at(usize::from(name_bytes));
-                let keyed = Keyed { key, name, command: Keyed::join(command, value), responder };
+                let request = KeyRequest { key, name, action: action.join(value), view, needs_clock: false, reply };
                 let mut out = core.owner.pool().take();
-                match core.owner.run(usize::from(store), &keyed, place.connection, core.now, UNASKED_BYTES, &mut out) {
-                    Ran::Done { gate, failed } => {
-                        let done = Done::to(&responder, client, out, failed);
+                match core.owner.run(usize::from(store), &request, slot.connection, core.now, UNASKED_BYTES, &mut out) {
+                    Execution::Done { gate, failed } => {
+                        let done = Completion::to(&reply, to, out, failed);
                         core.owner.deliver_one(usize::from(store), gate, done);
                     }
-                    Ran::Later(ticket) => {
+                    Execution::Later(ticket) => {
                         core.owner.pool().give(out);
-                        core.owner.assign(ticket, client);
+                        core.owner.assign(ticket, to);
                     }
                 }
             }
-            Ask::FlushAll { at_unix, quiet } => core.owner.flush_all(client, at_unix, quiet, core.now),
+            Ask::FlushAll { at_unix, quiet } => core.owner.flush_all(to, at_unix, quiet, core.now),
             Ask::Figures => {
                 let bytes = report::encode(&core.owner.figures(core.now));
-                core.owner.deliver(Vec::new(), Done::of(client, bytes));
+                core.owner.deliver(Vec::new(), Completion::of(to, bytes));
             }
             Ask::List { store, from, first, form } => {
-                core.owner.list(client, usize::from(store), from, first, form, core.now);
+                core.owner.list(to, usize::from(store), from, first, form, core.now);
             }
-            Ask::Connections => {
-                let bytes = self.describe_connections();
-                self.desk.core.owner.deliver(Vec::new(), Done::of(client, bytes));
+            Ask::Connections { writer } => {
+                let bytes = self.describe_connections(writer);
+                self.desk.core.owner.deliver(Vec::new(), Completion::of(to, bytes));
             }
             Ask::Room { ticket, granted } => core.owner.room(ticket, granted, core.now),
         }
     }
 
     pub(super) fn answer_own_asks(&mut self) {
-        for (place, _) in std::mem::take(&mut self.desk.core.own_asks) {
-            let bytes = self.describe_connections();
-            self.fill(place, bytes, false, 0);
+        for (slot, writer) in std::mem::take(&mut self.desk.core.own_asks) {
+            let bytes = self.describe_connections(writer);
+            self.fill(slot, bytes, CompletionStatus::Done, 0);
         }
     }
 
-    /// The loop's connections and listeners as `stats conns` lines, named by their descriptors.
-    pub(super) fn describe_connections(&self) -> Vec<u8> {
+    /// The loop's connections and listeners as lines of `stats conns` by `lines`, named by their descriptors.
+    pub(super) fn describe_connections(&self, lines: &dyn ReplyWriter) -> Vec<u8> {
         let (mut out, now) = (Vec::new(), self.desk.core.now.ms);
         let name = |socket: &OwnedFd, what: &str| format!("{}:{what}", socket.as_raw_fd());
         for listener in &self.listeners {
-            lines::stat(&mut out, &name(&listener.socket, "addr"), &end_name(getsockname(&listener.socket)));
-            lines::stat(&mut out, &name(&listener.socket, "state"), "conn_listening");
+            lines.write_stat(&mut out, &name(&listener.socket, "addr"), &end_name(getsockname(&listener.socket)));
+            lines.write_stat(&mut out, &name(&listener.socket, "state"), "conn_listening");
         }
         for conn in self.connections.iter() {
-            lines::stat(&mut out, &name(&conn.socket, "addr"), &peer_name(&conn.socket));
-            lines::stat(&mut out, &name(&conn.socket, "listen_addr"), &end_name(getsockname(&conn.socket)));
-            lines::stat(&mut out, &name(&conn.socket, "state"), state(conn));
+            lines.write_stat(&mut out, &name(&conn.socket, "addr"), &peer_name(&conn.socket));
+            lines.write_stat(&mut out, &name(&conn.socket, "listen_addr"), &end_name(getsockname(&conn.socket)));
+            lines.write_stat(&mut out, &name(&conn.socket, "state"), state(conn));
             let silent_ms = now - conn.received_ms.min(now);
-            lines::stat_number(&mut out, &name(&conn.socket, "secs_since_last_cmd"), silent_ms / 1000);
+            lines.write_stat_number(&mut out, &name(&conn.socket, "secs_since_last_cmd"), silent_ms / 1000);
         }
         out
     }
@@ -118,50 +117,54 @@ impl<B: Backend> EventLoop<B> {
     /// Brings answers of the owner's tasks to their connections, here or on other loops, and asks for room there.
     pub(super) fn hand_out(&mut self) {
         loop {
-            while let Some(Done { client, bytes, failed, granted, .. }) = self.desk.core.owner.next_done() {
-                let home = usize::from(client.home);
+            while let Some(Completion { to, bytes, status, granted, .. }) = self.desk.core.owner.next_done() {
+                let home = usize::from(to.home);
                 if home == self.desk.core.number {
-                    self.fill(client.place, bytes, failed, granted);
+                    self.fill(to.slot, bytes, status, granted);
                 } else {
-                    let (core, request_bytes) = (&mut self.desk.core, client.request_bytes);
-                    let head = Head::Answer { failed, request_bytes, granted };
-                    core.exchange.answer(home, client.place, head, &bytes);
+                    let (core, request_bytes) = (&mut self.desk.core, to.request_bytes);
+                    let head = Head::Answer { status, request_bytes, granted };
+                    core.exchange.answer(home, to.slot, head, &bytes);
                     core.owner.pool().give(bytes);
                 }
             }
-            let Some((Client { home, place, .. }, ticket, bytes)) = self.desk.core.owner.next_ask() else { return };
+            let Some((ReplyTo { home, slot, .. }, ticket, bytes)) = self.desk.core.owner.next_ask() else { return };
             let (home, number) = (usize::from(home), self.desk.core.number);
             if home == number {
-                self.wanted(place, number, ticket, bytes);
+                self.wanted(slot, number, ticket, bytes);
             } else {
-                self.desk.core.exchange.answer(home, place, Head::Wants { ticket, bytes }, &[]);
+                self.desk.core.exchange.answer(home, slot, Head::Wants { ticket, bytes }, &[]);
             }
         }
     }
 
     /// The answer to a request is large.
-    fn wanted(&mut self, place: Place, owner: usize, ticket: Ticket, bytes: u32) {
-        let want = Want { place, owner, ticket, bytes, since_ms: self.desk.core.now.ms };
-        match self.connections.get_mut(want.place.connection) {
+    fn wanted(&mut self, slot: ReplySlot, owner: usize, ticket: Ticket, bytes: u32) {
+        let want = Want { slot, owner, ticket, bytes, since_ms: self.desk.core.now.ms };
+        match self.connections.get_mut(want.slot.connection) {
             Some(conn) => self.desk.wanted(conn, want),
             None => self.desk.core.give_room(want, false),
         }
     }
 
     /// Puts an answer that has come in its place. It was granted room for `granted` bytes.
-    pub(super) fn fill(&mut self, place: Place, bytes: Vec<u8>, failed: bool, granted: u32) {
+    pub(super) fn fill(&mut self, slot: ReplySlot, mut bytes: Vec<u8>, status: CompletionStatus, granted: u32) {
         self.desk.core.granted_bytes -= granted as usize;
-        self.desk.core.latencies.answered(place.stamp, 1, self.desk.core.at_us);
-        let Some(conn) = self.connections.get_mut(place.connection) else { return };
+        self.desk.core.latencies.answered(slot.stamp, 1, self.desk.core.at_us);
+        let Some(conn) = self.connections.get_mut(slot.connection) else { return };
+        if let Some(error) = status.unwritten() {
+            bytes.clear();
+            conn.flow.writer.write_error(&mut bytes, &error);
+        }
         // Until the connection's books are brought up to date.
         conn.charged.1 += granted as usize;
         self.desk.core.output_bytes += granted as usize;
-        if place.part == LISTING {
-            self.desk.core.listed(&mut conn.flow, place.answer, &bytes);
+        if slot.part == LISTING {
+            self.desk.core.listed(&mut conn.flow, slot.answer, &bytes);
         } else {
-            match conn.flow.answers.fill(place.answer, place.part, bytes, failed) {
+            match conn.flow.answers.fill(slot.answer, slot.part, bytes, status.is_failure()) {
                 Filled::Taken => {}
-                Filled::Gathered(tag) => self.desk.core.gather(&mut conn.flow, place.answer, tag),
+                Filled::Gathered(tag) => self.desk.core.gather(&mut conn.flow, slot.answer, tag),
                 Filled::Broken => conn.flow.broken = true,
             }
         }

@@ -3,7 +3,7 @@
 use super::{EventLoop, mark};
 use crate::answers::Filled;
 use crate::backend::Backend;
-use crate::operate;
+use crate::request::STOPPED;
 use rustix::event::epoll::EventFlags;
 
 /// Milliseconds in which operations come to their end once no connection is left.
@@ -13,7 +13,6 @@ impl<B: Backend> EventLoop<B> {
     /// A store has stopped: what waits for it is answered with an error, and the node stops.
     pub(super) fn fail_gates(&mut self, store: usize, why: &str) {
         let durable = self.desk.core.owner.durable(store);
-        let error = operate::stopped_line();
         for token in std::mem::take(&mut self.desk.gated) {
             if let Some(conn) = self.connections.get_mut(token) {
                 conn.gated = false;
@@ -22,6 +21,8 @@ impl<B: Backend> EventLoop<B> {
         }
         for at in 0..self.connections.slots() {
             if let Some(conn) = self.connections.at(at).and_then(|token| self.connections.get_mut(token)) {
+                let mut error = Vec::new();
+                conn.flow.writer.write_error(&mut error, &STOPPED);
                 conn.flow.broken |= conn.flow.answers.fail_gates(store as u16, durable, &error) == Filled::Broken;
             }
         }

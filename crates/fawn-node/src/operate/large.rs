@@ -1,14 +1,13 @@
 //! Values with files of their own: read before the command can go on, or written before its record is appended.
 
 use super::tell::{refused, tell};
-use super::{Bench, Current, Keyed, Step, Wait, apply, note_append, operation, plan, unreadable};
+use super::{Bench, Current, Step, Wait, apply, note_append, plan, unreadable};
 use crate::counters::Counters;
+use crate::request::KeyRequest;
 use crate::stores::Stores;
 use fawn_kv::operation::Outcome;
-use fawn_memcache::Command;
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Marks, Record};
-use fawn_store::timekeeper::Time;
 use fawn_store::{Gate, Refusal, Write};
 
 /// The record of a large value that is to be read.
@@ -63,51 +62,51 @@ pub struct Planned {
 pub fn resume_large<S: Stores>(
     stores: &mut S,
     store: usize,
-    keyed: &Keyed<'_>,
+    request: &KeyRequest<'_>,
     (held, value): (&Held, &[u8]),
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
-    let current = Current { record: held.record(keyed.name, value), stub: Some(held.stub.encode()) };
-    let plan = plan(keyed, Some(current), held.gate, bench, out);
-    apply(stores, store, keyed, plan, bench, out)
+    let current = Current { record: held.record(request.name, value), stub: Some(held.stub.encode()) };
+    let plan = plan(request, Some(current), held.gate, bench, out);
+    apply(stores, store, request, plan, bench, out)
 }
 
 /// Appends the record of a value that has been written to its file, and answers.
 pub fn finish_large<S: Stores>(
     stores: &mut S,
     store: usize,
-    keyed: &Keyed<'_>,
+    request: &KeyRequest<'_>,
     (planned, stub): (&Planned, &Stub),
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
     let Planned { marks, client_flags, expiry, client_cas, gate, .. } = *planned;
     let value = stub.encode();
-    let write = Write { kind: Kind::Stub, marks, client_flags, expiry, client_cas, key: keyed.name, value: &value };
-    match stores.append(store, &keyed.key, write, bench.now) {
+    let write = Write { kind: Kind::Stub, marks, client_flags, expiry, client_cas, key: request.name, value: &value };
+    match stores.append(store, &request.key, write, bench.now) {
         Ok(appended) => {
-            note_append(keyed, Kind::Stub, bench);
+            note_append(request, Kind::Stub, bench);
             out.extend_from_slice(&planned.answered);
             if let Some(outcome) = &planned.outcome {
-                tell(keyed, outcome, bench.cas.of_seq(appended.seq), bench.now.unix, out);
+                tell(request, outcome, bench.cas.of_seq(appended.seq), bench.now.unix, out);
             }
             Step::Done { gate: gate.max(appended.gate), failed: false }
         }
         Err(Refusal::Busy) => Step::Park(Wait::Busy),
         Err(refusal) => {
             stores.drop_value(store, stub);
-            refused(keyed, &refusal, bench.counters, out)
+            refused(request, &refusal, bench.counters, out)
         }
     }
 }
 
 /// Whether the command needs the value that `record` only names. A meta get that does not show it needs its length
 /// alone (see [`blank`]).
-pub(super) fn wants_file(keyed: &Keyed<'_>, record: &Record<'_>) -> bool {
+pub(super) fn wants_file(request: &KeyRequest<'_>, record: &Record<'_>) -> bool {
     record.kind == Kind::Stub
-        && !matches!(keyed.command, Command::MetaGet(get) if !get.wants_value)
-        && operation(&keyed.command, Time::UNSET).is_some_and(|operation| operation.needs_value())
+        && (request.shows_value() || !request.is_meta_get())
+        && request.action.operation().is_some_and(|operation| operation.needs_value())
 }
 
 /// A large item that is looked at but not shown.
@@ -126,8 +125,8 @@ impl Blank {
 }
 
 /// In the place of the value that `current` only names, for a meta get that does not show it.
-pub(super) fn blank(keyed: &Keyed<'_>, current: &Current<'_>) -> Option<Blank> {
-    if current.record.kind != Kind::Stub || !matches!(keyed.command, Command::MetaGet(_)) {
+pub(super) fn blank(request: &KeyRequest<'_>, current: &Current<'_>) -> Option<Blank> {
+    if current.record.kind != Kind::Stub || !request.is_meta_get() {
         return None;
     }
     let stub = Stub::decode(current.record.value)?;
@@ -135,7 +134,7 @@ pub(super) fn blank(keyed: &Keyed<'_>, current: &Current<'_>) -> Option<Blank> {
 }
 
 pub(super) fn read_value<R>(
-    keyed: &Keyed<'_>,
+    request: &KeyRequest<'_>,
     record: &Record<'_>,
     gate: Gate,
     counters: &Counters,
@@ -143,6 +142,6 @@ pub(super) fn read_value<R>(
 ) -> Step<R> {
     match Held::of(record, gate) {
         Some(held) => Step::ReadValue(held),
-        None => unreadable(keyed, "a record names no value file", counters, out),
+        None => unreadable(request, "a record names no value file", counters, out),
     }
 }

@@ -1,11 +1,14 @@
-//! What a command came to, as an answer and in the counters.
+//! What a request came to, as a reply and in the counters.
 
-use super::{Bench, Keyed, Step, Wait};
+use super::{Bench, Step, Wait};
 use crate::advice::Seldom;
 use crate::counters::Counters;
 use crate::recency::Use;
-use fawn_kv::operation::{self as kv, Item, Outcome};
-use fawn_memcache::{Answer, Command, Debug, Hit, Limits, MetaGet, Mode, Number};
+use crate::request::{
+    CANNOT_MERGE, ItemInfo, KeyAction, KeyRequest, NO_SPACE, OperationReply, ReplyBody, RequestError, SHORT, STOPPED,
+    ShownItem, UNREADABLE, UNWRITABLE, ttl,
+};
+use fawn_kv::operation::{self as kv, Item, MetaGet, Mode, Operation, Outcome};
 use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Record};
@@ -16,9 +19,9 @@ use std::time::{Duration, Instant};
 /// Unreadable items are told of no more often.
 const SELDOM: Duration = Duration::from_secs(1);
 
-/// The hit that a client is shown: `hit` of `item`, whose key was last used at `last`.
-pub fn hit_of<'i>(item: &Item<'i>, hit: &kv::Hit, now: u32, last: Option<Use>) -> Hit<'i> {
-    Hit {
+/// The item that a client is shown: `hit` of `item`, whose key was last used at `last`.
+pub fn shown_item<'i>(item: &Item<'i>, hit: &kv::Hit, now: u32, last: Option<Use>) -> ShownItem<'i> {
+    ShownItem {
         value: item.value,
         flags: item.flags,
         cas: hit.cas.resolve(0),
@@ -34,108 +37,72 @@ pub fn hit_of<'i>(item: &Item<'i>, hit: &kv::Hit, now: u32, last: Option<Use>) -
     }
 }
 
-/// Seconds left; `None` for never.
-pub fn ttl(expiry: u32, now: u32) -> Option<u32> {
-    (expiry != 0).then(|| expiry.saturating_sub(now))
-}
-
-/// Bytes of an item, as memcached counts them.
-pub fn item_size(record: &Record<'_>) -> u64 {
+/// What is known about the item of `record`, whose cas is `cas` and whose key was last used at `last_use`.
+pub fn info_of(record: &Record<'_>, cas: u64, last_use: Option<Use>) -> ItemInfo {
     let stub = if record.kind == Kind::Stub { Stub::decode(record.value) } else { None };
-    let value = stub.map_or(record.value.len(), |stub| stub.bytes as usize);
-    Limits::item_size(record.key.len(), record.client_flags, value) as u64
+    let value_bytes = stub.map_or(record.value.len(), |stub| stub.bytes as usize);
+    ItemInfo { expiry: record.expiry, last_use, cas, flags: record.client_flags, value_bytes }
 }
 
-/// Answers `me`.
-pub(super) fn show(keyed: &Keyed<'_>, current: Option<&Record<'_>>, bench: &Bench<'_>, out: &mut Vec<u8>) {
-    let now = bench.now.unix;
-    let last = bench.recency.get(&keyed.key);
-    let debug = |record: &Record<'_>| Debug {
-        expiry: ttl(record.expiry, now),
-        access: last.map_or(0, |last| now.saturating_sub(last.at)),
-        cas: bench.cas.of(record),
-        fetched: last.is_some_and(|last| last.fetched),
-        class: 1,
-        size: item_size(record),
-        flags: record.client_flags,
-    };
-    keyed.write(out, &current.map_or(Answer::Miss, |record| Answer::Debug(debug(record))));
+/// Answers [`KeyAction::Inspect`].
+pub(super) fn show(request: &KeyRequest<'_>, current: Option<&Record<'_>>, bench: &Bench<'_>, out: &mut Vec<u8>) {
+    let last = bench.recency.get(&request.key);
+    let info = current.map(|record| info_of(record, bench.cas.of(record), last));
+    request.write(out, &ReplyBody::ItemInfo { info, now: bench.now.unix });
 }
 
-pub(super) fn refused<R>(keyed: &Keyed<'_>, refusal: &Refusal, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
-    let answer = match refusal {
+pub(super) fn refused<R>(
+    request: &KeyRequest<'_>,
+    refusal: &Refusal,
+    counters: &Counters,
+    out: &mut Vec<u8>,
+) -> Step<R> {
+    let error = match refusal {
         Refusal::Busy => return Step::Park(Wait::Busy),
         Refusal::OutOfMemory => {
             counters.store_no_memory.add(1);
-            Answer::OutOfMemory
+            RequestError::OutOfMemory
         }
         Refusal::CannotMerge(_) => {
             counters.store_no_memory.add(1);
-            Answer::Error(CANNOT_MERGE)
+            CANNOT_MERGE
         }
         Refusal::NoSpace => {
             counters.store_no_space.add(1);
-            Answer::Error(NO_SPACE)
+            NO_SPACE
         }
         Refusal::TooLarge => {
             counters.store_too_large.add(1);
-            Answer::TooLarge
+            RequestError::TooLarge
         }
         Refusal::Stopped(_) | Refusal::FlushedApart => {
             counters.unavailable.add(1);
-            return stopped(keyed, out);
+            return stopped(request, out);
         }
     };
-    keyed.write(out, &answer);
+    request.write_error(out, error);
     Step::Done { gate: Gate::NONE, failed: true }
 }
-
-/// A put that finds only the reserve left.
-pub const NO_SPACE: &str = "SERVER_ERROR no space left on the device, delete something or enlarge it";
-
-/// A put that finds the index full of what merges cannot take out of it.
-pub const CANNOT_MERGE: &str = "SERVER_ERROR out of memory since merges fail, see the server's log";
-
-/// A put to a store that has stopped.
-pub const STOPPED: &str = "SERVER_ERROR the store has stopped after a failed write, see the server's log";
-
-/// A command that gives something a time to live, on a machine whose clock was never set.
-pub const CLOCK_NOT_SET: &str =
-    "SERVER_ERROR the server's clock is not set, so that no item can have a time to live: set the clock";
-
-/// A flush that some stores did not take.
-pub const FLUSH_FAILED: &str = "SERVER_ERROR flush_all failed, see the server's log\r\n";
 
 /// Answers a command whose store has stopped before it could begin.
-pub(super) fn stopped<R>(keyed: &Keyed<'_>, out: &mut Vec<u8>) -> Step<R> {
-    keyed.write(out, &Answer::Error(STOPPED));
+pub(super) fn stopped<R>(request: &KeyRequest<'_>, out: &mut Vec<u8>) -> Step<R> {
+    request.write_error(out, STOPPED);
     Step::Done { gate: Gate::NONE, failed: true }
 }
-
-/// [`STOPPED`] as a whole answer.
-pub fn stopped_line() -> Vec<u8> {
-    [STOPPED.as_bytes(), b"\r\n"].concat()
-}
-
-/// A get whose pages cannot be read or are damaged.
-pub const UNREADABLE: &str = "SERVER_ERROR the item cannot be read from flash, see the server's log";
 
 /// Appends the answer that an unreadable item gets, and logs why.
-pub fn unreadable<R>(keyed: &Keyed<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
+pub fn unreadable<R>(request: &KeyRequest<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
     note_unreadable(why, counters);
     counters.unreadable.add(1);
-    keyed.write(out, &Answer::Error(UNREADABLE));
+    request.write_error(out, UNREADABLE);
     Step::Done { gate: Gate::NONE, failed: true }
 }
 
-/// A command whose item is not read, as the system is short of something.
-pub const SHORT: &str = "SERVER_ERROR the server is short of file descriptors or memory, try again";
-
 /// Refuses a command whose item cannot be read just now, and logs why.
-pub fn short<R>(keyed: &Keyed<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
+pub fn short<R>(request: &KeyRequest<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
     tell_short(why);
     counters.refused_busy.add(1);
-    keyed.write(out, &Answer::Error(SHORT));
+    request.write_error(out, SHORT);
     Step::Done { gate: Gate::NONE, failed: true }
 }
 
@@ -170,72 +137,54 @@ pub(super) fn note_unreadable(why: &str, counters: &Counters) {
 }
 
 /// A large value could not be written.
-pub fn unwritable<R>(keyed: &Keyed<'_>, error: &FlashError, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
+pub fn unwritable<R>(request: &KeyRequest<'_>, error: &FlashError, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
     if *error == FlashError::NoSpace {
-        return refused(keyed, &Refusal::NoSpace, counters, out);
+        return refused(request, &Refusal::NoSpace, counters, out);
     }
     tracing::error!("a large value cannot be written: {error}");
     counters.unreadable.add(1);
-    keyed.write(out, &Answer::Error("SERVER_ERROR the value cannot be written to flash, see the server's log"));
+    request.write_error(out, UNWRITABLE);
     Step::Done { gate: Gate::NONE, failed: true }
 }
 
-/// Writes an answer that does not show the current item.
-pub fn tell(keyed: &Keyed<'_>, outcome: &Outcome, appended_cas: u64, now: u32, out: &mut Vec<u8>) {
-    let size = if let Command::Store(store) = &keyed.command { store.value.len() } else { 0 };
-    let answer = match outcome {
-        _ if matches!(keyed.command, Command::ValueTooLarge(_)) => Answer::TooLarge,
-        Outcome::Stored { cas, size } => Answer::Stored { cas: cas.resolve(appended_cas), size: *size },
-        Outcome::NotStored => Answer::NotStored { size },
-        Outcome::Exists => Answer::Exists { size },
-        Outcome::NotFound => Answer::NotFound { size },
-        Outcome::Deleted => Answer::Deleted,
-        Outcome::Touched => Answer::Touched,
-        Outcome::Number(number) => Answer::Number(Number {
-            value: number.value,
-            cas: number.cas.resolve(appended_cas),
-            ttl_before: ttl(number.expiry_before, now),
-            ttl: ttl(number.expiry, now),
-            created: number.created,
-        }),
-        Outcome::NonNumeric => Answer::NonNumeric,
-        Outcome::Hit(hit) => Answer::Hit(Hit {
-            cas: hit.cas.resolve(appended_cas),
-            ttl_before: ttl(hit.expiry_before, now),
-            ttl: ttl(hit.expiry, now),
-            created: hit.created,
-            won: hit.won,
-            ..Hit::of(b"")
-        }),
-        Outcome::Miss => Answer::Miss,
-    };
-    keyed.write(out, &answer);
+/// Writes a reply that does not show the current item.
+pub fn tell(request: &KeyRequest<'_>, outcome: &Outcome, appended_cas: u64, now: u32, out: &mut Vec<u8>) {
+    if request.action == KeyAction::DeleteOversized {
+        return request.write_error(out, RequestError::TooLarge);
+    }
+    let sent_bytes = request.value_bytes();
+    request.write(out, &ReplyBody::Outcome(OperationReply { outcome, appended_cas, sent_bytes, now }));
 }
 
-/// Counts a command by what it came to, as memcached does.
-pub fn count(keyed: &Keyed<'_>, outcome: Option<&Outcome>, counters: &Counters) {
+/// Counts a request by what it came to, as memcached does.
+pub fn count(request: &KeyRequest<'_>, outcome: Option<&Outcome>, counters: &Counters) {
     let Some(outcome) = outcome else { return };
+    let operation = match &request.action {
+        KeyAction::Operation(operation) => operation,
+        KeyAction::DeleteOversized => return counters.store_too_large.add(1),
+        KeyAction::Inspect => return,
+    };
     let found = !matches!(outcome, Outcome::NotFound | Outcome::Miss);
     let pair = |hits: &crate::counters::Counter, misses: &crate::counters::Counter| {
         if found { hits.add(1) } else { misses.add(1) }
     };
-    match &keyed.command {
-        Command::Get => {
+    match operation {
+        Operation::Get => {
             counters.cmd_get.add(1);
             pair(&counters.get_hits, &counters.get_misses);
         }
-        Command::GetAndTouch(_) | Command::MetaGet(MetaGet { touch: Some(_), .. }) => {
+        Operation::GetAndTouch { .. } | Operation::MetaGet(MetaGet { touch: Some(_), .. }) => {
             counters.cmd_get.add(1);
             counters.cmd_touch.add(1);
             pair(&counters.get_hits, &counters.get_misses);
             pair(&counters.touch_hits, &counters.touch_misses);
         }
-        Command::MetaGet(_) => {
+        Operation::MetaGet(_) => {
             counters.cmd_get.add(1);
             let made = matches!(outcome, Outcome::Hit(hit) if hit.created);
             if found && !made { counters.get_hits.add(1) } else { counters.get_misses.add(1) }
         }
-        Command::Store(store) => {
+        Operation::Store(store) => {
             counters.cmd_set.add(1);
             match (store.mode, outcome) {
                 (Mode::Cas, Outcome::Stored { .. }) => counters.cas_hits.add(1),
@@ -245,14 +194,12 @@ pub fn count(keyed: &Keyed<'_>, outcome: Option<&Outcome>, counters: &Counters) 
                 _ => counters.set_misses.add(1),
             }
         }
-        Command::Touch(_) => {
+        Operation::Touch { .. } => {
             counters.cmd_touch.add(1);
             pair(&counters.touch_hits, &counters.touch_misses);
         }
-        Command::Delete(_) => pair(&counters.delete_hits, &counters.delete_misses),
-        Command::Arithmetic(step) if step.decrement => pair(&counters.decr_hits, &counters.decr_misses),
-        Command::Arithmetic(_) => pair(&counters.incr_hits, &counters.incr_misses),
-        Command::ValueTooLarge(_) => counters.store_too_large.add(1),
-        _ => {}
+        Operation::Delete(_) => pair(&counters.delete_hits, &counters.delete_misses),
+        Operation::Arithmetic(step) if step.decrement => pair(&counters.decr_hits, &counters.decr_misses),
+        Operation::Arithmetic(_) => pair(&counters.incr_hits, &counters.incr_misses),
     }
 }

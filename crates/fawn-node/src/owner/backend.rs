@@ -1,14 +1,13 @@
 //! The owner of stores on this machine as the backend of its loop.
 
-use super::{Client, Done, Owner, Ran};
+use super::Owner;
 use crate::answers::Pool;
 use crate::backend::{Backend, Given, WATCHED};
 use crate::clock::Now;
-use crate::operate::Keyed;
+use crate::request::{Completion, Execution, KeyRequest, ListingForm, ReplyTo, Ticket};
 use crate::samples::Sample;
 use crate::slab::Token;
-use crate::stores::{Figures, Reads, Stores, Ticket, Turn};
-use fawn_memcache::Dump;
+use crate::stores::{Figures, Reads, Stores, Turn};
 use fawn_ring::Key;
 use fawn_store::Gate;
 use fawn_store::flash::Space;
@@ -58,27 +57,35 @@ impl<S: Stores> Backend for Owner<S> {
     }
 
     #[inline]
-    fn run(&mut self, store: usize, keyed: &Keyed<'_>, _: Token, now: Now, unasked: usize, out: &mut Vec<u8>) -> Ran {
-        Owner::run(self, store, keyed, now, unasked, out)
+    fn run(
+        &mut self,
+        store: usize,
+        request: &KeyRequest<'_>,
+        _: Token,
+        now: Now,
+        unasked: usize,
+        out: &mut Vec<u8>,
+    ) -> Execution {
+        Owner::run(self, store, request, now, unasked, out)
     }
 
-    fn assign(&mut self, ticket: Ticket, client: Client) {
+    fn assign(&mut self, ticket: Ticket, client: ReplyTo) {
         Owner::assign(self, ticket, client);
     }
 
-    fn deliver(&mut self, gates: Vec<(usize, Gate)>, done: Done) {
+    fn deliver(&mut self, gates: Vec<(usize, Gate)>, done: Completion) {
         Owner::deliver(self, gates, done);
     }
 
-    fn deliver_one(&mut self, store: usize, gate: Gate, done: Done) {
+    fn deliver_one(&mut self, store: usize, gate: Gate, done: Completion) {
         Owner::deliver_one(self, store, gate, done);
     }
 
-    fn next_done(&mut self) -> Option<Done> {
+    fn next_done(&mut self) -> Option<Completion> {
         Owner::next_done(self)
     }
 
-    fn next_ask(&mut self) -> Option<(Client, Ticket, u32)> {
+    fn next_ask(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
         Owner::next_ask(self)
     }
 
@@ -86,11 +93,11 @@ impl<S: Stores> Backend for Owner<S> {
         Owner::room(self, ticket, granted, now);
     }
 
-    fn flush_all(&mut self, client: Client, at_unix: u32, quiet: bool, now: Now) {
+    fn flush_all(&mut self, client: ReplyTo, at_unix: u32, quiet: bool, now: Now) {
         Owner::flush_all(self, client, at_unix, quiet, now);
     }
 
-    fn list(&mut self, client: Client, store: usize, from: Key, first: bool, form: Dump, now: Now) {
+    fn list(&mut self, client: ReplyTo, store: usize, from: Key, first: bool, form: ListingForm, now: Now) {
         Owner::list(self, client, store, from, first, form, now);
     }
 

@@ -1,14 +1,14 @@
 //! Flushing all stores, one after the other; a store that is busy is waited for.
 
-use super::{Client, Done, Owner};
+use super::Owner;
 use crate::clock::Now;
-use crate::operate;
+use crate::request::{Completion, CompletionStatus, ReplyTo};
 use crate::stores::Stores;
 use fawn_store::{Gate, Refusal};
 
 /// A `flush_all` under way.
 pub(super) struct Flush {
-    client: Client,
+    client: ReplyTo,
     at_unix: u32,
     quiet: bool,
     /// What the stores that are flushed wait for, from the first one on.
@@ -18,7 +18,7 @@ pub(super) struct Flush {
 impl<S: Stores> Owner<S> {
     /// Flushes all stores at `at_unix` (0: now), and tells `client` once that is durable: nothing, or an error unless it
     /// is `quiet`. A store that is busy is waited for.
-    pub fn flush_all(&mut self, client: Client, at_unix: u32, quiet: bool, now: Now) {
+    pub fn flush_all(&mut self, client: ReplyTo, at_unix: u32, quiet: bool, now: Now) {
         self.flush_on(Flush { client, at_unix, quiet, gates: Vec::new() }, now);
     }
 
@@ -33,12 +33,12 @@ impl<S: Stores> Owner<S> {
                 }
                 Err(refusal) => {
                     tracing::error!("flush_all was refused: {refusal}");
-                    let bytes = if silent { Vec::new() } else { operate::FLUSH_FAILED.as_bytes().to_vec() };
-                    return self.done.push_back(Done { failed: true, silent, ..Done::of(client, bytes) });
+                    let status = if silent { CompletionStatus::Failed } else { CompletionStatus::FlushFailed };
+                    return self.done.push_back(Completion { status, silent, ..Completion::of(client, Vec::new()) });
                 }
             }
             self.flushed += 1;
         }
-        self.deliver(flush.gates, Done { silent, ..Done::of(client, Vec::new()) });
+        self.deliver(flush.gates, Completion { silent, ..Completion::of(client, Vec::new()) });
     }
 }

@@ -2,8 +2,8 @@
 
 use super::Owner;
 use crate::clock::Now;
-use crate::operate::Keyed;
-use crate::stores::{Stores, Ticket};
+use crate::request::{KeyRequest, Ticket};
+use crate::stores::Stores;
 use fawn_ring::Key;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -33,9 +33,9 @@ pub(super) fn hold(held: &mut HashMap<Key, Hold>, key: Key, shares: bool) -> boo
 
 impl<S: Stores> Owner<S> {
     /// Whether the command comes after others that hold its key. Gets go together while nobody else waits.
-    pub(super) fn must_queue(&self, keyed: &Keyed<'_>) -> bool {
-        let Some(hold) = self.held.get(&keyed.key) else { return false };
-        keyed.holds_key() || hold.readers == 0 || !hold.queue.is_empty()
+    pub(super) fn must_queue(&self, request: &KeyRequest<'_>) -> bool {
+        let Some(hold) = self.held.get(&request.key) else { return false };
+        request.holds_key() || hold.readers == 0 || !hold.queue.is_empty()
     }
 
     /// Runs what queued behind the holder of `key`, until one of them holds it; gets that queued one after the other
@@ -50,10 +50,10 @@ impl<S: Stores> Owner<S> {
         while let Some(ticket) = queue.pop_front() {
             let task = self.tasks[ticket as usize].take().expect("a queued task is there");
             let mut out = self.pool.take();
-            let step = self.begin(task.store, &task.keyed(), now, task.room.unasked(), &mut out);
+            let step = self.begin(task.store, &task.request(), now, task.room.unasked(), &mut out);
             self.stepped(ticket, task, step, out, now);
             let next_shares = queue.front().is_some_and(|next| {
-                !self.tasks[*next as usize].as_ref().expect("a queued task is there").keyed().holds_key()
+                !self.tasks[*next as usize].as_ref().expect("a queued task is there").request().holds_key()
             });
             if let Some(hold) = self.held.get_mut(key)
                 && !(next_shares && hold.readers > 0)

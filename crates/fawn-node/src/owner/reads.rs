@@ -2,8 +2,9 @@
 
 use super::{Found, Owner, Reading, Room, Task};
 use crate::clock::Now;
-use crate::operate::{self, Bench, Held, Keyed, Step, Wait};
-use crate::stores::{Extent, Finished, Reads, Stores, Ticket};
+use crate::operate::{self, Bench, Held, Step, Wait};
+use crate::request::{KeyRequest, Ticket};
+use crate::stores::{Extent, Finished, Reads, Stores};
 use fawn_store::Gate;
 use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
@@ -108,11 +109,11 @@ impl<S: Stores> Owner<S> {
             self.large_bytes -= held.stub.bytes as usize;
             lost.before = task.value_file.replace(held.stub.file);
         }
-        let (keyed, mut out) = (task.keyed(), self.pool.take());
+        let (request, mut out) = (task.request(), self.pool.take());
         let mut bench = bench!(self, task.store, now);
         let step = match reading {
             Reading::Lookup(read) => {
-                let (step, found) = went_on(&mut self.stores, task.store, &keyed, read, pages, &mut bench, &mut out);
+                let (step, found) = went_on(&mut self.stores, task.store, &request, read, pages, &mut bench, &mut out);
                 if let Some((record, gate)) = found {
                     let found = Found { record, gate, unix: now.unix, flushes: self.flushed };
                     self.task_bytes += found.bytes();
@@ -121,7 +122,7 @@ impl<S: Stores> Owner<S> {
                 step
             }
             Reading::Value(held) => {
-                value_came(&mut self.stores, task.store, &keyed, (&held, lost), pages, &mut bench, &mut out)
+                value_came(&mut self.stores, task.store, &request, (&held, lost), pages, &mut bench, &mut out)
             }
             Reading::Nothing => unreachable!("a task knows its read"),
         };
@@ -142,7 +143,7 @@ impl<S: Stores> Owner<S> {
             }
             Err(error) => {
                 self.large_bytes -= planned.0.value_bytes();
-                let step = operate::unwritable(&task.keyed(), &error, &self.counters, &mut out);
+                let step = operate::unwritable(&task.request(), &error, &self.counters, &mut out);
                 self.stepped(ticket, task, step, out, now);
             }
         }
@@ -162,7 +163,7 @@ impl<S: Stores> Owner<S> {
                 operate::finish_large(
                     &mut self.stores,
                     task.store,
-                    &task.keyed(),
+                    &task.request(),
                     (planned, stub),
                     &mut bench,
                     &mut out,
@@ -173,9 +174,9 @@ impl<S: Stores> Owner<S> {
                 let record = decoded.map(|record| record.expect("what was kept is a record"));
                 let mut bench = bench!(self, task.store, now);
                 let found = (record, found.gate);
-                operate::resume(&mut self.stores, task.store, &task.keyed(), found, &mut bench, &mut out)
+                operate::resume(&mut self.stores, task.store, &task.request(), found, &mut bench, &mut out)
             }
-            _ => self.begin(task.store, &task.keyed(), now, task.room.unasked(), &mut out),
+            _ => self.begin(task.store, &task.request(), now, task.room.unasked(), &mut out),
         };
         if matches!(step, Step::Park(Wait::Busy)) {
             task.found = found;
@@ -193,18 +194,18 @@ type Kept = (Option<Vec<u8>>, Gate);
 fn went_on<S: Stores>(
     stores: &mut S,
     store: usize,
-    keyed: &Keyed<'_>,
+    request: &KeyRequest<'_>,
     read: S::Read,
     pages: Result<&mut [Page], FlashError>,
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> (Step<S::Read>, Option<Kept>) {
     let finished = match pages {
-        Ok(pages) => stores.finish(store, read, pages, &keyed.key, keyed.name, bench.now),
+        Ok(pages) => stores.finish(store, read, pages, &request.key, request.name, bench.now),
         Err(error) => {
             stores.abandon(store, read);
             if let FlashError::Transient(why) = &error {
-                return (operate::short(keyed, why, bench.counters, out), None);
+                return (operate::short(request, why, bench.counters, out), None);
             }
             Finished::Failed(error.to_string())
         }
@@ -213,9 +214,9 @@ fn went_on<S: Stores>(
         Finished::Found(record) => (Some(record), Gate::NONE),
         Finished::Absent(gate) => (None, gate),
         Finished::Read(read) => return (Step::Read(read), None),
-        Finished::Failed(why) => return (operate::unread(stores, store, keyed, &why, bench, out), None),
+        Finished::Failed(why) => return (operate::unread(stores, store, request, &why, bench, out), None),
     };
-    let step = operate::resume(stores, store, keyed, (record, gate), bench, out);
+    let step = operate::resume(stores, store, request, (record, gate), bench, out);
     let kept = matches!(step, Step::Park(Wait::Busy)).then(|| {
         let encode = |record: Record<'_>| {
             let mut bytes = Vec::with_capacity(record.encoded_len());
@@ -240,7 +241,7 @@ struct Lost {
 fn value_came<S: Stores>(
     stores: &mut S,
     store: usize,
-    keyed: &Keyed<'_>,
+    request: &KeyRequest<'_>,
     (held, lost): (&Held, Lost),
     pages: Result<&mut [Page], FlashError>,
     bench: &mut Bench<'_>,
@@ -250,25 +251,25 @@ fn value_came<S: Stores>(
         Ok(pages) => {
             let value = pages.as_bytes().get(..held.stub.bytes as usize);
             if let Some(value) = value.filter(|value| crc32c::crc32c(value) == held.stub.checksum) {
-                operate::resume_large(stores, store, keyed, (held, value), bench, out)
+                operate::resume_large(stores, store, request, (held, value), bench, out)
             } else {
                 let why = format!("{:?} is damaged: its checksum does not match", held.stub.id());
-                operate::unreadable(keyed, &why, bench.counters, out)
+                operate::unreadable(request, &why, bench.counters, out)
             }
         }
         // The item was flushed or has expired meanwhile, and its file is gone.
         Err(FlashError::NotFound(_)) if lost.may_look_again && lost.before != Some(held.stub.file) => {
-            operate::begin(stores, store, keyed, bench, out)
+            operate::begin(stores, store, request, bench, out)
         }
         Err(FlashError::NotFound(file)) if lost.may_look_again => {
-            operate::unreadable(keyed, &format!("{file} is missing"), bench.counters, out)
+            operate::unreadable(request, &format!("{file} is missing"), bench.counters, out)
         }
         // It was written meanwhile; what is there now may be what this very connection asked for later.
         Err(FlashError::NotFound(file)) => {
             let why = format!("{file} was replaced before it could be read");
-            operate::unreadable(keyed, &why, bench.counters, out)
+            operate::unreadable(request, &why, bench.counters, out)
         }
-        Err(FlashError::Transient(why)) => operate::short(keyed, &why, bench.counters, out),
-        Err(error) => operate::unreadable(keyed, &error.to_string(), bench.counters, out),
+        Err(FlashError::Transient(why)) => operate::short(request, &why, bench.counters, out),
+        Err(error) => operate::unreadable(request, &error.to_string(), bench.counters, out),
     }
 }

@@ -1,14 +1,11 @@
 //! Large answers of tasks: made once the loop of their client has room for them (see [`crate::room`]).
 
-use super::{Client, Owner, Reading, Task};
+use super::{Owner, Reading, Task};
 use crate::clock::Now;
 use crate::operate::Step;
-use crate::stores::{Stores, Ticket};
+use crate::request::{ReplyTo, Ticket, UNASKED_BYTES};
+use crate::stores::Stores;
 use fawn_store::Gate;
-
-/// An answer with a value up to this size may be sent to another loop unasked: all those that may be in flight hold
-/// little together.
-pub const UNASKED_BYTES: usize = 16 << 10;
 
 /// How a task stands with the loop of its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +33,7 @@ impl Room {
 impl<R> Task<R> {
     /// Whether the task must ask before it reads `bytes` bytes for its answer.
     pub(super) fn needs_room(&self, bytes: usize) -> bool {
-        bytes > self.room.unasked() && self.keyed().shows_value()
+        bytes > self.room.unasked() && self.request().shows_value()
     }
 }
 
@@ -50,7 +47,7 @@ impl<S: Stores> Owner<S> {
     }
 
     /// The next task that asks, its client, and how many bytes it wants room for. Each must be told ([`room`](Self::room)).
-    pub fn next_ask(&mut self) -> Option<(Client, Ticket, u32)> {
+    pub fn next_ask(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
         let ticket = self.asks.pop_front()?;
         let task = self.tasks[ticket as usize].as_ref().expect("a task that asks is there");
         let Room::Asked(bytes) = task.room else { unreachable!("it was just asked for") };
@@ -63,7 +60,7 @@ impl<S: Stores> Owner<S> {
         let mut task = slot.take().expect("a task that asked is there");
         let Room::Asked(bytes) = task.room else { unreachable!("a task is told once") };
         // What changes something is done, though nobody hears of it.
-        if !granted && !task.keyed().holds_key() {
+        if !granted && !task.request().holds_key() {
             if let Reading::Lookup(read) = std::mem::replace(&mut task.reading, Reading::Nothing) {
                 self.stores.abandon(task.store, read);
             }
