@@ -5,9 +5,9 @@
 //! A request carries the [`ReplyForm`] that its adapter made, so whoever has the outcome writes the reply's bytes straight
 //! into the output, on whatever core it is.
 
-use crate::latency::Stamp;
-use crate::recency::Use;
-use crate::slab::Token;
+use crate::observe::latency::Stamp;
+use crate::shard::recency::Use;
+use crate::runtime::slab::Token;
 use fawn_kv::operation::{Delete, Operation, Outcome, Store};
 use fawn_ring::Key;
 use fawn_store::Gate;

@@ -12,16 +12,16 @@
 mod calls;
 mod checks;
 mod leader;
-mod strangers;
+mod unauthenticated;
 #[cfg(test)]
 mod tests;
 
 use super::clients::{self, MOST_UNTAKEN_BYTES};
 use super::link::{Link, Received, State};
 use super::names::Names;
-use super::siblings::{Handed, Mail, Siblings};
-use crate::backend::WATCHED;
-use crate::slab::{Slab, Token};
+use super::local_peers::{Handed, Mail, Siblings};
+use crate::shard::backend::WATCHED;
+use crate::runtime::slab::{Slab, Token};
 use calls::{Called, REDIAL_MS, Target};
 use fawn_kv::ids::{Address, ClusterId};
 use fawn_kv::inbox::Lane;
@@ -391,7 +391,7 @@ impl Links {
                 Err(error) => {
                     let link = self.all.get_mut(token);
                     match link.map(|link| (link.state, link.party, link.host)) {
-                        Some((State::Called, _, host)) => strangers::tell(&error, host),
+                        Some((State::Called, _, host)) => unauthenticated::tell(&error, host),
                         other => {
                             let party = other.and_then(|(_, party, _)| party);
                             tracing::warn!("a connection is closed: {error} ({})", called(party));

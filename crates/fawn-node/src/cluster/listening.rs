@@ -3,7 +3,7 @@
 //! A call that cannot be taken stays where it is, and the port stays ready: while there is no descriptor for it, nobody looks at
 //! the port for a moment, as otherwise the loop would do nothing else.
 
-use crate::advice::Seldom;
+use crate::observe::warnings::Seldom;
 use fawn_flash::descriptors;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;

@@ -4,7 +4,7 @@
 //! whatever happens to its chain meanwhile, and others may or may not be. Some parts are asked for at a time, others wait their
 //! turn: a connection waits for one at most.
 
-use super::tell::info_of;
+use super::reply::info_of;
 use crate::request::{Completion, Listed, ListingDetail, ListingForm, ReplyTo};
 use fawn_kv::chain::Now;
 use fawn_kv::entry::Kept;
@@ -186,10 +186,10 @@ impl Listing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::latency::Stamp;
+    use crate::observe::latency::Stamp;
     use crate::protocol::memcached::MEMCACHED;
     use crate::request::ReplySlot;
-    use crate::slab::Token;
+    use crate::runtime::slab::Token;
     use fawn_kv::ids::{Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq};
     use fawn_kv::message::Found;
     use fawn_ring::Interval;

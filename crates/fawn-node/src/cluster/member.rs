@@ -5,13 +5,13 @@ use super::links::DESCRIPTORS;
 use super::names::Names;
 use super::ranges::Ranges;
 use super::seat::{Seat, Seed};
-use super::siblings::{Mailbox, Siblings};
+use super::local_peers::{Mailbox, Siblings};
 use crate::error::ServeError;
-use crate::listen;
+use crate::net::listen;
 use crate::options::ServeOptions;
 use crate::protocol::memcached::MEMCACHED;
-use crate::server::{Opened, Running, connections_that_fit, until_signal};
-use crate::started::Started;
+use crate::runtime::server::{Opened, Running, connections_that_fit, until_signal};
+use crate::observe::started::Started;
 use fawn_flash::{Caching, MemberDirectory};
 use fawn_kv::chain::Timing;
 use fawn_kv::front::{Front, Limits};
@@ -169,9 +169,12 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
         members: members.iter().map(|member| &member.serve).collect(),
         has_stores: first.is_node,
         ack: "as the cluster's settings say".to_owned(),
+        read_path: running.fact("fawn_read_path").unwrap_or("none"),
+        loops: running.loops(),
+        addresses: running.addresses(),
         cluster_addresses: &addresses,
     };
-    started.tell(&running);
+    started.tell();
     Ok(Process { running, directories, addresses })
 }
 

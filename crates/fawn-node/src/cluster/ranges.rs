@@ -1,6 +1,6 @@
 //! The datastore of a seat's node on real flash: the ranges' store, the threads that work for it, and its cold reads.
 
-use crate::engines::tell_troubles;
+use crate::shard::engines::tell_troubles;
 use fawn_flash::{Engine, Files, Polled, Reader, ReaderOptions, Tended, Traffic};
 use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};

@@ -5,7 +5,7 @@
 //! reason to keep clients from all others.
 
 use super::requests::LOCAL;
-use crate::advice::Seldom;
+use crate::observe::warnings::Seldom;
 use fawn_kv::front::{Front, Lack};
 use fawn_kv::ids::{Asker, RequestId};
 use fawn_kv::message::{Answer, Message};

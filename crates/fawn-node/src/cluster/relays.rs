@@ -2,7 +2,7 @@
 //! ([`fawn_kv::relay`]).
 
 use super::seat::Seat;
-use crate::clock::Now;
+use crate::runtime::clock::Now;
 use fawn_kv::chain;
 use fawn_kv::ids::Address;
 use fawn_kv::link::SeatId;

@@ -1,6 +1,6 @@
 //! Requests of clients on their way through a front-end and back.
 //!
-//! **Room.** A large answer to a get waits until the loop has room for it ([`crate::room`]). A few wait with their value; of the
+//! **Room.** A large answer to a get waits until the loop has room for it ([`crate::net::backpressure`]). A few wait with their value; of the
 //! others the value goes, and is asked for again. A write that shows what is there (`gat`) is told it once. A few are sent
 //! before anybody knows how large that is, and wait for room with it; all others look first, and are sent once there is room.
 //!
@@ -11,15 +11,15 @@
 #[cfg(test)]
 mod tests;
 
-use super::tell;
-use crate::answers::Pool;
-use crate::clock::Now;
-use crate::counters::Counters;
-use crate::recency::Recency;
+use super::reply;
+use crate::runtime::buffers::Pool;
+use crate::runtime::clock::Now;
+use crate::observe::counters::Counters;
+use crate::shard::recency::Recency;
 use crate::request::{
     Completion, CompletionStatus, GetView, KeyAction, KeyRequest, ReplyForm, ReplyTo, Ticket, UNASKED_BYTES,
 };
-use crate::slab::Token;
+use crate::runtime::slab::Token;
 use fawn_kv::front::Lack;
 use fawn_kv::ids::{Address, Asker, RequestId};
 use fawn_kv::message::{Answer, Message};
@@ -36,7 +36,7 @@ pub const LOCAL: Address = Address::Client(0);
 /// What answers of `$requests` are made with; a macro, so that the requests can be borrowed beside it.
 macro_rules! tools {
     ($requests:ident, $now:expr) => {
-        tell::Tools {
+        reply::Tools {
             now: $now.unix,
             counters: &$requests.counters,
             recency: &mut $requests.recency,
@@ -376,13 +376,13 @@ impl Requests {
     ) -> Result<bool, Box<Message>> {
         let request = self.slots[ticket as usize].1.as_ref().expect("it was just begun");
         let start = out.len();
-        let told = tell::answer(&request.request(&self.blank), answer, &mut tools!(self, now), out);
+        let told = reply::answer(&request.request(&self.blank), answer, &mut tools!(self, now), out);
         match told {
-            tell::Told::Answered { failed } => {
+            reply::Told::Answered { failed } => {
                 self.end(ticket, pool);
                 Ok(failed)
             }
-            tell::Told::Write(operation) => {
+            reply::Told::Write(operation) => {
                 out.truncate(start);
                 Err(Box::new(self.rewrite(ticket, &operation)))
             }
@@ -426,14 +426,14 @@ impl Requests {
             return self.forget(ticket, pool);
         }
         let (client, mut bytes) = (request.client.expect("a request is assigned before the turn ends"), pool.take());
-        match tell::answer(&request.request(&self.blank), &answer, &mut tools!(self, now), &mut bytes) {
-            tell::Told::Answered { failed } => {
+        match reply::answer(&request.request(&self.blank), &answer, &mut tools!(self, now), &mut bytes) {
+            reply::Told::Answered { failed } => {
                 let reply = request.reply.expect("it is no flush");
                 let granted = if let Room::Granted(bytes) = request.room { bytes } else { 0 };
                 self.done.push_back(Completion { granted, ..Completion::to(&reply, client, bytes, failed) });
                 self.end(ticket, pool).into_iter().map(|next| self.go(next)).collect()
             }
-            tell::Told::Write(operation) => {
+            reply::Told::Write(operation) => {
                 pool.give(bytes);
                 vec![self.rewrite(ticket, &operation)]
             }

@@ -5,7 +5,7 @@
 //! store's threads, and what is for others leaves, one send a connection.
 
 use super::dial::prepare;
-use super::figures::{Counted, Counting};
+use super::stats::{Counted, Counting};
 use super::link::{Link, State};
 use super::links::{Came, Links};
 use super::listening::Listening;
@@ -14,18 +14,19 @@ use super::names::Names;
 use super::ranges::Ranges;
 use super::ready::{Around, Readiness};
 use super::requests::{Begun, LOCAL, Requests};
-use super::siblings::{Mail, Mailbox, Siblings};
+use super::local_peers::{Mail, Mailbox, Siblings};
 use super::troubles::Troubles;
-use crate::advice::Seldom;
-use crate::answers::Pool;
-use crate::backend::{Backend, Gates, Given, WATCHED};
-use crate::clock::Now;
-use crate::metrics::LEADERLESS_MS;
-use crate::operate::tell_short;
+use crate::observe::warnings::Seldom;
+use crate::runtime::buffers::Pool;
+use crate::shard::backend::{Backend, Given, WATCHED};
+use crate::shard::stores::Gates;
+use crate::runtime::clock::Now;
+use crate::observe::metrics::LEADERLESS_MS;
+use crate::shard::operate::tell_short;
 use crate::request::{Completion, Execution, KeyRequest, Listed, ListingForm, ReplyTo, Ticket};
-use crate::samples::Sample;
-use crate::slab::Token;
-use crate::stores::{Figures, Turn};
+use crate::observe::samples::Sample;
+use crate::runtime::slab::Token;
+use crate::shard::stores::{Figures, Turn};
 use fawn_kv::chain;
 use fawn_kv::front::{Front, Lack};
 use fawn_kv::ids::{Address, ClusterId};
@@ -661,7 +662,7 @@ impl Backend for Seat {
     }
 
     fn figures(&self, now: Now) -> Figures {
-        super::figures::of(self, now)
+        super::stats::of(self, now)
     }
 
     fn sample(&mut self, now: Now) -> Sample {

@@ -114,7 +114,7 @@ fn an_error_on_another_loop_stands_for_the_whole_get() {
     node.knobs.set(|knobs| &knobs.cold, true);
     node.knobs.set(|knobs| &knobs.bad, true);
     let bad = (0..100_000).map(|n| format!("cold{n}bad")).find(|key| {
-        let route = crate::route::Route::new(super::harness::SECRET, 2, 2);
+        let route = crate::shard::route::Route::new(super::harness::SECRET, 2, 2);
         route.of(&route.position(key.as_bytes())).0 == 1
     });
     let mut client = node.client();

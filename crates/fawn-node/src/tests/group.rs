@@ -1,7 +1,7 @@
 //! Many sockets that are ready at the same time: each gets its own answers, whatever the others send.
 
 use super::harness::{Client, Node, hit, set};
-use crate::ahead::AHEAD;
+use crate::net::prefetch::AHEAD;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::Ordering;
 

@@ -1,12 +1,12 @@
 //! Nodes and clients for tests.
 
-use crate::fake::{Fake, Knobs};
+use crate::shard::fake::{Fake, Knobs};
 use crate::options::{ServeOptions, TlsFiles};
-use crate::owner::Owner;
+use crate::shard::executor::Owner;
 use crate::protocol::Protocol;
 use crate::protocol::memcached::MEMCACHED;
 use crate::request::{ReplyWriter, RequestError};
-use crate::server::{Opened, Running};
+use crate::runtime::server::{Opened, Running};
 use fawn_ring::Secret;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -198,7 +198,7 @@ impl Client<TcpStream> {
 
 /// A key that begins with `prefix` and belongs to `loop_number` of `loops` with one store each.
 pub fn key_of(prefix: &str, loop_number: usize, loops: usize) -> String {
-    let route = crate::route::Route::new(SECRET, loops, loops);
+    let route = crate::shard::route::Route::new(SECRET, loops, loops);
     (0..100_000)
         .map(|n| format!("{prefix}{n}"))
         .find(|key| route.of(&route.position(key.as_bytes())).0 == loop_number)

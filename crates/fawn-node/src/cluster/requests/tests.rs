@@ -1,7 +1,7 @@
 //! Requests whose front-end, connection and loop are played by the test.
 
 use super::*;
-use crate::latency::Stamp;
+use crate::observe::latency::Stamp;
 use crate::protocol::memcached::MEMCACHED;
 use crate::protocol::{ParserEvent, ParserOptions, Protocol};
 use crate::request::ReplySlot;

@@ -1,0 +1,114 @@
+//! Room for large answers, which their client's loop grants.
+//!
+//! How large an answer is, is known to the owner of its key alone, and what the clients of a loop have not taken yet, to
+//! that loop alone. So whoever has a large value for a client asks first, and the client's loop says when it may come: at
+//! once, unless its clients hold half of what they may. Then those get on that take their answers: the next answer of a
+//! connection with nothing left to send is granted room as long as what is on its way to clients stays within bounds:
+//! their reading makes room, or else the stall time-out. No two connections ever wait for each other.
+
+use crate::shard::backend::Backend;
+use crate::net::connection::{Connection, Want};
+use crate::net::worker::Desk;
+use crate::net::dispatch::Core;
+use crate::runtime::slab::Token;
+
+/// An answer that has waited for this long is next to come, if its client takes its answers: another connection's put may
+/// wait for it, and an answer of this connection for that put.
+const LONG_MS: u64 = 1000;
+
+impl<B: Backend> Core<B> {
+    /// Whether any large answer may come.
+    fn has_room_for_any(&self) -> bool {
+        self.output_bytes + self.granted_bytes < self.bytes_limit / 2
+    }
+
+    /// Whether the next answer of a connection that takes its answers may come, if it is large. What waits behind such
+    /// answers does not count: it leaves after them.
+    fn has_room_for_next(&self) -> bool {
+        self.unsent_bytes + self.granted_bytes < 2 * self.bytes_limit
+    }
+
+    /// Tells the owner of a large answer that there is room for it, or else that nobody wants it any more.
+    pub fn give_room(&mut self, Want { slot, owner, ticket, bytes, .. }: Want, granted: bool) {
+        if granted {
+            self.granted_bytes += bytes as usize;
+        }
+        if owner == self.number {
+            self.owner.room(ticket, granted, self.now);
+        } else {
+            self.exchange.room(owner, slot, ticket, granted);
+        }
+    }
+}
+
+impl<B: Backend> Desk<B> {
+    /// An answer to the connection is large.
+    pub fn wanted(&mut self, conn: &mut Connection, want: Want) {
+        let wants = &mut conn.flow.wants;
+        let order = |want: &Want| (want.slot.answer, want.slot.part);
+        wants.insert(wants.partition_point(|other| order(other) < order(&want)), want);
+        self.grant_again(conn);
+    }
+
+    /// Grants the connection's first large answer room if there is some.
+    pub fn grant_again(&mut self, conn: &mut Connection) {
+        if self.core.has_room_for_any()
+            && let Some(want) = conn.flow.wants.pop_front()
+        {
+            self.core.give_room(want, true);
+        }
+        self.grant_next(conn);
+        if !conn.flow.wants.is_empty() && !conn.wants_room {
+            conn.wants_room = true;
+            self.queues.room.push_back(conn.flow.token);
+        }
+    }
+
+    /// Grants the connection's next answer room if it waits for that alone, as far as there is room for such.
+    pub fn grant_next(&mut self, conn: &mut Connection) {
+        let flow = &mut conn.flow;
+        let Some(want) = flow.wants.front() else { return };
+        let long = self.core.now.ms >= want.since_ms + LONG_MS;
+        let next = long || flow.answers.is_next(want.slot.answer, want.slot.part);
+        if flow.unsent_bytes > 0 || !next {
+            return;
+        }
+        if self.core.has_room_for_next() {
+            let want = flow.wants.pop_front().expect("the front was just seen");
+            self.core.give_room(want, true);
+        } else {
+            self.next_refused = true;
+        }
+    }
+
+    /// Whether some connection may be granted room that was refused it.
+    pub fn may_grant(&self) -> bool {
+        let room = self.core.has_room_for_any() || (self.next_refused && self.core.has_room_for_next());
+        room && !self.queues.room.is_empty()
+    }
+
+    /// Begins a round over the connections that were refused room; returns how many there are to look at.
+    pub fn begin_round(&mut self) -> usize {
+        if !self.may_grant() {
+            return 0;
+        }
+        self.next_round = std::mem::take(&mut self.next_refused);
+        self.queues.room.len()
+    }
+
+    /// The next connection of the round, for [`grant_again`](Self::grant_again).
+    pub fn next_in_round(&mut self) -> Option<Token> {
+        if self.core.has_room_for_any() || (self.next_round && self.core.has_room_for_next()) {
+            return self.queues.room.pop_front();
+        }
+        self.next_refused |= self.next_round;
+        None
+    }
+
+    /// Nobody waits for the connection's large answers any more.
+    pub fn refuse_all(&mut self, conn: &mut Connection) {
+        for want in std::mem::take(&mut conn.flow.wants) {
+            self.core.give_room(want, false);
+        }
+    }
+}

@@ -1,0 +1,533 @@
+//! One event loop: a thread, its connections, its stores.
+//!
+//! A turn: wait for events; receive from every ready socket once, run what came, send the answers, each for a group of
+//! sockets; take what other loops ask and answer; work off reads that came back; let the stores write what was appended; go on with
+//! connections that waited; start the turn's reads together; send off what other loops are asked and told. Nothing in
+//! a turn blocks.
+
+mod accept;
+mod group;
+mod mail;
+mod stop;
+
+use crate::observe::warnings::Advice;
+use crate::net::prefetch::Ahead;
+use crate::shard::backend::{Backend, Given, Sizes, WATCHED};
+use crate::runtime::clock::Clock;
+use crate::net::connection::{Connection, Pause};
+use crate::observe::counters::Counters;
+use crate::net::worker::{Desk, Queue};
+use crate::net::dispatch::Core;
+use crate::runtime::mesh::Exchange;
+use crate::net::listen::{Listener, Reserved};
+use crate::shard::route::Route;
+use crate::runtime::shared::Shared;
+use crate::runtime::slab::{Slab, Token};
+use crate::shard::stores::Turn;
+use crate::net::reaper::Sweep;
+use fawn_store::Gate;
+use group::Group;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Events taken from the kernel in one turn.
+const EVENTS: usize = 256;
+
+/// Sockets are worked on for so long in one turn; the rest of the events are for the next ones, so that reads are
+/// started, batches handed over and other loops answered in between.
+const TURN_BUDGET: Duration = Duration::from_millis(1);
+
+/// The answer to one line of keys is held for at most this part of what all answers of a loop may hold, so that no
+/// client alone can make all others wait.
+const WHOLE_ANSWER_SHARE: usize = 8;
+
+/// Connections that waited for room, gone on with in one turn and queue.
+const RESUMED_A_TURN: usize = 64;
+
+/// Connections accepted in one turn and listener.
+const ACCEPTS_A_TURN: usize = 64;
+
+/// `epoll_data` of what is not a connection, connections' being [`SOCKETS`] and above.
+const WAKE: u64 = 0;
+
+const LISTENERS: u64 = 16;
+
+const SOCKETS: u64 = 1 << 32;
+
+/// How far a loop is before the node serves clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// Its backend cannot carry out yet what clients ask.
+    Waits,
+    /// It can; the others may not.
+    Ready,
+    /// It has no more to do.
+    Over,
+}
+
+/// One event loop.
+pub struct EventLoop<B: Backend> {
+    desk: Desk<B>,
+    connections: Slab<Connection>,
+    group: Group,
+    /// The first loop accepts for all; taken away when the node stops.
+    listeners: Vec<Listener>,
+    /// Where it is to listen once the node can serve clients.
+    reserved: Vec<Reserved>,
+    start: Start,
+    /// Accepting stopped for want of descriptors until this millisecond.
+    deaf_until_ms: Option<u64>,
+    next_home: usize,
+    /// Connections that had not said who they are when they came, in that order.
+    strangers: VecDeque<Token>,
+    clock: Clock,
+    /// Connections to be serviced in this turn.
+    dirty: Vec<Token>,
+    /// How far each store was durable when gated connections were last looked at.
+    durable: Vec<Gate>,
+    /// What the stores said in their last turn.
+    turn: Turn,
+    sweep: Sweep,
+    advice: Advice,
+    /// When the node began to stop, in milliseconds.
+    stopping_since: Option<u64>,
+    drained: bool,
+    /// When all loops were first seen to have drained, in milliseconds.
+    all_drained_since: Option<u64>,
+    /// The node must stop although operations are under way that never end.
+    gave_up: bool,
+    /// How often the loop has given its figures for the admin port.
+    sampled: u64,
+}
+
+/// What a loop is made of.
+pub struct Parts<B: Backend> {
+    /// Its number.
+    pub number: usize,
+    /// Its backend.
+    pub seed: B::Seed,
+    /// Its links.
+    pub exchange: Exchange,
+    /// The route.
+    pub route: Route,
+    /// What all loops share.
+    pub shared: Arc<Shared>,
+    /// What it accepts from; empty but for the first loop.
+    pub listeners: Vec<Listener>,
+    /// Where it is to listen once all loops are ready; the same.
+    pub reserved: Vec<Reserved>,
+}
+
+impl<B: Backend> EventLoop<B> {
+    /// A loop of `parts`.
+    ///
+    /// # Errors
+    /// What the system says to a new epoll set.
+    pub fn new(parts: Parts<B>) -> Result<Self, Errno> {
+        let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
+        let edge = EventFlags::IN | EventFlags::ET;
+        epoll::add(&*epoll, parts.exchange.wake(), EventData::new_u64(WAKE), edge)?;
+        for (at, listener) in parts.listeners.iter().enumerate() {
+            epoll::add(&*epoll, &listener.socket, EventData::new_u64(LISTENERS + at as u64), EventFlags::IN)?;
+        }
+        let (shared, mut clock) = (parts.shared, Clock::start());
+        let counters: Arc<Counters> = Arc::clone(&shared.counters[parts.number]);
+        let latencies = Arc::clone(&shared.latencies[parts.number]);
+        let loops = parts.exchange.loops();
+        let bytes_limit = (shared.limits.buffered_bytes / 4 / loops).max(1);
+        let sizes = Sizes { value: shared.options.max_item_bytes, large: bytes_limit / 4 };
+        let given = Given {
+            number: parts.number,
+            counters: Arc::clone(&counters),
+            route: &parts.route,
+            sizes,
+            epoll: Arc::clone(&epoll),
+        };
+        let owner = B::make(parts.seed, given)?;
+        let count = owner.stores();
+        let core = Core {
+            number: parts.number,
+            owner,
+            exchange: parts.exchange,
+            route: parts.route,
+            counters,
+            out: Vec::new(),
+            now: clock.now(),
+            output_bytes: 0,
+            unsent_bytes: 0,
+            granted_bytes: 0,
+            input_bytes: 0,
+            bytes_limit,
+            input_limit: 2 * bytes_limit,
+            whole_answer_bytes: shared.limits.whole_answer_bytes.min(bytes_limit / WHOLE_ANSWER_SHARE),
+            tasks_limit: (shared.limits.requests_in_flight / loops).max(1),
+            own_asks: Vec::new(),
+            ahead: Ahead::default(),
+            at_us: 0,
+            answered: [0; 2],
+            latencies,
+            shared,
+        };
+        Ok(Self {
+            desk: Desk::new(core, epoll),
+            connections: Slab::default(),
+            group: Group::default(),
+            listeners: parts.listeners,
+            reserved: parts.reserved,
+            start: if B::WAITS { Start::Waits } else { Start::Over },
+            deaf_until_ms: None,
+            next_home: 0,
+            strangers: VecDeque::new(),
+            clock,
+            dirty: Vec::new(),
+            durable: vec![Gate::NONE; count],
+            turn: Turn { more: true, ..Turn::default() },
+            sweep: Sweep::default(),
+            advice: Advice::default(),
+            stopping_since: None,
+            drained: false,
+            all_drained_since: None,
+            gave_up: false,
+            sampled: 0,
+        })
+    }
+
+    /// Runs until the node stops, then stops the stores.
+    pub fn run(mut self) {
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut done = 0;
+        while !self.is_over() {
+            if done == events.len() {
+                done = 0;
+                if let Err(error) = self.wait(&mut events) {
+                    self.desk.core.shared.fail(format!("epoll_wait failed: {error}"));
+                    break;
+                }
+            } else {
+                self.desk.core.owner.look_again();
+            }
+            done += self.turn(&events[done..]);
+        }
+        let shared = Arc::clone(&self.desk.core.shared);
+        drop(self.connections);
+        if self.gave_up {
+            self.desk.core.owner.forget_reads();
+        }
+        if let Err(why) = self.desk.core.owner.stop() {
+            shared.fail(why);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let core = &self.desk.core;
+        let finished = core.owner.is_idle() && !core.exchange.has_mail();
+        self.drained && core.shared.is_drained() && (finished || self.gave_up)
+    }
+
+    fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Errno> {
+        events.clear();
+        let timeout_ms = self.timeout_ms();
+        let core = &self.desk.core;
+        let sleeps = timeout_ms != Some(0);
+        let mut timeout = timeout_ms.map(timespec);
+        if sleeps {
+            core.exchange.wake().prepare_to_sleep();
+            let stop = core.shared.is_stopping() && self.stopping_since.is_none();
+            let over = self.drained && core.shared.is_drained();
+            let asked = core.shared.samples.wanted() != self.sampled;
+            if core.exchange.has_mail() || core.shared.has_accepted(core.number) || stop || over || asked {
+                timeout = Some(timespec(0));
+            }
+        }
+        let result = epoll::wait(&*self.desk.epoll, rustix::buffer::spare_capacity(events), timeout.as_ref());
+        if sleeps {
+            core.exchange.wake().awake();
+        }
+        match result {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            // They pass.
+            Err(Errno::NOMEM | Errno::AGAIN) => {
+                std::thread::sleep(Duration::from_millis(1));
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How long the loop may sleep; `None` for as long as nothing happens.
+    fn timeout_ms(&self) -> Option<u64> {
+        let now = self.desk.core.now.ms;
+        if self.turn.more
+            || self.desk.core.owner.wants_turn()
+            || !self.dirty.is_empty()
+            || self.desk.may_resume()
+            || !self.desk.core.own_asks.is_empty()
+        {
+            return Some(0);
+        }
+        let stores = self.turn.due_ms.map(|due| due.saturating_sub(now));
+        let sweep = (self.connections.len() > 0).then(|| self.sweep.due_in(now));
+        let accept = self.deaf_until_ms.map(|until| until.saturating_sub(now));
+        let stop = self.stopping_since.map(|_| 50);
+        [stores, sweep, accept, stop].into_iter().flatten().min()
+    }
+
+    /// One turn; returns how many of `events` were worked on.
+    fn turn(&mut self, events: &[Event]) -> usize {
+        let began = Instant::now();
+        self.desk.core.now = self.clock.now();
+        let began_us = self.clock.us(began);
+        self.desk.core.at_us = began_us;
+        self.desk.handshakes_left = self.desk.core.shared.limits.handshakes_a_turn;
+        let mut done = 0;
+        while done < events.len() {
+            done += self.on_events(&events[done..]);
+            let spent = began.elapsed();
+            self.desk.core.event_ends(began_us + spent.as_micros() as u64);
+            if spent >= TURN_BUDGET {
+                break;
+            }
+        }
+        self.take_accepted();
+        self.take_mail();
+        self.stores_turn();
+        self.answer_own_asks();
+        self.hand_out();
+        self.service_dirty();
+        self.resume();
+        self.sweep();
+        self.stop_step();
+        if self.start != Start::Over {
+            self.start_step();
+        }
+        // What was begun or granted room since.
+        self.hand_out();
+        if let Err(why) = self.desk.core.owner.submit(self.desk.core.now) {
+            self.desk.core.shared.fail(why);
+        }
+        let woken = self.desk.core.exchange.send();
+        self.advise();
+        self.sample();
+        let counters = &self.desk.core.counters;
+        counters.wake_ups.add(woken as u64);
+        counters.turns.add(1);
+        let took_us = began.elapsed().as_micros() as u64;
+        self.desk.core.event_ends(began_us + took_us);
+        let counters = &self.desk.core.counters;
+        counters.longest_turn_us.max(took_us);
+        if took_us > 1000 {
+            counters.turns_over_1ms.add(1);
+            counters.turns_over_10ms.add(u64::from(took_us > 10_000));
+        }
+        done
+    }
+
+    /// Works on the first of `events`, on as many more as make a group. Returns on how many.
+    fn on_events(&mut self, events: &[Event]) -> usize {
+        let mut done = 0;
+        for event in events {
+            let data = event.data.u64();
+            if !(SOCKETS..WATCHED).contains(&data) || !self.gather(Token::from_u64(data), event.flags) {
+                if done > 0 {
+                    break;
+                }
+                self.on_event(event);
+                return 1;
+            }
+            done += 1;
+            if self.group.is_full() {
+                break;
+            }
+        }
+        self.work_group();
+        done
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        let (data, flags) = (event.data.u64(), event.flags);
+        match data {
+            WAKE => {}
+            WATCHED.. => self.desk.core.owner.on_event(data, flags, self.desk.core.now),
+            LISTENERS..SOCKETS => self.accept((data - LISTENERS) as usize),
+            _ => self.on_socket(Token::from_u64(data), flags),
+        }
+    }
+
+    fn on_socket(&mut self, token: Token, flags: EventFlags) {
+        let Some(conn) = self.connections.get_mut(token) else { return };
+        if flags.contains(EventFlags::IN) && conn.interest.contains(EventFlags::IN) {
+            self.desk.receive(conn);
+        }
+        if flags.contains(EventFlags::OUT) {
+            self.desk.service(conn);
+        }
+        self.finish_event(token, flags);
+    }
+
+    /// What a connection's event by `flags` asks for is done.
+    fn finish_event(&mut self, token: Token, flags: EventFlags) {
+        let Some(conn) = self.connections.get_mut(token) else { return };
+        let gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
+        // Nobody hears the answers any more, but what came before the end is done.
+        if gone && !conn.wanted().contains(EventFlags::IN) {
+            conn.flow.broken = true;
+        }
+        self.settle(token);
+    }
+
+    /// Brings the books up to date and closes the connection if it is over.
+    fn settle(&mut self, token: Token) {
+        let Some(conn) = self.connections.get_mut(token) else { return };
+        if self.desk.settle(conn) {
+            self.close(token);
+        }
+    }
+
+    fn close(&mut self, token: Token) {
+        if let Some(mut conn) = self.connections.remove(token) {
+            self.desk.forget(&mut conn);
+            self.desk.core.counters.curr_connections.sub(1);
+            self.desk.core.shared.connections.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets the stores work, and works off reads that came back.
+    fn stores_turn(&mut self) {
+        let core = &mut self.desk.core;
+        self.turn = core.owner.turn(core.now);
+        if let Some(why) = self.turn.failed.take() {
+            core.shared.fail(why);
+        }
+        if let Some(why) = self.turn.ousted.take() {
+            core.shared.oust(why);
+        }
+        for (store, why) in std::mem::take(&mut self.turn.stopped) {
+            self.fail_gates(store, &why);
+        }
+        let core = &self.desk.core;
+        let durable = |store| core.owner.durable(store);
+        if (0..self.durable.len()).any(|store| durable(store) != self.durable[store]) {
+            for (store, held) in self.durable.iter_mut().enumerate() {
+                *held = durable(store);
+            }
+            for token in std::mem::take(&mut self.desk.gated) {
+                if let Some(conn) = self.connections.get_mut(token) {
+                    conn.gated = false;
+                    mark(&mut self.dirty, conn);
+                }
+            }
+        }
+    }
+
+    fn service_dirty(&mut self) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for token in dirty.drain(..) {
+            if let Some(conn) = self.connections.get_mut(token) {
+                conn.dirty = false;
+                self.desk.service(conn);
+                self.settle(token);
+            }
+        }
+        if self.dirty.is_empty() {
+            self.dirty = dirty;
+        }
+    }
+
+    /// Goes on with connections that waited for room, as far as there is some.
+    fn resume(&mut self) {
+        for queue in [Queue::Tasks, Queue::Memory, Queue::Input] {
+            self.resume_some(queue);
+        }
+        for peer in 0..self.desk.queues.credit.len() {
+            self.resume_some(Queue::Credit(peer));
+        }
+        for _ in 0..self.desk.begin_round() {
+            let Some(token) = self.desk.next_in_round() else { break };
+            if let Some(conn) = self.connections.get_mut(token) {
+                conn.wants_room = false;
+                self.desk.grant_again(conn);
+            }
+        }
+        let paused = self.desk.queues.len() as u64;
+        let core = &self.desk.core;
+        let counters = &core.counters;
+        counters.paused.add(paused.wrapping_sub(counters.paused.get()));
+        let buffered = (core.input_bytes + core.output_bytes + core.owner.held_bytes()) as u64;
+        counters.buffered_bytes.add(buffered.wrapping_sub(counters.buffered_bytes.get()));
+    }
+
+    fn resume_some(&mut self, queue: Queue) {
+        for _ in 0..RESUMED_A_TURN {
+            let Some(token) = self.desk.next_resumed(queue) else { return };
+            if let Some(conn) = self.connections.get_mut(token) {
+                conn.queued = false;
+                self.desk.service(conn);
+                self.settle(token);
+            }
+        }
+    }
+
+    /// Gives the loop's figures if they are asked for.
+    fn sample(&mut self) {
+        let core = &mut self.desk.core;
+        let wanted = core.shared.samples.wanted();
+        if wanted != self.sampled {
+            self.sampled = wanted;
+            let sample = core.owner.sample(core.now);
+            core.shared.samples.give(core.number, wanted, sample);
+        }
+    }
+
+    /// Tells the operator of what is about to refuse puts. One loop speaks for all.
+    fn advise(&mut self) {
+        let core = &self.desk.core;
+        if core.number > 0 || !self.advice.is_due(core.now.ms) {
+            return;
+        }
+        let (options, totals, now_ms) = (&core.shared.options, core.shared.totals(), core.now.ms);
+        let device = core.owner.space();
+        let space = self.advice.on_space(device, options);
+        let refused_space = self.advice.on_refused_space(totals.store_no_space, now_ms, device);
+        let refused_memory = self.advice.on_refused_memory(totals.store_no_memory, now_ms, options);
+        for text in [space, refused_space, refused_memory].into_iter().flatten() {
+            tracing::warn!("{text}");
+        }
+    }
+
+    /// Looks for connections that make no progress, a few in a turn.
+    fn sweep(&mut self) {
+        let now = self.desk.core.now.ms;
+        for at in self.sweep.next(now, self.connections.slots()) {
+            let Some(token) = self.connections.at(at) else { continue };
+            let Some(conn) = self.connections.get_mut(token) else { continue };
+            self.desk.grant_next(conn);
+            if matches!(conn.pause, Pause::Penalty(until) if until <= now) {
+                mark(&mut self.dirty, conn);
+            }
+            let core = &self.desk.core;
+            if let Some(verdict) = crate::net::reaper::judge(conn, &core.shared.limits, now) {
+                match verdict {
+                    crate::net::reaper::Verdict::Idle => core.counters.idle_kicks.add(1),
+                    crate::net::reaper::Verdict::Stalled => core.counters.stall_kicks.add(1),
+                }
+                self.close(token);
+            }
+        }
+    }
+}
+
+fn mark(dirty: &mut Vec<Token>, conn: &mut Connection) {
+    if !conn.dirty {
+        conn.dirty = true;
+        dirty.push(conn.flow.token);
+    }
+}
+
+fn timespec(ms: u64) -> Timespec {
+    Timespec { tv_sec: (ms / 1000).cast_signed(), tv_nsec: (ms % 1000 * 1_000_000).cast_signed() as _ }
+}

@@ -1,0 +1,122 @@
+//! Ready sockets, several at a time: all are received from, then what came is worked on, then all answers are sent.
+//!
+//! Each step leaves the processor's caches to the next one only once for the whole group, and the keys of clients that
+//! send one request at a time are fetched ahead together, as those of pipelined requests are.
+
+use super::EventLoop;
+use crate::net::prefetch::AHEAD;
+use crate::shard::backend::Backend;
+use crate::net::connection::{Pause, Received};
+use crate::net::worker::{RECEIVE_BYTES, SMALL_INPUT_BYTES};
+use crate::runtime::slab::Token;
+use rustix::event::epoll::EventFlags;
+use std::ops::Range;
+
+/// Sockets in a group: one key of each is fetched ahead.
+const SOCKETS: usize = AHEAD;
+
+/// A group takes no other socket once it has received so much, so that each may hold some input and still receive as
+/// much again.
+const FULL_BYTES: usize = RECEIVE_BYTES - 2 * SMALL_INPUT_BYTES;
+
+/// Answers above this size are sent at once, not with the group's.
+const LARGE_ANSWER_BYTES: usize = 16 << 10;
+
+/// Sockets that have been received from.
+#[derive(Debug, Default)]
+pub struct Group {
+    members: Vec<Member>,
+    /// What they have sent, one after the other; made when first needed.
+    input: Vec<u8>,
+    input_bytes: usize,
+    /// Their answers, one after the other.
+    output: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Member {
+    token: Token,
+    flags: EventFlags,
+    received: Received,
+    /// Where its input lies.
+    input: Range<usize>,
+    /// Where its answers lie.
+    output: Range<usize>,
+}
+
+impl Group {
+    /// Whether it takes no other socket.
+    pub fn is_full(&self) -> bool {
+        self.members.len() >= SOCKETS || self.input_bytes >= FULL_BYTES
+    }
+}
+
+impl<B: Backend> EventLoop<B> {
+    /// Receives from a connection that is ready by `flags`, into the group, which is not full; `false`, and nothing, when
+    /// it is one to be worked on alone.
+    pub(super) fn gather(&mut self, token: Token, flags: EventFlags) -> bool {
+        let Some(conn) = self.connections.get_mut(token) else { return false };
+        let held = conn.input.len();
+        let waits = matches!(conn.pause, Pause::NeedMore(_)) && conn.interest.contains(EventFlags::IN);
+        if !flags.contains(EventFlags::IN) || !waits || held > SMALL_INPUT_BYTES || conn.tls.is_some() {
+            return false;
+        }
+        let group = &mut self.group;
+        group.input.resize(RECEIVE_BYTES, 0);
+        let room = &mut group.input[group.input_bytes..];
+        room[..held].copy_from_slice(&conn.input);
+        let received = conn.receive(&mut room[held..], self.desk.core.now.ms);
+        let count = if let Received::Bytes(count) = received { count } else { 0 };
+        let start = group.input_bytes;
+        group.input_bytes += held + count;
+        let input = start..group.input_bytes;
+        group.members.push(Member { token, flags, received, input, output: 0..0 });
+        true
+    }
+
+    /// Works on what the group has received and sends the answers.
+    pub(super) fn work_group(&mut self) {
+        let Group { mut members, input, mut output, .. } = std::mem::take(&mut self.group);
+        let core = &mut self.desk.core;
+        core.ahead.forget();
+        if members.len() > 1 {
+            let connections = &self.connections;
+            let upcoming = |visit: &mut dyn FnMut(_) -> bool| {
+                for member in &members {
+                    if let Some(conn) = connections.at_token(member.token) {
+                        conn.parser.upcoming(&input[member.input.clone()], visit);
+                    }
+                }
+            };
+            core.ahead.look(upcoming, &core.route, core.number, &core.owner);
+        }
+        for member in &mut members {
+            let Some(conn) = self.connections.get_mut(member.token) else { continue };
+            if let Received::Bytes(1..) = member.received {
+                let input = &input[member.input.clone()];
+                let used = self.desk.pump(conn, input);
+                conn.keep_input(&input[used..]);
+            }
+            let out = &mut self.desk.core.out;
+            if out.len() > LARGE_ANSWER_BYTES {
+                self.desk.flush(conn);
+            } else {
+                let start = output.len();
+                output.append(out);
+                member.output = start..output.len();
+            }
+            // So that the next one finds how much room there is.
+            self.desk.charge(conn);
+        }
+        for member in &members {
+            let Some(conn) = self.connections.get_mut(member.token) else { continue };
+            self.desk.core.out.extend_from_slice(&output[member.output.clone()]);
+            self.desk.send_rest(conn);
+            self.desk.received(conn, member.received);
+            self.finish_event(member.token, member.flags);
+        }
+        members.clear();
+        output.clear();
+        self.group = Group { members, input, input_bytes: 0, output };
+    }
+}
