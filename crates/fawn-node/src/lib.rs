@@ -43,7 +43,7 @@ mod shard;
 #[cfg(test)]
 mod tests;
 pub use error::ServeError;
-pub use options::{Chosen, Limits, ServeOptions, TlsFiles, UnixOptions};
 pub use observe::metrics;
+pub use options::{Chosen, Limits, ServeOptions, TlsFiles, UnixOptions};
 pub use runtime::server::{connections_that_fit, serve};
 pub use runtime::signals;

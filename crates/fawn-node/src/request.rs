@@ -6,8 +6,8 @@
 //! into the output, on whatever core it is.
 
 use crate::observe::latency::Stamp;
-use crate::shard::recency::Use;
 use crate::runtime::slab::Token;
+use crate::shard::recency::Use;
 use fawn_kv::operation::{Delete, Operation, Outcome, Store};
 use fawn_ring::Key;
 use fawn_store::Gate;

@@ -12,16 +12,16 @@
 mod calls;
 mod checks;
 mod leader;
-mod unauthenticated;
 #[cfg(test)]
 mod tests;
+mod unauthenticated;
 
 use super::clients::{self, MOST_UNTAKEN_BYTES};
 use super::link::{Link, Received, State};
-use super::names::Names;
 use super::local_peers::{Handed, Mail, Siblings};
-use crate::shard::backend::WATCHED;
+use super::names::Names;
 use crate::runtime::slab::{Slab, Token};
+use crate::shard::backend::WATCHED;
 use calls::{Called, REDIAL_MS, Target};
 use fawn_kv::ids::{Address, ClusterId};
 use fawn_kv::inbox::Lane;

@@ -2,16 +2,16 @@
 
 use super::enrol::enrol;
 use super::links::DESCRIPTORS;
+use super::local_peers::{Mailbox, Siblings};
 use super::names::Names;
 use super::ranges::Ranges;
 use super::seat::{Seat, Seed};
-use super::local_peers::{Mailbox, Siblings};
 use crate::error::ServeError;
 use crate::net::listen;
+use crate::observe::started::Started;
 use crate::options::ServeOptions;
 use crate::protocol::memcached::MEMCACHED;
 use crate::runtime::server::{Opened, Running, connections_that_fit, until_signal};
-use crate::observe::started::Started;
 use fawn_flash::{Caching, MemberDirectory};
 use fawn_kv::chain::Timing;
 use fawn_kv::front::{Front, Limits};

@@ -4,14 +4,16 @@
 //! # Layout
 //!
 //! * `member`: starting a process: its directory, its enrolment, its seats. `enrol`: asking a manager to be let in.
-//! * `seat`: one event loop's part. `requests`, `reply`: requests of clients, and what they are answered.
+//! * `seat`: one event loop's part; `backend`: how its loop uses it. `requests`, `reply`: requests of clients, and what they are answered.
 //!   `listings`: all keys. `ready`: when clients may come.
 //! * `relays`: ways around links that are broken.
-//! * `ranges`: the store of a seat's node. `stats`: figures of a seat.
+//! * `ranges`: the store of a seat's node. `stats`, `counting`: figures of a seat.
 //! * `links`, `link`, `dial`: connections to other processes; `listening`: the port that those call; `names`: where hosts are;
 //!   `clients`: what clients may do that speak to front-ends themselves. `local_peers`: between seats of this process.
 
+mod backend;
 mod clients;
+mod counting;
 mod dial;
 mod enrol;
 mod link;

@@ -1,9 +1,9 @@
 //! What a front-end has answered, as the reply to a client.
 
 use crate::observe::counters::{Counter, Counters};
+use crate::request::{ItemInfo, KeyRequest, ReplyBody, RequestError};
 use crate::shard::operate::{self, count, shown_item};
 use crate::shard::recency::{Recency, Use};
-use crate::request::{ItemInfo, KeyRequest, ReplyBody, RequestError};
 use fawn_kv::entry::{Kept, Version};
 use fawn_kv::front::Lack;
 use fawn_kv::message::Answer;

@@ -12,14 +12,14 @@
 mod tests;
 
 use super::reply;
-use crate::runtime::buffers::Pool;
-use crate::runtime::clock::Now;
 use crate::observe::counters::Counters;
-use crate::shard::recency::Recency;
 use crate::request::{
     Completion, CompletionStatus, GetView, KeyAction, KeyRequest, ReplyForm, ReplyTo, Ticket, UNASKED_BYTES,
 };
+use crate::runtime::buffers::Pool;
+use crate::runtime::clock::Now;
 use crate::runtime::slab::Token;
+use crate::shard::recency::Recency;
 use fawn_kv::front::Lack;
 use fawn_kv::ids::{Address, Asker, RequestId};
 use fawn_kv::message::{Answer, Message};

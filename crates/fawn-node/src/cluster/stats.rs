@@ -1,20 +1,18 @@
 //! What a seat tells the managers, and what `stats` shows of it.
 
-use super::ranges::Ranges;
+use super::counting::{Counted, Counting, count};
 use super::seat::{Seat, time};
 use super::troubles::Troubles;
+use crate::observe::samples::{NodeSample, Sample, SeatSample, StoreSample};
+use crate::observe::stats;
 use crate::runtime::clock::Now;
 use crate::shard::engines;
-use crate::observe::stats;
-use crate::observe::samples::{NodeSample, Sample, SeatSample, StoreSample};
 use crate::shard::stores::Figures;
 use fawn_kv::chain;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::Control;
-use fawn_kv::node::Node;
 use fawn_kv::status::{LinkFigures, RangeFigures, Role, SeatFigures, SeatTotals};
 use fawn_kv::version::{TIMES, TOTALS};
-use fawn_store::{Count, Held, Stretch};
 use std::sync::LazyLock;
 
 /// Between two reports to the managers.
@@ -145,70 +143,6 @@ fn device_id(device: u64) -> u64 {
         u64::from_str_radix(&digits, 16).unwrap_or(0)
     });
     (*BOOT ^ device.rotate_left(32)).max(1)
-}
-
-/// What a node has, about, without what was flushed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counted {
-    /// Of all its ranges.
-    all: Held,
-    /// Of the ranges whose tail it is: so each item of a cluster is counted once.
-    tails: Held,
-}
-
-impl Counted {
-    /// What was held of each part, of which some are of ranges whose tail the node is.
-    fn of(held: Vec<Held>, is_tail: &[bool]) -> Self {
-        let mut counted = Self::default();
-        for (held, is_tail) in held.into_iter().zip(is_tail) {
-            add(&mut counted.all, held);
-            if *is_tail {
-                add(&mut counted.tails, held);
-            }
-        }
-        counted
-    }
-}
-
-/// A count of what a node has that is under way.
-#[derive(Debug)]
-pub(super) struct Counting {
-    count: Count,
-    /// Of each part, whether the node is the tail of its range.
-    is_tail: Vec<bool>,
-}
-
-impl Counting {
-    fn of(node: &Node<Ranges>) -> Self {
-        let (mut parts, mut all) = (Vec::new(), Vec::new());
-        for (_, replica) in node.replicas() {
-            let (keys, role) = (replica.keys(), replica.figures().role);
-            all.push(keys);
-            if role != Role::Idle {
-                let is_tail = matches!(role, Role::Tail | Role::Alone);
-                let stretches = replica.meta().alive.flushed(&keys);
-                parts.extend(stretches.map(|(keys, flushed)| (Stretch { keys, flushed }, is_tail)));
-            }
-        }
-        parts.sort_unstable_by_key(|(part, _)| part.keys.low);
-        let (parts, is_tail) = parts.into_iter().unzip();
-        Self { count: Count::new(parts, all), is_tail }
-    }
-}
-
-/// Counts what a node has at once, which takes milliseconds.
-fn count(node: &Node<Ranges>) -> Counted {
-    let mut counting = Counting::of(node);
-    loop {
-        if let Some(held) = node.store().flash().store().count_on(&mut counting.count, usize::MAX) {
-            return Counted::of(held, &counting.is_tail);
-        }
-    }
-}
-
-fn add(sum: &mut Held, held: Held) {
-    sum.entries += held.entries;
-    sum.bytes += held.bytes;
 }
 
 /// Figures of a seat for `stats`.

@@ -1,7 +1,7 @@
 //! The authentication file: one `user:password` a line, as memcached's `-Y` has it.
 
-use crate::observe::warnings::Seldom;
 use crate::error::ServeError;
+use crate::observe::warnings::Seldom;
 use fawn_tls::files::open_to_others;
 use std::path::Path;
 use std::time::Instant;

@@ -6,11 +6,11 @@
 //! connection with nothing left to send is granted room as long as what is on its way to clients stays within bounds:
 //! their reading makes room, or else the stall time-out. No two connections ever wait for each other.
 
-use crate::shard::backend::Backend;
 use crate::net::connection::{Connection, Want};
-use crate::net::worker::Desk;
 use crate::net::dispatch::Core;
+use crate::net::worker::Desk;
 use crate::runtime::slab::Token;
+use crate::shard::backend::Backend;
 
 /// An answer that has waited for this long is next to come, if its client takes its answers: another connection's put may
 /// wait for it, and an answer of this connection for that put.

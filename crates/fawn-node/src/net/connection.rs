@@ -5,10 +5,10 @@
 //! not take is kept.
 
 use crate::net::reply_queue::Answers;
+use crate::net::tls::Secure;
 use crate::protocol::{RequestParser, ServerRequest};
 use crate::request::{GetView, KeyAction, KeyRequest, ListingForm, ReplyForm, ReplySlot, ReplyWriter, Ticket};
 use crate::runtime::slab::Token;
-use crate::net::tls::Secure;
 use fawn_ring::Key;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::EventFlags;

@@ -4,23 +4,23 @@
 //! Answers that are complete go straight into the loop's output ([`Core::out`]); from the first one that has to wait,
 //! everything queues in the connection's [`Answers`](crate::net::reply_queue::Answers).
 
+use crate::net::auth;
+use crate::net::connection::{Again, Deferred, Flow, Line, Listing, Pause};
 use crate::net::prefetch::Ahead;
 use crate::net::reply_queue::{Filled, Finish};
-use crate::net::auth;
-use crate::shard::backend::Backend;
-use crate::runtime::clock::Now;
-use crate::net::connection::{Again, Deferred, Flow, Line, Listing, Pause};
 use crate::observe::counters::Counters;
-use crate::runtime::mesh::{Ask, Exchange};
 use crate::observe::latency::{Latencies, Stamp, What};
-use crate::protocol::{ParserEvent, RequestParser, ServerRequest};
 use crate::observe::stats;
+use crate::protocol::{ParserEvent, RequestParser, ServerRequest};
 use crate::request::{
     CLOCK_NOT_SET, Execution, KeyRequest, Listed, ListingForm, ReplyBody, ReplyForm, ReplySlot, ReplyTo, ReplyWriter,
     RequestError, STOPPED, StatsReport,
 };
-use crate::shard::route::Route;
+use crate::runtime::clock::Now;
+use crate::runtime::mesh::{Ask, Exchange};
 use crate::runtime::shared::Shared;
+use crate::shard::backend::Backend;
+use crate::shard::route::Route;
 use fawn_ring::Key;
 use fawn_store::Gate;
 use std::sync::Arc;

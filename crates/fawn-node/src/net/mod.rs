@@ -4,6 +4,7 @@ pub mod auth;
 pub mod backpressure;
 pub mod connection;
 pub mod dispatch;
+pub mod group;
 pub mod listen;
 pub mod prefetch;
 pub mod reaper;

@@ -1,12 +1,12 @@
 //! What a loop does with one connection at a time: work on its input, send its answers, watch its socket.
 
 use crate::net::auth;
-use crate::shard::backend::Backend;
-use crate::shard::stores::Gates as _;
 use crate::net::connection::{Connection, Pause, Received, peer_name};
 use crate::net::dispatch::{Core, NoRoom};
-use crate::runtime::slab::Token;
 use crate::net::tls;
+use crate::runtime::slab::Token;
+use crate::shard::backend::Backend;
+use crate::shard::stores::Gates as _;
 use rustix::event::epoll::{self, EventData};
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;

@@ -1,8 +1,8 @@
 //! What `stats` says.
 
 use crate::observe::warnings::{Fullness, used_percent};
-use crate::runtime::clock::Now;
 use crate::request::{ReplyWriter, StatsReport};
+use crate::runtime::clock::Now;
 use crate::runtime::shared::Shared;
 use crate::shard::stores::Figures;
 use fawn_store::{Ack, Written};

@@ -10,23 +10,23 @@ mod group;
 mod mail;
 mod stop;
 
-use crate::observe::warnings::Advice;
-use crate::net::prefetch::Ahead;
-use crate::shard::backend::{Backend, Given, Sizes, WATCHED};
-use crate::runtime::clock::Clock;
 use crate::net::connection::{Connection, Pause};
-use crate::observe::counters::Counters;
-use crate::net::worker::{Desk, Queue};
 use crate::net::dispatch::Core;
-use crate::runtime::mesh::Exchange;
+use crate::net::group::SocketGroup;
 use crate::net::listen::{Listener, Reserved};
-use crate::shard::route::Route;
+use crate::net::prefetch::Ahead;
+use crate::net::reaper::Sweep;
+use crate::net::worker::{Desk, Queue};
+use crate::observe::counters::Counters;
+use crate::observe::warnings::Advice;
+use crate::runtime::clock::Clock;
+use crate::runtime::mesh::Exchange;
 use crate::runtime::shared::Shared;
 use crate::runtime::slab::{Slab, Token};
+use crate::shard::backend::{Backend, Given, Sizes, WATCHED};
+use crate::shard::route::Route;
 use crate::shard::stores::Turn;
-use crate::net::reaper::Sweep;
 use fawn_store::Gate;
-use group::Group;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
@@ -74,7 +74,7 @@ enum Start {
 pub struct EventLoop<B: Backend> {
     desk: Desk<B>,
     connections: Slab<Connection>,
-    group: Group,
+    group: SocketGroup,
     /// The first loop accepts for all; taken away when the node stops.
     listeners: Vec<Listener>,
     /// Where it is to listen once the node can serve clients.
@@ -176,7 +176,7 @@ impl<B: Backend> EventLoop<B> {
         Ok(Self {
             desk: Desk::new(core, epoll),
             connections: Slab::default(),
-            group: Group::default(),
+            group: SocketGroup::default(),
             listeners: parts.listeners,
             reserved: parts.reserved,
             start: if B::WAITS { Start::Waits } else { Start::Over },

@@ -1,20 +1,20 @@
 //! Starting and stopping a node: listeners, threads, signals.
 
-use crate::shard::backend::Backend;
-use crate::shard::engines::{Engines, Readers};
 use crate::error::ServeError;
-use crate::runtime::event_loop::{EventLoop, Parts};
-use crate::runtime::mesh;
 use crate::net::listen;
 use crate::observe::metrics::Serving;
+use crate::observe::started::Started;
 use crate::options::ServeOptions;
-use crate::shard::executor::Owner;
 use crate::protocol::Protocol;
 use crate::protocol::memcached::MEMCACHED;
-use crate::shard::route::Route;
+use crate::runtime::event_loop::{EventLoop, Parts};
+use crate::runtime::mesh;
 use crate::runtime::shared::{Access, Failure, Shared};
 use crate::runtime::signals;
-use crate::observe::started::Started;
+use crate::shard::backend::Backend;
+use crate::shard::engines::{Engines, Readers};
+use crate::shard::executor::Owner;
+use crate::shard::route::Route;
 use fawn_flash::{Caching, Directory, Engine, Reader, ReaderOptions, descriptors};
 use fawn_ring::Secret;
 use fawn_store::Options;

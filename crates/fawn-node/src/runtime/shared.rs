@@ -1,13 +1,13 @@
 //! What the loops of a node share. Nothing here is touched for an ordinary request.
 
-use crate::net::auth::Users;
-use crate::observe::counters::{Counters, Totals};
 use crate::error::ServeError;
-use crate::observe::latency::Latencies;
+use crate::net::auth::Users;
 use crate::net::listen::Family;
+use crate::observe::counters::{Counters, Totals};
+use crate::observe::latency::Latencies;
+use crate::observe::samples::{Asked, Samples};
 use crate::options::{Limits, ServeOptions, TlsFiles};
 use crate::protocol::Protocol;
-use crate::observe::samples::{Asked, Samples};
 use crate::runtime::wake::Wake;
 use fawn_tls::certificate::Expiry;
 use fawn_tls::{Reloading, TlsError};

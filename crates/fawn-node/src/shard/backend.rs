@@ -1,12 +1,12 @@
 //! Who carries out what the clients of an event loop ask: the owner of stores on this machine, or a seat of a cluster.
 
+use crate::observe::counters::Counters;
+use crate::observe::samples::Sample;
+use crate::request::{Completion, Execution, KeyRequest, ListingForm, ReplyTo, Ticket};
 use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
-use crate::observe::counters::Counters;
-use crate::request::{Completion, Execution, KeyRequest, ListingForm, ReplyTo, Ticket};
-use crate::shard::route::Route;
-use crate::observe::samples::Sample;
 use crate::runtime::slab::Token;
+use crate::shard::route::Route;
 use crate::shard::stores::{Figures, Gates, Turn};
 use fawn_ring::Key;
 use fawn_store::Gate;

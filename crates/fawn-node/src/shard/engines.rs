@@ -1,12 +1,12 @@
 //! The stores of one loop on real flash: an [`Engine`] and a [`Reader`] each, and one thread for the files of large
 //! values.
 
-use crate::shard::stores::Gates;
-use crate::runtime::clock::Now;
-use crate::request::Ticket;
 use crate::observe::samples::StoreSample;
-use crate::shard::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Turn};
+use crate::request::Ticket;
+use crate::runtime::clock::Now;
 use crate::shard::large_values::ValueWriter;
+use crate::shard::stores::Gates;
+use crate::shard::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Turn};
 use fawn_flash::{Engine, Reader};
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::{FlashError, Space};

@@ -38,13 +38,13 @@ use keys::Hold;
 use listing::ScanTask;
 use room::Room;
 
-use crate::runtime::buffers::Pool;
-use crate::shard::backend::Sizes;
-use crate::runtime::clock::Now;
 use crate::observe::counters::Counters;
+use crate::request::{Completion, Execution, GetView, KeyAction, KeyRequest, ReplyForm, ReplyTo, Ticket};
+use crate::runtime::buffers::Pool;
+use crate::runtime::clock::Now;
+use crate::shard::backend::Sizes;
 use crate::shard::operate::{self, Bench, CasNumbers, Held, Planned, Step, Wait};
 use crate::shard::recency::Recency;
-use crate::request::{Completion, Execution, GetView, KeyAction, KeyRequest, ReplyForm, ReplyTo, Ticket};
 use crate::shard::route::Route;
 use crate::shard::stores::{News, Stores, Turn};
 use fawn_ring::{Key, Secret};

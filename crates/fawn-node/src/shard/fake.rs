@@ -1,8 +1,8 @@
 //! Stores in memory for tests, which can be told to be cold, busy, loading, slow to commit or broken.
 
-use crate::runtime::clock::Now;
-use crate::request::Ticket;
 use crate::observe::samples::StoreSample;
+use crate::request::Ticket;
+use crate::runtime::clock::Now;
 use crate::shard::stores::{Came, Extent, Figures, Finished, Gates, Lookup, News, Reads, Stores, Turn};
 use fawn_ring::Key;
 use fawn_store::flash::{FileId, FlashError, Space};

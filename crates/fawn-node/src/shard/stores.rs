@@ -2,9 +2,9 @@
 //! datastore. Production stands on `fawn_flash`; tests put a store behind it that is cold, busy, loading or slow to
 //! commit on command.
 
-use crate::runtime::clock::Now;
-use crate::request::Ticket;
 use crate::observe::samples::StoreSample;
+use crate::request::Ticket;
+use crate::runtime::clock::Now;
 use fawn_ring::Key;
 use fawn_store::flash::{FileId, FlashError, Space};
 use fawn_store::large::Stub;

@@ -1,12 +1,12 @@
 //! Nodes and clients for tests.
 
-use crate::shard::fake::{Fake, Knobs};
 use crate::options::{ServeOptions, TlsFiles};
-use crate::shard::executor::Owner;
 use crate::protocol::Protocol;
 use crate::protocol::memcached::MEMCACHED;
 use crate::request::{ReplyWriter, RequestError};
 use crate::runtime::server::{Opened, Running};
+use crate::shard::executor::Owner;
+use crate::shard::fake::{Fake, Knobs};
 use fawn_ring::Secret;
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,9 +1,9 @@
 //! Those who call a seat, before they have said who they are: so many and no more ([`fawn_kv::link::strangers`]).
 
 use super::Links;
-use crate::observe::warnings::Seldom;
 use crate::cluster::link::{Link, State};
 use crate::net::tls::Secure;
+use crate::observe::warnings::Seldom;
 use fawn_kv::link::FrameError;
 use fawn_kv::link::strangers::{STRANGERS, worst};
 use std::net::IpAddr;

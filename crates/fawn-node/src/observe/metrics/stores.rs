@@ -1,8 +1,8 @@
 //! Metrics of one store, and of what it asks of its device.
 
 use super::families as all;
-use crate::observe::warnings::used_percent;
 use crate::observe::samples::StoreSample;
+use crate::observe::warnings::used_percent;
 use fawn_admin::Page;
 use fawn_store::page::PAGE_BYTES;
 use std::collections::BTreeMap;

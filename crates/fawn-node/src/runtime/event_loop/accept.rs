@@ -1,13 +1,13 @@
 //! Accepting connections: the first loop takes them all and deals them out in turn.
 
 use super::{ACCEPTS_A_TURN, EventLoop, LISTENERS, Start};
-use crate::shard::backend::Backend;
 use crate::net::connection::Connection;
 use crate::net::listen::Family;
+use crate::net::tls::Secure;
 use crate::protocol::ParserOptions;
 use crate::runtime::shared::{Accepted, Failure};
 use crate::runtime::slab::Token;
-use crate::net::tls::Secure;
+use crate::shard::backend::Backend;
 use fawn_flash::descriptors;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;

@@ -4,52 +4,15 @@
 //! send one request at a time are fetched ahead together, as those of pipelined requests are.
 
 use super::EventLoop;
-use crate::net::prefetch::AHEAD;
-use crate::shard::backend::Backend;
 use crate::net::connection::{Pause, Received};
+use crate::net::group::{Member, SocketGroup};
 use crate::net::worker::{RECEIVE_BYTES, SMALL_INPUT_BYTES};
 use crate::runtime::slab::Token;
+use crate::shard::backend::Backend;
 use rustix::event::epoll::EventFlags;
-use std::ops::Range;
-
-/// Sockets in a group: one key of each is fetched ahead.
-const SOCKETS: usize = AHEAD;
-
-/// A group takes no other socket once it has received so much, so that each may hold some input and still receive as
-/// much again.
-const FULL_BYTES: usize = RECEIVE_BYTES - 2 * SMALL_INPUT_BYTES;
 
 /// Answers above this size are sent at once, not with the group's.
 const LARGE_ANSWER_BYTES: usize = 16 << 10;
-
-/// Sockets that have been received from.
-#[derive(Debug, Default)]
-pub struct Group {
-    members: Vec<Member>,
-    /// What they have sent, one after the other; made when first needed.
-    input: Vec<u8>,
-    input_bytes: usize,
-    /// Their answers, one after the other.
-    output: Vec<u8>,
-}
-
-#[derive(Debug)]
-struct Member {
-    token: Token,
-    flags: EventFlags,
-    received: Received,
-    /// Where its input lies.
-    input: Range<usize>,
-    /// Where its answers lie.
-    output: Range<usize>,
-}
-
-impl Group {
-    /// Whether it takes no other socket.
-    pub fn is_full(&self) -> bool {
-        self.members.len() >= SOCKETS || self.input_bytes >= FULL_BYTES
-    }
-}
 
 impl<B: Backend> EventLoop<B> {
     /// Receives from a connection that is ready by `flags`, into the group, which is not full; `false`, and nothing, when
@@ -76,7 +39,7 @@ impl<B: Backend> EventLoop<B> {
 
     /// Works on what the group has received and sends the answers.
     pub(super) fn work_group(&mut self) {
-        let Group { mut members, input, mut output, .. } = std::mem::take(&mut self.group);
+        let SocketGroup { mut members, input, mut output, .. } = std::mem::take(&mut self.group);
         let core = &mut self.desk.core;
         core.ahead.forget();
         if members.len() > 1 {
@@ -117,6 +80,6 @@ impl<B: Backend> EventLoop<B> {
         }
         members.clear();
         output.clear();
-        self.group = Group { members, input, input_bytes: 0, output };
+        self.group = SocketGroup { members, input, input_bytes: 0, output };
     }
 }

@@ -1,16 +1,16 @@
 //! What loops ask of each other and answer, and what the owner has finished.
 
 use super::{EventLoop, mark};
-use crate::net::prefetch::AHEAD;
-use crate::net::reply_queue::Filled;
-use crate::shard::backend::Backend;
 use crate::net::connection::{Connection, Pause, Want, end_name, peer_name};
 use crate::net::dispatch::LISTING;
-use crate::runtime::mesh::{Ask, Head};
+use crate::net::prefetch::AHEAD;
+use crate::net::reply_queue::Filled;
 use crate::observe::stats;
 use crate::request::{
     Completion, CompletionStatus, Execution, KeyRequest, ReplySlot, ReplyTo, ReplyWriter, Ticket, UNASKED_BYTES,
 };
+use crate::runtime::mesh::{Ask, Head};
+use crate::shard::backend::Backend;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::getsockname;
 

@@ -2,8 +2,8 @@
 
 use super::{EventLoop, mark};
 use crate::net::reply_queue::Filled;
-use crate::shard::backend::Backend;
 use crate::request::STOPPED;
+use crate::shard::backend::Backend;
 use rustix::event::epoll::EventFlags;
 
 /// Milliseconds in which operations come to their end once no connection is left.

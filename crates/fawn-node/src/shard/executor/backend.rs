@@ -1,12 +1,12 @@
 //! The owner of stores on this machine as the backend of its loop.
 
 use super::Owner;
-use crate::runtime::buffers::Pool;
-use crate::shard::backend::{Backend, Given, WATCHED};
-use crate::runtime::clock::Now;
-use crate::request::{Completion, Execution, KeyRequest, ListingForm, ReplyTo, Ticket};
 use crate::observe::samples::Sample;
+use crate::request::{Completion, Execution, KeyRequest, ListingForm, ReplyTo, Ticket};
+use crate::runtime::buffers::Pool;
+use crate::runtime::clock::Now;
 use crate::runtime::slab::Token;
+use crate::shard::backend::{Backend, Given, WATCHED};
 use crate::shard::stores::{Figures, Reads, Stores, Turn};
 use fawn_ring::Key;
 use fawn_store::Gate;

@@ -1,8 +1,8 @@
 //! Flushing all stores, one after the other; a store that is busy is waited for.
 
 use super::Owner;
-use crate::runtime::clock::Now;
 use crate::request::{Completion, CompletionStatus, ReplyTo};
+use crate::runtime::clock::Now;
 use crate::shard::stores::Stores;
 use fawn_store::{Gate, Refusal};
 

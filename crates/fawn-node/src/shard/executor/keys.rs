@@ -1,8 +1,8 @@
 //! Keys that are held: who works on them, and who waits for that.
 
 use super::Owner;
-use crate::runtime::clock::Now;
 use crate::request::{KeyRequest, Ticket};
+use crate::runtime::clock::Now;
 use crate::shard::stores::Stores;
 use fawn_ring::Key;
 use std::collections::hash_map::Entry;

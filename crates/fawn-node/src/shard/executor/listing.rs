@@ -1,9 +1,9 @@
 //! Listing the keys of a store, part by part.
 
 use super::Owner;
+use crate::request::{Completion, Listed, ListingDetail, ListingForm, ReplyTo, Ticket};
 use crate::runtime::clock::Now;
 use crate::shard::operate;
-use crate::request::{Completion, Listed, ListingDetail, ListingForm, ReplyTo, Ticket};
 use crate::shard::stores::Stores;
 use fawn_ring::Key;
 use fawn_store::record::Record;

@@ -1,9 +1,9 @@
 //! Reads of an owner's tasks: started together, worked off in any order; large values within bounds.
 
 use super::{Found, Owner, Reading, Room, Task};
+use crate::request::{KeyRequest, Ticket};
 use crate::runtime::clock::Now;
 use crate::shard::operate::{self, Bench, Held, Step, Wait};
-use crate::request::{KeyRequest, Ticket};
 use crate::shard::stores::{Extent, Finished, Reads, Stores};
 use fawn_store::Gate;
 use fawn_store::flash::FlashError;

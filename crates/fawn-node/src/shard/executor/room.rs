@@ -1,9 +1,9 @@
 //! Large answers of tasks: made once the loop of their client has room for them (see [`crate::net::backpressure`]).
 
 use super::{Owner, Reading, Task};
+use crate::request::{ReplyTo, Ticket, UNASKED_BYTES};
 use crate::runtime::clock::Now;
 use crate::shard::operate::Step;
-use crate::request::{ReplyTo, Ticket, UNASKED_BYTES};
 use crate::shard::stores::Stores;
 use fawn_store::Gate;
 

@@ -1,62 +1,14 @@
-//! Values with files of their own: read before the command can go on, or written before its record is appended.
+//! Values with files of their own: read before the request can go on, or written before its record is appended.
 
-use super::reply::{refused, tell};
-use super::{Bench, Current, Step, Wait, apply, note_append, plan, unreadable};
+use super::context::{Bench, Held, Planned, Step, Wait};
+use super::decide::{Current, apply, note_append, plan};
+use super::reply::{refused, tell, unreadable};
 use crate::observe::counters::Counters;
 use crate::request::KeyRequest;
 use crate::shard::stores::Stores;
-use fawn_kv::operation::Outcome;
 use fawn_store::large::Stub;
-use fawn_store::record::{Kind, Marks, Record};
+use fawn_store::record::{Kind, Record};
 use fawn_store::{Gate, Refusal, Write};
-
-/// The record of a large value that is to be read.
-#[derive(Clone, Copy, Debug)]
-pub struct Held {
-    /// Names the file.
-    pub stub: Stub,
-    marks: Marks,
-    epoch: u32,
-    seq: u64,
-    client_flags: u32,
-    expiry: u32,
-    client_cas: Option<u64>,
-    gate: Gate,
-}
-
-impl Held {
-    /// What `record` says, but for its value; `None` when it names no file.
-    fn of(record: &Record<'_>, gate: Gate) -> Option<Self> {
-        let stub = Stub::decode(record.value)?;
-        let Record { marks, epoch, seq, client_flags, expiry, client_cas, .. } = *record;
-        Some(Self { stub, marks, epoch, seq, client_flags, expiry, client_cas, gate })
-    }
-
-    fn record<'v>(&self, name: &'v [u8], value: &'v [u8]) -> Record<'v> {
-        let Self { marks, epoch, seq, client_flags, expiry, client_cas, .. } = *self;
-        Record { kind: Kind::Value, marks, epoch, seq, client_flags, expiry, client_cas, key: name, value }
-    }
-}
-
-impl Planned {
-    /// Bytes of the value.
-    pub fn value_bytes(&self) -> usize {
-        self.value_bytes
-    }
-}
-
-/// A version that waits for its value to be written.
-#[derive(Debug)]
-pub struct Planned {
-    pub(super) value_bytes: usize,
-    pub(super) marks: Marks,
-    pub(super) client_flags: u32,
-    pub(super) expiry: u32,
-    pub(super) client_cas: Option<u64>,
-    pub(super) gate: Gate,
-    pub(super) outcome: Option<Outcome>,
-    pub(super) answered: Vec<u8>,
-}
 
 /// Goes on with a value that was read from its file, `value` being all of it.
 pub fn resume_large<S: Stores>(
@@ -107,30 +59,6 @@ pub(super) fn wants_file(request: &KeyRequest<'_>, record: &Record<'_>) -> bool 
     record.kind == Kind::Stub
         && (request.shows_value() || !request.is_meta_get())
         && request.action.operation().is_some_and(|operation| operation.needs_value())
-}
-
-/// A large item that is looked at but not shown.
-pub(super) struct Blank {
-    stub: [u8; Stub::LEN],
-    /// As long as the value; nobody looks at it, so that its memory is never touched.
-    value: Vec<u8>,
-}
-
-impl Blank {
-    /// The current item, whose record is `record`.
-    pub(super) fn current<'a>(&'a self, record: &Record<'a>) -> Current<'a> {
-        let record = Record { kind: Kind::Value, value: &self.value, ..*record };
-        Current { record, stub: Some(self.stub) }
-    }
-}
-
-/// In the place of the value that `current` only names, for a meta get that does not show it.
-pub(super) fn blank(request: &KeyRequest<'_>, current: &Current<'_>) -> Option<Blank> {
-    if current.record.kind != Kind::Stub || !request.is_meta_get() {
-        return None;
-    }
-    let stub = Stub::decode(current.record.value)?;
-    Some(Blank { stub: stub.encode(), value: vec![0; stub.bytes as usize] })
 }
 
 pub(super) fn read_value<R>(

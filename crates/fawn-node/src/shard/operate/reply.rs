@@ -1,13 +1,13 @@
 //! What a request came to, as a reply and in the counters.
 
-use super::{Bench, Step, Wait};
-use crate::observe::warnings::Seldom;
+use super::context::{Bench, Step, Wait};
 use crate::observe::counters::Counters;
-use crate::shard::recency::Use;
+use crate::observe::warnings::Seldom;
 use crate::request::{
     CANNOT_MERGE, ItemInfo, KeyAction, KeyRequest, NO_SPACE, OperationReply, ReplyBody, RequestError, SHORT, STOPPED,
     ShownItem, UNREADABLE, UNWRITABLE, ttl,
 };
+use crate::shard::recency::Use;
 use fawn_kv::operation::{self as kv, Item, MetaGet, Mode, Operation, Outcome};
 use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
