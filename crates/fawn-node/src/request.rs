@@ -7,7 +7,7 @@
 
 use crate::observe::latency::Stamp;
 use crate::runtime::slab::Token;
-use crate::shard::recency::Use;
+use crate::shard::recency::LastUse;
 use fawn_kv::operation::{Delete, Operation, Outcome, Store};
 use fawn_ring::Key;
 use fawn_store::Gate;
@@ -18,7 +18,7 @@ pub type Ticket = u32;
 
 /// A reply with a value up to this size may be sent to another loop without a credit: all replies that may be in flight
 /// hold little together.
-pub const UNASKED_BYTES: usize = 16 << 10;
+pub const UNRESERVED_BYTES: usize = 16 << 10;
 
 /// A request for one key.
 #[derive(Clone, Copy, Debug)]
@@ -336,7 +336,7 @@ pub struct ItemInfo {
     /// Unix second of the expiry; 0 for never.
     pub expiry: u32,
     /// The last use, if the table of last uses still has it.
-    pub last_use: Option<Use>,
+    pub last_use: Option<LastUse>,
     /// The version's cas.
     pub cas: u64,
     /// The client's flags.

@@ -5,15 +5,15 @@ use super::listening::Listening;
 use super::listings::Listings;
 use super::ready::Readiness;
 use super::requests::{Begun, LOCAL, Requests};
-use super::seat::{LISTENER, MAILBOX, Never, READS, STORE, Seat, Seed, TICK_MS, time};
+use super::seat::{LISTENER, MAILBOX, Never, READS, STORE, Seat, SeatParts, TICK_MS, time};
 use super::troubles::Troubles;
 use crate::observe::samples::Sample;
 use crate::request::{Completion, Execution, KeyRequest, Listed, ListingForm, ReplyTo, Ticket};
 use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
 use crate::runtime::slab::Token;
-use crate::shard::backend::{Backend, Given, WATCHED};
-use crate::shard::stores::{Figures, Turn};
+use crate::shard::backend::{Backend, LoopEnvironment, WATCHED};
+use crate::shard::stores::{LoopStats, Turn};
 use fawn_kv::chain;
 use fawn_kv::inbox::Inbox;
 use fawn_kv::message::{Answer, Message};
@@ -27,7 +27,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 impl Backend for Seat {
-    type Seed = Seed;
+    type Seed = SeatParts;
     type Gates = Never;
 
     const WAITS: bool = true;
@@ -36,8 +36,8 @@ impl Backend for Seat {
         self.ready.is_over()
     }
 
-    fn make(seed: Seed, given: Given<'_>) -> Result<Self, Errno> {
-        let Seed {
+    fn make(seed: SeatParts, given: LoopEnvironment<'_>) -> Result<Self, Errno> {
+        let SeatParts {
             seat,
             cluster,
             roster,
@@ -49,7 +49,7 @@ impl Backend for Seat {
             listener,
             lists,
             mailbox,
-            siblings,
+            local_peers,
         } = seed;
         let edge = EventFlags::IN | EventFlags::ET;
         epoll::add(&*given.epoll, mailbox.event(), EventData::new_u64(MAILBOX), edge)?;
@@ -62,7 +62,7 @@ impl Backend for Seat {
         let listener = listener.map(listening).transpose()?;
         let relay = Relay::new(if front.is_some() { seat.front() } else { seat.node() }, &chain::Timing::default());
         let (me, managers) = ((seat, cluster, given.sizes.value), (managers, names));
-        let links = Links::new(me, roster, managers, siblings, secure, given.epoll);
+        let links = Links::new(me, roster, managers, local_peers, secure, given.epoll);
         // Until managers have said which it is.
         let version = links.cluster_version();
         if let Some(front) = &mut front {
@@ -89,9 +89,9 @@ impl Backend for Seat {
             said: VecDeque::new(),
             out: Vec::new(),
             ticked_ms: 0,
-            told_ms: 0,
+            reported_ms: 0,
             led_ms: 0,
-            told_leaderless_ms: None,
+            logged_leaderless_ms: None,
             durable: fawn_kv::store::Gate(0),
             reads_ready: false,
             failed: false,
@@ -107,7 +107,7 @@ impl Backend for Seat {
         1
     }
 
-    fn warm(&self, _: usize, _: &[Key]) {}
+    fn prefetch(&self, _: usize, _: &[Key]) {}
 
     fn lend(&mut self) -> (&mut Pool, &Never) {
         (&mut self.pool, &self.none)
@@ -161,17 +161,17 @@ impl Backend for Seat {
         self.requests.deliver(done);
     }
 
-    fn next_done(&mut self) -> Option<Completion> {
-        self.requests.next_done()
+    fn next_completion(&mut self) -> Option<Completion> {
+        self.requests.next_completion()
     }
 
-    fn next_ask(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
-        self.requests.next_ask()
+    fn next_reservation(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
+        self.requests.next_reservation()
     }
 
-    fn room(&mut self, ticket: Ticket, granted: bool, now: Now) {
+    fn reserve(&mut self, ticket: Ticket, granted: bool, now: Now) {
         let me = self.id.front();
-        let next = self.requests.room(ticket, granted, now, &mut self.pool);
+        let next = self.requests.reserve(ticket, granted, now, &mut self.pool);
         self.said.extend(next.into_iter().map(|message| (me, LOCAL, message)));
     }
 
@@ -210,7 +210,7 @@ impl Backend for Seat {
         self.take_reads(now);
         self.tick(now);
         self.settle(now);
-        self.tell_invalid();
+        self.log_invalid();
         if let Some(why) = self.links.take_ousted() {
             turn.ousted = Some(why);
         }
@@ -260,7 +260,7 @@ impl Backend for Seat {
         self.node.as_ref()?.store().flash().store().space()
     }
 
-    fn figures(&self, now: Now) -> Figures {
+    fn stats(&self, now: Now) -> LoopStats {
         super::stats::of(self, now)
     }
 

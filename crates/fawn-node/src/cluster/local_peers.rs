@@ -16,7 +16,7 @@ const MOST_WAITING: usize = 1 << 16;
 
 /// A connection that has said whom it wants.
 #[derive(Debug)]
-pub struct Handed {
+pub struct HandedLink {
     /// The connection.
     pub link: Link,
     /// What it said.
@@ -31,7 +31,7 @@ pub enum Mail {
     /// A message.
     Message(Box<(Address, Address, Message)>),
     /// A connection.
-    Link(Box<Handed>),
+    Link(Box<HandedLink>),
 }
 
 /// Where a seat finds what others have for it.
@@ -91,11 +91,11 @@ impl Mailbox {
 
 /// The seats of this process as one of them sees them.
 #[derive(Debug, Default)]
-pub struct Siblings {
+pub struct LocalPeers {
     others: Vec<(SeatId, Arc<Mailbox>, Vec<Mail>)>,
 }
 
-impl Siblings {
+impl LocalPeers {
     /// All `seats` but `me`.
     pub fn new(me: SeatId, seats: &[(SeatId, Arc<Mailbox>)]) -> Self {
         let others = seats.iter().filter(|(seat, _)| *seat != me);

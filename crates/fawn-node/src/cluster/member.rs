@@ -2,10 +2,10 @@
 
 use super::enrol::enrol;
 use super::links::DESCRIPTORS;
-use super::local_peers::{Mailbox, Siblings};
+use super::local_peers::{LocalPeers, Mailbox};
 use super::names::Names;
 use super::ranges::Ranges;
-use super::seat::{Seat, Seed};
+use super::seat::{Seat, SeatParts};
 use crate::error::ServeError;
 use crate::net::listen;
 use crate::observe::started::Started;
@@ -281,7 +281,7 @@ fn seeds(
     member: &mut Admitted<'_>,
     mailboxes: &[(SeatId, Arc<Mailbox>)],
     names: &Arc<Names>,
-    seeds: &mut Vec<Seed>,
+    seeds: &mut Vec<SeatParts>,
 ) -> Result<(), ServeError> {
     let mut listener = member.listener.take();
     let (options, enrolled, directory) = (member.options, &member.enrolled, member.directory.as_ref());
@@ -291,7 +291,7 @@ fn seeds(
     for (number, (seat, mailbox)) in own.enumerate() {
         let node = directory.map(|directory| open_node(options, directory, enrolled, number, *seat)).transpose()?;
         let front = options.is_front.then(|| open_front(options, enrolled, *seat)).transpose()?;
-        seeds.push(Seed {
+        seeds.push(SeatParts {
             seat: *seat,
             cluster: enrolled.cluster,
             roster: enrolled.roster.clone(),
@@ -303,7 +303,7 @@ fn seeds(
             listener: listener.take(),
             lists: mailboxes.first().is_some_and(|(first, _)| first == seat),
             mailbox: Arc::clone(mailbox),
-            siblings: Siblings::new(*seat, mailboxes),
+            local_peers: LocalPeers::new(*seat, mailboxes),
         });
     }
     Ok(())

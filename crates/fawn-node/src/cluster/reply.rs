@@ -3,7 +3,7 @@
 use crate::observe::counters::{Counter, Counters};
 use crate::request::{ItemInfo, KeyRequest, ReplyBody, RequestError};
 use crate::shard::operate::{self, count, shown_item};
-use crate::shard::recency::{Recency, Use};
+use crate::shard::recency::{LastUse, Recency};
 use fawn_kv::entry::{Kept, Version};
 use fawn_kv::front::Lack;
 use fawn_kv::message::Answer;
@@ -25,7 +25,7 @@ pub struct Tools<'a> {
 
 /// What came of an answer.
 #[derive(Debug)]
-pub enum Told {
+pub enum ReplyStep {
     /// It is written; whether it is an error that stands for a whole line of keys.
     Answered {
         /// See above.
@@ -35,10 +35,10 @@ pub enum Told {
     Write(Operation<'static>),
 }
 
-const ANSWERED: Told = Told::Answered { failed: false };
+const ANSWERED: ReplyStep = ReplyStep::Answered { failed: false };
 
 /// Writes the answer to a command.
-pub fn answer(request: &KeyRequest<'_>, answer: &Answer, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> Told {
+pub fn answer(request: &KeyRequest<'_>, answer: &Answer, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> ReplyStep {
     match answer {
         Answer::Found(kept) => found(request, kept.as_deref(), tools, out),
         Answer::Done { outcome, position, shown, .. } => {
@@ -95,9 +95,9 @@ fn refusal<'c>(answer: &Answer, counters: &'c Counters) -> &'c Counter {
     }
 }
 
-fn fail(request: &KeyRequest<'_>, error: RequestError<'_>, out: &mut Vec<u8>) -> Told {
+fn fail(request: &KeyRequest<'_>, error: RequestError<'_>, out: &mut Vec<u8>) -> ReplyStep {
     request.write_error(out, error);
-    Told::Answered { failed: true }
+    ReplyStep::Answered { failed: true }
 }
 
 /// A command that gives something a time to live where the range's time is ahead.
@@ -128,7 +128,7 @@ const CONDITIONAL: &str =
     "this cluster is weak and takes no cas, add, replace, append, prepend, incr or decr: use set and delete";
 
 /// Writes what a get has found.
-fn found(request: &KeyRequest<'_>, kept: Option<&Kept>, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> Told {
+fn found(request: &KeyRequest<'_>, kept: Option<&Kept>, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> ReplyStep {
     let item = kept.and_then(|kept| Some((kept.version.as_ref()?, kept.position.seq.0)));
     let item = item.map(|(version, seq)| (version, item_of(version, seq)));
     let Some(operation) = request.action.operation() else {
@@ -141,7 +141,7 @@ fn found(request: &KeyRequest<'_>, kept: Option<&Kept>, tools: &mut Tools<'_>, o
     let Decision { append, outcome } = evaluate(&operation, item.map(|(_, item)| item), 0, tools.max_value_bytes);
     if append != Append::Nothing {
         let Operation::MetaGet(get) = operation else { unreachable!("other commands that look change nothing") };
-        return Told::Write(Operation::MetaGet(get));
+        return ReplyStep::Write(Operation::MetaGet(get));
     }
     count(request, Some(&outcome), tools.counters);
     match (outcome, item) {
@@ -169,7 +169,7 @@ fn item_of(version: &Version, seq: u64) -> Item<'_> {
 }
 
 /// What is known about the item of a version, whose cas is `cas` and whose key was last used at `last_use`.
-pub fn info_of(version: &Version, cas: u64, last_use: Option<Use>) -> ItemInfo {
+pub fn info_of(version: &Version, cas: u64, last_use: Option<LastUse>) -> ItemInfo {
     let Version { expiry, flags, ref value, .. } = *version;
     ItemInfo { expiry, last_use, cas, flags, value_bytes: value.len() }
 }

@@ -14,7 +14,7 @@ mod tests;
 use super::reply;
 use crate::observe::counters::Counters;
 use crate::request::{
-    Completion, CompletionStatus, GetView, KeyAction, KeyRequest, ReplyForm, ReplyTo, Ticket, UNASKED_BYTES,
+    Completion, CompletionStatus, GetView, KeyAction, KeyRequest, ReplyForm, ReplyTo, Ticket, UNRESERVED_BYTES,
 };
 use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
@@ -67,9 +67,9 @@ const MOST_UNSEEN_BYTES: usize = 32 << 20;
 
 /// How a request stands with the loop that its client is of.
 #[derive(Debug)]
-enum Room {
+enum Reservation {
     /// Its answer is small, as far as is known.
-    Unasked,
+    None,
     /// It waits for room for so many bytes, maybe with its answer.
     Asked(u32, Option<Answer>),
     /// It was granted room for so many bytes.
@@ -96,7 +96,7 @@ struct Request {
     reply: Option<ReplyForm>,
     part: Part,
     quiet: bool,
-    room: Room,
+    reservation: Reservation,
     /// It is a write that was sent before anybody knew how large what it shows is.
     unseen: bool,
 }
@@ -133,7 +133,7 @@ impl Request {
 
 /// What one connection has asked of one key and not heard of yet.
 #[derive(Debug, Default)]
-struct Hold {
+struct KeyHold {
     reads: u32,
     writes: u32,
     queue: VecDeque<Ticket>,
@@ -145,13 +145,13 @@ pub struct Requests {
     /// How often each place was used, and what is there.
     slots: Vec<(u32, Option<Request>)>,
     free: Vec<Ticket>,
-    held: HashMap<(u64, Key), Hold, BuildHasherDefault<KeyHasher>>,
+    held: HashMap<(u64, Key), KeyHold, BuildHasherDefault<KeyHasher>>,
     /// Gets that look again, by connection and key, and their places in the connection.
     again: BTreeSet<(u64, Key, (u64, u32))>,
     bytes: usize,
     done: VecDeque<Completion>,
     /// Those that want room.
-    asks: VecDeque<Ticket>,
+    to_reserve: VecDeque<Ticket>,
     /// Of values that wait for room.
     parked_bytes: usize,
     /// Writes that were sent before anybody knew how large what they show is.
@@ -184,7 +184,7 @@ impl Requests {
             again: BTreeSet::new(),
             bytes: 0,
             done: VecDeque::new(),
-            asks: VecDeque::new(),
+            to_reserve: VecDeque::new(),
             parked_bytes: 0,
             unseen: 0,
             counters,
@@ -211,7 +211,7 @@ impl Requests {
     }
 
     /// The next that is answered.
-    pub fn next_done(&mut self) -> Option<Completion> {
+    pub fn next_completion(&mut self) -> Option<Completion> {
         self.done.pop_front()
     }
 
@@ -250,7 +250,7 @@ impl Requests {
             reply: Some(request.reply),
             part,
             quiet: false,
-            room: Room::Unasked,
+            reservation: Reservation::None,
             unseen: false,
         };
         let ticket = self.insert(pending);
@@ -347,7 +347,7 @@ impl Requests {
             reply: None,
             part: Part::Flushes,
             quiet,
-            room: Room::Unasked,
+            reservation: Reservation::None,
             unseen: false,
         };
         let ticket = self.insert(request);
@@ -378,11 +378,11 @@ impl Requests {
         let start = out.len();
         let told = reply::answer(&request.request(&self.blank), answer, &mut tools!(self, now), out);
         match told {
-            reply::Told::Answered { failed } => {
+            reply::ReplyStep::Answered { failed } => {
                 self.end(ticket, pool);
                 Ok(failed)
             }
-            reply::Told::Write(operation) => {
+            reply::ReplyStep::Write(operation) => {
                 out.truncate(start);
                 Err(Box::new(self.rewrite(ticket, &operation)))
             }
@@ -400,19 +400,19 @@ impl Requests {
             return Vec::new();
         }
         let is_found = matches!(answer, Answer::Found(_));
-        let is_read = is_found && request.part == Part::Reads && matches!(request.room, Room::Unasked);
+        let is_read = is_found && request.part == Part::Reads && matches!(request.reservation, Reservation::None);
         if is_read && self.again.range(request.before()).next().is_some() {
             self.wait(ticket);
             return Vec::new();
         }
         let shown = if request.request(&self.blank).shows_value() { value_bytes(&answer) } else { 0 };
         let looked = is_found && request.is_write();
-        if shown > UNASKED_BYTES && matches!(request.room, Room::Unasked) {
+        if shown > UNRESERVED_BYTES && matches!(request.reservation, Reservation::None) {
             // What a write was told nobody tells again.
             let keeps = !is_found || (!looked && self.parked_bytes + shown <= MOST_PARKED_BYTES);
             self.parked_bytes += if keeps { shown } else { 0 };
-            request.room = Room::Asked(shown as u32, keeps.then_some(answer));
-            self.asks.push_back(ticket);
+            request.reservation = Reservation::Asked(shown as u32, keeps.then_some(answer));
+            self.to_reserve.push_back(ticket);
             if !keeps {
                 self.hold(ticket);
             }
@@ -422,18 +422,18 @@ impl Requests {
         if looked {
             return vec![self.ask(ticket, &request.request(&self.blank))];
         }
-        if matches!(request.room, Room::Unwanted) {
+        if matches!(request.reservation, Reservation::Unwanted) {
             return self.forget(ticket, pool);
         }
         let (client, mut bytes) = (request.client.expect("a request is assigned before the turn ends"), pool.take());
         match reply::answer(&request.request(&self.blank), &answer, &mut tools!(self, now), &mut bytes) {
-            reply::Told::Answered { failed } => {
+            reply::ReplyStep::Answered { failed } => {
                 let reply = request.reply.expect("it is no flush");
-                let granted = if let Room::Granted(bytes) = request.room { bytes } else { 0 };
+                let granted = if let Reservation::Granted(bytes) = request.reservation { bytes } else { 0 };
                 self.done.push_back(Completion { granted, ..Completion::to(&reply, client, bytes, failed) });
                 self.end(ticket, pool).into_iter().map(|next| self.go(next)).collect()
             }
-            reply::Told::Write(operation) => {
+            reply::ReplyStep::Write(operation) => {
                 pool.give(bytes);
                 vec![self.rewrite(ticket, &operation)]
             }
@@ -485,23 +485,24 @@ impl Requests {
     }
 
     /// The next that wants room for its answer, its client, and how many bytes.
-    pub fn next_ask(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
-        let ticket = self.asks.pop_front()?;
+    pub fn next_reservation(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
+        let ticket = self.to_reserve.pop_front()?;
         let request = self.slots[ticket as usize].1.as_ref().expect("what asks is under way");
-        let Room::Asked(bytes, _) = request.room else { unreachable!("it was just asked for") };
+        let Reservation::Asked(bytes, _) = request.reservation else { unreachable!("it was just asked for") };
         Some((request.client.expect("a request is assigned before the turn ends"), ticket, bytes))
     }
 
     /// There is room for what a request asked for, or else nobody wants it any more; what the front-end is to be asked next.
-    pub fn room(&mut self, ticket: Ticket, granted: bool, now: Now, pool: &mut Pool) -> Vec<Message> {
+    pub fn reserve(&mut self, ticket: Ticket, granted: bool, now: Now, pool: &mut Pool) -> Vec<Message> {
         let tag = self.tag(ticket);
         let request = self.slots[ticket as usize].1.as_mut().expect("a request that asked is under way");
-        let Room::Asked(bytes, answer) = std::mem::replace(&mut request.room, Room::Unwanted) else {
+        let Reservation::Asked(bytes, answer) = std::mem::replace(&mut request.reservation, Reservation::Unwanted)
+        else {
             unreachable!("a request is told once")
         };
         self.parked_bytes -= if answer.is_some() { bytes as usize } else { 0 };
         if granted {
-            request.room = Room::Granted(bytes);
+            request.reservation = Reservation::Granted(bytes);
             if let Some(answer) = answer {
                 return self.answered(tag, answer, now, pool);
             }

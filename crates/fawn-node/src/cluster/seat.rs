@@ -7,21 +7,21 @@
 use super::counting::{Counted, Counting};
 use super::dial::prepare;
 use super::link::{Link, State};
-use super::links::{Came, Links};
+use super::links::{LinkInput, Links};
 use super::listening::Listening;
 use super::listings::Listings;
-use super::local_peers::{Mail, Mailbox, Siblings};
+use super::local_peers::{LocalPeers, Mail, Mailbox};
 use super::names::Names;
 use super::ranges::Ranges;
 use super::ready::{Around, Readiness};
 use super::requests::{LOCAL, Requests};
 use super::troubles::Troubles;
 use crate::observe::metrics::LEADERLESS_MS;
-use crate::observe::warnings::Seldom;
+use crate::observe::warnings::RateLimitedLog;
 use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
 use crate::shard::backend::WATCHED;
-use crate::shard::operate::tell_short;
+use crate::shard::operate::log_short;
 use crate::shard::stores::Gates;
 use crate::shard::stores::Turn;
 use fawn_kv::chain;
@@ -57,7 +57,7 @@ pub(super) const TICK_MS: (u64, u64) = (10, 50);
 const MESSAGE_BYTES: usize = 256;
 
 /// What a seat is made of.
-pub struct Seed {
+pub struct SeatParts {
     /// Its number.
     pub seat: SeatId,
     /// The cluster.
@@ -81,7 +81,7 @@ pub struct Seed {
     /// Its mailbox, and those of all seats of the process.
     pub mailbox: Arc<Mailbox>,
     /// See `mailbox`.
-    pub siblings: Siblings,
+    pub local_peers: LocalPeers,
 }
 
 /// A seat.
@@ -106,11 +106,11 @@ pub struct Seat {
     pub(super) said: VecDeque<(Address, Address, Message)>,
     pub(super) out: Vec<(Address, Message)>,
     pub(super) ticked_ms: u64,
-    pub(super) told_ms: u64,
+    pub(super) reported_ms: u64,
     /// When it was last connected to a manager that leads.
     pub(super) led_ms: u64,
     /// When the log has said that there is none.
-    pub(super) told_leaderless_ms: Option<u64>,
+    pub(super) logged_leaderless_ms: Option<u64>,
     pub(super) durable: fawn_kv::store::Gate,
     pub(super) reads_ready: bool,
     pub(super) failed: bool,
@@ -144,7 +144,7 @@ pub fn time(now: Now) -> chain::Now {
 }
 
 /// The managers say what time it is in the cluster.
-fn told_time(unix_ms: u64) {
+fn set_time(unix_ms: u64) {
     match fawn_flash::clock::tell(unix_ms) {
         Some(ahead_s) if ahead_s.abs() > 5 => tracing::warn!(
             "the system clock is {} s {} the cluster's time, which counts from now on: set the clock",
@@ -242,11 +242,11 @@ impl Seat {
         }
         while let Some(came) = self.links.take_came() {
             match came {
-                Came::Message(to, from, message, bytes) => {
+                LinkInput::Message(to, from, message, bytes) => {
                     self.deliver_one_message(to, from, message, Some(bytes), (now, at));
                 }
-                Came::Control(Party::Manager(_), Control::Time { unix_ms }) => told_time(unix_ms),
-                Came::Control(party, control) => {
+                LinkInput::Control(Party::Manager(_), Control::Time { unix_ms }) => set_time(unix_ms),
+                LinkInput::Control(party, control) => {
                     tracing::debug!("{party} says what this release does not know: {control:?}");
                 }
             }
@@ -286,12 +286,12 @@ impl Seat {
     }
 
     /// Logs, now and then, that a message was refused which cannot be true.
-    pub(super) fn tell_invalid(&mut self) {
-        static TOLD: Seldom = Seldom::new();
+    pub(super) fn log_invalid(&mut self) {
+        static LOG: RateLimitedLog = RateLimitedLog::new();
         let node = self.node.as_mut().and_then(|node| node.invalid_mut().take());
         let front = self.front.as_mut().and_then(|front| front.invalid_mut().take());
         for invalid in node.into_iter().chain(front) {
-            if let Some(more) = TOLD.happened(std::time::Instant::now()) {
+            if let Some(more) = LOG.happened(std::time::Instant::now()) {
                 tracing::warn!("{invalid}{more}");
             }
         }
@@ -323,12 +323,12 @@ impl Seat {
     pub(super) fn look_for_leader(&mut self, now_ms: u64) {
         let leaderless_ms = now_ms.saturating_sub(self.led_ms);
         if self.links.has_leader() {
-            if self.told_leaderless_ms.take().is_some() {
+            if self.logged_leaderless_ms.take().is_some() {
                 tracing::info!("a manager that leads is heard again, after {} s", leaderless_ms / 1000);
             }
             self.led_ms = now_ms;
-        } else if self.lists && leaderless_ms >= LEADERLESS_MS && self.told_leaderless_ms.is_none() {
-            self.told_leaderless_ms = Some(now_ms);
+        } else if self.lists && leaderless_ms >= LEADERLESS_MS && self.logged_leaderless_ms.is_none() {
+            self.logged_leaderless_ms = Some(now_ms);
             tracing::warn!(
                 "no manager that leads has been heard for {} s: what this process has is served as before, and changes of the \
                  cluster wait",
@@ -359,7 +359,7 @@ impl Seat {
                     node.unreadable(at, ticket, &mut self.out);
                 }
                 Read::Refused(why) => {
-                    tell_short(&why);
+                    log_short(&why);
                     node.not_read(at, ticket, &mut self.out);
                 }
             }

@@ -7,7 +7,7 @@ use crate::observe::samples::{NodeSample, Sample, SeatSample, StoreSample};
 use crate::observe::stats;
 use crate::runtime::clock::Now;
 use crate::shard::engines;
-use crate::shard::stores::Figures;
+use crate::shard::stores::LoopStats;
 use fawn_kv::chain;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::Control;
@@ -23,10 +23,10 @@ const COUNTED_A_TURN: usize = 64;
 impl Seat {
     /// Tells the managers how it does, once a second.
     pub(super) fn report(&mut self, now: Now, at: chain::Now) {
-        if now.ms < self.told_ms + REPORT_MS || !self.links.has_leader() {
+        if now.ms < self.reported_ms + REPORT_MS || !self.links.has_leader() {
             return;
         }
-        self.told_ms = now.ms;
+        self.reported_ms = now.ms;
         let figures = self.seat_figures(at, Troubles::for_managers);
         self.links.tell_leader(&Control::Figures(figures));
         let totals = Control::Totals { seat: self.id, totals: self.totals() };
@@ -146,8 +146,8 @@ fn device_id(device: u64) -> u64 {
 }
 
 /// Figures of a seat for `stats`.
-pub(super) fn of(seat: &Seat, _: Now) -> Figures {
-    let mut figures = Figures::default();
+pub(super) fn of(seat: &Seat, _: Now) -> LoopStats {
+    let mut figures = LoopStats::default();
     if let Some(front) = &seat.front {
         let counts = front.counts();
         for (name, number) in [

@@ -1,7 +1,7 @@
 //! The authentication file: one `user:password` a line, as memcached's `-Y` has it.
 
 use crate::error::ServeError;
-use crate::observe::warnings::Seldom;
+use crate::observe::warnings::RateLimitedLog;
 use fawn_tls::files::open_to_others;
 use std::path::Path;
 use std::time::Instant;
@@ -90,9 +90,9 @@ pub fn user_for_log(user: &[u8]) -> Box<str> {
 }
 
 /// Logs, now and then, that a client was refused: never the password.
-pub fn tell_refused(user: &str, client: &str) {
-    static TOLD: Seldom = Seldom::new();
-    if let Some(more) = TOLD.happened(Instant::now()) {
+pub fn log_refused(user: &str, client: &str) {
+    static LOG: RateLimitedLog = RateLimitedLog::new();
+    if let Some(more) = LOG.happened(Instant::now()) {
         tracing::warn!(
             "{client} gave a user or password that is not in the authentication file, as user '{user}'{more}"
         );

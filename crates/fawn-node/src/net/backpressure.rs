@@ -6,9 +6,9 @@
 //! connection with nothing left to send is granted room as long as what is on its way to clients stays within bounds:
 //! their reading makes room, or else the stall time-out. No two connections ever wait for each other.
 
-use crate::net::connection::{Connection, Want};
+use crate::net::connection::{Connection, ReservationRequest};
 use crate::net::dispatch::Core;
-use crate::net::worker::Desk;
+use crate::net::worker::ConnectionWorker;
 use crate::runtime::slab::Token;
 use crate::shard::backend::Backend;
 
@@ -18,64 +18,68 @@ const LONG_MS: u64 = 1000;
 
 impl<B: Backend> Core<B> {
     /// Whether any large answer may come.
-    fn has_room_for_any(&self) -> bool {
+    fn may_reserve_any(&self) -> bool {
         self.output_bytes + self.granted_bytes < self.bytes_limit / 2
     }
 
     /// Whether the next answer of a connection that takes its answers may come, if it is large. What waits behind such
     /// answers does not count: it leaves after them.
-    fn has_room_for_next(&self) -> bool {
+    fn may_reserve_next(&self) -> bool {
         self.unsent_bytes + self.granted_bytes < 2 * self.bytes_limit
     }
 
     /// Tells the owner of a large answer that there is room for it, or else that nobody wants it any more.
-    pub fn give_room(&mut self, Want { slot, owner, ticket, bytes, .. }: Want, granted: bool) {
+    pub fn give_room(
+        &mut self,
+        ReservationRequest { slot, owner, ticket, bytes, .. }: ReservationRequest,
+        granted: bool,
+    ) {
         if granted {
             self.granted_bytes += bytes as usize;
         }
         if owner == self.number {
-            self.owner.room(ticket, granted, self.now);
+            self.backend.reserve(ticket, granted, self.now);
         } else {
-            self.exchange.room(owner, slot, ticket, granted);
+            self.mesh.reserve(owner, slot, ticket, granted);
         }
     }
 }
 
-impl<B: Backend> Desk<B> {
+impl<B: Backend> ConnectionWorker<B> {
     /// An answer to the connection is large.
-    pub fn wanted(&mut self, conn: &mut Connection, want: Want) {
-        let wants = &mut conn.flow.wants;
-        let order = |want: &Want| (want.slot.answer, want.slot.part);
-        wants.insert(wants.partition_point(|other| order(other) < order(&want)), want);
+    pub fn wanted(&mut self, conn: &mut Connection, request: ReservationRequest) {
+        let reservations = &mut conn.flow.reservations;
+        let order = |request: &ReservationRequest| (request.slot.answer, request.slot.part);
+        reservations.insert(reservations.partition_point(|other| order(other) < order(&request)), request);
         self.grant_again(conn);
     }
 
     /// Grants the connection's first large answer room if there is some.
     pub fn grant_again(&mut self, conn: &mut Connection) {
-        if self.core.has_room_for_any()
-            && let Some(want) = conn.flow.wants.pop_front()
+        if self.core.may_reserve_any()
+            && let Some(request) = conn.flow.reservations.pop_front()
         {
-            self.core.give_room(want, true);
+            self.core.give_room(request, true);
         }
         self.grant_next(conn);
-        if !conn.flow.wants.is_empty() && !conn.wants_room {
-            conn.wants_room = true;
-            self.queues.room.push_back(conn.flow.token);
+        if !conn.flow.reservations.is_empty() && !conn.waits_for_reservation {
+            conn.waits_for_reservation = true;
+            self.queues.reservations.push_back(conn.flow.token);
         }
     }
 
     /// Grants the connection's next answer room if it waits for that alone, as far as there is room for such.
     pub fn grant_next(&mut self, conn: &mut Connection) {
         let flow = &mut conn.flow;
-        let Some(want) = flow.wants.front() else { return };
-        let long = self.core.now.ms >= want.since_ms + LONG_MS;
-        let next = long || flow.answers.is_next(want.slot.answer, want.slot.part);
+        let Some(request) = flow.reservations.front() else { return };
+        let long = self.core.now.ms >= request.since_ms + LONG_MS;
+        let next = long || flow.answers.is_next(request.slot.answer, request.slot.part);
         if flow.unsent_bytes > 0 || !next {
             return;
         }
-        if self.core.has_room_for_next() {
-            let want = flow.wants.pop_front().expect("the front was just seen");
-            self.core.give_room(want, true);
+        if self.core.may_reserve_next() {
+            let request = flow.reservations.pop_front().expect("the front was just seen");
+            self.core.give_room(request, true);
         } else {
             self.next_refused = true;
         }
@@ -83,8 +87,8 @@ impl<B: Backend> Desk<B> {
 
     /// Whether some connection may be granted room that was refused it.
     pub fn may_grant(&self) -> bool {
-        let room = self.core.has_room_for_any() || (self.next_refused && self.core.has_room_for_next());
-        room && !self.queues.room.is_empty()
+        let room = self.core.may_reserve_any() || (self.next_refused && self.core.may_reserve_next());
+        room && !self.queues.reservations.is_empty()
     }
 
     /// Begins a round over the connections that were refused room; returns how many there are to look at.
@@ -93,13 +97,13 @@ impl<B: Backend> Desk<B> {
             return 0;
         }
         self.next_round = std::mem::take(&mut self.next_refused);
-        self.queues.room.len()
+        self.queues.reservations.len()
     }
 
     /// The next connection of the round, for [`grant_again`](Self::grant_again).
     pub fn next_in_round(&mut self) -> Option<Token> {
-        if self.core.has_room_for_any() || (self.next_round && self.core.has_room_for_next()) {
-            return self.queues.room.pop_front();
+        if self.core.may_reserve_any() || (self.next_round && self.core.may_reserve_next()) {
+            return self.queues.reservations.pop_front();
         }
         self.next_refused |= self.next_round;
         None
@@ -107,8 +111,8 @@ impl<B: Backend> Desk<B> {
 
     /// Nobody waits for the connection's large answers any more.
     pub fn refuse_all(&mut self, conn: &mut Connection) {
-        for want in std::mem::take(&mut conn.flow.wants) {
-            self.core.give_room(want, false);
+        for request in std::mem::take(&mut conn.flow.reservations) {
+            self.core.give_room(request, false);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! complete is kept; output goes from the loop's shared buffer straight into the socket and only what the socket does
 //! not take is kept.
 
-use crate::net::reply_queue::Answers;
+use crate::net::reply_queue::ReplyQueue;
 use crate::net::tls::Secure;
 use crate::protocol::{RequestParser, ServerRequest};
 use crate::request::{GetView, KeyAction, KeyRequest, ListingForm, ReplyForm, ReplySlot, ReplyWriter, Ticket};
@@ -80,20 +80,20 @@ pub struct Listing {
 pub struct Deferred {
     name: Vec<u8>,
     value: Vec<u8>,
-    what: Bare,
+    what: BareRequest,
     reply: ReplyForm,
 }
 
 /// A request without its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Bare {
+enum BareRequest {
     Key { action: KeyAction<'static>, view: GetView, needs_clock: bool },
     Server(ServerRequest),
 }
 
 /// A request that is tried again.
 #[derive(Debug)]
-pub enum Again<'a> {
+pub enum RetriedRequest<'a> {
     /// A request for one key.
     Key(KeyRequest<'a>),
     /// A request for the server.
@@ -104,13 +104,13 @@ impl Deferred {
     /// A copy of a request for one key.
     pub fn of_key(request: &KeyRequest<'_>) -> Self {
         let (action, value) = request.action.split();
-        let what = Bare::Key { action, view: request.view, needs_clock: request.needs_clock };
+        let what = BareRequest::Key { action, view: request.view, needs_clock: request.needs_clock };
         Self { name: request.name.to_vec(), value: value.to_vec(), what, reply: request.reply }
     }
 
     /// A request for the server.
     pub fn of_server(request: ServerRequest, reply: ReplyForm) -> Self {
-        Self { name: Vec::new(), value: Vec::new(), what: Bare::Server(request), reply }
+        Self { name: Vec::new(), value: Vec::new(), what: BareRequest::Server(request), reply }
     }
 
     /// Bytes that it holds.
@@ -119,20 +119,20 @@ impl Deferred {
     }
 
     /// The request.
-    pub fn request(&self) -> Again<'_> {
+    pub fn request(&self) -> RetriedRequest<'_> {
         match self.what {
-            Bare::Key { action, view, needs_clock } => {
+            BareRequest::Key { action, view, needs_clock } => {
                 let request = KeyRequest::new(&self.name, action.join(&self.value), self.reply);
-                Again::Key(KeyRequest { view, needs_clock, ..request })
+                RetriedRequest::Key(KeyRequest { view, needs_clock, ..request })
             }
-            Bare::Server(request) => Again::Server(request, self.reply),
+            BareRequest::Server(request) => RetriedRequest::Server(request, self.reply),
         }
     }
 }
 
 /// A large answer that waits for room.
 #[derive(Clone, Copy, Debug)]
-pub struct Want {
+pub struct ReservationRequest {
     /// Where it belongs.
     pub slot: ReplySlot,
     /// The loop that has it.
@@ -153,7 +153,7 @@ pub struct Flow {
     /// Writes what is sent to the client, where no request is at hand.
     pub writer: &'static dyn ReplyWriter,
     /// Answers that may not leave yet.
-    pub answers: Answers,
+    pub answers: ReplyQueue,
     /// The line of keys that is being answered.
     pub line: Option<Line>,
     /// A request that is to be tried again before anything else.
@@ -163,7 +163,7 @@ pub struct Flow {
     /// A listing of all keys; nothing else is worked on until it ends.
     pub listing: Option<Listing>,
     /// Large answers that wait for room, in the order of their places.
-    pub wants: VecDeque<Want>,
+    pub reservations: VecDeque<ReservationRequest>,
     /// Bytes that the socket has not taken.
     pub unsent_bytes: usize,
     /// Half an answer has left and the rest never will.
@@ -229,7 +229,7 @@ pub struct Connection {
     /// The connection is in one of the lists of those whose requests wait for room.
     pub queued: bool,
     /// The connection is in the list of those whose large answers do.
-    pub wants_room: bool,
+    pub waits_for_reservation: bool,
     /// When it was made (milliseconds).
     pub began_ms: u64,
     /// When bytes last came, and when bytes last left or there were none to leave (milliseconds).
@@ -259,12 +259,12 @@ impl Connection {
             flow: Flow {
                 token: Token::from_u64(0),
                 writer,
-                answers: Answers::default(),
+                answers: ReplyQueue::default(),
                 line: None,
                 deferred: None,
                 flushing: false,
                 listing: None,
-                wants: VecDeque::new(),
+                reservations: VecDeque::new(),
                 unsent_bytes: 0,
                 broken: false,
                 refused_user: None,
@@ -280,7 +280,7 @@ impl Connection {
             dirty: false,
             gated: false,
             queued: false,
-            wants_room: false,
+            waits_for_reservation: false,
             began_ms: now_ms,
             received_ms: now_ms,
             moved_ms: now_ms,
@@ -291,7 +291,7 @@ impl Connection {
     }
 
     /// Whether the client has yet to say who it is: to finish a handshake, or to give a password.
-    pub fn is_stranger(&self) -> bool {
+    pub fn is_unauthenticated(&self) -> bool {
         self.parser.is_locked() || self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
@@ -463,8 +463,8 @@ mod tests {
                 other => panic!("{line}: {other:?}"),
             };
             let again = match deferred.request() {
-                Again::Key(request) => format!("{request:?}"),
-                Again::Server(request, reply) => format!("{request:?} {reply:?}"),
+                RetriedRequest::Key(request) => format!("{request:?}"),
+                RetriedRequest::Server(request, reply) => format!("{request:?} {reply:?}"),
             };
             assert_eq!(again, before, "{line}");
         }

@@ -2,14 +2,14 @@
 //! loop or another.
 //!
 //! Answers that are complete go straight into the loop's output ([`Core::out`]); from the first one that has to wait,
-//! everything queues in the connection's [`Answers`](crate::net::reply_queue::Answers).
+//! everything queues in the connection's [`ReplyQueue`](crate::net::reply_queue::Answers).
 
 use crate::net::auth;
-use crate::net::connection::{Again, Deferred, Flow, Line, Listing, Pause};
-use crate::net::prefetch::Ahead;
-use crate::net::reply_queue::{Filled, Finish};
+use crate::net::connection::{Deferred, Flow, Line, Listing, Pause, RetriedRequest};
+use crate::net::prefetch::Prefetcher;
+use crate::net::reply_queue::{FillOutcome, Finish};
 use crate::observe::counters::Counters;
-use crate::observe::latency::{Latencies, Stamp, What};
+use crate::observe::latency::{Latencies, RequestKind, Stamp};
 use crate::observe::stats;
 use crate::protocol::{ParserEvent, RequestParser, ServerRequest};
 use crate::request::{
@@ -17,7 +17,7 @@ use crate::request::{
     RequestError, STOPPED, StatsReport,
 };
 use crate::runtime::clock::Now;
-use crate::runtime::mesh::{Ask, Exchange};
+use crate::runtime::mesh::{Mesh, PeerRequest};
 use crate::runtime::shared::Shared;
 use crate::shard::backend::Backend;
 use crate::shard::route::Route;
@@ -38,9 +38,9 @@ pub struct Core<B: Backend> {
     /// The loop's number.
     pub number: usize,
     /// Who carries out what they ask.
-    pub owner: B,
+    pub backend: B,
     /// Its links to other loops.
-    pub exchange: Exchange,
+    pub mesh: Mesh,
     /// Which loop and store owns a key.
     pub route: Route,
     /// What all loops share.
@@ -70,7 +70,7 @@ pub struct Core<B: Backend> {
     /// What this loop asked of itself, to be answered at the end of the turn.
     pub own_asks: Vec<(ReplySlot, &'static dyn ReplyWriter)>,
     /// Keys of the input at hand.
-    pub ahead: Ahead,
+    pub prefetcher: Prefetcher,
     /// Microsecond of the loop's clock at which the event at hand began.
     pub at_us: u64,
     /// Gets and writes of the event at hand that were answered at once.
@@ -81,7 +81,7 @@ pub struct Core<B: Backend> {
 
 /// An answer that was put in the output, or its part for one key of a line.
 #[derive(Clone, Copy, Debug)]
-struct Put {
+struct ImmediateReply {
     /// The store that knows when it may leave.
     store: usize,
     /// It may leave once this is durable.
@@ -92,7 +92,7 @@ struct Put {
     stamp: Stamp,
 }
 
-impl Put {
+impl ImmediateReply {
     /// One that waits for nothing and is not measured.
     const DONE: Self = Self { store: 0, gate: Gate::NONE, failed: false, stamp: Stamp::NONE };
 }
@@ -105,10 +105,10 @@ pub const LISTING: u32 = u32::MAX;
 
 /// Another loop has no room for a request now.
 #[derive(Debug, PartialEq, Eq)]
-pub struct NoRoom(pub usize);
+pub struct NoCredit(pub usize);
 
-impl From<NoRoom> for Pause {
-    fn from(NoRoom(peer): NoRoom) -> Self {
+impl From<NoCredit> for Pause {
+    fn from(NoCredit(peer): NoCredit) -> Self {
         Self::Credit(peer)
     }
 }
@@ -129,8 +129,8 @@ impl<B: Backend> Core<B> {
         flow.flushing &= !flow.answers.are_filled();
         if let Some(deferred) = flow.deferred.take() {
             let result = match deferred.request() {
-                Again::Key(mut request) => self.key_request(flow, &mut request).map_err(Pause::from),
-                Again::Server(request, reply) => self.server_request(flow, request, &reply),
+                RetriedRequest::Key(mut request) => self.key_request(flow, &mut request).map_err(Pause::from),
+                RetriedRequest::Server(request, reply) => self.server_request(flow, request, &reply),
             };
             if let Err(pause) = result {
                 flow.deferred = Some(deferred);
@@ -142,10 +142,10 @@ impl<B: Backend> Core<B> {
             if let Some(pause) = self.pause(flow) {
                 return (used, pause);
             }
-            self.ahead.pass_to(&input[used..]);
-            if self.ahead.is_over() && used < input.len() {
+            self.prefetcher.pass_to(&input[used..]);
+            if self.prefetcher.is_over() && used < input.len() {
                 let upcoming = |visit: &mut dyn FnMut(_) -> bool| parser.upcoming(&input[used..], visit);
-                self.ahead.look(upcoming, &self.route, self.number, &self.owner);
+                self.prefetcher.look(upcoming, &self.route, self.number, &self.backend);
             }
             let start = self.out.len();
             let step = parser.next(&input[used..], &self.now.time, &mut self.out);
@@ -170,7 +170,7 @@ impl<B: Backend> Core<B> {
                         return (used, pause);
                     }
                 }
-                ParserEvent::Replied => self.finish(flow, start, Put::DONE),
+                ParserEvent::Replied => self.finish(flow, start, ImmediateReply::DONE),
                 ParserEvent::Abandon(line) => self.abandon(flow, line),
                 ParserEvent::NeedMore { total } => return (used, Pause::NeedMore(total)),
                 ParserEvent::Close => return (used, Pause::Close),
@@ -192,7 +192,7 @@ impl<B: Backend> Core<B> {
             Some(Pause::Order)
         } else if waiting >= most || flow.answers.len() >= MOST_WAITING_ANSWERS || flow.broken {
             Some(Pause::Output)
-        } else if flow.answers.missing() >= FEW_MISSING && (self.is_crowded() || !flow.wants.is_empty()) {
+        } else if flow.answers.missing() >= FEW_MISSING && (self.is_crowded() || !flow.reservations.is_empty()) {
             // It gets on with its own answers.
             Some(Pause::Output)
         } else if !self.has_room_for_tasks() {
@@ -207,12 +207,12 @@ impl<B: Backend> Core<B> {
     /// Whether fewer operations are in flight than may be.
     #[inline]
     pub fn has_room_for_tasks(&self) -> bool {
-        self.owner.waiting() < self.tasks_limit
+        self.backend.waiting() < self.tasks_limit
     }
 
     /// Whether half of the operations that may be in flight are, here or on their way to another loop.
     fn is_crowded(&self) -> bool {
-        self.owner.waiting() >= self.tasks_limit / 2 || self.exchange.is_crowded()
+        self.backend.waiting() >= self.tasks_limit / 2 || self.mesh.is_crowded()
     }
 
     /// Whether a connection goes on although others hold all the bytes there are: one that takes its answers does, out
@@ -221,13 +221,13 @@ impl<B: Backend> Core<B> {
     fn is_admitted(&self, flow: &Flow, waiting: usize) -> bool {
         (flow.answers.is_empty() || flow.line.is_some())
             && waiting < PROMPT_BYTES
-            && self.output_bytes + self.owner.held_bytes() < 2 * self.bytes_limit + self.shared.options.max_item_bytes
+            && self.output_bytes + self.backend.held_bytes() < 2 * self.bytes_limit + self.shared.options.max_item_bytes
     }
 
     /// Whether answers and operations hold fewer bytes than they may.
     #[inline]
     pub fn has_room_for_bytes(&self) -> bool {
-        self.output_bytes + self.owner.held_bytes() < self.bytes_limit
+        self.output_bytes + self.backend.held_bytes() < self.bytes_limit
     }
 
     /// What a connection waits for after a wrong password: nothing after the first one, which may be a mistake.
@@ -281,12 +281,12 @@ impl<B: Backend> Core<B> {
     fn answer(&mut self, flow: &mut Flow, reply: &ReplyForm, body: &ReplyBody<'_>) {
         let start = self.out.len();
         reply.write(&mut self.out, b"", body);
-        self.finish(flow, start, Put::DONE);
+        self.finish(flow, start, ImmediateReply::DONE);
     }
 
     /// The event at hand is over, or a part of the turn: what was answered at once took until now.
     pub fn event_ends(&mut self, now_us: u64) {
-        for what in What::ALL {
+        for what in RequestKind::ALL {
             let count = std::mem::take(&mut self.answered[what as usize - 1]);
             if count > 0 {
                 self.latencies.add(what, u64::from(count), now_us - self.at_us);
@@ -296,11 +296,11 @@ impl<B: Backend> Core<B> {
     }
 
     /// Runs one request, here or where its key lives.
-    fn key_request(&mut self, flow: &mut Flow, request: &mut KeyRequest<'_>) -> Result<(), NoRoom> {
-        request.key = self.ahead.position(request.name, &self.route);
+    fn key_request(&mut self, flow: &mut Flow, request: &mut KeyRequest<'_>) -> Result<(), NoCredit> {
+        request.key = self.prefetcher.position(request.name, &self.route);
         let (home, store) = self.route.of(&request.key);
-        if home != self.number && !self.exchange.may_send(home) {
-            return Err(NoRoom(home));
+        if home != self.number && !self.mesh.may_send(home) {
+            return Err(NoCredit(home));
         }
         let last = request.reply.is_last();
         if !last && flow.line.is_none() {
@@ -310,27 +310,29 @@ impl<B: Backend> Core<B> {
                 Line::Queued(flow.answers.open(Finish::Suffix(b"")))
             });
         }
-        let what = if request.action.is_write() { What::Write } else { What::Get };
+        let what = if request.action.is_write() { RequestKind::Write } else { RequestKind::Get };
         let stamp = Stamp::new(self.at_us, what);
         if request.needs_clock && !self.now.time.is_set() {
             let start = self.out.len();
             request.write_error(&mut self.out, CLOCK_NOT_SET);
-            self.finish(flow, start, Put { failed: true, ..Put::DONE });
+            self.finish(flow, start, ImmediateReply { failed: true, ..ImmediateReply::DONE });
         } else if home == self.number {
             let start = self.out.len();
-            match self.owner.run(store, request, flow.token, self.now, usize::MAX, &mut self.out) {
-                Execution::Done { gate, failed } => self.finish(flow, start, Put { store, gate, failed, stamp }),
+            match self.backend.run(store, request, flow.token, self.now, usize::MAX, &mut self.out) {
+                Execution::Done { gate, failed } => {
+                    self.finish(flow, start, ImmediateReply { store, gate, failed, stamp })
+                }
                 Execution::Later(ticket) => {
                     let slot = self.wait(flow, stamp);
-                    self.owner.assign(ticket, ReplyTo { home: home as u16, slot, request_bytes: 0 });
+                    self.backend.assign(ticket, ReplyTo { home: home as u16, slot, request_bytes: 0 });
                 }
             }
         } else {
             let slot = self.wait(flow, stamp);
             let (action, value) = request.action.split();
             let KeyRequest { key, name, view, reply, .. } = *request;
-            let ask = Ask::Keyed { key, store: store as u16, name_bytes: name.len() as u16, action, view, reply };
-            self.exchange.request(home, slot, ask, &[name, value]);
+            let ask = PeerRequest::Key { key, store: store as u16, name_bytes: name.len() as u16, action, view, reply };
+            self.mesh.request(home, slot, ask, &[name, value]);
             self.counters.remote_requests.add(1);
         }
         if last && let Some(Line::Queued(answer)) = flow.line.take() {
@@ -341,9 +343,14 @@ impl<B: Backend> Core<B> {
 
     /// An answer, or its part for one key of a line, is in the output from `start` on.
     #[inline]
-    fn finish(&mut self, flow: &mut Flow, start: usize, Put { store, gate, mut failed, mut stamp }: Put) {
-        let mut held = gate > Gate::NONE && gate > self.owner.durable(store);
-        if held && self.owner.is_stopped(store) {
+    fn finish(
+        &mut self,
+        flow: &mut Flow,
+        start: usize,
+        ImmediateReply { store, gate, mut failed, mut stamp }: ImmediateReply,
+    ) {
+        let mut held = gate > Gate::NONE && gate > self.backend.durable(store);
+        if held && self.backend.is_stopped(store) {
             held = false;
             // In a line of keys, silence would be taken for a miss.
             if self.out.len() > start || flow.line.is_some() {
@@ -369,7 +376,7 @@ impl<B: Backend> Core<B> {
 
     fn finish_later(&mut self, flow: &mut Flow, start: usize, gate: Option<(u16, Gate)>, failed: bool, stamp: Stamp) {
         match flow.line {
-            None => flow.answers.push(&self.out[start..], gate, stamp, self.owner.pool()),
+            None => flow.answers.push(&self.out[start..], gate, stamp, self.backend.pool()),
             Some(line) => {
                 let part = self.out.split_off(start);
                 let answer = match line {
@@ -378,9 +385,9 @@ impl<B: Backend> Core<B> {
                 };
                 if failed {
                     let number = flow.answers.wait_for_part(answer);
-                    flow.broken |= flow.answers.fill(answer, number, part, true) == Filled::Broken;
+                    flow.broken |= flow.answers.fill(answer, number, part, true) == FillOutcome::Broken;
                 } else {
-                    flow.answers.extend(answer, &part, gate, self.owner.pool());
+                    flow.answers.extend(answer, &part, gate, self.backend.pool());
                 }
             }
         }
@@ -390,7 +397,7 @@ impl<B: Backend> Core<B> {
     /// Moves a line of keys from the output into the queue.
     fn queue_line(&mut self, flow: &mut Flow, start: usize) -> u64 {
         let answer = flow.answers.open(Finish::Suffix(b""));
-        flow.answers.extend(answer, &self.out[start..], None, self.owner.pool());
+        flow.answers.extend(answer, &self.out[start..], None, self.backend.pool());
         self.out.truncate(start);
         flow.line = Some(Line::Queued(answer));
         answer
@@ -417,7 +424,7 @@ impl<B: Backend> Core<B> {
             Some(Line::Queued(answer)) => {
                 let part = flow.answers.wait_for_part(answer);
                 let text = refusal.to_vec();
-                flow.broken |= flow.answers.fill(answer, part, text, true) == Filled::Broken;
+                flow.broken |= flow.answers.fill(answer, part, text, true) == FillOutcome::Broken;
                 flow.answers.close(answer);
             }
             line => {
@@ -426,29 +433,29 @@ impl<B: Backend> Core<B> {
                 }
                 let start = self.out.len();
                 self.out.extend_from_slice(refusal);
-                self.finish(flow, start, Put::DONE);
+                self.finish(flow, start, ImmediateReply::DONE);
             }
         }
     }
 
     /// Whether every other loop has room for a request.
-    fn room_everywhere(&self) -> Result<(), NoRoom> {
-        match self.peers().find(|peer| !self.exchange.may_send(*peer)) {
-            Some(peer) => Err(NoRoom(peer)),
+    fn room_everywhere(&self) -> Result<(), NoCredit> {
+        match self.peers().find(|peer| !self.mesh.may_send(*peer)) {
+            Some(peer) => Err(NoCredit(peer)),
             None => Ok(()),
         }
     }
 
     fn peers(&self) -> impl Iterator<Item = usize> + use<B> {
         let own = self.number;
-        (0..self.exchange.loops()).filter(move |peer| *peer != own)
+        (0..self.mesh.loops()).filter(move |peer| *peer != own)
     }
 
-    fn ask_everyone(&mut self, flow: &mut Flow, answer: u64, ask: Ask) {
+    fn ask_everyone(&mut self, flow: &mut Flow, answer: u64, ask: PeerRequest) {
         for peer in self.peers() {
             let part = flow.answers.wait_for_part(answer);
             let slot = ReplySlot { connection: flow.token, answer, part, stamp: Stamp::NONE };
-            self.exchange.request(peer, slot, ask, &[]);
+            self.mesh.request(peer, slot, ask, &[]);
         }
     }
 
@@ -474,21 +481,21 @@ impl<B: Backend> Core<B> {
         let quiet = self.out.len() == start;
         let answer = flow.answers.open(Finish::Suffix(b""));
         let part = flow.answers.wait_for_part(answer);
-        self.ask_everyone(flow, answer, Ask::FlushAll { at_unix, quiet });
-        flow.answers.extend(answer, &self.out[start..], None, self.owner.pool());
+        self.ask_everyone(flow, answer, PeerRequest::FlushAll { at_unix, quiet });
+        flow.answers.extend(answer, &self.out[start..], None, self.backend.pool());
         self.out.truncate(start);
         flow.answers.close(answer);
         let slot = ReplySlot { connection: flow.token, answer, part, stamp: Stamp::NONE };
         let to = ReplyTo { home: self.number as u16, slot, request_bytes: 0 };
-        self.owner.flush_all(to, at_unix, quiet, self.now);
+        self.backend.flush_all(to, at_unix, quiet, self.now);
         flow.flushing = true;
         Ok(())
     }
 
-    fn stats(&mut self, flow: &mut Flow, report: StatsReport) -> Result<(), NoRoom> {
+    fn stats(&mut self, flow: &mut Flow, report: StatsReport) -> Result<(), NoCredit> {
         self.room_everywhere()?;
         if report == StatsReport::Connections {
-            let ask = Ask::Connections { writer: flow.writer };
+            let ask = PeerRequest::Connections { writer: flow.writer };
             let answer = flow.answers.open(Finish::Suffix(flow.writer.stats_end()));
             let part = flow.answers.wait_for_part(answer);
             let slot = ReplySlot { connection: flow.token, answer, part, stamp: Stamp::NONE };
@@ -498,10 +505,10 @@ impl<B: Backend> Core<B> {
             return Ok(());
         }
         let answer = flow.answers.open(Finish::Gather(report as u8));
-        let own = stats::encode(&self.owner.figures(self.now));
-        flow.answers.extend(answer, &own, None, self.owner.pool());
-        self.ask_everyone(flow, answer, Ask::Figures);
-        if let Filled::Gathered(tag) = flow.answers.close(answer) {
+        let own = stats::encode(&self.backend.stats(self.now));
+        flow.answers.extend(answer, &own, None, self.backend.pool());
+        self.ask_everyone(flow, answer, PeerRequest::Stats);
+        if let FillOutcome::Gathered(tag) = flow.answers.close(answer) {
             self.gather(flow, answer, tag);
         }
         Ok(())
@@ -517,13 +524,13 @@ impl<B: Backend> Core<B> {
     /// Asks for the next part of a listing once the client has taken the one before.
     ///
     /// # Errors
-    /// [`NoRoom`]: to be called again.
-    pub fn list_on(&mut self, flow: &mut Flow) -> Result<(), NoRoom> {
+    /// [`NoCredit`]: to be called again.
+    pub fn list_on(&mut self, flow: &mut Flow) -> Result<(), NoCredit> {
         let settled = flow.answers.is_empty() && flow.unsent_bytes == 0;
         let Some(listing) = flow.listing.as_mut().filter(|listing| settled && !listing.asked) else { return Ok(()) };
         let (home, store) = self.route.of_store(listing.store);
-        if home != self.number && !self.exchange.may_send(home) {
-            return Err(NoRoom(home));
+        if home != self.number && !self.mesh.may_send(home) {
+            return Err(NoCredit(home));
         }
         listing.asked = true;
         let Listing { form, from, first, .. } = *listing;
@@ -531,9 +538,9 @@ impl<B: Backend> Core<B> {
         let slot = ReplySlot { connection: flow.token, answer, part: LISTING, stamp };
         if home == self.number {
             let to = ReplyTo { home: home as u16, slot, request_bytes: 0 };
-            self.owner.list(to, store, from, first, form, self.now);
+            self.backend.list(to, store, from, first, form, self.now);
         } else {
-            self.exchange.request(home, slot, Ask::List { store: store as u16, from, first, form }, &[]);
+            self.mesh.request(home, slot, PeerRequest::List { store: store as u16, from, first, form }, &[]);
         }
         Ok(())
     }
@@ -565,6 +572,6 @@ impl<B: Backend> Core<B> {
             end.extend_from_slice(writer.listing_end(form.detail));
         }
         flow.listing = None;
-        flow.answers.push(&end, None, Stamp::NONE, self.owner.pool());
+        flow.answers.push(&end, None, Stamp::NONE, self.backend.pool());
     }
 }

@@ -1,14 +1,14 @@
 //! Ready sockets that are worked on together.
 
 use crate::net::connection::Received;
-use crate::net::prefetch::AHEAD;
+use crate::net::prefetch::PREFETCHED_KEYS;
 use crate::net::worker::{RECEIVE_BYTES, SMALL_INPUT_BYTES};
 use crate::runtime::slab::Token;
 use rustix::event::epoll::EventFlags;
 use std::ops::Range;
 
 /// Sockets in a group: one key of each is fetched ahead.
-const SOCKETS: usize = AHEAD;
+const SOCKETS: usize = PREFETCHED_KEYS;
 
 /// A group takes no other socket once it has received so much, so that each may hold some input and still receive as
 /// much again.

@@ -38,11 +38,11 @@ pub enum Family {
 pub struct Reserved {
     /// For people: the address with its real port, or the path.
     pub name: String,
-    place: Place,
+    place: ReservedSocket,
 }
 
 #[derive(Debug)]
-enum Place {
+enum ReservedSocket {
     /// A socket with its address.
     Tcp(OwnedFd),
     /// The path is made when the node listens there.
@@ -57,11 +57,11 @@ impl Reserved {
     pub fn listen(self) -> Result<Listener, ServeError> {
         let Self { name, place } = self;
         match place {
-            Place::Tcp(socket) => {
+            ReservedSocket::Tcp(socket) => {
                 ready(&socket, &name, LISTEN)?;
                 Ok(Listener { socket, family: Family::Tcp, name, remove: None })
             }
-            Place::Unix(unix) => open_unix(&unix),
+            ReservedSocket::Unix(unix) => open_unix(&unix),
         }
     }
 }
@@ -97,13 +97,13 @@ pub fn reserve_all(options: &ServeOptions) -> Result<Vec<Reserved>, ServeError> 
         for address in resolve(name)? {
             refuse_exposed(&address, options)?;
             let (socket, name) = bind(address, LISTEN)?;
-            reserved.push(Reserved { name, place: Place::Tcp(socket) });
+            reserved.push(Reserved { name, place: ReservedSocket::Tcp(socket) });
         }
     }
     if let Some(unix) = &options.unix {
         let name = unix.path.display().to_string();
         remove_stale(&unix.path, &name)?;
-        reserved.push(Reserved { name, place: Place::Unix(unix.clone()) });
+        reserved.push(Reserved { name, place: ReservedSocket::Unix(unix.clone()) });
     }
     Ok(reserved)
 }

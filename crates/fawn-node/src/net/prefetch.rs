@@ -1,15 +1,15 @@
-//! Keys of requests that have come together, hashed and fetched ahead: see `fawn_store::Store::warm`.
+//! Keys of requests that have come together, hashed and fetched ahead: see `fawn_store::Store::prefetch`.
 
 use crate::shard::backend::Backend;
 use crate::shard::route::Route;
 use fawn_ring::Key;
 
 /// Most keys looked at ahead.
-pub const AHEAD: usize = fawn_store::Store::WARM_KEYS;
+pub const PREFETCHED_KEYS: usize = fawn_store::Store::WARM_KEYS;
 
 /// Where the next requests' keys belong.
 #[derive(Debug, Default)]
-pub struct Ahead {
+pub struct Prefetcher {
     /// Address and length of each key's name, and its position, by address. Valid while the input lies still.
     keys: Vec<(usize, usize, Key)>,
     next: usize,
@@ -17,7 +17,7 @@ pub struct Ahead {
     groups: Vec<Vec<Key>>,
 }
 
-impl Ahead {
+impl Prefetcher {
     /// Forgets everything: other input follows.
     #[inline]
     pub fn forget(&mut self) {
@@ -51,21 +51,21 @@ impl Ahead {
         self.forget();
         let mut keys = std::mem::take(&mut self.keys);
         upcoming(&mut |name| {
-            if keys.len() < AHEAD {
+            if keys.len() < PREFETCHED_KEYS {
                 keys.push((name.as_ptr().addr(), name.len(), route.position(name)));
             }
-            keys.len() < AHEAD
+            keys.len() < PREFETCHED_KEYS
         });
         let own = keys.iter().filter_map(|(.., key)| {
             let (home, store) = route.of(key);
             (home == number).then_some((store, *key))
         });
-        self.warm(own, stores);
+        self.prefetch(own, stores);
         self.keys = keys;
     }
 
     /// Warms keys, each told with its store among `stores`, unless it is only one.
-    pub fn warm(&mut self, keys: impl Iterator<Item = (usize, Key)>, stores: &impl Backend) {
+    pub fn prefetch(&mut self, keys: impl Iterator<Item = (usize, Key)>, stores: &impl Backend) {
         self.groups.resize_with(stores.stores(), Vec::new);
         let mut count = 0;
         for (store, key) in keys {
@@ -74,7 +74,7 @@ impl Ahead {
         }
         for (store, group) in self.groups.iter_mut().enumerate() {
             if count > 1 && !group.is_empty() {
-                stores.warm(store, group);
+                stores.prefetch(store, group);
             }
             group.clear();
         }
@@ -105,28 +105,28 @@ mod tests {
         let input = b"aa bb cc dd ee";
         let word = |n: usize| &input[3 * n..][..2];
         let looked_at = |words: &[usize]| {
-            let mut ahead = Ahead::default();
-            ahead.keys.extend(words.iter().map(|n| {
+            let mut prefetcher = Prefetcher::default();
+            prefetcher.keys.extend(words.iter().map(|n| {
                 // Each is told apart from what would be found without it.
                 (word(*n).as_ptr().addr(), 2, route.position(format!("ahead {n}").as_bytes()))
             }));
-            ahead
+            prefetcher
         };
         let ahead_of = |n: usize| route.position(format!("ahead {n}").as_bytes());
 
-        let mut ahead = looked_at(&[0, 1, 3]);
-        assert_eq!(ahead.position(word(0), &route), ahead_of(0));
-        assert_eq!(ahead.position(word(2), &route), route.position(b"cc"), "it was not told ahead");
-        assert_eq!(ahead.position(word(1), &route), ahead_of(1));
-        assert_eq!(ahead.position(&word(3)[..1], &route), route.position(b"d"), "another length");
-        assert!(!ahead.is_over());
-        assert_eq!(ahead.position(word(3), &route), ahead_of(3));
-        assert!(ahead.is_over());
+        let mut prefetcher = looked_at(&[0, 1, 3]);
+        assert_eq!(prefetcher.position(word(0), &route), ahead_of(0));
+        assert_eq!(prefetcher.position(word(2), &route), route.position(b"cc"), "it was not told ahead");
+        assert_eq!(prefetcher.position(word(1), &route), ahead_of(1));
+        assert_eq!(prefetcher.position(&word(3)[..1], &route), route.position(b"d"), "another length");
+        assert!(!prefetcher.is_over());
+        assert_eq!(prefetcher.position(word(3), &route), ahead_of(3));
+        assert!(prefetcher.is_over());
 
-        let mut ahead = looked_at(&[0, 1, 2, 4]);
-        ahead.pass_to(word(2));
-        assert_eq!(ahead.position(word(2), &route), ahead_of(2), "the ones before it never came");
-        ahead.pass_to(&input[input.len()..]);
-        assert!(ahead.is_over());
+        let mut prefetcher = looked_at(&[0, 1, 2, 4]);
+        prefetcher.pass_to(word(2));
+        assert_eq!(prefetcher.position(word(2), &route), ahead_of(2), "the ones before it never came");
+        prefetcher.pass_to(&input[input.len()..]);
+        assert!(prefetcher.is_over());
     }
 }

@@ -11,12 +11,12 @@ const SLOTS_A_TURN: usize = 512;
 
 /// How far the round is.
 #[derive(Debug, Default)]
-pub struct Sweep {
+pub struct Reaper {
     cursor: usize,
     next_round_ms: u64,
 }
 
-impl Sweep {
+impl Reaper {
     /// Milliseconds until there is something to look at.
     pub fn due_in(&self, now_ms: u64) -> u64 {
         if self.cursor > 0 { 1 } else { self.next_round_ms.saturating_sub(now_ms) }
@@ -39,7 +39,7 @@ impl Sweep {
 
 /// Why a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CloseReason {
     /// It has asked nothing for the idle time-out.
     Idle,
     /// It takes no answers, leaves a handshake or command unfinished, or does not say who it is.
@@ -47,26 +47,26 @@ pub enum Verdict {
 }
 
 /// Whether `conn` is to be closed.
-pub fn judge(conn: &Connection, limits: &Limits, now_ms: u64) -> Option<Verdict> {
+pub fn reason_to_close(conn: &Connection, limits: &Limits, now_ms: u64) -> Option<CloseReason> {
     let known_by_ms = conn.began_ms + limits.stranger_timeout.as_millis() as u64;
-    if now_ms >= known_by_ms && conn.is_stranger() {
-        return Some(Verdict::Stalled);
+    if now_ms >= known_by_ms && conn.is_unauthenticated() {
+        return Some(CloseReason::Stalled);
     }
     let stall_ms = limits.stall_timeout.as_millis() as u64;
     let unfinished = conn.tls.as_ref().is_some_and(|tls| tls.is_handshaking()) || !conn.input.is_empty();
     let waits_for_us = conn.queued || !matches!(conn.pause, Pause::NeedMore(_));
     if conn.flow.unsent_bytes > 0 {
-        return (now_ms.saturating_sub(conn.moved_ms) >= stall_ms).then_some(Verdict::Stalled);
+        return (now_ms.saturating_sub(conn.moved_ms) >= stall_ms).then_some(CloseReason::Stalled);
     }
     if waits_for_us || !conn.flow.is_settled() {
         return None;
     }
     let silent_ms = now_ms.saturating_sub(conn.received_ms);
     if unfinished {
-        return (silent_ms >= stall_ms).then_some(Verdict::Stalled);
+        return (silent_ms >= stall_ms).then_some(CloseReason::Stalled);
     }
     let idle_ms = limits.idle_timeout?.as_millis() as u64;
-    (silent_ms >= idle_ms).then_some(Verdict::Idle)
+    (silent_ms >= idle_ms).then_some(CloseReason::Idle)
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_round_visits_every_slot_once_a_second() {
-        let mut sweep = Sweep::default();
+        let mut sweep = Reaper::default();
         let mut seen = Vec::new();
         for now in 5000..5003 {
             seen.extend(sweep.next(now, 1200));

@@ -2,7 +2,7 @@
 //!
 //! On the hot path this queue is empty: answers are written straight into the loop's shared output. An answer that
 //! waits for a sync ([`Gate`]), a cold read or another core goes in here, and so does everything behind it. The queue
-//! holds back exactly what must wait: [`Answers::release`] moves out the longest prefix that may leave.
+//! holds back exactly what must wait: [`ReplyQueue::release`] moves out the longest prefix that may leave.
 //!
 //! A get of several keys is decided before its first `VALUE` byte: if one key fails, the whole answer is that one
 //! error. Only above a size limit is its front sent early; a failure after that closes the connection.
@@ -21,12 +21,12 @@ pub enum Finish {
     Gather(u8),
 }
 
-/// What [`Answers::fill`] made of a part.
+/// What [`ReplyQueue::fill`] made of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Filled {
+pub enum FillOutcome {
     /// More parts are missing, or the answer can leave in its turn.
     Taken,
-    /// All parts are there: the loop takes them ([`Answers::gathered`]) and makes the answer.
+    /// All parts are there: the loop takes them ([`ReplyQueue::gathered`]) and makes the answer.
     Gathered(u8),
     /// The answer's front has left and the rest never will: the connection must be closed.
     Broken,
@@ -79,7 +79,7 @@ enum Segment {
 
 /// Answers of one connection that may not leave yet.
 #[derive(Debug, Default)]
-pub struct Answers {
+pub struct ReplyQueue {
     segments: VecDeque<Segment>,
     /// Number of the front segment; numbers are never reused.
     first: u64,
@@ -89,7 +89,7 @@ pub struct Answers {
     missing: usize,
 }
 
-impl Answers {
+impl ReplyQueue {
     /// Whether nothing is held back.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -211,17 +211,17 @@ impl Answers {
     }
 
     /// The request of an open answer was worked through: no more parts will be added.
-    pub fn close(&mut self, answer: u64) -> Filled {
+    pub fn close(&mut self, answer: u64) -> FillOutcome {
         let many = self.many(answer);
         many.missing -= 1;
         match many.finish {
-            Finish::Gather(tag) if many.missing == 0 => Filled::Gathered(tag),
-            _ => Filled::Taken,
+            Finish::Gather(tag) if many.missing == 0 => FillOutcome::Gathered(tag),
+            _ => FillOutcome::Taken,
         }
     }
 
     /// A part has come; `failed`: its bytes are an error that stands for the whole answer.
-    pub fn fill(&mut self, answer: u64, part: u32, bytes: Vec<u8>, failed: bool) -> Filled {
+    pub fn fill(&mut self, answer: u64, part: u32, bytes: Vec<u8>, failed: bool) -> FillOutcome {
         let index = answer.checked_sub(self.first).expect("an answer that waits stays in the queue") as usize;
         self.missing -= 1;
         match self.segments.get_mut(index).expect("an answer that waits stays in the queue") {
@@ -230,7 +230,7 @@ impl Answers {
                 assert!(one.is_none(), "a part comes once");
                 self.bytes += bytes.len();
                 *one = Some(bytes);
-                Filled::Taken
+                FillOutcome::Taken
             }
             Segment::Many(many) => {
                 many.missing -= 1;
@@ -238,7 +238,7 @@ impl Answers {
                 assert!(!piece.filled, "a part comes once");
                 piece.filled = true;
                 if failed && many.left_early > 0 {
-                    return Filled::Broken;
+                    return FillOutcome::Broken;
                 }
                 if failed && many.failed.is_none() {
                     self.bytes += bytes.len();
@@ -248,8 +248,8 @@ impl Answers {
                     piece.bytes = bytes;
                 }
                 match many.finish {
-                    Finish::Gather(tag) if many.missing == 0 => Filled::Gathered(tag),
-                    _ => Filled::Taken,
+                    Finish::Gather(tag) if many.missing == 0 => FillOutcome::Gathered(tag),
+                    _ => FillOutcome::Taken,
                 }
             }
         }
@@ -324,9 +324,9 @@ impl Answers {
     }
 
     /// The store will never be durable beyond `durable`: every answer that waits for more becomes `error`. Where the
-    /// front of one has left already, that is [`Filled::Broken`].
-    pub fn fail_gates(&mut self, shard: u16, durable: Gate, error: &[u8]) -> Filled {
-        let mut came_to = Filled::Taken;
+    /// front of one has left already, that is [`FillOutcome::Broken`].
+    pub fn fail_gates(&mut self, shard: u16, durable: Gate, error: &[u8]) -> FillOutcome {
+        let mut came_to = FillOutcome::Taken;
         let lost = |held: &(u16, Gate)| held.0 == shard && held.1 > durable;
         for segment in &mut self.segments {
             match segment {
@@ -338,7 +338,7 @@ impl Answers {
                 Segment::Many(many) if many.gates.iter().any(lost) => {
                     many.gates.retain(|held| !lost(held));
                     if many.left_early > 0 {
-                        came_to = Filled::Broken;
+                        came_to = FillOutcome::Broken;
                     } else if many.failed.is_none() {
                         self.bytes += error.len();
                         self.bytes -= many.fail(error.to_vec());
@@ -397,11 +397,11 @@ impl Many {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::latency::What;
+    use crate::observe::latency::RequestKind;
 
     const NO_STREAM: usize = usize::MAX;
 
-    fn released(answers: &mut Answers, durable: u64) -> String {
+    fn released(answers: &mut ReplyQueue, durable: u64) -> String {
         let mut out = Vec::new();
         answers.release(|_| Gate(durable), NO_STREAM, (&mut out, &mut Pool::default()), |_, _| ());
         String::from_utf8(out).unwrap()
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn a_gate_holds_back_everything_behind_it() {
-        let (mut answers, mut pool) = (Answers::default(), Pool::default());
+        let (mut answers, mut pool) = (ReplyQueue::default(), Pool::default());
         answers.push(b"a", Some((0, Gate(1))), Stamp::NONE, &mut pool);
         answers.push(b"b", Some((0, Gate(1))), Stamp::NONE, &mut pool);
         answers.push(b"c", Some((0, Gate(2))), Stamp::NONE, &mut pool);
@@ -421,37 +421,37 @@ mod tests {
 
     #[test]
     fn answers_that_come_out_of_order_leave_in_order() {
-        let (mut answers, mut pool) = (Answers::default(), Pool::default());
+        let (mut answers, mut pool) = (ReplyQueue::default(), Pool::default());
         let first = answers.wait_for_one();
         answers.push(b"2", None, Stamp::NONE, &mut pool);
         let third = answers.wait_for_one();
-        assert_eq!(answers.fill(third, 0, b"3".to_vec(), false), Filled::Taken);
+        assert_eq!(answers.fill(third, 0, b"3".to_vec(), false), FillOutcome::Taken);
         assert_eq!(released(&mut answers, 0), "");
-        assert_eq!(answers.fill(first, 0, b"1".to_vec(), false), Filled::Taken);
+        assert_eq!(answers.fill(first, 0, b"1".to_vec(), false), FillOutcome::Taken);
         assert_eq!(released(&mut answers, 0), "123");
         let fourth = answers.wait_for_one();
-        assert_eq!(answers.fill(fourth, 0, Vec::new(), false), Filled::Taken);
+        assert_eq!(answers.fill(fourth, 0, Vec::new(), false), FillOutcome::Taken);
         assert_eq!((released(&mut answers, 0), answers.is_empty()), (String::new(), true));
     }
 
     #[test]
     fn answers_that_waited_for_one_sync_are_told_of_by_the_first_of_each_kind() {
-        let (mut answers, mut pool) = (Answers::default(), Pool::default());
+        let (mut answers, mut pool) = (ReplyQueue::default(), Pool::default());
         let stamp = |at_us, what| Stamp::new(at_us, what);
-        answers.push(b"a", Some((0, Gate(1))), stamp(100, What::Write), &mut pool);
-        answers.push(b"b", Some((0, Gate(1))), stamp(200, What::Write), &mut pool);
+        answers.push(b"a", Some((0, Gate(1))), stamp(100, RequestKind::Write), &mut pool);
+        answers.push(b"b", Some((0, Gate(1))), stamp(200, RequestKind::Write), &mut pool);
         answers.push(b"c", None, Stamp::NONE, &mut pool);
-        answers.push(b"d", Some((0, Gate(1))), stamp(300, What::Get), &mut pool);
+        answers.push(b"d", Some((0, Gate(1))), stamp(300, RequestKind::Get), &mut pool);
         let told = std::cell::RefCell::new(Vec::new());
         let note = |stamp, count| told.borrow_mut().push((stamp, count));
         let mut out = Vec::new();
         answers.release(|_| Gate(0), NO_STREAM, (&mut out, &mut pool), note);
         assert!(told.borrow().is_empty());
         answers.release(|_| Gate(1), NO_STREAM, (&mut out, &mut pool), note);
-        assert_eq!(told.into_inner(), [(stamp(300, What::Get), 1), (stamp(100, What::Write), 2)]);
+        assert_eq!(told.into_inner(), [(stamp(300, RequestKind::Get), 1), (stamp(100, RequestKind::Write), 2)]);
     }
 
-    fn get_of_three(answers: &mut Answers) -> (u64, u32, u32) {
+    fn get_of_three(answers: &mut ReplyQueue) -> (u64, u32, u32) {
         let mut pool = Pool::default();
         let answer = answers.open(Finish::Suffix(b"END\r\n"));
         answers.extend(answer, b"hot ", None, &mut pool);
@@ -463,12 +463,12 @@ mod tests {
 
     #[test]
     fn an_answer_of_parts_leaves_whole_after_its_last_part_and_gate() {
-        let mut answers = Answers::default();
+        let mut answers = ReplyQueue::default();
         let (answer, first, second) = get_of_three(&mut answers);
         answers.fill(answer, second, b"cold2 ".to_vec(), false);
         answers.fill(answer, first, b"cold1 ".to_vec(), false);
         assert_eq!(released(&mut answers, 0), "", "the request is not worked through");
-        assert_eq!(answers.close(answer), Filled::Taken);
+        assert_eq!(answers.close(answer), FillOutcome::Taken);
         assert_eq!(released(&mut answers, 4), "");
         assert_eq!(released(&mut answers, 5), "hot cold1 warm cold2 END\r\n");
         assert_eq!(answers.bytes(), 0);
@@ -476,10 +476,10 @@ mod tests {
 
     #[test]
     fn one_failed_part_makes_the_whole_answer_one_error() {
-        let mut answers = Answers::default();
+        let mut answers = ReplyQueue::default();
         let (answer, first, second) = get_of_three(&mut answers);
         answers.close(answer);
-        assert_eq!(answers.fill(answer, first, b"SERVER_ERROR x\r\n".to_vec(), true), Filled::Taken);
+        assert_eq!(answers.fill(answer, first, b"SERVER_ERROR x\r\n".to_vec(), true), FillOutcome::Taken);
         assert_eq!(released(&mut answers, 9), "");
         answers.fill(answer, second, b"cold".to_vec(), false);
         assert_eq!((released(&mut answers, 9), answers.is_empty()), ("SERVER_ERROR x\r\n".into(), true));
@@ -487,23 +487,23 @@ mod tests {
 
     #[test]
     fn a_huge_answer_streams_its_front_and_a_later_failure_breaks_the_connection() {
-        let mut answers = Answers::default();
+        let mut answers = ReplyQueue::default();
         let (answer, first, second) = get_of_three(&mut answers);
         answers.fill(answer, first, b"cold1 ".to_vec(), false);
         let mut out = Vec::new();
         answers.release(|_| Gate(9), 4, (&mut out, &mut Pool::default()), |_, _| ());
         assert_eq!(out, b"hot cold1 warm ");
         assert_eq!(answers.bytes(), 0);
-        assert_eq!(answers.fill(answer, second, b"SERVER_ERROR x\r\n".to_vec(), true), Filled::Broken);
+        assert_eq!(answers.fill(answer, second, b"SERVER_ERROR x\r\n".to_vec(), true), FillOutcome::Broken);
     }
 
     #[test]
     fn a_gathered_answer_is_made_by_the_loop() {
-        let mut answers = Answers::default();
+        let mut answers = ReplyQueue::default();
         let answer = answers.open(Finish::Gather(7));
         let part = answers.wait_for_part(answer);
-        assert_eq!(answers.close(answer), Filled::Taken);
-        assert_eq!(answers.fill(answer, part, b"4".to_vec(), false), Filled::Gathered(7));
+        assert_eq!(answers.close(answer), FillOutcome::Taken);
+        assert_eq!(answers.fill(answer, part, b"4".to_vec(), false), FillOutcome::Gathered(7));
         assert_eq!(released(&mut answers, 0), "");
         assert_eq!(answers.parts(answer), [b"4".to_vec()]);
         answers.gathered(answer, b"four".to_vec());
@@ -512,19 +512,19 @@ mod tests {
 
     #[test]
     fn a_stopped_store_turns_each_held_answer_into_an_error() {
-        let (mut answers, mut pool) = (Answers::default(), Pool::default());
+        let (mut answers, mut pool) = (ReplyQueue::default(), Pool::default());
         answers.push(b"a", Some((0, Gate(1))), Stamp::NONE, &mut pool);
         answers.push(b"STORED", Some((0, Gate(2))), Stamp::NONE, &mut pool);
         answers.push(b"STORED", Some((0, Gate(2))), Stamp::NONE, &mut pool);
         answers.push(b"STORED", Some((1, Gate(2))), Stamp::NONE, &mut pool);
-        assert_eq!(answers.fail_gates(0, Gate(1), b"E "), Filled::Taken);
+        assert_eq!(answers.fail_gates(0, Gate(1), b"E "), FillOutcome::Taken);
         assert_eq!(released(&mut answers, 2), "aE E STORED");
         assert_eq!(answers.bytes(), 0);
     }
 
     #[test]
     fn a_stopped_store_breaks_the_connection_whose_answer_has_left_in_part() {
-        let (mut answers, mut pool) = (Answers::default(), Pool::default());
+        let (mut answers, mut pool) = (ReplyQueue::default(), Pool::default());
         let answer = answers.open(Finish::Suffix(b"END\r\n"));
         answers.extend(answer, b"front ", None, &mut pool);
         let cold = answers.wait_for_part(answer);
@@ -533,13 +533,13 @@ mod tests {
         assert_eq!(out, b"front ");
         answers.extend(answer, b"undurable ", Some((0, Gate(5))), &mut pool);
         answers.close(answer);
-        assert_eq!(answers.fail_gates(0, Gate(4), b"E "), Filled::Broken);
-        assert_eq!(answers.fill(answer, cold, b"cold ".to_vec(), false), Filled::Taken);
+        assert_eq!(answers.fail_gates(0, Gate(4), b"E "), FillOutcome::Broken);
+        assert_eq!(answers.fill(answer, cold, b"cold ".to_vec(), false), FillOutcome::Taken);
     }
 
     #[test]
     fn answers_are_filled_when_nothing_has_yet_to_come() {
-        let (mut answers, mut pool) = (Answers::default(), Pool::default());
+        let (mut answers, mut pool) = (ReplyQueue::default(), Pool::default());
         answers.push(b"a", Some((0, Gate(1))), Stamp::NONE, &mut pool);
         assert!(answers.are_filled(), "it waits for a sync alone");
         let one = answers.wait_for_one();

@@ -1,6 +1,6 @@
 //! TLS in the event loop: `rustls` as a codec between a socket's bytes and the protocol's.
 
-use crate::observe::warnings::Seldom;
+use crate::observe::warnings::RateLimitedLog;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 use std::io::{Read, Write};
@@ -9,8 +9,8 @@ use std::time::Instant;
 
 /// Logs, now and then, why a client cannot talk to this node: its own messages seldom say it.
 pub fn tell(error: &rustls::Error, client: impl FnOnce() -> String) {
-    static TOLD: Seldom = Seldom::new();
-    if let Some(more) = TOLD.happened(Instant::now()) {
+    static LOG: RateLimitedLog = RateLimitedLog::new();
+    if let Some(more) = LOG.happened(Instant::now()) {
         tracing::warn!("{}, a client of the TLS port, was turned away: {}{more}", client(), reason(error));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::net::auth;
 use crate::net::connection::{Connection, Pause, Received, peer_name};
-use crate::net::dispatch::{Core, NoRoom};
+use crate::net::dispatch::{Core, NoCredit};
 use crate::net::tls;
 use crate::runtime::slab::Token;
 use crate::shard::backend::Backend;
@@ -32,7 +32,7 @@ pub struct Queues {
     /// For room in another loop, by its number.
     pub credit: Vec<VecDeque<Token>>,
     /// For room for a large answer; they may be in another queue as well.
-    pub room: VecDeque<Token>,
+    pub reservations: VecDeque<Token>,
 }
 
 /// One of the queues.
@@ -66,7 +66,7 @@ impl Queues {
 }
 
 /// A loop's working place.
-pub struct Desk<B: Backend> {
+pub struct ConnectionWorker<B: Backend> {
     /// What requests touch.
     pub core: Core<B>,
     /// The loop's epoll set.
@@ -88,10 +88,10 @@ pub struct Desk<B: Backend> {
     cipher: Vec<u8>,
 }
 
-impl<B: Backend> Desk<B> {
+impl<B: Backend> ConnectionWorker<B> {
     /// A working place for `core`, with the sockets of `epoll`.
     pub fn new(core: Core<B>, epoll: Arc<OwnedFd>) -> Self {
-        let credit = (0..core.exchange.loops()).map(|_| VecDeque::new()).collect();
+        let credit = (0..core.mesh.loops()).map(|_| VecDeque::new()).collect();
         Self {
             core,
             epoll,
@@ -176,7 +176,7 @@ impl<B: Backend> Desk<B> {
     /// Works on the input that the connection holds, and sends the answers.
     fn work(&mut self, conn: &mut Connection) {
         let mut input = std::mem::take(&mut conn.input);
-        self.core.ahead.forget();
+        self.core.prefetcher.forget();
         let used = self.pump(conn, &input);
         self.send_rest(conn);
         if used == input.len() {
@@ -196,7 +196,7 @@ impl<B: Backend> Desk<B> {
             used += count;
             conn.pause = pause;
             if let Some(user) = conn.flow.refused_user.take() {
-                auth::tell_refused(&user, &peer_name(&conn.socket));
+                auth::log_refused(&user, &peer_name(&conn.socket));
             }
             if !matches!(pause, Pause::Output | Pause::Memory) {
                 return used;
@@ -243,7 +243,7 @@ impl<B: Backend> Desk<B> {
         if !conn.flow.answers.is_empty() {
             let pressed = core.output_bytes >= core.bytes_limit / 2;
             let stream_above = if pressed { 0 } else { core.whole_answer_bytes - 1 };
-            let (pool, gates) = core.owner.lend();
+            let (pool, gates) = core.backend.lend();
             let durable = |store| gates.durable(usize::from(store));
             let (latencies, now_us) = (&core.latencies, core.at_us);
             let left = |stamp, count| latencies.answered(stamp, u64::from(count), now_us);
@@ -308,7 +308,7 @@ impl<B: Backend> Desk<B> {
             Queue::Tasks => self.core.has_room_for_tasks(),
             Queue::Memory => self.core.has_room_for_bytes(),
             Queue::Input => self.favoured.is_none() || self.has_room_for_input(),
-            Queue::Credit(peer) => self.core.exchange.may_send(peer),
+            Queue::Credit(peer) => self.core.mesh.may_send(peer),
         }
     }
 
@@ -325,7 +325,7 @@ impl<B: Backend> Desk<B> {
         if conn.flow.listing.is_some() && !conn.queued {
             conn.pause = match self.core.list_on(&mut conn.flow) {
                 Ok(()) => Pause::Listing,
-                Err(NoRoom(peer)) => Pause::Credit(peer),
+                Err(NoCredit(peer)) => Pause::Credit(peer),
             };
         }
         self.charge(conn);

@@ -12,14 +12,14 @@ pub const BOUNDS: usize = 48;
 
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum RequestKind {
     /// It looks.
     Get = 1,
     /// It may change something.
     Write = 2,
 }
 
-impl What {
+impl RequestKind {
     /// All.
     pub const ALL: [Self; 2] = [Self::Get, Self::Write];
 
@@ -41,14 +41,14 @@ impl Stamp {
     pub const NONE: Self = Self(0);
 
     /// Of a request that was read at a microsecond.
-    pub fn new(at_us: u64, what: What) -> Self {
+    pub fn new(at_us: u64, what: RequestKind) -> Self {
         Self(at_us as u32 & !3 | what as u32)
     }
 
     /// What the request does; `None`: it is not measured.
     #[inline]
-    pub fn what(self) -> Option<What> {
-        What::ALL.into_iter().find(|what| self.0 & 3 == *what as u32)
+    pub fn what(self) -> Option<RequestKind> {
+        RequestKind::ALL.into_iter().find(|what| self.0 & 3 == *what as u32)
     }
 
     /// Microseconds from then to `now_us`, which is no more than an hour later.
@@ -94,7 +94,7 @@ fn bound(number: usize) -> u64 {
 impl Latencies {
     /// So many took so long. Only the owning loop may call it.
     #[inline]
-    pub fn add(&self, what: What, count: u64, us: u64) {
+    pub fn add(&self, what: RequestKind, count: u64, us: u64) {
         let Histogram { buckets, sum_us } = &self.0[what as usize - 1];
         buckets[bucket(us)].add(count);
         sum_us.add(count * us);
@@ -129,7 +129,7 @@ pub struct Summary {
 
 impl Summary {
     /// The sum over loops.
-    pub fn of<'a>(what: What, loops: impl Iterator<Item = &'a Latencies> + Clone) -> Self {
+    pub fn of<'a>(what: RequestKind, loops: impl Iterator<Item = &'a Latencies> + Clone) -> Self {
         let histograms = loops.map(|latencies| &latencies.0[what as usize - 1]);
         let mut count = 0;
         let mut below = |number: usize| {
@@ -163,17 +163,17 @@ mod tests {
     fn what_waits_is_counted_by_its_stamp_even_when_the_clock_comes_round() {
         let latencies = Latencies::default();
         let read_us = u64::from(u32::MAX) - 99;
-        latencies.answered(Stamp::new(read_us, What::Write), 2, read_us + 1000);
+        latencies.answered(Stamp::new(read_us, RequestKind::Write), 2, read_us + 1000);
         latencies.answered(Stamp::NONE, 1, 5);
-        latencies.add(What::Get, 3, 5);
-        let writes = Summary::of(What::Write, std::iter::once(&latencies));
+        latencies.add(RequestKind::Get, 3, 5);
+        let writes = Summary::of(RequestKind::Write, std::iter::once(&latencies));
         assert_eq!((writes.count, writes.sum_s), (2, 0.002));
         let counted = |us: f64| writes.buckets.iter().find(|(bound, _)| *bound * 1e6 >= us).unwrap().1;
         assert_eq!((counted(768.0), counted(1024.0)), (0, 2));
         let both = [&latencies, &latencies];
-        assert_eq!(Summary::of(What::Get, both.into_iter()).count, 6);
+        assert_eq!(Summary::of(RequestKind::Get, both.into_iter()).count, 6);
         latencies.reset();
-        let none = Summary::of(What::Get, std::iter::once(&latencies));
+        let none = Summary::of(RequestKind::Get, std::iter::once(&latencies));
         assert_eq!((none.count, none.sum_s), (0, 0.0));
     }
 }

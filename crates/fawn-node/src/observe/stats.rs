@@ -4,7 +4,7 @@ use crate::observe::warnings::{Fullness, used_percent};
 use crate::request::{ReplyWriter, StatsReport};
 use crate::runtime::clock::Now;
 use crate::runtime::shared::Shared;
-use crate::shard::stores::Figures;
+use crate::shard::stores::LoopStats;
 use fawn_store::{Ack, Written};
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ const REPORTS: [StatsReport; 6] = [
 ];
 
 /// A loop's figures as bytes, for another loop: `n name value` and `t name text` lines.
-pub fn encode(figures: &Figures) -> Vec<u8> {
+pub fn encode(figures: &LoopStats) -> Vec<u8> {
     let numbers = figures.numbers.iter().map(|(name, number)| format!("n {name} {number}\n"));
     let texts = figures.texts.iter().map(|(name, text)| format!("t {name} {}\n", text.replace('\n', " ")));
     numbers.chain(texts).collect::<String>().into_bytes()
@@ -33,12 +33,12 @@ pub fn encode(figures: &Figures) -> Vec<u8> {
 
 /// The figures of all loops together, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergedStats {
     numbers: BTreeMap<String, u64>,
     texts: BTreeMap<String, String>,
 }
 
-impl Merged {
+impl MergedStats {
     fn number(&self, name: &str) -> u64 {
         self.numbers.get(name).copied().unwrap_or(0)
     }
@@ -55,8 +55,8 @@ impl Merged {
 }
 
 /// Puts the figures of several loops together.
-pub fn merge(parts: &[Vec<u8>]) -> Merged {
-    let mut merged = Merged::default();
+pub fn merge(parts: &[Vec<u8>]) -> MergedStats {
+    let mut merged = MergedStats::default();
     for line in parts.iter().flat_map(|part| part.split(|byte| *byte == b'\n')) {
         let line = String::from_utf8_lossy(line);
         let mut words = line.splitn(3, ' ');
@@ -72,7 +72,7 @@ pub fn merge(parts: &[Vec<u8>]) -> Merged {
 }
 
 /// The whole answer of report number `tag`, in `lines` of a protocol.
-pub fn text(tag: u8, figures: &Merged, shared: &Shared, now: Now, lines: &dyn ReplyWriter) -> Vec<u8> {
+pub fn text(tag: u8, figures: &MergedStats, shared: &Shared, now: Now, lines: &dyn ReplyWriter) -> Vec<u8> {
     let mut out = Vec::new();
     match REPORTS[usize::from(tag)] {
         StatsReport::General => general(lines, &mut out, figures, shared, now),
@@ -101,7 +101,7 @@ const NEVER: &[&str] = &[
     "response_obj_oom",
 ];
 
-fn general(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &Merged, shared: &Shared, now: Now) {
+fn general(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &MergedStats, shared: &Shared, now: Now) {
     let totals = shared.totals();
     let usage = crate::observe::usage::now();
     lines.write_stat_number(out, "pid", u64::from(std::process::id()));
@@ -165,7 +165,7 @@ fn general(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &Merged, shared:
 }
 
 /// The figures that only this server has.
-fn own(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
+fn own(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &MergedStats, shared: &Shared) {
     let totals = shared.totals();
     for (name, text) in &shared.facts {
         lines.write_stat(out, name, text);
@@ -314,7 +314,7 @@ const NEVER_OF_ITEMS: &[&str] = &[
 ];
 
 /// All items as one class, with every field that memcached gives a class: monitoring takes one that lacks any for an error.
-fn items(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &Merged) {
+fn items(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &MergedStats) {
     let entries = figures.items();
     if entries == 0 {
         return;
@@ -331,7 +331,7 @@ fn items(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &Merged) {
 const SLAB_PAGE_BYTES: u64 = 1 << 20;
 
 /// All items as one class whose chunks are as large as the mean item; see [`items`].
-fn slabs(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
+fn slabs(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &MergedStats, shared: &Shared) {
     let (totals, entries) = (shared.totals(), figures.items());
     if entries > 0 {
         let chunk = figures.bytes().div_ceil(entries).max(1);
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn figures_of_loops_add_up_and_worst_cases_do_not() {
-        let figures = |entries, longest, path: &str| Figures {
+        let figures = |entries, longest, path: &str| LoopStats {
             numbers: vec![("fawn_entries".into(), entries), ("fawn_swap_us".into(), longest)],
             texts: vec![("fawn_read_path".into(), path.into())],
         };

@@ -52,7 +52,7 @@ pub fn used_percent(total: u64, free: u64) -> u64 {
 
 /// What was told last.
 #[derive(Debug, Default)]
-pub struct Advice {
+pub struct OperatorWarnings {
     next_look_ms: u64,
     fullness: Fullness,
     space: Refusals,
@@ -63,22 +63,22 @@ pub struct Advice {
 #[derive(Debug, Default)]
 struct Refusals {
     count: u64,
-    told_ms: Option<u64>,
+    reported_ms: Option<u64>,
 }
 
 impl Refusals {
     /// How many are new, if that is to be told, where there are `count` by now.
     fn untold(&mut self, count: u64, now_ms: u64) -> Option<u64> {
-        let is_due = self.told_ms.is_none_or(|told| now_ms >= told + REPEAT_MS);
+        let is_due = self.reported_ms.is_none_or(|told| now_ms >= told + REPEAT_MS);
         if count <= self.count || !is_due {
             return None;
         }
-        self.told_ms = Some(now_ms);
+        self.reported_ms = Some(now_ms);
         Some(count - std::mem::replace(&mut self.count, count))
     }
 }
 
-impl Advice {
+impl OperatorWarnings {
     /// Whether it is time to look.
     pub fn is_due(&mut self, now_ms: u64) -> bool {
         let due = now_ms >= self.next_look_ms;
@@ -131,12 +131,12 @@ impl Advice {
 
 /// One kind of event that is told at most once a minute, however often clients cause it.
 #[derive(Debug)]
-pub struct Seldom {
+pub struct RateLimitedLog {
     /// When it was told last, and how many were not told since.
     told: Mutex<(Option<Instant>, u64)>,
 }
 
-impl Seldom {
+impl RateLimitedLog {
     /// Nothing has happened yet.
     pub const fn new() -> Self {
         Self { told: Mutex::new((None, 0)) }
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_happens_often_is_told_once_a_minute_with_its_number() {
-        let (seldom, start) = (Seldom::new(), Instant::now());
+        let (seldom, start) = (RateLimitedLog::new(), Instant::now());
         let told = |seconds| seldom.happened(start + Duration::from_secs(seconds));
         assert_eq!(told(0).as_deref(), Some(""));
         assert_eq!((told(1), told(59)), (None, None));
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_filling_device_is_told_of_at_80_and_90_percent_once_each() {
-        let (mut advice, options) = (Advice::default(), ServeOptions::new("data"));
+        let (mut advice, options) = (OperatorWarnings::default(), ServeOptions::new("data"));
         let mut told = |free: u64| advice.on_space(Some(space(free)), &options);
         assert_eq!(told(201), None);
         assert!(told(200).unwrap().contains("data is 80 % full (200 MiB left)"));
@@ -185,12 +185,12 @@ mod tests {
         assert!(told(99).unwrap().contains("91 %"), "90.1 %, as df has it");
         assert_eq!((told(50), told(500)), (None, None));
         assert!(told(100).is_some(), "it filled up again");
-        assert_eq!(Advice::default().on_space(None, &options), None);
+        assert_eq!(OperatorWarnings::default().on_space(None, &options), None);
     }
 
     #[test]
     fn a_full_index_is_told_of_once_a_minute_with_a_way_out() {
-        let (mut advice, options) = (Advice::default(), ServeOptions::new("data"));
+        let (mut advice, options) = (OperatorWarnings::default(), ServeOptions::new("data"));
         assert_eq!(advice.on_refused_memory(0, 1, &options), None);
         let text = advice.on_refused_memory(5, 2, &options).unwrap();
         assert!(text.starts_with("5 puts") && text.contains("64 MiB") && text.contains("--memory"), "{text}");
@@ -201,14 +201,14 @@ mod tests {
 
     #[test]
     fn puts_that_find_no_space_are_told_of_with_what_is_left() {
-        let (mut advice, space) = (Advice::default(), Some(space(260)));
+        let (mut advice, space) = (OperatorWarnings::default(), Some(space(260)));
         assert_eq!(advice.on_refused_space(0, 1, space), None);
         // Of a device that is not 80 % full.
         let text = advice.on_refused_space(7, 2, space).unwrap();
         assert!(text.starts_with("7 puts were refused for want of space") && text.contains("260 MiB"), "{text}");
         assert_eq!(advice.on_refused_space(8, 3, space), None);
         // A front-end has no device.
-        let text = Advice::default().on_refused_space(1, 1, None).unwrap();
+        let text = OperatorWarnings::default().on_refused_space(1, 1, None).unwrap();
         assert!(!text.contains("MiB") && text.contains("the nodes' logs say"), "{text}");
         // Each kind by itself.
         assert!(advice.on_refused_memory(1, 3, &ServeOptions::new("data")).is_some());

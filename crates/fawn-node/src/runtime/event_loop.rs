@@ -14,16 +14,16 @@ use crate::net::connection::{Connection, Pause};
 use crate::net::dispatch::Core;
 use crate::net::group::SocketGroup;
 use crate::net::listen::{Listener, Reserved};
-use crate::net::prefetch::Ahead;
-use crate::net::reaper::Sweep;
-use crate::net::worker::{Desk, Queue};
+use crate::net::prefetch::Prefetcher;
+use crate::net::reaper::Reaper;
+use crate::net::worker::{ConnectionWorker, Queue};
 use crate::observe::counters::Counters;
-use crate::observe::warnings::Advice;
+use crate::observe::warnings::OperatorWarnings;
 use crate::runtime::clock::Clock;
-use crate::runtime::mesh::Exchange;
+use crate::runtime::mesh::Mesh;
 use crate::runtime::shared::Shared;
 use crate::runtime::slab::{Slab, Token};
-use crate::shard::backend::{Backend, Given, Sizes, WATCHED};
+use crate::shard::backend::{Backend, LoopEnvironment, Sizes, WATCHED};
 use crate::shard::route::Route;
 use crate::shard::stores::Turn;
 use fawn_store::Gate;
@@ -72,7 +72,7 @@ enum Start {
 
 /// One event loop.
 pub struct EventLoop<B: Backend> {
-    desk: Desk<B>,
+    worker: ConnectionWorker<B>,
     connections: Slab<Connection>,
     group: SocketGroup,
     /// The first loop accepts for all; taken away when the node stops.
@@ -84,7 +84,7 @@ pub struct EventLoop<B: Backend> {
     deaf_until_ms: Option<u64>,
     next_home: usize,
     /// Connections that had not said who they are when they came, in that order.
-    strangers: VecDeque<Token>,
+    unauthenticated: VecDeque<Token>,
     clock: Clock,
     /// Connections to be serviced in this turn.
     dirty: Vec<Token>,
@@ -92,8 +92,8 @@ pub struct EventLoop<B: Backend> {
     durable: Vec<Gate>,
     /// What the stores said in their last turn.
     turn: Turn,
-    sweep: Sweep,
-    advice: Advice,
+    reaper: Reaper,
+    advice: OperatorWarnings,
     /// When the node began to stop, in milliseconds.
     stopping_since: Option<u64>,
     drained: bool,
@@ -106,13 +106,13 @@ pub struct EventLoop<B: Backend> {
 }
 
 /// What a loop is made of.
-pub struct Parts<B: Backend> {
+pub struct LoopParts<B: Backend> {
     /// Its number.
     pub number: usize,
     /// Its backend.
     pub seed: B::Seed,
     /// Its links.
-    pub exchange: Exchange,
+    pub mesh: Mesh,
     /// The route.
     pub route: Route,
     /// What all loops share.
@@ -128,32 +128,32 @@ impl<B: Backend> EventLoop<B> {
     ///
     /// # Errors
     /// What the system says to a new epoll set.
-    pub fn new(parts: Parts<B>) -> Result<Self, Errno> {
+    pub fn new(parts: LoopParts<B>) -> Result<Self, Errno> {
         let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
         let edge = EventFlags::IN | EventFlags::ET;
-        epoll::add(&*epoll, parts.exchange.wake(), EventData::new_u64(WAKE), edge)?;
+        epoll::add(&*epoll, parts.mesh.wake(), EventData::new_u64(WAKE), edge)?;
         for (at, listener) in parts.listeners.iter().enumerate() {
             epoll::add(&*epoll, &listener.socket, EventData::new_u64(LISTENERS + at as u64), EventFlags::IN)?;
         }
         let (shared, mut clock) = (parts.shared, Clock::start());
         let counters: Arc<Counters> = Arc::clone(&shared.counters[parts.number]);
         let latencies = Arc::clone(&shared.latencies[parts.number]);
-        let loops = parts.exchange.loops();
+        let loops = parts.mesh.loops();
         let bytes_limit = (shared.limits.buffered_bytes / 4 / loops).max(1);
         let sizes = Sizes { value: shared.options.max_item_bytes, large: bytes_limit / 4 };
-        let given = Given {
+        let given = LoopEnvironment {
             number: parts.number,
             counters: Arc::clone(&counters),
             route: &parts.route,
             sizes,
             epoll: Arc::clone(&epoll),
         };
-        let owner = B::make(parts.seed, given)?;
-        let count = owner.stores();
+        let backend = B::make(parts.seed, given)?;
+        let count = backend.stores();
         let core = Core {
             number: parts.number,
-            owner,
-            exchange: parts.exchange,
+            backend,
+            mesh: parts.mesh,
             route: parts.route,
             counters,
             out: Vec::new(),
@@ -167,14 +167,14 @@ impl<B: Backend> EventLoop<B> {
             whole_answer_bytes: shared.limits.whole_answer_bytes.min(bytes_limit / WHOLE_ANSWER_SHARE),
             tasks_limit: (shared.limits.requests_in_flight / loops).max(1),
             own_asks: Vec::new(),
-            ahead: Ahead::default(),
+            prefetcher: Prefetcher::default(),
             at_us: 0,
             answered: [0; 2],
             latencies,
             shared,
         };
         Ok(Self {
-            desk: Desk::new(core, epoll),
+            worker: ConnectionWorker::new(core, epoll),
             connections: Slab::default(),
             group: SocketGroup::default(),
             listeners: parts.listeners,
@@ -182,13 +182,13 @@ impl<B: Backend> EventLoop<B> {
             start: if B::WAITS { Start::Waits } else { Start::Over },
             deaf_until_ms: None,
             next_home: 0,
-            strangers: VecDeque::new(),
+            unauthenticated: VecDeque::new(),
             clock,
             dirty: Vec::new(),
             durable: vec![Gate::NONE; count],
             turn: Turn { more: true, ..Turn::default() },
-            sweep: Sweep::default(),
-            advice: Advice::default(),
+            reaper: Reaper::default(),
+            advice: OperatorWarnings::default(),
             stopping_since: None,
             drained: false,
             all_drained_since: None,
@@ -205,48 +205,48 @@ impl<B: Backend> EventLoop<B> {
             if done == events.len() {
                 done = 0;
                 if let Err(error) = self.wait(&mut events) {
-                    self.desk.core.shared.fail(format!("epoll_wait failed: {error}"));
+                    self.worker.core.shared.fail(format!("epoll_wait failed: {error}"));
                     break;
                 }
             } else {
-                self.desk.core.owner.look_again();
+                self.worker.core.backend.look_again();
             }
             done += self.turn(&events[done..]);
         }
-        let shared = Arc::clone(&self.desk.core.shared);
+        let shared = Arc::clone(&self.worker.core.shared);
         drop(self.connections);
         if self.gave_up {
-            self.desk.core.owner.forget_reads();
+            self.worker.core.backend.forget_reads();
         }
-        if let Err(why) = self.desk.core.owner.stop() {
+        if let Err(why) = self.worker.core.backend.stop() {
             shared.fail(why);
         }
     }
 
     fn is_over(&self) -> bool {
-        let core = &self.desk.core;
-        let finished = core.owner.is_idle() && !core.exchange.has_mail();
+        let core = &self.worker.core;
+        let finished = core.backend.is_idle() && !core.mesh.has_mail();
         self.drained && core.shared.is_drained() && (finished || self.gave_up)
     }
 
     fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Errno> {
         events.clear();
         let timeout_ms = self.timeout_ms();
-        let core = &self.desk.core;
+        let core = &self.worker.core;
         let sleeps = timeout_ms != Some(0);
         let mut timeout = timeout_ms.map(timespec);
         if sleeps {
-            core.exchange.wake().prepare_to_sleep();
+            core.mesh.wake().prepare_to_sleep();
             let stop = core.shared.is_stopping() && self.stopping_since.is_none();
             let over = self.drained && core.shared.is_drained();
             let asked = core.shared.samples.wanted() != self.sampled;
-            if core.exchange.has_mail() || core.shared.has_accepted(core.number) || stop || over || asked {
+            if core.mesh.has_mail() || core.shared.has_accepted(core.number) || stop || over || asked {
                 timeout = Some(timespec(0));
             }
         }
-        let result = epoll::wait(&*self.desk.epoll, rustix::buffer::spare_capacity(events), timeout.as_ref());
+        let result = epoll::wait(&*self.worker.epoll, rustix::buffer::spare_capacity(events), timeout.as_ref());
         if sleeps {
-            core.exchange.wake().awake();
+            core.mesh.wake().awake();
         }
         match result {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -261,34 +261,34 @@ impl<B: Backend> EventLoop<B> {
 
     /// How long the loop may sleep; `None` for as long as nothing happens.
     fn timeout_ms(&self) -> Option<u64> {
-        let now = self.desk.core.now.ms;
+        let now = self.worker.core.now.ms;
         if self.turn.more
-            || self.desk.core.owner.wants_turn()
+            || self.worker.core.backend.wants_turn()
             || !self.dirty.is_empty()
-            || self.desk.may_resume()
-            || !self.desk.core.own_asks.is_empty()
+            || self.worker.may_resume()
+            || !self.worker.core.own_asks.is_empty()
         {
             return Some(0);
         }
         let stores = self.turn.due_ms.map(|due| due.saturating_sub(now));
-        let sweep = (self.connections.len() > 0).then(|| self.sweep.due_in(now));
+        let reaper = (self.connections.len() > 0).then(|| self.reaper.due_in(now));
         let accept = self.deaf_until_ms.map(|until| until.saturating_sub(now));
         let stop = self.stopping_since.map(|_| 50);
-        [stores, sweep, accept, stop].into_iter().flatten().min()
+        [stores, reaper, accept, stop].into_iter().flatten().min()
     }
 
     /// One turn; returns how many of `events` were worked on.
     fn turn(&mut self, events: &[Event]) -> usize {
         let began = Instant::now();
-        self.desk.core.now = self.clock.now();
+        self.worker.core.now = self.clock.now();
         let began_us = self.clock.us(began);
-        self.desk.core.at_us = began_us;
-        self.desk.handshakes_left = self.desk.core.shared.limits.handshakes_a_turn;
+        self.worker.core.at_us = began_us;
+        self.worker.handshakes_left = self.worker.core.shared.limits.handshakes_a_turn;
         let mut done = 0;
         while done < events.len() {
             done += self.on_events(&events[done..]);
             let spent = began.elapsed();
-            self.desk.core.event_ends(began_us + spent.as_micros() as u64);
+            self.worker.core.event_ends(began_us + spent.as_micros() as u64);
             if spent >= TURN_BUDGET {
                 break;
             }
@@ -300,25 +300,25 @@ impl<B: Backend> EventLoop<B> {
         self.hand_out();
         self.service_dirty();
         self.resume();
-        self.sweep();
+        self.reaper();
         self.stop_step();
         if self.start != Start::Over {
             self.start_step();
         }
         // What was begun or granted room since.
         self.hand_out();
-        if let Err(why) = self.desk.core.owner.submit(self.desk.core.now) {
-            self.desk.core.shared.fail(why);
+        if let Err(why) = self.worker.core.backend.submit(self.worker.core.now) {
+            self.worker.core.shared.fail(why);
         }
-        let woken = self.desk.core.exchange.send();
+        let woken = self.worker.core.mesh.send();
         self.advise();
         self.sample();
-        let counters = &self.desk.core.counters;
+        let counters = &self.worker.core.counters;
         counters.wake_ups.add(woken as u64);
         counters.turns.add(1);
         let took_us = began.elapsed().as_micros() as u64;
-        self.desk.core.event_ends(began_us + took_us);
-        let counters = &self.desk.core.counters;
+        self.worker.core.event_ends(began_us + took_us);
+        let counters = &self.worker.core.counters;
         counters.longest_turn_us.max(took_us);
         if took_us > 1000 {
             counters.turns_over_1ms.add(1);
@@ -352,7 +352,7 @@ impl<B: Backend> EventLoop<B> {
         let (data, flags) = (event.data.u64(), event.flags);
         match data {
             WAKE => {}
-            WATCHED.. => self.desk.core.owner.on_event(data, flags, self.desk.core.now),
+            WATCHED.. => self.worker.core.backend.on_event(data, flags, self.worker.core.now),
             LISTENERS..SOCKETS => self.accept((data - LISTENERS) as usize),
             _ => self.on_socket(Token::from_u64(data), flags),
         }
@@ -361,10 +361,10 @@ impl<B: Backend> EventLoop<B> {
     fn on_socket(&mut self, token: Token, flags: EventFlags) {
         let Some(conn) = self.connections.get_mut(token) else { return };
         if flags.contains(EventFlags::IN) && conn.interest.contains(EventFlags::IN) {
-            self.desk.receive(conn);
+            self.worker.receive(conn);
         }
         if flags.contains(EventFlags::OUT) {
-            self.desk.service(conn);
+            self.worker.service(conn);
         }
         self.finish_event(token, flags);
     }
@@ -383,23 +383,23 @@ impl<B: Backend> EventLoop<B> {
     /// Brings the books up to date and closes the connection if it is over.
     fn settle(&mut self, token: Token) {
         let Some(conn) = self.connections.get_mut(token) else { return };
-        if self.desk.settle(conn) {
+        if self.worker.settle(conn) {
             self.close(token);
         }
     }
 
     fn close(&mut self, token: Token) {
         if let Some(mut conn) = self.connections.remove(token) {
-            self.desk.forget(&mut conn);
-            self.desk.core.counters.curr_connections.sub(1);
-            self.desk.core.shared.connections.fetch_sub(1, Ordering::Relaxed);
+            self.worker.forget(&mut conn);
+            self.worker.core.counters.curr_connections.sub(1);
+            self.worker.core.shared.connections.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
     /// Lets the stores work, and works off reads that came back.
     fn stores_turn(&mut self) {
-        let core = &mut self.desk.core;
-        self.turn = core.owner.turn(core.now);
+        let core = &mut self.worker.core;
+        self.turn = core.backend.turn(core.now);
         if let Some(why) = self.turn.failed.take() {
             core.shared.fail(why);
         }
@@ -409,13 +409,13 @@ impl<B: Backend> EventLoop<B> {
         for (store, why) in std::mem::take(&mut self.turn.stopped) {
             self.fail_gates(store, &why);
         }
-        let core = &self.desk.core;
-        let durable = |store| core.owner.durable(store);
+        let core = &self.worker.core;
+        let durable = |store| core.backend.durable(store);
         if (0..self.durable.len()).any(|store| durable(store) != self.durable[store]) {
             for (store, held) in self.durable.iter_mut().enumerate() {
                 *held = durable(store);
             }
-            for token in std::mem::take(&mut self.desk.gated) {
+            for token in std::mem::take(&mut self.worker.gated) {
                 if let Some(conn) = self.connections.get_mut(token) {
                     conn.gated = false;
                     mark(&mut self.dirty, conn);
@@ -429,7 +429,7 @@ impl<B: Backend> EventLoop<B> {
         for token in dirty.drain(..) {
             if let Some(conn) = self.connections.get_mut(token) {
                 conn.dirty = false;
-                self.desk.service(conn);
+                self.worker.service(conn);
                 self.settle(token);
             }
         }
@@ -443,30 +443,30 @@ impl<B: Backend> EventLoop<B> {
         for queue in [Queue::Tasks, Queue::Memory, Queue::Input] {
             self.resume_some(queue);
         }
-        for peer in 0..self.desk.queues.credit.len() {
+        for peer in 0..self.worker.queues.credit.len() {
             self.resume_some(Queue::Credit(peer));
         }
-        for _ in 0..self.desk.begin_round() {
-            let Some(token) = self.desk.next_in_round() else { break };
+        for _ in 0..self.worker.begin_round() {
+            let Some(token) = self.worker.next_in_round() else { break };
             if let Some(conn) = self.connections.get_mut(token) {
-                conn.wants_room = false;
-                self.desk.grant_again(conn);
+                conn.waits_for_reservation = false;
+                self.worker.grant_again(conn);
             }
         }
-        let paused = self.desk.queues.len() as u64;
-        let core = &self.desk.core;
+        let paused = self.worker.queues.len() as u64;
+        let core = &self.worker.core;
         let counters = &core.counters;
         counters.paused.add(paused.wrapping_sub(counters.paused.get()));
-        let buffered = (core.input_bytes + core.output_bytes + core.owner.held_bytes()) as u64;
+        let buffered = (core.input_bytes + core.output_bytes + core.backend.held_bytes()) as u64;
         counters.buffered_bytes.add(buffered.wrapping_sub(counters.buffered_bytes.get()));
     }
 
     fn resume_some(&mut self, queue: Queue) {
         for _ in 0..RESUMED_A_TURN {
-            let Some(token) = self.desk.next_resumed(queue) else { return };
+            let Some(token) = self.worker.next_resumed(queue) else { return };
             if let Some(conn) = self.connections.get_mut(token) {
                 conn.queued = false;
-                self.desk.service(conn);
+                self.worker.service(conn);
                 self.settle(token);
             }
         }
@@ -474,23 +474,23 @@ impl<B: Backend> EventLoop<B> {
 
     /// Gives the loop's figures if they are asked for.
     fn sample(&mut self) {
-        let core = &mut self.desk.core;
+        let core = &mut self.worker.core;
         let wanted = core.shared.samples.wanted();
         if wanted != self.sampled {
             self.sampled = wanted;
-            let sample = core.owner.sample(core.now);
+            let sample = core.backend.sample(core.now);
             core.shared.samples.give(core.number, wanted, sample);
         }
     }
 
     /// Tells the operator of what is about to refuse puts. One loop speaks for all.
     fn advise(&mut self) {
-        let core = &self.desk.core;
+        let core = &self.worker.core;
         if core.number > 0 || !self.advice.is_due(core.now.ms) {
             return;
         }
         let (options, totals, now_ms) = (&core.shared.options, core.shared.totals(), core.now.ms);
-        let device = core.owner.space();
+        let device = core.backend.space();
         let space = self.advice.on_space(device, options);
         let refused_space = self.advice.on_refused_space(totals.store_no_space, now_ms, device);
         let refused_memory = self.advice.on_refused_memory(totals.store_no_memory, now_ms, options);
@@ -500,20 +500,20 @@ impl<B: Backend> EventLoop<B> {
     }
 
     /// Looks for connections that make no progress, a few in a turn.
-    fn sweep(&mut self) {
-        let now = self.desk.core.now.ms;
-        for at in self.sweep.next(now, self.connections.slots()) {
+    fn reaper(&mut self) {
+        let now = self.worker.core.now.ms;
+        for at in self.reaper.next(now, self.connections.slots()) {
             let Some(token) = self.connections.at(at) else { continue };
             let Some(conn) = self.connections.get_mut(token) else { continue };
-            self.desk.grant_next(conn);
+            self.worker.grant_next(conn);
             if matches!(conn.pause, Pause::Penalty(until) if until <= now) {
                 mark(&mut self.dirty, conn);
             }
-            let core = &self.desk.core;
-            if let Some(verdict) = crate::net::reaper::judge(conn, &core.shared.limits, now) {
+            let core = &self.worker.core;
+            if let Some(verdict) = crate::net::reaper::reason_to_close(conn, &core.shared.limits, now) {
                 match verdict {
-                    crate::net::reaper::Verdict::Idle => core.counters.idle_kicks.add(1),
-                    crate::net::reaper::Verdict::Stalled => core.counters.stall_kicks.add(1),
+                    crate::net::reaper::CloseReason::Idle => core.counters.idle_kicks.add(1),
+                    crate::net::reaper::CloseReason::Stalled => core.counters.stall_kicks.add(1),
                 }
                 self.close(token);
             }

@@ -1,13 +1,14 @@
-//! Requests for another loop's stores and the answers that come back: two bounded rings a direction and pair of loops.
+//! The cross-core mesh: requests for another loop's stores and the replies that come back, over two bounded rings for
+//! each direction and pair of loops.
 //!
-//! Messages travel in parcels, one a turn and direction, and the peer is woken only when it sleeps. A loop may have at
-//! most `in_flight` requests on their way to one peer, of each of which no ring ever holds more than one message; both
-//! rings hold that many parcels and no parcel is empty, so neither ring is ever full: an answer always has room, and two
-//! loops can never wait for each other. A connection whose next request has no room is paused by the loop, never
+//! Messages travel in batches, one per turn and direction, and a loop wakes its peer only when the peer sleeps. A loop may
+//! have at most `in_flight` requests on their way to one peer, and no ring ever holds more than one message of each. Both
+//! rings hold that many batches and no batch is empty, so neither ring is ever full. A reply always has room, and two
+//! loops can never wait for each other. A connection whose next request has no credit is paused by its loop, never
 //! dropped.
 //!
-//! A large answer is not sent unasked: its owner says how large it is ([`Head::Wants`]), and the loop of its client when
-//! there is room for it ([`Ask::Room`]; see [`crate::net::backpressure`]).
+//! A large reply is not sent unasked. Its owner announces its size ([`MessageHeader::NeedsReservation`]), and the loop of
+//! the client reserves memory for it ([`PeerRequest::Reservation`]; see [`crate::net::backpressure`]).
 
 use crate::request::{CompletionStatus, GetView, KeyAction, ListingForm, ReplyForm, ReplySlot, ReplyWriter, Ticket};
 use crate::runtime::wake::Wake;
@@ -19,18 +20,18 @@ use std::sync::Arc;
 
 /// Bytes of requests that may be on their way to one peer, unless it is a single one.
 const IN_FLIGHT_BYTES: usize = 8 << 20;
-/// A parcel is sent off early at this size.
-const PARCEL_BYTES: usize = 256 << 10;
-/// Spare parcels that a loop keeps, and their buffers all together: what a turn sends and receives. A burst fills many more, and
-/// large ones.
-const SPARE_PARCELS: usize = 64;
+/// A batch is sent off early at this size.
+const BATCH_BYTES: usize = 256 << 10;
+/// Spare batches that a loop keeps, and the bytes of their buffers: what one turn sends and receives. A burst fills many
+/// more, and larger ones.
+const SPARE_BATCHES: usize = 64;
 const SPARE_BYTES: usize = 1 << 20;
 
 /// What a loop asks of another.
 #[derive(Clone, Copy, Debug)]
-pub enum Ask {
+pub enum PeerRequest {
     /// A request for one key; the bytes are the key, then the value.
-    Keyed {
+    Key {
         /// The key's position.
         key: Key,
         /// The store, counted within the loop.
@@ -52,7 +53,7 @@ pub enum Ask {
         quiet: bool,
     },
     /// The figures of the loop's stores.
-    Figures,
+    Stats,
     /// One part of the keys of a store.
     List {
         /// The store, counted within the loop.
@@ -69,130 +70,130 @@ pub enum Ask {
         /// Writes the lines.
         writer: &'static dyn ReplyWriter,
     },
-    /// The answer to [`Head::Wants`]: no request of its own, so never answered.
-    Room {
+    /// The reply to [`MessageHeader::NeedsReservation`]. It is no request of its own, so it is never answered.
+    Reservation {
         /// The task that waits.
         ticket: Ticket,
-        /// The answer may come; else nobody wants it any more.
+        /// The reply may come; otherwise the client is gone.
         granted: bool,
     },
 }
 
-/// What is said of the bytes of one message.
+/// The header of one message: what its bytes are.
 #[derive(Clone, Copy, Debug)]
-pub enum Head {
+pub enum MessageHeader {
     /// A request.
-    Request(Ask),
+    Request(PeerRequest),
     /// An answer to a request.
-    Answer {
+    Reply {
         /// How the request ended.
         status: CompletionStatus,
         /// Bytes of the request that it answers.
         request_bytes: u32,
-        /// Bytes that it was granted room for.
+        /// Bytes that were reserved for the reply.
         granted: u32,
     },
-    /// The answer to a request is large, and comes once there is room for it ([`Ask::Room`]).
-    Wants {
+    /// The reply to a request is large, and comes once memory is reserved for it ([`PeerRequest::Reservation`]).
+    NeedsReservation {
         /// The task that waits.
         ticket: Ticket,
-        /// How large, in bytes.
+        /// The reply's size in bytes.
         bytes: u32,
     },
 }
 
-/// Some messages and their bytes, one after the other.
+/// Messages and their bytes, one after the other.
 #[derive(Debug, Default)]
-pub struct Parcel {
-    messages: Vec<(ReplySlot, Head, Range<usize>)>,
+pub struct MessageBatch {
+    messages: Vec<(ReplySlot, MessageHeader, Range<usize>)>,
     bytes: Vec<u8>,
 }
 
-impl Parcel {
-    fn push(&mut self, place: ReplySlot, head: Head, parts: &[&[u8]]) {
+impl MessageBatch {
+    fn push(&mut self, slot: ReplySlot, head: MessageHeader, parts: &[&[u8]]) {
         let start = self.bytes.len();
         for part in parts {
             self.bytes.extend_from_slice(part);
         }
-        self.messages.push((place, head, start..self.bytes.len()));
+        self.messages.push((slot, head, start..self.bytes.len()));
     }
 
     /// Bytes that its buffers take.
     fn capacity_bytes(&self) -> usize {
-        self.messages.capacity() * size_of::<(ReplySlot, Head, Range<usize>)>() + self.bytes.capacity()
+        self.messages.capacity() * size_of::<(ReplySlot, MessageHeader, Range<usize>)>() + self.bytes.capacity()
     }
 
     /// Store and position of the keys that up to `count` messages from number `first` on ask for.
     pub fn asked(&self, first: usize, count: usize) -> impl Iterator<Item = (usize, Key)> {
         let messages = self.messages[first..].iter().take(count);
         messages.filter_map(|(_, head, _)| match head {
-            Head::Request(Ask::Keyed { key, store, .. }) => Some((usize::from(*store), *key)),
+            MessageHeader::Request(PeerRequest::Key { key, store, .. }) => Some((usize::from(*store), *key)),
             _ => None,
         })
     }
 
     /// The messages in order.
-    pub fn messages(&self) -> impl Iterator<Item = (ReplySlot, Head, &[u8])> {
-        self.messages.iter().map(|(place, head, range)| (*place, *head, &self.bytes[range.clone()]))
+    pub fn messages(&self) -> impl Iterator<Item = (ReplySlot, MessageHeader, &[u8])> {
+        self.messages.iter().map(|(slot, head, range)| (*slot, *head, &self.bytes[range.clone()]))
     }
 }
 
 /// One loop's side of a pair.
 #[derive(Debug)]
 struct Link {
-    requests_out: Producer<Parcel>,
-    requests_in: Consumer<Parcel>,
-    answers_out: Producer<Parcel>,
-    answers_in: Consumer<Parcel>,
+    requests_out: Producer<MessageBatch>,
+    requests_in: Consumer<MessageBatch>,
+    answers_out: Producer<MessageBatch>,
+    answers_in: Consumer<MessageBatch>,
     peer: Arc<Wake>,
     /// Being filled in this turn.
-    requests: Parcel,
-    answers: Parcel,
+    requests: MessageBatch,
+    answers: MessageBatch,
     /// Requests sent and not yet answered, those being filled included; at most `limit`.
     in_flight: usize,
     in_flight_bytes: usize,
     limit: usize,
-    /// Parcels were pushed since the peer was last notified.
+    /// Batches were pushed since the peer was last notified.
     pushed: bool,
 }
 
 /// One loop's links to all others.
 #[derive(Debug)]
-pub struct Exchange {
+pub struct Mesh {
     /// By loop number; `None` for itself.
     links: Vec<Option<Link>>,
     wake: Arc<Wake>,
     spare: Spare,
 }
 
-/// Parcels that were worked off, for their buffers.
+/// Batches that were worked off, for their buffers.
 #[derive(Debug, Default)]
 struct Spare {
-    parcels: Vec<Parcel>,
+    batches: Vec<MessageBatch>,
     /// Bytes that their buffers take.
     bytes: usize,
 }
 
 impl Spare {
-    fn take(&mut self) -> Parcel {
-        let parcel = self.parcels.pop().unwrap_or_default();
-        self.bytes -= parcel.capacity_bytes();
-        parcel
+    fn take(&mut self) -> MessageBatch {
+        let batch = self.batches.pop().unwrap_or_default();
+        self.bytes -= batch.capacity_bytes();
+        batch
     }
 
-    fn give(&mut self, mut parcel: Parcel) {
-        let bytes = parcel.capacity_bytes();
-        if self.parcels.len() < SPARE_PARCELS && self.bytes + bytes <= SPARE_BYTES {
-            parcel.messages.clear();
-            parcel.bytes.clear();
+    fn give(&mut self, mut batch: MessageBatch) {
+        let bytes = batch.capacity_bytes();
+        if self.batches.len() < SPARE_BATCHES && self.bytes + bytes <= SPARE_BYTES {
+            batch.messages.clear();
+            batch.bytes.clear();
             self.bytes += bytes;
-            self.parcels.push(parcel);
+            self.batches.push(batch);
         }
     }
 }
 
 /// Links among `wakes.len()` loops, of which each may have `in_flight` requests on their way to each other one.
-pub fn mesh(wakes: &[Arc<Wake>], in_flight: usize) -> Vec<Exchange> {
+pub fn mesh(wakes: &[Arc<Wake>], in_flight: usize) -> Vec<Mesh> {
     assert!(in_flight > 0, "a loop may ask at least once");
     let count = wakes.len();
     let mut links: Vec<Vec<Option<Link>>> = (0..count).map(|_| (0..count).map(|_| None).collect()).collect();
@@ -208,8 +209,8 @@ pub fn mesh(wakes: &[Arc<Wake>], in_flight: usize) -> Vec<Exchange> {
                 answers_out,
                 answers_in,
                 peer: Arc::clone(peer),
-                requests: Parcel::default(),
-                answers: Parcel::default(),
+                requests: MessageBatch::default(),
+                answers: MessageBatch::default(),
                 in_flight: 0,
                 in_flight_bytes: 0,
                 limit: in_flight,
@@ -221,11 +222,11 @@ pub fn mesh(wakes: &[Arc<Wake>], in_flight: usize) -> Vec<Exchange> {
                 Some(link(right_requests_out, right_requests_in, right_answers_out, right_answers_in, &wakes[left]));
         }
     }
-    let exchange = |(links, wake): (_, &Arc<Wake>)| Exchange { links, wake: Arc::clone(wake), spare: Spare::default() };
-    links.into_iter().zip(wakes).map(exchange).collect()
+    let side = |(links, wake): (_, &Arc<Wake>)| Mesh { links, wake: Arc::clone(wake), spare: Spare::default() };
+    links.into_iter().zip(wakes).map(side).collect()
 }
 
-/// Alarm clocks for `count` loops.
+/// What wakes each of `count` loops.
 ///
 /// # Errors
 /// What `eventfd(2)` reports.
@@ -236,28 +237,28 @@ pub fn wakes(count: usize) -> Result<Vec<Arc<Wake>>, Errno> {
 impl Link {
     fn push_requests(&mut self, spare: &mut Spare) {
         if !self.requests.messages.is_empty() {
-            let parcel = std::mem::replace(&mut self.requests, spare.take());
-            self.requests_out.push(parcel).expect("the ring holds as many parcels as requests may be in flight");
+            let batch = std::mem::replace(&mut self.requests, spare.take());
+            self.requests_out.push(batch).expect("the ring holds as many batches as requests may be in flight");
             self.pushed = true;
         }
     }
 
     fn push_answers(&mut self, spare: &mut Spare) {
         if !self.answers.messages.is_empty() {
-            let parcel = std::mem::replace(&mut self.answers, spare.take());
-            self.answers_out.push(parcel).expect("the ring holds as many parcels as requests may be in flight");
+            let batch = std::mem::replace(&mut self.answers, spare.take());
+            self.answers_out.push(batch).expect("the ring holds as many batches as requests may be in flight");
             self.pushed = true;
         }
     }
 }
 
-impl Exchange {
+impl Mesh {
     /// Number of loops, this one included.
     pub fn loops(&self) -> usize {
         self.links.len()
     }
 
-    /// This loop's alarm clock.
+    /// Wakes this loop.
     pub fn wake(&self) -> &Wake {
         &self.wake
     }
@@ -266,8 +267,8 @@ impl Exchange {
         self.links[peer].as_mut().expect("a loop has no link to itself")
     }
 
-    /// Parcels of requests and of answers that have come from `peer`.
-    pub fn parcels(&self, peer: usize) -> (usize, usize) {
+    /// Batches of requests and of answers that have come from `peer`.
+    pub fn batches(&self, peer: usize) -> (usize, usize) {
         self.links[peer].as_ref().map_or((0, 0), |link| (link.requests_in.slots(), link.answers_in.slots()))
     }
 
@@ -289,31 +290,31 @@ impl Exchange {
         self.links.iter().flatten().map(|link| link.in_flight).sum()
     }
 
-    /// Adds a request to the parcel for `peer`; [`may_send`](Self::may_send) must have said yes.
-    pub fn request(&mut self, peer: usize, place: ReplySlot, ask: Ask, parts: &[&[u8]]) {
+    /// Adds a request to the batch for `peer`; [`may_send`](Self::may_send) must have said yes.
+    pub fn request(&mut self, peer: usize, slot: ReplySlot, ask: PeerRequest, parts: &[&[u8]]) {
         assert!(self.may_send(peer), "requests in flight are bounded");
         let link = self.links[peer].as_mut().expect("a loop has no link to itself");
         link.in_flight += 1;
         link.in_flight_bytes += parts.iter().map(|part| part.len()).sum::<usize>();
-        link.requests.push(place, Head::Request(ask), parts);
-        if link.requests.bytes.len() >= PARCEL_BYTES {
+        link.requests.push(slot, MessageHeader::Request(ask), parts);
+        if link.requests.bytes.len() >= BATCH_BYTES {
             link.push_requests(&mut self.spare);
         }
     }
 
-    /// Adds an answer to a request from `peer`, or word that it wants room: `head` says which.
-    pub fn answer(&mut self, peer: usize, place: ReplySlot, head: Head, bytes: &[u8]) {
+    /// Adds a reply to a request from `peer`, or the announcement of a large one: `head` says which.
+    pub fn answer(&mut self, peer: usize, slot: ReplySlot, head: MessageHeader, bytes: &[u8]) {
         let link = self.links[peer].as_mut().expect("a loop has no link to itself");
-        link.answers.push(place, head, &[bytes]);
-        if link.answers.bytes.len() >= PARCEL_BYTES {
+        link.answers.push(slot, head, &[bytes]);
+        if link.answers.bytes.len() >= BATCH_BYTES {
             link.push_answers(&mut self.spare);
         }
     }
 
-    /// Tells `peer` whether there is room for the answer to a request that is on its way to it.
-    pub fn room(&mut self, peer: usize, place: ReplySlot, ticket: Ticket, granted: bool) {
+    /// Tells `peer` whether memory is reserved for the reply to a request that is on its way to it.
+    pub fn reserve(&mut self, peer: usize, slot: ReplySlot, ticket: Ticket, granted: bool) {
         let link = self.links[peer].as_mut().expect("a loop has no link to itself");
-        link.requests.push(place, Head::Request(Ask::Room { ticket, granted }), &[]);
+        link.requests.push(slot, MessageHeader::Request(PeerRequest::Reservation { ticket, granted }), &[]);
     }
 
     /// Sends off what was added and wakes the peers that sleep. Returns how many had to be woken.
@@ -334,27 +335,27 @@ impl Exchange {
         self.links.iter().flatten().any(|link| !link.requests_in.is_empty() || !link.answers_in.is_empty())
     }
 
-    /// The next parcel of requests from `peer`.
-    pub fn next_requests(&mut self, peer: usize) -> Option<Parcel> {
+    /// The next batch of requests from `peer`.
+    pub fn next_requests(&mut self, peer: usize) -> Option<MessageBatch> {
         self.link(peer).requests_in.pop().ok()
     }
 
-    /// The next parcel of answers from `peer`; their requests are no longer in flight.
-    pub fn next_answers(&mut self, peer: usize) -> Option<Parcel> {
+    /// The next batch of answers from `peer`; their requests are no longer in flight.
+    pub fn next_answers(&mut self, peer: usize) -> Option<MessageBatch> {
         let link = self.link(peer);
-        let parcel = link.answers_in.pop().ok()?;
-        for (_, head, _) in &parcel.messages {
-            if let Head::Answer { request_bytes, .. } = head {
+        let batch = link.answers_in.pop().ok()?;
+        for (_, head, _) in &batch.messages {
+            if let MessageHeader::Reply { request_bytes, .. } = head {
                 link.in_flight -= 1;
                 link.in_flight_bytes -= *request_bytes as usize;
             }
         }
-        Some(parcel)
+        Some(batch)
     }
 
-    /// Gives a parcel that was worked off back, for its buffers.
-    pub fn recycle(&mut self, parcel: Parcel) {
-        self.spare.give(parcel);
+    /// Gives a batch that was worked off back, for its buffers.
+    pub fn recycle(&mut self, batch: MessageBatch) {
+        self.spare.give(batch);
     }
 }
 
@@ -364,16 +365,16 @@ mod tests {
     use crate::observe::latency::Stamp;
     use crate::runtime::slab::Token;
 
-    fn place(answer: u64) -> ReplySlot {
+    fn slot(answer: u64) -> ReplySlot {
         ReplySlot { connection: Token::from_u64(1 << 32), answer, part: 0, stamp: Stamp::NONE }
     }
 
-    fn answer_to(request: &[u8], failed: bool) -> Head {
+    fn answer_to(request: &[u8], failed: bool) -> MessageHeader {
         let status = if failed { CompletionStatus::Failed } else { CompletionStatus::Done };
-        Head::Answer { status, request_bytes: request.len() as u32, granted: 0 }
+        MessageHeader::Reply { status, request_bytes: request.len() as u32, granted: 0 }
     }
 
-    fn pair(in_flight: usize) -> (Exchange, Exchange) {
+    fn pair(in_flight: usize) -> (Mesh, Mesh) {
         let mut both = mesh(&wakes(2).unwrap(), in_flight);
         let right = both.pop().unwrap();
         (both.pop().unwrap(), right)
@@ -384,19 +385,19 @@ mod tests {
         let (mut left, mut right) = pair(3);
         for n in 0..3 {
             assert!(left.may_send(1));
-            left.request(1, place(n), Ask::Figures, &[&[n as u8; 5]]);
+            left.request(1, slot(n), PeerRequest::Stats, &[&[n as u8; 5]]);
         }
         assert!(!left.may_send(1), "three are in flight");
         assert!(!right.has_mail(), "nothing leaves before the end of the turn");
         left.send();
-        let parcel = right.next_requests(0).unwrap();
-        assert!(right.next_requests(0).is_none(), "one parcel a turn");
-        for (n, (at, head, bytes)) in parcel.messages().enumerate() {
-            assert!(matches!(head, Head::Request(Ask::Figures)));
-            assert_eq!((at, bytes), (place(n as u64), &[n as u8; 5][..]));
+        let batch = right.next_requests(0).unwrap();
+        assert!(right.next_requests(0).is_none(), "one batch a turn");
+        for (n, (at, head, bytes)) in batch.messages().enumerate() {
+            assert!(matches!(head, MessageHeader::Request(PeerRequest::Stats)));
+            assert_eq!((at, bytes), (slot(n as u64), &[n as u8; 5][..]));
             right.answer(0, at, answer_to(bytes, n == 1), b"fine");
         }
-        right.recycle(parcel);
+        right.recycle(batch);
         right.send();
         assert_eq!(left.in_flight(), 3);
         let answers = left.next_answers(1).unwrap();
@@ -408,12 +409,12 @@ mod tests {
     fn a_large_request_may_go_alone_and_holds_back_the_next() {
         let (mut left, mut right) = pair(8);
         let large = vec![7; IN_FLIGHT_BYTES + 1];
-        left.request(1, place(0), Ask::Figures, &[&large]);
+        left.request(1, slot(0), PeerRequest::Stats, &[&large]);
         assert!(!left.may_send(1));
         left.send();
-        let parcel = right.next_requests(0).unwrap();
-        right.answer(0, place(0), answer_to(&large, false), b"");
-        right.recycle(parcel);
+        let batch = right.next_requests(0).unwrap();
+        right.answer(0, slot(0), answer_to(&large, false), b"");
+        right.recycle(batch);
         right.send();
         assert!(left.next_answers(1).is_some() && left.may_send(1));
     }
@@ -423,23 +424,23 @@ mod tests {
         let (mut left, mut right) = pair(4096);
         for _ in 0..3 {
             for n in 0..2000 {
-                left.request(1, place(n), Ask::Figures, &[&[7; 1000]]);
+                left.request(1, slot(n), PeerRequest::Stats, &[&[7; 1000]]);
             }
             left.send();
-            let mut parcels = 0;
-            while let Some(parcel) = right.next_requests(0) {
-                parcel.messages().for_each(|(at, _, bytes)| right.answer(0, at, answer_to(bytes, false), b""));
-                right.recycle(parcel);
-                parcels += 1;
+            let mut batches = 0;
+            while let Some(batch) = right.next_requests(0) {
+                batch.messages().for_each(|(at, _, bytes)| right.answer(0, at, answer_to(bytes, false), b""));
+                right.recycle(batch);
+                batches += 1;
             }
-            assert!(parcels >= 7, "{parcels} parcels of 256 KiB");
+            assert!(batches >= 7, "{batches} batches of 256 KiB");
             right.send();
-            while let Some(parcel) = left.next_answers(1) {
-                left.recycle(parcel);
+            while let Some(batch) = left.next_answers(1) {
+                left.recycle(batch);
             }
         }
         for side in [&left, &right] {
-            let held = side.spare.parcels.iter().map(Parcel::capacity_bytes).sum::<usize>();
+            let held = side.spare.batches.iter().map(MessageBatch::capacity_bytes).sum::<usize>();
             assert_eq!(side.spare.bytes, held);
             assert!((1..=SPARE_BYTES).contains(&held), "{held}");
         }
@@ -450,28 +451,28 @@ mod tests {
     fn two_loops_that_flood_each_other_never_block() {
         const EACH: u64 = 200_000;
         let (left, right) = pair(4);
-        let flood = |mut mine: Exchange, peer: usize| {
+        let flood = |mut mine: Mesh, peer: usize| {
             std::thread::spawn(move || {
                 let (mut asked, mut answered, mut served) = (0, 0, 0);
                 while answered < EACH || served < EACH {
                     while asked < EACH && mine.may_send(peer) {
-                        mine.request(peer, place(asked), Ask::Figures, &[&asked.to_le_bytes()]);
+                        mine.request(peer, slot(asked), PeerRequest::Stats, &[&asked.to_le_bytes()]);
                         asked += 1;
                     }
-                    while let Some(parcel) = mine.next_requests(peer) {
-                        for (at, _, bytes) in parcel.messages() {
-                            assert_eq!((at, bytes), (place(served), &served.to_le_bytes()[..]));
+                    while let Some(batch) = mine.next_requests(peer) {
+                        for (at, _, bytes) in batch.messages() {
+                            assert_eq!((at, bytes), (slot(served), &served.to_le_bytes()[..]));
                             served += 1;
                             mine.answer(peer, at, answer_to(bytes, false), bytes);
                         }
-                        mine.recycle(parcel);
+                        mine.recycle(batch);
                     }
-                    while let Some(parcel) = mine.next_answers(peer) {
-                        for (at, ..) in parcel.messages() {
-                            assert_eq!(at, place(answered));
+                    while let Some(batch) = mine.next_answers(peer) {
+                        for (at, ..) in batch.messages() {
+                            assert_eq!(at, slot(answered));
                             answered += 1;
                         }
-                        mine.recycle(parcel);
+                        mine.recycle(batch);
                     }
                     mine.send();
                     if !mine.has_mail() {

@@ -7,13 +7,13 @@ use crate::observe::started::Started;
 use crate::options::ServeOptions;
 use crate::protocol::Protocol;
 use crate::protocol::memcached::MEMCACHED;
-use crate::runtime::event_loop::{EventLoop, Parts};
+use crate::runtime::event_loop::{EventLoop, LoopParts};
 use crate::runtime::mesh;
 use crate::runtime::shared::{Access, Failure, Shared};
 use crate::runtime::signals;
 use crate::shard::backend::Backend;
 use crate::shard::engines::{Engines, Readers};
-use crate::shard::executor::Owner;
+use crate::shard::executor::ShardExecutor;
 use crate::shard::route::Route;
 use fawn_flash::{Caching, Directory, Engine, Reader, ReaderOptions, descriptors};
 use fawn_ring::Secret;
@@ -92,14 +92,14 @@ impl Running {
         let (secret, count) = (opened.secret, opened.loops.len());
         let shared = Arc::new(Shared::new(protocol, options.clone(), access, wakes, opened.facts));
         let mut loops = Vec::new();
-        for (number, (seed, exchange)) in opened.loops.into_iter().zip(links).enumerate() {
+        for (number, (seed, mesh)) in opened.loops.into_iter().zip(links).enumerate() {
             let shared = Arc::clone(&shared);
             let (listeners, reserved) = (std::mem::take(&mut listeners), std::mem::take(&mut reserved));
             let route = match opened.stores {
                 Some(stores) => Route::new(secret, stores, count),
                 None => Route::local(secret, number, count),
             };
-            let parts: Parts<B> = Parts { number, seed, exchange, route, shared, listeners, reserved };
+            let parts: LoopParts<B> = LoopParts { number, seed, mesh, route, shared, listeners, reserved };
             loops.push(EventLoop::new(parts).map_err(ServeError::system("make an epoll set"))?);
         }
         let mut running = Self { shared, threads: Vec::new(), addresses };
@@ -310,7 +310,7 @@ pub fn start(options: &ServeOptions) -> Result<(Running, Directory), ServeError>
 }
 
 /// Opens the directory and its stores, all at once.
-fn open(options: &ServeOptions) -> Result<(Directory, Opened<Owner<Engines>>), ServeError> {
+fn open(options: &ServeOptions) -> Result<(Directory, Opened<ShardExecutor<Engines>>), ServeError> {
     let directory = Directory::open(&options.dir, options.threads.get()).map_err(refused)?;
     let stores = directory.stores();
     directory.make_room(&store_options(&directory, 0, options)).map_err(refused)?;

@@ -148,7 +148,7 @@ impl Shared {
     }
 
     /// Whether a connection may be there that has not said who it is yet, by a handshake or a password.
-    pub fn has_strangers(&self) -> bool {
+    pub fn has_unauthenticated(&self) -> bool {
         self.users.is_some() || self.tls.is_some()
     }
 

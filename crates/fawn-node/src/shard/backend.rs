@@ -7,7 +7,7 @@ use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
 use crate::runtime::slab::Token;
 use crate::shard::route::Route;
-use crate::shard::stores::{Figures, Gates, Turn};
+use crate::shard::stores::{Gates, LoopStats, Turn};
 use fawn_ring::Key;
 use fawn_store::Gate;
 use fawn_store::flash::Space;
@@ -30,7 +30,7 @@ pub struct Sizes {
 
 /// What a loop gives its backend.
 #[derive(Debug)]
-pub struct Given<'a> {
+pub struct LoopEnvironment<'a> {
     /// The loop's number.
     pub number: usize,
     /// Its counters.
@@ -57,7 +57,7 @@ pub trait Backend: Sized {
     ///
     /// # Errors
     /// What the system says to what it has to watch.
-    fn make(seed: Self::Seed, given: Given<'_>) -> Result<Self, Errno>;
+    fn make(seed: Self::Seed, given: LoopEnvironment<'_>) -> Result<Self, Errno>;
 
     /// Whether what clients ask from here on is carried out. Once it is, it stays so.
     fn is_ready(&self) -> bool {
@@ -68,7 +68,7 @@ pub trait Backend: Sized {
     fn stores(&self) -> usize;
 
     /// Fetches what the lookups of `keys`, which come next, will touch; changes nothing.
-    fn warm(&self, store: usize, keys: &[Key]);
+    fn prefetch(&self, store: usize, keys: &[Key]);
 
     /// Buffers for answers, and how far each store is durable.
     fn lend(&mut self) -> (&mut Pool, &Self::Gates);
@@ -85,14 +85,14 @@ pub trait Backend: Sized {
     fn is_stopped(&self, store: usize) -> bool;
 
     /// Runs a request that came over a connection; its answer is appended to `out` unless it has to wait. A value of more
-    /// than `unasked` bytes waits for room where its client is.
+    /// than `unreserved` bytes waits for room where its client is.
     fn run(
         &mut self,
         store: usize,
         request: &KeyRequest<'_>,
         from: Token,
         now: Now,
-        unasked: usize,
+        unreserved: usize,
         out: &mut Vec<u8>,
     ) -> Execution;
 
@@ -108,13 +108,13 @@ pub trait Backend: Sized {
     }
 
     /// The next answer that may leave.
-    fn next_done(&mut self) -> Option<Completion>;
+    fn next_completion(&mut self) -> Option<Completion>;
 
     /// The next task that asks for room, its client, and how many bytes. Each must be told ([`room`](Self::room)).
-    fn next_ask(&mut self) -> Option<(ReplyTo, Ticket, u32)>;
+    fn next_reservation(&mut self) -> Option<(ReplyTo, Ticket, u32)>;
 
     /// There is room for what a task asked for, or else its client is gone.
-    fn room(&mut self, ticket: Ticket, granted: bool, now: Now);
+    fn reserve(&mut self, ticket: Ticket, granted: bool, now: Now);
 
     /// Flushes all stores of the loop; the client is told once it is done.
     fn flush_all(&mut self, client: ReplyTo, at_unix: u32, quiet: bool, now: Now);
@@ -156,7 +156,7 @@ pub trait Backend: Sized {
     fn space(&self) -> Option<Space>;
 
     /// Figures for `stats`.
-    fn figures(&self, now: Now) -> Figures;
+    fn stats(&self, now: Now) -> LoopStats;
 
     /// Figures for the admin port.
     fn sample(&mut self, now: Now) -> Sample;

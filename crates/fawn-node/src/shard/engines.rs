@@ -6,7 +6,7 @@ use crate::request::Ticket;
 use crate::runtime::clock::Now;
 use crate::shard::large_values::ValueWriter;
 use crate::shard::stores::Gates;
-use crate::shard::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Turn};
+use crate::shard::stores::{Extent, Finished, Lookup, LoopStats, ReadCallback, Reads, StoreEvent, Stores, Turn};
 use fawn_flash::{Engine, Reader};
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::{FlashError, Space};
@@ -36,7 +36,7 @@ pub struct Engines {
     /// Scans under way: store, its number there, ticket.
     scanning: Vec<(usize, u64, Ticket)>,
     /// What is done, to be told in the next turn.
-    news: Vec<News>,
+    news: Vec<StoreEvent>,
     steps: Steps,
     /// The steps among them that put a merged slice in its place.
     swaps: Steps,
@@ -99,7 +99,7 @@ impl Engines {
         let interval = engine.interval();
         if from > interval.high {
             let scanned = Scanned { id: 0, records: Vec::new(), next: None, lost: None, error: None };
-            self.news.push(News::Scanned { ticket, scanned });
+            self.news.push(StoreEvent::Scanned { ticket, scanned });
             return;
         }
         let rest = Interval::new(from.max(interval.low), interval.high);
@@ -110,7 +110,7 @@ impl Engines {
     /// The answer to a scan that cannot be carried out.
     fn refuse_scan(&mut self, ticket: Ticket, why: String) {
         let scanned = Scanned { id: 0, records: Vec::new(), next: None, lost: None, error: Some(why) };
-        self.news.push(News::Scanned { ticket, scanned });
+        self.news.push(StoreEvent::Scanned { ticket, scanned });
     }
 
     /// Begins the scans that wait until everything appended so far is on its way to flash.
@@ -141,7 +141,7 @@ impl Engines {
                 let wanted = |(store, id, _): &(usize, u64, Ticket)| *store == number && *id == scanned.id;
                 if let Some(at) = self.scanning.iter().position(wanted) {
                     let (_, _, ticket) = self.scanning.swap_remove(at);
-                    self.news.push(News::Scanned { ticket, scanned });
+                    self.news.push(StoreEvent::Scanned { ticket, scanned });
                 }
             }
         }
@@ -163,7 +163,7 @@ impl Stores for Engines {
         self.stores.len()
     }
 
-    fn warm(&self, store: usize, keys: &[Key]) {
+    fn prefetch(&self, store: usize, keys: &[Key]) {
         self.stores[store].store_ref().warm(keys);
     }
 
@@ -252,7 +252,7 @@ impl Stores for Engines {
         for (number, engine) in self.stores.iter_mut().enumerate() {
             let before = engine.has_news(now.ms).then(cpu_us);
             let polled = engine.poll(now.unix, now.ms);
-            tell_troubles(engine.store_ref().place().0, || engine.store().take_trouble());
+            log_troubles(engine.store_ref().place().0, || engine.store().take_trouble());
             if let Some(before) = before {
                 let us = cpu_us() - before;
                 self.steps.note(us);
@@ -288,8 +288,8 @@ impl Stores for Engines {
         self.stores.iter().filter_map(|engine| engine.store_ref().space()).max_by_key(|space| space.total)
     }
 
-    fn figures(&self, _: Now) -> Figures {
-        let mut figures = Figures::default();
+    fn stats(&self, _: Now) -> LoopStats {
+        let mut figures = LoopStats::default();
         for engine in &self.stores {
             add(&mut figures, &engine.store_ref().stats());
         }
@@ -318,7 +318,7 @@ impl Stores for Engines {
 }
 
 /// Adds a store's figures to the loop's.
-pub fn add(figures: &mut Figures, stats: &Stats) {
+pub fn add(figures: &mut LoopStats, stats: &Stats) {
     for (name, number) in [
         ("fawn_stores", 1),
         ("fawn_entries", stats.entries),
@@ -385,7 +385,7 @@ pub fn add(figures: &mut Figures, stats: &Stats) {
 }
 
 /// Logs what whoever runs the node should know of a store.
-pub(crate) fn tell_troubles(number: u32, take: impl FnMut() -> Option<Trouble>) {
+pub(crate) fn log_troubles(number: u32, take: impl FnMut() -> Option<Trouble>) {
     for trouble in std::iter::from_fn(take) {
         tracing::error!("store {number}: {trouble}");
     }
@@ -422,7 +422,7 @@ impl Reads for Readers {
         Ok(())
     }
 
-    fn complete(&mut self, done: Came<'_>) -> Result<(), String> {
+    fn complete(&mut self, done: ReadCallback<'_>) -> Result<(), String> {
         for reader in &mut self.readers {
             let came = |ticket: u64, pages: Result<&mut [Page], FlashError>| done(ticket as Ticket, pages);
             reader.complete(came).map_err(|error| error.to_string())?;
@@ -482,7 +482,7 @@ mod tests {
         assert!(later.stopped.is_empty(), "once each");
         let mut ended: Vec<Ticket> = Vec::new();
         for news in turn.news.into_iter().chain(later.news) {
-            let News::Scanned { ticket, scanned } = news else { panic!("{news:?}") };
+            let StoreEvent::Scanned { ticket, scanned } = news else { panic!("{news:?}") };
             assert!(scanned.error.is_some());
             ended.push(ticket);
         }

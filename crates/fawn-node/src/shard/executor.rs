@@ -1,7 +1,7 @@
 //! The owning side of a loop: runs commands on the loop's stores, for its own connections and for other loops.
 //!
 //! Most commands are done at once ([`Execution::Done`]). One that needs flash, or a store that is busy, becomes a task with
-//! a ticket; its answer comes out of [`Owner::next_done`] later.
+//! a ticket; its answer comes out of [`ShardExecutor::next_completion`] later.
 //!
 //! **Order per key.** A task that may write what it has yet to read (or that could not even begin) holds its key:
 //! every later command on that key, from whatever connection, queues behind it. A plain get that only reads does not,
@@ -10,13 +10,13 @@
 //! not empty.
 
 /// What a command of a store works with; a macro, so that the owner's stores can be borrowed beside it.
-macro_rules! bench {
+macro_rules! context {
     ($owner:ident, $store:expr, $now:expr) => {
-        Bench {
+        OperationContext {
             cas: $owner.cas_numbers[$store],
             now: $now,
             max_value_bytes: $owner.max_value_bytes,
-            unasked_bytes: usize::MAX,
+            unreserved_bytes: usize::MAX,
             stopped: $owner.stopped[$store],
             appends: &mut $owner.appends[$store],
             counters: &$owner.counters,
@@ -31,22 +31,22 @@ mod flush;
 mod keys;
 mod listing;
 mod reads;
-mod room;
+mod reservations;
 
 use flush::Flush;
-use keys::Hold;
+use keys::KeyHold;
 use listing::ScanTask;
-use room::Room;
+use reservations::Reservation;
 
 use crate::observe::counters::Counters;
 use crate::request::{Completion, Execution, GetView, KeyAction, KeyRequest, ReplyForm, ReplyTo, Ticket};
 use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
 use crate::shard::backend::Sizes;
-use crate::shard::operate::{self, Bench, CasNumbers, Held, Planned, Step, Wait};
+use crate::shard::operate::{self, CasNumbers, LargeRecord, OperationContext, PlannedVersion, Step, Wait};
 use crate::shard::recency::Recency;
 use crate::shard::route::Route;
-use crate::shard::stores::{News, Stores, Turn};
+use crate::shard::stores::{StoreEvent, Stores, Turn};
 use fawn_ring::{Key, Secret};
 use fawn_store::Gate;
 use fawn_store::large::Stub;
@@ -93,13 +93,13 @@ struct Task<R> {
     /// What a parked task waits for.
     parked_on: Wait,
     /// Whether its answer is large and has room.
-    room: Room,
+    reservation: Reservation,
     /// What was read before the task was parked.
     found: Option<Box<Found>>,
     /// The read that is under way.
     reading: Reading<R>,
     /// The version whose value is being written, and its file once it is.
-    planned: Option<Box<(Planned, Option<Stub>)>>,
+    planned: Option<Box<(PlannedVersion, Option<Stub>)>>,
 }
 
 /// What a task reads.
@@ -107,7 +107,7 @@ struct Task<R> {
 enum Reading<R> {
     Nothing,
     Lookup(R),
-    Value(Held),
+    Value(LargeRecord),
 }
 
 impl<R> Task<R> {
@@ -154,7 +154,7 @@ impl Ord for Gated {
 }
 
 /// One loop's stores and the operations that wait on them.
-pub struct Owner<S: Stores> {
+pub struct ShardExecutor<S: Stores> {
     /// The stores.
     pub stores: S,
     /// Buffers for answers that wait, and for the keys of tasks.
@@ -173,7 +173,7 @@ pub struct Owner<S: Stores> {
     /// Bytes of the keys and values of tasks.
     task_bytes: usize,
     /// Keys that are held, each with the tasks queued behind its holder.
-    held: HashMap<Key, Hold>,
+    held: HashMap<Key, KeyHold>,
     /// Tasks to be tried again after an event, in their order; each holds its key.
     parked: Vec<Ticket>,
     /// Flushes to be tried again after an event.
@@ -192,7 +192,7 @@ pub struct Owner<S: Stores> {
     /// Tasks that wait until their large value may be read.
     large_queue: VecDeque<Ticket>,
     /// Tasks whose clients' loops have yet to be asked for room.
-    asks: VecDeque<Ticket>,
+    to_reserve: VecDeque<Ticket>,
     /// Scans under way.
     scans: HashMap<Ticket, ScanTask>,
     next_scan: Ticket,
@@ -206,7 +206,7 @@ pub struct Owner<S: Stores> {
     scratch: Vec<u8>,
 }
 
-impl<S: Stores> Owner<S> {
+impl<S: Stores> ShardExecutor<S> {
     /// The owner of `stores`.
     pub fn new(
         stores: S,
@@ -238,7 +238,7 @@ impl<S: Stores> Owner<S> {
             large_bytes: 0,
             large_limit: sizes.large,
             large_queue: VecDeque::new(),
-            asks: VecDeque::new(),
+            to_reserve: VecDeque::new(),
             scans: HashMap::new(),
             next_scan: 0,
             gated: (0..count).map(|_| BinaryHeap::new()).collect(),
@@ -277,7 +277,7 @@ impl<S: Stores> Owner<S> {
             && self.gated.iter().all(BinaryHeap::is_empty)
     }
 
-    /// Runs a command on `store`; its answer is appended to `out` unless it has to wait. A value of more than `unasked`
+    /// Runs a command on `store`; its answer is appended to `out` unless it has to wait. A value of more than `unreserved`
     /// bytes waits for room where its client is.
     #[inline]
     pub fn run(
@@ -285,7 +285,7 @@ impl<S: Stores> Owner<S> {
         store: usize,
         request: &KeyRequest<'_>,
         now: Now,
-        unasked: usize,
+        unreserved: usize,
         out: &mut Vec<u8>,
     ) -> Execution {
         if !self.held.is_empty() && self.must_queue(request) {
@@ -293,7 +293,7 @@ impl<S: Stores> Owner<S> {
             self.held.get_mut(&request.key).expect("the key was just found").queue.push_back(ticket);
             return Execution::Later(ticket);
         }
-        match self.begin(store, request, now, unasked, out) {
+        match self.begin(store, request, now, unreserved, out) {
             Step::Done { gate, failed } => Execution::Done { gate, failed },
             step => {
                 let ticket = self.task(store, request);
@@ -314,11 +314,11 @@ impl<S: Stores> Owner<S> {
         store: usize,
         request: &KeyRequest<'_>,
         now: Now,
-        unasked: usize,
+        unreserved: usize,
         out: &mut Vec<u8>,
     ) -> Step<S::Read> {
-        let mut bench = Bench { unasked_bytes: unasked, ..bench!(self, store, now) };
-        operate::begin(&mut self.stores, store, request, &mut bench, out)
+        let mut context = OperationContext { unreserved_bytes: unreserved, ..context!(self, store, now) };
+        operate::begin(&mut self.stores, store, request, &mut context, out)
     }
 
     fn task(&mut self, store: usize, request: &KeyRequest<'_>) -> Ticket {
@@ -337,7 +337,7 @@ impl<S: Stores> Owner<S> {
             may_look_again: false,
             value_file: None,
             parked_on: Wait::Busy,
-            room: Room::Unasked,
+            reservation: Reservation::None,
             found: None,
             reading: Reading::Nothing,
             planned: None,
@@ -369,7 +369,7 @@ impl<S: Stores> Owner<S> {
                 let bytes = S::extent(&read).count as usize * PAGE_BYTES;
                 task.reading = Reading::Lookup(read);
                 self.counters.flash_reads.add(1);
-                if task.needs_room(bytes) {
+                if task.needs_reservation(bytes) {
                     self.ask(ticket, bytes);
                 } else {
                     self.to_read.push(ticket);
@@ -379,7 +379,7 @@ impl<S: Stores> Owner<S> {
                 let bytes = held.stub.bytes as usize;
                 task.reading = Reading::Value(held);
                 self.counters.flash_reads.add(1);
-                if task.needs_room(bytes) {
+                if task.needs_reservation(bytes) {
                     self.ask(ticket, bytes);
                 } else {
                     self.large_queue.push_back(ticket);
@@ -414,7 +414,7 @@ impl<S: Stores> Owner<S> {
         self.counters.waiting.sub(1);
         self.task_bytes -= task.bytes();
         let client = task.client.expect("a task is assigned before the turn ends");
-        let granted = task.room.granted();
+        let granted = task.reservation.granted();
         self.deliver_one(task.store, gate, Completion { granted, ..Completion::to(&task.reply, client, out, failed) });
         self.pool.give(task.name);
         if task.holds_key {
@@ -446,7 +446,7 @@ impl<S: Stores> Owner<S> {
     }
 
     /// The next answer that may leave.
-    pub fn next_done(&mut self) -> Option<Completion> {
+    pub fn next_completion(&mut self) -> Option<Completion> {
         self.done.pop_front()
     }
 
@@ -455,8 +455,8 @@ impl<S: Stores> Owner<S> {
         let mut turn = self.stores.turn(now);
         for news in std::mem::take(&mut turn.news) {
             match news {
-                News::Written { ticket, result } => self.written(ticket, result, now),
-                News::Scanned { ticket, scanned } => self.scanned(ticket, &scanned),
+                StoreEvent::Written { ticket, result } => self.written(ticket, result, now),
+                StoreEvent::Scanned { ticket, scanned } => self.scanned(ticket, &scanned),
             }
         }
         for (store, why) in &turn.stopped {

@@ -3,7 +3,7 @@
 use crate::observe::samples::StoreSample;
 use crate::request::Ticket;
 use crate::runtime::clock::Now;
-use crate::shard::stores::{Came, Extent, Figures, Finished, Gates, Lookup, News, Reads, Stores, Turn};
+use crate::shard::stores::{Extent, Finished, Gates, Lookup, LoopStats, ReadCallback, Reads, StoreEvent, Stores, Turn};
 use fawn_ring::Key;
 use fawn_store::flash::{FileId, FlashError, Space};
 use fawn_store::large::Stub;
@@ -107,7 +107,7 @@ pub struct Fake {
     refused: bool,
     /// Large values to be written.
     values: Vec<(Ticket, Vec<u8>)>,
-    news: Vec<News>,
+    news: Vec<StoreEvent>,
 }
 
 #[derive(Debug, Default)]
@@ -180,8 +180,8 @@ impl Stores for Fake {
         self.stores.len()
     }
 
-    fn warm(&self, store: usize, keys: &[Key]) {
-        assert!(store < self.stores.len() && keys.len() <= crate::net::prefetch::AHEAD);
+    fn prefetch(&self, store: usize, keys: &[Key]) {
+        assert!(store < self.stores.len() && keys.len() <= crate::net::prefetch::PREFETCHED_KEYS);
         self.knobs.warmed.fetch_max(keys.len() as u64, Ordering::SeqCst);
     }
 
@@ -309,7 +309,7 @@ impl Stores for Fake {
             lost: None,
             error: Some("the fake scans nothing".into()),
         };
-        self.news.push(News::Scanned { ticket, scanned });
+        self.news.push(StoreEvent::Scanned { ticket, scanned });
     }
 
     fn wants_turn(&self) -> bool {
@@ -325,7 +325,7 @@ impl Stores for Fake {
                 let mut values = self.knobs.values.lock().unwrap();
                 let stub = Stub::of(values.len() as u64, &value);
                 values.insert(stub.file, value);
-                self.news.push(News::Written { ticket, result: Ok(stub) });
+                self.news.push(StoreEvent::Written { ticket, result: Ok(stub) });
             }
         }
         let mut turn = Turn { news: std::mem::take(&mut self.news), ..Turn::default() };
@@ -369,9 +369,9 @@ impl Stores for Fake {
         None
     }
 
-    fn figures(&self, _: Now) -> Figures {
+    fn stats(&self, _: Now) -> LoopStats {
         let live = self.stores.iter().map(|one| one.items.len() as u64).sum();
-        Figures { numbers: vec![("fawn_entries".into(), live)], texts: Vec::new() }
+        LoopStats { numbers: vec![("fawn_entries".into(), live)], texts: Vec::new() }
     }
 
     fn stop(self) -> Result<(), String> {
@@ -396,7 +396,7 @@ impl Reads for FakeReads {
         Ok(())
     }
 
-    fn complete(&mut self, done: Came<'_>) -> Result<(), String> {
+    fn complete(&mut self, done: ReadCallback<'_>) -> Result<(), String> {
         if self.knobs.is(|knobs| &knobs.reads_held) {
             return Ok(());
         }

@@ -6,7 +6,7 @@
 //! is well. So the store stops after either, as after any failed sync.
 
 use crate::request::Ticket;
-use crate::shard::stores::News;
+use crate::shard::stores::StoreEvent;
 use fawn_flash::guarded;
 use fawn_store::flash::{FileId, Flash, FlashError};
 use fawn_store::large::Stub;
@@ -29,7 +29,7 @@ enum Job {
 #[derive(Debug, Default)]
 pub struct Made {
     /// Values that were written or refused.
-    pub news: Vec<News>,
+    pub news: Vec<StoreEvent>,
     /// Stores that must stop, and why.
     pub failed: Vec<(usize, String)>,
 }
@@ -134,7 +134,7 @@ fn work<F: Flash>(files: &[Arc<F>], inbox: &Receiver<Job>, done: &Done) {
                 }
                 let result = written.map(|()| stub);
                 let result = result.map_err(|(Unwritten::Refused(error) | Unwritten::Unsynced(error))| error);
-                made.news.push(News::Written { ticket, result });
+                made.news.push(StoreEvent::Written { ticket, result });
                 drop(made);
                 let _ = rustix::io::write(&done.bell, &1_u64.to_ne_bytes());
             }
@@ -242,7 +242,7 @@ mod tests {
                 }
                 std::thread::sleep(std::time::Duration::from_millis(1));
             };
-            let [News::Written { ticket: 7, result }] = &made.news[..] else { panic!("{:?}", made.news) };
+            let [StoreEvent::Written { ticket: 7, result }] = &made.news[..] else { panic!("{:?}", made.news) };
             assert_eq!((result.is_err(), files[1].removed.load(Ordering::SeqCst)), (refused, refused), "{step}");
             assert_eq!(made.failed.iter().map(|(store, _)| *store).collect::<Vec<_>>(), vec![1; usize::from(stops)]);
         }

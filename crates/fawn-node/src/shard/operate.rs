@@ -9,9 +9,9 @@ mod decide;
 mod large;
 mod reply;
 
-pub use context::{Bench, CasNumbers, Held, Planned, Step, Wait};
+pub use context::{CasNumbers, LargeRecord, OperationContext, PlannedVersion, Step, Wait};
 pub use large::{finish_large, resume_large};
-pub use reply::{count, info_of, short, shown_item, tell, tell_short, unreadable, unwritable};
+pub use reply::{count, info_of, log_short, short, shown_item, tell, unreadable, unwritable};
 
 use crate::request::{KeyAction, KeyRequest, ReplyBody, ShownItem};
 use crate::shard::stores::{Lookup, Stores};
@@ -20,38 +20,38 @@ use fawn_kv::operation::{Append, Delete, Operation, Outcome};
 use fawn_store::Gate;
 use fawn_store::record::{Kind, Record};
 use large::{read_value, wants_file};
-use reply::{note_unreadable, stopped};
+use reply::{log_unreadable, stopped};
 
 /// Starts a command; its answer is appended to `out` if it needs no read.
 pub fn begin<S: Stores>(
     stores: &mut S,
     store: usize,
     request: &KeyRequest<'_>,
-    bench: &mut Bench<'_>,
+    context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
     if matches!(&request.action, KeyAction::Operation(operation) if !operation.needs_current()) {
-        let plan = plan(request, None, Gate::NONE, bench, out);
-        return apply(stores, store, request, plan, bench, out);
+        let plan = plan(request, None, Gate::NONE, context, out);
+        return apply(stores, store, request, plan, context, out);
     }
-    let plan = match stores.lookup(store, &request.key, request.name, bench.now) {
+    let plan = match stores.lookup(store, &request.key, request.name, context.now) {
         Lookup::Found(record, gate) if wants_file(request, &record) => {
-            return read_value(request, &record, gate, bench.counters, out);
+            return read_value(request, &record, gate, context.counters, out);
         }
-        Lookup::Found(record, _) if record.value.len() > bench.unasked_bytes && request.shows_value() => {
+        Lookup::Found(record, _) if record.value.len() > context.unreserved_bytes && request.shows_value() => {
             return Step::Ask(record.value.len());
         }
         Lookup::Found(record, gate) if request.is_get() => {
-            return get_now(request, &record, gate, bench, out);
+            return get_now(request, &record, gate, context, out);
         }
-        Lookup::Found(record, gate) => plan(request, Some(Current { record, stub: None }), gate, bench, out),
-        Lookup::Absent(gate) => plan(request, None, gate, bench, out),
+        Lookup::Found(record, gate) => plan(request, Some(Current { record, stub: None }), gate, context, out),
+        Lookup::Absent(gate) => plan(request, None, gate, context, out),
         Lookup::Read(read) => return Step::Read(read),
-        Lookup::Loading if bench.stopped => return stopped(request, out),
+        Lookup::Loading if context.stopped => return stopped(request, out),
         Lookup::Loading => return Step::Park(Wait::Loading),
-        Lookup::Failed(why) => return unread(stores, store, request, &why, bench, out),
+        Lookup::Failed(why) => return unread(stores, store, request, &why, context, out),
     };
-    apply(stores, store, request, plan, bench, out)
+    apply(stores, store, request, plan, context, out)
 }
 
 /// Goes on with a command whose item cannot be read: a delete needs nothing of it, whatever it was, and nothing else can.
@@ -60,19 +60,19 @@ pub fn unread<S: Stores>(
     store: usize,
     request: &KeyRequest<'_>,
     why: &str,
-    bench: &mut Bench<'_>,
+    context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
     let is_blind = |delete: &Delete| delete.compare.is_none() && !delete.invalidate && !delete.drop_value;
     if !matches!(&request.action, KeyAction::Operation(Operation::Delete(delete)) if is_blind(delete)) {
-        return unreadable(request, why, bench.counters, out);
+        return unreadable(request, why, context.counters, out);
     }
     let outcome = Some(Outcome::Deleted);
     let (append, kind, start) = (Append::Delete, Kind::Value, out.len());
     let plan = Plan { append, outcome, counts: outcome, gate: Gate::NONE, start, kind };
-    let step = apply(stores, store, request, plan, bench, out);
+    let step = apply(stores, store, request, plan, context, out);
     if !matches!(step, Step::Park(_)) {
-        note_unreadable(why, bench.counters);
+        log_unreadable(why, context.counters);
     }
     step
 }
@@ -83,14 +83,14 @@ fn get_now<R>(
     request: &KeyRequest<'_>,
     record: &Record<'_>,
     gate: Gate,
-    bench: &mut Bench<'_>,
+    context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
 ) -> Step<R> {
-    let item = ShownItem::plain(record.value, record.client_flags, bench.cas.of(record));
+    let item = ShownItem::plain(record.value, record.client_flags, context.cas.of(record));
     request.write(out, &ReplyBody::Item(item));
-    bench.counters.cmd_get.add(1);
-    bench.counters.get_hits.add(1);
-    bench.recency.fetched(&request.key, bench.now.unix);
+    context.counters.cmd_get.add(1);
+    context.counters.get_hits.add(1);
+    context.recency.fetched(&request.key, context.now.unix);
     Step::Done { gate, failed: false }
 }
 
@@ -100,15 +100,15 @@ pub fn resume<S: Stores>(
     store: usize,
     request: &KeyRequest<'_>,
     (found, gate): (Option<Record<'_>>, Gate),
-    bench: &mut Bench<'_>,
+    context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
     if let Some(record) = &found
         && wants_file(request, record)
     {
-        return read_value(request, record, gate, bench.counters, out);
+        return read_value(request, record, gate, context.counters, out);
     }
     let current = found.map(|record| Current { record, stub: None });
-    let plan = plan(request, current, gate, bench, out);
-    apply(stores, store, request, plan, bench, out)
+    let plan = plan(request, current, gate, context, out);
+    apply(stores, store, request, plan, context, out)
 }

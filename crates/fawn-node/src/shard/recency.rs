@@ -19,7 +19,7 @@ pub struct Recency {
 
 /// What the table knows of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Use {
+pub struct LastUse {
     /// It was fetched before.
     pub fetched: bool,
     /// Unix second of its last use.
@@ -40,11 +40,11 @@ impl Recency {
     }
 
     /// The last use of `key`, if it is still known.
-    pub fn get(&self, key: &Key) -> Option<Use> {
+    pub fn get(&self, key: &Key) -> Option<LastUse> {
         let (place, tag) = Self::place(key);
         let entry = self.places[place];
         let known = entry != 0 && entry & !HIT & !0xffff_ffff == tag;
-        known.then_some(Use { fetched: entry & HIT != 0, at: entry as u32 })
+        known.then_some(LastUse { fetched: entry & HIT != 0, at: entry as u32 })
     }
 
     /// `key` was fetched at `now`.
@@ -72,11 +72,11 @@ mod tests {
         let (mut table, key) = (Recency::default(), Secret([1; 32]).position(b"key"));
         assert_eq!(table.get(&key), None);
         table.stored(&key, 10);
-        assert_eq!(table.get(&key), Some(Use { fetched: false, at: 10 }));
+        assert_eq!(table.get(&key), Some(LastUse { fetched: false, at: 10 }));
         table.fetched(&key, 11);
-        assert_eq!(table.get(&key), Some(Use { fetched: true, at: 11 }));
+        assert_eq!(table.get(&key), Some(LastUse { fetched: true, at: 11 }));
         table.stored(&key, 12);
-        assert_eq!(table.get(&key), Some(Use { fetched: false, at: 12 }));
+        assert_eq!(table.get(&key), Some(LastUse { fetched: false, at: 12 }));
         assert_eq!(table.get(&Secret([1; 32]).position(b"other")), None);
     }
 }

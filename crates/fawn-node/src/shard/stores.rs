@@ -50,7 +50,7 @@ pub enum Finished<'a, R> {
 
 /// Something that was asked for has been done.
 #[derive(Debug)]
-pub enum News {
+pub enum StoreEvent {
     /// A large value was written to a file of its own, durably.
     Written {
         /// Who waits for it.
@@ -71,7 +71,7 @@ pub enum News {
 #[derive(Debug, Default)]
 pub struct Turn {
     /// What has been done.
-    pub news: Vec<News>,
+    pub news: Vec<StoreEvent>,
     /// Operations parked on `Loading` or `Busy` may be tried again.
     pub retry: bool,
     /// There is more to do at once.
@@ -98,7 +98,7 @@ pub struct Extent {
 }
 
 /// Called for each read that has come back.
-pub type Came<'c> = &'c mut dyn FnMut(Ticket, Result<&mut [Page], FlashError>);
+pub type ReadCallback<'c> = &'c mut dyn FnMut(Ticket, Result<&mut [Page], FlashError>);
 
 /// Reads of pages under way, for all stores of one loop.
 pub trait Reads {
@@ -115,7 +115,7 @@ pub trait Reads {
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
-    fn complete(&mut self, done: Came<'_>) -> Result<(), String>;
+    fn complete(&mut self, done: ReadCallback<'_>) -> Result<(), String>;
 
     /// The descriptors that become readable when reads come back. They are watched edge-triggered and never read.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
@@ -132,7 +132,7 @@ pub trait Stores: Gates {
     fn count(&self) -> usize;
 
     /// Fetches what the lookups of `keys`, which come next, will touch; changes nothing.
-    fn warm(&self, store: usize, keys: &[Key]);
+    fn prefetch(&self, store: usize, keys: &[Key]);
 
     /// Looks `name` up, whose position is `key`.
     fn lookup(&mut self, store: usize, key: &Key, name: &[u8], now: Now) -> Lookup<'_, Self::Read>;
@@ -167,7 +167,7 @@ pub trait Stores: Gates {
     fn flush_all(&mut self, store: usize, at_unix: u32, now: Now) -> Result<Gate, Refusal>;
 
     /// Begins to write a value that [`append`](Self::append) found too large into a file of its own; the end of it is
-    /// [`News::Written`], after which a record of kind `Stub` is appended, or else
+    /// [`StoreEvent::Written`], after which a record of kind `Stub` is appended, or else
     /// [`drop_value`](Self::drop_value) called.
     fn write_value(&mut self, store: usize, ticket: Ticket, value: Vec<u8>);
 
@@ -175,7 +175,7 @@ pub trait Stores: Gates {
     fn drop_value(&mut self, store: usize, stub: &Stub);
 
     /// Begins to read live records in key order, from position `from` on; `first`: everything appended so far is to be
-    /// among them. The end of it is [`News::Scanned`].
+    /// among them. The end of it is [`StoreEvent::Scanned`].
     fn scan(&mut self, store: usize, ticket: Ticket, from: Key, first: bool, now: Now);
 
     /// Whether something was asked of the stores that only a [`turn`](Self::turn) begins.
@@ -195,7 +195,7 @@ pub trait Stores: Gates {
     fn space(&self) -> Option<Space>;
 
     /// Figures for `stats`, of all stores together.
-    fn figures(&self, now: Now) -> Figures;
+    fn stats(&self, now: Now) -> LoopStats;
 
     /// Stops cleanly: everything acknowledged is on flash when it returns. Blocks.
     ///
@@ -206,7 +206,7 @@ pub trait Stores: Gates {
 
 /// Figures of a loop's stores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct LoopStats {
     /// By name. Values of loops are summed, but for names that end in `_max` or `_us`, of which the largest counts.
     pub numbers: Vec<(String, u64)>,
     /// By name: text, of which the first loop's counts.

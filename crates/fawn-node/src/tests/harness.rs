@@ -5,7 +5,7 @@ use crate::protocol::Protocol;
 use crate::protocol::memcached::MEMCACHED;
 use crate::request::{ReplyWriter, RequestError};
 use crate::runtime::server::{Opened, Running};
-use crate::shard::executor::Owner;
+use crate::shard::executor::ShardExecutor;
 use crate::shard::fake::{Fake, Knobs};
 use fawn_ring::Secret;
 use std::io::{Read, Write};
@@ -50,7 +50,7 @@ impl Node {
             let loops = (0..loops).map(|_| Fake::new(stores_each, &knobs)).collect::<Vec<_>>();
             Ok(Opened { secret: SECRET, stores: Some(loops.len() * stores_each), loops, facts: Vec::new() })
         };
-        let running = Running::start::<Owner<Fake>>(protocol, &options, open).unwrap();
+        let running = Running::start::<ShardExecutor<Fake>>(protocol, &options, open).unwrap();
         Self { knobs, running: Some(running) }
     }
 

@@ -3,7 +3,7 @@
 use super::Links;
 use crate::cluster::link::{Link, State};
 use crate::net::tls::Secure;
-use crate::observe::warnings::Seldom;
+use crate::observe::warnings::RateLimitedLog;
 use fawn_kv::link::FrameError;
 use fawn_kv::link::strangers::{STRANGERS, worst};
 use std::net::IpAddr;
@@ -12,14 +12,14 @@ use std::time::Instant;
 /// Logs, now and then, what somebody did wrong before saying who it is: a command that was given this port for a manager's
 /// tries many times a second.
 pub fn tell(error: &FrameError, host: Option<IpAddr>) {
-    static TOLD: Seldom = Seldom::new();
-    if let Some(line) = line(&TOLD, Instant::now(), error, host) {
+    static LOG: RateLimitedLog = RateLimitedLog::new();
+    if let Some(line) = line(&LOG, Instant::now(), error, host) {
         tracing::warn!("{line}");
     }
 }
 
 /// What is to be logged of it, if something is.
-fn line(told: &Seldom, now: Instant, error: &FrameError, host: Option<IpAddr>) -> Option<String> {
+fn line(told: &RateLimitedLog, now: Instant, error: &FrameError, host: Option<IpAddr>) -> Option<String> {
     let more = told.happened(now)?;
     let host = host.map(|host| format!(" at {}", host.to_canonical())).unwrap_or_default();
     Some(format!("a connection is closed: {error} (somebody{host}){more}"))
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn whoever_calls_and_is_not_understood_is_told_of_seldom_and_with_its_address() {
-        let (told, start) = (Seldom::new(), Instant::now());
+        let (told, start) = (RateLimitedLog::new(), Instant::now());
         let at = |seconds, host: Option<&str>| {
             let error = FrameError::Malformed("BadCertificate".into());
             line(&told, start + Duration::from_secs(seconds), &error, host.map(|host| host.parse().unwrap()))

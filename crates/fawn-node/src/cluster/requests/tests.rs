@@ -95,19 +95,19 @@ impl Bench {
         self.requests.answered(asked.tag, answer, NOW, &mut self.pool).iter().map(super::tests::asked).collect()
     }
 
-    fn room(&mut self, ticket: Ticket, granted: bool) -> Vec<Asked> {
-        self.requests.room(ticket, granted, NOW, &mut self.pool).iter().map(asked).collect()
+    fn reserve(&mut self, ticket: Ticket, granted: bool) -> Vec<Asked> {
+        self.requests.reserve(ticket, granted, NOW, &mut self.pool).iter().map(asked).collect()
     }
 
     /// Who asks for room: the number of the command, and its ticket.
     fn wanted(&mut self) -> Vec<(u64, Ticket)> {
-        let next = || self.requests.next_ask().map(|(client, ticket, _)| (client.slot.answer, ticket));
+        let next = || self.requests.next_reservation().map(|(client, ticket, _)| (client.slot.answer, ticket));
         std::iter::from_fn(next).collect()
     }
 
     /// What was answered: the number of the command, bytes, and those that it was granted.
     fn done(&mut self) -> Vec<(u64, usize, u32)> {
-        let next = || self.requests.next_done().map(|done| (done.to.slot.answer, done.bytes.len(), done.granted));
+        let next = || self.requests.next_completion().map(|done| (done.to.slot.answer, done.bytes.len(), done.granted));
         std::iter::from_fn(next).collect()
     }
 }
@@ -129,7 +129,7 @@ fn of_writes_that_show_values_a_few_are_sent_unseen_and_the_others_once_there_is
     let wanted = bench.wanted();
     assert_eq!(wanted.len(), all);
     for (n, ticket) in wanted {
-        for asked in bench.room(ticket, true) {
+        for asked in bench.reserve(ticket, true) {
             assert!(asked.writes && n >= few as u64);
             assert_eq!(bench.answer(asked, touched(LARGE)), []);
         }
@@ -150,7 +150,7 @@ fn on_one_key_they_go_one_after_the_other() {
         assert_eq!(bench.done(), []);
         let wanted = bench.wanted();
         assert_eq!(wanted[0].0, n);
-        sent = bench.room(wanted[0].1, true);
+        sent = bench.reserve(wanted[0].1, true);
         assert_eq!(bench.done().len(), 1);
     }
     assert_eq!(sent, []);
@@ -186,7 +186,7 @@ fn a_write_whose_client_is_gone_is_carried_out_and_its_value_goes() {
     }
     let mut late = 0;
     for (_, ticket) in bench.wanted() {
-        for asked in bench.room(ticket, false) {
+        for asked in bench.reserve(ticket, false) {
             assert!(asked.writes);
             late += 1;
             bench.answer(asked, touched(LARGE));
@@ -214,7 +214,7 @@ fn gets_wait_for_one_before_them_that_is_to_look_again() {
     assert_eq!(bench.answer(sent[2], found(10)), []);
     assert_eq!(bench.done(), [], "that may be older than what is seen by looking again");
     let (_, ticket) = bench.wanted().into_iter().find(|(n, _)| *n == first + 1).expect("it wants room");
-    let again = bench.room(ticket, true);
+    let again = bench.reserve(ticket, true);
     assert_eq!(again, [Asked { tag: sent[1].tag, writes: false }]);
     let next = bench.answer(again[0], found(LARGE));
     assert_eq!(bench.done()[0].0, first + 1);

@@ -10,7 +10,7 @@ mod stores;
 
 pub use families::FAMILIES;
 
-use crate::observe::latency::{Summary, What};
+use crate::observe::latency::{RequestKind, Summary};
 use crate::runtime::shared::{Failure, Shared};
 use families as all;
 use fawn_admin::process::CERTIFICATE_END;
@@ -97,7 +97,7 @@ fn clients(shared: &Shared, page: &mut Page) {
     ] {
         page.put(&all::REFUSALS, &[reason], count);
     }
-    for what in What::ALL {
+    for what in RequestKind::ALL {
         let Summary { buckets, count, sum_s } = Summary::of(what, shared.latencies.iter().map(|one| &**one));
         page.put_histogram(&all::SECONDS, &[what.name()], buckets, (count, sum_s));
     }

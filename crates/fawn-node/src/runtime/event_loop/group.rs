@@ -28,7 +28,7 @@ impl<B: Backend> EventLoop<B> {
         group.input.resize(RECEIVE_BYTES, 0);
         let room = &mut group.input[group.input_bytes..];
         room[..held].copy_from_slice(&conn.input);
-        let received = conn.receive(&mut room[held..], self.desk.core.now.ms);
+        let received = conn.receive(&mut room[held..], self.worker.core.now.ms);
         let count = if let Received::Bytes(count) = received { count } else { 0 };
         let start = group.input_bytes;
         group.input_bytes += held + count;
@@ -40,8 +40,8 @@ impl<B: Backend> EventLoop<B> {
     /// Works on what the group has received and sends the answers.
     pub(super) fn work_group(&mut self) {
         let SocketGroup { mut members, input, mut output, .. } = std::mem::take(&mut self.group);
-        let core = &mut self.desk.core;
-        core.ahead.forget();
+        let core = &mut self.worker.core;
+        core.prefetcher.forget();
         if members.len() > 1 {
             let connections = &self.connections;
             let upcoming = |visit: &mut dyn FnMut(_) -> bool| {
@@ -51,31 +51,31 @@ impl<B: Backend> EventLoop<B> {
                     }
                 }
             };
-            core.ahead.look(upcoming, &core.route, core.number, &core.owner);
+            core.prefetcher.look(upcoming, &core.route, core.number, &core.backend);
         }
         for member in &mut members {
             let Some(conn) = self.connections.get_mut(member.token) else { continue };
             if let Received::Bytes(1..) = member.received {
                 let input = &input[member.input.clone()];
-                let used = self.desk.pump(conn, input);
+                let used = self.worker.pump(conn, input);
                 conn.keep_input(&input[used..]);
             }
-            let out = &mut self.desk.core.out;
+            let out = &mut self.worker.core.out;
             if out.len() > LARGE_ANSWER_BYTES {
-                self.desk.flush(conn);
+                self.worker.flush(conn);
             } else {
                 let start = output.len();
                 output.append(out);
                 member.output = start..output.len();
             }
             // So that the next one finds how much room there is.
-            self.desk.charge(conn);
+            self.worker.charge(conn);
         }
         for member in &members {
             let Some(conn) = self.connections.get_mut(member.token) else { continue };
-            self.desk.core.out.extend_from_slice(&output[member.output.clone()]);
-            self.desk.send_rest(conn);
-            self.desk.received(conn, member.received);
+            self.worker.core.out.extend_from_slice(&output[member.output.clone()]);
+            self.worker.send_rest(conn);
+            self.worker.received(conn, member.received);
             self.finish_event(member.token, member.flags);
         }
         members.clear();

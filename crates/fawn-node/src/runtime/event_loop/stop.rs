@@ -1,7 +1,7 @@
 //! Stopping: on request, or because a store has stopped.
 
 use super::{EventLoop, mark};
-use crate::net::reply_queue::Filled;
+use crate::net::reply_queue::FillOutcome;
 use crate::request::STOPPED;
 use crate::shard::backend::Backend;
 use rustix::event::epoll::EventFlags;
@@ -12,8 +12,8 @@ const SETTLING_MS: u64 = 1000;
 impl<B: Backend> EventLoop<B> {
     /// A store has stopped: what waits for it is answered with an error, and the node stops.
     pub(super) fn fail_gates(&mut self, store: usize, why: &str) {
-        let durable = self.desk.core.owner.durable(store);
-        for token in std::mem::take(&mut self.desk.gated) {
+        let durable = self.worker.core.backend.durable(store);
+        for token in std::mem::take(&mut self.worker.gated) {
             if let Some(conn) = self.connections.get_mut(token) {
                 conn.gated = false;
                 mark(&mut self.dirty, conn);
@@ -23,21 +23,21 @@ impl<B: Backend> EventLoop<B> {
             if let Some(conn) = self.connections.at(at).and_then(|token| self.connections.get_mut(token)) {
                 let mut error = Vec::new();
                 conn.flow.writer.write_error(&mut error, &STOPPED);
-                conn.flow.broken |= conn.flow.answers.fail_gates(store as u16, durable, &error) == Filled::Broken;
+                conn.flow.broken |= conn.flow.answers.fail_gates(store as u16, durable, &error) == FillOutcome::Broken;
             }
         }
-        self.desk.core.shared.fail(why.to_owned());
+        self.worker.core.shared.fail(why.to_owned());
     }
 
     /// A step of stopping: no new connections, what has been received is finished, then connections close.
     pub(super) fn stop_step(&mut self) {
-        if !self.desk.core.shared.is_stopping() {
+        if !self.worker.core.shared.is_stopping() {
             return;
         }
         if self.drained {
             return self.give_up_late();
         }
-        let now = self.desk.core.now.ms;
+        let now = self.worker.core.now.ms;
         let since = if let Some(since) = self.stopping_since {
             since
         } else {
@@ -53,28 +53,28 @@ impl<B: Backend> EventLoop<B> {
                 self.settle(token);
             }
         }
-        if self.connections.len() == 0 && !self.desk.core.shared.has_accepted(self.desk.core.number) {
+        if self.connections.len() == 0 && !self.worker.core.shared.has_accepted(self.worker.core.number) {
             self.drained = true;
-            self.desk.core.shared.note_drained();
+            self.worker.core.shared.note_drained();
         }
     }
 
     fn is_late(&self, since: u64) -> bool {
-        let core = &self.desk.core;
+        let core = &self.worker.core;
         core.now.ms - since >= core.shared.limits.stop_timeout.as_millis() as u64
     }
 
     /// All connections are closed. What they asked for is finished if it can be; a device that does not answer would
     /// keep the node for ever.
     fn give_up_late(&mut self) {
-        let core = &self.desk.core;
+        let core = &self.worker.core;
         // Only when the last connection of all loops is gone is every operation on its way to its end.
         if core.shared.is_drained() && self.all_drained_since.is_none() {
             self.all_drained_since = Some(core.now.ms);
         }
         let settled = self.all_drained_since.is_some_and(|since| core.now.ms >= since + SETTLING_MS);
         let late = settled && self.stopping_since.is_some_and(|since| self.is_late(since));
-        if self.gave_up || core.owner.is_idle() || !late {
+        if self.gave_up || core.backend.is_idle() || !late {
             return;
         }
         self.gave_up = true;
@@ -101,7 +101,7 @@ impl<B: Backend> EventLoop<B> {
                 self.on_socket(token, EventFlags::IN);
             }
             let Some(conn) = self.connections.get_mut(token) else { continue };
-            self.desk.hang_up(conn);
+            self.worker.hang_up(conn);
             self.settle(token);
         }
     }

@@ -1,13 +1,13 @@
 //! The owner of stores on this machine as the backend of its loop.
 
-use super::Owner;
+use super::ShardExecutor;
 use crate::observe::samples::Sample;
 use crate::request::{Completion, Execution, KeyRequest, ListingForm, ReplyTo, Ticket};
 use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
 use crate::runtime::slab::Token;
-use crate::shard::backend::{Backend, Given, WATCHED};
-use crate::shard::stores::{Figures, Reads, Stores, Turn};
+use crate::shard::backend::{Backend, LoopEnvironment, WATCHED};
+use crate::shard::stores::{LoopStats, Reads, Stores, Turn};
 use fawn_ring::Key;
 use fawn_store::Gate;
 use fawn_store::flash::Space;
@@ -18,11 +18,11 @@ const STORES: u64 = WATCHED;
 
 const READS: u64 = WATCHED | 1;
 
-impl<S: Stores> Backend for Owner<S> {
+impl<S: Stores> Backend for ShardExecutor<S> {
     type Seed = (S, S::Reads);
     type Gates = S;
 
-    fn make((stores, reads): Self::Seed, given: Given<'_>) -> Result<Self, Errno> {
+    fn make((stores, reads): Self::Seed, given: LoopEnvironment<'_>) -> Result<Self, Errno> {
         let edge = EventFlags::IN | EventFlags::ET;
         for descriptor in stores.descriptors() {
             epoll::add(&*given.epoll, descriptor, EventData::new_u64(STORES), edge)?;
@@ -38,8 +38,8 @@ impl<S: Stores> Backend for Owner<S> {
     }
 
     #[inline]
-    fn warm(&self, store: usize, keys: &[Key]) {
-        self.stores.warm(store, keys);
+    fn prefetch(&self, store: usize, keys: &[Key]) {
+        self.stores.prefetch(store, keys);
     }
 
     #[inline]
@@ -53,7 +53,7 @@ impl<S: Stores> Backend for Owner<S> {
     }
 
     fn is_stopped(&self, store: usize) -> bool {
-        Owner::is_stopped(self, store)
+        ShardExecutor::is_stopped(self, store)
     }
 
     #[inline]
@@ -63,42 +63,42 @@ impl<S: Stores> Backend for Owner<S> {
         request: &KeyRequest<'_>,
         _: Token,
         now: Now,
-        unasked: usize,
+        unreserved: usize,
         out: &mut Vec<u8>,
     ) -> Execution {
-        Owner::run(self, store, request, now, unasked, out)
+        ShardExecutor::run(self, store, request, now, unreserved, out)
     }
 
     fn assign(&mut self, ticket: Ticket, client: ReplyTo) {
-        Owner::assign(self, ticket, client);
+        ShardExecutor::assign(self, ticket, client);
     }
 
     fn deliver(&mut self, gates: Vec<(usize, Gate)>, done: Completion) {
-        Owner::deliver(self, gates, done);
+        ShardExecutor::deliver(self, gates, done);
     }
 
     fn deliver_one(&mut self, store: usize, gate: Gate, done: Completion) {
-        Owner::deliver_one(self, store, gate, done);
+        ShardExecutor::deliver_one(self, store, gate, done);
     }
 
-    fn next_done(&mut self) -> Option<Completion> {
-        Owner::next_done(self)
+    fn next_completion(&mut self) -> Option<Completion> {
+        ShardExecutor::next_completion(self)
     }
 
-    fn next_ask(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
-        Owner::next_ask(self)
+    fn next_reservation(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
+        ShardExecutor::next_reservation(self)
     }
 
-    fn room(&mut self, ticket: Ticket, granted: bool, now: Now) {
-        Owner::room(self, ticket, granted, now);
+    fn reserve(&mut self, ticket: Ticket, granted: bool, now: Now) {
+        ShardExecutor::reserve(self, ticket, granted, now);
     }
 
     fn flush_all(&mut self, client: ReplyTo, at_unix: u32, quiet: bool, now: Now) {
-        Owner::flush_all(self, client, at_unix, quiet, now);
+        ShardExecutor::flush_all(self, client, at_unix, quiet, now);
     }
 
     fn list(&mut self, client: ReplyTo, store: usize, from: Key, first: bool, form: ListingForm, now: Now) {
-        Owner::list(self, client, store, from, first, form, now);
+        ShardExecutor::list(self, client, store, from, first, form, now);
     }
 
     fn on_event(&mut self, data: u64, _: EventFlags, _: Now) {
@@ -111,7 +111,10 @@ impl<S: Stores> Backend for Owner<S> {
 
     fn turn(&mut self, now: Now) -> Turn {
         let reads = if std::mem::take(&mut self.reads_ready) { self.complete_reads(now) } else { Ok(()) };
-        Turn { failed: reads.err().map(|why| format!("reads no longer come back: {why}")), ..Owner::turn(self, now) }
+        Turn {
+            failed: reads.err().map(|why| format!("reads no longer come back: {why}")),
+            ..ShardExecutor::turn(self, now)
+        }
     }
 
     fn wants_turn(&self) -> bool {
@@ -119,33 +122,33 @@ impl<S: Stores> Backend for Owner<S> {
     }
 
     fn submit(&mut self, now: Now) -> Result<(), String> {
-        Owner::submit(self, now).map_err(|why| format!("reads can no longer be started: {why}"))
+        ShardExecutor::submit(self, now).map_err(|why| format!("reads can no longer be started: {why}"))
     }
 
     #[inline]
     fn waiting(&self) -> usize {
-        Owner::waiting(self)
+        ShardExecutor::waiting(self)
     }
 
     #[inline]
     fn held_bytes(&self) -> usize {
-        Owner::held_bytes(self)
+        ShardExecutor::held_bytes(self)
     }
 
     fn is_idle(&self) -> bool {
-        Owner::is_idle(self)
+        ShardExecutor::is_idle(self)
     }
 
     fn forget_reads(&mut self) {
-        Owner::forget_reads(self);
+        ShardExecutor::forget_reads(self);
     }
 
     fn space(&self) -> Option<Space> {
         self.stores.space()
     }
 
-    fn figures(&self, now: Now) -> Figures {
-        self.stores.figures(now)
+    fn stats(&self, now: Now) -> LoopStats {
+        self.stores.stats(now)
     }
 
     fn sample(&mut self, _: Now) -> Sample {

@@ -1,6 +1,6 @@
 //! Flushing all stores, one after the other; a store that is busy is waited for.
 
-use super::Owner;
+use super::ShardExecutor;
 use crate::request::{Completion, CompletionStatus, ReplyTo};
 use crate::runtime::clock::Now;
 use crate::shard::stores::Stores;
@@ -15,7 +15,7 @@ pub(super) struct Flush {
     gates: Vec<(usize, Gate)>,
 }
 
-impl<S: Stores> Owner<S> {
+impl<S: Stores> ShardExecutor<S> {
     /// Flushes all stores at `at_unix` (0: now), and tells `client` once that is durable: nothing, or an error unless it
     /// is `quiet`. A store that is busy is waited for.
     pub fn flush_all(&mut self, client: ReplyTo, at_unix: u32, quiet: bool, now: Now) {

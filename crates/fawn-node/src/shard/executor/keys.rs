@@ -1,6 +1,6 @@
 //! Keys that are held: who works on them, and who waits for that.
 
-use super::Owner;
+use super::ShardExecutor;
 use crate::request::{KeyRequest, Ticket};
 use crate::runtime::clock::Now;
 use crate::shard::stores::Stores;
@@ -10,17 +10,17 @@ use std::collections::{HashMap, VecDeque};
 
 /// Who works on a key, and who waits for it.
 #[derive(Debug, Default)]
-pub(super) struct Hold {
+pub(super) struct KeyHold {
     /// Gets that share the key; 0: one task has it for itself.
     pub(super) readers: u32,
     pub(super) queue: VecDeque<Ticket>,
 }
 
 /// Takes `key` for one more task, which `shares` it with others that do or has it for itself; false when it is taken.
-pub(super) fn hold(held: &mut HashMap<Key, Hold>, key: Key, shares: bool) -> bool {
+pub(super) fn hold(held: &mut HashMap<Key, KeyHold>, key: Key, shares: bool) -> bool {
     match held.entry(key) {
         Entry::Vacant(vacant) => {
-            vacant.insert(Hold { readers: u32::from(shares), queue: VecDeque::new() });
+            vacant.insert(KeyHold { readers: u32::from(shares), queue: VecDeque::new() });
             true
         }
         Entry::Occupied(mut hold) if shares && hold.get().readers > 0 => {
@@ -31,7 +31,7 @@ pub(super) fn hold(held: &mut HashMap<Key, Hold>, key: Key, shares: bool) -> boo
     }
 }
 
-impl<S: Stores> Owner<S> {
+impl<S: Stores> ShardExecutor<S> {
     /// Whether the command comes after others that hold its key. Gets go together while nobody else waits.
     pub(super) fn must_queue(&self, request: &KeyRequest<'_>) -> bool {
         let Some(hold) = self.held.get(&request.key) else { return false };
@@ -50,7 +50,7 @@ impl<S: Stores> Owner<S> {
         while let Some(ticket) = queue.pop_front() {
             let task = self.tasks[ticket as usize].take().expect("a queued task is there");
             let mut out = self.pool.take();
-            let step = self.begin(task.store, &task.request(), now, task.room.unasked(), &mut out);
+            let step = self.begin(task.store, &task.request(), now, task.reservation.unreserved(), &mut out);
             self.stepped(ticket, task, step, out, now);
             let next_shares = queue.front().is_some_and(|next| {
                 !self.tasks[*next as usize].as_ref().expect("a queued task is there").request().holds_key()

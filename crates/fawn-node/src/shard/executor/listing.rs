@@ -1,6 +1,6 @@
 //! Listing the keys of a store, part by part.
 
-use super::Owner;
+use super::ShardExecutor;
 use crate::request::{Completion, Listed, ListingDetail, ListingForm, ReplyTo, Ticket};
 use crate::runtime::clock::Now;
 use crate::shard::operate;
@@ -17,7 +17,7 @@ pub(super) struct ScanTask {
     form: ListingForm,
 }
 
-impl<S: Stores> Owner<S> {
+impl<S: Stores> ShardExecutor<S> {
     /// Begins to list the keys of `store` from `from` on; the answer is one part of a listing (see [`Listed`]).
     pub fn list(&mut self, client: ReplyTo, store: usize, from: Key, first: bool, form: ListingForm, now: Now) {
         self.next_scan = self.next_scan.wrapping_add(1);

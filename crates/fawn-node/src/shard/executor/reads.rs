@@ -1,9 +1,9 @@
 //! Reads of an owner's tasks: started together, worked off in any order; large values within bounds.
 
-use super::{Found, Owner, Reading, Room, Task};
+use super::{Found, Reading, Reservation, ShardExecutor, Task};
 use crate::request::{KeyRequest, Ticket};
 use crate::runtime::clock::Now;
-use crate::shard::operate::{self, Bench, Held, Step, Wait};
+use crate::shard::operate::{self, LargeRecord, OperationContext, Step, Wait};
 use crate::shard::stores::{Extent, Finished, Reads, Stores};
 use fawn_store::Gate;
 use fawn_store::flash::FlashError;
@@ -12,7 +12,7 @@ use fawn_store::page::Page;
 use fawn_store::record::Record;
 use zerocopy::IntoBytes;
 
-impl<S: Stores> Owner<S> {
+impl<S: Stores> ShardExecutor<S> {
     /// Starts the reads that were asked for in this turn, together.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl<S: Stores> Owner<S> {
             }
             let waits = |task: &Option<Task<S::Read>>| {
                 let reads = |task: &Task<S::Read>| !matches!(task.reading, Reading::Nothing);
-                task.as_ref().is_some_and(|task| reads(task) && !matches!(task.room, Room::Asked(_)))
+                task.as_ref().is_some_and(|task| reads(task) && !matches!(task.reservation, Reservation::Asked(_)))
             };
             let waiting: Vec<usize> = (0..self.tasks.len()).filter(|ticket| waits(&self.tasks[*ticket])).collect();
             if waiting.is_empty() {
@@ -110,10 +110,11 @@ impl<S: Stores> Owner<S> {
             lost.before = task.value_file.replace(held.stub.file);
         }
         let (request, mut out) = (task.request(), self.pool.take());
-        let mut bench = bench!(self, task.store, now);
+        let mut context = context!(self, task.store, now);
         let step = match reading {
             Reading::Lookup(read) => {
-                let (step, found) = went_on(&mut self.stores, task.store, &request, read, pages, &mut bench, &mut out);
+                let (step, found) =
+                    after_lookup(&mut self.stores, task.store, &request, read, pages, &mut context, &mut out);
                 if let Some((record, gate)) = found {
                     let found = Found { record, gate, unix: now.unix, flushes: self.flushed };
                     self.task_bytes += found.bytes();
@@ -122,7 +123,7 @@ impl<S: Stores> Owner<S> {
                 step
             }
             Reading::Value(held) => {
-                value_came(&mut self.stores, task.store, &request, (&held, lost), pages, &mut bench, &mut out)
+                after_value_read(&mut self.stores, task.store, &request, (&held, lost), pages, &mut context, &mut out)
             }
             Reading::Nothing => unreachable!("a task knows its read"),
         };
@@ -159,24 +160,24 @@ impl<S: Stores> Owner<S> {
         }
         let step = match (task.planned.as_deref(), &found) {
             (Some((planned, Some(stub))), _) => {
-                let mut bench = bench!(self, task.store, now);
+                let mut context = context!(self, task.store, now);
                 operate::finish_large(
                     &mut self.stores,
                     task.store,
                     &task.request(),
                     (planned, stub),
-                    &mut bench,
+                    &mut context,
                     &mut out,
                 )
             }
             (_, Some(found)) => {
                 let decoded = found.record.as_ref().map(|bytes| Record::decode_trusted(bytes));
                 let record = decoded.map(|record| record.expect("what was kept is a record"));
-                let mut bench = bench!(self, task.store, now);
+                let mut context = context!(self, task.store, now);
                 let found = (record, found.gate);
-                operate::resume(&mut self.stores, task.store, &task.request(), found, &mut bench, &mut out)
+                operate::resume(&mut self.stores, task.store, &task.request(), found, &mut context, &mut out)
             }
-            _ => self.begin(task.store, &task.request(), now, task.room.unasked(), &mut out),
+            _ => self.begin(task.store, &task.request(), now, task.reservation.unreserved(), &mut out),
         };
         if matches!(step, Step::Park(Wait::Busy)) {
             task.found = found;
@@ -191,21 +192,21 @@ impl<S: Stores> Owner<S> {
 type Kept = (Option<Vec<u8>>, Gate);
 
 /// The pages of a lookup have come. Also returns what they said if it will be wanted again.
-fn went_on<S: Stores>(
+fn after_lookup<S: Stores>(
     stores: &mut S,
     store: usize,
     request: &KeyRequest<'_>,
     read: S::Read,
     pages: Result<&mut [Page], FlashError>,
-    bench: &mut Bench<'_>,
+    context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
 ) -> (Step<S::Read>, Option<Kept>) {
     let finished = match pages {
-        Ok(pages) => stores.finish(store, read, pages, &request.key, request.name, bench.now),
+        Ok(pages) => stores.finish(store, read, pages, &request.key, request.name, context.now),
         Err(error) => {
             stores.abandon(store, read);
             if let FlashError::Transient(why) = &error {
-                return (operate::short(request, why, bench.counters, out), None);
+                return (operate::short(request, why, context.counters, out), None);
             }
             Finished::Failed(error.to_string())
         }
@@ -214,9 +215,9 @@ fn went_on<S: Stores>(
         Finished::Found(record) => (Some(record), Gate::NONE),
         Finished::Absent(gate) => (None, gate),
         Finished::Read(read) => return (Step::Read(read), None),
-        Finished::Failed(why) => return (operate::unread(stores, store, request, &why, bench, out), None),
+        Finished::Failed(why) => return (operate::unread(stores, store, request, &why, context, out), None),
     };
-    let step = operate::resume(stores, store, request, (record, gate), bench, out);
+    let step = operate::resume(stores, store, request, (record, gate), context, out);
     let kept = matches!(step, Step::Park(Wait::Busy)).then(|| {
         let encode = |record: Record<'_>| {
             let mut bytes = Vec::with_capacity(record.encoded_len());
@@ -238,38 +239,38 @@ struct Lost {
 }
 
 /// The pages of a large value have come.
-fn value_came<S: Stores>(
+fn after_value_read<S: Stores>(
     stores: &mut S,
     store: usize,
     request: &KeyRequest<'_>,
-    (held, lost): (&Held, Lost),
+    (held, lost): (&LargeRecord, Lost),
     pages: Result<&mut [Page], FlashError>,
-    bench: &mut Bench<'_>,
+    context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
     match pages {
         Ok(pages) => {
             let value = pages.as_bytes().get(..held.stub.bytes as usize);
             if let Some(value) = value.filter(|value| crc32c::crc32c(value) == held.stub.checksum) {
-                operate::resume_large(stores, store, request, (held, value), bench, out)
+                operate::resume_large(stores, store, request, (held, value), context, out)
             } else {
                 let why = format!("{:?} is damaged: its checksum does not match", held.stub.id());
-                operate::unreadable(request, &why, bench.counters, out)
+                operate::unreadable(request, &why, context.counters, out)
             }
         }
         // The item was flushed or has expired meanwhile, and its file is gone.
         Err(FlashError::NotFound(_)) if lost.may_look_again && lost.before != Some(held.stub.file) => {
-            operate::begin(stores, store, request, bench, out)
+            operate::begin(stores, store, request, context, out)
         }
         Err(FlashError::NotFound(file)) if lost.may_look_again => {
-            operate::unreadable(request, &format!("{file} is missing"), bench.counters, out)
+            operate::unreadable(request, &format!("{file} is missing"), context.counters, out)
         }
         // It was written meanwhile; what is there now may be what this very connection asked for later.
         Err(FlashError::NotFound(file)) => {
             let why = format!("{file} was replaced before it could be read");
-            operate::unreadable(request, &why, bench.counters, out)
+            operate::unreadable(request, &why, context.counters, out)
         }
-        Err(FlashError::Transient(why)) => operate::short(request, &why, bench.counters, out),
-        Err(error) => operate::unreadable(request, &error.to_string(), bench.counters, out),
+        Err(FlashError::Transient(why)) => operate::short(request, &why, context.counters, out),
+        Err(error) => operate::unreadable(request, &error.to_string(), context.counters, out),
     }
 }

@@ -23,11 +23,11 @@ pub enum Step<R> {
     /// It must be tried again after the next event of the store.
     Park(Wait),
     /// It needs a value that has a file of its own.
-    ReadValue(Held),
+    ReadValue(LargeRecord),
     /// Its answer needs room for this many bytes; then it must be tried again.
     Ask(usize),
     /// This value needs a file of its own; then call [`finish_large`].
-    WriteValue(Planned, Vec<u8>),
+    WriteValue(PlannedVersion, Vec<u8>),
 }
 
 /// What an operation waits for that is parked.
@@ -64,7 +64,7 @@ impl CasNumbers {
 
 /// What a command works with besides its store.
 #[derive(Debug)]
-pub struct Bench<'a> {
+pub struct OperationContext<'a> {
     /// The store's cas numbers.
     pub cas: CasNumbers,
     /// The time.
@@ -72,7 +72,7 @@ pub struct Bench<'a> {
     /// Largest value, bytes.
     pub max_value_bytes: usize,
     /// Largest value that may be shown without asking whether there is room for it, in bytes.
-    pub unasked_bytes: usize,
+    pub unreserved_bytes: usize,
     /// The store has stopped: nothing that is parked would ever go on.
     pub stopped: bool,
     /// Records appended to the store.
@@ -87,7 +87,7 @@ pub struct Bench<'a> {
 
 /// The record of a large value that is to be read.
 #[derive(Clone, Copy, Debug)]
-pub struct Held {
+pub struct LargeRecord {
     /// Names the file.
     pub stub: Stub,
     marks: Marks,
@@ -99,7 +99,7 @@ pub struct Held {
     pub(super) gate: Gate,
 }
 
-impl Held {
+impl LargeRecord {
     /// What `record` says, but for its value; `None` when it names no file.
     pub(super) fn of(record: &Record<'_>, gate: Gate) -> Option<Self> {
         let stub = Stub::decode(record.value)?;
@@ -113,7 +113,7 @@ impl Held {
     }
 }
 
-impl Planned {
+impl PlannedVersion {
     /// Bytes of the value.
     pub fn value_bytes(&self) -> usize {
         self.value_bytes
@@ -122,7 +122,7 @@ impl Planned {
 
 /// A version that waits for its value to be written.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PlannedVersion {
     pub(super) value_bytes: usize,
     pub(super) marks: Marks,
     pub(super) client_flags: u32,

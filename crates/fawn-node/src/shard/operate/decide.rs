@@ -1,6 +1,6 @@
 //! What an operation appends and what it comes to.
 
-use super::context::{Bench, Planned, Step};
+use super::context::{OperationContext, PlannedVersion, Step};
 use super::reply::{count, refused, show, shown_item, tell};
 use crate::request::{KeyAction, KeyRequest, ReplyBody};
 use crate::shard::stores::Stores;
@@ -36,32 +36,32 @@ pub(super) fn plan<'a>(
     request: &KeyRequest<'a>,
     current: Option<Current<'_>>,
     gate: Gate,
-    bench: &mut Bench<'_>,
+    context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
 ) -> Plan<'a> {
     let blank = current.and_then(|current| blank(request, &current));
     let current = current.map(|current| blank.as_ref().map_or(current, |blank| blank.current(&current.record)));
     let kind =
         current.map_or(Kind::Value, |current| if current.stub.is_some() { Kind::Stub } else { current.record.kind });
-    let (start, now) = (out.len(), bench.now.unix);
+    let (start, now) = (out.len(), context.now.unix);
     let Some(operation) = request.action.operation() else {
-        show(request, current.map(|current| current.record).as_ref(), bench, out);
+        show(request, current.map(|current| current.record).as_ref(), context, out);
         return Plan { append: Append::Nothing, outcome: None, counts: None, gate, start, kind };
     };
     let item = current.map(|Current { record, .. }| Item {
         value: record.value,
         flags: record.client_flags,
         expiry: record.expiry,
-        cas: bench.cas.of(&record),
+        cas: context.cas.of(&record),
         stale: record.marks.stale,
         won: record.marks.won,
     });
-    let Decision { append, outcome } = evaluate(&operation, item, now, bench.max_value_bytes);
+    let Decision { append, outcome } = evaluate(&operation, item, now, context.max_value_bytes);
     if matches!(append, Append::Value(kv::Version { value: NewValue::Unchanged, .. })) {
-        bench.scratch.clear();
+        context.scratch.clear();
         match &current {
-            Some(Current { stub: Some(stub), .. }) => bench.scratch.extend_from_slice(stub),
-            current => bench.scratch.extend_from_slice(current.map_or(b"", |current| current.record.value)),
+            Some(Current { stub: Some(stub), .. }) => context.scratch.extend_from_slice(stub),
+            current => context.scratch.extend_from_slice(current.map_or(b"", |current| current.record.value)),
         }
     }
     let counts = Some(outcome);
@@ -69,10 +69,10 @@ pub(super) fn plan<'a>(
     if let (Some(Outcome::Hit(hit)), Some(item)) = (outcome, item)
         && !hit.created
     {
-        let last = if request.is_meta_get() { bench.recency.get(&request.key) } else { None };
-        request.write(out, &ReplyBody::Item(shown_item(&item, &hit, bench.now.unix, last)));
+        let last = if request.is_meta_get() { context.recency.get(&request.key) } else { None };
+        request.write(out, &ReplyBody::Item(shown_item(&item, &hit, context.now.unix, last)));
         if !request.is_untraced() {
-            bench.recency.fetched(&request.key, now);
+            context.recency.fetched(&request.key, now);
         }
         outcome = None;
     }
@@ -85,7 +85,7 @@ pub(super) fn apply<S: Stores>(
     store: usize,
     request: &KeyRequest<'_>,
     Plan { append, outcome, counts, gate, start, kind }: Plan<'_>,
-    bench: &mut Bench<'_>,
+    context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
     let write = match &append {
@@ -101,52 +101,53 @@ pub(super) fn apply<S: Stores>(
             value: match &version.value {
                 NewValue::Given(value) => value,
                 NewValue::Made(value) => value,
-                NewValue::Unchanged => bench.scratch,
+                NewValue::Unchanged => context.scratch,
             },
         }),
     };
     let (mut cas, mut gate) = (0, gate);
     if let Some(write) = write {
-        let appended = stores.append(store, &request.key, write, bench.now);
+        let appended = stores.append(store, &request.key, write, context.now);
         if !matches!(appended, Err(Refusal::Busy)) {
-            count(request, counts.as_ref(), bench.counters);
+            count(request, counts.as_ref(), context.counters);
         }
         match appended {
             Ok(appended) => {
-                (cas, gate) = (bench.cas.of_seq(appended.seq), gate.max(appended.gate));
-                note_append(request, write.kind, bench);
+                (cas, gate) = (context.cas.of_seq(appended.seq), gate.max(appended.gate));
+                note_append(request, write.kind, context);
             }
             Err(Refusal::TooLarge) if write.kind == Kind::Value => {
                 let Write { marks, client_flags, expiry, client_cas, .. } = write;
                 let answered = out.split_off(start);
                 let value_bytes = write.value.len();
-                let planned = Planned { value_bytes, marks, client_flags, expiry, client_cas, gate, outcome, answered };
+                let planned =
+                    PlannedVersion { value_bytes, marks, client_flags, expiry, client_cas, gate, outcome, answered };
                 return Step::WriteValue(planned, write.value.to_vec());
             }
             Err(refusal) => {
                 out.truncate(start);
-                return refused(request, &refusal, bench.counters, out);
+                return refused(request, &refusal, context.counters, out);
             }
         }
     } else {
-        count(request, counts.as_ref(), bench.counters);
+        count(request, counts.as_ref(), context.counters);
     }
     if let Some(outcome) = outcome {
-        tell(request, &outcome, cas, bench.now.unix, out);
+        tell(request, &outcome, cas, context.now.unix, out);
     }
     Step::Done { gate, failed: false }
 }
 
-pub(super) fn note_append(request: &KeyRequest<'_>, kind: Kind, bench: &mut Bench<'_>) {
-    *bench.appends += 1;
+pub(super) fn note_append(request: &KeyRequest<'_>, kind: Kind, context: &mut OperationContext<'_>) {
+    *context.appends += 1;
     if kind != Kind::Delete
         && !matches!(
             request.action,
             KeyAction::Operation(Operation::Touch { .. } | Operation::GetAndTouch { .. } | Operation::MetaGet(_))
         )
     {
-        bench.counters.total_items.add(1);
-        bench.recency.stored(&request.key, bench.now.unix);
+        context.counters.total_items.add(1);
+        context.recency.stored(&request.key, context.now.unix);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Values with files of their own: read before the request can go on, or written before its record is appended.
 
-use super::context::{Bench, Held, Planned, Step, Wait};
+use super::context::{LargeRecord, OperationContext, PlannedVersion, Step, Wait};
 use super::decide::{Current, apply, note_append, plan};
 use super::reply::{refused, tell, unreadable};
 use crate::observe::counters::Counters;
@@ -15,13 +15,13 @@ pub fn resume_large<S: Stores>(
     stores: &mut S,
     store: usize,
     request: &KeyRequest<'_>,
-    (held, value): (&Held, &[u8]),
-    bench: &mut Bench<'_>,
+    (held, value): (&LargeRecord, &[u8]),
+    context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
     let current = Current { record: held.record(request.name, value), stub: Some(held.stub.encode()) };
-    let plan = plan(request, Some(current), held.gate, bench, out);
-    apply(stores, store, request, plan, bench, out)
+    let plan = plan(request, Some(current), held.gate, context, out);
+    apply(stores, store, request, plan, context, out)
 }
 
 /// Appends the record of a value that has been written to its file, and answers.
@@ -29,26 +29,26 @@ pub fn finish_large<S: Stores>(
     stores: &mut S,
     store: usize,
     request: &KeyRequest<'_>,
-    (planned, stub): (&Planned, &Stub),
-    bench: &mut Bench<'_>,
+    (planned, stub): (&PlannedVersion, &Stub),
+    context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
-    let Planned { marks, client_flags, expiry, client_cas, gate, .. } = *planned;
+    let PlannedVersion { marks, client_flags, expiry, client_cas, gate, .. } = *planned;
     let value = stub.encode();
     let write = Write { kind: Kind::Stub, marks, client_flags, expiry, client_cas, key: request.name, value: &value };
-    match stores.append(store, &request.key, write, bench.now) {
+    match stores.append(store, &request.key, write, context.now) {
         Ok(appended) => {
-            note_append(request, Kind::Stub, bench);
+            note_append(request, Kind::Stub, context);
             out.extend_from_slice(&planned.answered);
             if let Some(outcome) = &planned.outcome {
-                tell(request, outcome, bench.cas.of_seq(appended.seq), bench.now.unix, out);
+                tell(request, outcome, context.cas.of_seq(appended.seq), context.now.unix, out);
             }
             Step::Done { gate: gate.max(appended.gate), failed: false }
         }
         Err(Refusal::Busy) => Step::Park(Wait::Busy),
         Err(refusal) => {
             stores.drop_value(store, stub);
-            refused(request, &refusal, bench.counters, out)
+            refused(request, &refusal, context.counters, out)
         }
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn read_value<R>(
     counters: &Counters,
     out: &mut Vec<u8>,
 ) -> Step<R> {
-    match Held::of(record, gate) {
+    match LargeRecord::of(record, gate) {
         Some(held) => Step::ReadValue(held),
         None => unreadable(request, "a record names no value file", counters, out),
     }

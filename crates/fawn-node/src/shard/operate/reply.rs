@@ -1,13 +1,13 @@
 //! What a request came to, as a reply and in the counters.
 
-use super::context::{Bench, Step, Wait};
+use super::context::{OperationContext, Step, Wait};
 use crate::observe::counters::Counters;
-use crate::observe::warnings::Seldom;
+use crate::observe::warnings::RateLimitedLog;
 use crate::request::{
     CANNOT_MERGE, ItemInfo, KeyAction, KeyRequest, NO_SPACE, OperationReply, ReplyBody, RequestError, SHORT, STOPPED,
     ShownItem, UNREADABLE, UNWRITABLE, ttl,
 };
-use crate::shard::recency::Use;
+use crate::shard::recency::LastUse;
 use fawn_kv::operation::{self as kv, Item, MetaGet, Mode, Operation, Outcome};
 use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
@@ -17,10 +17,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Unreadable items are told of no more often.
-const SELDOM: Duration = Duration::from_secs(1);
+const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The item that a client is shown: `hit` of `item`, whose key was last used at `last`.
-pub fn shown_item<'i>(item: &Item<'i>, hit: &kv::Hit, now: u32, last: Option<Use>) -> ShownItem<'i> {
+pub fn shown_item<'i>(item: &Item<'i>, hit: &kv::Hit, now: u32, last: Option<LastUse>) -> ShownItem<'i> {
     ShownItem {
         value: item.value,
         flags: item.flags,
@@ -38,17 +38,22 @@ pub fn shown_item<'i>(item: &Item<'i>, hit: &kv::Hit, now: u32, last: Option<Use
 }
 
 /// What is known about the item of `record`, whose cas is `cas` and whose key was last used at `last_use`.
-pub fn info_of(record: &Record<'_>, cas: u64, last_use: Option<Use>) -> ItemInfo {
+pub fn info_of(record: &Record<'_>, cas: u64, last_use: Option<LastUse>) -> ItemInfo {
     let stub = if record.kind == Kind::Stub { Stub::decode(record.value) } else { None };
     let value_bytes = stub.map_or(record.value.len(), |stub| stub.bytes as usize);
     ItemInfo { expiry: record.expiry, last_use, cas, flags: record.client_flags, value_bytes }
 }
 
 /// Answers [`KeyAction::Inspect`].
-pub(super) fn show(request: &KeyRequest<'_>, current: Option<&Record<'_>>, bench: &Bench<'_>, out: &mut Vec<u8>) {
-    let last = bench.recency.get(&request.key);
-    let info = current.map(|record| info_of(record, bench.cas.of(record), last));
-    request.write(out, &ReplyBody::ItemInfo { info, now: bench.now.unix });
+pub(super) fn show(
+    request: &KeyRequest<'_>,
+    current: Option<&Record<'_>>,
+    context: &OperationContext<'_>,
+    out: &mut Vec<u8>,
+) {
+    let last = context.recency.get(&request.key);
+    let info = current.map(|record| info_of(record, context.cas.of(record), last));
+    request.write(out, &ReplyBody::ItemInfo { info, now: context.now.unix });
 }
 
 pub(super) fn refused<R>(
@@ -92,7 +97,7 @@ pub(super) fn stopped<R>(request: &KeyRequest<'_>, out: &mut Vec<u8>) -> Step<R>
 
 /// Appends the answer that an unreadable item gets, and logs why.
 pub fn unreadable<R>(request: &KeyRequest<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
-    note_unreadable(why, counters);
+    log_unreadable(why, counters);
     counters.unreadable.add(1);
     request.write_error(out, UNREADABLE);
     Step::Done { gate: Gate::NONE, failed: true }
@@ -100,27 +105,27 @@ pub fn unreadable<R>(request: &KeyRequest<'_>, why: &str, counters: &Counters, o
 
 /// Refuses a command whose item cannot be read just now, and logs why.
 pub fn short<R>(request: &KeyRequest<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
-    tell_short(why);
+    log_short(why);
     counters.refused_busy.add(1);
     request.write_error(out, SHORT);
     Step::Done { gate: Gate::NONE, failed: true }
 }
 
 /// Logs, now and then, that a read was refused.
-pub fn tell_short(why: &str) {
-    static TOLD: Seldom = Seldom::new();
-    if let Some(more) = TOLD.happened(Instant::now()) {
+pub fn log_short(why: &str) {
+    static LOG: RateLimitedLog = RateLimitedLog::new();
+    if let Some(more) = LOG.happened(Instant::now()) {
         tracing::warn!("{why}: the read is refused, and may succeed later{more}");
     }
 }
 
 /// Counts an item that cannot be read, and logs why, about once a second at most: a client may ask for it time and again.
-pub(super) fn note_unreadable(why: &str, counters: &Counters) {
+pub(super) fn log_unreadable(why: &str, counters: &Counters) {
     static LAST: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
     counters.flash_read_errors.add(1);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let untold = match &mut *last {
-        Some((at, untold)) if at.elapsed() < SELDOM => {
+        Some((at, untold)) if at.elapsed() < LOG_INTERVAL => {
             *untold += 1;
             return;
         }
