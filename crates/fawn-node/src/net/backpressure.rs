@@ -7,7 +7,6 @@
 //! their reading makes room, or else the stall time-out. No two connections ever wait for each other.
 
 use crate::net::connection::{Connection, ReservationRequest};
-use crate::net::dispatch::Core;
 use crate::net::worker::ConnectionWorker;
 use crate::runtime::slab::Token;
 use crate::shard::backend::Backend;
@@ -15,35 +14,6 @@ use crate::shard::backend::Backend;
 /// An answer that has waited for this long is next to come, if its client takes its answers: another connection's put may
 /// wait for it, and an answer of this connection for that put.
 const LONG_MS: u64 = 1000;
-
-impl<B: Backend> Core<B> {
-    /// Whether any large answer may come.
-    fn may_reserve_any(&self) -> bool {
-        self.output_bytes + self.granted_bytes < self.bytes_limit / 2
-    }
-
-    /// Whether the next answer of a connection that takes its answers may come, if it is large. What waits behind such
-    /// answers does not count: it leaves after them.
-    fn may_reserve_next(&self) -> bool {
-        self.unsent_bytes + self.granted_bytes < 2 * self.bytes_limit
-    }
-
-    /// Tells the owner of a large answer that there is room for it, or else that nobody wants it any more.
-    pub fn give_room(
-        &mut self,
-        ReservationRequest { slot, owner, ticket, bytes, .. }: ReservationRequest,
-        granted: bool,
-    ) {
-        if granted {
-            self.granted_bytes += bytes as usize;
-        }
-        if owner == self.number {
-            self.backend.reserve(ticket, granted, self.now);
-        } else {
-            self.mesh.reserve(owner, slot, ticket, granted);
-        }
-    }
-}
 
 impl<B: Backend> ConnectionWorker<B> {
     /// An answer to the connection is large.
@@ -56,10 +26,10 @@ impl<B: Backend> ConnectionWorker<B> {
 
     /// Grants the connection's first large answer room if there is some.
     pub fn grant_again(&mut self, conn: &mut Connection) {
-        if self.core.may_reserve_any()
+        if self.dispatcher().memory().may_reserve_any()
             && let Some(request) = conn.flow.reservations.pop_front()
         {
-            self.core.give_room(request, true);
+            self.dispatcher_mut().answer_reservation(&request, true);
         }
         self.grant_next(conn);
         if !conn.flow.reservations.is_empty() && !conn.waits_for_reservation {
@@ -72,14 +42,14 @@ impl<B: Backend> ConnectionWorker<B> {
     pub fn grant_next(&mut self, conn: &mut Connection) {
         let flow = &mut conn.flow;
         let Some(request) = flow.reservations.front() else { return };
-        let long = self.core.now.ms >= request.since_ms + LONG_MS;
+        let long = self.dispatcher().now().ms >= request.since_ms + LONG_MS;
         let next = long || flow.answers.is_next(request.slot.answer, request.slot.part);
         if flow.unsent_bytes > 0 || !next {
             return;
         }
-        if self.core.may_reserve_next() {
+        if self.dispatcher().memory().may_reserve_next() {
             let request = flow.reservations.pop_front().expect("the front was just seen");
-            self.core.give_room(request, true);
+            self.dispatcher_mut().answer_reservation(&request, true);
         } else {
             self.next_refused = true;
         }
@@ -87,7 +57,8 @@ impl<B: Backend> ConnectionWorker<B> {
 
     /// Whether some connection may be granted room that was refused it.
     pub fn may_grant(&self) -> bool {
-        let room = self.core.may_reserve_any() || (self.next_refused && self.core.may_reserve_next());
+        let room = self.dispatcher().memory().may_reserve_any()
+            || (self.next_refused && self.dispatcher().memory().may_reserve_next());
         room && !self.queues.reservations.is_empty()
     }
 
@@ -102,7 +73,9 @@ impl<B: Backend> ConnectionWorker<B> {
 
     /// The next connection of the round, for [`grant_again`](Self::grant_again).
     pub fn next_in_round(&mut self) -> Option<Token> {
-        if self.core.may_reserve_any() || (self.next_round && self.core.may_reserve_next()) {
+        if self.dispatcher().memory().may_reserve_any()
+            || (self.next_round && self.dispatcher().memory().may_reserve_next())
+        {
             return self.queues.reservations.pop_front();
         }
         self.next_refused |= self.next_round;
@@ -112,7 +85,7 @@ impl<B: Backend> ConnectionWorker<B> {
     /// Nobody waits for the connection's large answers any more.
     pub fn refuse_all(&mut self, conn: &mut Connection) {
         for request in std::mem::take(&mut conn.flow.reservations) {
-            self.core.give_room(request, false);
+            self.dispatcher_mut().answer_reservation(&request, false);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! complete is kept; output goes from the loop's shared buffer straight into the socket and only what the socket does
 //! not take is kept.
 
+use crate::net::memory::HeldBytes;
 use crate::net::reply_queue::ReplyQueue;
 use crate::net::tls::Secure;
 use crate::protocol::{RequestParser, ServerRequest};
@@ -238,10 +239,8 @@ pub struct Connection {
     pub moved_ms: u64,
     /// Bytes that have yet to leave before that is noted.
     to_move: usize,
-    /// Bytes that this connection has in the loop's account, of input and of output.
-    pub charged: (usize, usize),
-    /// Of the output, bytes that the socket has not taken, as the loop has them in its account.
-    pub charged_unsent: usize,
+    /// Bytes that this connection has in the loop's account.
+    pub charged: HeldBytes,
 }
 
 impl Connection {
@@ -285,8 +284,7 @@ impl Connection {
             received_ms: now_ms,
             moved_ms: now_ms,
             to_move: 0,
-            charged: (0, 0),
-            charged_unsent: 0,
+            charged: HeldBytes::default(),
         }
     }
 
@@ -379,10 +377,14 @@ impl Connection {
         Ok(left)
     }
 
-    /// Bytes that the connection holds: of input, of output.
-    pub fn held_bytes(&self) -> (usize, usize) {
+    /// Bytes that the connection holds.
+    pub fn held_bytes(&self) -> HeldBytes {
         let deferred = self.flow.deferred.as_ref().map_or(0, |deferred| deferred.bytes());
-        (self.input.capacity() + deferred, self.flow.answers.bytes() + self.unsent.capacity())
+        HeldBytes {
+            input: self.input.capacity() + deferred,
+            output: self.flow.answers.bytes() + self.unsent.capacity(),
+            unsent: self.flow.unsent_bytes,
+        }
     }
 
     /// What epoll should watch for.

@@ -5,78 +5,105 @@
 //! everything queues in the connection's [`ReplyQueue`](crate::net::reply_queue::Answers).
 
 use crate::net::auth;
-use crate::net::connection::{Deferred, Flow, Line, Listing, Pause, RetriedRequest};
-use crate::net::prefetch::Prefetcher;
+use crate::net::connection::{Connection, Deferred, Flow, Line, Listing, Pause, ReservationRequest, RetriedRequest};
+use crate::net::memory::{MemoryAccount, MemoryLimits};
+use crate::net::prefetch::{PREFETCHED_KEYS, Prefetcher};
 use crate::net::reply_queue::{FillOutcome, Finish};
 use crate::observe::counters::Counters;
-use crate::observe::latency::{Latencies, RequestKind, Stamp};
+use crate::observe::latency::{RequestKind, RequestTimer, Stamp};
 use crate::observe::stats;
 use crate::protocol::{ParserEvent, RequestParser, ServerRequest};
 use crate::request::{
-    CLOCK_NOT_SET, Execution, KeyRequest, Listed, ListingForm, ReplyBody, ReplyForm, ReplySlot, ReplyTo, ReplyWriter,
-    RequestError, STOPPED, StatsReport,
+    CLOCK_NOT_SET, Completion, CompletionStatus, Execution, KeyRequest, Listed, ListingForm, ReplyBody, ReplyForm,
+    ReplySlot, ReplyTo, ReplyWriter, RequestError, STOPPED, StatsReport, Ticket, UNRESERVED_BYTES,
 };
 use crate::runtime::clock::Now;
-use crate::runtime::mesh::{Mesh, PeerRequest};
+use crate::runtime::mesh::{Mesh, MessageBatch, MessageHeader, PeerRequest};
 use crate::runtime::shared::Shared;
 use crate::shard::backend::Backend;
 use crate::shard::route::Route;
+use crate::shard::stores::Gates as _;
 use fawn_ring::Key;
 use fawn_store::Gate;
 use std::sync::Arc;
 
 /// A connection with fewer bytes of answers waiting than this takes them as they come.
 const PROMPT_BYTES: usize = 64 << 10;
+/// The reply to one line of keys is held for at most this part of what all replies of a loop may hold, so that no client
+/// alone can make all others wait.
+const WHOLE_ANSWER_SHARE: usize = 8;
 /// Most answers that one connection may have waiting.
 const MOST_WAITING_ANSWERS: usize = 4096;
 /// A connection that misses fewer answers than this goes on for as long as there is room at all; others leave it half,
 /// and go on only once their large answers come.
 const FEW_MISSING: usize = 16;
 
-/// Everything of a loop that the requests of its connections touch.
-pub struct Core<B: Backend> {
+/// Sends the requests of a loop's connections to the stores that own their keys, and brings the replies back.
+pub struct Dispatcher<B: Backend> {
+    /// The loop's number.
+    number: usize,
+    /// Carries out what clients ask.
+    backend: B,
+    /// Links to other loops.
+    mesh: Mesh,
+    /// Which loop and store owns a key.
+    route: Route,
+    /// What all loops share.
+    shared: Arc<Shared>,
+    /// The loop's counters.
+    counters: Arc<Counters>,
+    /// Replies of the connection at hand that may leave at once.
+    out: Vec<u8>,
+    /// The time of this turn.
+    now: Now,
+    /// Memory of all connections.
+    memory: MemoryAccount,
+    /// Bytes up to which the reply to a line of keys is held until it is whole.
+    whole_answer_bytes: usize,
+    /// This loop's share of the limit on operations in flight.
+    tasks_limit: usize,
+    /// Reports on this loop's connections, to be made at the end of the turn.
+    own_reports: Vec<(ReplySlot, &'static dyn ReplyWriter)>,
+    /// Keys of the input at hand.
+    prefetcher: Prefetcher,
+    /// How long requests take.
+    timer: RequestTimer,
+}
+
+/// What a dispatcher is made of.
+pub struct DispatcherParts<B> {
     /// The loop's number.
     pub number: usize,
-    /// Who carries out what they ask.
+    /// Carries out what clients ask.
     pub backend: B,
-    /// Its links to other loops.
+    /// Links to other loops.
     pub mesh: Mesh,
     /// Which loop and store owns a key.
     pub route: Route,
     /// What all loops share.
     pub shared: Arc<Shared>,
-    /// The loop's counters.
-    pub counters: Arc<Counters>,
-    /// Answers of the connection at hand that may leave at once.
-    pub out: Vec<u8>,
-    /// The time of this turn.
-    pub now: Now,
-    /// Bytes of answers that all connections together have waiting.
-    pub output_bytes: usize,
-    /// Bytes that their sockets have not taken.
-    pub unsent_bytes: usize,
-    /// Bytes of large answers that were granted room and have yet to come.
-    pub granted_bytes: usize,
-    /// Bytes of input that all connections together hold.
-    pub input_bytes: usize,
-    /// This loop's share of the limit on answers and operations: as much again is for clients that take theirs.
+    /// The loop's share of the limit on replies and operations, in bytes.
     pub bytes_limit: usize,
-    /// This loop's share of the limit on input.
-    pub input_limit: usize,
-    /// Bytes up to which the answer to a line of keys is held until it is whole.
-    pub whole_answer_bytes: usize,
-    /// This loop's share of the limit on operations in flight.
-    pub tasks_limit: usize,
-    /// What this loop asked of itself, to be answered at the end of the turn.
-    pub own_asks: Vec<(ReplySlot, &'static dyn ReplyWriter)>,
-    /// Keys of the input at hand.
-    pub prefetcher: Prefetcher,
-    /// Microsecond of the loop's clock at which the event at hand began.
-    pub at_us: u64,
-    /// Gets and writes of the event at hand that were answered at once.
-    pub answered: [u32; 2],
-    /// How long requests take.
-    pub latencies: Arc<Latencies>,
+    /// The time.
+    pub now: Now,
+}
+
+/// Something that a loop's backend has for a connection of the same loop.
+#[derive(Debug)]
+pub enum Delivery {
+    /// The reply to a request.
+    Reply {
+        /// Where the reply belongs.
+        slot: ReplySlot,
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// How the request ended.
+        status: CompletionStatus,
+        /// Bytes that were reserved for the reply.
+        granted: u32,
+    },
+    /// The reply is large.
+    NeedsReservation(ReservationRequest),
 }
 
 /// An answer that was put in the output, or its part for one key of a line.
@@ -100,8 +127,8 @@ impl ImmediateReply {
 /// How long a connection is not listened to after a wrong password that is not its first.
 const PENALTY_MS: u64 = 1000;
 
-/// The part of a place that is a listing's.
-pub const LISTING: u32 = u32::MAX;
+/// The part number of a slot that belongs to a listing.
+const LISTING: u32 = u32::MAX;
 
 /// Another loop has no room for a request now.
 #[derive(Debug, PartialEq, Eq)]
@@ -113,7 +140,249 @@ impl From<NoCredit> for Pause {
     }
 }
 
-impl<B: Backend> Core<B> {
+impl<B: Backend> Dispatcher<B> {
+    /// A dispatcher of `parts`.
+    pub fn new(parts: DispatcherParts<B>) -> Self {
+        let DispatcherParts { number, backend, mesh, route, shared, bytes_limit, now } = parts;
+        let (loops, limits) = (mesh.loops(), &shared.limits);
+        let item = shared.options.max_item_bytes;
+        Self {
+            number,
+            backend,
+            route,
+            counters: Arc::clone(&shared.counters[number]),
+            out: Vec::new(),
+            now,
+            memory: MemoryAccount::new(MemoryLimits { output: bytes_limit, input: 2 * bytes_limit, item }),
+            whole_answer_bytes: limits.whole_answer_bytes.min(bytes_limit / WHOLE_ANSWER_SHARE),
+            tasks_limit: (limits.requests_in_flight / loops).max(1),
+            own_reports: Vec::new(),
+            prefetcher: Prefetcher::default(),
+            timer: RequestTimer::new(Arc::clone(&shared.latencies[number])),
+            mesh,
+            shared,
+        }
+    }
+
+    /// A turn of the loop begins.
+    pub fn begin_turn(&mut self, now: Now, now_us: u64) {
+        self.now = now;
+        self.timer.begin(now_us);
+    }
+
+    /// The event at hand is over, or a part of the turn.
+    pub fn event_ends(&mut self, now_us: u64) {
+        self.timer.event_ends(now_us);
+    }
+
+    /// The time of this turn.
+    #[inline]
+    pub fn now(&self) -> Now {
+        self.now
+    }
+
+    /// The loop's counters.
+    #[inline]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Carries out what clients ask.
+    #[inline]
+    pub fn backend(&self) -> &B {
+        &self.backend
+    }
+
+    /// Carries out what clients ask.
+    #[inline]
+    pub fn backend_mut(&mut self) -> &mut B {
+        &mut self.backend
+    }
+
+    /// The backend, when everything else goes.
+    pub fn into_backend(self) -> B {
+        self.backend
+    }
+
+    /// Links to other loops.
+    #[inline]
+    pub fn mesh(&self) -> &Mesh {
+        &self.mesh
+    }
+
+    /// Links to other loops.
+    #[inline]
+    pub fn mesh_mut(&mut self) -> &mut Mesh {
+        &mut self.mesh
+    }
+
+    /// Memory of all connections.
+    #[inline]
+    pub fn memory(&self) -> &MemoryAccount {
+        &self.memory
+    }
+
+    /// Memory of all connections.
+    #[inline]
+    pub fn memory_mut(&mut self) -> &mut MemoryAccount {
+        &mut self.memory
+    }
+
+    /// Replies of the connection at hand that may leave at once.
+    #[inline]
+    pub fn out_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+
+    /// Reports on this loop's connections that were asked for.
+    pub fn take_own_reports(&mut self) -> Vec<(ReplySlot, &'static dyn ReplyWriter)> {
+        std::mem::take(&mut self.own_reports)
+    }
+
+    /// Whether such reports were asked for.
+    pub fn has_own_reports(&self) -> bool {
+        !self.own_reports.is_empty()
+    }
+
+    /// Other input follows: what was prefetched for the last one is forgotten.
+    #[inline]
+    pub fn forget_prefetched(&mut self) {
+        self.prefetcher.forget();
+    }
+
+    /// Prefetches the keys that `upcoming` visits, as far as this loop owns them.
+    pub fn prefetch<'a>(&mut self, upcoming: impl FnOnce(&mut dyn FnMut(&'a [u8]) -> bool)) {
+        self.prefetcher.look(upcoming, &self.route, self.number, &self.backend);
+    }
+
+    /// Prefetches the keys of a batch of requests from number `first` on.
+    pub fn prefetch_batch(&mut self, batch: &MessageBatch, first: usize) {
+        self.prefetcher.prefetch(batch.asked(first, PREFETCHED_KEYS), &self.backend);
+    }
+
+    /// Moves replies that may leave from the connection's queue to the output.
+    pub fn release(&mut self, flow: &mut Flow) {
+        let stream_above = if self.memory.is_pressed() { 0 } else { self.whole_answer_bytes - 1 };
+        let (pool, gates) = self.backend.lend();
+        let durable = |store| gates.durable(usize::from(store));
+        let timer = &self.timer;
+        let left = |stamp, count| timer.answered(stamp, u64::from(count));
+        flow.answers.release(durable, stream_above, (&mut self.out, pool), left);
+    }
+
+    /// Carries out what loop `peer` asks. A report on this loop's connections is left to the caller: its writer is
+    /// returned.
+    pub fn serve_peer(
+        &mut self,
+        peer: usize,
+        slot: ReplySlot,
+        request: &PeerRequest,
+        bytes: &[u8],
+    ) -> Option<&'static dyn ReplyWriter> {
+        let to = ReplyTo { home: peer as u16, slot, request_bytes: bytes.len() as u32 };
+        match *request {
+            PeerRequest::Key { key, store, name_bytes, action, view, reply } => {
+                let (name, value) = bytes.split_at(usize::from(name_bytes));
+                let request = KeyRequest { key, name, action: action.join(value), view, needs_clock: false, reply };
+                let (from, mut out) = (slot.connection, self.backend.pool().take());
+                match self.backend.run(usize::from(store), &request, from, self.now, UNRESERVED_BYTES, &mut out) {
+                    Execution::Done { gate, failed } => {
+                        let done = Completion::to(&reply, to, out, failed);
+                        self.backend.deliver_one(usize::from(store), gate, done);
+                    }
+                    Execution::Later(ticket) => {
+                        self.backend.pool().give(out);
+                        self.backend.assign(ticket, to);
+                    }
+                }
+            }
+            PeerRequest::FlushAll { at_unix, quiet } => self.backend.flush_all(to, at_unix, quiet, self.now),
+            PeerRequest::Stats => {
+                let bytes = stats::encode(&self.backend.stats(self.now));
+                self.backend.deliver(Vec::new(), Completion::of(to, bytes));
+            }
+            PeerRequest::List { store, from, first, form } => {
+                self.backend.list(to, usize::from(store), from, first, form, self.now);
+            }
+            PeerRequest::Connections { writer } => return Some(writer),
+            PeerRequest::Reservation { ticket, granted } => self.backend.reserve(ticket, granted, self.now),
+        }
+        None
+    }
+
+    /// Hands out what the backend has finished. What is for other loops goes into the mesh; the next that is for a
+    /// connection of this loop is returned.
+    pub fn next_delivery(&mut self) -> Option<Delivery> {
+        loop {
+            while let Some(Completion { to, bytes, status, granted, .. }) = self.backend.next_completion() {
+                let home = usize::from(to.home);
+                if home == self.number {
+                    return Some(Delivery::Reply { slot: to.slot, bytes, status, granted });
+                }
+                let header = MessageHeader::Reply { status, request_bytes: to.request_bytes, granted };
+                self.mesh.answer(home, to.slot, header, &bytes);
+                self.backend.pool().give(bytes);
+            }
+            let (ReplyTo { home, slot, .. }, ticket, bytes) = self.backend.next_reservation()?;
+            let home = usize::from(home);
+            if home == self.number {
+                return Some(Delivery::NeedsReservation(self.reservation(slot, home, ticket, bytes)));
+            }
+            self.mesh.answer(home, slot, MessageHeader::NeedsReservation { ticket, bytes }, &[]);
+        }
+    }
+
+    /// A large reply that loop `owner` has for a connection of this loop.
+    pub fn reservation(&self, slot: ReplySlot, owner: usize, ticket: Ticket, bytes: u32) -> ReservationRequest {
+        ReservationRequest { slot, owner, ticket, bytes, since_ms: self.now.ms }
+    }
+
+    /// A reply has come for a connection, which may be gone.
+    pub fn arrived(&mut self, slot: &ReplySlot, granted: u32) {
+        self.memory.arrived(granted as usize);
+        self.timer.answered(slot.stamp, 1);
+    }
+
+    /// Puts a reply that has come where its connection waits for it. `granted` bytes were reserved for it.
+    pub fn fill(
+        &mut self,
+        conn: &mut Connection,
+        slot: &ReplySlot,
+        mut bytes: Vec<u8>,
+        status: CompletionStatus,
+        granted: u32,
+    ) {
+        if let Some(error) = status.unwritten() {
+            bytes.clear();
+            conn.flow.writer.write_error(&mut bytes, &error);
+        }
+        // Until the connection's books are brought up to date.
+        let before = conn.charged;
+        conn.charged.output += granted as usize;
+        self.memory.charge(before, conn.charged);
+        if slot.part == LISTING {
+            return self.listed(&mut conn.flow, slot.answer, &bytes);
+        }
+        match conn.flow.answers.fill(slot.answer, slot.part, bytes, status.is_failure()) {
+            FillOutcome::Taken => {}
+            FillOutcome::Gathered(tag) => self.gather(&mut conn.flow, slot.answer, tag),
+            FillOutcome::Broken => conn.flow.broken = true,
+        }
+    }
+
+    /// Tells the owner of a large reply that memory is reserved for it, or else that its client is gone.
+    pub fn answer_reservation(&mut self, request: &ReservationRequest, granted: bool) {
+        let ReservationRequest { slot, owner, ticket, bytes, .. } = *request;
+        if granted {
+            self.memory.reserve(bytes as usize);
+        }
+        if owner == self.number {
+            self.backend.reserve(ticket, granted, self.now);
+        } else {
+            self.mesh.reserve(owner, slot, ticket, granted);
+        }
+    }
+
     /// Works on requests of `input` until one has to wait for something. Returns how many bytes are done with, and
     /// what the connection waits for.
     pub fn process(&mut self, parser: &mut dyn RequestParser, flow: &mut Flow, input: &[u8]) -> (usize, Pause) {
@@ -221,13 +490,13 @@ impl<B: Backend> Core<B> {
     fn is_admitted(&self, flow: &Flow, waiting: usize) -> bool {
         (flow.answers.is_empty() || flow.line.is_some())
             && waiting < PROMPT_BYTES
-            && self.output_bytes + self.backend.held_bytes() < 2 * self.bytes_limit + self.shared.options.max_item_bytes
+            && self.memory.has_room_for_prompt(self.backend.held_bytes())
     }
 
     /// Whether answers and operations hold fewer bytes than they may.
     #[inline]
     pub fn has_room_for_bytes(&self) -> bool {
-        self.output_bytes + self.backend.held_bytes() < self.bytes_limit
+        self.memory.has_room(self.backend.held_bytes())
     }
 
     /// What a connection waits for after a wrong password: nothing after the first one, which may be a mistake.
@@ -284,17 +553,6 @@ impl<B: Backend> Core<B> {
         self.finish(flow, start, ImmediateReply::DONE);
     }
 
-    /// The event at hand is over, or a part of the turn: what was answered at once took until now.
-    pub fn event_ends(&mut self, now_us: u64) {
-        for what in RequestKind::ALL {
-            let count = std::mem::take(&mut self.answered[what as usize - 1]);
-            if count > 0 {
-                self.latencies.add(what, u64::from(count), now_us - self.at_us);
-            }
-        }
-        self.at_us = now_us;
-    }
-
     /// Runs one request, here or where its key lives.
     fn key_request(&mut self, flow: &mut Flow, request: &mut KeyRequest<'_>) -> Result<(), NoCredit> {
         request.key = self.prefetcher.position(request.name, &self.route);
@@ -311,7 +569,7 @@ impl<B: Backend> Core<B> {
             });
         }
         let what = if request.action.is_write() { RequestKind::Write } else { RequestKind::Get };
-        let stamp = Stamp::new(self.at_us, what);
+        let stamp = self.timer.stamp(what);
         if request.needs_clock && !self.now.time.is_set() {
             let start = self.out.len();
             request.write_error(&mut self.out, CLOCK_NOT_SET);
@@ -360,7 +618,7 @@ impl<B: Backend> Core<B> {
             }
         }
         if let Some(what) = stamp.what().filter(|_| !held || flow.line.is_some()) {
-            self.answered[what as usize - 1] += 1;
+            self.timer.answered_at_once(what);
             stamp = Stamp::NONE;
         }
         let fails_line = failed && flow.line.is_some();
@@ -499,7 +757,7 @@ impl<B: Backend> Core<B> {
             let answer = flow.answers.open(Finish::Suffix(flow.writer.stats_end()));
             let part = flow.answers.wait_for_part(answer);
             let slot = ReplySlot { connection: flow.token, answer, part, stamp: Stamp::NONE };
-            self.own_asks.push((slot, flow.writer));
+            self.own_reports.push((slot, flow.writer));
             self.ask_everyone(flow, answer, ask);
             flow.answers.close(answer);
             return Ok(());
@@ -515,7 +773,7 @@ impl<B: Backend> Core<B> {
     }
 
     /// Makes the answer to `stats` of what all loops said.
-    pub fn gather(&mut self, flow: &mut Flow, answer: u64, tag: u8) {
+    fn gather(&mut self, flow: &mut Flow, answer: u64, tag: u8) {
         let figures = stats::merge(&flow.answers.parts(answer));
         let text = stats::text(tag, &figures, &self.shared, self.now, flow.writer);
         flow.answers.gathered(answer, text);
@@ -546,7 +804,7 @@ impl<B: Backend> Core<B> {
     }
 
     /// Part of a listing has come.
-    pub fn listed(&mut self, flow: &mut Flow, answer: u64, bytes: &[u8]) {
+    fn listed(&mut self, flow: &mut Flow, answer: u64, bytes: &[u8]) {
         let (listed, lines) = Listed::decode(bytes);
         flow.answers.fill(answer, 0, lines.to_vec(), false);
         let Some(listing) = &mut flow.listing else { return };

@@ -6,6 +6,7 @@ pub mod connection;
 pub mod dispatch;
 pub mod group;
 pub mod listen;
+pub mod memory;
 pub mod prefetch;
 pub mod reaper;
 pub mod reply_queue;

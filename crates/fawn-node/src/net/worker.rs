@@ -2,11 +2,13 @@
 
 use crate::net::auth;
 use crate::net::connection::{Connection, Pause, Received, peer_name};
-use crate::net::dispatch::{Core, NoCredit};
+use crate::net::dispatch::{Dispatcher, NoCredit};
+use crate::net::memory::HeldBytes;
 use crate::net::tls;
+use crate::runtime::clock::Now;
+use crate::runtime::mesh::Mesh;
 use crate::runtime::slab::Token;
 use crate::shard::backend::Backend;
-use crate::shard::stores::Gates as _;
 use rustix::event::epoll::{self, EventData};
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
@@ -67,33 +69,33 @@ impl Queues {
 
 /// A loop's working place.
 pub struct ConnectionWorker<B: Backend> {
-    /// What requests touch.
-    pub core: Core<B>,
+    /// Sends requests to their stores.
+    dispatcher: Dispatcher<B>,
     /// The loop's epoll set.
-    pub epoll: Arc<OwnedFd>,
+    epoll: Arc<OwnedFd>,
     /// Connections whose front waits for a sync.
-    pub gated: Vec<Token>,
+    gated: Vec<Token>,
     /// Connections that wait for room.
-    pub queues: Queues,
+    pub(super) queues: Queues,
     /// The next answer of a connection that takes its answers was refused room.
-    pub next_refused: bool,
+    pub(super) next_refused: bool,
     /// The round over those that wait for room is for the sake of such.
-    pub next_round: bool,
+    pub(super) next_round: bool,
     /// The connection that may receive although the limit is reached.
     favoured: Option<Token>,
     /// TLS handshake steps left in this turn.
-    pub handshakes_left: usize,
+    handshakes_left: usize,
     /// What TLS sockets receive into.
     buffer: Vec<u8>,
     cipher: Vec<u8>,
 }
 
 impl<B: Backend> ConnectionWorker<B> {
-    /// A working place for `core`, with the sockets of `epoll`.
-    pub fn new(core: Core<B>, epoll: Arc<OwnedFd>) -> Self {
-        let credit = (0..core.mesh.loops()).map(|_| VecDeque::new()).collect();
+    /// A worker that sends requests by `dispatcher`, with the sockets of `epoll`.
+    pub fn new(dispatcher: Dispatcher<B>, epoll: Arc<OwnedFd>) -> Self {
+        let credit = (0..dispatcher.mesh().loops()).map(|_| VecDeque::new()).collect();
         Self {
-            core,
+            dispatcher,
             epoll,
             gated: Vec::new(),
             queues: Queues { credit, ..Queues::default() },
@@ -106,13 +108,75 @@ impl<B: Backend> ConnectionWorker<B> {
         }
     }
 
+    /// Sends requests to their stores.
+    #[inline]
+    pub fn dispatcher(&self) -> &Dispatcher<B> {
+        &self.dispatcher
+    }
+
+    /// Sends requests to their stores.
+    #[inline]
+    pub fn dispatcher_mut(&mut self) -> &mut Dispatcher<B> {
+        &mut self.dispatcher
+    }
+
+    /// Carries out what clients ask.
+    #[inline]
+    pub fn backend(&self) -> &B {
+        self.dispatcher.backend()
+    }
+
+    /// Carries out what clients ask.
+    #[inline]
+    pub fn backend_mut(&mut self) -> &mut B {
+        self.dispatcher.backend_mut()
+    }
+
+    /// Links to other loops.
+    #[inline]
+    pub fn mesh(&self) -> &Mesh {
+        self.dispatcher.mesh()
+    }
+
+    /// Links to other loops.
+    #[inline]
+    pub fn mesh_mut(&mut self) -> &mut Mesh {
+        self.dispatcher.mesh_mut()
+    }
+
+    /// The backend, when everything else goes.
+    pub fn into_backend(self) -> B {
+        self.dispatcher.into_backend()
+    }
+
+    /// The loop's epoll set.
+    pub fn epoll(&self) -> &OwnedFd {
+        &self.epoll
+    }
+
+    /// A turn of the loop begins.
+    pub fn begin_turn(&mut self, now: Now, now_us: u64, handshakes: usize) {
+        self.dispatcher.begin_turn(now, now_us);
+        self.handshakes_left = handshakes;
+    }
+
+    /// Connections whose front waits for a sync, to be looked at again.
+    pub fn take_gated(&mut self) -> Vec<Token> {
+        std::mem::take(&mut self.gated)
+    }
+
+    /// Connections that wait in a queue.
+    pub fn queued(&self) -> usize {
+        self.queues.len()
+    }
+
     /// The client of a connection that is worked on alone has sent something, or has gone.
     pub fn receive(&mut self, conn: &mut Connection) {
         if conn.tls.is_some() {
             return self.receive_tls(conn);
         }
         let Pause::NeedMore(total) = conn.pause else { return };
-        let received = conn.receive_more(total, self.core.now.ms);
+        let received = conn.receive_more(total, self.dispatcher.now().ms);
         self.received(conn, received);
         if matches!(received, Received::Bytes(1..)) {
             self.work(conn);
@@ -122,7 +186,7 @@ impl<B: Backend> ConnectionWorker<B> {
     /// Takes note of what was received, and worked on.
     pub fn received(&mut self, conn: &mut Connection, received: Received) {
         match received {
-            Received::Bytes(count) => self.core.counters.bytes_read.add(count as u64),
+            Received::Bytes(count) => self.dispatcher.counters().bytes_read.add(count as u64),
             Received::End => self.hang_up(conn),
             Received::Broken => conn.flow.broken = true,
         }
@@ -132,7 +196,7 @@ impl<B: Backend> ConnectionWorker<B> {
     pub fn hang_up(&mut self, conn: &mut Connection) {
         conn.deaf = true;
         if matches!(conn.pause, Pause::NeedMore(_)) && conn.flow.line.is_some() {
-            self.core.abandon(&mut conn.flow, b"");
+            self.dispatcher.abandon(&mut conn.flow, b"");
             self.flush(conn);
         }
     }
@@ -147,7 +211,7 @@ impl<B: Backend> ConnectionWorker<B> {
         }
         self.handshakes_left -= usize::from(handshaking);
         let mut buffer = std::mem::take(&mut self.buffer);
-        let received = conn.receive(&mut buffer, self.core.now.ms);
+        let received = conn.receive(&mut buffer, self.dispatcher.now().ms);
         if let Received::Bytes(count @ 1..) = received {
             let result = tls.receive(&buffer[..count], &mut conn.input);
             self.cipher.clear();
@@ -158,11 +222,11 @@ impl<B: Backend> ConnectionWorker<B> {
                 Ok(false) => conn.deaf = true,
                 Err(error) => {
                     tls::tell(&error, || peer_name(&conn.socket));
-                    self.core.counters.tls_errors.add(1);
+                    self.dispatcher.counters().tls_errors.add(1);
                     conn.flow.broken = true;
                 }
             }
-            self.core.counters.tls_handshakes.add(u64::from(handshaking && !tls.is_handshaking()));
+            self.dispatcher.counters().tls_handshakes.add(u64::from(handshaking && !tls.is_handshaking()));
         }
         self.buffer = buffer;
         conn.tls = Some(tls);
@@ -176,7 +240,7 @@ impl<B: Backend> ConnectionWorker<B> {
     /// Works on the input that the connection holds, and sends the answers.
     fn work(&mut self, conn: &mut Connection) {
         let mut input = std::mem::take(&mut conn.input);
-        self.core.prefetcher.forget();
+        self.dispatcher.forget_prefetched();
         let used = self.pump(conn, &input);
         self.send_rest(conn);
         if used == input.len() {
@@ -192,7 +256,7 @@ impl<B: Backend> ConnectionWorker<B> {
     pub fn pump(&mut self, conn: &mut Connection, input: &[u8]) -> usize {
         let mut used = 0;
         loop {
-            let (count, pause) = self.core.process(&mut *conn.parser, &mut conn.flow, &input[used..]);
+            let (count, pause) = self.dispatcher.process(&mut *conn.parser, &mut conn.flow, &input[used..]);
             used += count;
             conn.pause = pause;
             if let Some(user) = conn.flow.refused_user.take() {
@@ -206,7 +270,7 @@ impl<B: Backend> ConnectionWorker<B> {
                 return used;
             }
             // The answers have left, but there may be something else to wait for now.
-            if let Some(pause) = self.core.pause(&conn.flow) {
+            if let Some(pause) = self.dispatcher.pause(&conn.flow) {
                 conn.pause = pause;
                 return used;
             }
@@ -227,7 +291,7 @@ impl<B: Backend> ConnectionWorker<B> {
         if conn.queued || conn.flow.broken || matches!(conn.pause, Pause::NeedMore(_) | Pause::Close) {
             return;
         }
-        if let Some(pause) = self.core.pause(&conn.flow) {
+        if let Some(pause) = self.dispatcher.pause(&conn.flow) {
             conn.pause = pause;
             return;
         }
@@ -239,49 +303,42 @@ impl<B: Backend> ConnectionWorker<B> {
 
     /// Sends what may leave.
     pub fn flush(&mut self, conn: &mut Connection) {
-        let core = &mut self.core;
         if !conn.flow.answers.is_empty() {
-            let pressed = core.output_bytes >= core.bytes_limit / 2;
-            let stream_above = if pressed { 0 } else { core.whole_answer_bytes - 1 };
-            let (pool, gates) = core.backend.lend();
-            let durable = |store| gates.durable(usize::from(store));
-            let (latencies, now_us) = (&core.latencies, core.at_us);
-            let left = |stamp, count| latencies.answered(stamp, u64::from(count), now_us);
-            conn.flow.answers.release(durable, stream_above, (&mut core.out, pool), left);
+            self.dispatcher.release(&mut conn.flow);
             if !conn.gated && conn.flow.answers.front_gate().is_some() {
                 conn.gated = true;
                 self.gated.push(conn.flow.token);
             }
         }
-        if core.out.is_empty() && conn.flow.unsent_bytes == 0 {
+        if self.dispatcher.out_mut().is_empty() && conn.flow.unsent_bytes == 0 {
             return;
         }
-        let mut out = std::mem::take(&mut core.out);
+        let (mut out, now_ms) = (std::mem::take(self.dispatcher.out_mut()), self.dispatcher.now().ms);
         let sent = match &mut conn.tls {
-            None => conn.send(&mut out, core.now.ms),
+            None => conn.send(&mut out, now_ms),
             Some(tls) => {
                 self.cipher.clear();
                 tls.send(&out, &mut self.cipher);
-                conn.send(&mut self.cipher, core.now.ms)
+                conn.send(&mut self.cipher, now_ms)
             }
         };
         match sent {
-            Ok(count) => core.counters.bytes_written.add(count as u64),
+            Ok(count) => self.dispatcher.counters().bytes_written.add(count as u64),
             Err(_) => conn.flow.broken = true,
         }
         for buffer in [&mut out, &mut self.cipher] {
             buffer.clear();
             buffer.shrink_to(KEEP_OUTPUT_BYTES);
         }
-        core.out = out;
+        *self.dispatcher.out_mut() = out;
     }
 
     fn send_cipher(&mut self, conn: &mut Connection) {
         if self.cipher.is_empty() {
             return;
         }
-        match conn.send(&mut self.cipher, self.core.now.ms) {
-            Ok(count) => self.core.counters.bytes_written.add(count as u64),
+        match conn.send(&mut self.cipher, self.dispatcher.now().ms) {
+            Ok(count) => self.dispatcher.counters().bytes_written.add(count as u64),
             Err(_) => conn.flow.broken = true,
         }
     }
@@ -305,15 +362,15 @@ impl<B: Backend> ConnectionWorker<B> {
 
     fn has_room(&self, queue: Queue) -> bool {
         match queue {
-            Queue::Tasks => self.core.has_room_for_tasks(),
-            Queue::Memory => self.core.has_room_for_bytes(),
+            Queue::Tasks => self.dispatcher.has_room_for_tasks(),
+            Queue::Memory => self.dispatcher.has_room_for_bytes(),
             Queue::Input => self.favoured.is_none() || self.has_room_for_input(),
-            Queue::Credit(peer) => self.core.mesh.may_send(peer),
+            Queue::Credit(peer) => self.dispatcher.mesh().may_send(peer),
         }
     }
 
     fn has_room_for_input(&self) -> bool {
-        self.core.input_bytes < self.core.input_limit
+        self.dispatcher.memory().has_room_for_input()
     }
 
     /// Brings the books up to date after work on a connection: what it holds, what it waits for, what epoll watches.
@@ -323,7 +380,7 @@ impl<B: Backend> ConnectionWorker<B> {
             return true;
         }
         if conn.flow.listing.is_some() && !conn.queued {
-            conn.pause = match self.core.list_on(&mut conn.flow) {
+            conn.pause = match self.dispatcher.list_on(&mut conn.flow) {
                 Ok(()) => Pause::Listing,
                 Err(NoCredit(peer)) => Pause::Credit(peer),
             };
@@ -349,12 +406,9 @@ impl<B: Backend> ConnectionWorker<B> {
 
     /// Brings the loop's account up to date with what a connection holds.
     pub fn charge(&mut self, conn: &mut Connection) {
-        let (input, output) = conn.held_bytes();
-        self.core.input_bytes = self.core.input_bytes + input - conn.charged.0;
-        self.core.output_bytes = self.core.output_bytes + output - conn.charged.1;
-        conn.charged = (input, output);
-        self.core.unsent_bytes = self.core.unsent_bytes + conn.flow.unsent_bytes - conn.charged_unsent;
-        conn.charged_unsent = conn.flow.unsent_bytes;
+        let now = conn.held_bytes();
+        self.dispatcher.memory_mut().charge(conn.charged, now);
+        conn.charged = now;
     }
 
     /// Whether the connection may receive more of a large command. When all connections together hold as much input as
@@ -388,9 +442,7 @@ impl<B: Backend> ConnectionWorker<B> {
 
     /// Takes a connection off the books.
     pub fn forget(&mut self, conn: &mut Connection) {
-        self.core.input_bytes -= conn.charged.0;
-        self.core.output_bytes -= conn.charged.1;
-        self.core.unsent_bytes -= conn.charged_unsent;
+        self.dispatcher.memory_mut().charge(conn.charged, HeldBytes::default());
         if self.favoured == Some(conn.flow.token) {
             self.favoured = None;
         }
@@ -398,7 +450,7 @@ impl<B: Backend> ConnectionWorker<B> {
         if let Some(tls) = &mut conn.tls {
             self.cipher.clear();
             tls.close(&mut self.cipher);
-            let _ = conn.send(&mut self.cipher, self.core.now.ms);
+            let _ = conn.send(&mut self.cipher, self.dispatcher.now().ms);
         }
     }
 }

@@ -6,6 +6,7 @@
 //! connection that wait for one sync are all counted like the first of them.
 
 use crate::observe::counters::Counter;
+use std::sync::Arc;
 
 /// Bounds of the counts; what took longer than the last, 25 s, is counted beside them.
 pub const BOUNDS: usize = 48;
@@ -113,6 +114,57 @@ impl Latencies {
         if let Some(what) = stamp.what() {
             self.add(what, count, stamp.until(now_us));
         }
+    }
+}
+
+/// Times the requests of one loop, with one reading of the clock for each event.
+#[derive(Debug)]
+pub struct RequestTimer {
+    latencies: Arc<Latencies>,
+    /// Microsecond of the loop's clock at which the event at hand began.
+    at_us: u64,
+    /// By kind: requests of the event at hand that were answered at once.
+    answered: [u32; 2],
+}
+
+impl RequestTimer {
+    /// A timer that counts in `latencies`.
+    pub fn new(latencies: Arc<Latencies>) -> Self {
+        Self { latencies, at_us: 0, answered: [0; 2] }
+    }
+
+    /// An event begins.
+    pub fn begin(&mut self, now_us: u64) {
+        self.at_us = now_us;
+    }
+
+    /// The stamp of a request that was read now.
+    #[inline]
+    pub fn stamp(&self, what: RequestKind) -> Stamp {
+        Stamp::new(self.at_us, what)
+    }
+
+    /// A request was answered in the event that brought it.
+    #[inline]
+    pub fn answered_at_once(&mut self, what: RequestKind) {
+        self.answered[what as usize - 1] += 1;
+    }
+
+    /// So many like one that was read at `stamp` are answered.
+    #[inline]
+    pub fn answered(&self, stamp: Stamp, count: u64) {
+        self.latencies.answered(stamp, count, self.at_us);
+    }
+
+    /// The event at hand is over, or a part of the turn: what was answered at once took until now.
+    pub fn event_ends(&mut self, now_us: u64) {
+        for what in RequestKind::ALL {
+            let count = std::mem::take(&mut self.answered[what as usize - 1]);
+            if count > 0 {
+                self.latencies.add(what, u64::from(count), now_us - self.at_us);
+            }
+        }
+        self.at_us = now_us;
     }
 }
 

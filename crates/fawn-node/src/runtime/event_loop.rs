@@ -11,15 +11,14 @@ mod mail;
 mod stop;
 
 use crate::net::connection::{Connection, Pause};
-use crate::net::dispatch::Core;
+use crate::net::dispatch::{Dispatcher, DispatcherParts};
 use crate::net::group::SocketGroup;
 use crate::net::listen::{Listener, Reserved};
-use crate::net::prefetch::Prefetcher;
 use crate::net::reaper::Reaper;
 use crate::net::worker::{ConnectionWorker, Queue};
 use crate::observe::counters::Counters;
 use crate::observe::warnings::OperatorWarnings;
-use crate::runtime::clock::Clock;
+use crate::runtime::clock::{Clock, Now};
 use crate::runtime::mesh::Mesh;
 use crate::runtime::shared::Shared;
 use crate::runtime::slab::{Slab, Token};
@@ -41,10 +40,6 @@ const EVENTS: usize = 256;
 /// Sockets are worked on for so long in one turn; the rest of the events are for the next ones, so that reads are
 /// started, batches handed over and other loops answered in between.
 const TURN_BUDGET: Duration = Duration::from_millis(1);
-
-/// The answer to one line of keys is held for at most this part of what all answers of a loop may hold, so that no
-/// client alone can make all others wait.
-const WHOLE_ANSWER_SHARE: usize = 8;
 
 /// Connections that waited for room, gone on with in one turn and queue.
 const RESUMED_A_TURN: usize = 64;
@@ -72,7 +67,12 @@ enum Start {
 
 /// One event loop.
 pub struct EventLoop<B: Backend> {
+    number: usize,
     worker: ConnectionWorker<B>,
+    shared: Arc<Shared>,
+    counters: Arc<Counters>,
+    /// The time of this turn.
+    now: Now,
     connections: Slab<Connection>,
     group: SocketGroup,
     /// The first loop accepts for all; taken away when the node stops.
@@ -137,7 +137,6 @@ impl<B: Backend> EventLoop<B> {
         }
         let (shared, mut clock) = (parts.shared, Clock::start());
         let counters: Arc<Counters> = Arc::clone(&shared.counters[parts.number]);
-        let latencies = Arc::clone(&shared.latencies[parts.number]);
         let loops = parts.mesh.loops();
         let bytes_limit = (shared.limits.buffered_bytes / 4 / loops).max(1);
         let sizes = Sizes { value: shared.options.max_item_bytes, large: bytes_limit / 4 };
@@ -150,31 +149,22 @@ impl<B: Backend> EventLoop<B> {
         };
         let backend = B::make(parts.seed, given)?;
         let count = backend.stores();
-        let core = Core {
+        let now = clock.now();
+        let dispatcher = Dispatcher::new(DispatcherParts {
             number: parts.number,
             backend,
             mesh: parts.mesh,
             route: parts.route,
-            counters,
-            out: Vec::new(),
-            now: clock.now(),
-            output_bytes: 0,
-            unsent_bytes: 0,
-            granted_bytes: 0,
-            input_bytes: 0,
+            shared: Arc::clone(&shared),
             bytes_limit,
-            input_limit: 2 * bytes_limit,
-            whole_answer_bytes: shared.limits.whole_answer_bytes.min(bytes_limit / WHOLE_ANSWER_SHARE),
-            tasks_limit: (shared.limits.requests_in_flight / loops).max(1),
-            own_asks: Vec::new(),
-            prefetcher: Prefetcher::default(),
-            at_us: 0,
-            answered: [0; 2],
-            latencies,
-            shared,
-        };
+            now,
+        });
         Ok(Self {
-            worker: ConnectionWorker::new(core, epoll),
+            number: parts.number,
+            worker: ConnectionWorker::new(dispatcher, epoll),
+            shared,
+            counters,
+            now,
             connections: Slab::default(),
             group: SocketGroup::default(),
             listeners: parts.listeners,
@@ -205,48 +195,46 @@ impl<B: Backend> EventLoop<B> {
             if done == events.len() {
                 done = 0;
                 if let Err(error) = self.wait(&mut events) {
-                    self.worker.core.shared.fail(format!("epoll_wait failed: {error}"));
+                    self.shared.fail(format!("epoll_wait failed: {error}"));
                     break;
                 }
             } else {
-                self.worker.core.backend.look_again();
+                self.worker.backend_mut().look_again();
             }
             done += self.turn(&events[done..]);
         }
-        let shared = Arc::clone(&self.worker.core.shared);
+        let shared = Arc::clone(&self.shared);
         drop(self.connections);
         if self.gave_up {
-            self.worker.core.backend.forget_reads();
+            self.worker.backend_mut().forget_reads();
         }
-        if let Err(why) = self.worker.core.backend.stop() {
+        if let Err(why) = self.worker.into_backend().stop() {
             shared.fail(why);
         }
     }
 
     fn is_over(&self) -> bool {
-        let core = &self.worker.core;
-        let finished = core.backend.is_idle() && !core.mesh.has_mail();
-        self.drained && core.shared.is_drained() && (finished || self.gave_up)
+        let finished = self.worker.backend().is_idle() && !self.worker.mesh().has_mail();
+        self.drained && self.shared.is_drained() && (finished || self.gave_up)
     }
 
     fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Errno> {
         events.clear();
         let timeout_ms = self.timeout_ms();
-        let core = &self.worker.core;
         let sleeps = timeout_ms != Some(0);
         let mut timeout = timeout_ms.map(timespec);
         if sleeps {
-            core.mesh.wake().prepare_to_sleep();
-            let stop = core.shared.is_stopping() && self.stopping_since.is_none();
-            let over = self.drained && core.shared.is_drained();
-            let asked = core.shared.samples.wanted() != self.sampled;
-            if core.mesh.has_mail() || core.shared.has_accepted(core.number) || stop || over || asked {
+            self.worker.mesh().wake().prepare_to_sleep();
+            let stop = self.shared.is_stopping() && self.stopping_since.is_none();
+            let over = self.drained && self.shared.is_drained();
+            let asked = self.shared.samples.wanted() != self.sampled;
+            if self.worker.mesh().has_mail() || self.shared.has_accepted(self.number) || stop || over || asked {
                 timeout = Some(timespec(0));
             }
         }
-        let result = epoll::wait(&*self.worker.epoll, rustix::buffer::spare_capacity(events), timeout.as_ref());
+        let result = epoll::wait(self.worker.epoll(), rustix::buffer::spare_capacity(events), timeout.as_ref());
         if sleeps {
-            core.mesh.wake().awake();
+            self.worker.mesh().wake().awake();
         }
         match result {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -261,12 +249,12 @@ impl<B: Backend> EventLoop<B> {
 
     /// How long the loop may sleep; `None` for as long as nothing happens.
     fn timeout_ms(&self) -> Option<u64> {
-        let now = self.worker.core.now.ms;
+        let now = self.now.ms;
         if self.turn.more
-            || self.worker.core.backend.wants_turn()
+            || self.worker.backend().wants_turn()
             || !self.dirty.is_empty()
             || self.worker.may_resume()
-            || !self.worker.core.own_asks.is_empty()
+            || self.worker.dispatcher().has_own_reports()
         {
             return Some(0);
         }
@@ -280,15 +268,14 @@ impl<B: Backend> EventLoop<B> {
     /// One turn; returns how many of `events` were worked on.
     fn turn(&mut self, events: &[Event]) -> usize {
         let began = Instant::now();
-        self.worker.core.now = self.clock.now();
+        self.now = self.clock.now();
         let began_us = self.clock.us(began);
-        self.worker.core.at_us = began_us;
-        self.worker.handshakes_left = self.worker.core.shared.limits.handshakes_a_turn;
+        self.worker.begin_turn(self.now, began_us, self.shared.limits.handshakes_a_turn);
         let mut done = 0;
         while done < events.len() {
             done += self.on_events(&events[done..]);
             let spent = began.elapsed();
-            self.worker.core.event_ends(began_us + spent.as_micros() as u64);
+            self.worker.dispatcher_mut().event_ends(began_us + spent.as_micros() as u64);
             if spent >= TURN_BUDGET {
                 break;
             }
@@ -307,18 +294,18 @@ impl<B: Backend> EventLoop<B> {
         }
         // What was begun or granted room since.
         self.hand_out();
-        if let Err(why) = self.worker.core.backend.submit(self.worker.core.now) {
-            self.worker.core.shared.fail(why);
+        if let Err(why) = self.worker.backend_mut().submit(self.now) {
+            self.shared.fail(why);
         }
-        let woken = self.worker.core.mesh.send();
+        let woken = self.worker.mesh_mut().send();
         self.advise();
         self.sample();
-        let counters = &self.worker.core.counters;
+        let counters = &self.counters;
         counters.wake_ups.add(woken as u64);
         counters.turns.add(1);
         let took_us = began.elapsed().as_micros() as u64;
-        self.worker.core.event_ends(began_us + took_us);
-        let counters = &self.worker.core.counters;
+        self.worker.dispatcher_mut().event_ends(began_us + took_us);
+        let counters = &self.counters;
         counters.longest_turn_us.max(took_us);
         if took_us > 1000 {
             counters.turns_over_1ms.add(1);
@@ -352,7 +339,7 @@ impl<B: Backend> EventLoop<B> {
         let (data, flags) = (event.data.u64(), event.flags);
         match data {
             WAKE => {}
-            WATCHED.. => self.worker.core.backend.on_event(data, flags, self.worker.core.now),
+            WATCHED.. => self.worker.backend_mut().on_event(data, flags, self.now),
             LISTENERS..SOCKETS => self.accept((data - LISTENERS) as usize),
             _ => self.on_socket(Token::from_u64(data), flags),
         }
@@ -391,31 +378,29 @@ impl<B: Backend> EventLoop<B> {
     fn close(&mut self, token: Token) {
         if let Some(mut conn) = self.connections.remove(token) {
             self.worker.forget(&mut conn);
-            self.worker.core.counters.curr_connections.sub(1);
-            self.worker.core.shared.connections.fetch_sub(1, Ordering::Relaxed);
+            self.counters.curr_connections.sub(1);
+            self.shared.connections.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
     /// Lets the stores work, and works off reads that came back.
     fn stores_turn(&mut self) {
-        let core = &mut self.worker.core;
-        self.turn = core.backend.turn(core.now);
+        self.turn = self.worker.backend_mut().turn(self.now);
         if let Some(why) = self.turn.failed.take() {
-            core.shared.fail(why);
+            self.shared.fail(why);
         }
         if let Some(why) = self.turn.ousted.take() {
-            core.shared.oust(why);
+            self.shared.oust(why);
         }
         for (store, why) in std::mem::take(&mut self.turn.stopped) {
             self.fail_gates(store, &why);
         }
-        let core = &self.worker.core;
-        let durable = |store| core.backend.durable(store);
+        let durable = |store| self.worker.backend().durable(store);
         if (0..self.durable.len()).any(|store| durable(store) != self.durable[store]) {
             for (store, held) in self.durable.iter_mut().enumerate() {
                 *held = durable(store);
             }
-            for token in std::mem::take(&mut self.worker.gated) {
+            for token in self.worker.take_gated() {
                 if let Some(conn) = self.connections.get_mut(token) {
                     conn.gated = false;
                     mark(&mut self.dirty, conn);
@@ -443,7 +428,7 @@ impl<B: Backend> EventLoop<B> {
         for queue in [Queue::Tasks, Queue::Memory, Queue::Input] {
             self.resume_some(queue);
         }
-        for peer in 0..self.worker.queues.credit.len() {
+        for peer in 0..self.worker.mesh().loops() {
             self.resume_some(Queue::Credit(peer));
         }
         for _ in 0..self.worker.begin_round() {
@@ -453,11 +438,10 @@ impl<B: Backend> EventLoop<B> {
                 self.worker.grant_again(conn);
             }
         }
-        let paused = self.worker.queues.len() as u64;
-        let core = &self.worker.core;
-        let counters = &core.counters;
+        let paused = self.worker.queued() as u64;
+        let counters = &self.counters;
         counters.paused.add(paused.wrapping_sub(counters.paused.get()));
-        let buffered = (core.input_bytes + core.output_bytes + core.backend.held_bytes()) as u64;
+        let buffered = (self.worker.dispatcher().memory().buffered() + self.worker.backend().held_bytes()) as u64;
         counters.buffered_bytes.add(buffered.wrapping_sub(counters.buffered_bytes.get()));
     }
 
@@ -474,23 +458,21 @@ impl<B: Backend> EventLoop<B> {
 
     /// Gives the loop's figures if they are asked for.
     fn sample(&mut self) {
-        let core = &mut self.worker.core;
-        let wanted = core.shared.samples.wanted();
+        let wanted = self.shared.samples.wanted();
         if wanted != self.sampled {
             self.sampled = wanted;
-            let sample = core.backend.sample(core.now);
-            core.shared.samples.give(core.number, wanted, sample);
+            let sample = self.worker.backend_mut().sample(self.now);
+            self.shared.samples.give(self.number, wanted, sample);
         }
     }
 
     /// Tells the operator of what is about to refuse puts. One loop speaks for all.
     fn advise(&mut self) {
-        let core = &self.worker.core;
-        if core.number > 0 || !self.advice.is_due(core.now.ms) {
+        if self.number > 0 || !self.advice.is_due(self.now.ms) {
             return;
         }
-        let (options, totals, now_ms) = (&core.shared.options, core.shared.totals(), core.now.ms);
-        let device = core.backend.space();
+        let (options, totals, now_ms) = (&self.shared.options, self.shared.totals(), self.now.ms);
+        let device = self.worker.backend().space();
         let space = self.advice.on_space(device, options);
         let refused_space = self.advice.on_refused_space(totals.store_no_space, now_ms, device);
         let refused_memory = self.advice.on_refused_memory(totals.store_no_memory, now_ms, options);
@@ -501,7 +483,7 @@ impl<B: Backend> EventLoop<B> {
 
     /// Looks for connections that make no progress, a few in a turn.
     fn reaper(&mut self) {
-        let now = self.worker.core.now.ms;
+        let now = self.now.ms;
         for at in self.reaper.next(now, self.connections.slots()) {
             let Some(token) = self.connections.at(at) else { continue };
             let Some(conn) = self.connections.get_mut(token) else { continue };
@@ -509,11 +491,10 @@ impl<B: Backend> EventLoop<B> {
             if matches!(conn.pause, Pause::Penalty(until) if until <= now) {
                 mark(&mut self.dirty, conn);
             }
-            let core = &self.worker.core;
-            if let Some(verdict) = crate::net::reaper::reason_to_close(conn, &core.shared.limits, now) {
+            if let Some(verdict) = crate::net::reaper::reason_to_close(conn, &self.shared.limits, now) {
                 match verdict {
-                    crate::net::reaper::CloseReason::Idle => core.counters.idle_kicks.add(1),
-                    crate::net::reaper::CloseReason::Stalled => core.counters.stall_kicks.add(1),
+                    crate::net::reaper::CloseReason::Idle => self.counters.idle_kicks.add(1),
+                    crate::net::reaper::CloseReason::Stalled => self.counters.stall_kicks.add(1),
                 }
                 self.close(token);
             }

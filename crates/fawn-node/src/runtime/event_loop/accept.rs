@@ -21,19 +21,18 @@ const LEAST_UNAUTHENTICATED: usize = 8;
 impl<B: Backend> EventLoop<B> {
     /// A step of starting: once all loops are ready, the first one listens.
     pub(super) fn start_step(&mut self) {
-        let core = &self.worker.core;
-        if self.start == Start::Waits && core.backend.is_ready() {
-            self.start = if core.number == 0 { Start::Ready } else { Start::Over };
-            core.shared.note_ready();
+        if self.start == Start::Waits && self.worker.backend().is_ready() {
+            self.start = if self.number == 0 { Start::Ready } else { Start::Over };
+            self.shared.note_ready();
         }
-        if self.start == Start::Ready && core.shared.is_ready() && !core.shared.is_stopping() {
+        if self.start == Start::Ready && self.shared.is_ready() && !self.shared.is_stopping() {
             self.start = Start::Over;
             self.listen();
         }
     }
 
     fn listen(&mut self) {
-        let shared = Arc::clone(&self.worker.core.shared);
+        let shared = Arc::clone(&self.shared);
         for reserved in std::mem::take(&mut self.reserved) {
             match reserved.listen() {
                 Ok(listener) => self.listeners.push(listener),
@@ -47,7 +46,7 @@ impl<B: Backend> EventLoop<B> {
     fn look_at_listeners(&self) {
         for (at, listener) in self.listeners.iter().enumerate() {
             let data = EventData::new_u64(LISTENERS + at as u64);
-            let _ = epoll::add(&*self.worker.epoll, &listener.socket, data, EventFlags::IN);
+            let _ = epoll::add(self.worker.epoll(), &listener.socket, data, EventFlags::IN);
         }
     }
 
@@ -64,10 +63,10 @@ impl<B: Backend> EventLoop<B> {
                 Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
                 Err(error) => {
                     tracing::warn!("cannot accept connections for 100 ms: {error}");
-                    let counters = &self.worker.core.counters;
+                    let counters = &self.counters;
                     counters.accept_pauses.add(1);
                     counters.accept_paused_us.add(100_000);
-                    return self.stop_accepting(self.worker.core.now.ms + 100);
+                    return self.stop_accepting(self.now.ms + 100);
                 }
             }
         }
@@ -76,12 +75,12 @@ impl<B: Backend> EventLoop<B> {
     pub(super) fn stop_accepting(&mut self, until_ms: u64) {
         self.deaf_until_ms = Some(until_ms);
         for listener in &self.listeners {
-            let _ = epoll::delete(&*self.worker.epoll, &listener.socket);
+            let _ = epoll::delete(self.worker.epoll(), &listener.socket);
         }
     }
 
     pub(super) fn accept_again(&mut self) {
-        if self.deaf_until_ms.is_some_and(|until| until <= self.worker.core.now.ms) {
+        if self.deaf_until_ms.is_some_and(|until| until <= self.now.ms) {
             self.deaf_until_ms = None;
             self.look_at_listeners();
         }
@@ -89,8 +88,8 @@ impl<B: Backend> EventLoop<B> {
 
     /// Gives a new connection to the loop whose turn it is.
     pub(super) fn place(&mut self, accepted: Accepted) {
-        let shared = Arc::clone(&self.worker.core.shared);
-        let counters = &self.worker.core.counters;
+        let shared = Arc::clone(&self.shared);
+        let counters = &self.counters;
         let is_full = shared.connections.fetch_add(1, Ordering::Relaxed) >= shared.limits.connections;
         // The loop that is to have it may know of one that never said who it is.
         if (is_full && !shared.has_unauthenticated()) || !descriptors::leaves_room(&accepted.socket) {
@@ -99,8 +98,8 @@ impl<B: Backend> EventLoop<B> {
         }
         counters.total_connections.add(1);
         let home = self.next_home;
-        self.next_home = (home + 1) % self.worker.core.mesh.loops();
-        if home == self.worker.core.number {
+        self.next_home = (home + 1) % self.worker.mesh().loops();
+        if home == self.number {
             self.adopt(accepted);
         } else {
             shared.hand_over(home, accepted);
@@ -109,17 +108,16 @@ impl<B: Backend> EventLoop<B> {
 
     /// Tells a client that there is no room for its connection, where that can be said without a handshake.
     fn refuse(&self, accepted: &Accepted) {
-        let core = &self.worker.core;
-        core.counters.rejected_connections.add(1);
-        if core.shared.tls_for(accepted.family).is_none() {
-            let _ = send(&accepted.socket, core.shared.protocol.too_many_connections(), SendFlags::NOSIGNAL);
+        self.counters.rejected_connections.add(1);
+        if self.shared.tls_for(accepted.family).is_none() {
+            let _ = send(&accepted.socket, self.shared.protocol.too_many_connections(), SendFlags::NOSIGNAL);
         }
     }
 
     /// Makes room for another stranger: of those that have not said who they are the longest silent goes if they are more than
     /// their share, or if all connections are taken. Whether one went.
     fn make_room(&mut self, is_full: bool) -> bool {
-        let share = self.worker.core.shared.limits.connections / 2 / self.worker.core.mesh.loops();
+        let share = self.shared.limits.connections / 2 / self.worker.mesh().loops();
         if !is_full && self.unauthenticated.len() < share.max(LEAST_UNAUTHENTICATED) {
             return false;
         }
@@ -134,23 +132,22 @@ impl<B: Backend> EventLoop<B> {
             return false;
         };
         let Some(token) = self.unauthenticated.remove(at) else { return false };
-        self.worker.core.counters.stall_kicks.add(1);
+        self.counters.stall_kicks.add(1);
         self.close(token);
         true
     }
 
     pub(super) fn take_accepted(&mut self) {
         self.accept_again();
-        let core = &self.worker.core;
-        if core.mesh.loops() > 1 && core.shared.has_accepted(core.number) {
-            for accepted in core.shared.take_accepted(core.number) {
+        if self.worker.mesh().loops() > 1 && self.shared.has_accepted(self.number) {
+            for accepted in self.shared.take_accepted(self.number) {
                 self.adopt(accepted);
             }
         }
     }
 
     pub(super) fn adopt(&mut self, accepted: Accepted) {
-        let shared = Arc::clone(&self.worker.core.shared);
+        let shared = Arc::clone(&self.shared);
         if shared.has_unauthenticated() {
             let is_full = shared.connections.load(Ordering::Relaxed) > shared.limits.connections;
             if !self.make_room(is_full) && is_full {
@@ -158,7 +155,6 @@ impl<B: Backend> EventLoop<B> {
                 return self.refuse(&accepted);
             }
         }
-        let core = &self.worker.core;
         let tls = match shared.tls_for(accepted.family).map(|config| Secure::new(&config)).transpose() {
             Ok(tls) => tls.map(Box::new),
             Err(error) => {
@@ -175,17 +171,17 @@ impl<B: Backend> EventLoop<B> {
             let _ = sockopt::set_tcp_nodelay(&accepted.socket, true);
             let _ = sockopt::set_socket_keepalive(&accepted.socket, true);
         }
-        let mut conn = Connection::new(accepted.socket, tls, (parser, shared.protocol), core.now.ms);
+        let mut conn = Connection::new(accepted.socket, tls, (parser, shared.protocol), self.now.ms);
         conn.interest = EventFlags::IN;
         let token = self.connections.insert(conn);
-        self.worker.core.counters.curr_connections.add(1);
+        self.counters.curr_connections.add(1);
         let conn = self.connections.get_mut(token).expect("the connection was just added");
         conn.flow.token = token;
         if conn.is_unauthenticated() {
             self.unauthenticated.push_back(token);
         }
         let data = EventData::new_u64(token.to_u64());
-        if let Err(error) = epoll::add(&*self.worker.epoll, &conn.socket, data, EventFlags::IN) {
+        if let Err(error) = epoll::add(self.worker.epoll(), &conn.socket, data, EventFlags::IN) {
             tracing::error!("a connection cannot be watched: {error}");
             self.close(token);
         }

@@ -28,7 +28,7 @@ impl<B: Backend> EventLoop<B> {
         group.input.resize(RECEIVE_BYTES, 0);
         let room = &mut group.input[group.input_bytes..];
         room[..held].copy_from_slice(&conn.input);
-        let received = conn.receive(&mut room[held..], self.worker.core.now.ms);
+        let received = conn.receive(&mut room[held..], self.now.ms);
         let count = if let Received::Bytes(count) = received { count } else { 0 };
         let start = group.input_bytes;
         group.input_bytes += held + count;
@@ -40,8 +40,7 @@ impl<B: Backend> EventLoop<B> {
     /// Works on what the group has received and sends the answers.
     pub(super) fn work_group(&mut self) {
         let SocketGroup { mut members, input, mut output, .. } = std::mem::take(&mut self.group);
-        let core = &mut self.worker.core;
-        core.prefetcher.forget();
+        self.worker.dispatcher_mut().forget_prefetched();
         if members.len() > 1 {
             let connections = &self.connections;
             let upcoming = |visit: &mut dyn FnMut(_) -> bool| {
@@ -51,7 +50,7 @@ impl<B: Backend> EventLoop<B> {
                     }
                 }
             };
-            core.prefetcher.look(upcoming, &core.route, core.number, &core.backend);
+            self.worker.dispatcher_mut().prefetch(upcoming);
         }
         for member in &mut members {
             let Some(conn) = self.connections.get_mut(member.token) else { continue };
@@ -60,7 +59,7 @@ impl<B: Backend> EventLoop<B> {
                 let used = self.worker.pump(conn, input);
                 conn.keep_input(&input[used..]);
             }
-            let out = &mut self.worker.core.out;
+            let out = self.worker.dispatcher_mut().out_mut();
             if out.len() > LARGE_ANSWER_BYTES {
                 self.worker.flush(conn);
             } else {
@@ -73,7 +72,7 @@ impl<B: Backend> EventLoop<B> {
         }
         for member in &members {
             let Some(conn) = self.connections.get_mut(member.token) else { continue };
-            self.worker.core.out.extend_from_slice(&output[member.output.clone()]);
+            self.worker.dispatcher_mut().out_mut().extend_from_slice(&output[member.output.clone()]);
             self.worker.send_rest(conn);
             self.worker.received(conn, member.received);
             self.finish_event(member.token, member.flags);

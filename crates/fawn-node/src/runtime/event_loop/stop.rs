@@ -12,8 +12,8 @@ const SETTLING_MS: u64 = 1000;
 impl<B: Backend> EventLoop<B> {
     /// A store has stopped: what waits for it is answered with an error, and the node stops.
     pub(super) fn fail_gates(&mut self, store: usize, why: &str) {
-        let durable = self.worker.core.backend.durable(store);
-        for token in std::mem::take(&mut self.worker.gated) {
+        let durable = self.worker.backend().durable(store);
+        for token in self.worker.take_gated() {
             if let Some(conn) = self.connections.get_mut(token) {
                 conn.gated = false;
                 mark(&mut self.dirty, conn);
@@ -26,18 +26,18 @@ impl<B: Backend> EventLoop<B> {
                 conn.flow.broken |= conn.flow.answers.fail_gates(store as u16, durable, &error) == FillOutcome::Broken;
             }
         }
-        self.worker.core.shared.fail(why.to_owned());
+        self.shared.fail(why.to_owned());
     }
 
     /// A step of stopping: no new connections, what has been received is finished, then connections close.
     pub(super) fn stop_step(&mut self) {
-        if !self.worker.core.shared.is_stopping() {
+        if !self.shared.is_stopping() {
             return;
         }
         if self.drained {
             return self.give_up_late();
         }
-        let now = self.worker.core.now.ms;
+        let now = self.now.ms;
         let since = if let Some(since) = self.stopping_since {
             since
         } else {
@@ -53,38 +53,36 @@ impl<B: Backend> EventLoop<B> {
                 self.settle(token);
             }
         }
-        if self.connections.len() == 0 && !self.worker.core.shared.has_accepted(self.worker.core.number) {
+        if self.connections.len() == 0 && !self.shared.has_accepted(self.number) {
             self.drained = true;
-            self.worker.core.shared.note_drained();
+            self.shared.note_drained();
         }
     }
 
     fn is_late(&self, since: u64) -> bool {
-        let core = &self.worker.core;
-        core.now.ms - since >= core.shared.limits.stop_timeout.as_millis() as u64
+        self.now.ms - since >= self.shared.limits.stop_timeout.as_millis() as u64
     }
 
     /// All connections are closed. What they asked for is finished if it can be; a device that does not answer would
     /// keep the node for ever.
     fn give_up_late(&mut self) {
-        let core = &self.worker.core;
         // Only when the last connection of all loops is gone is every operation on its way to its end.
-        if core.shared.is_drained() && self.all_drained_since.is_none() {
-            self.all_drained_since = Some(core.now.ms);
+        if self.shared.is_drained() && self.all_drained_since.is_none() {
+            self.all_drained_since = Some(self.now.ms);
         }
-        let settled = self.all_drained_since.is_some_and(|since| core.now.ms >= since + SETTLING_MS);
+        let settled = self.all_drained_since.is_some_and(|since| self.now.ms >= since + SETTLING_MS);
         let late = settled && self.stopping_since.is_some_and(|since| self.is_late(since));
-        if self.gave_up || core.backend.is_idle() || !late {
+        if self.gave_up || self.worker.backend().is_idle() || !late {
             return;
         }
         self.gave_up = true;
         let why = format!(
             "operations were still under way {} s after the node began to stop and are given up (none was \
              acknowledged): the device does not answer, see the kernel's log",
-            core.shared.limits.stop_timeout.as_secs_f32()
+            self.shared.limits.stop_timeout.as_secs_f32()
         );
         tracing::error!("{why}");
-        core.shared.fail(why);
+        self.shared.fail(why);
     }
 
     pub(super) fn begin_stop(&mut self) {
