@@ -43,7 +43,7 @@ impl Flags {
     }
 
     fn responder(&self, form: Form) -> Responder {
-        Responder { form, quiet: self.quiet, echo: self.echo }
+        Responder::new(form, self.quiet, &self.echo)
     }
 
     /// The expiry of an item that the command makes.
@@ -291,9 +291,5 @@ pub fn debug<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> Parsed<'a> {
             None => return Parsed::reply(lines::BAD_FORMAT, false),
         }
     }
-    Parsed::Command {
-        key,
-        command: Command::MetaDebug,
-        responder: Responder { form: Form::MetaDebug, quiet: false, echo },
-    }
+    Parsed::Command { key, command: Command::MetaDebug, responder: Responder::new(Form::MetaDebug, false, &echo) }
 }

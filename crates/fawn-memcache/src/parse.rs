@@ -1,7 +1,6 @@
 //! Command lines: which command, and the classic ones.
 
 use crate::number::{i32_strict, i64_lenient, u32_lenient, u64_strict};
-use crate::reply::{Echo, Form};
 use crate::tokens::Tokens;
 use crate::{
     Arithmetic, Command, Delete, Exptime, Limits, MAX_KEY_BYTES, Mode, Responder, Store, ValueTooLarge, admin, lines,
@@ -62,16 +61,6 @@ impl<'a> Parsed<'a> {
 
     fn item(key: &'a [u8], command: Command<'a>, quiet: bool) -> Self {
         Self::Command { key: Key::Plain(key), command, responder: Responder::text(quiet) }
-    }
-}
-
-impl Responder {
-    pub(crate) fn text(quiet: bool) -> Self {
-        Self { form: Form::Text, quiet, echo: Echo::NONE }
-    }
-
-    pub(crate) fn get(cas: bool, last: bool) -> Self {
-        Self { form: Form::Get { cas, last }, quiet: false, echo: Echo::NONE }
     }
 }
 

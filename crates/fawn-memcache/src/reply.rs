@@ -60,6 +60,10 @@ pub enum Answer<'a> {
     AuthenticationFailed,
     /// An error line of the server's own (`SERVER_ERROR …`), without line break.
     Error(&'a str),
+    /// The same, of the server: `SERVER_ERROR ` goes before this.
+    ServerError(&'a str),
+    /// The same, of the client: `CLIENT_ERROR ` goes before this.
+    ClientError(&'a str),
 }
 
 /// A counter after incr, decr or `ma`.
@@ -147,24 +151,36 @@ pub struct Debug {
 }
 
 /// Turns the [`Answer`] to one request into bytes. Knows what the request wants echoed and what it wants hidden.
+///
+/// A responder is plain bytes ([`to_bytes`](Self::to_bytes)), so that a server can send it from thread to thread without
+/// knowing what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Responder {
-    pub(crate) form: Form,
+pub struct Responder([u8; Responder::BYTES]);
+
+/// Bits of a responder's byte [`Responder::BITS`].
+mod bit {
     /// `noreply`, or `q`.
-    pub(crate) quiet: bool,
-    pub(crate) echo: Echo,
+    pub const QUIET: u8 = 1;
+    /// `v`
+    pub const VALUE: u8 = 2;
+    /// `b`
+    pub const BASE64: u8 = 4;
+    /// The reply to `gets` or `gats` has cas numbers.
+    pub const CAS: u8 = 8;
+    /// The request is the last key of its line.
+    pub const LAST: u8 = 16;
 }
 
 /// The family of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
+    /// A classic one-line answer.
+    Text,
     /// One key of a line of keys.
     Get {
         cas: bool,
         last: bool,
     },
-    /// A classic one-line answer.
-    Text,
     MetaGet,
     MetaStore,
     MetaDelete,
@@ -199,19 +215,116 @@ impl Echo {
         value: false,
         base64: false,
     };
-
-    fn flags(&self) -> impl Iterator<Item = u8> + '_ {
-        self.flags[..self.flag_count as usize].iter().copied()
-    }
 }
 
 impl Responder {
+    /// Bytes of a responder.
+    pub const BYTES: usize = 48;
+
+    /// Where the parts are: the form, [`bit`]s, the numbers of flags and of bytes of the opaque, and these themselves.
+    const FORM: usize = 0;
+    const BITS: usize = 1;
+    const FLAG_COUNT: usize = 2;
+    const OPAQUE_LEN: usize = 3;
+    const FLAGS: usize = 4;
+    const OPAQUE: usize = Self::FLAGS + Echo::MOST_FLAGS;
+
+    pub(crate) fn new(form: Form, quiet: bool, echo: &Echo) -> Self {
+        let mut responder = Self::plain(form, quiet);
+        let bytes = &mut responder.0;
+        bytes[Self::BITS] |= if echo.value { bit::VALUE } else { 0 };
+        bytes[Self::BITS] |= if echo.base64 { bit::BASE64 } else { 0 };
+        (bytes[Self::FLAG_COUNT], bytes[Self::OPAQUE_LEN]) = (echo.flag_count, echo.opaque_len);
+        bytes[Self::FLAGS..][..Echo::MOST_FLAGS].copy_from_slice(&echo.flags);
+        bytes[Self::OPAQUE..][..Echo::MOST_OPAQUE].copy_from_slice(&echo.opaque);
+        responder
+    }
+
+    /// A responder that echoes nothing.
+    #[inline]
+    fn plain(form: Form, quiet: bool) -> Self {
+        let quiet = if quiet { bit::QUIET } else { 0 };
+        let (form, bits) = match form {
+            Form::Text => (0, 0),
+            Form::Get { cas, last } => (1, (if cas { bit::CAS } else { 0 }) | if last { bit::LAST } else { 0 }),
+            Form::MetaGet => (2, 0),
+            Form::MetaStore => (3, 0),
+            Form::MetaDelete => (4, 0),
+            Form::MetaArithmetic => (5, 0),
+            Form::MetaDebug => (6, 0),
+        };
+        let mut bytes = [0; Self::BYTES];
+        (bytes[Self::FORM], bytes[Self::BITS]) = (form, bits | quiet);
+        Self(bytes)
+    }
+
+    /// The responder to a classic command.
+    #[inline]
+    pub(crate) fn text(quiet: bool) -> Self {
+        Self::plain(Form::Text, quiet)
+    }
+
+    /// The responder to one key of a line of keys.
+    #[inline]
+    pub(crate) fn get(cas: bool, last: bool) -> Self {
+        Self::plain(Form::Get { cas, last }, false)
+    }
+
+    /// The responder as bytes.
+    #[inline]
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        self.0
+    }
+
+    /// The responder that [`to_bytes`](Self::to_bytes) has made `bytes` of. Other bytes give a responder, too, but not a
+    /// useful one.
+    #[inline]
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self(*bytes)
+    }
+
+    #[inline]
+    fn has(&self, bit: u8) -> bool {
+        self.0[Self::BITS] & bit != 0
+    }
+
+    #[inline]
+    fn form(&self) -> Form {
+        match self.0[Self::FORM] {
+            1 => Form::Get { cas: self.has(bit::CAS), last: self.has(bit::LAST) },
+            2 => Form::MetaGet,
+            3 => Form::MetaStore,
+            4 => Form::MetaDelete,
+            5 => Form::MetaArithmetic,
+            6 => Form::MetaDebug,
+            _ => Form::Text,
+        }
+    }
+
+    /// Whether the client asked for no reply where nothing is wrong.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.has(bit::QUIET)
+    }
+
+    /// The flags that show in the reply, in the order given.
+    fn flags(&self) -> impl Iterator<Item = u8> + '_ {
+        let count = usize::from(self.0[Self::FLAG_COUNT]).min(Echo::MOST_FLAGS);
+        self.0[Self::FLAGS..][..count].iter().copied()
+    }
+
+    /// The opaque token without its letter.
+    fn opaque(&self) -> &[u8] {
+        let len = usize::from(self.0[Self::OPAQUE_LEN]).min(Echo::MOST_OPAQUE);
+        &self.0[Self::OPAQUE..][..len]
+    }
+
     /// Appends the answer to `out`; nothing when the client asked not to hear it. `key` is the request's.
     ///
     /// # Panics
     /// An answer that the request's command cannot have (a `Hit` for a `set`) is a bug of the caller.
     pub fn write(&self, out: &mut Vec<u8>, key: &[u8], answer: &Answer<'_>) {
-        match (answer, self.form) {
+        match (answer, self.form()) {
             (Answer::Hit(hit), _) => {
                 if self.start_hit(out, key, hit) {
                     out.extend_from_slice(hit.value);
@@ -220,19 +333,21 @@ impl Responder {
                 self.finish_hit(out);
             }
             (Answer::Miss, Form::Get { .. }) => self.finish_hit(out),
-            (Answer::Miss, Form::MetaGet) if self.quiet => {}
+            (Answer::Miss, Form::MetaGet) if self.is_quiet() => {}
             (Answer::Miss, Form::MetaGet) => self.meta_line(out, key, "EN", None),
             (Answer::Miss, Form::MetaDebug) => out.extend_from_slice(lines::EN.as_bytes()),
             (Answer::Debug(item), Form::MetaDebug) => self.debug(out, key, item),
             (Answer::Number(number), Form::MetaArithmetic) => self.meta_number(out, key, number),
             (Answer::Number(number), _) => self.number(out, number.value),
             (Answer::Error(line), _) => self.error(out, &[line, "\r\n"]),
+            (Answer::ServerError(text), _) => self.error(out, &["SERVER_ERROR ", text, "\r\n"]),
+            (Answer::ClientError(text), _) => self.error(out, &["CLIENT_ERROR ", text, "\r\n"]),
             (Answer::NonNumeric, _) => self.error(out, &[lines::NON_NUMERIC]),
             (Answer::TooLarge, _) => self.error(out, &[lines::TOO_LARGE]),
             (Answer::OutOfMemory, _) => self.error(out, &[lines::OUT_OF_MEMORY]),
             (_, Form::MetaStore | Form::MetaDelete | Form::MetaArithmetic) => self.meta_status(out, key, answer),
             (_, Form::Text) => self.classic(out, answer),
-            _ => panic!("{answer:?} is no answer to a command of {:?}", self.form),
+            _ => panic!("{answer:?} is no answer to a command of {:?}", self.form()),
         }
     }
 
@@ -240,7 +355,7 @@ impl Responder {
     /// [`finish_hit`](Self::finish_hit). For callers that send large values without copying them; everyone else calls
     /// [`write`](Self::write).
     pub fn start_hit(&self, out: &mut Vec<u8>, key: &[u8], hit: &Hit<'_>) -> bool {
-        match self.form {
+        match self.form() {
             Form::Get { cas, .. } => {
                 out.reserve(key.len() + hit.value.len() + 64);
                 out.extend_from_slice(b"VALUE ");
@@ -254,7 +369,7 @@ impl Responder {
                 true
             }
             Form::MetaGet => {
-                let value = self.echo.value && !hit.hide_value;
+                let value = self.has(bit::VALUE) && !hit.hide_value;
                 if value {
                     out.extend_from_slice(b"VA");
                     spaced(out, hit.value.len() as u64);
@@ -270,29 +385,29 @@ impl Responder {
 
     /// Appends what comes after a hit's value and its `\r\n`.
     pub fn finish_hit(&self, out: &mut Vec<u8>) {
-        if let Form::Get { last: true, .. } = self.form {
+        if let Form::Get { last: true, .. } = self.form() {
             out.extend_from_slice(lines::END.as_bytes());
         }
     }
 
     /// Whether the value itself can show in the answer (else a lookup need not fetch it).
     pub fn wants_value(&self) -> bool {
-        matches!(self.form, Form::Get { .. }) || self.echo.value
+        matches!(self.form(), Form::Get { .. }) || self.has(bit::VALUE)
     }
 
     /// Whether this is the last key of a line of keys (true for every other command): no value of the line may be
     /// sent before this request is answered, as the line can still be refused as a whole.
     pub fn is_last(&self) -> bool {
-        !matches!(self.form, Form::Get { last: false, .. })
+        !matches!(self.form(), Form::Get { last: false, .. })
     }
 
     pub(crate) fn is_meta(&self) -> bool {
-        !matches!(self.form, Form::Get { .. } | Form::Text)
+        !matches!(self.form(), Form::Get { .. } | Form::Text)
     }
 
     /// An error: `noreply` hides it, `q` does not.
     fn error(&self, out: &mut Vec<u8>, parts: &[&str]) {
-        if self.is_meta() || !self.quiet {
+        if self.is_meta() || !self.is_quiet() {
             for part in parts {
                 out.extend_from_slice(part.as_bytes());
             }
@@ -301,7 +416,7 @@ impl Responder {
 
     /// A classic one-line answer.
     fn classic(&self, out: &mut Vec<u8>, answer: &Answer<'_>) {
-        if self.quiet {
+        if self.is_quiet() {
             return;
         }
         let line = match answer {
@@ -326,7 +441,7 @@ impl Responder {
     }
 
     fn number(&self, out: &mut Vec<u8>, number: u64) {
-        if !self.quiet {
+        if !self.is_quiet() {
             digits(out, number);
             out.extend_from_slice(b"\r\n");
         }
@@ -335,21 +450,21 @@ impl Responder {
     /// `HD`, `NS`, `EX` or `NF` with what is echoed; `q` hides `HD` alone.
     fn meta_status(&self, out: &mut Vec<u8>, key: &[u8], answer: &Answer<'_>) {
         let (code, cas, size) = match *answer {
-            Answer::Stored { .. } | Answer::Deleted if self.quiet => return,
+            Answer::Stored { .. } | Answer::Deleted if self.is_quiet() => return,
             Answer::Stored { cas, size } => ("HD", cas, size),
             Answer::Deleted => ("HD", 0, 0),
             Answer::NotStored { size } => ("NS", 0, size),
             Answer::Exists { size } => ("EX", 0, size),
             Answer::NotFound { size } => ("NF", 0, size),
-            other => panic!("{other:?} is no answer to a meta command of {:?}", self.form),
+            other => panic!("{other:?} is no answer to a meta command of {:?}", self.form()),
         };
-        self.meta_line(out, key, code, (self.form == Form::MetaStore).then_some((cas, size)));
+        self.meta_line(out, key, code, (self.form() == Form::MetaStore).then_some((cas, size)));
     }
 
     /// A code with opaque and key, and for a store cas and size.
     fn meta_line(&self, out: &mut Vec<u8>, key: &[u8], code: &str, stored: Option<(u64, usize)>) {
         out.extend_from_slice(code.as_bytes());
-        for flag in self.echo.flags() {
+        for flag in self.flags() {
             match (flag, stored) {
                 (b'c', Some((cas, _))) => flagged(out, b'c', cas),
                 (b's', Some((_, size))) => flagged(out, b's', size as u64),
@@ -360,19 +475,19 @@ impl Responder {
     }
 
     fn meta_number(&self, out: &mut Vec<u8>, key: &[u8], number: &Number) {
-        if self.quiet {
+        if self.is_quiet() {
             return;
         }
         let mut buffer = itoa::Buffer::new();
         let text = buffer.format(number.value).as_bytes();
-        if self.echo.value {
+        if self.has(bit::VALUE) {
             out.extend_from_slice(b"VA");
             spaced(out, text.len() as u64);
         } else {
             out.extend_from_slice(b"HD");
         }
         let mut ttl = number.ttl_before;
-        for flag in self.echo.flags() {
+        for flag in self.flags() {
             match flag {
                 b'c' => flagged(out, b'c', number.cas),
                 b't' => remaining(out, ttl),
@@ -382,7 +497,7 @@ impl Responder {
             }
         }
         out.extend_from_slice(b"\r\n");
-        if self.echo.value {
+        if self.has(bit::VALUE) {
             out.extend_from_slice(text);
             out.extend_from_slice(b"\r\n");
         }
@@ -390,7 +505,7 @@ impl Responder {
 
     fn echo_hit(&self, out: &mut Vec<u8>, key: &[u8], hit: &Hit<'_>) {
         let mut ttl = hit.ttl_before;
-        for flag in self.echo.flags() {
+        for flag in self.flags() {
             match flag {
                 b's' => flagged(out, b's', hit.value.len() as u64),
                 b't' => remaining(out, ttl),
@@ -416,11 +531,11 @@ impl Responder {
         match flag {
             b'O' => {
                 out.extend_from_slice(b" O");
-                out.extend_from_slice(&self.echo.opaque[..self.echo.opaque_len as usize]);
+                out.extend_from_slice(self.opaque());
             }
             b'k' => {
                 out.extend_from_slice(b" k");
-                if self.echo.base64 {
+                if self.has(bit::BASE64) {
                     base64::encode(key, out);
                     out.extend_from_slice(b" b");
                 } else {
@@ -434,7 +549,7 @@ impl Responder {
     /// The answer to `me`.
     fn debug(&self, out: &mut Vec<u8>, key: &[u8], item: &Debug) {
         out.extend_from_slice(b"ME ");
-        if self.echo.base64 {
+        if self.has(bit::BASE64) {
             base64::encode(key, out);
         } else {
             out.extend_from_slice(key);

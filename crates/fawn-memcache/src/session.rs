@@ -285,7 +285,7 @@ impl Session {
                 let Some(block) = input.get(whole..total) else { return (0, Found::NeedMore(total)) };
                 let Some(value) = block.strip_suffix(b"\r\n") else {
                     // A meta store's errors are never quiet.
-                    let silent = responder.quiet && !responder.is_meta();
+                    let silent = responder.is_quiet() && !responder.is_meta();
                     return (total, if silent { Found::Silence } else { Found::Reply(lines::BAD_CHUNK) });
                 };
                 let command = Command::Store(Store { value, ..store });

@@ -12,19 +12,18 @@
 //!
 //! # Layout
 //!
+//! The folders are in the order in which a request passes them.
+//!
 //! | module | what it is |
 //! |---|---|
-//! | `server`, `options`, `error` | starting and stopping a node |
-//! | `listen`, `auth`, `tls` | sockets, who may use them, encryption |
-//! | `event_loop` | one loop's turn; `accept`, `mail`, `stop` within it |
-//! | `desk`, `connection`, `sweep` | work on one connection: receive, send, watch, cut off |
-//! | `dispatch`, `route`, `ahead` | from bytes to requests to the store that owns the key |
-//! | `answers` | answers that may not leave yet, in order |
-//! | `owner`, `operate` | commands on a loop's stores: at once, or as tasks that wait |
-//! | `stores`, `engines`, `values` | the boundary to the datastore, and what is behind it |
-//! | `exchange`, `wake`, `shared` | between loops |
-//! | `counters`, `report`, `recency`, `advice`, `usage` | what operators and clients are told |
-//! | `latency`, `samples`, `metrics` | what the admin port tells |
+//! | [`options`](ServeOptions), [`error`](ServeError) | what a node is started with, and why it ends |
+//! | `runtime` | starting and stopping, event loops, clock, what passes between loops |
+//! | `net` | connections: sockets, TLS, requests in, replies out in order, bounds on clients |
+//! | `protocol` | the boundary to client protocols; memcached is an adapter |
+//! | `request` | the vocabulary: requests, replies, where replies go |
+//! | `shard` | a loop's stores: who owns a key, operations at once or as tasks that wait |
+//! | [`cluster`] | the same place for a process of a cluster: nodes, front-ends, links to others |
+//! | `observe` | counters, latencies, [`metrics`], `stats`, warnings |
 //!
 //! # Limits
 //!
@@ -32,47 +31,19 @@
 //! more until it is below it again, and is cut off when it makes no progress. An idle connection holds no buffer.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod advice;
-mod ahead;
-mod answers;
-mod auth;
-mod backend;
-mod clock;
 pub mod cluster;
-mod connection;
-mod counters;
-mod desk;
-mod dispatch;
-mod engines;
 mod error;
-mod event_loop;
-mod exchange;
-#[cfg(test)]
-mod fake;
-mod latency;
-mod listen;
-pub mod metrics;
-mod operate;
+mod net;
+mod observe;
 mod options;
-mod owner;
-mod recency;
-mod report;
-mod room;
-mod route;
-mod samples;
-mod server;
-mod shared;
-pub mod signals;
-mod slab;
-mod started;
-mod stores;
-mod sweep;
+mod protocol;
+mod request;
+mod runtime;
+mod shard;
 #[cfg(test)]
 mod tests;
-mod tls;
-mod usage;
-mod values;
-mod wake;
 pub use error::ServeError;
+pub use observe::metrics;
 pub use options::{Chosen, Limits, ServeOptions, TlsFiles, UnixOptions};
-pub use server::{connections_that_fit, serve};
+pub use runtime::server::{connections_that_fit, serve};
+pub use runtime::signals;

@@ -48,13 +48,13 @@ pub fn may_say(seat: SeatId, to: Address, message: &Message) -> bool {
 
 /// What clients hold: looked at now and then.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct ClientMemory {
     bytes: usize,
     /// How many each holds, and its place.
     each: Vec<(usize, usize)>,
 }
 
-impl Held {
+impl ClientMemory {
     /// Looks at the connection in a place; whether it has to be closed: part of a frame has been there for too long.
     pub fn look(&mut self, at: usize, link: &Link, now_ms: u64) -> bool {
         if !matches!(link.party, Some(Party::Client(_))) {
@@ -115,16 +115,16 @@ mod tests {
             link.output().resize(bytes, 0);
             link
         };
-        let mut held = Held::default();
+        let mut held = ClientMemory::default();
         assert!(!held.look(0, &link(Party::Client(1), MOST_HELD_BYTES / 2), 0));
         held.look(1, &link(Party::Seat(SeatId(1)), 2 * MOST_HELD_BYTES), 0);
         assert!(held.excess().is_empty(), "another seat is no client");
-        let mut held = Held::default();
+        let mut held = ClientMemory::default();
         for (at, bytes) in [MOST_HELD_BYTES / 4, MOST_HELD_BYTES / 2 + 1, MOST_HELD_BYTES, 0].into_iter().enumerate() {
             held.look(at, &link(Party::Client(at as u32 + 1), bytes), 0);
         }
         assert_eq!(held.excess(), [2], "with what is left the bound holds");
-        let mut held = Held::default();
+        let mut held = ClientMemory::default();
         for at in 0..4 {
             held.look(at, &link(Party::Client(1), MOST_HELD_BYTES / 2), 0);
         }

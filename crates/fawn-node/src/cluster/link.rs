@@ -1,6 +1,6 @@
 //! One connection to another party of the cluster: its socket, frames that are not whole yet, frames that are not sent yet.
 
-use crate::tls::Secure;
+use crate::net::tls::Secure;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::{Control, Frame, FrameError, Frames, Party, frame};
 use fawn_kv::version::OLDEST;

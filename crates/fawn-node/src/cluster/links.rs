@@ -12,16 +12,16 @@
 mod calls;
 mod checks;
 mod leader;
-mod strangers;
 #[cfg(test)]
 mod tests;
+mod unauthenticated;
 
 use super::clients::{self, MOST_UNTAKEN_BYTES};
 use super::link::{Link, Received, State};
+use super::local_peers::{HandedLink, LocalPeers, Mail};
 use super::names::Names;
-use super::siblings::{Handed, Mail, Siblings};
-use crate::backend::WATCHED;
-use crate::slab::{Slab, Token};
+use crate::runtime::slab::{Slab, Token};
+use crate::shard::backend::WATCHED;
 use calls::{Called, REDIAL_MS, Target};
 use fawn_kv::ids::{Address, ClusterId};
 use fawn_kv::inbox::Lane;
@@ -64,7 +64,7 @@ const ALREADY: &str = "there is a connection already";
 
 /// Something that has come.
 #[derive(Debug)]
-pub enum Came {
+pub enum LinkInput {
     /// A message, and how many bytes its frame had.
     Message(Address, Address, Message, usize),
     /// Something else, from whom.
@@ -89,10 +89,10 @@ pub struct Links {
     cluster: ClusterId,
     epoll: Arc<OwnedFd>,
     /// The other seats of this process.
-    pub siblings: Siblings,
+    pub local_peers: LocalPeers,
     all: Slab<Link>,
     /// A connection for another seat, of which more may be in the buffer.
-    handed: Option<(SeatId, Box<Handed>)>,
+    handed: Option<(SeatId, Box<HandedLink>)>,
     targets: HashMap<Called, Target>,
     /// Connections that others have made, by who they are.
     by_caller: HashMap<(Party, Lane), Token>,
@@ -115,7 +115,7 @@ pub struct Links {
     strangers: usize,
     buffer: Vec<u8>,
     dirty: Vec<Token>,
-    came: VecDeque<Came>,
+    came: VecDeque<LinkInput>,
     /// The longest frame of a client.
     longest_frame: usize,
     /// Clients and front-ends are not read from.
@@ -134,7 +134,7 @@ impl Links {
         (me, cluster, most_value_bytes): (SeatId, ClusterId, usize),
         roster: Roster,
         (seeds, names): (Vec<String>, Arc<Names>),
-        siblings: Siblings,
+        local_peers: LocalPeers,
         secure: Option<Arc<Reloading<fawn_tls::Links>>>,
         epoll: Arc<OwnedFd>,
     ) -> Self {
@@ -145,7 +145,7 @@ impl Links {
             ousted: None,
             cluster,
             epoll,
-            siblings,
+            local_peers,
             all: Slab::default(),
             handed: None,
             targets: HashMap::new(),
@@ -174,7 +174,7 @@ impl Links {
     }
 
     /// The next that has come.
-    pub fn take_came(&mut self) -> Option<Came> {
+    pub fn take_came(&mut self) -> Option<LinkInput> {
         self.came.pop_front()
     }
 
@@ -227,8 +227,8 @@ impl Links {
     /// Sends a message, or drops it.
     pub fn send(&mut self, to: Address, from: Address, message: Message, now_ms: u64) {
         self.now_ms = now_ms;
-        if let Some(seat) = SeatId::of(to).filter(|seat| self.siblings.has(*seat)) {
-            return self.siblings.put(seat, Mail::Message(Box::new((to, from, message))));
+        if let Some(seat) = SeatId::of(to).filter(|seat| self.local_peers.has(*seat)) {
+            return self.local_peers.put(seat, Mail::Message(Box::new((to, from, message))));
         }
         let message = &message;
         let token = match to {
@@ -369,7 +369,7 @@ impl Links {
             let received = link.receive(&mut buffer, now_ms, |frame, bytes| match (known, frame) {
                 (Some(party), Frame::Message { to, from, message }) => {
                     if may_say((me, party), (to, from), &message) {
-                        came.push_back(Came::Message(to, from, message, bytes));
+                        came.push_back(LinkInput::Message(to, from, message, bytes));
                     }
                 }
                 (_, frame) => frames.push((frame, bytes)),
@@ -378,7 +378,7 @@ impl Links {
             goes_on = frames.by_ref().all(|(frame, bytes)| self.take(token, frame, bytes));
             if let Some((seat, mut handed)) = self.handed.take() {
                 handed.frames.extend(frames);
-                self.siblings.put(seat, Mail::Link(handed));
+                self.local_peers.put(seat, Mail::Link(handed));
                 break;
             }
             match received {
@@ -391,7 +391,7 @@ impl Links {
                 Err(error) => {
                     let link = self.all.get_mut(token);
                     match link.map(|link| (link.state, link.party, link.host)) {
-                        Some((State::Called, _, host)) => strangers::tell(&error, host),
+                        Some((State::Called, _, host)) => unauthenticated::tell(&error, host),
                         other => {
                             let party = other.and_then(|(_, party, _)| party);
                             tracing::warn!("a connection is closed: {error} ({})", called(party));
@@ -414,7 +414,7 @@ impl Links {
         let Some(link) = self.all.get_mut(token) else { return false };
         match (link.state, frame) {
             (State::Called, Frame::Control(Control::Greeting(greeting))) => match greeting.to {
-                Some(Party::Seat(seat)) if self.siblings.has(seat) => self.hand_over(token, seat, greeting),
+                Some(Party::Seat(seat)) if self.local_peers.has(seat) => self.hand_over(token, seat, greeting),
                 _ => self.greeted(token, &greeting),
             },
             (State::Calling, Frame::Control(Control::Greeted(greeted))) => self.answered(token, &greeted),
@@ -442,7 +442,7 @@ impl Links {
             (State::Up, Frame::Message { to, from, message }) => {
                 let Some(party) = link.party else { return false };
                 if may_say((self.me, party), (to, from), &message) {
-                    self.came.push_back(Came::Message(to, from, message, bytes));
+                    self.came.push_back(LinkInput::Message(to, from, message, bytes));
                 }
                 true
             }
@@ -491,7 +491,7 @@ impl Links {
                     self.say(token, &roster);
                 }
             }
-            (party, control) => self.came.push_back(Came::Control(party, control)),
+            (party, control) => self.came.push_back(LinkInput::Control(party, control)),
         }
     }
 
@@ -500,15 +500,15 @@ impl Links {
         if let Some(link) = self.all.remove(token) {
             self.strangers -= 1;
             let _ = epoll::delete(&*self.epoll, link.socket());
-            self.handed = Some((seat, Box::new(Handed { link, greeting, frames: Vec::new() })));
+            self.handed = Some((seat, Box::new(HandedLink { link, greeting, frames: Vec::new() })));
         }
         false
     }
 
     /// Takes a connection that came to another seat of this process.
-    pub fn take_handed(&mut self, handed: Handed, now_ms: u64) {
+    pub fn take_handed(&mut self, handed: HandedLink, now_ms: u64) {
         self.now_ms = now_ms;
-        let Handed { link, greeting, frames } = handed;
+        let HandedLink { link, greeting, frames } = handed;
         self.strangers += 1;
         let token = self.all.insert(link);
         self.watch(token);
@@ -613,7 +613,7 @@ impl Links {
 
     /// Sends what there is to send.
     pub fn flush(&mut self) {
-        self.siblings.post();
+        self.local_peers.post();
         for token in std::mem::take(&mut self.dirty) {
             let Some(link) = self.all.get_mut(token) else { continue };
             link.dirty = false;

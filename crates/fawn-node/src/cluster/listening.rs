@@ -3,7 +3,7 @@
 //! A call that cannot be taken stays where it is, and the port stays ready: while there is no descriptor for it, nobody looks at
 //! the port for a moment, as otherwise the loop would do nothing else.
 
-use crate::advice::Seldom;
+use crate::observe::warnings::RateLimitedLog;
 use fawn_flash::descriptors;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
@@ -80,8 +80,8 @@ impl Listening {
 
 /// Logs, now and then, that somebody who called was hung up on for want of descriptors.
 fn refused() {
-    static TOLD: Seldom = Seldom::new();
-    if let Some(more) = TOLD.happened(Instant::now()) {
+    static LOG: RateLimitedLog = RateLimitedLog::new();
+    if let Some(more) = LOG.happened(Instant::now()) {
         tracing::warn!(
             "a connection of the cluster's port was refused, because the stores need the open files that are left{more}; raise the \
              hard limit (ulimit -Hn, LimitNOFILE=)"

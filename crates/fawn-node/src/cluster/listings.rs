@@ -4,14 +4,14 @@
 //! whatever happens to its chain meanwhile, and others may or may not be. Some parts are asked for at a time, others wait their
 //! turn: a connection waits for one at most.
 
-use crate::owner::{Client, Done, Listed};
+use super::reply::info_of;
+use crate::request::{Completion, Listed, ListingDetail, ListingForm, ReplyTo};
 use fawn_kv::chain::Now;
-use fawn_kv::entry::{Kept, Version};
+use fawn_kv::entry::Kept;
 use fawn_kv::ids::{Address, Asker};
 use fawn_kv::map::Map;
 use fawn_kv::message::Message;
 use fawn_kv::scan::{Bookmark, Limits, Scanner, What};
-use fawn_memcache::{Debug, Dump, report};
 use fawn_ring::Key;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,9 +27,9 @@ const MOST_WAITING: usize = 1024;
 /// Somebody who waits until a part is asked for.
 #[derive(Debug)]
 struct Waiting {
-    client: Client,
+    client: ReplyTo,
     from: Key,
-    form: Dump,
+    form: ListingForm,
     since_us: u64,
 }
 
@@ -37,8 +37,8 @@ struct Waiting {
 #[derive(Debug)]
 struct Listing {
     scanner: Scanner,
-    client: Client,
-    form: Dump,
+    client: ReplyTo,
+    form: ListingForm,
     until_us: u64,
 }
 
@@ -51,7 +51,7 @@ pub struct Listings {
     /// By the name that it is answered under.
     by_tag: BTreeMap<u64, Listing>,
     begun: u64,
-    done: Vec<Done>,
+    done: Vec<Completion>,
 }
 
 impl Listings {
@@ -67,9 +67,16 @@ impl Listings {
     }
 
     /// A client wants the part from a key on.
-    pub fn begin(&mut self, client: Client, from: Key, form: Dump, now: Now, out: &mut Vec<(Address, Message)>) {
+    pub fn begin(
+        &mut self,
+        client: ReplyTo,
+        from: Key,
+        form: ListingForm,
+        now: Now,
+        out: &mut Vec<(Address, Message)>,
+    ) {
         if self.waiting.len() >= MOST_WAITING {
-            self.done.push(Done::of(client, failed()));
+            self.done.push(Completion::of(client, failed()));
             return;
         }
         self.waiting.push_back(Waiting { client, from, form, since_us: now.us });
@@ -127,7 +134,7 @@ impl Listings {
         }
         // Whoever has waited as long waits for what is as late, or for too many others, or is gone.
         while let Some(waiting) = self.waiting.pop_front_if(|waiting| now.us >= waiting.since_us + GIVE_UP_US) {
-            self.done.push(Done::of(waiting.client, failed()));
+            self.done.push(Completion::of(waiting.client, failed()));
         }
         for listing in self.by_tag.values_mut() {
             listing.scanner.tick(now, out);
@@ -136,11 +143,11 @@ impl Listings {
     }
 
     fn end(&mut self, tag: u64, bytes: Vec<u8>) {
-        self.done.extend(self.by_tag.remove(&tag).map(|listing| Done::of(listing.client, bytes)));
+        self.done.extend(self.by_tag.remove(&tag).map(|listing| Completion::of(listing.client, bytes)));
     }
 
     /// What has come, for whom, and what will not.
-    pub fn take_done(&mut self) -> Vec<Done> {
+    pub fn take_done(&mut self) -> Vec<Completion> {
         std::mem::take(&mut self.done)
     }
 }
@@ -160,7 +167,9 @@ impl Listing {
         if let What::Part(kept) = event.what {
             for Kept { key, position, version } in kept {
                 if let Some(version) = version {
-                    put(&mut bytes, self.form, &key, position.seq.0, &version);
+                    let cas = version.client_cas.unwrap_or(position.seq.0);
+                    let info = (self.form.detail == ListingDetail::Items).then(|| info_of(&version, cas, None));
+                    self.form.writer.write_listed(&mut bytes, &key, info.as_ref());
                 }
             }
         }
@@ -174,42 +183,25 @@ impl Listing {
     }
 }
 
-/// The line of a key.
-fn put(bytes: &mut Vec<u8>, form: Dump, key: &[u8], seq: u64, version: &Version) {
-    match form {
-        Dump::Mgdump => report::mgdump(bytes, key),
-        Dump::Metadump => {
-            let item = Debug {
-                expiry: (version.expiry != 0).then_some(version.expiry),
-                access: 0,
-                cas: version.client_cas.unwrap_or(seq),
-                fetched: false,
-                class: 1,
-                size: fawn_memcache::Limits::item_size(key.len(), version.flags, version.value.len()) as u64,
-                flags: version.flags,
-            };
-            report::metadump(bytes, key, &item);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exchange::Place;
-    use crate::latency::Stamp;
-    use crate::slab::Token;
+    use crate::observe::latency::Stamp;
+    use crate::protocol::memcached::MEMCACHED;
+    use crate::request::ReplySlot;
+    use crate::runtime::slab::Token;
     use fawn_kv::ids::{Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq};
     use fawn_kv::message::Found;
     use fawn_ring::Interval;
     use std::collections::BTreeSet;
 
     const NOW: Now = Now::at(1_000_000, 1);
+    const KEYS: ListingForm = ListingForm { writer: &MEMCACHED, detail: ListingDetail::Keys };
     const TAIL: Member = Member { node: NodeId(3), incarnation: Incarnation(1) };
 
-    fn client(number: u64) -> Client {
-        let place = Place { connection: Token::from_u64(number), answer: 0, part: 0, stamp: Stamp::NONE };
-        Client { home: 0, place, request_bytes: 0 }
+    fn client(number: u64) -> ReplyTo {
+        let slot = ReplySlot { connection: Token::from_u64(number), answer: 0, part: 0, stamp: Stamp::NONE };
+        ReplyTo { home: 0, slot, request_bytes: 0 }
     }
 
     /// Those of so many clients, which all begin at once.
@@ -219,7 +211,7 @@ mod tests {
         let view = Message::View { since: 0, number: 1, chains: vec![(RangeId(1), chain)], wedges: Vec::new() };
         assert!(listings.receive(view, NOW, out).is_some(), "others want to know of chains, too");
         for number in 0..clients {
-            listings.begin(client(number), Key::MIN, Dump::Mgdump, NOW, out);
+            listings.begin(client(number), Key::MIN, KEYS, NOW, out);
         }
         listings
     }
@@ -249,7 +241,7 @@ mod tests {
         for number in 0..1000 {
             let next = under_way.pop_front().expect("somebody is asked");
             assert_eq!(listings.receive(scanned(next), NOW, &mut out), None);
-            let done: Vec<_> = listings.take_done().into_iter().map(|done| done.client).collect();
+            let done: Vec<_> = listings.take_done().into_iter().map(|done| done.to).collect();
             assert_eq!(done, [client(number)]);
             under_way.extend(asked(&mut out));
             assert!(under_way.len() <= MOST);
@@ -271,9 +263,9 @@ mod tests {
         let mut out = Vec::new();
         let mut listings = begun((MOST + MOST_WAITING) as u64, &mut out);
         assert_eq!(listings.take_done().len(), 0);
-        listings.begin(client(5000), Key::MIN, Dump::Mgdump, NOW, &mut out);
+        listings.begin(client(5000), Key::MIN, KEYS, NOW, &mut out);
         let done = listings.take_done();
-        assert!(done.len() == 1 && done[0].client == client(5000) && Listed::decode(&done[0].bytes).0.failed);
+        assert!(done.len() == 1 && done[0].to == client(5000) && Listed::decode(&done[0].bytes).0.failed);
         assert_eq!(asked(&mut out).len(), MOST);
     }
 
@@ -297,7 +289,7 @@ mod tests {
         let mut out = Vec::new();
         let mut listings = begun(100, &mut out);
         let later = Now { us: NOW.us + GIVE_UP_US, ..NOW };
-        listings.begin(client(100), Key::MIN, Dump::Mgdump, later, &mut out);
+        listings.begin(client(100), Key::MIN, KEYS, later, &mut out);
         listings.tick(later, &mut out);
         let done = listings.take_done();
         assert_eq!(done.len(), 100);

@@ -2,15 +2,16 @@
 
 use super::enrol::enrol;
 use super::links::DESCRIPTORS;
+use super::local_peers::{LocalPeers, Mailbox};
 use super::names::Names;
 use super::ranges::Ranges;
-use super::seat::{Seat, Seed};
-use super::siblings::{Mailbox, Siblings};
+use super::seat::{Seat, SeatParts};
 use crate::error::ServeError;
-use crate::listen;
+use crate::net::listen;
+use crate::observe::started::Started;
 use crate::options::ServeOptions;
-use crate::server::{Opened, Running, connections_that_fit, until_signal};
-use crate::started::Started;
+use crate::protocol::memcached::MEMCACHED;
+use crate::runtime::server::{Opened, Running, connections_that_fit, until_signal};
 use fawn_flash::{Caching, MemberDirectory};
 use fawn_kv::chain::Timing;
 use fawn_kv::front::{Front, Limits};
@@ -134,7 +135,7 @@ struct Admitted<'a> {
 pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, ServeError> {
     let first = members.first().expect("a process has a member");
     let (mut directories, mut addresses) = (Vec::new(), Vec::new());
-    let running = Running::start::<Seat>(&first.serve, || {
+    let running = Running::start::<Seat>(&MEMCACHED, &first.serve, || {
         let mut admitted = admit_all(members, stop)?;
         let mut mailboxes = Vec::new();
         for member in &admitted {
@@ -168,9 +169,12 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
         members: members.iter().map(|member| &member.serve).collect(),
         has_stores: first.is_node,
         ack: "as the cluster's settings say".to_owned(),
+        read_path: running.fact("fawn_read_path").unwrap_or("none"),
+        loops: running.loops(),
+        addresses: running.addresses(),
         cluster_addresses: &addresses,
     };
-    started.tell(&running);
+    started.tell();
     Ok(Process { running, directories, addresses })
 }
 
@@ -277,7 +281,7 @@ fn seeds(
     member: &mut Admitted<'_>,
     mailboxes: &[(SeatId, Arc<Mailbox>)],
     names: &Arc<Names>,
-    seeds: &mut Vec<Seed>,
+    seeds: &mut Vec<SeatParts>,
 ) -> Result<(), ServeError> {
     let mut listener = member.listener.take();
     let (options, enrolled, directory) = (member.options, &member.enrolled, member.directory.as_ref());
@@ -287,7 +291,7 @@ fn seeds(
     for (number, (seat, mailbox)) in own.enumerate() {
         let node = directory.map(|directory| open_node(options, directory, enrolled, number, *seat)).transpose()?;
         let front = options.is_front.then(|| open_front(options, enrolled, *seat)).transpose()?;
-        seeds.push(Seed {
+        seeds.push(SeatParts {
             seat: *seat,
             cluster: enrolled.cluster,
             roster: enrolled.roster.clone(),
@@ -299,7 +303,7 @@ fn seeds(
             listener: listener.take(),
             lists: mailboxes.first().is_some_and(|(first, _)| first == seat),
             mailbox: Arc::clone(mailbox),
-            siblings: Siblings::new(*seat, mailboxes),
+            local_peers: LocalPeers::new(*seat, mailboxes),
         });
     }
     Ok(())

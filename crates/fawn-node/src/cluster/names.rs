@@ -21,7 +21,7 @@ type LookUp = Arc<dyn Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 
 /// Where somebody is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum HostAddress {
     /// There.
     At(SocketAddr),
     /// It is being looked up.
@@ -72,9 +72,9 @@ impl Names {
 
     /// The `turn`-th of the addresses of `HOST:PORT`, counted round and round. It never waits. `in_doubt`: the last call came to
     /// nothing, so it is looked up anew.
-    pub fn find(&self, name: &str, turn: usize, in_doubt: bool) -> Place {
+    pub fn find(&self, name: &str, turn: usize, in_doubt: bool) -> HostAddress {
         if let Ok(address) = name.parse() {
-            return Place::At(address);
+            return HostAddress::At(address);
         }
         let mut book = lock(&self.book);
         if book.len() >= MOST_NAMES && !book.contains_key(name) {
@@ -85,9 +85,9 @@ impl Names {
             known.is_asked = self.ask(name);
         }
         match known.addresses.get(turn % known.addresses.len().max(1)) {
-            Some(address) => Place::At(*address),
-            None if known.failed => Place::Nowhere,
-            None => Place::Unknown,
+            Some(address) => HostAddress::At(*address),
+            None if known.failed => HostAddress::Nowhere,
+            None => HostAddress::Unknown,
         }
     }
 
@@ -151,7 +151,7 @@ mod tests {
     }
 
     /// Asks until it is answered so.
-    fn until(names: &Names, turn: usize, in_doubt: bool, place: Place) {
+    fn until(names: &Names, turn: usize, in_doubt: bool, place: HostAddress) {
         while names.find(NAME, turn, in_doubt) != place {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -166,32 +166,39 @@ mod tests {
         let (names, answers) = names();
         // The server answers nothing before all this was asked.
         for turn in 0..1000 {
-            assert_eq!(names.find(NAME, turn, turn > 0), Place::Unknown);
-            assert_eq!(names.find("192.0.2.9:7000", turn, true), Place::At(address(9)), "this needs no server");
+            assert_eq!(names.find(NAME, turn, turn > 0), HostAddress::Unknown);
+            assert_eq!(names.find("192.0.2.9:7000", turn, true), HostAddress::At(address(9)), "this needs no server");
         }
         answers.send(Ok(vec![address(1)])).unwrap();
-        until(&names, 0, false, Place::At(address(1)));
+        until(&names, 0, false, HostAddress::At(address(1)));
     }
 
     #[test]
     fn all_addresses_of_a_name_are_tried_in_turn_and_new_ones_once_calls_fail() {
         let (names, answers) = names();
         answers.send(Ok(vec![address(1), address(2)])).unwrap();
-        until(&names, 0, false, Place::At(address(1)));
-        assert_eq!([1, 2, 3].map(|turn| names.find(NAME, turn, false)), [2, 1, 2].map(|last| Place::At(address(last))));
-        assert_eq!(names.find(NAME, 1, true), Place::At(address(2)), "what is known counts until there is an answer");
+        until(&names, 0, false, HostAddress::At(address(1)));
+        assert_eq!(
+            [1, 2, 3].map(|turn| names.find(NAME, turn, false)),
+            [2, 1, 2].map(|last| HostAddress::At(address(last)))
+        );
+        assert_eq!(
+            names.find(NAME, 1, true),
+            HostAddress::At(address(2)),
+            "what is known counts until there is an answer"
+        );
         answers.send(Err(io::ErrorKind::TimedOut.into())).unwrap();
         answers.send(Ok(vec![address(3)])).unwrap();
-        until(&names, 1, true, Place::At(address(3)));
+        until(&names, 1, true, HostAddress::At(address(3)));
     }
 
     #[test]
     fn a_name_that_nobody_knows_is_nowhere_and_looked_up_again() {
         let (names, answers) = names();
         answers.send(Err(io::ErrorKind::NotFound.into())).unwrap();
-        until(&names, 0, false, Place::Nowhere);
+        until(&names, 0, false, HostAddress::Nowhere);
         answers.send(Ok(Vec::new())).unwrap();
         answers.send(Ok(vec![address(1)])).unwrap();
-        until(&names, 0, true, Place::At(address(1)));
+        until(&names, 0, true, HostAddress::At(address(1)));
     }
 }

@@ -1,6 +1,6 @@
 //! The datastore of a seat's node on real flash: the ranges' store, the threads that work for it, and its cold reads.
 
-use crate::engines::tell_troubles;
+use crate::shard::engines::log_troubles;
 use fawn_flash::{Engine, Files, Polled, Reader, ReaderOptions, Tended, Traffic};
 use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
@@ -138,7 +138,7 @@ impl Ranges {
     pub fn poll(&mut self, unix: u32, now_ms: u64) -> Polled {
         self.asked = false;
         let polled = self.engine.poll(unix, now_ms);
-        tell_troubles(self.flash().store().place().0, || self.engine.store().0.take_trouble());
+        log_troubles(self.flash().store().place().0, || self.engine.store().0.take_trouble());
         polled
     }
 

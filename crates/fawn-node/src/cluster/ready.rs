@@ -5,7 +5,7 @@
 //! reason to keep clients from all others.
 
 use super::requests::LOCAL;
-use crate::advice::Seldom;
+use crate::observe::warnings::RateLimitedLog;
 use fawn_kv::front::{Front, Lack};
 use fawn_kv::ids::{Asker, RequestId};
 use fawn_kv::message::{Answer, Message};
@@ -151,8 +151,8 @@ impl Readiness {
     }
 
     fn tell(&self, around: Around, waited_ms: u64) {
-        static TOLD: Seldom = Seldom::new();
-        if !self.is_over && waited_ms >= QUIET_MS && TOLD.happened(Instant::now()).is_some() {
+        static LOG: RateLimitedLog = RateLimitedLog::new();
+        if !self.is_over && waited_ms >= QUIET_MS && LOG.happened(Instant::now()).is_some() {
             tracing::warn!("clients are not served yet: {}", self.waits_for(around));
         }
     }

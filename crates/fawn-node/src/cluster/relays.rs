@@ -2,7 +2,7 @@
 //! ([`fawn_kv::relay`]).
 
 use super::seat::Seat;
-use crate::clock::Now;
+use crate::runtime::clock::Now;
 use fawn_kv::chain;
 use fawn_kv::ids::Address;
 use fawn_kv::link::SeatId;
@@ -12,7 +12,7 @@ use fawn_kv::version::RELAYS;
 impl Seat {
     /// Sends a message to another seat or to a manager or client, over the link or around it.
     pub(super) fn send(&mut self, to: Address, from: Address, message: Message, (now, at): (Now, chain::Now)) {
-        let is_near = SeatId::of(to).is_some_and(|seat| self.links.siblings.has(seat));
+        let is_near = SeatId::of(to).is_some_and(|seat| self.links.local_peers.has(seat));
         let detour = if is_near { None } else { self.relay.detour(at.us, (to, from), &message) };
         match detour {
             Some((by, relayed)) => self.links.send(by, from, relayed, now.ms),

@@ -1,6 +1,6 @@
-//! Commands of memcached clients on their way through a front-end and back.
+//! Requests of clients on their way through a front-end and back.
 //!
-//! **Room.** A large answer to a get waits until the loop has room for it ([`crate::room`]). A few wait with their value; of the
+//! **Room.** A large answer to a get waits until the loop has room for it ([`crate::net::backpressure`]). A few wait with their value; of the
 //! others the value goes, and is asked for again. A write that shows what is there (`gat`) is told it once. A few are sent
 //! before anybody knows how large that is, and wait for room with it; all others look first, and are sent once there is room.
 //!
@@ -11,22 +11,20 @@
 #[cfg(test)]
 mod tests;
 
-use super::tell;
-use crate::answers::Pool;
-use crate::clock::Now;
-use crate::counters::Counters;
-use crate::operate::{self, Keyed};
-use crate::owner::{Client, Done, UNASKED_BYTES};
-use crate::recency::Recency;
-use crate::slab::Token;
-use crate::stores::Ticket;
+use super::reply;
+use crate::observe::counters::Counters;
+use crate::request::{
+    Completion, CompletionStatus, GetView, KeyAction, KeyRequest, ReplyForm, ReplyTo, Ticket, UNRESERVED_BYTES,
+};
+use crate::runtime::buffers::Pool;
+use crate::runtime::clock::Now;
+use crate::runtime::slab::Token;
+use crate::shard::recency::Recency;
 use fawn_kv::front::Lack;
 use fawn_kv::ids::{Address, Asker, RequestId};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::operation::Operation;
-use fawn_memcache::{Command, Responder};
 use fawn_ring::{Key, KeyHasher};
-use fawn_store::timekeeper::Time;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::ops::Range;
@@ -38,9 +36,8 @@ pub const LOCAL: Address = Address::Client(0);
 /// What answers of `$requests` are made with; a macro, so that the requests can be borrowed beside it.
 macro_rules! tools {
     ($requests:ident, $now:expr) => {
-        tell::Tools {
+        reply::Tools {
             now: $now.unix,
-            time: $now.time,
             counters: &$requests.counters,
             recency: &mut $requests.recency,
             max_value_bytes: $requests.max_value_bytes,
@@ -70,9 +67,9 @@ const MOST_UNSEEN_BYTES: usize = 32 << 20;
 
 /// How a request stands with the loop that its client is of.
 #[derive(Debug)]
-enum Room {
+enum Reservation {
     /// Its answer is small, as far as is known.
-    Unasked,
+    None,
     /// It waits for room for so many bytes, maybe with its answer.
     Asked(u32, Option<Answer>),
     /// It was granted room for so many bytes.
@@ -84,30 +81,38 @@ enum Room {
 /// A command that was not answered yet.
 #[derive(Debug)]
 struct Request {
-    client: Option<Client>,
+    client: Option<ReplyTo>,
     from: Token,
     key: Key,
     name: Vec<u8>,
-    command: Command<'static>,
+    /// What it does with its key, without the value; `None`: it flushes.
+    action: Option<KeyAction<'static>>,
+    view: GetView,
     /// Only while it waits for others.
     value: Vec<u8>,
-    /// Bytes of the command's value.
+    /// Bytes of the request's value.
     value_bytes: usize,
     /// `None`: a flush.
-    responder: Option<Responder>,
+    reply: Option<ReplyForm>,
     part: Part,
     quiet: bool,
-    room: Room,
+    reservation: Reservation,
     /// It is a write that was sent before anybody knew how large what it shows is.
     unseen: bool,
 }
 
 impl Request {
-    /// The command, whose value is `blank` once it has been sent on.
-    fn keyed<'a>(&'a self, blank: &'a [u8]) -> Keyed<'a> {
+    /// The request, whose value is `blank` once it has been sent on.
+    fn request<'a>(&'a self, blank: &'a [u8]) -> KeyRequest<'a> {
         let value = if self.value.is_empty() { &blank[..self.value_bytes] } else { &self.value[..] };
-        let responder = self.responder.expect("a flush is about no key");
-        Keyed { key: self.key, name: &self.name, command: Keyed::join(self.command, value), responder }
+        let (Some(action), Some(reply)) = (self.action, self.reply) else { unreachable!("a flush is about no key") };
+        let action = action.join(value);
+        KeyRequest { key: self.key, name: &self.name, action, view: self.view, needs_clock: false, reply }
+    }
+
+    /// Whether it has to go to the head of its chain.
+    fn is_write(&self) -> bool {
+        self.action.is_some_and(|action| action.is_write())
     }
 
     fn bytes(&self) -> usize {
@@ -116,7 +121,7 @@ impl Request {
 
     /// Its place among what its connection has asked, once it is assigned.
     fn place(&self) -> Option<(u64, u32)> {
-        self.client.map(|client| (client.place.answer, client.place.part))
+        self.client.map(|client| (client.slot.answer, client.slot.part))
     }
 
     /// Where those are found that its connection has asked of its key before it.
@@ -128,7 +133,7 @@ impl Request {
 
 /// What one connection has asked of one key and not heard of yet.
 #[derive(Debug, Default)]
-struct Hold {
+struct KeyHold {
     reads: u32,
     writes: u32,
     queue: VecDeque<Ticket>,
@@ -140,13 +145,13 @@ pub struct Requests {
     /// How often each place was used, and what is there.
     slots: Vec<(u32, Option<Request>)>,
     free: Vec<Ticket>,
-    held: HashMap<(u64, Key), Hold, BuildHasherDefault<KeyHasher>>,
+    held: HashMap<(u64, Key), KeyHold, BuildHasherDefault<KeyHasher>>,
     /// Gets that look again, by connection and key, and their places in the connection.
     again: BTreeSet<(u64, Key, (u64, u32))>,
     bytes: usize,
-    done: VecDeque<Done>,
+    done: VecDeque<Completion>,
     /// Those that want room.
-    asks: VecDeque<Ticket>,
+    to_reserve: VecDeque<Ticket>,
     /// Of values that wait for room.
     parked_bytes: usize,
     /// Writes that were sent before anybody knew how large what they show is.
@@ -160,11 +165,9 @@ pub struct Requests {
     blank: Vec<u8>,
 }
 
-/// What became of a command at once.
+/// What became of a request at once.
 #[derive(Debug)]
 pub enum Begun {
-    /// It is answered.
-    Done,
     /// The front-end is to be asked this.
     Ask(Ticket, Box<Message>),
     /// It waits for others.
@@ -181,7 +184,7 @@ impl Requests {
             again: BTreeSet::new(),
             bytes: 0,
             done: VecDeque::new(),
-            asks: VecDeque::new(),
+            to_reserve: VecDeque::new(),
             parked_bytes: 0,
             unseen: 0,
             counters,
@@ -208,7 +211,7 @@ impl Requests {
     }
 
     /// The next that is answered.
-    pub fn next_done(&mut self) -> Option<Done> {
+    pub fn next_completion(&mut self) -> Option<Completion> {
         self.done.pop_front()
     }
 
@@ -218,43 +221,40 @@ impl Requests {
     }
 
     /// An answer that needs no request.
-    pub fn deliver(&mut self, done: Done) {
+    pub fn deliver(&mut self, done: Completion) {
         self.done.push_back(done);
     }
 
     /// A command has come over the connection `from`.
-    pub fn begin(&mut self, keyed: &Keyed<'_>, from: Token, now: Now, pool: &mut Pool, out: &mut Vec<u8>) -> Begun {
-        if matches!(keyed.command, Command::ValueTooLarge(too_large) if !too_large.delete) {
-            keyed.write(out, &fawn_memcache::Answer::TooLarge);
-            return Begun::Done;
-        }
-        let (command, value) = keyed.split();
-        let writes = is_write(&keyed.command);
-        let hold = self.held.entry((from.to_u64(), keyed.key)).or_default();
+    pub fn begin(&mut self, request: &KeyRequest<'_>, from: Token, pool: &mut Pool) -> Begun {
+        let (action, value) = request.action.split();
+        let writes = action.is_write();
+        let hold = self.held.entry((from.to_u64(), request.key)).or_default();
         let waits = !hold.queue.is_empty() || hold.writes > 0 || (writes && hold.reads > 0);
         let part = match (waits, writes) {
             (true, _) => Part::Queued,
             (false, true) => Part::Writes,
             (false, false) => Part::Reads,
         };
-        let (name, value_bytes) = (pool.copy(keyed.name), value.len());
+        let (name, value_bytes) = (pool.copy(request.name), value.len());
         let value = if waits { value.to_vec() } else { Vec::new() };
-        let request = Request {
+        let pending = Request {
             client: None,
             from,
-            key: keyed.key,
+            key: request.key,
             name,
-            command,
+            action: Some(action),
+            view: request.view,
             value,
             value_bytes,
-            responder: Some(keyed.responder),
+            reply: Some(request.reply),
             part,
             quiet: false,
-            room: Room::Unasked,
+            reservation: Reservation::None,
             unseen: false,
         };
-        let ticket = self.insert(request);
-        let hold = self.held.get_mut(&(from.to_u64(), keyed.key)).expect("it was just made");
+        let ticket = self.insert(pending);
+        let hold = self.held.get_mut(&(from.to_u64(), request.key)).expect("it was just made");
         match part {
             Part::Queued => {
                 hold.queue.push_back(ticket);
@@ -265,7 +265,7 @@ impl Requests {
         }
         let looks = self.looks_first(ticket);
         let message =
-            if looks { self.message(ticket, (keyed.name, keyed.key), None) } else { self.ask(ticket, keyed, now) };
+            if looks { self.message(ticket, (request.name, request.key), None) } else { self.ask(ticket, request) };
         Begun::Ask(ticket, Box::new(message))
     }
 
@@ -283,7 +283,7 @@ impl Requests {
     /// Whether a request that begins is a write which has to know how large a value it shows before it is sent.
     fn looks_first(&mut self, ticket: Ticket) -> bool {
         let request = self.slots[ticket as usize].1.as_mut().expect("what begins is under way");
-        if request.part != Part::Writes || !request.keyed(&self.blank).shows_value() {
+        if request.part != Part::Writes || !request.request(&self.blank).shows_value() {
             return false;
         }
         request.unseen = (self.unseen + 1) * self.max_value_bytes <= MOST_UNSEEN_BYTES;
@@ -292,9 +292,9 @@ impl Requests {
     }
 
     /// What the front-end is asked for a request.
-    fn ask(&self, ticket: Ticket, keyed: &Keyed<'_>, now: Now) -> Message {
-        let write = is_write(&keyed.command).then(|| operate::operation(&keyed.command, now.time)).flatten();
-        self.message(ticket, (keyed.name, keyed.key), write.as_ref())
+    fn ask(&self, ticket: Ticket, request: &KeyRequest<'_>) -> Message {
+        let write = request.action.operation().filter(|operation| !operation.is_read());
+        self.message(ticket, (request.name, request.key), write.as_ref())
     }
 
     fn message(&self, ticket: Ticket, (name, place): (&[u8], Key), operation: Option<&Operation<'_>>) -> Message {
@@ -328,25 +328,26 @@ impl Requests {
     }
 
     /// Names the client of a command.
-    pub fn assign(&mut self, ticket: Ticket, client: Client) {
+    pub fn assign(&mut self, ticket: Ticket, client: ReplyTo) {
         let request = self.slots[ticket as usize].1.as_mut().expect("a request waits until it is assigned");
         request.client = Some(client);
     }
 
     /// All is to be gone: what the front-end is asked.
-    pub fn flush(&mut self, client: Client, due: u32, quiet: bool) -> Message {
+    pub fn flush(&mut self, client: ReplyTo, due: u32, quiet: bool) -> Message {
         let request = Request {
             client: Some(client),
-            from: client.place.connection,
+            from: client.slot.connection,
             key: Key::MIN,
             name: Vec::new(),
-            command: Command::Noop,
+            action: None,
+            view: GetView::default(),
             value: Vec::new(),
             value_bytes: 0,
-            responder: None,
+            reply: None,
             part: Part::Flushes,
             quiet,
-            room: Room::Unasked,
+            reservation: Reservation::None,
             unseen: false,
         };
         let ticket = self.insert(request);
@@ -375,13 +376,13 @@ impl Requests {
     ) -> Result<bool, Box<Message>> {
         let request = self.slots[ticket as usize].1.as_ref().expect("it was just begun");
         let start = out.len();
-        let told = tell::answer(&request.keyed(&self.blank), answer, &mut tools!(self, now), out);
+        let told = reply::answer(&request.request(&self.blank), answer, &mut tools!(self, now), out);
         match told {
-            tell::Told::Answered { failed } => {
+            reply::ReplyStep::Answered { failed } => {
                 self.end(ticket, pool);
                 Ok(failed)
             }
-            tell::Told::Write(operation) => {
+            reply::ReplyStep::Write(operation) => {
                 out.truncate(start);
                 Err(Box::new(self.rewrite(ticket, &operation)))
             }
@@ -399,19 +400,19 @@ impl Requests {
             return Vec::new();
         }
         let is_found = matches!(answer, Answer::Found(_));
-        let is_read = is_found && request.part == Part::Reads && matches!(request.room, Room::Unasked);
+        let is_read = is_found && request.part == Part::Reads && matches!(request.reservation, Reservation::None);
         if is_read && self.again.range(request.before()).next().is_some() {
             self.wait(ticket);
             return Vec::new();
         }
-        let shown = if request.keyed(&self.blank).shows_value() { value_bytes(&answer) } else { 0 };
-        let looked = is_found && is_write(&request.command);
-        if shown > UNASKED_BYTES && matches!(request.room, Room::Unasked) {
+        let shown = if request.request(&self.blank).shows_value() { value_bytes(&answer) } else { 0 };
+        let looked = is_found && request.is_write();
+        if shown > UNRESERVED_BYTES && matches!(request.reservation, Reservation::None) {
             // What a write was told nobody tells again.
             let keeps = !is_found || (!looked && self.parked_bytes + shown <= MOST_PARKED_BYTES);
             self.parked_bytes += if keeps { shown } else { 0 };
-            request.room = Room::Asked(shown as u32, keeps.then_some(answer));
-            self.asks.push_back(ticket);
+            request.reservation = Reservation::Asked(shown as u32, keeps.then_some(answer));
+            self.to_reserve.push_back(ticket);
             if !keeps {
                 self.hold(ticket);
             }
@@ -419,20 +420,20 @@ impl Requests {
         }
         let request = self.slots[ticket as usize].1.as_ref().expect("it was just seen");
         if looked {
-            return vec![self.ask(ticket, &request.keyed(&self.blank), now)];
+            return vec![self.ask(ticket, &request.request(&self.blank))];
         }
-        if matches!(request.room, Room::Unwanted) {
-            return self.forget(ticket, now, pool);
+        if matches!(request.reservation, Reservation::Unwanted) {
+            return self.forget(ticket, pool);
         }
         let (client, mut bytes) = (request.client.expect("a request is assigned before the turn ends"), pool.take());
-        match tell::answer(&request.keyed(&self.blank), &answer, &mut tools!(self, now), &mut bytes) {
-            tell::Told::Answered { failed } => {
-                let responder = request.responder.expect("it is no flush");
-                let granted = if let Room::Granted(bytes) = request.room { bytes } else { 0 };
-                self.done.push_back(Done { granted, ..Done::to(&responder, client, bytes, failed) });
-                self.end(ticket, pool).into_iter().map(|next| self.go(next, now)).collect()
+        match reply::answer(&request.request(&self.blank), &answer, &mut tools!(self, now), &mut bytes) {
+            reply::ReplyStep::Answered { failed } => {
+                let reply = request.reply.expect("it is no flush");
+                let granted = if let Reservation::Granted(bytes) = request.reservation { bytes } else { 0 };
+                self.done.push_back(Completion { granted, ..Completion::to(&reply, client, bytes, failed) });
+                self.end(ticket, pool).into_iter().map(|next| self.go(next)).collect()
             }
-            tell::Told::Write(operation) => {
+            reply::ReplyStep::Write(operation) => {
                 pool.give(bytes);
                 vec![self.rewrite(ticket, &operation)]
             }
@@ -466,49 +467,51 @@ impl Requests {
     fn flushed(&mut self, ticket: Ticket, done: bool, pool: &mut Pool) {
         let request = self.slots[ticket as usize].1.as_ref().expect("what is answered is under way");
         let (client, silent) = (request.client.expect("a request is assigned before the turn ends"), request.quiet);
-        let mut bytes = pool.take();
-        if !done && !silent {
-            bytes.extend_from_slice(operate::FLUSH_FAILED.as_bytes());
-        }
-        self.done.push_back(Done { failed: !done, silent, ..Done::of(client, bytes) });
+        let status = match (done, silent) {
+            (true, _) => CompletionStatus::Done,
+            (false, true) => CompletionStatus::Failed,
+            (false, false) => CompletionStatus::FlushFailed,
+        };
+        self.done.push_back(Completion { status, silent, ..Completion::of(client, Vec::new()) });
         self.end(ticket, pool);
     }
 
     /// Nobody wants the answer to a request; what the front-end is to be asked next.
-    fn forget(&mut self, ticket: Ticket, now: Now, pool: &mut Pool) -> Vec<Message> {
+    fn forget(&mut self, ticket: Ticket, pool: &mut Pool) -> Vec<Message> {
         let request = self.slots[ticket as usize].1.as_ref().expect("what is forgotten is under way");
         let client = request.client.expect("a request is assigned before the turn ends");
-        self.done.push_back(Done { failed: true, ..Done::of(client, Vec::new()) });
-        self.end(ticket, pool).into_iter().map(|next| self.go(next, now)).collect()
+        self.done.push_back(Completion { status: CompletionStatus::Failed, ..Completion::of(client, Vec::new()) });
+        self.end(ticket, pool).into_iter().map(|next| self.go(next)).collect()
     }
 
     /// The next that wants room for its answer, its client, and how many bytes.
-    pub fn next_ask(&mut self) -> Option<(Client, Ticket, u32)> {
-        let ticket = self.asks.pop_front()?;
+    pub fn next_reservation(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
+        let ticket = self.to_reserve.pop_front()?;
         let request = self.slots[ticket as usize].1.as_ref().expect("what asks is under way");
-        let Room::Asked(bytes, _) = request.room else { unreachable!("it was just asked for") };
+        let Reservation::Asked(bytes, _) = request.reservation else { unreachable!("it was just asked for") };
         Some((request.client.expect("a request is assigned before the turn ends"), ticket, bytes))
     }
 
     /// There is room for what a request asked for, or else nobody wants it any more; what the front-end is to be asked next.
-    pub fn room(&mut self, ticket: Ticket, granted: bool, now: Now, pool: &mut Pool) -> Vec<Message> {
+    pub fn reserve(&mut self, ticket: Ticket, granted: bool, now: Now, pool: &mut Pool) -> Vec<Message> {
         let tag = self.tag(ticket);
         let request = self.slots[ticket as usize].1.as_mut().expect("a request that asked is under way");
-        let Room::Asked(bytes, answer) = std::mem::replace(&mut request.room, Room::Unwanted) else {
+        let Reservation::Asked(bytes, answer) = std::mem::replace(&mut request.reservation, Reservation::Unwanted)
+        else {
             unreachable!("a request is told once")
         };
         self.parked_bytes -= if answer.is_some() { bytes as usize } else { 0 };
         if granted {
-            request.room = Room::Granted(bytes);
+            request.reservation = Reservation::Granted(bytes);
             if let Some(answer) = answer {
                 return self.answered(tag, answer, now, pool);
             }
-        } else if answer.is_some() || !is_write(&request.command) {
-            return self.forget(ticket, now, pool);
+        } else if answer.is_some() || !request.is_write() {
+            return self.forget(ticket, pool);
         }
         // What changes something is done, though nobody may hear of it.
         let request = self.slots[ticket as usize].1.as_ref().expect("it was just seen");
-        vec![self.ask(ticket, &request.keyed(&self.blank), now)]
+        vec![self.ask(ticket, &request.request(&self.blank))]
     }
 
     /// What only looked is to change something.
@@ -540,7 +543,7 @@ impl Requests {
         while let Some(first) = hold.queue.front().copied() {
             let waiting = self.slots[first as usize].1.as_mut().expect("what waits is under way");
             // What it is does not change while it waits.
-            let writes = is_write(&waiting.command);
+            let writes = waiting.is_write();
             if hold.writes > 0 || (writes && hold.reads > 0) {
                 break;
             }
@@ -560,13 +563,13 @@ impl Requests {
     }
 
     /// One that waited begins.
-    fn go(&mut self, ticket: Ticket, now: Now) -> Message {
+    fn go(&mut self, ticket: Ticket) -> Message {
         let looks = self.looks_first(ticket);
         let request = self.slots[ticket as usize].1.as_ref().expect("what waited is under way");
         let message = if looks {
             self.message(ticket, (&request.name, request.key), None)
         } else {
-            self.ask(ticket, &request.keyed(&self.blank), now)
+            self.ask(ticket, &request.request(&self.blank))
         };
         let request = self.slots[ticket as usize].1.as_mut().expect("it was just seen");
         self.bytes -= request.value.len();
@@ -582,9 +585,4 @@ fn value_bytes(answer: &Answer) -> usize {
         Answer::Done { shown: Some(shown), .. } => shown.value.len(),
         _ => 0,
     }
-}
-
-/// Whether a command has to go to the head of its chain.
-fn is_write(command: &Command<'_>) -> bool {
-    operate::operation(command, Time::UNSET).is_some_and(|operation| !operation.is_read())
 }

@@ -4,28 +4,26 @@
 //! Within a turn messages go from one to the other until nobody has anything to say; then what was written goes to the
 //! store's threads, and what is for others leaves, one send a connection.
 
+use super::counting::{Counted, Counting};
 use super::dial::prepare;
-use super::figures::{Counted, Counting};
 use super::link::{Link, State};
-use super::links::{Came, Links};
+use super::links::{LinkInput, Links};
 use super::listening::Listening;
 use super::listings::Listings;
+use super::local_peers::{LocalPeers, Mail, Mailbox};
 use super::names::Names;
 use super::ranges::Ranges;
 use super::ready::{Around, Readiness};
-use super::requests::{Begun, LOCAL, Requests};
-use super::siblings::{Mail, Mailbox, Siblings};
+use super::requests::{LOCAL, Requests};
 use super::troubles::Troubles;
-use crate::advice::Seldom;
-use crate::answers::Pool;
-use crate::backend::{Backend, Gates, Given, WATCHED};
-use crate::clock::Now;
-use crate::metrics::LEADERLESS_MS;
-use crate::operate::{Keyed, tell_short};
-use crate::owner::{Client, Done, Listed, Ran};
-use crate::samples::Sample;
-use crate::slab::Token;
-use crate::stores::{Figures, Ticket, Turn};
+use crate::observe::metrics::LEADERLESS_MS;
+use crate::observe::warnings::RateLimitedLog;
+use crate::runtime::buffers::Pool;
+use crate::runtime::clock::Now;
+use crate::shard::backend::WATCHED;
+use crate::shard::operate::log_short;
+use crate::shard::stores::Gates;
+use crate::shard::stores::Turn;
 use fawn_kv::chain;
 use fawn_kv::front::{Front, Lack};
 use fawn_kv::ids::{Address, ClusterId};
@@ -36,35 +34,30 @@ use fawn_kv::node::Node;
 use fawn_kv::relay::Relay;
 use fawn_kv::roster::Roster;
 use fawn_kv::store::Answer as Read;
-use fawn_memcache::Dump;
-use fawn_ring::Key;
 use fawn_store::Gate;
-use fawn_store::flash::Space;
 use fawn_tls::Reloading;
-use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
-use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// `epoll_data` of what is no connection.
-const MAILBOX: u64 = WATCHED;
-const STORE: u64 = WATCHED | 1;
-const READS: u64 = WATCHED | 2;
-const LISTENER: u64 = WATCHED | 3;
+pub(super) const MAILBOX: u64 = WATCHED;
+pub(super) const STORE: u64 = WATCHED | 1;
+pub(super) const READS: u64 = WATCHED | 2;
+pub(super) const LISTENER: u64 = WATCHED | 3;
 
 /// Messages that a node takes in one turn: after so many its answers leave.
 const MESSAGES_A_TURN: usize = 1024;
 
 /// Between two looks at what is due, while something is under way and while nothing is.
-const TICK_MS: (u64, u64) = (10, 50);
+pub(super) const TICK_MS: (u64, u64) = (10, 50);
 
 /// What a message takes beside keys and values, about, in bytes.
 const MESSAGE_BYTES: usize = 256;
 
 /// What a seat is made of.
-pub struct Seed {
+pub struct SeatParts {
     /// Its number.
     pub seat: SeatId,
     /// The cluster.
@@ -88,7 +81,7 @@ pub struct Seed {
     /// Its mailbox, and those of all seats of the process.
     pub mailbox: Arc<Mailbox>,
     /// See `mailbox`.
-    pub siblings: Siblings,
+    pub local_peers: LocalPeers,
 }
 
 /// A seat.
@@ -104,23 +97,23 @@ pub struct Seat {
     pub(super) broken: BTreeSet<SeatId>,
     pub(super) requests: Requests,
     pub(super) ready: Readiness,
-    pool: Pool,
-    mailbox: Arc<Mailbox>,
-    listener: Option<Listening>,
-    lists: bool,
-    listings: Listings,
+    pub(super) pool: Pool,
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) listener: Option<Listening>,
+    pub(super) lists: bool,
+    pub(super) listings: Listings,
     /// What was said and is not delivered, with who said it.
     pub(super) said: VecDeque<(Address, Address, Message)>,
-    out: Vec<(Address, Message)>,
-    ticked_ms: u64,
-    pub(super) told_ms: u64,
+    pub(super) out: Vec<(Address, Message)>,
+    pub(super) ticked_ms: u64,
+    pub(super) reported_ms: u64,
     /// When it was last connected to a manager that leads.
     pub(super) led_ms: u64,
     /// When the log has said that there is none.
-    told_leaderless_ms: Option<u64>,
-    durable: fawn_kv::store::Gate,
-    reads_ready: bool,
-    failed: bool,
+    pub(super) logged_leaderless_ms: Option<u64>,
+    pub(super) durable: fawn_kv::store::Gate,
+    pub(super) reads_ready: bool,
+    pub(super) failed: bool,
     /// What was wrong when it was looked at last.
     pub(super) troubles: Troubles,
     /// What its node has, as it was counted last.
@@ -129,7 +122,7 @@ pub struct Seat {
     pub(super) counting: Option<Counting>,
     /// When the next begins.
     pub(super) count_ms: u64,
-    none: Never,
+    pub(super) none: Never,
 }
 
 /// Nothing that a seat answers waits for a store of its loop.
@@ -151,7 +144,7 @@ pub fn time(now: Now) -> chain::Now {
 }
 
 /// The managers say what time it is in the cluster.
-fn told_time(unix_ms: u64) {
+fn set_time(unix_ms: u64) {
     match fawn_flash::clock::tell(unix_ms) {
         Some(ahead_s) if ahead_s.abs() > 5 => tracing::warn!(
             "the system clock is {} s {} the cluster's time, which counts from now on: set the clock",
@@ -165,7 +158,7 @@ fn told_time(unix_ms: u64) {
 impl Seat {
     /// Delivers what was said, here or elsewhere, until nobody has anything to say; no more than one turn's worth. The node
     /// goes on with all that it has taken at once.
-    fn run_on(&mut self, now: Now) {
+    pub(super) fn run_on(&mut self, now: Now) {
         let (at, me) = (time(now), self.id.node());
         let mut left = MESSAGES_A_TURN;
         loop {
@@ -187,7 +180,7 @@ impl Seat {
         }
     }
 
-    fn deliver_said(&mut self, now: Now, at: chain::Now) {
+    pub(super) fn deliver_said(&mut self, now: Now, at: chain::Now) {
         while let Some((to, from, message)) = self.said.pop_front() {
             self.deliver_one_message(to, from, message, None, (now, at));
         }
@@ -233,7 +226,7 @@ impl Seat {
     }
 
     /// Takes what has come over connections and from siblings.
-    fn take_in(&mut self, now: Now) {
+    pub(super) fn take_in(&mut self, now: Now) {
         let at = time(now);
         for mail in self.mailbox.take() {
             match mail {
@@ -249,11 +242,11 @@ impl Seat {
         }
         while let Some(came) = self.links.take_came() {
             match came {
-                Came::Message(to, from, message, bytes) => {
+                LinkInput::Message(to, from, message, bytes) => {
                     self.deliver_one_message(to, from, message, Some(bytes), (now, at));
                 }
-                Came::Control(Party::Manager(_), Control::Time { unix_ms }) => told_time(unix_ms),
-                Came::Control(party, control) => {
+                LinkInput::Control(Party::Manager(_), Control::Time { unix_ms }) => set_time(unix_ms),
+                LinkInput::Control(party, control) => {
                     tracing::debug!("{party} says what this release does not know: {control:?}");
                 }
             }
@@ -262,7 +255,7 @@ impl Seat {
     }
 
     /// Lets node and front-end look at the time, when it is due or when something has become durable.
-    fn tick(&mut self, now: Now) {
+    pub(super) fn tick(&mut self, now: Now) {
         let at = time(now);
         let every = if self.is_busy() { TICK_MS.0 } else { TICK_MS.1 };
         let due = now.ms >= self.ticked_ms + every;
@@ -293,19 +286,19 @@ impl Seat {
     }
 
     /// Logs, now and then, that a message was refused which cannot be true.
-    fn tell_invalid(&mut self) {
-        static TOLD: Seldom = Seldom::new();
+    pub(super) fn log_invalid(&mut self) {
+        static LOG: RateLimitedLog = RateLimitedLog::new();
         let node = self.node.as_mut().and_then(|node| node.invalid_mut().take());
         let front = self.front.as_mut().and_then(|front| front.invalid_mut().take());
         for invalid in node.into_iter().chain(front) {
-            if let Some(more) = TOLD.happened(std::time::Instant::now()) {
+            if let Some(more) = LOG.happened(std::time::Instant::now()) {
                 tracing::warn!("{invalid}{more}");
             }
         }
     }
 
     /// Goes on until clients may come.
-    fn start_step(&mut self, now: Now) {
+    pub(super) fn start_step(&mut self, now: Now) {
         if self.ready.is_over() {
             return;
         }
@@ -322,20 +315,20 @@ impl Seat {
     }
 
     /// What the front-end lacks to carry a request out.
-    fn lack_of(&self, tag: u64) -> Option<Lack> {
+    pub(super) fn lack_of(&self, tag: u64) -> Option<Lack> {
         self.front.as_ref()?.lack_at(&self.requests.place_of(tag)?)
     }
 
     /// Notes whether a manager that leads is connected. One seat of a process says in the log when that has not been so for long.
-    fn look_for_leader(&mut self, now_ms: u64) {
+    pub(super) fn look_for_leader(&mut self, now_ms: u64) {
         let leaderless_ms = now_ms.saturating_sub(self.led_ms);
         if self.links.has_leader() {
-            if self.told_leaderless_ms.take().is_some() {
+            if self.logged_leaderless_ms.take().is_some() {
                 tracing::info!("a manager that leads is heard again, after {} s", leaderless_ms / 1000);
             }
             self.led_ms = now_ms;
-        } else if self.lists && leaderless_ms >= LEADERLESS_MS && self.told_leaderless_ms.is_none() {
-            self.told_leaderless_ms = Some(now_ms);
+        } else if self.lists && leaderless_ms >= LEADERLESS_MS && self.logged_leaderless_ms.is_none() {
+            self.logged_leaderless_ms = Some(now_ms);
             tracing::warn!(
                 "no manager that leads has been heard for {} s: what this process has is served as before, and changes of the \
                  cluster wait",
@@ -344,7 +337,7 @@ impl Seat {
         }
     }
 
-    fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         let node = self.node.as_ref().is_some_and(|node| {
             node.member().is_none()
                 || node.replicas().any(|(_, replica)| replica.chain().is_none() || replica.last() > replica.committed())
@@ -354,7 +347,7 @@ impl Seat {
     }
 
     /// Hands the node what its store has read.
-    fn take_reads(&mut self, now: Now) {
+    pub(super) fn take_reads(&mut self, now: Now) {
         let at = time(now);
         let Some(node) = &mut self.node else { return };
         while let Some((ticket, answer)) = node.store_mut().take_answer() {
@@ -366,7 +359,7 @@ impl Seat {
                     node.unreadable(at, ticket, &mut self.out);
                 }
                 Read::Refused(why) => {
-                    tell_short(&why);
+                    log_short(&why);
                     node.not_read(at, ticket, &mut self.out);
                 }
             }
@@ -376,7 +369,7 @@ impl Seat {
     }
 
     /// Lets the store's threads have what was written.
-    fn poll_store(&mut self, now: Now, turn: &mut Turn) {
+    pub(super) fn poll_store(&mut self, now: Now, turn: &mut Turn) {
         let Some(node) = &mut self.node else { return };
         let store = node.store_mut();
         if std::mem::take(&mut self.reads_ready)
@@ -394,7 +387,7 @@ impl Seat {
         }
     }
 
-    fn accept(&mut self, now: Now) {
+    pub(super) fn accept(&mut self, now: Now) {
         let Some(listener) = &mut self.listener else { return };
         listener.accept(now.ms, |socket, host| {
             prepare(&socket);
@@ -402,7 +395,7 @@ impl Seat {
         });
     }
 
-    fn settle(&mut self, now: Now) {
+    pub(super) fn settle(&mut self, now: Now) {
         self.take_in(now);
         self.run_on(now);
         if !self.listings.is_empty() {
@@ -425,261 +418,4 @@ fn weight(message: &Message) -> usize {
             | Message::CopyPart { kept, .. } => kept.iter().map(fawn_kv::entry::Kept::bytes).sum(),
             _ => 0,
         }
-}
-
-impl Backend for Seat {
-    type Seed = Seed;
-    type Gates = Never;
-
-    const WAITS: bool = true;
-
-    fn is_ready(&self) -> bool {
-        self.ready.is_over()
-    }
-
-    fn make(seed: Seed, given: Given<'_>) -> Result<Self, Errno> {
-        let Seed {
-            seat,
-            cluster,
-            roster,
-            managers,
-            names,
-            secure,
-            mut node,
-            mut front,
-            listener,
-            lists,
-            mailbox,
-            siblings,
-        } = seed;
-        let edge = EventFlags::IN | EventFlags::ET;
-        epoll::add(&*given.epoll, mailbox.event(), EventData::new_u64(MAILBOX), edge)?;
-        if let Some(node) = &node {
-            for (descriptor, data) in node.store().descriptors().into_iter().zip([STORE, READS]) {
-                epoll::add(&*given.epoll, descriptor, EventData::new_u64(data), edge)?;
-            }
-        }
-        let listening = |socket| Listening::new(socket, Arc::clone(&given.epoll), LISTENER);
-        let listener = listener.map(listening).transpose()?;
-        let relay = Relay::new(if front.is_some() { seat.front() } else { seat.node() }, &chain::Timing::default());
-        let (me, managers) = ((seat, cluster, given.sizes.value), (managers, names));
-        let links = Links::new(me, roster, managers, siblings, secure, given.epoll);
-        // Until managers have said which it is.
-        let version = links.cluster_version();
-        if let Some(front) = &mut front {
-            front.speak(version);
-        }
-        if let Some(node) = &mut node {
-            node.speak(version);
-        }
-        Ok(Self {
-            id: seat,
-            node,
-            inbox: Inbox::default(),
-            front,
-            links,
-            relay,
-            broken: BTreeSet::new(),
-            requests: Requests::new(given.counters, given.sizes.value),
-            ready: Readiness::default(),
-            pool: Pool::default(),
-            mailbox,
-            listener,
-            lists,
-            listings: Listings::new(seat.front()),
-            said: VecDeque::new(),
-            out: Vec::new(),
-            ticked_ms: 0,
-            told_ms: 0,
-            led_ms: 0,
-            told_leaderless_ms: None,
-            durable: fawn_kv::store::Gate(0),
-            reads_ready: false,
-            failed: false,
-            troubles: Troubles::default(),
-            counted: None,
-            counting: None,
-            count_ms: 0,
-            none: Never,
-        })
-    }
-
-    fn stores(&self) -> usize {
-        1
-    }
-
-    fn warm(&self, _: usize, _: &[Key]) {}
-
-    fn lend(&mut self) -> (&mut Pool, &Never) {
-        (&mut self.pool, &self.none)
-    }
-
-    fn durable(&self, _: usize) -> Gate {
-        Gate::NONE
-    }
-
-    fn is_stopped(&self, _: usize) -> bool {
-        false
-    }
-
-    fn run(&mut self, _: usize, keyed: &Keyed<'_>, from: Token, now: Now, _: usize, out: &mut Vec<u8>) -> Ran {
-        let done = Ran::Done { gate: Gate::NONE, failed: false };
-        let (ticket, message) = match self.requests.begin(keyed, from, now, &mut self.pool, out) {
-            Begun::Done => return done,
-            Begun::Waits(ticket) => return Ran::Later(ticket),
-            Begun::Ask(ticket, message) => (ticket, message),
-        };
-        let Some(front) = &mut self.front else { return Ran::Later(ticket) };
-        let (at, me) = (time(now), self.id.front());
-        front.receive(at, *message, &mut self.out);
-        if let [(LOCAL, Message::Reply { answer: Answer::Busy, .. })] = self.out[..] {
-            self.requests.lacks(front.lack_at(&keyed.key));
-        }
-        if self.requests.only_looks(ticket)
-            && let [(LOCAL, Message::Reply { .. })] = self.out[..]
-            && let Some((_, Message::Reply { answer, .. })) = self.out.pop()
-        {
-            match self.requests.answer_now(ticket, &answer, now, &mut self.pool, out) {
-                Ok(failed) => return Ran::Done { gate: Gate::NONE, failed },
-                Err(message) => front.receive(at, *message, &mut self.out),
-            }
-        }
-        self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
-        Ran::Later(ticket)
-    }
-
-    fn assign(&mut self, ticket: Ticket, client: Client) {
-        self.requests.assign(ticket, client);
-    }
-
-    fn deliver(&mut self, _: Vec<(usize, Gate)>, done: Done) {
-        self.requests.deliver(done);
-    }
-
-    fn next_done(&mut self) -> Option<Done> {
-        self.requests.next_done()
-    }
-
-    fn next_ask(&mut self) -> Option<(Client, Ticket, u32)> {
-        self.requests.next_ask()
-    }
-
-    fn room(&mut self, ticket: Ticket, granted: bool, now: Now) {
-        let me = self.id.front();
-        let next = self.requests.room(ticket, granted, now, &mut self.pool);
-        self.said.extend(next.into_iter().map(|message| (me, LOCAL, message)));
-    }
-
-    fn flush_all(&mut self, client: Client, at_unix: u32, quiet: bool, _: Now) {
-        let message = self.requests.flush(client, at_unix, quiet);
-        self.said.push_back((self.id.front(), LOCAL, message));
-    }
-
-    fn list(&mut self, client: Client, _: usize, from: Key, _: bool, form: Dump, now: Now) {
-        if !self.lists {
-            let bytes = Listed { next: None, failed: false, lost: 0 }.encode();
-            return self.requests.deliver(Done::of(client, bytes));
-        }
-        self.listings.begin(client, from, form, time(now), &mut self.out);
-        let me = self.id.front();
-        self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
-    }
-
-    fn on_event(&mut self, data: u64, flags: EventFlags, now: Now) {
-        match data {
-            MAILBOX | STORE => {}
-            READS => self.reads_ready = true,
-            LISTENER => self.accept(now),
-            _ => self.links.on_event(Token::from_u64(data & !WATCHED), flags, now.ms),
-        }
-    }
-
-    fn look_again(&mut self) {
-        self.reads_ready = true;
-    }
-
-    fn turn(&mut self, now: Now) -> Turn {
-        let mut turn = Turn::default();
-        self.settle(now);
-        self.poll_store(now, &mut turn);
-        self.take_reads(now);
-        self.tick(now);
-        self.settle(now);
-        self.tell_invalid();
-        if let Some(why) = self.links.take_ousted() {
-            turn.ousted = Some(why);
-        }
-        let paused = !self.inbox.takes_clients();
-        self.links.pause(paused);
-        turn.more |= !self.inbox.is_empty() | self.count_on(now);
-        let every = if self.is_busy() { TICK_MS.0 } else { TICK_MS.1 };
-        let tick = self.ticked_ms + every;
-        let listens = self.listener.as_mut().and_then(|listener| listener.listen_again(now.ms));
-        turn.due_ms = [turn.due_ms, listens, Some(tick)].into_iter().flatten().min();
-        turn
-    }
-
-    fn wants_turn(&self) -> bool {
-        !self.said.is_empty() || !self.inbox.is_empty() || self.links.has_work() || self.mailbox.has_mail()
-    }
-
-    fn submit(&mut self, now: Now) -> Result<(), String> {
-        self.settle(now);
-        if let Some(node) = &mut self.node {
-            // What was written since the last turn goes with this batch.
-            let store = node.store_mut();
-            if store.has_work(now.ms) {
-                store.poll(now.unix, now.ms);
-            }
-            store.submit().map_err(|error| format!("reads can no longer be started: {error}"))?;
-        }
-        self.links.flush();
-        Ok(())
-    }
-
-    fn waiting(&self) -> usize {
-        self.requests.len()
-    }
-
-    fn held_bytes(&self) -> usize {
-        self.requests.bytes()
-    }
-
-    fn is_idle(&self) -> bool {
-        self.requests.is_empty()
-    }
-
-    fn forget_reads(&mut self) {}
-
-    fn space(&self) -> Option<Space> {
-        self.node.as_ref()?.store().flash().store().space()
-    }
-
-    fn figures(&self, now: Now) -> Figures {
-        super::figures::of(self, now)
-    }
-
-    fn sample(&mut self, now: Now) -> Sample {
-        self.take_sample(now)
-    }
-
-    fn stop(mut self) -> Result<(), String> {
-        // Nobody is answered any more. Whoever is told so need not wait until it has noticed.
-        let (me, mut out) = (self.id, Vec::new());
-        if let Some(node) = &mut self.node {
-            node.farewell(&mut out);
-        }
-        let of_node = out.len();
-        if let Some(front) = self.front.take() {
-            front.farewell(&mut out);
-        }
-        for (at, (to, message)) in out.into_iter().enumerate() {
-            self.links.send(to, if at < of_node { me.node() } else { me.front() }, message, self.ticked_ms);
-        }
-        self.links.flush();
-        match self.node {
-            Some(node) => node.into_store().close().map_err(|error| error.to_string()),
-            None => Ok(()),
-        }
-    }
 }

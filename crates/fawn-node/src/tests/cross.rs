@@ -1,6 +1,6 @@
 //! Several loops: keys that live on another one.
 
-use super::harness::{Node, eventually, hit, key_of, set};
+use super::harness::{Node, error_line, eventually, hit, key_of, set};
 
 #[test]
 fn every_connection_reaches_every_key() {
@@ -114,13 +114,13 @@ fn an_error_on_another_loop_stands_for_the_whole_get() {
     node.knobs.set(|knobs| &knobs.cold, true);
     node.knobs.set(|knobs| &knobs.bad, true);
     let bad = (0..100_000).map(|n| format!("cold{n}bad")).find(|key| {
-        let route = crate::route::Route::new(super::harness::SECRET, 2, 2);
+        let route = crate::shard::route::Route::new(super::harness::SECRET, 2, 2);
         route.of(&route.position(key.as_bytes())).0 == 1
     });
     let mut client = node.client();
     client.ask(set("a", "1"), "STORED\r\n");
     client.ask(
         format!("get a {} a\r\nget a\r\n", bad.unwrap()),
-        format!("{}\r\n{}END\r\n", crate::operate::UNREADABLE, hit("a", "1")),
+        format!("{}{}END\r\n", error_line(crate::request::UNREADABLE), hit("a", "1")),
     );
 }

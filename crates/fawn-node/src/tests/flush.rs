@@ -1,7 +1,7 @@
 //! `flush_all` in the order of its connection, and when the store has no room for it.
 
-use super::harness::{Node, eventually, hit, key_of, set};
-use crate::operate::FLUSH_FAILED;
+use super::harness::{Node, error_line, eventually, hit, key_of, set};
+use crate::request::FLUSH_FAILED;
 use std::sync::atomic::Ordering;
 
 #[test]
@@ -91,7 +91,7 @@ fn a_flush_that_fails_says_so_unless_it_is_told_to_be_silent() {
         silent.say("flush_all noreply\r\n");
         eventually(|| node.stat("cmd_flush") == 2, "two flushes under way");
         node.knobs.set(|knobs| &knobs.stop, true);
-        assert_eq!(loud.rest(), FLUSH_FAILED);
+        assert_eq!(loud.rest(), error_line(FLUSH_FAILED));
         assert_eq!(silent.rest(), "");
         assert!(node.wait().is_err());
     }
@@ -108,5 +108,5 @@ fn a_flush_that_never_becomes_durable_is_no_success() {
     client.expect_silence();
     node.knobs.fail_commit.store(true, Ordering::SeqCst);
     node.knobs.set(|knobs| &knobs.commits_held, false);
-    assert_eq!(client.rest(), format!("{}\r\n", crate::operate::STOPPED));
+    assert_eq!(client.rest(), error_line(crate::request::STOPPED));
 }

@@ -1,7 +1,7 @@
 //! Many sockets that are ready at the same time: each gets its own answers, whatever the others send.
 
 use super::harness::{Client, Node, hit, set};
-use crate::ahead::AHEAD;
+use crate::net::prefetch::PREFETCHED_KEYS;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::Ordering;
 
@@ -82,7 +82,7 @@ fn sockets_that_are_ready_together_get_their_own_answers() {
 #[test]
 fn keys_of_clients_that_ask_one_at_a_time_are_fetched_ahead_together() {
     let node = Node::simple();
-    let mut clients: Vec<Client<TcpStream>> = (0..2 * AHEAD).map(|_| node.client()).collect();
+    let mut clients: Vec<Client<TcpStream>> = (0..2 * PREFETCHED_KEYS).map(|_| node.client()).collect();
     for (n, client) in clients.iter_mut().enumerate() {
         client.ask(set(&format!("key{n}"), "v"), "STORED\r\n");
     }
@@ -95,7 +95,7 @@ fn keys_of_clients_that_ask_one_at_a_time_are_fetched_ahead_together() {
     for (n, client) in clients.iter_mut().enumerate() {
         client.expect(format!("{}END\r\n", hit(&format!("key{n}"), "v")));
     }
-    assert_eq!(node.knobs.warmed.load(Ordering::SeqCst), AHEAD as u64);
+    assert_eq!(node.knobs.warmed.load(Ordering::SeqCst), PREFETCHED_KEYS as u64);
 }
 
 /// Clients that take their answers while others of their group are worked on go on, whatever made them wait.
@@ -105,7 +105,7 @@ fn all_get_on(node: &Node) {
     node.client().ask(set("big", &value), "STORED\r\n");
     let answer = format!("{}END\r\nMN\r\n", hit("big", &value));
     for _ in 0..3 {
-        let mut clients: Vec<Client<TcpStream>> = (0..AHEAD).map(|_| node.client()).collect();
+        let mut clients: Vec<Client<TcpStream>> = (0..PREFETCHED_KEYS).map(|_| node.client()).collect();
         for client in &mut clients {
             client.ask("mn\r\n", "MN\r\n");
         }
@@ -136,7 +136,7 @@ fn clients_of_a_group_share_what_room_there_is() {
     });
     all_get_on(&node);
     // Some that take nothing, each of which asks for more than all of them may have.
-    let mut clients: Vec<Client<TcpStream>> = (0..AHEAD / 2).map(|_| node.client()).collect();
+    let mut clients: Vec<Client<TcpStream>> = (0..PREFETCHED_KEYS / 2).map(|_| node.client()).collect();
     for client in &mut clients {
         client.ask("mn\r\n", "MN\r\n");
     }

@@ -1,9 +1,12 @@
 //! Nodes and clients for tests.
 
-use crate::fake::{Fake, Knobs};
 use crate::options::{ServeOptions, TlsFiles};
-use crate::owner::Owner;
-use crate::server::{Opened, Running};
+use crate::protocol::Protocol;
+use crate::protocol::memcached::MEMCACHED;
+use crate::request::{ReplyWriter, RequestError};
+use crate::runtime::server::{Opened, Running};
+use crate::shard::executor::ShardExecutor;
+use crate::shard::fake::{Fake, Knobs};
 use fawn_ring::Secret;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -30,6 +33,16 @@ impl Node {
     }
 
     pub fn start(loops: usize, stores_each: usize, change: impl FnOnce(&mut ServeOptions)) -> Self {
+        Self::start_speaking(&MEMCACHED, loops, stores_each, change)
+    }
+
+    /// A node whose clients speak `protocol`.
+    pub fn start_speaking(
+        protocol: &'static dyn Protocol,
+        loops: usize,
+        stores_each: usize,
+        change: impl FnOnce(&mut ServeOptions),
+    ) -> Self {
         let mut options = ServeOptions { listen: vec!["127.0.0.1:0".into()], ..ServeOptions::new("unused") };
         change(&mut options);
         let knobs = Arc::new(Knobs::default());
@@ -37,7 +50,7 @@ impl Node {
             let loops = (0..loops).map(|_| Fake::new(stores_each, &knobs)).collect::<Vec<_>>();
             Ok(Opened { secret: SECRET, stores: Some(loops.len() * stores_each), loops, facts: Vec::new() })
         };
-        let running = Running::start::<Owner<Fake>>(&options, open).unwrap();
+        let running = Running::start::<ShardExecutor<Fake>>(protocol, &options, open).unwrap();
         Self { knobs, running: Some(running) }
     }
 
@@ -185,11 +198,18 @@ impl Client<TcpStream> {
 
 /// A key that begins with `prefix` and belongs to `loop_number` of `loops` with one store each.
 pub fn key_of(prefix: &str, loop_number: usize, loops: usize) -> String {
-    let route = crate::route::Route::new(SECRET, loops, loops);
+    let route = crate::shard::route::Route::new(SECRET, loops, loops);
     (0..100_000)
         .map(|n| format!("{prefix}{n}"))
         .find(|key| route.of(&route.position(key.as_bytes())).0 == loop_number)
         .unwrap()
+}
+
+/// The line of an error.
+pub fn error_line(error: RequestError<'_>) -> String {
+    let mut line = Vec::new();
+    MEMCACHED.write_error(&mut line, &error);
+    String::from_utf8(line).unwrap()
 }
 
 /// `set` of `key` to `value`.

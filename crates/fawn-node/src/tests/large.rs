@@ -1,7 +1,7 @@
 //! Values that have files of their own.
 
-use super::harness::{Node, eventually, hit, set};
-use crate::operate::{STOPPED, UNREADABLE};
+use super::harness::{Node, error_line, eventually, hit, set};
+use crate::request::{STOPPED, UNREADABLE};
 use std::sync::atomic::Ordering;
 
 fn node() -> (Node, String) {
@@ -19,8 +19,8 @@ fn a_value_whose_file_is_missing_is_an_error_and_not_a_loop() {
     client.ask("get big coldbig\r\n", format!("{}{}END\r\n", hit("big", &value), hit("coldbig", &value)));
     node.knobs.set(|knobs| &knobs.values_gone, true);
     for key in ["big", "coldbig"] {
-        client.ask(format!("get {key}\r\nmg {key} v\r\n"), format!("{UNREADABLE}\r\n").repeat(2));
-        client.ask(format!("append {key} 0 0 1\r\nx\r\n"), format!("{UNREADABLE}\r\n"));
+        client.ask(format!("get {key}\r\nmg {key} v\r\n"), error_line(UNREADABLE).repeat(2));
+        client.ask(format!("append {key} 0 0 1\r\nx\r\n"), error_line(UNREADABLE));
         client.ask(set(key, "small") + &format!("get {key}\r\n"), format!("STORED\r\n{}END\r\n", hit(key, "small")));
     }
 }
@@ -37,7 +37,8 @@ fn a_get_whose_file_goes_is_never_shown_what_its_connection_puts_later() {
     eventually(|| node.stat("fawn_waiting") >= 3, "the gets under way");
     client.expect_silence();
     node.knobs.set(|knobs| &knobs.reads_held, false);
-    client.expect(format!("{UNREADABLE}\r\nSTORED\r\n{UNREADABLE}\r\nSTORED\r\n{}END\r\n", hit("big", "new")));
+    let unreadable = error_line(UNREADABLE);
+    client.expect(format!("{unreadable}STORED\r\n{unreadable}STORED\r\n{}END\r\n", hit("big", "new")));
 }
 
 #[test]
@@ -115,5 +116,5 @@ fn a_large_value_that_waits_for_a_stopped_store_is_refused() {
     client.say(set("big", &value));
     eventually(|| node.knobs.refused.load(Ordering::SeqCst) > 0, "a written value that waits");
     node.knobs.set(|knobs| &knobs.stop, true);
-    assert_eq!(client.rest(), format!("{STOPPED}\r\n"));
+    assert_eq!(client.rest(), error_line(STOPPED));
 }

@@ -10,6 +10,7 @@ mod limits;
 mod order;
 mod protocol;
 mod real;
+mod resp;
 mod room;
 mod stopping;
 mod transport;

@@ -1,7 +1,7 @@
 //! Answers in request order, whatever they wait for; operations on one key in order.
 
-use super::harness::{Node, eventually, hit, set};
-use crate::operate::UNREADABLE;
+use super::harness::{Node, error_line, eventually, hit, set};
+use crate::request::UNREADABLE;
 use std::sync::atomic::Ordering;
 
 #[test]
@@ -40,9 +40,9 @@ fn a_get_of_hot_and_cold_keys_comes_whole_or_as_one_error() {
     node.knobs.set(|knobs| &knobs.cold, true);
     client.ask("get hot cold nothing coldx hot\r\n", format!("{0}{1}{0}END\r\n", hit("hot", "h"), hit("cold", "c")));
     node.knobs.set(|knobs| &knobs.bad, true);
-    client.ask("get hot coldbad cold hot\r\nget hot\r\n", format!("{UNREADABLE}\r\n{}END\r\n", hit("hot", "h")));
-    client.ask("get coldbad\r\n", format!("{UNREADABLE}\r\n"));
-    client.ask("incr coldbad 1\r\n", format!("{UNREADABLE}\r\n"));
+    client.ask("get hot coldbad cold hot\r\nget hot\r\n", error_line(UNREADABLE) + &hit("hot", "h") + "END\r\n");
+    client.ask("get coldbad\r\n", error_line(UNREADABLE));
+    client.ask("incr coldbad 1\r\n", error_line(UNREADABLE));
 }
 
 #[test]

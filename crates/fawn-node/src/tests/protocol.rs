@@ -1,6 +1,6 @@
 //! What clients are told.
 
-use super::harness::{Node, eventually, hit, set};
+use super::harness::{Node, error_line, eventually, hit, set};
 
 #[test]
 fn every_classic_command_is_answered() {
@@ -101,8 +101,8 @@ fn refusals_of_the_store_say_why() {
     node.knobs.refuse.store(1, std::sync::atomic::Ordering::SeqCst);
     client.ask(set("a", "2"), "SERVER_ERROR out of memory storing object\r\n");
     node.knobs.refuse.store(2, std::sync::atomic::Ordering::SeqCst);
-    client.ask(set("a", "2"), format!("{}\r\n", crate::operate::NO_SPACE));
-    client.ask("incr a 1\r\n", format!("{}\r\n", crate::operate::NO_SPACE));
+    client.ask(set("a", "2"), error_line(crate::request::NO_SPACE));
+    client.ask("incr a 1\r\n", error_line(crate::request::NO_SPACE));
     client.ask("get a\r\n", format!("{}END\r\n", hit("a", "1")));
 }
 

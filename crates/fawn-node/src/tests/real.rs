@@ -2,7 +2,7 @@
 
 use super::harness::{Client, PATIENCE, client_of, hit, set};
 use crate::options::ServeOptions;
-use crate::server::{Running, start};
+use crate::runtime::server::{Running, start};
 use fawn_flash::Directory;
 use fawn_store::Ack;
 use std::net::TcpStream;

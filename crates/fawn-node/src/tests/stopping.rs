@@ -1,6 +1,6 @@
 //! Stopping: on request, and because a store failed.
 
-use super::harness::{Node, eventually, hit, key_of, set};
+use super::harness::{Node, error_line, eventually, hit, key_of, set};
 use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -59,7 +59,7 @@ fn a_store_that_stops_refuses_puts_and_ends_the_node_with_an_error() {
     let mut reader = node.client();
     node.knobs.fail_commit.store(true, Ordering::SeqCst);
     node.knobs.set(|knobs| &knobs.commits_held, false);
-    let stopped = format!("{}\r\n", crate::operate::STOPPED);
+    let stopped = error_line(crate::request::STOPPED);
     assert_eq!(client.rest(), stopped.repeat(3));
     // What was never durable is not shown to anyone, and the connection is told to go, not left waiting.
     reader.0.write_all(b"get a\r\n").ok();
@@ -81,7 +81,7 @@ fn stores_that_stop_together_all_tell_those_who_wait() {
     node.knobs.fail_commit.store(true, Ordering::SeqCst);
     node.knobs.set(|knobs| &knobs.commits_held, false);
     for client in &mut clients {
-        assert_eq!(client.rest(), format!("{}\r\n", crate::operate::STOPPED));
+        assert_eq!(client.rest(), error_line(crate::request::STOPPED));
     }
     assert!(node.wait().is_err());
 }
@@ -94,7 +94,7 @@ fn what_waits_for_an_index_when_its_store_stops_is_told_so() {
     client.say("get a\r\nincr b 1\r\nmn\r\n");
     node.await_stat("fawn_waiting", 2);
     node.knobs.set(|knobs| &knobs.stop, true);
-    assert_eq!(client.rest(), format!("{0}\r\n{0}\r\nMN\r\n", crate::operate::STOPPED));
+    assert_eq!(client.rest(), format!("{0}{0}MN\r\n", error_line(crate::request::STOPPED)));
     assert!(node.wait().unwrap_err().to_string().contains("told to stop"));
 }
 
@@ -110,7 +110,7 @@ fn reads_that_fail_for_good_end_those_who_wait_and_the_node() {
     node.await_stat("fawn_waiting", 4);
     node.knobs.reads_fail.store(true, Ordering::SeqCst);
     node.knobs.set(|knobs| &knobs.reads_held, false);
-    assert_eq!(client.rest(), format!("{}\r\n", crate::operate::UNREADABLE).repeat(4));
+    assert_eq!(client.rest(), error_line(crate::request::UNREADABLE).repeat(4));
     let error = node.wait().unwrap_err().to_string();
     assert!(error.starts_with("reads no longer come back: told to fail"), "{error}");
 }
@@ -149,7 +149,7 @@ fn a_delete_that_never_becomes_durable_is_no_miss_in_a_line_of_keys() {
     client.expect_silence();
     node.knobs.fail_commit.store(true, Ordering::SeqCst);
     node.knobs.set(|knobs| &knobs.commits_held, false);
-    assert_eq!(client.rest(), format!("{}\r\n", crate::operate::STOPPED));
+    assert_eq!(client.rest(), error_line(crate::request::STOPPED));
 }
 
 /// The line is worked on after the store has stopped.
@@ -169,6 +169,6 @@ fn a_line_of_keys_of_a_stopped_store_is_one_error() {
     node.knobs.set(|knobs| &knobs.commits_held, false);
     eventually(|| node.running().shared().failure().is_some(), "the store's end");
     node.knobs.set(|knobs| &knobs.reads_held, false);
-    let stopped = format!("{}\r\n", crate::operate::STOPPED);
+    let stopped = error_line(crate::request::STOPPED);
     assert_eq!(client.rest(), format!("{0}{0}END\r\n{0}{0}{1}END\r\n", stopped, hit("a", "1")));
 }

@@ -3,9 +3,9 @@
 use super::Links;
 use crate::cluster::dial::dial;
 use crate::cluster::link::{Link, State};
-use crate::cluster::names::Place;
-use crate::slab::Token;
-use crate::tls::Secure;
+use crate::cluster::names::HostAddress;
+use crate::net::tls::Secure;
+use crate::runtime::slab::Token;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::{Control, Greeting, Party, SeatId, control};
 use fawn_kv::version::Spoken;
@@ -62,14 +62,14 @@ impl Links {
             target.turn = target.turn.wrapping_add(1);
         }
         let place = self.names.find(address, target.turn, target.failures > 0);
-        if place == Place::Unknown {
+        if place == HostAddress::Unknown {
             target.again_ms = now_ms + REDIAL_MS.0;
             return None;
         }
         let longest = REDIAL_MS.1.min(REDIAL_MS.0 << target.failures.min(8));
         target.again_ms = now_ms + longest;
         target.failures += 1;
-        let Place::At(address) = place else { return None };
+        let HostAddress::At(address) = place else { return None };
         let socket = dial(address)?;
         let mut link = self.protect(Link::new(socket, State::Connecting, party, lane, now_ms))?;
         link.interest = EventFlags::IN | EventFlags::OUT;

@@ -1,6 +1,6 @@
 //! Who may call, who has to go, and what is told of connections.
 
-use super::super::clients::{Held, MOST_CLIENTS};
+use super::super::clients::{ClientMemory, MOST_CLIENTS};
 use super::super::link::{Link, State};
 use super::{GREETING_MS, Links, Traffic};
 use fawn_kv::link::{Greeting, Party, SeatId, control};
@@ -90,7 +90,7 @@ impl Links {
     pub(super) fn sweep(&mut self) {
         let now_ms = self.now_ms;
         let late = |link: &Link| link.state != State::Up && now_ms > link.began_ms + GREETING_MS;
-        let mut held = Held::default();
+        let mut held = ClientMemory::default();
         for at in 0..self.all.slots() {
             let Some(token) = self.all.at(at) else { continue };
             let Some(link) = self.all.at_token(token) else { continue };

@@ -7,7 +7,7 @@
 use super::calls::Called;
 use super::{Link, Links};
 use crate::cluster::link::State;
-use crate::slab::Token;
+use crate::runtime::slab::Token;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::{Control, ManagerId, Party};
 use fawn_kv::version::PROXIES;

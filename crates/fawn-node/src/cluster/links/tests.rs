@@ -16,7 +16,7 @@ fn links(managers: &[&str], names: Names) -> Links {
     let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC).unwrap());
     let seeds = managers.iter().map(ToString::to_string).collect();
     let me = (SeatId(1), ClusterId([7; 16]), 1 << 20);
-    Links::new(me, Roster::default(), (seeds, Arc::new(names)), Siblings::default(), None, epoll)
+    Links::new(me, Roster::default(), (seeds, Arc::new(names)), LocalPeers::default(), None, epoll)
 }
 
 /// What the event loop does between two ticks.

@@ -1,12 +1,13 @@
 //! Requests whose front-end, connection and loop are played by the test.
 
 use super::*;
-use crate::exchange::Place;
-use crate::latency::Stamp;
+use crate::observe::latency::Stamp;
+use crate::protocol::memcached::MEMCACHED;
+use crate::protocol::{ParserEvent, ParserOptions, Protocol};
+use crate::request::ReplySlot;
 use fawn_kv::entry::{Kept, Shown, Version};
 use fawn_kv::ids::{Epoch, Position, Seq};
 use fawn_kv::operation::{Cas, Hit, Outcome};
-use fawn_memcache::{Event, Limits, Session};
 
 const NOW: Now = Now::at(1000, 1);
 const MAX_VALUE_BYTES: usize = 1 << 20;
@@ -67,25 +68,23 @@ impl Bench {
 
     /// The only connection sends commands; what the front-end is asked at once.
     fn say(&mut self, lines: &str) -> Vec<Asked> {
-        let (mut session, mut input, mut sent) = (Session::new(Limits::default()), lines.as_bytes(), Vec::new());
+        let mut parser = MEMCACHED.parser(ParserOptions { max_item_bytes: 1 << 20, authenticates: false });
+        let (mut input, mut sent) = (lines.as_bytes(), Vec::new());
         while !input.is_empty() {
-            let step = session.next(input);
-            let Event::Request(request) = step.event else { panic!("{lines:?} are commands") };
-            let number = request.key.iter().fold(0_u64, |sum, byte| sum * 251 + u64::from(*byte));
-            let key = Key::lowest_with_prefix(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            let (name, command, responder) = (request.key, request.command, request.responder);
-            let keyed = Keyed { key, name, command, responder };
+            let step = parser.next(input, &NOW.time, &mut Vec::new());
+            let ParserEvent::Key(mut request) = step.event else { panic!("{lines:?} are commands") };
+            let number = request.name.iter().fold(0_u64, |sum, byte| sum * 251 + u64::from(*byte));
+            request.key = Key::lowest_with_prefix(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let from = Token::from_u64(1);
-            let ticket = match self.requests.begin(&keyed, from, NOW, &mut self.pool, &mut Vec::new()) {
+            let ticket = match self.requests.begin(&request, from, &mut self.pool) {
                 Begun::Ask(ticket, message) => {
                     sent.push(asked(&message));
                     ticket
                 }
                 Begun::Waits(ticket) => ticket,
-                Begun::Done => panic!("a front-end is to be asked"),
             };
-            let place = Place { connection: from, answer: self.begun, part: 0, stamp: Stamp::NONE };
-            self.requests.assign(ticket, Client { home: 0, place, request_bytes: 0 });
+            let slot = ReplySlot { connection: from, answer: self.begun, part: 0, stamp: Stamp::NONE };
+            self.requests.assign(ticket, ReplyTo { home: 0, slot, request_bytes: 0 });
             self.begun += 1;
             input = &input[step.consumed..];
         }
@@ -96,19 +95,19 @@ impl Bench {
         self.requests.answered(asked.tag, answer, NOW, &mut self.pool).iter().map(super::tests::asked).collect()
     }
 
-    fn room(&mut self, ticket: Ticket, granted: bool) -> Vec<Asked> {
-        self.requests.room(ticket, granted, NOW, &mut self.pool).iter().map(asked).collect()
+    fn reserve(&mut self, ticket: Ticket, granted: bool) -> Vec<Asked> {
+        self.requests.reserve(ticket, granted, NOW, &mut self.pool).iter().map(asked).collect()
     }
 
     /// Who asks for room: the number of the command, and its ticket.
     fn wanted(&mut self) -> Vec<(u64, Ticket)> {
-        let next = || self.requests.next_ask().map(|(client, ticket, _)| (client.place.answer, ticket));
+        let next = || self.requests.next_reservation().map(|(client, ticket, _)| (client.slot.answer, ticket));
         std::iter::from_fn(next).collect()
     }
 
     /// What was answered: the number of the command, bytes, and those that it was granted.
     fn done(&mut self) -> Vec<(u64, usize, u32)> {
-        let next = || self.requests.next_done().map(|done| (done.client.place.answer, done.bytes.len(), done.granted));
+        let next = || self.requests.next_completion().map(|done| (done.to.slot.answer, done.bytes.len(), done.granted));
         std::iter::from_fn(next).collect()
     }
 }
@@ -130,7 +129,7 @@ fn of_writes_that_show_values_a_few_are_sent_unseen_and_the_others_once_there_is
     let wanted = bench.wanted();
     assert_eq!(wanted.len(), all);
     for (n, ticket) in wanted {
-        for asked in bench.room(ticket, true) {
+        for asked in bench.reserve(ticket, true) {
             assert!(asked.writes && n >= few as u64);
             assert_eq!(bench.answer(asked, touched(LARGE)), []);
         }
@@ -151,7 +150,7 @@ fn on_one_key_they_go_one_after_the_other() {
         assert_eq!(bench.done(), []);
         let wanted = bench.wanted();
         assert_eq!(wanted[0].0, n);
-        sent = bench.room(wanted[0].1, true);
+        sent = bench.reserve(wanted[0].1, true);
         assert_eq!(bench.done().len(), 1);
     }
     assert_eq!(sent, []);
@@ -187,7 +186,7 @@ fn a_write_whose_client_is_gone_is_carried_out_and_its_value_goes() {
     }
     let mut late = 0;
     for (_, ticket) in bench.wanted() {
-        for asked in bench.room(ticket, false) {
+        for asked in bench.reserve(ticket, false) {
             assert!(asked.writes);
             late += 1;
             bench.answer(asked, touched(LARGE));
@@ -215,7 +214,7 @@ fn gets_wait_for_one_before_them_that_is_to_look_again() {
     assert_eq!(bench.answer(sent[2], found(10)), []);
     assert_eq!(bench.done(), [], "that may be older than what is seen by looking again");
     let (_, ticket) = bench.wanted().into_iter().find(|(n, _)| *n == first + 1).expect("it wants room");
-    let again = bench.room(ticket, true);
+    let again = bench.reserve(ticket, true);
     assert_eq!(again, [Asked { tag: sent[1].tag, writes: false }]);
     let next = bench.answer(again[0], found(LARGE));
     assert_eq!(bench.done()[0].0, first + 1);

@@ -1,7 +1,7 @@
 //! A directory that was served by itself becomes the first of a cluster.
 
 use super::*;
-use crate::server;
+use crate::runtime::server;
 use fawn_flash::Directory;
 
 /// Serves a plain directory while `run` talks to it.

@@ -1,0 +1,175 @@
+//! What a front-end has answered, as the reply to a client.
+
+use crate::observe::counters::{Counter, Counters};
+use crate::request::{ItemInfo, KeyRequest, ReplyBody, RequestError};
+use crate::shard::operate::{self, count, shown_item};
+use crate::shard::recency::{LastUse, Recency};
+use fawn_kv::entry::{Kept, Version};
+use fawn_kv::front::Lack;
+use fawn_kv::message::Answer;
+use fawn_kv::operation::{Append, Decision, Hit, Item, Operation, Outcome, evaluate};
+
+/// What an answer is made with.
+pub struct Tools<'a> {
+    /// Unix second.
+    pub now: u32,
+    /// The loop's counters.
+    pub counters: &'a Counters,
+    /// When keys were last used, through this loop.
+    pub recency: &'a mut Recency,
+    /// Largest value, bytes.
+    pub max_value_bytes: usize,
+    /// What the front-end lacks, if it refuses.
+    pub lack: Option<Lack>,
+}
+
+/// What came of an answer.
+#[derive(Debug)]
+pub enum ReplyStep {
+    /// It is written; whether it is an error that stands for a whole line of keys.
+    Answered {
+        /// See above.
+        failed: bool,
+    },
+    /// What was to look alone has to change something: ask this.
+    Write(Operation<'static>),
+}
+
+const ANSWERED: ReplyStep = ReplyStep::Answered { failed: false };
+
+/// Writes the answer to a command.
+pub fn answer(request: &KeyRequest<'_>, answer: &Answer, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> ReplyStep {
+    match answer {
+        Answer::Found(kept) => found(request, kept.as_deref(), tools, out),
+        Answer::Done { outcome, position, shown, .. } => {
+            count(request, Some(outcome), tools.counters);
+            if made_an_item(outcome) {
+                tools.counters.total_items.add(1);
+            }
+            let cas = position.seq.0;
+            match (outcome, shown) {
+                (Outcome::Hit(hit), shown) if !hit.created => {
+                    let (value, flags) = shown.as_ref().map_or((&[][..], 0), |shown| (&shown.value[..], shown.flags));
+                    if shown.is_none() && !hit.same_version {
+                        return fail(request, RequestError::Server("the item has changed since, try again"), out);
+                    }
+                    let item = Item { value, flags, expiry: hit.expiry, cas, stale: hit.stale, won: hit.won };
+                    let hit = Hit { cas: fawn_kv::operation::Cas::Known(hit.cas.resolve(cas)), ..*hit };
+                    let last = tools.recency.get(&request.key);
+                    request.write(out, &ReplyBody::Item(shown_item(&item, &hit, tools.now, last)));
+                }
+                (outcome, _) => {
+                    if matches!(outcome, Outcome::Stored { .. } | Outcome::Number(_)) {
+                        tools.recency.stored(&request.key, tools.now);
+                    }
+                    operate::tell(request, outcome, cas, tools.now, out);
+                }
+            }
+            ANSWERED
+        }
+        Answer::TooLarge => {
+            tools.counters.store_too_large.add(1);
+            fail(request, RequestError::TooLarge, out)
+        }
+        other => {
+            refusal(other, tools.counters).add(1);
+            fail(request, reason(other, tools.lack), out)
+        }
+    }
+}
+
+/// Whether memcached would count it as another item.
+fn made_an_item(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Stored { .. } | Outcome::Number(_))
+}
+
+/// What counts operations that get no answer, or an error.
+fn refusal<'c>(answer: &Answer, counters: &'c Counters) -> &'c Counter {
+    match answer {
+        Answer::Busy => &counters.refused_busy,
+        Answer::Full => &counters.store_no_space,
+        Answer::Unreadable => &counters.unreadable,
+        Answer::Unknown { .. } => &counters.outcome_unknown,
+        Answer::TimedOut => &counters.timed_out,
+        _ => &counters.unavailable,
+    }
+}
+
+fn fail(request: &KeyRequest<'_>, error: RequestError<'_>, out: &mut Vec<u8>) -> ReplyStep {
+    request.write_error(out, error);
+    ReplyStep::Answered { failed: true }
+}
+
+/// A command that gives something a time to live where the range's time is ahead.
+const AHEAD: &str = "the time by which items of this key's range expire is ahead of the clock: try again in \
+    half a minute, see fawn status";
+
+/// What a client is told that gets no answer.
+fn reason(answer: &Answer, lack: Option<Lack>) -> RequestError<'static> {
+    let text = match (answer, lack) {
+        (Answer::Busy, Some(Lack::Manager)) => "no manager has taken this front-end in yet, try again",
+        (Answer::Busy, Some(Lack::Owner)) => "no front-end owns this key yet, try again",
+        (Answer::Busy, Some(Lack::Chain)) => "the cluster has no chain for this key yet, see fawn status",
+        (Answer::Busy, _) => "too much is under way, try again",
+        (Answer::TooFew, _) => "too few replicas are there to take writes, see fawn status",
+        (Answer::Full, _) => "no space left on the device, delete something or enlarge it",
+        (Answer::Unreadable, _) => "the item cannot be read from flash, try again",
+        (Answer::Ahead { .. }, _) => AHEAD,
+        (Answer::Unknown { .. }, _) => "nobody knows whether the command was carried out: look, and try again",
+        (Answer::TimedOut, _) => "no answer in time: the command may or may not have been carried out",
+        (Answer::Conditional, _) => return RequestError::Client(CONDITIONAL),
+        _ => "the cluster is changing, try again",
+    };
+    RequestError::Server(text)
+}
+
+/// A request whose outcome depends on what is there, in a weak cluster.
+const CONDITIONAL: &str =
+    "this cluster is weak and takes no cas, add, replace, append, prepend, incr or decr: use set and delete";
+
+/// Writes what a get has found.
+fn found(request: &KeyRequest<'_>, kept: Option<&Kept>, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> ReplyStep {
+    let item = kept.and_then(|kept| Some((kept.version.as_ref()?, kept.position.seq.0)));
+    let item = item.map(|(version, seq)| (version, item_of(version, seq)));
+    let Some(operation) = request.action.operation() else {
+        let last_use = tools.recency.get(&request.key);
+        let info = item.map(|(version, item)| info_of(version, item.cas, last_use));
+        request.write(out, &ReplyBody::ItemInfo { info, now: tools.now });
+        return ANSWERED;
+    };
+    // What has expired was judged by the range's time.
+    let Decision { append, outcome } = evaluate(&operation, item.map(|(_, item)| item), 0, tools.max_value_bytes);
+    if append != Append::Nothing {
+        let Operation::MetaGet(get) = operation else { unreachable!("other commands that look change nothing") };
+        return ReplyStep::Write(Operation::MetaGet(get));
+    }
+    count(request, Some(&outcome), tools.counters);
+    match (outcome, item) {
+        (Outcome::Hit(hit), Some((_, item))) => {
+            let last = request.is_meta_get().then(|| tools.recency.get(&request.key)).flatten();
+            request.write(out, &ReplyBody::Item(shown_item(&item, &hit, tools.now, last)));
+            if !request.is_untraced() {
+                tools.recency.fetched(&request.key, tools.now);
+            }
+        }
+        (outcome, _) => operate::tell(request, &outcome, 0, tools.now, out),
+    }
+    ANSWERED
+}
+
+fn item_of(version: &Version, seq: u64) -> Item<'_> {
+    Item {
+        value: &version.value,
+        flags: version.flags,
+        expiry: version.expiry,
+        cas: version.client_cas.unwrap_or(seq),
+        stale: version.stale,
+        won: version.won,
+    }
+}
+
+/// What is known about the item of a version, whose cas is `cas` and whose key was last used at `last_use`.
+pub fn info_of(version: &Version, cas: u64, last_use: Option<LastUse>) -> ItemInfo {
+    let Version { expiry, flags, ref value, .. } = *version;
+    ItemInfo { expiry, last_use, cas, flags, value_bytes: value.len() }
+}

@@ -1,0 +1,91 @@
+//! Room for large answers, which their client's loop grants.
+//!
+//! How large an answer is, is known to the owner of its key alone, and what the clients of a loop have not taken yet, to
+//! that loop alone. So whoever has a large value for a client asks first, and the client's loop says when it may come: at
+//! once, unless its clients hold half of what they may. Then those get on that take their answers: the next answer of a
+//! connection with nothing left to send is granted room as long as what is on its way to clients stays within bounds:
+//! their reading makes room, or else the stall time-out. No two connections ever wait for each other.
+
+use crate::net::connection::{Connection, ReservationRequest};
+use crate::net::worker::ConnectionWorker;
+use crate::runtime::slab::Token;
+use crate::shard::backend::Backend;
+
+/// An answer that has waited for this long is next to come, if its client takes its answers: another connection's put may
+/// wait for it, and an answer of this connection for that put.
+const LONG_MS: u64 = 1000;
+
+impl<B: Backend> ConnectionWorker<B> {
+    /// An answer to the connection is large.
+    pub fn wanted(&mut self, conn: &mut Connection, request: ReservationRequest) {
+        let reservations = &mut conn.flow.reservations;
+        let order = |request: &ReservationRequest| (request.slot.answer, request.slot.part);
+        reservations.insert(reservations.partition_point(|other| order(other) < order(&request)), request);
+        self.grant_again(conn);
+    }
+
+    /// Grants the connection's first large answer room if there is some.
+    pub fn grant_again(&mut self, conn: &mut Connection) {
+        if self.dispatcher().memory().may_reserve_any()
+            && let Some(request) = conn.flow.reservations.pop_front()
+        {
+            self.dispatcher_mut().answer_reservation(&request, true);
+        }
+        self.grant_next(conn);
+        if !conn.flow.reservations.is_empty() && !conn.waits_for_reservation {
+            conn.waits_for_reservation = true;
+            self.queues.reservations.push_back(conn.flow.token);
+        }
+    }
+
+    /// Grants the connection's next answer room if it waits for that alone, as far as there is room for such.
+    pub fn grant_next(&mut self, conn: &mut Connection) {
+        let flow = &mut conn.flow;
+        let Some(request) = flow.reservations.front() else { return };
+        let long = self.dispatcher().now().ms >= request.since_ms + LONG_MS;
+        let next = long || flow.answers.is_next(request.slot.answer, request.slot.part);
+        if flow.unsent_bytes > 0 || !next {
+            return;
+        }
+        if self.dispatcher().memory().may_reserve_next() {
+            let request = flow.reservations.pop_front().expect("the front was just seen");
+            self.dispatcher_mut().answer_reservation(&request, true);
+        } else {
+            self.next_refused = true;
+        }
+    }
+
+    /// Whether some connection may be granted room that was refused it.
+    pub fn may_grant(&self) -> bool {
+        let room = self.dispatcher().memory().may_reserve_any()
+            || (self.next_refused && self.dispatcher().memory().may_reserve_next());
+        room && !self.queues.reservations.is_empty()
+    }
+
+    /// Begins a round over the connections that were refused room; returns how many there are to look at.
+    pub fn begin_round(&mut self) -> usize {
+        if !self.may_grant() {
+            return 0;
+        }
+        self.next_round = std::mem::take(&mut self.next_refused);
+        self.queues.reservations.len()
+    }
+
+    /// The next connection of the round, for [`grant_again`](Self::grant_again).
+    pub fn next_in_round(&mut self) -> Option<Token> {
+        if self.dispatcher().memory().may_reserve_any()
+            || (self.next_round && self.dispatcher().memory().may_reserve_next())
+        {
+            return self.queues.reservations.pop_front();
+        }
+        self.next_refused |= self.next_round;
+        None
+    }
+
+    /// Nobody waits for the connection's large answers any more.
+    pub fn refuse_all(&mut self, conn: &mut Connection) {
+        for request in std::mem::take(&mut conn.flow.reservations) {
+            self.dispatcher_mut().answer_reservation(&request, false);
+        }
+    }
+}

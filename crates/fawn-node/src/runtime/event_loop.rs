@@ -1,0 +1,514 @@
+//! One event loop: a thread, its connections, its stores.
+//!
+//! A turn: wait for events; receive from every ready socket once, run what came, send the answers, each for a group of
+//! sockets; take what other loops ask and answer; work off reads that came back; let the stores write what was appended; go on with
+//! connections that waited; start the turn's reads together; send off what other loops are asked and told. Nothing in
+//! a turn blocks.
+
+mod accept;
+mod group;
+mod mail;
+mod stop;
+
+use crate::net::connection::{Connection, Pause};
+use crate::net::dispatch::{Dispatcher, DispatcherParts};
+use crate::net::group::SocketGroup;
+use crate::net::listen::{Listener, Reserved};
+use crate::net::reaper::Reaper;
+use crate::net::worker::{ConnectionWorker, Queue};
+use crate::observe::counters::Counters;
+use crate::observe::warnings::OperatorWarnings;
+use crate::runtime::clock::{Clock, Now};
+use crate::runtime::mesh::Mesh;
+use crate::runtime::shared::Shared;
+use crate::runtime::slab::{Slab, Token};
+use crate::shard::backend::{Backend, LoopEnvironment, Sizes, WATCHED};
+use crate::shard::route::Route;
+use crate::shard::stores::Turn;
+use fawn_store::Gate;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Events taken from the kernel in one turn.
+const EVENTS: usize = 256;
+
+/// Sockets are worked on for so long in one turn; the rest of the events are for the next ones, so that reads are
+/// started, batches handed over and other loops answered in between.
+const TURN_BUDGET: Duration = Duration::from_millis(1);
+
+/// Connections that waited for room, gone on with in one turn and queue.
+const RESUMED_A_TURN: usize = 64;
+
+/// Connections accepted in one turn and listener.
+const ACCEPTS_A_TURN: usize = 64;
+
+/// `epoll_data` of what is not a connection, connections' being [`SOCKETS`] and above.
+const WAKE: u64 = 0;
+
+const LISTENERS: u64 = 16;
+
+const SOCKETS: u64 = 1 << 32;
+
+/// How far a loop is before the node serves clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// Its backend cannot carry out yet what clients ask.
+    Waits,
+    /// It can; the others may not.
+    Ready,
+    /// It has no more to do.
+    Over,
+}
+
+/// One event loop.
+pub struct EventLoop<B: Backend> {
+    number: usize,
+    worker: ConnectionWorker<B>,
+    shared: Arc<Shared>,
+    counters: Arc<Counters>,
+    /// The time of this turn.
+    now: Now,
+    connections: Slab<Connection>,
+    group: SocketGroup,
+    /// The first loop accepts for all; taken away when the node stops.
+    listeners: Vec<Listener>,
+    /// Where it is to listen once the node can serve clients.
+    reserved: Vec<Reserved>,
+    start: Start,
+    /// Accepting stopped for want of descriptors until this millisecond.
+    deaf_until_ms: Option<u64>,
+    next_home: usize,
+    /// Connections that had not said who they are when they came, in that order.
+    unauthenticated: VecDeque<Token>,
+    clock: Clock,
+    /// Connections to be serviced in this turn.
+    dirty: Vec<Token>,
+    /// How far each store was durable when gated connections were last looked at.
+    durable: Vec<Gate>,
+    /// What the stores said in their last turn.
+    turn: Turn,
+    reaper: Reaper,
+    advice: OperatorWarnings,
+    /// When the node began to stop, in milliseconds.
+    stopping_since: Option<u64>,
+    drained: bool,
+    /// When all loops were first seen to have drained, in milliseconds.
+    all_drained_since: Option<u64>,
+    /// The node must stop although operations are under way that never end.
+    gave_up: bool,
+    /// How often the loop has given its figures for the admin port.
+    sampled: u64,
+}
+
+/// What a loop is made of.
+pub struct LoopParts<B: Backend> {
+    /// Its number.
+    pub number: usize,
+    /// Its backend.
+    pub seed: B::Seed,
+    /// Its links.
+    pub mesh: Mesh,
+    /// The route.
+    pub route: Route,
+    /// What all loops share.
+    pub shared: Arc<Shared>,
+    /// What it accepts from; empty but for the first loop.
+    pub listeners: Vec<Listener>,
+    /// Where it is to listen once all loops are ready; the same.
+    pub reserved: Vec<Reserved>,
+}
+
+impl<B: Backend> EventLoop<B> {
+    /// A loop of `parts`.
+    ///
+    /// # Errors
+    /// What the system says to a new epoll set.
+    pub fn new(parts: LoopParts<B>) -> Result<Self, Errno> {
+        let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
+        let edge = EventFlags::IN | EventFlags::ET;
+        epoll::add(&*epoll, parts.mesh.wake(), EventData::new_u64(WAKE), edge)?;
+        for (at, listener) in parts.listeners.iter().enumerate() {
+            epoll::add(&*epoll, &listener.socket, EventData::new_u64(LISTENERS + at as u64), EventFlags::IN)?;
+        }
+        let (shared, mut clock) = (parts.shared, Clock::start());
+        let counters: Arc<Counters> = Arc::clone(&shared.counters[parts.number]);
+        let loops = parts.mesh.loops();
+        let bytes_limit = (shared.limits.buffered_bytes / 4 / loops).max(1);
+        let sizes = Sizes { value: shared.options.max_item_bytes, large: bytes_limit / 4 };
+        let given = LoopEnvironment {
+            number: parts.number,
+            counters: Arc::clone(&counters),
+            route: &parts.route,
+            sizes,
+            epoll: Arc::clone(&epoll),
+        };
+        let backend = B::make(parts.seed, given)?;
+        let count = backend.stores();
+        let now = clock.now();
+        let dispatcher = Dispatcher::new(DispatcherParts {
+            number: parts.number,
+            backend,
+            mesh: parts.mesh,
+            route: parts.route,
+            shared: Arc::clone(&shared),
+            bytes_limit,
+            now,
+        });
+        Ok(Self {
+            number: parts.number,
+            worker: ConnectionWorker::new(dispatcher, epoll),
+            shared,
+            counters,
+            now,
+            connections: Slab::default(),
+            group: SocketGroup::default(),
+            listeners: parts.listeners,
+            reserved: parts.reserved,
+            start: if B::WAITS { Start::Waits } else { Start::Over },
+            deaf_until_ms: None,
+            next_home: 0,
+            unauthenticated: VecDeque::new(),
+            clock,
+            dirty: Vec::new(),
+            durable: vec![Gate::NONE; count],
+            turn: Turn { more: true, ..Turn::default() },
+            reaper: Reaper::default(),
+            advice: OperatorWarnings::default(),
+            stopping_since: None,
+            drained: false,
+            all_drained_since: None,
+            gave_up: false,
+            sampled: 0,
+        })
+    }
+
+    /// Runs until the node stops, then stops the stores.
+    pub fn run(mut self) {
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut done = 0;
+        while !self.is_over() {
+            if done == events.len() {
+                done = 0;
+                if let Err(error) = self.wait(&mut events) {
+                    self.shared.fail(format!("epoll_wait failed: {error}"));
+                    break;
+                }
+            } else {
+                self.worker.backend_mut().look_again();
+            }
+            done += self.turn(&events[done..]);
+        }
+        let shared = Arc::clone(&self.shared);
+        drop(self.connections);
+        if self.gave_up {
+            self.worker.backend_mut().forget_reads();
+        }
+        if let Err(why) = self.worker.into_backend().stop() {
+            shared.fail(why);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let finished = self.worker.backend().is_idle() && !self.worker.mesh().has_mail();
+        self.drained && self.shared.is_drained() && (finished || self.gave_up)
+    }
+
+    fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Errno> {
+        events.clear();
+        let timeout_ms = self.timeout_ms();
+        let sleeps = timeout_ms != Some(0);
+        let mut timeout = timeout_ms.map(timespec);
+        if sleeps {
+            self.worker.mesh().wake().prepare_to_sleep();
+            let stop = self.shared.is_stopping() && self.stopping_since.is_none();
+            let over = self.drained && self.shared.is_drained();
+            let asked = self.shared.samples.wanted() != self.sampled;
+            if self.worker.mesh().has_mail() || self.shared.has_accepted(self.number) || stop || over || asked {
+                timeout = Some(timespec(0));
+            }
+        }
+        let result = epoll::wait(self.worker.epoll(), rustix::buffer::spare_capacity(events), timeout.as_ref());
+        if sleeps {
+            self.worker.mesh().wake().awake();
+        }
+        match result {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            // They pass.
+            Err(Errno::NOMEM | Errno::AGAIN) => {
+                std::thread::sleep(Duration::from_millis(1));
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How long the loop may sleep; `None` for as long as nothing happens.
+    fn timeout_ms(&self) -> Option<u64> {
+        let now = self.now.ms;
+        if self.turn.more
+            || self.worker.backend().wants_turn()
+            || !self.dirty.is_empty()
+            || self.worker.may_resume()
+            || self.worker.dispatcher().has_own_reports()
+        {
+            return Some(0);
+        }
+        let stores = self.turn.due_ms.map(|due| due.saturating_sub(now));
+        let reaper = (self.connections.len() > 0).then(|| self.reaper.due_in(now));
+        let accept = self.deaf_until_ms.map(|until| until.saturating_sub(now));
+        let stop = self.stopping_since.map(|_| 50);
+        [stores, reaper, accept, stop].into_iter().flatten().min()
+    }
+
+    /// One turn; returns how many of `events` were worked on.
+    fn turn(&mut self, events: &[Event]) -> usize {
+        let began = Instant::now();
+        self.now = self.clock.now();
+        let began_us = self.clock.us(began);
+        self.worker.begin_turn(self.now, began_us, self.shared.limits.handshakes_a_turn);
+        let mut done = 0;
+        while done < events.len() {
+            done += self.on_events(&events[done..]);
+            let spent = began.elapsed();
+            self.worker.dispatcher_mut().event_ends(began_us + spent.as_micros() as u64);
+            if spent >= TURN_BUDGET {
+                break;
+            }
+        }
+        self.take_accepted();
+        self.take_mail();
+        self.stores_turn();
+        self.answer_own_asks();
+        self.hand_out();
+        self.service_dirty();
+        self.resume();
+        self.reaper();
+        self.stop_step();
+        if self.start != Start::Over {
+            self.start_step();
+        }
+        // What was begun or granted room since.
+        self.hand_out();
+        if let Err(why) = self.worker.backend_mut().submit(self.now) {
+            self.shared.fail(why);
+        }
+        let woken = self.worker.mesh_mut().send();
+        self.advise();
+        self.sample();
+        let counters = &self.counters;
+        counters.wake_ups.add(woken as u64);
+        counters.turns.add(1);
+        let took_us = began.elapsed().as_micros() as u64;
+        self.worker.dispatcher_mut().event_ends(began_us + took_us);
+        let counters = &self.counters;
+        counters.longest_turn_us.max(took_us);
+        if took_us > 1000 {
+            counters.turns_over_1ms.add(1);
+            counters.turns_over_10ms.add(u64::from(took_us > 10_000));
+        }
+        done
+    }
+
+    /// Works on the first of `events`, on as many more as make a group. Returns on how many.
+    fn on_events(&mut self, events: &[Event]) -> usize {
+        let mut done = 0;
+        for event in events {
+            let data = event.data.u64();
+            if !(SOCKETS..WATCHED).contains(&data) || !self.gather(Token::from_u64(data), event.flags) {
+                if done > 0 {
+                    break;
+                }
+                self.on_event(event);
+                return 1;
+            }
+            done += 1;
+            if self.group.is_full() {
+                break;
+            }
+        }
+        self.work_group();
+        done
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        let (data, flags) = (event.data.u64(), event.flags);
+        match data {
+            WAKE => {}
+            WATCHED.. => self.worker.backend_mut().on_event(data, flags, self.now),
+            LISTENERS..SOCKETS => self.accept((data - LISTENERS) as usize),
+            _ => self.on_socket(Token::from_u64(data), flags),
+        }
+    }
+
+    fn on_socket(&mut self, token: Token, flags: EventFlags) {
+        let Some(conn) = self.connections.get_mut(token) else { return };
+        if flags.contains(EventFlags::IN) && conn.interest.contains(EventFlags::IN) {
+            self.worker.receive(conn);
+        }
+        if flags.contains(EventFlags::OUT) {
+            self.worker.service(conn);
+        }
+        self.finish_event(token, flags);
+    }
+
+    /// What a connection's event by `flags` asks for is done.
+    fn finish_event(&mut self, token: Token, flags: EventFlags) {
+        let Some(conn) = self.connections.get_mut(token) else { return };
+        let gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
+        // Nobody hears the answers any more, but what came before the end is done.
+        if gone && !conn.wanted().contains(EventFlags::IN) {
+            conn.flow.broken = true;
+        }
+        self.settle(token);
+    }
+
+    /// Brings the books up to date and closes the connection if it is over.
+    fn settle(&mut self, token: Token) {
+        let Some(conn) = self.connections.get_mut(token) else { return };
+        if self.worker.settle(conn) {
+            self.close(token);
+        }
+    }
+
+    fn close(&mut self, token: Token) {
+        if let Some(mut conn) = self.connections.remove(token) {
+            self.worker.forget(&mut conn);
+            self.counters.curr_connections.sub(1);
+            self.shared.connections.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets the stores work, and works off reads that came back.
+    fn stores_turn(&mut self) {
+        self.turn = self.worker.backend_mut().turn(self.now);
+        if let Some(why) = self.turn.failed.take() {
+            self.shared.fail(why);
+        }
+        if let Some(why) = self.turn.ousted.take() {
+            self.shared.oust(why);
+        }
+        for (store, why) in std::mem::take(&mut self.turn.stopped) {
+            self.fail_gates(store, &why);
+        }
+        let durable = |store| self.worker.backend().durable(store);
+        if (0..self.durable.len()).any(|store| durable(store) != self.durable[store]) {
+            for (store, held) in self.durable.iter_mut().enumerate() {
+                *held = durable(store);
+            }
+            for token in self.worker.take_gated() {
+                if let Some(conn) = self.connections.get_mut(token) {
+                    conn.gated = false;
+                    mark(&mut self.dirty, conn);
+                }
+            }
+        }
+    }
+
+    fn service_dirty(&mut self) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for token in dirty.drain(..) {
+            if let Some(conn) = self.connections.get_mut(token) {
+                conn.dirty = false;
+                self.worker.service(conn);
+                self.settle(token);
+            }
+        }
+        if self.dirty.is_empty() {
+            self.dirty = dirty;
+        }
+    }
+
+    /// Goes on with connections that waited for room, as far as there is some.
+    fn resume(&mut self) {
+        for queue in [Queue::Tasks, Queue::Memory, Queue::Input] {
+            self.resume_some(queue);
+        }
+        for peer in 0..self.worker.mesh().loops() {
+            self.resume_some(Queue::Credit(peer));
+        }
+        for _ in 0..self.worker.begin_round() {
+            let Some(token) = self.worker.next_in_round() else { break };
+            if let Some(conn) = self.connections.get_mut(token) {
+                conn.waits_for_reservation = false;
+                self.worker.grant_again(conn);
+            }
+        }
+        let paused = self.worker.queued() as u64;
+        let counters = &self.counters;
+        counters.paused.add(paused.wrapping_sub(counters.paused.get()));
+        let buffered = (self.worker.dispatcher().memory().buffered() + self.worker.backend().held_bytes()) as u64;
+        counters.buffered_bytes.add(buffered.wrapping_sub(counters.buffered_bytes.get()));
+    }
+
+    fn resume_some(&mut self, queue: Queue) {
+        for _ in 0..RESUMED_A_TURN {
+            let Some(token) = self.worker.next_resumed(queue) else { return };
+            if let Some(conn) = self.connections.get_mut(token) {
+                conn.queued = false;
+                self.worker.service(conn);
+                self.settle(token);
+            }
+        }
+    }
+
+    /// Gives the loop's figures if they are asked for.
+    fn sample(&mut self) {
+        let wanted = self.shared.samples.wanted();
+        if wanted != self.sampled {
+            self.sampled = wanted;
+            let sample = self.worker.backend_mut().sample(self.now);
+            self.shared.samples.give(self.number, wanted, sample);
+        }
+    }
+
+    /// Tells the operator of what is about to refuse puts. One loop speaks for all.
+    fn advise(&mut self) {
+        if self.number > 0 || !self.advice.is_due(self.now.ms) {
+            return;
+        }
+        let (options, totals, now_ms) = (&self.shared.options, self.shared.totals(), self.now.ms);
+        let device = self.worker.backend().space();
+        let space = self.advice.on_space(device, options);
+        let refused_space = self.advice.on_refused_space(totals.store_no_space, now_ms, device);
+        let refused_memory = self.advice.on_refused_memory(totals.store_no_memory, now_ms, options);
+        for text in [space, refused_space, refused_memory].into_iter().flatten() {
+            tracing::warn!("{text}");
+        }
+    }
+
+    /// Looks for connections that make no progress, a few in a turn.
+    fn reaper(&mut self) {
+        let now = self.now.ms;
+        for at in self.reaper.next(now, self.connections.slots()) {
+            let Some(token) = self.connections.at(at) else { continue };
+            let Some(conn) = self.connections.get_mut(token) else { continue };
+            self.worker.grant_next(conn);
+            if matches!(conn.pause, Pause::Penalty(until) if until <= now) {
+                mark(&mut self.dirty, conn);
+            }
+            if let Some(verdict) = crate::net::reaper::reason_to_close(conn, &self.shared.limits, now) {
+                match verdict {
+                    crate::net::reaper::CloseReason::Idle => self.counters.idle_kicks.add(1),
+                    crate::net::reaper::CloseReason::Stalled => self.counters.stall_kicks.add(1),
+                }
+                self.close(token);
+            }
+        }
+    }
+}
+
+fn mark(dirty: &mut Vec<Token>, conn: &mut Connection) {
+    if !conn.dirty {
+        conn.dirty = true;
+        dirty.push(conn.flow.token);
+    }
+}
+
+fn timespec(ms: u64) -> Timespec {
+    Timespec { tv_sec: (ms / 1000).cast_signed(), tv_nsec: (ms % 1000 * 1_000_000).cast_signed() as _ }
+}
