@@ -330,7 +330,8 @@ impl Trial<'_> {
 
     /// With nobody at work: whether everything is there, everywhere.
     fn finish(mut self) -> Report {
-        self.expect_level(Pace::Quiet);
+        let is_strong = promised(self.arguments) == Promise::Strong;
+        self.expect_level(if is_strong { Pace::Quiet } else { Pace::QuietWeak });
         if self.arguments.shape == Shape::Single {
             self.report.settled_ms.clear();
         }

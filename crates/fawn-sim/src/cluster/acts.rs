@@ -196,8 +196,7 @@ impl World {
                 place.ahead_us = place.ahead_us.map(|_| (*ahead_us).min(2 * WRONG_US - 1));
             }
             Act::ClockJump { node, off_s, for_us } if !self.is_behind(*node) => {
-                self.places[*node].jump = Some((*off_s, self.now_us + for_us));
-                self.read_clock(*node)?;
+                self.jump_clock(*node, *off_s, *for_us)?;
             }
             Act::Drain { node } => self.stand(*node, Standing::Draining),
             Act::Stay { node } => self.stand(*node, Standing::Member),

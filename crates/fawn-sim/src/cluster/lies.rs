@@ -38,10 +38,14 @@ impl Lying {
         let mut all = Vec::new();
         for (range, replica) in node.replicas() {
             self.stamped.entry(replica.last_time()).or_insert(right);
+            if !replica.is_complete() {
+                // What is split, merged or copied again is another range: a copy has the time of its source.
+                self.times.remove(&(number, range));
+                continue;
+            }
             let time = replica.meta().alive.time;
             let before = self.times.insert((number, range), (run, time));
-            // What was split or merged, or copied anew, is another range.
-            if before.is_some_and(|(other, before)| other == run && time < before) && replica.is_complete() {
+            if before.is_some_and(|(other, before)| other == run && time < before) {
                 let right = self.stamped.get(&time).copied().unwrap_or(right);
                 all.push(SetBack { range, keys: replica.keys(), time, right });
             }

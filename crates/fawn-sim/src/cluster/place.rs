@@ -124,6 +124,14 @@ impl World {
         Ok(())
     }
 
+    /// A node's clock shows so many seconds more for a while. A process that has no time yet starts by what it shows.
+    pub(super) fn jump_clock(&mut self, node: usize, off_s: i64, for_us: u64) -> Result<(), String> {
+        let starts_by_it = self.places[node].keeper.time(self.boot_ms()).steady() == 0;
+        let for_us = if starts_by_it && off_s < 0 { for_us.min(CORRECTED_US) } else { for_us };
+        self.places[node].jump = Some((off_s, self.now_us + for_us));
+        self.read_clock(node)
+    }
+
     /// Whether a process goes by a time that has passed.
     pub(super) fn is_behind(&self, node: usize) -> bool {
         let steady = self.places[node].keeper.time(self.boot_ms()).steady();

@@ -5,7 +5,7 @@
 //! was written: from there on its keys' answers may show only what somebody asked to be written. Once nothing goes
 //! wrong any more there is a *last look*: a put of every key, a get that must show it, and every member must have it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use fawn_check::{KvOperation, KvOutcome};
 use fawn_kv::ids::{Ack, NodeId, RangeId};
@@ -22,6 +22,9 @@ const NEXT_AFTER_US: u64 = 5_000;
 
 /// After the last key, until then all members have read from flash what they had to.
 const END_AFTER_US: u64 = 200_000;
+
+/// How often a key is put again that some member lacks: its log may have had no room at that moment, which nobody hears of.
+const RETRIES: u32 = 3;
 
 /// What clients asked to be written to a key.
 #[derive(Debug, Default)]
@@ -54,6 +57,8 @@ struct LastLook {
     done: Vec<(u64, u64)>,
     /// Values given out.
     values: u64,
+    /// How often keys were put again that some member lacked.
+    retries: u32,
 }
 
 /// What is known of a weak cluster from outside.
@@ -168,9 +173,19 @@ impl World {
         if self.now_us < last.from_us + END_AFTER_US || !last.rest.is_empty() || last.at.is_some() {
             return Ok(false);
         }
-        let done = last.done.clone();
-        done.into_iter().try_for_each(|(key, value)| self.all_have(key, value))?;
-        Ok(true)
+        let (done, retries) = (last.done.clone(), last.retries);
+        let lacking = done.into_iter().filter_map(|(key, value)| Some((key, self.all_have(key, value).err()?)));
+        let lacking: BTreeMap<u64, String> = lacking.collect();
+        let Some(lack) = lacking.values().next() else { return Ok(true) };
+        if retries == RETRIES {
+            return Err(lack.clone());
+        }
+        let weak = self.weak.as_mut().expect("it is weak");
+        let last = weak.last.as_mut().expect("it has begun");
+        last.done.retain(|(key, _)| !lacking.contains_key(key));
+        last.rest.extend(lacking.into_keys());
+        (last.retries, last.from_us) = (retries + 1, self.now_us);
+        Ok(false)
     }
 
     /// Every member has what was put last.
