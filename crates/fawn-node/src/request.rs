@@ -63,21 +63,24 @@ impl Default for GetView {
     }
 }
 
+/// The operation of [`KeyAction::DeleteOversized`].
+static PLAIN_DELETE: Operation<'static> = Operation::Delete(Delete {
+    compare: None,
+    new_cas: None,
+    invalidate: false,
+    expiry: None,
+    drop_value: false,
+    flags: 0,
+});
+
 impl<'a> KeyAction<'a> {
     /// The operation that the action runs; `None` for [`Inspect`](Self::Inspect).
     #[inline]
-    pub fn operation(&self) -> Option<Operation<'a>> {
-        match *self {
+    pub fn operation(&self) -> Option<&Operation<'a>> {
+        match self {
             Self::Operation(operation) => Some(operation),
             Self::Inspect => None,
-            Self::DeleteOversized => Some(Operation::Delete(Delete {
-                compare: None,
-                new_cas: None,
-                invalidate: false,
-                expiry: None,
-                drop_value: false,
-                flags: 0,
-            })),
+            Self::DeleteOversized => Some(&PLAIN_DELETE),
         }
     }
 

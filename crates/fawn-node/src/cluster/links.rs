@@ -5,7 +5,7 @@
 //!
 //! # Layout
 //!
-//! * This file: what is sent and what has come. `calls`: whom a seat calls, and when again. `strangers`: who calls a seat, before it
+//! * This file: what is sent and what has come. `calls`: whom a seat calls, and when again. `unauthenticated`: who calls a seat, before it
 //!   has said who it is. `checks`: who may call, and who has to go. `leader`: whether the leading manager answers, and the way around
 //!   a broken link to it.
 

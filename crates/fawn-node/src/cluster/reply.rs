@@ -23,15 +23,15 @@ pub struct Tools<'a> {
     pub lack: Option<Lack>,
 }
 
-/// What came of an answer.
+/// What a front-end's answer leads to.
 #[derive(Debug)]
 pub enum ReplyStep {
-    /// It is written; whether it is an error that stands for a whole line of keys.
+    /// The reply is written.
     Answered {
-        /// See above.
+        /// The reply is an error that stands for a whole line of keys.
         failed: bool,
     },
-    /// What was to look alone has to change something: ask this.
+    /// A request that was to look alone has to change something: this is to be asked.
     Write(Operation<'static>),
 }
 
@@ -62,7 +62,7 @@ pub fn answer(request: &KeyRequest<'_>, answer: &Answer, tools: &mut Tools<'_>, 
                     if matches!(outcome, Outcome::Stored { .. } | Outcome::Number(_)) {
                         tools.recency.stored(&request.key, tools.now);
                     }
-                    operate::tell(request, outcome, cas, tools.now, out);
+                    operate::write_outcome(request, outcome, cas, tools.now, out);
                 }
             }
             ANSWERED
@@ -138,9 +138,9 @@ fn found(request: &KeyRequest<'_>, kept: Option<&Kept>, tools: &mut Tools<'_>, o
         return ANSWERED;
     };
     // What has expired was judged by the range's time.
-    let Decision { append, outcome } = evaluate(&operation, item.map(|(_, item)| item), 0, tools.max_value_bytes);
+    let Decision { append, outcome } = evaluate(operation, item.map(|(_, item)| item), 0, tools.max_value_bytes);
     if append != Append::Nothing {
-        let Operation::MetaGet(get) = operation else { unreachable!("other commands that look change nothing") };
+        let Operation::MetaGet(get) = *operation else { unreachable!("other commands that look change nothing") };
         return ReplyStep::Write(Operation::MetaGet(get));
     }
     count(request, Some(&outcome), tools.counters);
@@ -152,7 +152,7 @@ fn found(request: &KeyRequest<'_>, kept: Option<&Kept>, tools: &mut Tools<'_>, o
                 tools.recency.fetched(&request.key, tools.now);
             }
         }
-        (outcome, _) => operate::tell(request, &outcome, 0, tools.now, out),
+        (outcome, _) => operate::write_outcome(request, &outcome, 0, tools.now, out),
     }
     ANSWERED
 }

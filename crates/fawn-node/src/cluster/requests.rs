@@ -1,8 +1,9 @@
 //! Requests of clients on their way through a front-end and back.
 //!
-//! **Room.** A large answer to a get waits until the loop has room for it ([`crate::net::backpressure`]). A few wait with their value; of the
-//! others the value goes, and is asked for again. A write that shows what is there (`gat`) is told it once. A few are sent
-//! before anybody knows how large that is, and wait for room with it; all others look first, and are sent once there is room.
+//! **Reservations.** A large reply to a get waits until the loop has reserved memory for it ([`crate::net::backpressure`]). A
+//! few wait with their value; the value of the others is dropped and asked for again. A write that shows what is there
+//! (`gat`) gets it once. A few such writes are sent before anybody knows how large that is, and wait for a reservation with
+//! it. All others look first, and are sent once memory is reserved.
 //!
 //! **Order.** Commands of one connection on one key are carried out in the order in which they came: a write waits for
 //! what the connection asked of the key before, a get for its writes, and for gets before it that look again. Between
@@ -59,7 +60,7 @@ enum Part {
     Flushes,
 }
 
-/// Values of answers that wait for room are kept up to so many bytes.
+/// Values of replies that wait for a reservation are kept up to so many bytes.
 const MOST_PARKED_BYTES: usize = 8 << 20;
 
 /// Values that writes show which were sent before anybody knew how large these are: so many bytes at most.
@@ -70,15 +71,15 @@ const MOST_UNSEEN_BYTES: usize = 32 << 20;
 enum Reservation {
     /// Its answer is small, as far as is known.
     None,
-    /// It waits for room for so many bytes, maybe with its answer.
+    /// It waits for a reservation of so many bytes, maybe with its answer.
     Asked(u32, Option<Answer>),
-    /// It was granted room for so many bytes.
+    /// So many bytes are reserved.
     Granted(u32),
     /// Nobody wants its answer any more.
     Unwanted,
 }
 
-/// A command that was not answered yet.
+/// A request that was not answered yet.
 #[derive(Debug)]
 struct Request {
     client: Option<ReplyTo>,
@@ -150,9 +151,9 @@ pub struct Requests {
     again: BTreeSet<(u64, Key, (u64, u32))>,
     bytes: usize,
     done: VecDeque<Completion>,
-    /// Those that want room.
+    /// Requests that need a reservation.
     to_reserve: VecDeque<Ticket>,
-    /// Of values that wait for room.
+    /// Bytes of values that wait for a reservation.
     parked_bytes: usize,
     /// Writes that were sent before anybody knew how large what they show is.
     unseen: usize,
@@ -175,7 +176,7 @@ pub enum Begun {
 }
 
 impl Requests {
-    /// None.
+    /// No requests.
     pub fn new(counters: Arc<Counters>, max_value_bytes: usize) -> Self {
         Self {
             slots: Vec::new(),
@@ -294,7 +295,7 @@ impl Requests {
     /// What the front-end is asked for a request.
     fn ask(&self, ticket: Ticket, request: &KeyRequest<'_>) -> Message {
         let write = request.action.operation().filter(|operation| !operation.is_read());
-        self.message(ticket, (request.name, request.key), write.as_ref())
+        self.message(ticket, (request.name, request.key), write)
     }
 
     fn message(&self, ticket: Ticket, (name, place): (&[u8], Key), operation: Option<&Operation<'_>>) -> Message {
@@ -484,7 +485,7 @@ impl Requests {
         self.end(ticket, pool).into_iter().map(|next| self.go(next)).collect()
     }
 
-    /// The next that wants room for its answer, its client, and how many bytes.
+    /// The next request that needs a reservation, where its reply goes, and how many bytes.
     pub fn next_reservation(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
         let ticket = self.to_reserve.pop_front()?;
         let request = self.slots[ticket as usize].1.as_ref().expect("what asks is under way");
@@ -492,7 +493,8 @@ impl Requests {
         Some((request.client.expect("a request is assigned before the turn ends"), ticket, bytes))
     }
 
-    /// There is room for what a request asked for, or else nobody wants it any more; what the front-end is to be asked next.
+    /// Memory is reserved for the reply of a request, or else its client is gone. Returns what the front-end is to be asked
+    /// next.
     pub fn reserve(&mut self, ticket: Ticket, granted: bool, now: Now, pool: &mut Pool) -> Vec<Message> {
         let tag = self.tag(ticket);
         let request = self.slots[ticket as usize].1.as_mut().expect("a request that asked is under way");

@@ -78,9 +78,9 @@ pub struct SeatParts {
     pub listener: Option<OwnedFd>,
     /// It lists the keys of the cluster to the process's clients, of whom each asks all seats: one does.
     pub lists: bool,
-    /// Its mailbox, and those of all seats of the process.
+    /// Its mailbox.
     pub mailbox: Arc<Mailbox>,
-    /// See `mailbox`.
+    /// The mailboxes of the process's other seats.
     pub local_peers: LocalPeers,
 }
 
@@ -225,7 +225,7 @@ impl Seat {
         }
     }
 
-    /// Takes what has come over connections and from siblings.
+    /// Takes what has come over connections and from other seats of this process.
     pub(super) fn take_in(&mut self, now: Now) {
         let at = time(now);
         for mail in self.mailbox.take() {

@@ -1,22 +1,22 @@
-//! Room for large answers, which their client's loop grants.
+//! Reservations for large replies, which their client's loop grants.
 //!
-//! How large an answer is, is known to the owner of its key alone, and what the clients of a loop have not taken yet, to
-//! that loop alone. So whoever has a large value for a client asks first, and the client's loop says when it may come: at
-//! once, unless its clients hold half of what they may. Then those get on that take their answers: the next answer of a
-//! connection with nothing left to send is granted room as long as what is on its way to clients stays within bounds:
-//! their reading makes room, or else the stall time-out. No two connections ever wait for each other.
+//! Only the owner of a key knows how large its value is, and only the loop of a client knows how much its clients have not
+//! taken yet. So the owner of a large value asks first, and the client's loop says when the reply may come: at once, unless
+//! its clients hold half of what they may. Then those clients get on that take their replies. The next reply of a
+//! connection with nothing left to send is granted a reservation as long as what is on its way to clients stays within
+//! bounds. Their reading makes room, or else the stall time-out does. No two connections ever wait for each other.
 
 use crate::net::connection::{Connection, ReservationRequest};
 use crate::net::worker::ConnectionWorker;
 use crate::runtime::slab::Token;
 use crate::shard::backend::Backend;
 
-/// An answer that has waited for this long is next to come, if its client takes its answers: another connection's put may
-/// wait for it, and an answer of this connection for that put.
+/// A reply that has waited for this many milliseconds is next to come, if its client takes its replies: another
+/// connection's put may wait for it, and a reply of this connection for that put.
 const LONG_MS: u64 = 1000;
 
 impl<B: Backend> ConnectionWorker<B> {
-    /// An answer to the connection is large.
+    /// A reply to the connection is large.
     pub fn wanted(&mut self, conn: &mut Connection, request: ReservationRequest) {
         let reservations = &mut conn.flow.reservations;
         let order = |request: &ReservationRequest| (request.slot.answer, request.slot.part);
@@ -24,7 +24,7 @@ impl<B: Backend> ConnectionWorker<B> {
         self.grant_again(conn);
     }
 
-    /// Grants the connection's first large answer room if there is some.
+    /// Grants a reservation for the connection's first large reply if there is memory.
     pub fn grant_again(&mut self, conn: &mut Connection) {
         if self.dispatcher().memory().may_reserve_any()
             && let Some(request) = conn.flow.reservations.pop_front()
@@ -38,7 +38,7 @@ impl<B: Backend> ConnectionWorker<B> {
         }
     }
 
-    /// Grants the connection's next answer room if it waits for that alone, as far as there is room for such.
+    /// Grants a reservation for the connection's next reply if the connection waits for that alone.
     pub fn grant_next(&mut self, conn: &mut Connection) {
         let flow = &mut conn.flow;
         let Some(request) = flow.reservations.front() else { return };
@@ -55,14 +55,14 @@ impl<B: Backend> ConnectionWorker<B> {
         }
     }
 
-    /// Whether some connection may be granted room that was refused it.
+    /// Whether some connection may be granted a reservation that was refused.
     pub fn may_grant(&self) -> bool {
-        let room = self.dispatcher().memory().may_reserve_any()
+        let may_reserve = self.dispatcher().memory().may_reserve_any()
             || (self.next_refused && self.dispatcher().memory().may_reserve_next());
-        room && !self.queues.reservations.is_empty()
+        may_reserve && !self.queues.reservations.is_empty()
     }
 
-    /// Begins a round over the connections that were refused room; returns how many there are to look at.
+    /// Begins a round over the connections that were refused a reservation; returns how many there are to look at.
     pub fn begin_round(&mut self) -> usize {
         if !self.may_grant() {
             return 0;
@@ -82,7 +82,7 @@ impl<B: Backend> ConnectionWorker<B> {
         None
     }
 
-    /// Nobody waits for the connection's large answers any more.
+    /// The connection goes: nobody waits for its large replies any more.
     pub fn refuse_all(&mut self, conn: &mut Connection) {
         for request in std::mem::take(&mut conn.flow.reservations) {
             self.dispatcher_mut().answer_reservation(&request, false);

@@ -1,4 +1,5 @@
-//! One client's connection: its socket, its input that is not parsed yet, its output that is not sent yet.
+//! One client's connection: its socket, its input that is not parsed yet, its output that is not sent yet. Its states are
+//! in `docs/connection.md`.
 //!
 //! An idle connection holds no buffer: input is received into a shared buffer of the loop and only a command that is not
 //! complete is kept; output goes from the loop's shared buffer straight into the socket and only what the socket does
@@ -32,19 +33,19 @@ const GROW_BYTES: usize = 64 << 10;
 pub enum Pause {
     /// The input must hold this many bytes first.
     NeedMore(usize),
-    /// Answers wait to be taken by the client.
+    /// Replies wait until the client takes them.
     Output,
-    /// The loop has as many operations in flight as it may.
+    /// The loop has as many operations in flight as it may have.
     Tasks,
-    /// All connections together have as many answers waiting as they may.
+    /// All connections together have as many bytes of replies waiting as they may have.
     Memory,
     /// Keys are being listed.
     Listing,
-    /// Answers to requests before a `flush_all`, or the flush's own, have yet to come.
+    /// Replies to requests before a `flush_all`, or the flush's own, have yet to come.
     Order,
-    /// Another loop has as many requests of this one as it may.
+    /// Another loop has as many requests of this one as it may have.
     Credit(usize),
-    /// Wrong passwords were given, until this millisecond.
+    /// The client gave wrong passwords: nothing is worked on until this millisecond.
     Penalty(u64),
     /// The client, or the protocol, ends the connection.
     Close,
@@ -76,7 +77,7 @@ pub struct Listing {
     pub lost: u64,
 }
 
-/// A request that had no room.
+/// A request that had no credit, or had to wait for order.
 #[derive(Debug)]
 pub struct Deferred {
     name: Vec<u8>,
@@ -131,29 +132,29 @@ impl Deferred {
     }
 }
 
-/// A large answer that waits for room.
+/// A large reply that waits for a reservation.
 #[derive(Clone, Copy, Debug)]
 pub struct ReservationRequest {
-    /// Where it belongs.
+    /// Where the reply belongs.
     pub slot: ReplySlot,
-    /// The loop that has it.
+    /// The loop that owns the value.
     pub owner: usize,
-    /// Its task there.
+    /// The ticket of the task there.
     pub ticket: Ticket,
-    /// Its size.
+    /// The reply's size in bytes.
     pub bytes: u32,
-    /// Since when it waits, in milliseconds.
+    /// Since when the reply waits, in milliseconds.
     pub since_ms: u64,
 }
 
-/// What the answers of a connection are about.
+/// The replies of a connection and what they depend on.
 #[derive(Debug)]
 pub struct Flow {
     /// The connection.
     pub token: Token,
     /// Writes what is sent to the client, where no request is at hand.
     pub writer: &'static dyn ReplyWriter,
-    /// Answers that may not leave yet.
+    /// Replies that may not leave yet.
     pub answers: ReplyQueue,
     /// The line of keys that is being answered.
     pub line: Option<Line>,
@@ -163,11 +164,11 @@ pub struct Flow {
     pub flushing: bool,
     /// A listing of all keys; nothing else is worked on until it ends.
     pub listing: Option<Listing>,
-    /// Large answers that wait for room, in the order of their places.
+    /// Large replies that wait for a reservation, in the order of their slots.
     pub reservations: VecDeque<ReservationRequest>,
     /// Bytes that the socket has not taken.
     pub unsent_bytes: usize,
-    /// Half an answer has left and the rest never will.
+    /// Half a reply has left and the rest never will.
     pub broken: bool,
     /// Whose password was refused just now: the log says so, with the address.
     pub refused_user: Option<Box<str>>,
@@ -210,7 +211,7 @@ pub struct Connection {
     pub tls: Option<Box<Secure>>,
     /// The parser.
     pub parser: Box<dyn RequestParser>,
-    /// Answers.
+    /// The replies and what they depend on.
     pub flow: Flow,
     /// Input that is not parsed yet.
     pub input: Vec<u8>,
@@ -227,15 +228,16 @@ pub struct Connection {
     pub dirty: bool,
     /// The connection is in the list of those that wait for a sync.
     pub gated: bool,
-    /// The connection is in one of the lists of those whose requests wait for room.
+    /// The connection is in one of the queues of those whose requests wait.
     pub queued: bool,
-    /// The connection is in the list of those whose large answers do.
+    /// The connection is in the queue of those whose large replies wait for a reservation.
     pub waits_for_reservation: bool,
     /// When it was made (milliseconds).
     pub began_ms: u64,
-    /// When bytes last came, and when bytes last left or there were none to leave (milliseconds).
+    /// When bytes last came (milliseconds).
     pub received_ms: u64,
-    /// See `received_ms`; bytes that leave count once they are a part of what waited that is worth the while.
+    /// When bytes last left, or there were none to leave (milliseconds). Bytes that leave count once they are a quarter of
+    /// what waited.
     pub moved_ms: u64,
     /// Bytes that have yet to leave before that is noted.
     to_move: usize,

@@ -1,29 +1,30 @@
-//! From a connection's bytes to its answers: parses requests and sends each to the store that owns its key, on this
-//! loop or another.
+//! From a connection's bytes to its replies: parses requests and sends each to the store that owns its key, on this loop
+//! or another.
 //!
-//! Answers that are complete go straight into the loop's output ([`Core::out`]); from the first one that has to wait,
-//! everything queues in the connection's [`ReplyQueue`](crate::net::reply_queue::Answers).
+//! Replies that are complete go straight into the loop's output ([`Dispatcher::out_mut`]). From the first one that has to
+//! wait, everything queues in the connection's [`ReplyQueue`](crate::net::reply_queue::ReplyQueue).
+//! `docs/connection.md` has all that a connection can wait for.
+
+pub mod delivery;
+mod server_requests;
 
 use crate::net::auth;
-use crate::net::connection::{Connection, Deferred, Flow, Line, Listing, Pause, ReservationRequest, RetriedRequest};
+use crate::net::connection::{Deferred, Flow, Line, Pause, RetriedRequest};
 use crate::net::memory::{MemoryAccount, MemoryLimits};
 use crate::net::prefetch::{PREFETCHED_KEYS, Prefetcher};
 use crate::net::reply_queue::{FillOutcome, Finish};
 use crate::observe::counters::Counters;
 use crate::observe::latency::{RequestKind, RequestTimer, Stamp};
-use crate::observe::stats;
-use crate::protocol::{ParserEvent, RequestParser, ServerRequest};
+use crate::protocol::{ParserEvent, RequestParser};
 use crate::request::{
-    CLOCK_NOT_SET, Completion, CompletionStatus, Execution, KeyRequest, Listed, ListingForm, ReplyBody, ReplyForm,
-    ReplySlot, ReplyTo, ReplyWriter, RequestError, STOPPED, StatsReport, Ticket, UNRESERVED_BYTES,
+    CLOCK_NOT_SET, Execution, KeyRequest, ReplyBody, ReplyForm, ReplySlot, ReplyTo, ReplyWriter, STOPPED,
 };
 use crate::runtime::clock::Now;
-use crate::runtime::mesh::{Mesh, MessageBatch, MessageHeader, PeerRequest};
+use crate::runtime::mesh::{Mesh, MessageBatch, PeerRequest};
 use crate::runtime::shared::Shared;
 use crate::shard::backend::Backend;
 use crate::shard::route::Route;
 use crate::shard::stores::Gates as _;
-use fawn_ring::Key;
 use fawn_store::Gate;
 use std::sync::Arc;
 
@@ -34,8 +35,8 @@ const PROMPT_BYTES: usize = 64 << 10;
 const WHOLE_ANSWER_SHARE: usize = 8;
 /// Most answers that one connection may have waiting.
 const MOST_WAITING_ANSWERS: usize = 4096;
-/// A connection that misses fewer answers than this goes on for as long as there is room at all; others leave it half,
-/// and go on only once their large answers come.
+/// A connection that misses fewer replies than this goes on for as long as there is memory at all. Others leave half of
+/// the memory free, and go on only once their large replies come.
 const FEW_MISSING: usize = 16;
 
 /// Sends the requests of a loop's connections to the stores that own their keys, and brings the replies back.
@@ -88,24 +89,6 @@ pub struct DispatcherParts<B> {
     pub now: Now,
 }
 
-/// Something that a loop's backend has for a connection of the same loop.
-#[derive(Debug)]
-pub enum Delivery {
-    /// The reply to a request.
-    Reply {
-        /// Where the reply belongs.
-        slot: ReplySlot,
-        /// Its bytes.
-        bytes: Vec<u8>,
-        /// How the request ended.
-        status: CompletionStatus,
-        /// Bytes that were reserved for the reply.
-        granted: u32,
-    },
-    /// The reply is large.
-    NeedsReservation(ReservationRequest),
-}
-
 /// An answer that was put in the output, or its part for one key of a line.
 #[derive(Clone, Copy, Debug)]
 struct ImmediateReply {
@@ -130,7 +113,7 @@ const PENALTY_MS: u64 = 1000;
 /// The part number of a slot that belongs to a listing.
 const LISTING: u32 = u32::MAX;
 
-/// Another loop has no room for a request now.
+/// Another loop has no credit for a request now.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoCredit(pub usize);
 
@@ -268,119 +251,6 @@ impl<B: Backend> Dispatcher<B> {
         let timer = &self.timer;
         let left = |stamp, count| timer.answered(stamp, u64::from(count));
         flow.answers.release(durable, stream_above, (&mut self.out, pool), left);
-    }
-
-    /// Carries out what loop `peer` asks. A report on this loop's connections is left to the caller: its writer is
-    /// returned.
-    pub fn serve_peer(
-        &mut self,
-        peer: usize,
-        slot: ReplySlot,
-        request: &PeerRequest,
-        bytes: &[u8],
-    ) -> Option<&'static dyn ReplyWriter> {
-        let to = ReplyTo { home: peer as u16, slot, request_bytes: bytes.len() as u32 };
-        match *request {
-            PeerRequest::Key { key, store, name_bytes, action, view, reply } => {
-                let (name, value) = bytes.split_at(usize::from(name_bytes));
-                let request = KeyRequest { key, name, action: action.join(value), view, needs_clock: false, reply };
-                let (from, mut out) = (slot.connection, self.backend.pool().take());
-                match self.backend.run(usize::from(store), &request, from, self.now, UNRESERVED_BYTES, &mut out) {
-                    Execution::Done { gate, failed } => {
-                        let done = Completion::to(&reply, to, out, failed);
-                        self.backend.deliver_one(usize::from(store), gate, done);
-                    }
-                    Execution::Later(ticket) => {
-                        self.backend.pool().give(out);
-                        self.backend.assign(ticket, to);
-                    }
-                }
-            }
-            PeerRequest::FlushAll { at_unix, quiet } => self.backend.flush_all(to, at_unix, quiet, self.now),
-            PeerRequest::Stats => {
-                let bytes = stats::encode(&self.backend.stats(self.now));
-                self.backend.deliver(Vec::new(), Completion::of(to, bytes));
-            }
-            PeerRequest::List { store, from, first, form } => {
-                self.backend.list(to, usize::from(store), from, first, form, self.now);
-            }
-            PeerRequest::Connections { writer } => return Some(writer),
-            PeerRequest::Reservation { ticket, granted } => self.backend.reserve(ticket, granted, self.now),
-        }
-        None
-    }
-
-    /// Hands out what the backend has finished. What is for other loops goes into the mesh; the next that is for a
-    /// connection of this loop is returned.
-    pub fn next_delivery(&mut self) -> Option<Delivery> {
-        loop {
-            while let Some(Completion { to, bytes, status, granted, .. }) = self.backend.next_completion() {
-                let home = usize::from(to.home);
-                if home == self.number {
-                    return Some(Delivery::Reply { slot: to.slot, bytes, status, granted });
-                }
-                let header = MessageHeader::Reply { status, request_bytes: to.request_bytes, granted };
-                self.mesh.answer(home, to.slot, header, &bytes);
-                self.backend.pool().give(bytes);
-            }
-            let (ReplyTo { home, slot, .. }, ticket, bytes) = self.backend.next_reservation()?;
-            let home = usize::from(home);
-            if home == self.number {
-                return Some(Delivery::NeedsReservation(self.reservation(slot, home, ticket, bytes)));
-            }
-            self.mesh.answer(home, slot, MessageHeader::NeedsReservation { ticket, bytes }, &[]);
-        }
-    }
-
-    /// A large reply that loop `owner` has for a connection of this loop.
-    pub fn reservation(&self, slot: ReplySlot, owner: usize, ticket: Ticket, bytes: u32) -> ReservationRequest {
-        ReservationRequest { slot, owner, ticket, bytes, since_ms: self.now.ms }
-    }
-
-    /// A reply has come for a connection, which may be gone.
-    pub fn arrived(&mut self, slot: &ReplySlot, granted: u32) {
-        self.memory.arrived(granted as usize);
-        self.timer.answered(slot.stamp, 1);
-    }
-
-    /// Puts a reply that has come where its connection waits for it. `granted` bytes were reserved for it.
-    pub fn fill(
-        &mut self,
-        conn: &mut Connection,
-        slot: &ReplySlot,
-        mut bytes: Vec<u8>,
-        status: CompletionStatus,
-        granted: u32,
-    ) {
-        if let Some(error) = status.unwritten() {
-            bytes.clear();
-            conn.flow.writer.write_error(&mut bytes, &error);
-        }
-        // Until the connection's books are brought up to date.
-        let before = conn.charged;
-        conn.charged.output += granted as usize;
-        self.memory.charge(before, conn.charged);
-        if slot.part == LISTING {
-            return self.listed(&mut conn.flow, slot.answer, &bytes);
-        }
-        match conn.flow.answers.fill(slot.answer, slot.part, bytes, status.is_failure()) {
-            FillOutcome::Taken => {}
-            FillOutcome::Gathered(tag) => self.gather(&mut conn.flow, slot.answer, tag),
-            FillOutcome::Broken => conn.flow.broken = true,
-        }
-    }
-
-    /// Tells the owner of a large reply that memory is reserved for it, or else that its client is gone.
-    pub fn answer_reservation(&mut self, request: &ReservationRequest, granted: bool) {
-        let ReservationRequest { slot, owner, ticket, bytes, .. } = *request;
-        if granted {
-            self.memory.reserve(bytes as usize);
-        }
-        if owner == self.number {
-            self.backend.reserve(ticket, granted, self.now);
-        } else {
-            self.mesh.reserve(owner, slot, ticket, granted);
-        }
     }
 
     /// Works on requests of `input` until one has to wait for something. Returns how many bytes are done with, and
@@ -521,32 +391,7 @@ impl<B: Backend> Dispatcher<B> {
         admitted
     }
 
-    /// Carries out a request for the server.
-    fn server_request(&mut self, flow: &mut Flow, request: ServerRequest, reply: &ReplyForm) -> Result<(), Pause> {
-        match request {
-            ServerRequest::FlushAll { at_unix } => return self.flush_all(flow, reply, at_unix),
-            ServerRequest::Stats(report) => self.stats(flow, report)?,
-            ServerRequest::ResetCounters => {
-                self.shared.reset_counters();
-                self.answer(flow, reply, &ReplyBody::Reset);
-            }
-            ServerRequest::List(detail) => {
-                let form = ListingForm { writer: flow.writer, detail };
-                flow.listing = Some(Listing { form, store: 0, from: Key::MIN, first: true, asked: false, lost: 0 });
-            }
-            ServerRequest::RefreshCertificates => match self.shared.refresh_certificates() {
-                Ok(()) => self.answer(flow, reply, &ReplyBody::Ok),
-                Err(why) => {
-                    tracing::error!("the certificates stay as they were: {why}");
-                    let error = RequestError::Server("cannot read the certificates, see the log");
-                    self.answer(flow, reply, &ReplyBody::Error(error));
-                }
-            },
-        }
-        Ok(())
-    }
-
-    /// Answers at once.
+    /// Writes the reply to a request for the server at once.
     fn answer(&mut self, flow: &mut Flow, reply: &ReplyForm, body: &ReplyBody<'_>) {
         let start = self.out.len();
         reply.write(&mut self.out, b"", body);
@@ -661,7 +506,7 @@ impl<B: Backend> Dispatcher<B> {
         answer
     }
 
-    /// Makes room for an answer, or a part of the line's, that comes later.
+    /// Makes a slot for a reply, or for a part of the line's reply, that comes later.
     fn wait(&mut self, flow: &mut Flow, stamp: Stamp) -> ReplySlot {
         let (answer, part) = match flow.line {
             None => (flow.answers.wait_for_one(), 0),
@@ -694,142 +539,5 @@ impl<B: Backend> Dispatcher<B> {
                 self.finish(flow, start, ImmediateReply::DONE);
             }
         }
-    }
-
-    /// Whether every other loop has room for a request.
-    fn room_everywhere(&self) -> Result<(), NoCredit> {
-        match self.peers().find(|peer| !self.mesh.may_send(*peer)) {
-            Some(peer) => Err(NoCredit(peer)),
-            None => Ok(()),
-        }
-    }
-
-    fn peers(&self) -> impl Iterator<Item = usize> + use<B> {
-        let own = self.number;
-        (0..self.mesh.loops()).filter(move |peer| *peer != own)
-    }
-
-    fn ask_everyone(&mut self, flow: &mut Flow, answer: u64, ask: PeerRequest) {
-        for peer in self.peers() {
-            let part = flow.answers.wait_for_part(answer);
-            let slot = ReplySlot { connection: flow.token, answer, part, stamp: Stamp::NONE };
-            self.mesh.request(peer, slot, ask, &[]);
-        }
-    }
-
-    /// Flushes all stores, after everything that the connection asked before and before everything that it asks after:
-    /// a request that waits (for flash, for a buffer, for its value's file) would else be carried out after the flush, or
-    /// shown what is newer than it.
-    fn flush_all(&mut self, flow: &mut Flow, reply: &ReplyForm, at_unix: u32) -> Result<(), Pause> {
-        if !self.shared.flush_enabled {
-            self.answer(flow, reply, &ReplyBody::Error(RequestError::Client("flush_all not allowed")));
-            return Ok(());
-        }
-        if at_unix > 0 && !self.now.time.is_set() {
-            self.answer(flow, reply, &ReplyBody::Error(CLOCK_NOT_SET));
-            return Ok(());
-        }
-        if !flow.answers.are_filled() {
-            return Err(Pause::Order);
-        }
-        self.room_everywhere()?;
-        self.counters.cmd_flush.add(1);
-        let start = self.out.len();
-        reply.write(&mut self.out, b"", &ReplyBody::Ok);
-        let quiet = self.out.len() == start;
-        let answer = flow.answers.open(Finish::Suffix(b""));
-        let part = flow.answers.wait_for_part(answer);
-        self.ask_everyone(flow, answer, PeerRequest::FlushAll { at_unix, quiet });
-        flow.answers.extend(answer, &self.out[start..], None, self.backend.pool());
-        self.out.truncate(start);
-        flow.answers.close(answer);
-        let slot = ReplySlot { connection: flow.token, answer, part, stamp: Stamp::NONE };
-        let to = ReplyTo { home: self.number as u16, slot, request_bytes: 0 };
-        self.backend.flush_all(to, at_unix, quiet, self.now);
-        flow.flushing = true;
-        Ok(())
-    }
-
-    fn stats(&mut self, flow: &mut Flow, report: StatsReport) -> Result<(), NoCredit> {
-        self.room_everywhere()?;
-        if report == StatsReport::Connections {
-            let ask = PeerRequest::Connections { writer: flow.writer };
-            let answer = flow.answers.open(Finish::Suffix(flow.writer.stats_end()));
-            let part = flow.answers.wait_for_part(answer);
-            let slot = ReplySlot { connection: flow.token, answer, part, stamp: Stamp::NONE };
-            self.own_reports.push((slot, flow.writer));
-            self.ask_everyone(flow, answer, ask);
-            flow.answers.close(answer);
-            return Ok(());
-        }
-        let answer = flow.answers.open(Finish::Gather(report as u8));
-        let own = stats::encode(&self.backend.stats(self.now));
-        flow.answers.extend(answer, &own, None, self.backend.pool());
-        self.ask_everyone(flow, answer, PeerRequest::Stats);
-        if let FillOutcome::Gathered(tag) = flow.answers.close(answer) {
-            self.gather(flow, answer, tag);
-        }
-        Ok(())
-    }
-
-    /// Makes the answer to `stats` of what all loops said.
-    fn gather(&mut self, flow: &mut Flow, answer: u64, tag: u8) {
-        let figures = stats::merge(&flow.answers.parts(answer));
-        let text = stats::text(tag, &figures, &self.shared, self.now, flow.writer);
-        flow.answers.gathered(answer, text);
-    }
-
-    /// Asks for the next part of a listing once the client has taken the one before.
-    ///
-    /// # Errors
-    /// [`NoCredit`]: to be called again.
-    pub fn list_on(&mut self, flow: &mut Flow) -> Result<(), NoCredit> {
-        let settled = flow.answers.is_empty() && flow.unsent_bytes == 0;
-        let Some(listing) = flow.listing.as_mut().filter(|listing| settled && !listing.asked) else { return Ok(()) };
-        let (home, store) = self.route.of_store(listing.store);
-        if home != self.number && !self.mesh.may_send(home) {
-            return Err(NoCredit(home));
-        }
-        listing.asked = true;
-        let Listing { form, from, first, .. } = *listing;
-        let (answer, stamp) = (flow.answers.wait_for_one(), Stamp::NONE);
-        let slot = ReplySlot { connection: flow.token, answer, part: LISTING, stamp };
-        if home == self.number {
-            let to = ReplyTo { home: home as u16, slot, request_bytes: 0 };
-            self.backend.list(to, store, from, first, form, self.now);
-        } else {
-            self.mesh.request(home, slot, PeerRequest::List { store: store as u16, from, first, form }, &[]);
-        }
-        Ok(())
-    }
-
-    /// Part of a listing has come.
-    fn listed(&mut self, flow: &mut Flow, answer: u64, bytes: &[u8]) {
-        let (listed, lines) = Listed::decode(bytes);
-        flow.answers.fill(answer, 0, lines.to_vec(), false);
-        let Some(listing) = &mut flow.listing else { return };
-        listing.asked = false;
-        listing.lost += listed.lost;
-        if let Some(next) = listed.next {
-            (listing.from, listing.first) = (next, false);
-        } else {
-            (listing.from, listing.first) = (Key::MIN, true);
-            listing.store += 1;
-        }
-        if !listed.failed && listing.store < self.route.stores() {
-            return;
-        }
-        let (Listing { form, lost, .. }, writer, mut end) = (*listing, flow.writer, Vec::new());
-        if listed.failed {
-            let error = RequestError::Server("the keys cannot be listed, see the server's log");
-            writer.write_error(&mut end, &error);
-        } else if lost > 0 {
-            let text = format!("{lost} keys cannot be read and are not listed, see the server's log");
-            writer.write_error(&mut end, &RequestError::Server(&text));
-        } else {
-            end.extend_from_slice(writer.listing_end(form.detail));
-        }
-        flow.listing = None;
-        flow.answers.push(&end, None, Stamp::NONE, self.backend.pool());
     }
 }

@@ -1,10 +1,11 @@
-//! Keys of requests that have come together, hashed and fetched ahead: see `fawn_store::Store::prefetch`.
+//! Prefetching: the keys of requests that have come together are hashed, and what their lookups will touch is fetched
+//! together (`fawn_store::Store::warm`).
 
 use crate::shard::backend::Backend;
 use crate::shard::route::Route;
 use fawn_ring::Key;
 
-/// Most keys looked at ahead.
+/// Most keys that are prefetched together.
 pub const PREFETCHED_KEYS: usize = fawn_store::Store::WARM_KEYS;
 
 /// Where the next requests' keys belong.
@@ -13,7 +14,7 @@ pub struct Prefetcher {
     /// Address and length of each key's name, and its position, by address. Valid while the input lies still.
     keys: Vec<(usize, usize, Key)>,
     next: usize,
-    /// Keys to be warmed, by store; empty in between.
+    /// Keys to be prefetched, by store; empty in between.
     groups: Vec<Vec<Key>>,
 }
 
@@ -39,8 +40,8 @@ impl Prefetcher {
         }
     }
 
-    /// Looks at the next keys, which `upcoming` visits in the order in which they lie, and warms those that belong to loop `number`, whose stores
-    /// are `stores`.
+    /// Looks at the next keys, which `upcoming` visits in the order in which they lie, and prefetches those that belong to
+    /// loop `number`, whose stores are `stores`.
     pub fn look<'a>(
         &mut self,
         upcoming: impl FnOnce(&mut dyn FnMut(&'a [u8]) -> bool),
@@ -64,7 +65,7 @@ impl Prefetcher {
         self.keys = keys;
     }
 
-    /// Warms keys, each told with its store among `stores`, unless it is only one.
+    /// Prefetches keys, each of which comes with its store among `stores`, unless it is only one.
     pub fn prefetch(&mut self, keys: impl Iterator<Item = (usize, Key)>, stores: &impl Backend) {
         self.groups.resize_with(stores.stores(), Vec::new);
         let mut count = 0;
@@ -88,7 +89,7 @@ impl Prefetcher {
                 self.next += 1;
                 *key
             }
-            // It was none of those that can be told ahead.
+            // The parser could not foresee this one.
             _ => route.position(name),
         }
     }

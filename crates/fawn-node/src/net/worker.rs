@@ -1,4 +1,4 @@
-//! What a loop does with one connection at a time: work on its input, send its answers, watch its socket.
+//! What a loop does with one connection at a time: work on its input, send its replies, watch its socket.
 
 use crate::net::auth;
 use crate::net::connection::{Connection, Pause, Received, peer_name};
@@ -22,7 +22,7 @@ pub const SMALL_INPUT_BYTES: usize = 16 << 10;
 /// The shared output buffers keep this much.
 const KEEP_OUTPUT_BYTES: usize = 1 << 20;
 
-/// Connections that wait for room, by what they wait for.
+/// Connections that wait, by what they wait for.
 #[derive(Debug, Default)]
 pub struct Queues {
     /// For fewer operations in flight.
@@ -31,22 +31,22 @@ pub struct Queues {
     pub memory: VecDeque<Token>,
     /// For less input held.
     pub input: VecDeque<Token>,
-    /// For room in another loop, by its number.
+    /// For credit of another loop, by its number.
     pub credit: Vec<VecDeque<Token>>,
-    /// For room for a large answer; they may be in another queue as well.
+    /// For a reservation for a large reply; they may be in another queue as well.
     pub reservations: VecDeque<Token>,
 }
 
 /// One of the queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// See [`Queues`].
+    /// For fewer operations in flight.
     Tasks,
-    /// See [`Queues`].
+    /// For fewer bytes waiting.
     Memory,
-    /// See [`Queues`].
+    /// For less input held.
     Input,
-    /// See [`Queues`].
+    /// For credit of this loop.
     Credit(usize),
 }
 
@@ -67,7 +67,7 @@ impl Queues {
     }
 }
 
-/// A loop's working place.
+/// Works on the connections of one loop, one at a time.
 pub struct ConnectionWorker<B: Backend> {
     /// Sends requests to their stores.
     dispatcher: Dispatcher<B>,
@@ -75,11 +75,11 @@ pub struct ConnectionWorker<B: Backend> {
     epoll: Arc<OwnedFd>,
     /// Connections whose front waits for a sync.
     gated: Vec<Token>,
-    /// Connections that wait for room.
+    /// Connections that wait.
     pub(super) queues: Queues,
-    /// The next answer of a connection that takes its answers was refused room.
+    /// A reservation was refused to the next reply of a connection that takes its replies.
     pub(super) next_refused: bool,
-    /// The round over those that wait for room is for the sake of such.
+    /// The round over those that wait for a reservation is for the sake of such connections.
     pub(super) next_round: bool,
     /// The connection that may receive although the limit is reached.
     favoured: Option<Token>,
@@ -343,13 +343,13 @@ impl<B: Backend> ConnectionWorker<B> {
         }
     }
 
-    /// A connection that waits for room which there is now.
+    /// The next connection of a queue, if it need not wait any more.
     pub fn next_resumed(&mut self, queue: Queue) -> Option<Token> {
         let waits = !self.queues.of(queue).is_empty();
         if waits && self.has_room(queue) { self.queues.of(queue).pop_front() } else { None }
     }
 
-    /// Whether a connection waits in a queue for room which there is now.
+    /// Whether a connection of some queue need not wait any more.
     pub fn may_resume(&self) -> bool {
         let queues = &self.queues;
         let waits = |queue, tokens: &VecDeque<Token>| !tokens.is_empty() && self.has_room(queue);

@@ -4,9 +4,9 @@
 #[derive(Debug, Default)]
 pub struct Pool(Vec<Vec<u8>>);
 
-/// Buffers kept, and the largest that is.
+/// Most buffers that are kept.
 const POOL_BUFFERS: usize = 1024;
-/// See [`POOL_BUFFERS`].
+/// The largest buffer that is kept, in bytes.
 pub const POOL_BUFFER_BYTES: usize = 16 << 10;
 
 impl Pool {

@@ -41,7 +41,7 @@ const EVENTS: usize = 256;
 /// started, batches handed over and other loops answered in between.
 const TURN_BUDGET: Duration = Duration::from_millis(1);
 
-/// Connections that waited for room, gone on with in one turn and queue.
+/// Connections that waited and go on, in one turn and for each queue.
 const RESUMED_A_TURN: usize = 64;
 
 /// Connections accepted in one turn and listener.
@@ -292,7 +292,7 @@ impl<B: Backend> EventLoop<B> {
         if self.start != Start::Over {
             self.start_step();
         }
-        // What was begun or granted room since.
+        // What was begun or reserved since.
         self.hand_out();
         if let Err(why) = self.worker.backend_mut().submit(self.now) {
             self.shared.fail(why);
@@ -423,7 +423,7 @@ impl<B: Backend> EventLoop<B> {
         }
     }
 
-    /// Goes on with connections that waited for room, as far as there is some.
+    /// Goes on with connections that need not wait any more.
     fn resume(&mut self) {
         for queue in [Queue::Tasks, Queue::Memory, Queue::Input] {
             self.resume_some(queue);

@@ -10,7 +10,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
-/// One loop's alarm clock. Its eventfd goes into the loop's epoll set, edge-triggered, and is never read.
+/// Wakes one loop. Its eventfd goes into the loop's epoll set, edge-triggered, and is never read.
 #[derive(Debug)]
 pub struct Wake {
     event: OwnedFd,
@@ -19,7 +19,7 @@ pub struct Wake {
 }
 
 impl Wake {
-    /// An alarm clock whose owner is awake.
+    /// One whose loop is awake.
     ///
     /// # Errors
     /// What `eventfd(2)` reports.

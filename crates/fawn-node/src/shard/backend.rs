@@ -85,7 +85,7 @@ pub trait Backend: Sized {
     fn is_stopped(&self, store: usize) -> bool;
 
     /// Runs a request that came over a connection; its answer is appended to `out` unless it has to wait. A value of more
-    /// than `unreserved` bytes waits for room where its client is.
+    /// than `unreserved` bytes waits for a reservation where its client is.
     fn run(
         &mut self,
         store: usize,
@@ -96,7 +96,7 @@ pub trait Backend: Sized {
         out: &mut Vec<u8>,
     ) -> Execution;
 
-    /// Names the client of a command that was just told to come [`Execution::Later`].
+    /// Says where the reply to a request goes that was just run and has to wait ([`Execution::Later`]).
     fn assign(&mut self, ticket: Ticket, client: ReplyTo);
 
     /// Hands an answer out once all `gates` are durable.
@@ -110,10 +110,11 @@ pub trait Backend: Sized {
     /// The next answer that may leave.
     fn next_completion(&mut self) -> Option<Completion>;
 
-    /// The next task that asks for room, its client, and how many bytes. Each must be told ([`room`](Self::room)).
+    /// The next task that needs a reservation, where its reply goes, and how many bytes. Each must be answered
+    /// ([`reserve`](Self::reserve)).
     fn next_reservation(&mut self) -> Option<(ReplyTo, Ticket, u32)>;
 
-    /// There is room for what a task asked for, or else its client is gone.
+    /// Memory is reserved for the reply of a task, or else its client is gone.
     fn reserve(&mut self, ticket: Ticket, granted: bool, now: Now);
 
     /// Flushes all stores of the loop; the client is told once it is done.

@@ -11,7 +11,7 @@ mod reply;
 
 pub use context::{CasNumbers, LargeRecord, OperationContext, PlannedVersion, Step, Wait};
 pub use large::{finish_large, resume_large};
-pub use reply::{count, info_of, log_short, short, shown_item, tell, unreadable, unwritable};
+pub use reply::{count, info_of, log_short, short, shown_item, unreadable, unwritable, write_outcome};
 
 use crate::request::{KeyAction, KeyRequest, ReplyBody, ShownItem};
 use crate::shard::stores::{Lookup, Stores};

@@ -114,8 +114,8 @@ impl<B: Backend> EventLoop<B> {
         }
     }
 
-    /// Makes room for another stranger: of those that have not said who they are the longest silent goes if they are more than
-    /// their share, or if all connections are taken. Whether one went.
+    /// Makes room for another unauthenticated connection: of those the longest silent one is closed if they are more than their
+    /// share, or if all connections are taken. Returns whether one was closed.
     fn make_room(&mut self, is_full: bool) -> bool {
         let share = self.shared.limits.connections / 2 / self.worker.mesh().loops();
         if !is_full && self.unauthenticated.len() < share.max(LEAST_UNAUTHENTICATED) {

@@ -1,8 +1,8 @@
-//! What loops ask of each other and answer, and what the owner has finished.
+//! What loops ask of each other and answer, and what the backend has finished.
 
 use super::{EventLoop, mark};
 use crate::net::connection::{Connection, Pause, ReservationRequest, end_name, peer_name};
-use crate::net::dispatch::Delivery;
+use crate::net::dispatch::delivery::Delivery;
 use crate::net::prefetch::PREFETCHED_KEYS;
 use crate::request::{Completion, CompletionStatus, ReplySlot, ReplyTo, ReplyWriter};
 use crate::runtime::mesh::{MessageHeader, PeerRequest};

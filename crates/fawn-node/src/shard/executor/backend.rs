@@ -1,4 +1,4 @@
-//! The owner of stores on this machine as the backend of its loop.
+//! The executor of stores on this machine as the backend of its loop.
 
 use super::ShardExecutor;
 use crate::observe::samples::Sample;
@@ -53,7 +53,7 @@ impl<S: Stores> Backend for ShardExecutor<S> {
     }
 
     fn is_stopped(&self, store: usize) -> bool {
-        ShardExecutor::is_stopped(self, store)
+        self.gated.is_stopped(store)
     }
 
     #[inline]
@@ -82,7 +82,7 @@ impl<S: Stores> Backend for ShardExecutor<S> {
     }
 
     fn next_completion(&mut self) -> Option<Completion> {
-        ShardExecutor::next_completion(self)
+        self.gated.next_ready()
     }
 
     fn next_reservation(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
@@ -102,15 +102,15 @@ impl<S: Stores> Backend for ShardExecutor<S> {
     }
 
     fn on_event(&mut self, data: u64, _: EventFlags, _: Now) {
-        self.reads_ready |= data == READS;
+        self.reads.ready |= data == READS;
     }
 
     fn look_again(&mut self) {
-        self.reads_ready = true;
+        self.reads.ready = true;
     }
 
     fn turn(&mut self, now: Now) -> Turn {
-        let reads = if std::mem::take(&mut self.reads_ready) { self.complete_reads(now) } else { Ok(()) };
+        let reads = if std::mem::take(&mut self.reads.ready) { self.complete_reads(now) } else { Ok(()) };
         Turn {
             failed: reads.err().map(|why| format!("reads no longer come back: {why}")),
             ..ShardExecutor::turn(self, now)
@@ -127,7 +127,7 @@ impl<S: Stores> Backend for ShardExecutor<S> {
 
     #[inline]
     fn waiting(&self) -> usize {
-        ShardExecutor::waiting(self)
+        self.tasks.len()
     }
 
     #[inline]

@@ -1,6 +1,7 @@
-//! Reads of an owner's tasks: started together, worked off in any order; large values within bounds.
+//! Reads of tasks: started together, worked off in any order; large values within bounds.
 
-use super::{Found, Reading, Reservation, ShardExecutor, Task};
+use super::ShardExecutor;
+use super::task::{Found, Reading, Reservation, Task, Tasks};
 use crate::request::{KeyRequest, Ticket};
 use crate::runtime::clock::Now;
 use crate::shard::operate::{self, LargeRecord, OperationContext, Step, Wait};
@@ -18,16 +19,16 @@ impl<S: Stores> ShardExecutor<S> {
     /// # Errors
     /// No read will come back any more, and whoever waits for one has been told so; the text is for people.
     pub fn submit(&mut self, now: Now) -> Result<(), String> {
-        if let Some(why) = self.reads_failed.clone() {
-            if !self.to_read.is_empty() {
+        if let Some(why) = self.reads.failed.clone() {
+            if !self.reads.queued.is_empty() {
                 self.fail_reads(&why, now);
             }
             return Ok(());
         }
         // Where nothing is to be read, too: files that were removed are let go of.
-        let reads = self.reads.as_mut().expect("reads are away only while they complete");
-        for ticket in self.to_read.drain(..) {
-            let task = self.tasks[ticket as usize].as_ref().expect("a task waits for its read");
+        let reads = self.reads.reads.as_mut().expect("reads are away only while they complete");
+        for ticket in self.reads.queued.drain(..) {
+            let task = self.tasks.get(ticket);
             let extent = match &task.reading {
                 Reading::Lookup(read) => S::extent(read),
                 Reading::Value(held) => Extent { file: held.stub.id(), first: 0, count: held.stub.pages() as u32 },
@@ -41,22 +42,18 @@ impl<S: Stores> ShardExecutor<S> {
 
     /// Answers whoever waits for a read with an error: none comes back any more.
     fn fail_reads(&mut self, why: &str, now: Now) {
-        self.reads_failed = Some(why.to_owned());
+        self.reads.failed = Some(why.to_owned());
         loop {
-            self.to_read.clear();
-            for ticket in std::mem::take(&mut self.large_queue) {
-                self.large_bytes += self.large_read(ticket);
-            }
-            let waits = |task: &Option<Task<S::Read>>| {
-                let reads = |task: &Task<S::Read>| !matches!(task.reading, Reading::Nothing);
-                task.as_ref().is_some_and(|task| reads(task) && !matches!(task.reservation, Reservation::Asked(_)))
-            };
-            let waiting: Vec<usize> = (0..self.tasks.len()).filter(|ticket| waits(&self.tasks[*ticket])).collect();
+            self.reads.queued.clear();
+            self.large.begin_all(|ticket| large_read(&self.tasks, ticket));
+            let waiting = self.tasks.tickets(|task| {
+                !matches!(task.reading, Reading::Nothing) && !matches!(task.reservation, Reservation::Asked(_))
+            });
             if waiting.is_empty() {
                 return;
             }
             for ticket in waiting {
-                self.complete(ticket as Ticket, Err(FlashError::Io(why.to_owned())), now);
+                self.complete(ticket, Err(FlashError::Io(why.to_owned())), now);
             }
         }
     }
@@ -66,47 +63,33 @@ impl<S: Stores> ShardExecutor<S> {
     /// # Errors
     /// As [`submit`](Self::submit).
     pub fn complete_reads(&mut self, now: Now) -> Result<(), String> {
-        if self.reads_failed.is_some() {
+        if self.reads.failed.is_some() {
             return Ok(());
         }
-        let mut reads = self.reads.take().expect("completions are worked off by one caller");
+        let mut reads = self.reads.reads.take().expect("completions are worked off by one caller");
         let result = reads.complete(&mut |ticket, pages| self.complete(ticket, pages, now));
-        self.reads = Some(reads);
+        self.reads.reads = Some(reads);
         result.inspect_err(|why| self.fail_reads(why, now))
     }
 
     /// Leaves the reads that are under way to the kernel: waiting for their end could take for ever.
     pub fn forget_reads(&mut self) {
-        std::mem::forget(self.reads.take());
+        std::mem::forget(self.reads.reads.take());
     }
 
     /// Starts the reads of large values that there is memory for.
     pub(super) fn start_large_reads(&mut self) {
-        while let Some(&ticket) = self.large_queue.front() {
-            let bytes = self.large_read(ticket);
-            if self.large_bytes > 0 && self.large_bytes + bytes > self.large_limit {
-                return;
-            }
-            self.large_queue.pop_front();
-            self.large_bytes += bytes;
-            self.to_read.push(ticket);
-        }
-    }
-
-    /// Bytes of the large value that a task reads.
-    pub(super) fn large_read(&self, ticket: Ticket) -> usize {
-        match self.tasks[ticket as usize].as_ref().map(|task| &task.reading) {
-            Some(Reading::Value(held)) => held.stub.bytes as usize,
-            _ => unreachable!("a queued large read knows its value"),
+        while let Some(ticket) = self.large.next(|ticket| large_read(&self.tasks, ticket)) {
+            self.reads.queued.push(ticket);
         }
     }
 
     pub(super) fn complete(&mut self, ticket: Ticket, pages: Result<&mut [Page], FlashError>, now: Now) {
-        let mut task = self.tasks[ticket as usize].take().expect("a read comes back once");
+        let mut task = self.tasks.take(ticket);
         let reading = std::mem::replace(&mut task.reading, Reading::Nothing);
         let mut lost = Lost { before: task.value_file, may_look_again: task.may_look_again };
         if let Reading::Value(held) = &reading {
-            self.large_bytes -= held.stub.bytes as usize;
+            self.large.end(held.stub.bytes as usize);
             lost.before = task.value_file.replace(held.stub.file);
         }
         let (request, mut out) = (task.request(), self.pool.take());
@@ -116,9 +99,8 @@ impl<S: Stores> ShardExecutor<S> {
                 let (step, found) =
                     after_lookup(&mut self.stores, task.store, &request, read, pages, &mut context, &mut out);
                 if let Some((record, gate)) = found {
-                    let found = Found { record, gate, unix: now.unix, flushes: self.flushed };
-                    self.task_bytes += found.bytes();
-                    task.found = Some(Box::new(found));
+                    let found = Found { record, gate, unix: now.unix, flushes: self.flushes.carried_out };
+                    self.tasks.keep(&mut task, found);
                 }
                 step
             }
@@ -133,17 +115,17 @@ impl<S: Stores> ShardExecutor<S> {
 
     /// A large value has been written, or could not be.
     pub(super) fn written(&mut self, ticket: Ticket, result: Result<Stub, FlashError>, now: Now) {
-        let mut task = self.tasks[ticket as usize].take().expect("a value is written once");
+        let mut task = self.tasks.take(ticket);
         let planned = task.planned.as_mut().expect("a value is written for a plan");
         let mut out = Vec::new();
         match result {
             Ok(stub) => {
-                self.large_bytes -= stub.bytes as usize;
+                self.large.end(stub.bytes as usize);
                 planned.1 = Some(stub);
                 self.try_again(ticket, task, now);
             }
             Err(error) => {
-                self.large_bytes -= planned.0.value_bytes();
+                self.large.end(planned.0.value_bytes());
                 let step = operate::unwritable(&task.request(), &error, &self.counters, &mut out);
                 self.stepped(ticket, task, step, out, now);
             }
@@ -155,8 +137,9 @@ impl<S: Stores> ShardExecutor<S> {
     pub(super) fn try_again(&mut self, ticket: Ticket, mut task: Task<S::Read>, now: Now) {
         let mut out = self.pool.take();
         let mut found = task.found.take();
-        if let Some(stale) = found.take_if(|found| found.unix != now.unix || found.flushes != self.flushed) {
-            self.task_bytes -= stale.bytes();
+        if let Some(stale) = found.take_if(|found| found.unix != now.unix || found.flushes != self.flushes.carried_out)
+        {
+            self.tasks.drop_found(&stale);
         }
         let step = match (task.planned.as_deref(), &found) {
             (Some((planned, Some(stub))), _) => {
@@ -182,9 +165,17 @@ impl<S: Stores> ShardExecutor<S> {
         if matches!(step, Step::Park(Wait::Busy)) {
             task.found = found;
         } else if let Some(found) = found {
-            self.task_bytes -= found.bytes();
+            self.tasks.drop_found(&found);
         }
         self.stepped(ticket, task, step, out, now);
+    }
+}
+
+/// Bytes of the large value that a task reads.
+fn large_read<R>(tasks: &Tasks<R>, ticket: Ticket) -> usize {
+    match &tasks.get(ticket).reading {
+        Reading::Value(record) => record.stub.bytes as usize,
+        _ => unreachable!("a queued large read knows its value"),
     }
 }
 

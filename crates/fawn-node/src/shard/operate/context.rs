@@ -8,7 +8,7 @@ use fawn_store::Gate;
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Marks, Record};
 
-/// How far a command came.
+/// How far a request came.
 #[derive(Debug)]
 pub enum Step<R> {
     /// Its answer was appended to the output.
@@ -24,7 +24,7 @@ pub enum Step<R> {
     Park(Wait),
     /// It needs a value that has a file of its own.
     ReadValue(LargeRecord),
-    /// Its answer needs room for this many bytes; then it must be tried again.
+    /// Its reply needs a reservation of this many bytes; then it must be tried again.
     Ask(usize),
     /// This value needs a file of its own; then call [`finish_large`].
     WriteValue(PlannedVersion, Vec<u8>),
@@ -62,7 +62,7 @@ impl CasNumbers {
     }
 }
 
-/// What a command works with besides its store.
+/// What a request works with besides its store.
 #[derive(Debug)]
 pub struct OperationContext<'a> {
     /// The store's cas numbers.
@@ -71,7 +71,7 @@ pub struct OperationContext<'a> {
     pub now: Now,
     /// Largest value, bytes.
     pub max_value_bytes: usize,
-    /// Largest value that may be shown without asking whether there is room for it, in bytes.
+    /// Largest value that may be shown without a reservation, in bytes.
     pub unreserved_bytes: usize,
     /// The store has stopped: nothing that is parked would ever go on.
     pub stopped: bool,

@@ -1,7 +1,7 @@
 //! What an operation appends and what it comes to.
 
 use super::context::{OperationContext, PlannedVersion, Step};
-use super::reply::{count, refused, show, shown_item, tell};
+use super::reply::{count, refused, show, shown_item, write_outcome};
 use crate::request::{KeyAction, KeyRequest, ReplyBody};
 use crate::shard::stores::Stores;
 use fawn_kv::operation::{self as kv, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
@@ -56,7 +56,7 @@ pub(super) fn plan<'a>(
         stale: record.marks.stale,
         won: record.marks.won,
     });
-    let Decision { append, outcome } = evaluate(&operation, item, now, context.max_value_bytes);
+    let Decision { append, outcome } = evaluate(operation, item, now, context.max_value_bytes);
     if matches!(append, Append::Value(kv::Version { value: NewValue::Unchanged, .. })) {
         context.scratch.clear();
         match &current {
@@ -133,7 +133,7 @@ pub(super) fn apply<S: Stores>(
         count(request, counts.as_ref(), context.counters);
     }
     if let Some(outcome) = outcome {
-        tell(request, &outcome, cas, context.now.unix, out);
+        write_outcome(request, &outcome, cas, context.now.unix, out);
     }
     Step::Done { gate, failed: false }
 }

@@ -2,7 +2,7 @@
 
 use super::context::{LargeRecord, OperationContext, PlannedVersion, Step, Wait};
 use super::decide::{Current, apply, note_append, plan};
-use super::reply::{refused, tell, unreadable};
+use super::reply::{refused, unreadable, write_outcome};
 use crate::observe::counters::Counters;
 use crate::request::KeyRequest;
 use crate::shard::stores::Stores;
@@ -41,7 +41,7 @@ pub fn finish_large<S: Stores>(
             note_append(request, Kind::Stub, context);
             out.extend_from_slice(&planned.answered);
             if let Some(outcome) = &planned.outcome {
-                tell(request, outcome, context.cas.of_seq(appended.seq), context.now.unix, out);
+                write_outcome(request, outcome, context.cas.of_seq(appended.seq), context.now.unix, out);
             }
             Step::Done { gate: gate.max(appended.gate), failed: false }
         }

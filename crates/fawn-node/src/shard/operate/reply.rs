@@ -153,7 +153,7 @@ pub fn unwritable<R>(request: &KeyRequest<'_>, error: &FlashError, counters: &Co
 }
 
 /// Writes a reply that does not show the current item.
-pub fn tell(request: &KeyRequest<'_>, outcome: &Outcome, appended_cas: u64, now: u32, out: &mut Vec<u8>) {
+pub fn write_outcome(request: &KeyRequest<'_>, outcome: &Outcome, appended_cas: u64, now: u32, out: &mut Vec<u8>) {
     if request.action == KeyAction::DeleteOversized {
         return request.write_error(out, RequestError::TooLarge);
     }
