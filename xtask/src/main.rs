@@ -14,19 +14,22 @@
 //! their arguments, `forms` what of `sim`'s goes together, `ended` the exit codes.
 //!
 //! The checks of `tidy`: `rules` (text), `circles`, `sizes` and `names` (structure, from what `source` and `modules` know),
-//! `links` (documents), `dependencies`. `exceptions` are the lists of what they let pass.
+//! `links`, `book`, `citations` and `sentences` (documents), `dependencies`. `exceptions` are the lists of what they let pass.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
 
 mod bench;
+mod book;
 mod circles;
+mod citations;
 mod command;
 mod dependencies;
 mod ended;
 mod exceptions;
 mod forms;
 mod fuzz;
+mod help;
 mod licence;
 mod links;
 mod modules;
@@ -35,11 +38,13 @@ mod peers;
 mod planted;
 mod porcupine;
 mod process;
+mod prose;
 mod renewal;
 mod rules;
 mod scale;
 mod script;
 mod seeds;
+mod sentences;
 mod sim;
 mod sizes;
 mod source;

@@ -7,7 +7,9 @@ use crate::exceptions::Exceptions;
 use crate::process::{cargo, root};
 use crate::tell::{say, tell};
 use crate::tree::Tree;
-use crate::{circles, dependencies, exceptions, links, modules, names, peers, renewal, rules, sizes};
+use crate::{
+    book, circles, citations, dependencies, exceptions, links, modules, names, peers, renewal, rules, sentences, sizes,
+};
 
 /// Runs every check, and fails at the end if one has failed.
 pub fn run(arguments: &TidyArguments) -> anyhow::Result<()> {
@@ -43,6 +45,9 @@ fn complaints(tree: &Tree) -> anyhow::Result<Vec<String>> {
     let crates = modules::crates(tree);
     let mut complaints = rules::check(tree);
     complaints.extend(links::check(tree));
+    complaints.extend(book::check(tree));
+    complaints.extend(citations::check(tree));
+    complaints.extend(sentences::check(tree));
     complaints.extend(exceptions.check(&crates));
     for krate in &crates {
         complaints.extend(circles::check(krate, &exceptions));
