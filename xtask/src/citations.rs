@@ -1,7 +1,7 @@
 //! Source files that documents cite, with or without a function, exist and are unambiguous.
 //!
-//! A citation is code such as `store/append.rs` or `store/append.rs::Store::append`, in a line of text or in a picture. As
-//! much of the path stands there as is needed to mean one file, and the type where several have a function of that name.
+//! A citation is code, e.g. `store/append.rs` or `store/append.rs::Store::append`, in a line of text or in a picture. It has
+//! as much of the path as means one file, and the type if several types have a function of that name.
 //! Other files and folders count where their whole path is code, `tests/goals/run --fawn PROGRAM`.
 
 use proc_macro2::TokenStream;

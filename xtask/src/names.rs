@@ -117,6 +117,12 @@ pub fn check(crates: &[Crate], exceptions: &Exceptions) -> Vec<String> {
     for name in exceptions.participle.keys().filter(|name| crates_of(name) == 0) {
         complaints.push(exceptions.unneeded(name, &format!("{name} is no type any more")));
     }
+    for (name, allowed) in exceptions.name.iter().chain(&exceptions.participle) {
+        let Some(found) = places.get(name) else { continue };
+        for krate in allowed.crates.iter().filter(|krate| !found.contains_key(*krate)) {
+            complaints.push(exceptions.unneeded(name, &format!("{name} is no type of {krate} any more")));
+        }
+    }
     complaints
 }
 
@@ -181,6 +187,8 @@ mod tests {
         assert_eq!(complaints("type Error = u8;", &list("")), [""; 0]);
         assert_eq!(complaints("type Error = u8;", &list(", crates = [\"a\", \"b\", \"xtask\"]")), [""; 0]);
         assert_eq!(complaints("type Error = u8;", &list(", crates = [\"a\", \"b\"]")).len(), 1);
+        let crates = list(", crates = [\"a\", \"b\", \"c\", \"xtask\"]");
+        assert!(complaints("type Error = u8;", &crates)[0].contains("Error is no type of c any more"));
         let unneeded = complaints("", &list(""));
         assert!(unneeded[0].contains(".toml:2: Error is no type of three crates any more"), "{unneeded:?}");
     }

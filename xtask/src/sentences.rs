@@ -18,7 +18,7 @@ pub fn check(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
     for file in tree.files.iter().filter(|file| is_for_newcomers(file)) {
         let found: Vec<_> = sentences(&file.text).into_iter().map(|sentence| (file.path.as_str(), sentence)).collect();
-        judge(&file.path, &found, &mut complaints);
+        judge(&format!("{}:1: the page", file.path), &found, &mut complaints);
     }
     let mut found = Vec::new();
     for file in tree.files.iter().filter(|file| help::is_of_help(file)) {
@@ -27,7 +27,7 @@ pub fn check(tree: &Tree) -> Vec<String> {
             found.extend(of_text.map(|sentence| (file.path.as_str(), sentence)));
         }
     }
-    judge("fawn --help", &found, &mut complaints);
+    judge("crates/fawn/src/command.rs:1: fawn --help", &found, &mut complaints);
     complaints
 }
 
@@ -47,7 +47,7 @@ fn judge(name: &str, found: &[(&str, Sentence)], complaints: &mut Vec<String>) {
         return;
     }
     complaints.push(format!(
-        "{name}: of {} sentences one in ten has {ninetieth} words or more (at most {MOST}), and {long} have more than {LONG} \
+        "{name}: one sentence in ten has {ninetieth} words or more (at most {MOST}), and {long} of {} have more than {LONG} \
          (at most {allowed}); shorten these:",
         lengths.len()
     ));
@@ -76,8 +76,8 @@ mod tests {
         assert_eq!(
             found,
             [
-                "book/src/guide/a.md: of 10 sentences one in ten has 29 words or more (at most 28), and 0 have more than 30 \
-                 (at most 1); shorten these:",
+                "book/src/guide/a.md:1: the page: one sentence in ten has 29 words or more (at most 28), and 0 of 10 have \
+                 more than 30 (at most 1); shorten these:",
                 "book/src/guide/a.md:1: 29 words: Word Word Word Word Word Word Word …",
                 "book/src/guide/a.md:1: 29 words: Word Word Word Word Word Word Word …",
             ]
