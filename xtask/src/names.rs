@@ -82,8 +82,8 @@ const IRREGULAR: &[&str] = &[
     "Wrote",
 ];
 
-/// Nouns that end in `ed`.
-const NOUNS: &[&str] = &["Bed", "Breed", "Deed", "Feed", "Need", "Seed", "Shed", "Speed"];
+/// Nouns and proper names that end in `ed`.
+const NOUNS: &[&str] = &["Bed", "Breed", "Deed", "Feed", "Memcached", "Need", "Seed", "Shed", "Speed"];
 
 /// The crates that have a type of a name, by name.
 pub type CrateLists = BTreeMap<String, Vec<String>>;

@@ -16,9 +16,7 @@ const HEAD: &str = "# What `cargo xtask tidy` lets pass for now. `cargo xtask ti
 pub fn renewed(old: &Exceptions, crates: &[Crate]) -> String {
     let mut text = HEAD.to_owned();
     for circle in crates.iter().flat_map(circles::needed) {
-        let shared = |known: &&Circle| circle.files.iter().filter(|file| known.files.contains(file)).count();
-        let known = old.circle.iter().filter(|known| known.of == circle.of && shared(known) > 0).max_by_key(shared);
-        let reason = known.map_or("", |known| known.reason.as_str());
+        let reason = old_circle(old, &circle).map_or("", |known| known.reason.as_str());
         let files: Vec<String> = circle.files.iter().map(|file| format!("    {},\n", quoted(file))).collect();
         append(
             &mut text,
@@ -51,6 +49,19 @@ pub fn renewed(old: &Exceptions, crates: &[Crate]) -> String {
         }
     }
     text
+}
+
+/// The old entry of a circle: that of its crate with most of its files. If files have moved, at least half of them have kept
+/// their names.
+fn old_circle<'a>(old: &'a Exceptions, circle: &Circle) -> Option<&'a Circle> {
+    let shared = |known: &&Circle| circle.files.iter().filter(|file| known.files.contains(file)).count();
+    let known = old.circle.iter().filter(|known| known.of == circle.of && shared(known) > 0).max_by_key(shared);
+    let name = |file: &str| file.rsplit('/').next().map(str::to_owned);
+    let has_kept = |known: &&Circle| {
+        let is_known = |file: &&String| known.files.iter().any(|known| name(known) == name(file));
+        2 * circle.files.iter().filter(is_known).count() >= circle.files.len()
+    };
+    known.or_else(|| old.circle.iter().find(has_kept))
 }
 
 /// How long each list is.
@@ -96,6 +107,13 @@ mod tests {
     use super::*;
     use crate::modules::crates;
     use crate::modules::tests::tree;
+
+    #[test]
+    fn a_reason_follows_files_that_have_moved() {
+        let known = "[[circle]]\ncrate = \"z\"\nreason = \"r\"\nfiles = [\"x/b.rs\", \"x/c.rs\", \"x/d.rs\"]\n";
+        let text = renewed(&Exceptions::parse(known).unwrap(), &crates(&tree(CIRCLE)));
+        assert_eq!(Exceptions::parse(&text).unwrap().circle[0].reason, "r");
+    }
 
     const CIRCLE: &[(&str, &str)] = &[
         ("crates/a/src/lib.rs", "mod b; mod c;"),
