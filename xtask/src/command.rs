@@ -34,7 +34,7 @@ struct Xtask {
 #[derive(Debug, Subcommand)]
 pub enum Task {
     /// Check format, lints, documentation and the project's rules
-    Tidy,
+    Tidy(TidyArguments),
     /// Simulate clusters in which everything goes wrong
     Sim(SimArguments),
     /// Damage what every decoder reads
@@ -47,6 +47,17 @@ pub enum Task {
     BenchSmall(BenchArguments),
     /// Run every test, then tidy
     Ci,
+}
+
+/// What to check.
+#[derive(Debug, Default, Args)]
+pub struct TidyArguments {
+    /// Check the project's rules alone, which takes seconds
+    #[arg(long)]
+    pub rules: bool,
+    /// Write xtask/exceptions.toml as it has to be now, keep its reasons, and print how long its lists are
+    #[arg(long, conflicts_with = "rules")]
+    pub renew_exceptions: bool,
 }
 
 /// What to simulate; [`forms::form`] says what goes together.

@@ -12,27 +12,42 @@
 //!
 //! Longer suites get tasks of their own here, so that everything that CI or a developer runs has one name. `command` has
 //! their arguments, `forms` what of `sim`'s goes together, `ended` the exit codes.
+//!
+//! The checks of `tidy`: `rules` (text), `circles`, `sizes` and `names` (structure, from what `source` and `modules` know),
+//! `links`, `book`, `citations` and `sentences` (documents), `dependencies`. `exceptions` are the lists of what they let pass.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
 
 mod bench;
+mod book;
+mod circles;
+mod citations;
 mod command;
 mod dependencies;
 mod ended;
+mod exceptions;
 mod forms;
 mod fuzz;
+mod help;
 mod licence;
 mod links;
+mod modules;
+mod names;
 mod peers;
 mod planted;
 mod porcupine;
 mod process;
+mod prose;
+mod renewal;
 mod rules;
 mod scale;
 mod script;
 mod seeds;
+mod sentences;
 mod sim;
+mod sizes;
+mod source;
 mod summary;
 mod tell;
 mod tidy;
@@ -57,7 +72,7 @@ fn main() -> ExitCode {
 fn run() -> anyhow::Result<()> {
     match command::read(std::env::args_os())? {
         None => Ok(()),
-        Some(Task::Tidy) => tidy::run(),
+        Some(Task::Tidy(arguments)) => tidy::run(&arguments),
         Some(Task::Sim(arguments)) => sim::run_task(forms::form(arguments)?),
         Some(Task::Fuzz(arguments)) => fuzz::run_task(&arguments),
         Some(Task::Porcupine(arguments)) => porcupine::run_task(&arguments),
@@ -70,5 +85,5 @@ fn run() -> anyhow::Result<()> {
 /// What CI runs.
 fn ci() -> anyhow::Result<()> {
     process::cargo(&["test", "--workspace"], &[])?;
-    tidy::run()
+    tidy::run(&command::TidyArguments::default())
 }

@@ -72,10 +72,14 @@ impl File {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
+    /// Whether all of it is tests, by its name.
+    pub fn is_test(&self) -> bool {
+        self.path.contains("/tests/") || self.path.ends_with("/tests.rs") || self.path.ends_with("_tests.rs")
+    }
+
     /// The code before the tests at the end of the file; nothing if all of it is tests.
     pub fn product_lines(&self) -> impl Iterator<Item = (usize, &str)> {
-        let is_test =
-            self.path.contains("/tests/") || self.path.ends_with("/tests.rs") || self.path.ends_with("_tests.rs");
+        let is_test = self.is_test();
         self.lines().take_while(move |(_, line)| !is_test && line.trim() != "#[cfg(test)]")
     }
 }
