@@ -165,7 +165,8 @@ mod tests {
             assert!(place.parse::<Notes>(&flipped).is_err(), "bit {bit}");
         }
         // Neither is one that seems to be of an older release.
-        let older = String::from_utf8(sound).unwrap().replace("\"version\": 2", "\"version\": 1").replace("4711", "4712");
+        let older =
+            String::from_utf8(sound).unwrap().replace("\"version\": 2", "\"version\": 1").replace("4711", "4712");
         assert!(place.parse::<Notes>(older.as_bytes()).unwrap_err().contains("damaged"));
         let old = br#"{"version": 1, "digits": [4711, 17]}"#;
         assert_eq!(place.parse::<Notes>(old).unwrap().digits, notes.digits);
