@@ -1,4 +1,5 @@
-//! `paper.json` in a directory: what was measured, by experiment and scale, to be told again.
+//! `paper.json` in a directory: what was measured, by experiment and scale, to be told again. It ends with a checksum; one of an
+//! older release has none, and gets it when it is opened.
 
 use std::collections::BTreeMap;
 use std::fs::{self, TryLockError};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::Finding;
 use super::run::Scale;
 use crate::error::Error;
-use crate::notes::{Place, VERSION};
+use crate::notes::{Place, SEALED_VERSION};
 
 const NAME: &str = "paper.json";
 /// Of the directory, where experiments have their data.
@@ -73,9 +74,10 @@ impl Keeper {
     /// # Errors
     /// [`Error::Foreign`] when there is something else, [`Error::Unfit`] when another process has it, [`Error::Journal`], [`Error::Io`].
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        let place = Place::open(dir, NAME)?;
+        let place = Place::open(dir, NAME)?.sealed();
         let lock = take(dir)?;
-        let file = place.read()?.unwrap_or_else(|| File { version: VERSION, kept: BTreeMap::new() });
+        let kept = place.read()?.map(|File { kept, .. }| kept).unwrap_or_default();
+        let file = File { version: SEALED_VERSION, kept };
         let keeper = Self { place, file, _lock: lock };
         // So that the directory is known for ours, whatever an interruption leaves in it.
         keeper.save()?;
@@ -127,6 +129,30 @@ mod tests {
         let other = Keeper::open(dir.path()).unwrap_err().to_string();
         assert!(other.contains("in use by another process that measures"), "{other}");
         assert_eq!((again.get("a", Scale::Small), again.get("a", Scale::Full)), (Some(&kept), None));
+    }
+
+    #[test]
+    fn a_changed_digit_is_refused_by_the_files_name_and_a_file_without_checksum_gets_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut finding = Finding::of(&[("x", "", None)]);
+        finding.row(serde_json::json!({ "x": 4712 }));
+        let kept = Kept { date: "d".into(), seconds: 0.1, version: "v".into(), commit: "c".into(), finding };
+        Keeper::open(dir.path()).unwrap().keep("a", Scale::Small, kept.clone()).unwrap();
+        let path = dir.path().join(NAME);
+        let sound = fs::read(&path).unwrap();
+        let of_programs: serde_json::Value = serde_json::from_slice(&sound).unwrap();
+        assert_eq!((&of_programs["version"], of_programs["crc32c"].as_str().unwrap().len()), (&2.into(), 8));
+        fs::write(&path, String::from_utf8(sound.clone()).unwrap().replace("4712", "4713")).unwrap();
+        let refused = Keeper::open(dir.path()).unwrap_err().to_string();
+        assert!(refused.starts_with(path.to_str().unwrap()) && refused.contains("it is damaged"), "{refused}");
+        assert!(refused.contains("remove it and the data beside it"), "{refused}");
+
+        let mut old = of_programs.as_object().unwrap().clone();
+        old.remove("crc32c");
+        old.insert("version".into(), 1.into());
+        fs::write(&path, serde_json::to_vec_pretty(&old).unwrap()).unwrap();
+        assert_eq!(Keeper::open(dir.path()).unwrap().get("a", Scale::Small), Some(&kept));
+        assert_eq!(fs::read(&path).unwrap(), sound, "it has its checksum now");
     }
 
     #[test]

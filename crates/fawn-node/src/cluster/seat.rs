@@ -16,7 +16,7 @@ use super::ready::{Around, Readiness};
 use super::requests::{Begun, LOCAL, Requests};
 use super::siblings::{Mail, Mailbox, Siblings};
 use super::troubles::Troubles;
-use crate::advice::Seldom;
+use crate::advice::{REPEAT_MS, Seldom};
 use crate::answers::Pool;
 use crate::backend::{Backend, Gates, Given, WATCHED};
 use crate::clock::Now;
@@ -116,7 +116,7 @@ pub struct Seat {
     pub(super) told_ms: u64,
     /// When it was last connected to a manager that leads.
     pub(super) led_ms: u64,
-    /// When the log has said that there is none.
+    /// When the log has last said that there is none.
     told_leaderless_ms: Option<u64>,
     durable: fawn_kv::store::Gate,
     reads_ready: bool,
@@ -326,7 +326,8 @@ impl Seat {
         self.front.as_ref()?.lack_at(&self.requests.place_of(tag)?)
     }
 
-    /// Notes whether a manager that leads is connected. One seat of a process says in the log when that has not been so for long.
+    /// Notes whether a manager that leads is connected. One seat of a process logs when that has not been so for long, and where
+    /// managers are called; then once a minute.
     fn look_for_leader(&mut self, now_ms: u64) {
         let leaderless_ms = now_ms.saturating_sub(self.led_ms);
         if self.links.has_leader() {
@@ -334,12 +335,17 @@ impl Seat {
                 tracing::info!("a manager that leads is heard again, after {} s", leaderless_ms / 1000);
             }
             self.led_ms = now_ms;
-        } else if self.lists && leaderless_ms >= LEADERLESS_MS && self.told_leaderless_ms.is_none() {
+        } else if self.lists
+            && leaderless_ms >= LEADERLESS_MS
+            && self.told_leaderless_ms.is_none_or(|at| now_ms >= at + REPEAT_MS)
+        {
             self.told_leaderless_ms = Some(now_ms);
             tracing::warn!(
-                "no manager that leads has been heard for {} s: what this process has is served as before, and changes of the \
-                 cluster wait",
-                leaderless_ms / 1000
+                "no manager that leads has been heard for {} s (called at {}): what this process has is served as before, and changes \
+                 of the cluster wait; start the managers there, or, if they have other addresses now, start this process again with \
+                 these (--manager)",
+                leaderless_ms / 1000,
+                self.links.managers_called().join(", ")
             );
         }
     }

@@ -190,3 +190,24 @@ fn debug(keyed: &Keyed<'_>, found: Option<(&Version, u64)>, tools: &Tools<'_>, o
     };
     keyed.write(out, &found.map_or(memcache::Answer::Miss, |found| memcache::Answer::Debug(debug(found))));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_no_manager_owner_or_chain_yet_says_so_in_a_plain_sentence() {
+        for (lack, says) in [
+            (Some(Lack::Manager), "SERVER_ERROR no manager has taken this front-end in yet, try again"),
+            (Some(Lack::Owner), "SERVER_ERROR no front-end owns this key yet, try again"),
+            (Some(Lack::Chain), "SERVER_ERROR the cluster has no chain for this key yet, see fawn status"),
+            (None, "SERVER_ERROR too much is under way, try again"),
+        ] {
+            assert_eq!(reason(&Answer::Busy, lack), says);
+            assert!(
+                reason(&Answer::TooFew, lack).starts_with("SERVER_ERROR too few replicas"),
+                "that says more: {lack:?}"
+            );
+        }
+    }
+}
