@@ -38,6 +38,8 @@ fn problem(tree: &Tree, from: &File, target: &str) -> Option<String> {
     }
     let (path, heading) = target.split_once('#').map_or((target, None), |(path, heading)| (path, Some(heading)));
     let path = if path.is_empty() { from.path.clone() } else { resolve(&from.path, path) };
+    // The book has the internals' pages by a symbolic link.
+    let path = path.strip_prefix("book/src/internals").map_or(path.clone(), |rest| format!("docs{rest}"));
     if !tree.has(&path) {
         return Some(format!("the link to {target} leads nowhere"));
     }
@@ -57,7 +59,9 @@ fn resolve(from: &str, link: &str) -> String {
             part => parts.push(part),
         }
     }
-    parts.join("/")
+    let path = parts.join("/");
+    // The book has the results by a symbolic link.
+    path.strip_prefix("book/src/results/").map_or(path.clone(), |rest| format!("results/{rest}"))
 }
 
 /// The anchors of a file's headings: lower case, blanks as dashes, punctuation dropped.
@@ -83,11 +87,17 @@ mod tests {
         let good = "[a](../README.md) [b](../README.md#set-up-quickly) [c](a.md) [d](../docs/) [e](https://x.org/y)\n";
         assert_eq!(check(&tree(good)), [""; 0]);
         assert_eq!(check(&tree("```\n[a](nowhere.md)\n```\n")), [""; 0]);
+        assert_eq!(check(&tree("[a](../book/src/internals/a.md)\n")), [""; 0]);
     }
 
     #[test]
     fn links_that_lead_nowhere_are_named_with_their_line() {
         assert_eq!(check(&tree("\n[a](b.md)\n")), ["docs/a.md:2: the link to b.md leads nowhere"]);
         assert_eq!(check(&tree("[a](../README.md#nothing)")), ["docs/a.md:1: README.md has no heading #nothing"]);
+    }
+
+    #[test]
+    fn a_page_of_the_book_links_to_the_results() {
+        assert_eq!(resolve("book/src/papers/a.md", "../results/history/a.md"), "results/history/a.md");
     }
 }

@@ -34,6 +34,8 @@ impl Tree {
                 Ok(bytes) => bytes,
                 // Deleted, and git has not been told yet.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                // A symbolic link to a directory, whose files are listed where they are.
+                Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => continue,
                 Err(error) => return Err(error).with_context(|| format!("cannot read {path}")),
             };
             // Binary files have no lines to judge.

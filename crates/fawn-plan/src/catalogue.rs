@@ -1,4 +1,5 @@
-//! Catalogues: what nodes there are to choose from, with every value's source, date and kind. docs/plan.md has the form.
+//! Catalogues: what nodes there are to choose from, with every value's source, date and kind. reference/planning in the
+//! book has the form.
 //!
 //! A catalogue is TOML: sources, machines, drives, and options put together from a machine and maybe drives. What it does
 //! not say is unknown; nothing here fills it in.

@@ -4,8 +4,8 @@
 //! the network and the processor beside the device's, DRAM for the index, and what a lost node does. Values come from
 //! catalogues, in which each has a source, a date and a kind; what is missing is unknown and is said to be.
 //!
-//! No I/O, no clock: texts and the day are arguments. docs/plan.md tells the models, the forms of the files, and where the
-//! papers' own inputs do not give what they print.
+//! No I/O, no clock: texts and the day are arguments. In the book, reference/planning has the models and the forms of the
+//! files, and papers/costs says where the papers' own inputs do not give what they print.
 //!
 //! ```
 //! use fawn_plan::{Assumptions, Catalogue, Plan, Workload};

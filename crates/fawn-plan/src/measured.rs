@@ -1,7 +1,7 @@
 //! What was measured on a node: a file of its own, as a benchmark writes it or as somebody writes it by hand.
 //!
 //! TOML, or JSON with the same names. Its figures take the place of those of the option that it names; without one, the
-//! node is an option of its own. docs/plan.md has the form.
+//! node is an option of its own. reference/planning in the book has the form.
 
 use std::collections::BTreeMap;
 

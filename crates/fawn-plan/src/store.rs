@@ -1,6 +1,7 @@
 //! What this store takes of a machine: bytes a record, reads and answers a get, DRAM an entry.
 //!
-//! Facts of the software at hand, from its formats and measurements; docs/plan.md says where each is from.
+//! Facts of the software at hand, from its formats and measurements; reference/planning in the book says where each is
+//! from.
 
 /// Bytes of a key that is reckoned with, as the benchmarks have it.
 pub const KEY_BYTES: f64 = 20.0;

@@ -95,7 +95,7 @@ or, where there is no systemd, as root with cgroup v2:
 Files are opened O_DIRECT where the file system takes it, so that the page cache answers nothing; each report says so.
 
 --meter tells joules, and operations for each: `fawn bench meters` lists what can be metered here. Without a meter, `per CPU-s` is \
-operations for each second of CPU time, of all threads and the generator. docs/energy.md has the rest.
+operations for each second of CPU time, of all threads and the generator. For the rest, see operations/energy in the book.
 
 load, get, overwrite, mixed and absent take --peers rocksdb,lmdb,bdb,bdb-btree,fjall,redb: afterwards the same is done with these \
 storage engines, one after the other, and their rows follow the store's own. Each gets --memory over --peer-scale for its \

@@ -34,8 +34,8 @@ of machines that were measured (--node FILE); without that, a node's rate is wha
 --util is for the plan alone: a node takes the --memory that it is given, and a quarter of the machine's DRAM if that is not said. The \
 table has the DRAM that the index of a node takes: give the node that much --memory, and some for buffers.
 
-The first option is the cheapest over the years, if nodes are always busy. Catalogue files, node files, models and what is \
-not in them: docs/plan.md.")]
+The first option is the cheapest over the years, if nodes are always busy. For catalogue files, node files, models and \
+what is not in them, see reference/planning in the book.")]
 pub struct PlanArguments {
     /// Bytes of all values together, each counted once, such as 10TB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, required_unless_present = "paper")]

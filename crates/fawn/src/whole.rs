@@ -115,7 +115,7 @@ fn refuse_store(dir: &Path) -> anyhow::Result<()> {
         let dir = dir.display();
         bail!(
             "{dir} is the directory of one `fawn serve` or `fawn node`, and --nodes would begin an empty cluster beside what is \
-             in it: `fawn node --dir {dir}` makes it a cluster's (see README.md), or name another --dir"
+             in it: `fawn node --dir {dir}` makes it a cluster's (see operations/clusters in the book), or name another --dir"
         );
     }
     Ok(())

@@ -68,7 +68,7 @@ pub fn note(report: &mut Report, energy: Option<&Energy>) {
         let column = "`per CPU-s` is operations for each second of CPU time, which says nothing of joules; ";
         let column = if lacks(report, &["operations_a_cpu_second"]) { "" } else { column };
         report.notes.push(format!(
-            "no energy was metered (--meter): {column}--meter model:FILE gives modelled joules (docs/energy.md tells the format)"
+            "no energy was metered (--meter): {column}--meter model:FILE gives modelled joules (see reference/meters in the book)"
         ));
         return;
     };

@@ -27,7 +27,7 @@ pub struct Taken {
 /// What is said where there is no meter.
 pub const NO_METER: &str = "there is no power meter (--meter): what stands for queries a joule is operations a second of CPU time, \
                             of those who carry them out, which says nothing of what a machine draws while it waits; \
-                            --meter model:FILE gives modelled joules (docs/energy.md tells the format)";
+                            --meter model:FILE gives modelled joules (see reference/meters in the book)";
 
 /// A stretch of work that is metered where there is a meter.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ pub fn note(finding: &mut Finding, run: &Run<'_>) {
         return finding.note(NO_METER);
     };
     finding.parameter("meter", worst.kind.name());
-    finding.note(format!("energy is {}, at most. docs/energy.md says what that covers", energy::describe(worst)));
+    finding.note(format!("energy is {}, at most: see reference/meters in the book", energy::describe(worst)));
     if worst.scope != Scope::Wall {
         finding.note(format!(
             "the papers' watts are at the wall: these, of the {}, are less, and are not to be compared with them",
@@ -224,7 +224,7 @@ mod tests {
             finding.notes,
             [
                 "energy is measured at the wall by it, read 1.5 times a second; how accurately is not known: nobody; beyond that, \
-                 steps and sampling leave 2.00 % open, at most. docs/energy.md says what that covers",
+                 steps and sampling leave 2.00 % open, at most: see reference/meters in the book",
                 "energy is that of all that is behind the meter: where that is this machine, of the load generator, too",
                 "it is small",
             ]

@@ -82,7 +82,8 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         vec![Chart::bars("Rate of inserting", "what", Axis::log("mb_a_second", "MB/s of keys and values"))];
     finding.note(
         "the paper prints 0.07 MB/s of the B-tree, and of the hash only the hours: its rate is derived here, 7 million entries of \
-         200 bytes over 27 hours. Its rate of the store is of entries of 1 KB. docs/peers.md tells what BerkeleyDB is given here",
+         200 bytes over 27 hours. Its rate of the store is of entries of 1 KB. For what BerkeleyDB is given here, see papers/peers \
+         in the book",
     );
     if scale > 1 {
         finding.note(format!(

@@ -1,4 +1,4 @@
-//! Every metric of a process that serves. docs/metrics.md has the same, and a test compares them.
+//! Every metric of a process that serves. reference/metrics in the book lists them, and a test compares both.
 
 fawn_admin::families! {
     OPERATIONS = Counter "fawn_operations_total" ["operation", "result"] "Operations of clients on one key each, by what came of them.";

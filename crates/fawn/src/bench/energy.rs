@@ -97,7 +97,7 @@ For example:
 Then the exit code is 1 if one of them cannot be used.
 
 A meter's scope is what its joules are of: `package`, the processors alone; `board`, all behind the power supply; `wall`, all of it. \
-docs/energy.md says how to meter a Raspberry Pi, a laptop or a server.")]
+To meter a Raspberry Pi, a laptop or a server, see operations/energy in the book.")]
 pub struct MetersArguments {
     /// Meters to try, as --meter takes them [default: all of this machine]
     #[arg(value_name = "METER")]
@@ -158,7 +158,8 @@ fn print(found: &[Found], auto: Option<&str>) -> std::io::Result<()> {
         Some(auto) => writeln!(out, "--meter auto takes {auto}, and so does who names no meter"),
         None => writeln!(
             out,
-            "--meter auto finds none: a plug, another meter's file or a model can be named instead (docs/energy.md)"
+            "--meter auto finds none: a plug, another meter's file or a model can be named instead \
+             (see operations/energy in the book)"
         ),
     }
 }

@@ -131,7 +131,7 @@ fn distrust(told: &str) -> String {
         // What `openssl req -x509` makes when it is told nothing.
         _ if told.contains("CaUsedAsEndEntity") => {
             return "it is an authority's (CA:TRUE), which may sign others but not serve; make the server's with \
-                    `openssl req -x509 -addext basicConstraints=critical,CA:FALSE …`, as the README has it"
+                    `openssl req -x509 -addext basicConstraints=critical,CA:FALSE …`, see operations/serving in the book"
                 .to_owned();
         }
         _ if told.contains("UnknownIssuer") => "it is not signed by any of those in --tls-ca",

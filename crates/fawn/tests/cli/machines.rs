@@ -1,11 +1,11 @@
-//! The README's cluster on three machines: its own commands, word for word, each machine a network namespace with its own
+//! The book's cluster on three machines: its own commands, word for word, each machine a network namespace with its own
 //! `/var/lib`.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-const README: &str = include_str!("../../../../README.md");
+const PAGE: &str = include_str!("../../../../book/src/operations/clusters.md");
 
 /// The machines, and a network that they share. `on N COMMAND` runs a command on one.
 const MACHINES: &str = r#"
@@ -59,15 +59,15 @@ const SEEN: &str = "1: STORED
 1: VALUE greeting 7 11 hello, deer VALUE after 0 4 well END
 ";
 
-/// The commands of the README's shell block that holds a text, each on one line.
+/// The commands of the page's shell block that holds a text, each on one line.
 fn commands(text: &str) -> Vec<String> {
-    let blocks = README.split("```sh\n").skip(1).map(|rest| rest.split("\n```").next().expect("a part"));
-    let block = blocks.into_iter().find(|block| block.contains(text)).expect("the README has it");
+    let blocks = PAGE.split("```sh\n").skip(1).map(|rest| rest.split("\n```").next().expect("a part"));
+    let block = blocks.into_iter().find(|block| block.contains(text)).expect("the page has it");
     block.replace("\\\n", " ").lines().map(str::to_owned).collect()
 }
 
 #[test]
-fn the_cluster_on_three_machines_does_what_the_readme_says() {
+fn the_cluster_on_three_machines_does_what_the_book_says() {
     let (certificates, processes) =
         (commands("fawn certs init --dir certs --manager"), commands("fawn manager --name m1"));
     assert!(certificates.len() + processes.len() < 10, "under ten commands");
@@ -81,7 +81,7 @@ fn the_cluster_on_three_machines_does_what_the_readme_says() {
         "grep ' to 10\\.0\\.0\\.[23]$' $HERE/made | while read -r line; do n=${line##*.}; mkdir -p $HERE/home$n/certs; \
          for file in ${line% to *}; do cp $HERE/home1/$file $HERE/home$n/certs; done; done\n",
     );
-    // As the README says, on each machine with its own names and address in place of the first one's.
+    // As the page says, on each machine with its own names and address in place of the first one's.
     let (managers, processes) = processes.split_first().expect("the managers' addresses come first");
     let managers = managers.strip_prefix("M=").expect("they are a variable");
     for command in processes {

@@ -508,14 +508,14 @@ fn rows(document: &str) -> Vec<Vec<&str>> {
 
 #[test]
 fn every_metric_stands_in_the_document_with_its_kind_its_labels_and_what_it_means() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/src/reference/metrics.md");
     let document = std::fs::read_to_string(path).unwrap();
     let rows = rows(&document);
     let mut names = BTreeSet::new();
     for Family { name, kind, labels, help } in families() {
         assert!(names.insert(*name), "{name} is one metric");
         let row = rows.iter().find(|cells| cells[0].trim_end_matches('`') == *name);
-        let row = row.unwrap_or_else(|| panic!("{name} stands in docs/metrics.md"));
+        let row = row.unwrap_or_else(|| panic!("{name} stands in reference/metrics of the book"));
         let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
         assert_eq!(row[1..], [kind.name(), &labels.join(", "), help], "{name}");
         assert!(help.ends_with('.'), "{name}: {help}");

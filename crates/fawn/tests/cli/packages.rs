@@ -1,4 +1,4 @@
-//! The README's real input: the index of Debian's packages, converted, loaded, and read back by a stock client.
+//! The guide's real data: the index of Debian's packages, converted, loaded, and read back by a stock client.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -15,8 +15,8 @@ fn debians_package_index_is_loaded_and_read_back_by_a_stock_client(kind: Kind) {
     if Command::new("memccat").arg("--version").output().is_err() {
         return eprintln!("skipped: memccat is not installed (apt-get install libmemcached-tools)");
     }
-    let readme = include_str!("../../../../README.md");
-    let command = readme.lines().find(|line| line.starts_with("apt-cache dumpavail")).expect("the README has it");
+    let page = include_str!("../../../../book/src/guide/real-data.md");
+    let command = page.lines().find(|line| line.starts_with("apt-cache dumpavail")).expect("the guide has it");
     let converted = Command::new("sh").args(["-c", command]).current_dir(server.dir()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&converted.stderr).as_ref(), "", "{command}");
     let path = server.dir().join("packages.tsv");

@@ -172,7 +172,7 @@ fn a_catalogue_of_ones_own_is_used_and_a_wrong_one_is_told_with_its_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("mine.toml");
     let path = file.to_str().unwrap();
-    let doc = include_str!("../../../../docs/plan.md");
+    let doc = include_str!("../../../../book/src/reference/planning.md");
     let example = doc.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
     std::fs::write(&file, example).unwrap();
     let plan_ = json(&plan(&[TEN_TERABYTES, &["--json", "--catalog", path]].concat()));
@@ -194,7 +194,7 @@ fn a_catalogue_of_ones_own_is_used_and_a_wrong_one_is_told_with_its_line() {
 
 #[test]
 fn the_node_files_of_the_documentation_are_understood() {
-    let doc = include_str!("../../../../docs/plan.md");
+    let doc = include_str!("../../../../book/src/reference/planning.md");
     let dir = tempfile::tempdir().unwrap();
     for (fence, place) in [("```toml\n", 2), ("```json\n", 1)] {
         let example = doc.split(fence).nth(place).unwrap().split("```").next().unwrap();

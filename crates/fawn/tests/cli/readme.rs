@@ -1,18 +1,20 @@
-//! The README's quick tour does what it says.
+//! The quick tours of the README and of the book do what they say.
 
 use std::process::Command;
 
 use crate::server::{Kind, Server, on_each_server};
 
-on_each_server!(the_quick_tour_does_what_it_says);
+on_each_server!(the_quick_tours_do_what_they_say);
 
+/// The short tour, and the longer one, which goes on from the same state.
 const README: &str = include_str!("../../../../README.md");
+const TOUR: &str = include_str!("../../../../book/src/guide/quick-tour.md");
 
-fn the_quick_tour_does_what_it_says(kind: Kind) {
+fn the_quick_tours_do_what_they_say(kind: Kind) {
     let Some(server) = Server::start(kind) else { return };
-    let steps = steps();
-    assert!(steps.len() >= 8, "the tour has only {} steps", steps.len());
-    for (command, expected) in steps {
+    let (short, long) = (steps(README), steps(TOUR));
+    assert!(short.len() >= 8 && long.len() >= 12, "the tours have only {} and {} steps", short.len(), long.len());
+    for (command, expected) in short.into_iter().chain(long) {
         if command.starts_with("memccat") && Command::new("memccat").arg("--version").output().is_err() {
             eprintln!("skipped a step: memccat is not installed (apt-get install libmemcached-tools)");
             continue;
@@ -28,11 +30,11 @@ fn the_quick_tour_does_what_it_says(kind: Kind) {
     }
 }
 
-/// The commands of the README's console blocks (after `$ `), each with the lines below it.
-fn steps() -> Vec<(String, String)> {
+/// The commands of a page's console blocks (after `$ `), each with the lines below it.
+fn steps(page: &str) -> Vec<(String, String)> {
     let mut steps: Vec<(String, String)> = Vec::new();
     let mut is_console = false;
-    for line in README.lines() {
+    for line in page.lines() {
         if let Some(kind) = line.strip_prefix("```") {
             is_console = kind == "console";
         } else if let (true, Some(command)) = (is_console, line.strip_prefix("$ ")) {

@@ -39,11 +39,11 @@ fn set(to: &str, more: &[&str]) -> Run {
 }
 
 #[test]
-fn the_certificate_that_the_readme_makes_is_trusted() {
+fn the_certificate_that_the_book_makes_is_trusted() {
     let dir = tempfile::tempdir().unwrap();
-    let readme = include_str!("../../../../README.md");
-    let start = readme.find("openssl req ").expect("the README makes a certificate");
-    let command = readme[start..].split("```").next().unwrap();
+    let page = include_str!("../../../../book/src/operations/serving.md");
+    let start = page.find("openssl req ").expect("the page makes a certificate");
+    let command = page[start..].split("```").next().unwrap();
     let Some(()) = openssl(dir.path(), command) else { return };
     let server = tls_server(dir.path(), &[]);
     let cert = dir.path().join("cert.pem");
@@ -63,7 +63,7 @@ fn an_authoritys_certificate_is_refused_with_the_way_to_another() {
     let server = tls_server(dir.path(), &[]);
     let run = set(&server.address, &["--tls-ca", dir.path().join("cert.pem").to_str().unwrap()]);
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("CA:FALSE") && run.stderr.contains("README"), "{}", run.stderr);
+    assert!(run.stderr.contains("CA:FALSE") && run.stderr.contains("serving.md"), "{}", run.stderr);
     assert!(!run.stderr.contains("EndEntity"), "{}", run.stderr);
 }
 
