@@ -20,6 +20,12 @@ const ASK: Duration = Duration::from_millis(200);
 /// A manager that does not answer for so long, or knows of none that leads, is left for another.
 const SILENT: Duration = Duration::from_secs(2);
 
+/// Nothing is logged about a shorter time without a manager that leads.
+const LEADERLESS: Duration = Duration::from_secs(3);
+
+/// Between two lines in the log about that.
+const REPEAT: Duration = Duration::from_mins(1);
+
 /// A leader that was not reached is called by way of other managers for so long.
 const UNREACHED: Duration = Duration::from_secs(10);
 
@@ -66,13 +72,44 @@ pub(crate) struct Lookout {
     leader: Option<ManagerId>,
     kept: Option<Kept>,
     again: Instant,
+    /// When the manager that leads was last connected.
+    led: Instant,
+    /// When the log has last said that it is not.
+    told: Option<Instant>,
     pub(crate) roster: Roster,
 }
 
 impl Lookout {
     pub(crate) fn new(seeds: Vec<String>) -> Self {
-        let (roster, again) = (Roster::default(), Instant::now());
-        Self { seeds, tried: 0, hint: None, unreached: BTreeMap::new(), leader: None, kept: None, again, roster }
+        let (roster, now) = (Roster::default(), Instant::now());
+        let (unreached, again, led) = (BTreeMap::new(), now, now);
+        Self { seeds, tried: 0, hint: None, unreached, leader: None, kept: None, again, led, told: None, roster }
+    }
+
+    /// What the log is to say, if no manager that leads has been connected for long: once, and then once a minute.
+    fn leaderless(&mut self, now: Instant) -> Option<String> {
+        if self.kept.as_ref().is_some_and(|kept| kept.party.is_some() && kept.astray_since.is_none()) {
+            (self.led, self.told) = (now, None);
+            return None;
+        }
+        let time = now - self.led;
+        if time < LEADERLESS || self.told.is_some_and(|told| now < told + REPEAT) {
+            return None;
+        }
+        self.told = Some(now);
+        Some(format!(
+            "no manager that leads has answered for {} s (called at {}): what is known of the cluster goes on to be used; start the \
+             managers there, or, if they have other addresses now, connect with these",
+            time.as_secs(),
+            self.called().join(", ")
+        ))
+    }
+
+    /// Where the cluster is called.
+    fn called(&self) -> Vec<String> {
+        let managers = self.roster.managers.values();
+        let others = self.seeds.iter().filter(|seed| !self.roster.managers.values().any(|known| known == *seed));
+        managers.chain(others).cloned().collect()
     }
 
     /// Whether this is the connection that is kept.
@@ -91,14 +128,16 @@ impl Lookout {
     /// Whom to call, if it is time to; `call` does.
     pub(crate) fn look(&mut self, cluster: Option<ClusterId>, call: impl FnOnce(Whom) -> Link) {
         let now = Instant::now();
+        if let Some(told) = self.leaderless(now) {
+            tracing::warn!("{told}");
+        }
         if self.kept.as_ref().and_then(Kept::deadline).is_some_and(|deadline| now >= deadline) {
             self.leave();
         }
         if self.kept.is_some() || now < self.again {
             return;
         }
-        let managers = self.roster.managers.values().cloned();
-        let all: Vec<String> = managers.chain(self.seeds.iter().cloned()).collect();
+        let all = self.called();
         self.unreached.retain(|_, until| now < *until);
         let turns = (0..all.len()).map(|turn| &all[(self.tried + turn) % all.len()]);
         let next = turns.clone().find(|address| !self.unreached.contains_key(*address)).or(turns.clone().next());
@@ -219,5 +258,28 @@ impl Lookout {
         if let Some(Kept { link, output, .. }) = &mut self.kept {
             link.outbox().take_from(output);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fawn_kv::roster::Change;
+
+    #[test]
+    fn where_managers_are_called_that_do_not_answer_is_told_and_again_once_a_minute() {
+        let mut lookout = Lookout::new(vec!["10.0.0.1:7400".to_owned()]);
+        lookout.roster.apply(&Change::Manager { id: ManagerId(1), address: Some("10.0.0.2:7400".to_owned()) });
+        let start = lookout.led;
+        let mut at = |seconds| lookout.leaderless(start + Duration::from_secs(seconds));
+        assert_eq!(at(2), None);
+        let told = at(3).unwrap();
+        assert!(
+            told.starts_with("no manager that leads has answered for 3 s (called at 10.0.0.2:7400, 10.0.0.1:7400)"),
+            "{told}"
+        );
+        assert!(told.ends_with("if they have other addresses now, connect with these"), "{told}");
+        assert_eq!((at(4), at(62)), (None, None));
+        assert!(at(63).unwrap().contains("for 63 s"));
     }
 }

@@ -1,11 +1,12 @@
-//! `paper.json` in a directory: what was measured, by experiment and scale, to be told again.
+//! `paper.json` in a directory: what was measured, by experiment and scale, to be told again. It ends with a checksum; one of an
+//! older release has none, and gets it when it is opened.
 
 use std::collections::BTreeMap;
 use std::fs::{self, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fawn_bench::run_state::{StateFile, VERSION};
+use fawn_bench::run_state::{SEALED_VERSION, StateFile};
 use fawn_files::lock;
 use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
@@ -74,9 +75,10 @@ impl ResultCache {
     /// # Errors
     /// There is something else, another process has it, or the file cannot be read or understood.
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        let place = StateFile::open(dir, NAME)?;
+        let place = StateFile::open(dir, NAME)?.sealed();
         let lock = take(dir)?;
-        let file = place.read()?.unwrap_or_else(|| File { version: VERSION, kept: BTreeMap::new() });
+        let kept = place.read()?.map(|File { kept, .. }| kept).unwrap_or_default();
+        let file = File { version: SEALED_VERSION, kept };
         let keeper = Self { place, file, _lock: lock };
         // So that the directory is known for ours, whatever an interruption leaves in it.
         keeper.save()?;
@@ -128,6 +130,30 @@ mod tests {
         let other = ResultCache::open(dir.path()).unwrap_err().to_string();
         assert!(other.contains("in use by another process that measures"), "{other}");
         assert_eq!((again.get("a", Scale::Small), again.get("a", Scale::Full)), (Some(&kept), None));
+    }
+
+    #[test]
+    fn a_changed_digit_is_refused_by_the_files_name_and_a_file_without_checksum_gets_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut finding = Finding::of(&[("x", "", None)]);
+        finding.row(serde_json::json!({ "x": 4712 }));
+        let kept = Kept { date: "d".into(), seconds: 0.1, version: "v".into(), commit: "c".into(), finding };
+        ResultCache::open(dir.path()).unwrap().keep("a", Scale::Small, kept.clone()).unwrap();
+        let path = dir.path().join(NAME);
+        let sound = fs::read(&path).unwrap();
+        let of_programs: serde_json::Value = serde_json::from_slice(&sound).unwrap();
+        assert_eq!((&of_programs["version"], of_programs["crc32c"].as_str().unwrap().len()), (&2.into(), 8));
+        fs::write(&path, String::from_utf8(sound.clone()).unwrap().replace("4712", "4713")).unwrap();
+        let refused = ResultCache::open(dir.path()).unwrap_err().to_string();
+        assert!(refused.starts_with(path.to_str().unwrap()) && refused.contains("it is damaged"), "{refused}");
+        assert!(refused.contains("remove it and the data beside it"), "{refused}");
+
+        let mut old = of_programs.as_object().unwrap().clone();
+        old.remove("crc32c");
+        old.insert("version".into(), 1.into());
+        fs::write(&path, serde_json::to_vec_pretty(&old).unwrap()).unwrap();
+        assert_eq!(ResultCache::open(dir.path()).unwrap().get("a", Scale::Small), Some(&kept));
+        assert_eq!(fs::read(&path).unwrap(), sound, "it has its checksum now");
     }
 
     #[test]

@@ -331,8 +331,14 @@ fn a_store_that_does_not_fit_leaves_nothing_and_says_what_it_wants() {
     let directory = Directory::open(&path, 2).unwrap();
     let huge = Options { log_pages: 1 << 50, ..Options::new(directory.secret(), 64 << 20) };
     let refused = directory.make_room(&huge).unwrap_err();
-    assert!(matches!(refused, DirectoryError::NoRoom { .. }), "{refused}");
-    assert!(refused.to_string().contains("smaller --memory"), "{refused}");
+    let DirectoryError::NoRoom { wanted, .. } = refused else { panic!("{refused}") };
+    let told = refused.to_string();
+    let says = format!("{} has no room for a new store: ", path.display());
+    assert!(
+        told.starts_with(&says) && told.contains(&format!(" take {} MiB, and ", wanted.div_ceil(1 << 20))),
+        "{told}"
+    );
+    assert!(told.contains(" MiB are free; give a smaller --memory"), "{told}");
     drop(directory);
     assert_eq!(fs::read_dir(&path).unwrap().count(), 0, "nothing is left");
     // What an earlier start has left half-made is made anew.

@@ -48,9 +48,11 @@ pub fn enrol(
 ) -> Result<Enrolled, ServeError> {
     let say = Control::Enrol { who: who.clone(), cluster, secret };
     let (mut told, mut hint): (Option<Instant>, Option<String>) = (None, None);
+    let elsewhere =
+        format!(" at {}; if managers have other addresses now, start it with these (--manager)", addresses.join(", "));
     while !stop.load(Ordering::SeqCst) {
         let (mut last, hinted) = (String::new(), hint.take());
-        let mut is_unreached = false;
+        let (mut is_unreached, mut is_answered) = (false, false);
         for address in hinted.iter().chain(addresses) {
             let mut said = call(address, None, secure, cluster, &say);
             if let Ok(Said::Elsewhere(Some((leader, at)))) = &said
@@ -60,6 +62,7 @@ pub fn enrol(
                 // The leader does not answer: by way of this one it may.
                 said = call(address, Some(*leader), secure, cluster, &say);
             }
+            is_answered |= said.is_ok();
             match said {
                 Ok(Said::Enrolled(enrolled)) => return Ok(*enrolled),
                 Ok(Said::Refused(why)) => return Err(ServeError::Refused(why)),
@@ -80,7 +83,10 @@ pub fn enrol(
         }
         if hint.is_none() && told.is_none_or(|told| told.elapsed() > TELL) {
             told = Some(Instant::now());
-            tracing::warn!("no manager lets this process in yet ({last}): asking on");
+            tracing::warn!(
+                "no manager lets this process in yet ({last}): asking on{}",
+                if is_answered { "" } else { &elsewhere }
+            );
         }
         std::thread::sleep(PAUSE);
     }

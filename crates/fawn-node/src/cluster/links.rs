@@ -193,6 +193,18 @@ impl Links {
         self.managers.len()
     }
 
+    /// Where managers are called.
+    pub fn managers_called(&self) -> Vec<String> {
+        // Where the roster says that managers are, none may be any more.
+        let is_lost = self.managers.is_empty() && self.now_ms >= self.managed_ms + LOST_MS;
+        let mut addresses: Vec<String> = self.roster.managers.values().cloned().collect();
+        if addresses.is_empty() || is_lost {
+            let others = self.seeds.iter().filter(|seed| !self.roster.managers.values().any(|known| known == *seed));
+            addresses.extend(others.cloned());
+        }
+        addresses
+    }
+
     /// The member that this seat is of.
     pub fn member(&self) -> &str {
         self.roster.member_of(self.me).map_or("", |(name, _)| name)
@@ -639,14 +651,7 @@ impl Links {
         if !self.managers.is_empty() {
             self.managed_ms = now_ms;
         }
-        // Where the roster says that managers are, none may be any more.
-        let is_lost = self.managers.is_empty() && now_ms >= self.managed_ms + LOST_MS;
-        let known = self.roster.managers.values().cloned();
-        let mut addresses: Vec<String> = known.collect();
-        if addresses.is_empty() || is_lost {
-            addresses.extend(self.seeds.iter().cloned());
-        }
-        for address in addresses {
+        for address in self.managers_called() {
             let called = Called::Manager(address.clone());
             if self.targets.get(&called).is_none_or(|target| target.link.is_none()) {
                 self.call(&called, &address, None, Lane::Client);

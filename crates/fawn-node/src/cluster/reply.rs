@@ -173,3 +173,22 @@ pub fn info_of(version: &Version, cas: u64, last_use: Option<LastUse>) -> ItemIn
     let Version { expiry, flags, ref value, .. } = *version;
     ItemInfo { expiry, last_use, cas, flags, value_bytes: value.len() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_no_manager_owner_or_chain_yet_says_so_in_a_plain_sentence() {
+        for (lack, says) in [
+            (Some(Lack::Manager), "no manager has taken this front-end in yet, try again"),
+            (Some(Lack::Owner), "no front-end owns this key yet, try again"),
+            (Some(Lack::Chain), "the cluster has no chain for this key yet, see fawn status"),
+            (None, "too much is under way, try again"),
+        ] {
+            assert_eq!(reason(&Answer::Busy, lack), RequestError::Server(says));
+            let RequestError::Server(of_few) = reason(&Answer::TooFew, lack) else { panic!("the server refuses") };
+            assert!(of_few.starts_with("too few replicas"), "that says more: {lack:?}");
+        }
+    }
+}

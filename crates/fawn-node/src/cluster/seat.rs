@@ -17,7 +17,7 @@ use super::ready::{Around, Readiness};
 use super::requests::{LOCAL, Requests};
 use super::troubles::Troubles;
 use crate::observe::metrics::LEADERLESS_MS;
-use crate::observe::warnings::RateLimitedLog;
+use crate::observe::warnings::{REPEAT_MS, RateLimitedLog};
 use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
 use crate::shard::backend::WATCHED;
@@ -109,7 +109,7 @@ pub struct Seat {
     pub(super) reported_ms: u64,
     /// When it was last connected to a manager that leads.
     pub(super) led_ms: u64,
-    /// When the log has said that there is none.
+    /// When the log has last said that there is none.
     pub(super) logged_leaderless_ms: Option<u64>,
     pub(super) durable: fawn_kv::store::Gate,
     pub(super) reads_ready: bool,
@@ -319,7 +319,8 @@ impl Seat {
         self.front.as_ref()?.lack_at(&self.requests.place_of(tag)?)
     }
 
-    /// Notes whether a manager that leads is connected. One seat of a process says in the log when that has not been so for long.
+    /// Notes whether a manager that leads is connected. One seat of a process logs when that has not been so for long, and where
+    /// managers are called; then once a minute.
     pub(super) fn look_for_leader(&mut self, now_ms: u64) {
         let leaderless_ms = now_ms.saturating_sub(self.led_ms);
         if self.links.has_leader() {
@@ -327,12 +328,17 @@ impl Seat {
                 tracing::info!("a manager that leads is heard again, after {} s", leaderless_ms / 1000);
             }
             self.led_ms = now_ms;
-        } else if self.lists && leaderless_ms >= LEADERLESS_MS && self.logged_leaderless_ms.is_none() {
+        } else if self.lists
+            && leaderless_ms >= LEADERLESS_MS
+            && self.logged_leaderless_ms.is_none_or(|at| now_ms >= at + REPEAT_MS)
+        {
             self.logged_leaderless_ms = Some(now_ms);
             tracing::warn!(
-                "no manager that leads has been heard for {} s: what this process has is served as before, and changes of the \
-                 cluster wait",
-                leaderless_ms / 1000
+                "no manager that leads has been heard for {} s (called at {}): what this process has is served as before, and changes \
+                 of the cluster wait; start the managers there, or, if they have other addresses now, start this process again with \
+                 these (--manager)",
+                leaderless_ms / 1000,
+                self.links.managers_called().join(", ")
             );
         }
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Milliseconds between looks.
 const LOOK_MS: u64 = 1000;
 /// Milliseconds between repetitions.
-const REPEAT_MS: u64 = 60_000;
+pub(crate) const REPEAT_MS: u64 = 60_000;
 
 /// How full a device is, in steps that matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

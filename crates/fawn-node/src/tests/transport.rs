@@ -135,3 +135,26 @@ fn rubbish_on_a_tls_port_ends_that_connection_alone() {
     assert!(!rubbish.rest().contains("END"));
     secure_client(&node, &config).ask("get a\r\n", "END\r\n");
 }
+
+#[test]
+fn connections_that_never_begin_a_handshake_keep_nobody_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let Certified { files, client: config } = certified(dir.path());
+    let most = 12;
+    let node = Node::start(1, 1, |options| {
+        options.tls = Some(files);
+        options.limits.connections = most;
+        options.limits.stranger_timeout = std::time::Duration::from_mins(10);
+    });
+    let _silent: Vec<_> = (0..3 * most).map(|_| node.client()).collect();
+    let mut known: Vec<_> = Vec::new();
+    while known.len() < most / 2 {
+        let mut client = secure_client(&node, &config);
+        client.ask("mn\r\n", "MN\r\n");
+        known.push(client);
+    }
+    // Those who have finished a handshake stay.
+    for client in &mut known {
+        client.ask("mn\r\n", "MN\r\n");
+    }
+}

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::process::Signal;
 
 use crate::cluster::{Cluster, Process};
-use crate::server::{fawn_command, say, wait_for};
+use crate::server::{fawn, fawn_command, say, wait_for};
 
 const YEAR: i64 = 31_536_000;
 
@@ -309,4 +309,43 @@ fn a_cluster_of_boards_that_start_in_1970_serves_and_has_a_time_once_their_clock
     assert_eq!(say(cluster.clients(), "mg plain t", "\r\n"), "HD t-1\r\n");
     let left = say(cluster.clients(), "mg timed t", "\r\n");
     assert!(left.starts_with("HD t100") || left.starts_with("HD t9"), "{left}");
+}
+
+#[test]
+fn the_status_names_ranges_whose_time_is_ahead_and_what_does_not_expire_goes_on() {
+    let Some(clock) = Clock::new() else { return };
+    clock.set(YEAR);
+    let ahead = clock.ahead.try_clone().unwrap();
+    let mut cluster = Cluster::start_as(1, 1, move |_, command| clock.give(command));
+    assert_eq!(say(cluster.clients(), "set timed 0 100 1\r\nx", "\r\n"), "STORED\r\n");
+    assert_eq!(say(cluster.clients(), "set plain 0 0 1\r\nx", "\r\n"), "STORED\r\n");
+    // Everybody starts again with a clock that is right.
+    cluster.nodes.remove("n1").unwrap().stop(Signal::TERM);
+    cluster.manager.signal(Signal::TERM);
+    assert!(cluster.manager.child.wait().unwrap().success());
+    ahead.write_all_at(&[0; 8], 0).unwrap();
+    let (dir, address) = (cluster.file("m"), cluster.manager.address.clone());
+    let manager = fawn_command(&["manager", "--dir", dir.to_str().unwrap(), "--listen", &address]);
+    cluster.manager = Process::logged(manager, &cluster.file("manager.log"), " ready on ");
+    cluster.start_node("n1");
+    for (key, exptime, says) in [
+        ("plain", 0, "STORED\r\n"),
+        (
+            "timed",
+            100,
+            "SERVER_ERROR the time by which items of this key's range expire is ahead of the clock: try again",
+        ),
+    ] {
+        let answer = say(cluster.clients(), &format!("set {key} 0 {exptime} 1\r\ny"), "\r\n");
+        assert!(answer.starts_with(says), "{key}: {answer}");
+    }
+    let says = "of its ranges is ahead of the clock, that of range ";
+    let check = wait_for("the status", || {
+        let check = fawn(&["status", "--check", "--manager", &cluster.manager.address]);
+        check.stdout.contains(says).then_some(check)
+    });
+    assert!(check.code == 1 && check.stdout.contains("n1: the time of "), "{check:?}");
+    assert!(check.stdout.contains("restart the node, which sets the time back ten minutes later"), "{check:?}");
+    let log = std::fs::read_to_string(cluster.file("n1.log")).unwrap();
+    assert!(log.contains("ranges is ahead of the clock, that of range "), "{log}");
 }

@@ -40,6 +40,12 @@ impl Process {
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
+
+    /// Sends it a signal that stops it cleanly, and waits for that.
+    pub fn stop(mut self, signal: Signal) {
+        self.signal(signal);
+        assert_eq!(self.child.wait().unwrap().code(), Some(0), "{signal:?} stops it cleanly");
+    }
 }
 
 impl Drop for Process {
@@ -206,6 +212,21 @@ fn a_dump_of_a_cluster_carries_flags_expiry_and_cas_into_another_and_back() {
     assert!(!records.contains_key("k50") && !records.contains_key("k201"));
     second.load(&std::fs::read_to_string(first.file("out.jsonl")).unwrap());
     assert_same_lines(&second.dump("again.jsonl").1, &was);
+
+    let path = second.file("told.jsonl");
+    let dump = ["dump", "--manager", &second.manager.address, path.to_str().unwrap()];
+    let brief = fawn(&dump);
+    assert!(brief.code == 0 && brief.stdout.starts_with("dumped 1,899 records"), "{brief:?}");
+    assert!(!brief.stdout.contains("range "), "{}", brief.stdout);
+    // What memcached's protocol cannot name is in the dump, which says so.
+    let client = fawn_client::Options::new([second.manager.address.clone()]);
+    let client = fawn_client::blocking::Client::connect(client).unwrap();
+    client.put("l".repeat(300), "x").unwrap();
+    let verbose = fawn(&[&dump[..], &["--verbose"]].concat());
+    assert!(verbose.code == 1 && verbose.stdout.starts_with("dumped 1,900 records"), "{verbose:?}");
+    let ranges = verbose.stdout.lines().filter(|line| line.starts_with("range ") && line.contains(": as of record "));
+    assert_eq!(ranges.count(), second.status()["ranges"].as_array().unwrap().len(), "{}", verbose.stdout);
+    assert_eq!(lines_of(&path).len(), 1900);
 }
 
 #[test]
@@ -295,7 +316,7 @@ fn a_dump_that_was_killed_goes_on_where_it_was() {
 
 #[test]
 fn front_ends_list_the_keys_of_all_ranges() {
-    let cluster = Cluster::start(2, 2);
+    let mut cluster = Cluster::start(2, 2);
     cluster.load(&numbered(3000));
     assert_eq!(say(cluster.clients(), "delete k7", "\r\n"), "DELETED\r\n");
     for node in cluster.nodes.values() {
@@ -309,6 +330,16 @@ fn front_ends_list_the_keys_of_all_ranges() {
     let run = fawn(&["dump", "--from", cluster.clients(), path.to_str().unwrap()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(by_key(&lines_of(&path)).len(), 2999);
+    // Each of two replicas that nobody has written to since holds all of it when it is stopped.
+    for (name, node) in std::mem::take(&mut cluster.nodes) {
+        node.stop(Signal::TERM);
+        let held = fawn(&["store", "dump", cluster.file(&name).to_str().unwrap()]);
+        let lines: Vec<String> = held.stdout.lines().map(ToOwned::to_owned).collect();
+        assert_eq!((held.code, by_key(&lines).len()), (0, 2999), "{name}: {}", held.stderr);
+        // Whoever is left hears what it has yet to hear.
+        let is_told = held.stderr.contains(" of the writes are in the log alone: this node had not heard");
+        assert!(name != "n1" || is_told, "{}", held.stderr);
+    }
 }
 
 #[test]
@@ -538,4 +569,50 @@ fn what_the_nodes_of_a_cluster_hold_without_managers_goes_into_a_new_cluster() {
     let new = Cluster::start(1, 1);
     new.load(&lines.join("\n"));
     assert_eq!(by_key(&new.dump("out.jsonl").1).len(), 200);
+}
+
+#[test]
+fn a_sole_manager_that_comes_back_elsewhere_serves_who_is_told_and_the_others_say_where_they_call_it() {
+    let mut cluster = Cluster::start(1, 1);
+    assert_eq!(say(cluster.clients(), "set k 0 0 1\r\nx", "\r\n"), "STORED\r\n");
+    let (any, was) = ("127.0.0.1:0", cluster.manager.address.clone());
+    let command = |name: &str, managers: &str| {
+        let fixed = ["frontend", "--name", name, "--threads", "1", "--listen", any, "--cluster-listen", any];
+        fawn_command(&[&fixed[..], &["--manager", managers]].concat())
+    };
+    let front = Process::logged(command("f1", &was), &cluster.file("f1.log"), "serving memcached on ");
+    let manager = fawn_command(&["manager", "--dir", cluster.file("m").to_str().unwrap(), "--listen", any]);
+    cluster.manager.signal(Signal::KILL);
+    let moved = Process::logged(manager, &cluster.file("manager.log"), " ready on ");
+    assert_ne!(moved.address, was);
+    for name in ["n1", "f1"] {
+        let told = wait_for("where it calls managers", || {
+            let log = std::fs::read_to_string(cluster.file(&format!("{name}.log"))).unwrap();
+            log.lines().find(|line| line.contains("no manager that leads has been heard for ")).map(ToOwned::to_owned)
+        });
+        assert!(told.contains(&format!("(called at {was})")), "{told}");
+        assert!(told.ends_with("start this process again with these (--manager)"), "{told}");
+    }
+    assert_eq!(say(&front.address, "get k", "END\r\n"), "VALUE k 0 1\r\nx\r\nEND\r\n", "they go on");
+    front.stop(Signal::TERM);
+    // One that starts with the address that was says so, too.
+    let log = cluster.file("f2.log");
+    let mut stray = command("f2", &was);
+    let stray = stray.stderr(std::fs::File::create(&log).unwrap()).stdout(Stdio::null()).spawn().unwrap();
+    let stray = Process { child: stray, address: String::new() };
+    wait_for("what it waits for", || {
+        let log = std::fs::read_to_string(&log).unwrap();
+        log.contains(&format!(" at {was}; if managers have other addresses now")).then_some(())
+    });
+    drop(stray);
+
+    cluster.nodes.remove("n1").unwrap().stop(Signal::TERM);
+    cluster.manager = moved;
+    cluster.start_node("n1");
+    let again = command("f1", &cluster.manager.address);
+    let front = Process::logged(again, &cluster.file("f1.log"), "serving memcached on ");
+    for address in [cluster.clients(), &front.address] {
+        assert_eq!(say(address, "get k", "END\r\n"), "VALUE k 0 1\r\nx\r\nEND\r\n");
+        wait_for("a write", || (say(address, "set k 0 0 1\r\nx", "\r\n") == "STORED\r\n").then_some(()));
+    }
 }

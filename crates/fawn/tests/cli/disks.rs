@@ -2,12 +2,13 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use crate::cluster::{Cluster, Process};
+use crate::observe::{http, reasons};
 use crate::server::{fawn, fawn_command, say, wait_for};
 
 const NO_SPACE: &str = "SERVER_ERROR no space left on the device";
@@ -16,6 +17,7 @@ const NO_SPACE: &str = "SERVER_ERROR no space left on the device";
 /// through that process's root.
 struct Disk {
     holder: Child,
+    said: BufReader<ChildStdout>,
     path: PathBuf,
     _mounted_on: tempfile::TempDir,
 }
@@ -24,8 +26,9 @@ impl Disk {
     /// `None`, with a message, where nothing may be mounted.
     fn new(mib: u32) -> Option<Self> {
         let mounted_on = tempfile::tempdir().unwrap();
-        let script =
-            format!("mount -t tmpfs -o size={mib}M tmpfs '{}' && echo ready && exec cat", mounted_on.path().display());
+        let at = mounted_on.path().display();
+        let mount = format!("mount -t tmpfs -o size={mib}M tmpfs '{at}' || exit; echo ready; read line");
+        let script = format!("{mount}; mount -o remount,ro '{at}' && echo read-only || echo refused; exec cat");
         let mut unshare = Command::new("unshare");
         if !rustix::process::geteuid().is_root() {
             unshare.args(["--user", "--map-root-user"]);
@@ -36,10 +39,10 @@ impl Disk {
             eprintln!("skipped: unshare is not installed (apt-get install util-linux)");
             return None;
         };
-        let mut line = String::new();
-        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (mut line, mut said) = (String::new(), BufReader::new(holder.stdout.take().unwrap()));
+        said.read_line(&mut line).unwrap();
         let path = PathBuf::from(format!("/proc/{}/root{}", holder.id(), mounted_on.path().display()));
-        let disk = Self { holder, path, _mounted_on: mounted_on };
+        let disk = Self { holder, said, path, _mounted_on: mounted_on };
         if line == "ready\n" && std::fs::write(disk.path.join("probe"), "x").is_ok() {
             std::fs::remove_file(disk.path.join("probe")).unwrap();
             return Some(disk);
@@ -50,6 +53,17 @@ impl Disk {
 
     fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
+    }
+
+    /// Mounts it read-only; whether that may be done. With a message, where not.
+    fn make_read_only(&mut self) -> bool {
+        self.holder.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        let mut line = String::new();
+        self.said.read_line(&mut line).unwrap();
+        if line != "read-only\n" {
+            eprintln!("skipped: no file system may be mounted read-only here");
+        }
+        line == "read-only\n"
     }
 
     /// Another program writes until nothing is left.
@@ -92,7 +106,7 @@ fn set_until_refused(address: &str, name: &str, refused_by: &str) -> usize {
             continue;
         }
         assert!(answer.starts_with(refused_by), "{answer}");
-        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
         return n;
     }
     panic!("nothing is ever refused");
@@ -138,12 +152,20 @@ fn on_a_disk_that_is_full_to_the_last_page_gets_and_deletes_go_on_and_make_room_
     assert!(is_there(&server.address, "new"));
 }
 
+/// Where a process of a cluster has its admin port.
+fn admin_of(cluster: &Cluster, name: &str) -> String {
+    let log = std::fs::read_to_string(cluster.file(&format!("{name}.log"))).unwrap();
+    let address = log.lines().find_map(|line| line.split_once(" on http://")).expect("its log says so").1;
+    address.trim_end_matches('/').to_owned()
+}
+
 #[test]
-fn a_replica_whose_disk_is_full_refuses_sets_at_once_and_the_status_names_it() {
+fn a_replica_whose_disk_is_full_refuses_sets_at_once_and_status_health_and_metrics_name_it() {
     let Some(disk) = Disk::new(128) else { return };
     let dir = disk.file("n2");
     std::fs::create_dir(&dir).unwrap();
     let cluster = Cluster::start_as(3, 3, move |name, command| {
+        command.args(["--admin", "127.0.0.1:0"]);
         if name == "n2" {
             let own = command.get_args().skip_while(|argument| *argument != "--dir").nth(1).unwrap();
             std::os::unix::fs::symlink(&dir, own).unwrap();
@@ -158,12 +180,27 @@ fn a_replica_whose_disk_is_full_refuses_sets_at_once_and_the_status_names_it() {
     };
     wait_for("a set that is refused", || refused().0.starts_with("SERVER_ERROR").then_some(()));
     let (answer, took) = refused();
-    assert!(answer.starts_with("SERVER_ERROR") && took < Duration::from_secs(2), "{took:?}: {answer}");
+    assert!(answer.starts_with("SERVER_ERROR") && took < Duration::from_secs(1), "{took:?}: {answer}");
     let check = wait_for("the status", || {
         let check = fawn(&["status", "--check", "--manager", &cluster.manager.address]);
         check.stdout.contains("its disk is full").then_some(check)
     });
     assert!(check.code == 1 && check.stdout.contains("n2"), "{check:?}");
+    let (status, health) = http(&admin_of(&cluster, "n2"), "/health");
+    let why = reasons(status, &health).join("; ");
+    assert!(
+        why.starts_with("n2, seat ") && why.contains("its disk is full, so that puts of its ranges are refused"),
+        "{why}"
+    );
+    // What metrics tell may be a second old.
+    let metrics = wait_for("the metrics of the manager", || {
+        let (_, metrics) = http(&admin_of(&cluster, "manager"), "/metrics?ranges=no");
+        metrics.contains("fawn_cluster_member_trouble{member=\"n2\"} 1\n").then_some(metrics)
+    });
+    for other in ["n1", "n3"] {
+        let sample = format!("fawn_cluster_member_trouble{{member=\"{other}\"}} 0\n");
+        assert!(metrics.contains(&sample), "{sample} is in {metrics}");
+    }
     for node in cluster.nodes.values() {
         assert!(is_there(&node.address, "before"));
     }
@@ -173,4 +210,34 @@ fn a_replica_whose_disk_is_full_refuses_sets_at_once_and_the_status_names_it() {
     wait_for("the status", || {
         (fawn(&["status", "--check", "--manager", &cluster.manager.address]).code == 0).then_some(())
     });
+}
+
+#[test]
+fn a_store_on_a_disk_that_is_mounted_read_only_can_be_looked_at_and_is_not_served() {
+    let Some(mut disk) = Disk::new(128) else { return };
+    let logs = tempfile::tempdir().unwrap();
+    let (dir, log) = (disk.file("data"), logs.path().join("log"));
+    let mut server = serve(&dir, &log);
+    for n in 0..20 {
+        assert_eq!(set(&server.address, &format!("k{n}")), "STORED\r\n");
+    }
+    // As a snapshot of a disk shows it whose server runs.
+    server.signal(Signal::KILL);
+    server.child.wait().unwrap();
+    if !disk.make_read_only() {
+        return;
+    }
+    let dir = dir.to_str().unwrap();
+    let dumped = fawn(&["store", "dump", dir]);
+    assert_eq!((dumped.code, dumped.stdout.lines().count()), (0, 20), "{}", dumped.stderr);
+    let checked = fawn(&["store", "check", dir]);
+    assert!(checked.code == 0 && checked.stdout.contains("no damage"), "{checked:?}");
+    let counted = fawn(&["store", "stats", dir]);
+    assert!(counted.code == 0 && counted.stdout.contains(" 20\n"), "{counted:?}");
+    for dir in [dir, disk.file("new").to_str().unwrap()] {
+        let served = fawn(&["serve", "--dir", dir, "--listen", "127.0.0.1:0", "--memory", "64M"]);
+        let says = " is on a file system that is mounted read-only: mount it for writing, or choose another directory";
+        assert!(served.code == 1 && served.stderr.contains(says), "{served:?}");
+        assert!(served.stderr.contains(dir), "{served:?}");
+    }
 }

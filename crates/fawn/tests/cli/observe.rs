@@ -20,8 +20,13 @@ struct Process {
 impl Process {
     /// Starts `fawn` with these arguments; it says `lines` lines, of which the last is where its admin port is.
     fn start(arguments: &[&str], lines: usize) -> Self {
+        Self::start_logged(arguments, lines, Stdio::null())
+    }
+
+    /// The same, with a log.
+    fn start_logged(arguments: &[&str], lines: usize, log: Stdio) -> Self {
         let all = [arguments, &["--admin", "127.0.0.1:0"]].concat();
-        let mut child = fawn_command(&all).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = fawn_command(&all).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let said = BufReader::new(child.stdout.take().unwrap()).lines().take(lines);
         let lines = said.map(Result::unwrap).collect();
         Self { child, lines }
@@ -67,7 +72,7 @@ impl Drop for Process {
 }
 
 /// The status and the body of an answer.
-fn http(address: &str, path: &str) -> (u16, String) {
+pub fn http(address: &str, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
@@ -76,7 +81,8 @@ fn http(address: &str, path: &str) -> (u16, String) {
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
-fn reasons(status: u16, text: &str) -> Vec<String> {
+/// Why a process is not healthy, which its health says.
+pub fn reasons(status: u16, text: &str) -> Vec<String> {
     let told: serde_json::Value = serde_json::from_str(text).unwrap();
     let reasons = told["reasons"].as_array().unwrap();
     assert_eq!((told["healthy"] == true, status), (reasons.is_empty(), if reasons.is_empty() { 200 } else { 503 }));
@@ -449,14 +455,34 @@ fn who_was_refused_and_from_where_is_in_the_log_and_the_end_of_certificates_in_t
     child.kill().unwrap();
     child.wait().unwrap();
 
-    let run = fawn(&["certs", "init", "--dir", &certs, "--manager", "m1=127.0.0.1"]);
+    let run = fawn(&["certs", "init", "--certs", &certs, "--manager", "m1=127.0.0.1", "--member", "n1=127.0.0.1"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let dir_of_manager = path("m");
-    let manager = ["manager", "--name", "m1", "--dir", &dir_of_manager, "--listen", "127.0.0.1:0", "--certs", &certs];
-    let manager = Process::start(&manager, 2);
-    let end = manager.metrics().sum("fawn_certificate_end_seconds");
+    let (dir_of_manager, any) = (path("m"), "127.0.0.1:0");
+    let manager = ["manager", "--name", "m1", "--dir", &dir_of_manager, "--listen", any, "--certs", &certs];
+    let manager = Process::start(&[&manager[..], &["--replicas", "1"]].concat(), 2);
+    // A node has a certificate for its links, and may have one for clients.
+    let file = |name: &str| format!("{certs}/{name}.pem");
+    let (managers, data, shown, key) = (manager.told(" ready on "), path("n1"), file("m1"), file("m1-key"));
+    let node = ["node", "--name", "n1", "--dir", &data, "--memory", "64M", "--threads", "1", "--manager", &managers];
+    let more = ["--listen", any, "--cluster-listen", any, "--certs", &certs, "--tls-cert", &shown, "--tls-key", &key];
+    let log = path("n1.log");
+    let node = Process::start_logged(&[&node[..], &more].concat(), 3, std::fs::File::create(&log).unwrap().into());
+    let mut stranger = TcpStream::connect(node.clients()).unwrap();
+    stranger.write_all(b"version\r\n").unwrap();
+    let _ = stranger.read_to_end(&mut Vec::new());
+    let from = stranger.local_addr().unwrap();
+    wait_for("a refusal in the log", || {
+        let says = format!("tcp:{from}, a client of the TLS port, was turned away: it does not speak TLS");
+        std::fs::read_to_string(&log).unwrap().contains(&says).then_some(())
+    });
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
-    assert!(end > now && end < now + 4e9, "{end} is to come");
+    let check = |metrics: &Metrics, name: &str| {
+        let end = metrics.number(&format!("fawn_certificate_end_seconds{{file=\"{}\"}}", file(name)));
+        assert!(end > now && end < now + 4e9, "{end} is to come");
+    };
+    check(&manager.metrics(), "m1");
+    check(&node.metrics(), "n1");
+    check(&node.metrics(), "m1");
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 
-use crate::server::{Kind, Server, fawn, say, wait_for};
+use crate::cluster::{Cluster, Process};
+use crate::server::{Kind, Server, fawn, fawn_command, say, wait_for};
 
 /// A server that a shell line starts; `$FAWN` is the program, `$DIR` its directory. Its log is `DIR/log`.
 struct Shell {
@@ -71,6 +72,61 @@ fn a_hangup_or_quit_stops_cleanly_with_all_that_was_acknowledged() {
         let kept = fawn(&["store", "dump", data.to_str().unwrap()]).stdout.lines().count();
         assert_eq!(kept, 100, "{signal:?}");
     }
+}
+
+#[test]
+fn every_process_of_a_cluster_stops_cleanly_by_every_signal_with_all_that_was_acknowledged() {
+    // By one copy in memory.
+    let mut cluster = Cluster::start_as(3, 1, |name, command| {
+        if name == "manager" {
+            command.args(["--ack", "replicated"]);
+        }
+    });
+    let (any, dir) = ("127.0.0.1:0", tempfile::tempdir().unwrap());
+    let (managers, path) =
+        (cluster.manager.address.clone(), |name: &str| dir.path().join(name).to_str().unwrap().to_owned());
+    let signals = [("1", Signal::HUP), ("2", Signal::QUIT), ("3", Signal::INT)];
+    let others: Vec<_> = std::thread::scope(|scope| {
+        let started = signals.map(|(number, signal)| {
+            let (front, data, manager) =
+                (format!("f{number}"), path(&format!("d{number}")), path(&format!("m{number}")));
+            let managers = &managers;
+            scope.spawn(move || {
+                let front = ["frontend", "--name", &front, "--threads", "1", "--listen", any, "--cluster-listen", any];
+                let front = [&front[..], &["--manager", managers]].concat();
+                let whole =
+                    ["serve", "--nodes", "1", "--dir", &data, "--listen", any, "--memory", "64M", "--threads", "1"];
+                let manager = ["manager", "--dir", &manager, "--listen", any];
+                let [front, whole] = [&front[..], &whole].map(|arguments| {
+                    Process::logged(fawn_command(arguments), Path::new("/dev/null"), "serving memcached on ")
+                });
+                let manager = Process::logged(fawn_command(&manager), Path::new("/dev/null"), " ready on ");
+                for n in 0..50 {
+                    assert_eq!(say(&whole.address, &format!("set k{n} 0 0 1\r\nv"), "\r\n"), "STORED\r\n");
+                }
+                let data = format!("{data}/node-1");
+                (signal, front, manager, whole, data)
+            })
+        });
+        started.into_iter().map(|started| started.join().unwrap()).collect()
+    });
+    for n in 0..200 {
+        let set = format!("set k{n} 0 0 1\r\nv");
+        wait_for("a write", || (say(cluster.clients(), &set, "\r\n") == "STORED\r\n").then_some(()));
+    }
+    for (signal, front, manager, whole, data) in others {
+        front.stop(signal);
+        manager.stop(signal);
+        whole.stop(signal);
+        let kept = fawn(&["store", "dump", &data]);
+        assert_eq!((kept.code, kept.stdout.lines().count()), (0, 50), "{signal:?}: {}", kept.stderr);
+    }
+    let nodes = std::mem::take(&mut cluster.nodes);
+    let dirs: Vec<String> = nodes.keys().map(|name| cluster.file(name).to_str().unwrap().to_owned()).collect();
+    nodes.into_values().zip(signals).for_each(|(node, (_, signal))| node.stop(signal));
+    let dump: Vec<&str> = ["store", "dump"].into_iter().chain(dirs.iter().map(String::as_str)).collect();
+    let kept = fawn(&dump);
+    assert_eq!((kept.code, kept.stdout.lines().count()), (0, 200), "{}", kept.stderr);
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn an_authoritys_certificate_is_refused_with_the_way_to_another() {
     let server = tls_server(dir.path(), &[]);
     let run = set(&server.address, &["--tls-ca", dir.path().join("cert.pem").to_str().unwrap()]);
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("CA:FALSE") && run.stderr.contains("serving.md"), "{}", run.stderr);
+    assert!(run.stderr.contains("CA:FALSE") && run.stderr.contains("operations/serving in the book"), "{}", run.stderr);
     assert!(!run.stderr.contains("EndEntity"), "{}", run.stderr);
 }
 

@@ -80,11 +80,12 @@ fn managers_that_were_named_at_the_start_are_called_once_those_of_the_roster_are
     let deaf = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     bind(&deaf, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let was = SocketAddr::try_from(getsockname(&deaf).unwrap()).unwrap().to_string();
-    links.roster.apply(&Change::Manager { id: ManagerId(1), address: Some(was) });
+    links.roster.apply(&Change::Manager { id: ManagerId(1), address: Some(was.clone()) });
     let (begun, mut now_ms) = (Instant::now(), 100);
     links.tick(now_ms);
     turn(&mut links, now_ms);
     assert_eq!(manager.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "the roster knows better");
+    assert_eq!(links.managers_called(), [was.clone()]);
     while manager.accept().is_err() {
         assert!(begun.elapsed() < PATIENCE, "nobody calls the manager that was named");
         now_ms += 100;
@@ -92,6 +93,7 @@ fn managers_that_were_named_at_the_start_are_called_once_those_of_the_roster_are
         turn(&mut links, now_ms);
         std::thread::sleep(Duration::from_millis(1));
     }
+    assert_eq!(links.managers_called(), [was, manager.local_addr().unwrap().to_string()]);
 }
 
 #[test]
