@@ -137,7 +137,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut finding = Finding::of(&[("x", "", None)]);
         finding.row(serde_json::json!({ "x": 4712 }));
-        let kept = Kept { date: "d".into(), seconds: 0.1, version: "v".into(), commit: "c".into(), finding };
+        let kept = StoredFinding { date: "d".into(), seconds: 0.1, version: "v".into(), commit: "c".into(), finding };
         ResultCache::open(dir.path()).unwrap().keep("a", Scale::Small, kept.clone()).unwrap();
         let path = dir.path().join(NAME);
         let sound = fs::read(&path).unwrap();
