@@ -16,10 +16,8 @@
 //! | `bench` | a store, measured, and servers over a network |
 //! | `plan` | how many nodes, and what they cost |
 //! | `certs` | a cluster's certificates |
-//! | `client` | a blocking, pipelined memcached client |
-//! | `records` | the file formats of `load` and `dump` |
 //! | `load`, `dump`, `keys` | the commands that are clients |
-//! | `checksum` | whether a file is as an interrupted load or dump left it |
+//! | `summary` | what a load or a dump has come to, for people and as JSON |
 //! | `resources` | what is taken of the machine where nobody says how much |
 //! | `interrupt` | Ctrl-C where much was done |
 //! | `table` | tables on a terminal |
@@ -35,8 +33,6 @@
 mod allocator;
 mod bench;
 mod certs;
-mod checksum;
-mod client;
 mod cluster;
 mod command;
 mod config;
@@ -48,11 +44,11 @@ mod node;
 mod observe;
 mod plan;
 mod progress;
-mod records;
 mod resources;
 mod serve;
 mod shell;
 mod store_command;
+mod summary;
 mod table;
 mod tell;
 mod values;

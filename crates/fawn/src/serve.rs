@@ -9,12 +9,11 @@ use clap::Args;
 use fawn_node::{Limits, ServeOptions, TlsFiles, UnixOptions};
 use fawn_store::Ack;
 
-use crate::Outcome;
 use crate::cluster::arguments::ConsistencyKind;
 use crate::observe::ObserveArguments;
 use crate::resources::{self, chosen, cores, default_memory};
 use crate::values::{AckMode, FileMode, Size, Span, number};
-use crate::whole;
+use crate::{Outcome, whole};
 
 /// How memcached clients are served.
 #[derive(Debug, Args)]
