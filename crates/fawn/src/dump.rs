@@ -8,9 +8,10 @@ use fawn_transfer::dump::Done;
 use fawn_transfer::{DumpOptions, dump_cluster, dump_server};
 
 use crate::command::DumpArguments;
+use crate::outcome::Outcome;
 use crate::progress::Terminal;
+use crate::summary;
 use crate::tell::{SlowNotice, tell};
-use crate::{Outcome, summary};
 
 /// Runs `fawn dump`.
 pub fn run(arguments: &DumpArguments, is_of_cluster: bool) -> anyhow::Result<Outcome> {

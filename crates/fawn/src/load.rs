@@ -7,10 +7,11 @@ use fawn_flash::BulkOptions;
 use fawn_transfer::{LoadOptions, NotResumable, ResumeState, Target, copy, load_bulk, load_file};
 
 use crate::command::LoadArguments;
+use crate::local_cluster::refuse_cluster;
+use crate::outcome::{Misused, Outcome};
 use crate::progress::Terminal;
 use crate::serve::refuse_file;
-use crate::whole::refuse_cluster;
-use crate::{Misused, Outcome, summary};
+use crate::summary;
 
 /// Runs `fawn load`.
 pub fn run(arguments: &LoadArguments) -> anyhow::Result<Outcome> {

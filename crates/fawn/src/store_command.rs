@@ -15,8 +15,8 @@ use fawn_transfer::client::unix_now;
 use fawn_transfer::{Format, Record};
 use serde_json::{Value, json};
 
-use crate::Outcome;
 use crate::interrupt::tell_how_to_go_on;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::resources::default_memory;
 use crate::serve::parse_store_memory;

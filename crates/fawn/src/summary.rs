@@ -5,7 +5,7 @@ use std::io::Write;
 use fawn_transfer::Summary;
 use indicatif::HumanCount;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::values::Size;
 
 /// What the command comes to.

@@ -13,9 +13,9 @@ use fawn_transfer::client::Address;
 
 use super::energy::MeterArguments;
 use super::{Bar, print, print_json};
-use crate::Outcome;
 use crate::command::ConnectArguments;
 use crate::interrupt::tell_how_to_go_on;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::tell::{tell, unless_closed};
 use crate::values::{Count, Size, Span, number, parse_share, parse_socket, parse_wait};

@@ -18,10 +18,10 @@ use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_node::{ServeError, ServeOptions};
 use replicas::Given;
 
-use crate::Outcome;
 use crate::cluster::arguments::MANAGER;
 use crate::node::COPY_BYTES_PER_S;
 use crate::observe::Admin;
+use crate::outcome::Outcome;
 use crate::resources::default_cache;
 use crate::serve::{ServeArguments, options};
 
