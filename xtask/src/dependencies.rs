@@ -71,6 +71,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["fawn-admin", "fawn-files", "fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store", "fawn-tls"],
     ),
     ("fawn-check", &[]),
+    ("fawn-transfer", &["fawn-client", "fawn-files", "fawn-flash", "fawn-kv", "fawn-ring", "fawn-store", "fawn-tls"]),
     ("fawn-sim", &["fawn-check", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store"]),
     (
         "fawn",
@@ -93,6 +94,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fawn-ring",
             "fawn-store",
             "fawn-tls",
+            "fawn-transfer",
             "fawn-workload",
         ],
     ),

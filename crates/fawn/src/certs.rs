@@ -12,9 +12,9 @@ use fawn_tls::identity::check_name;
 use fawn_tls::{Role, TlsError};
 use serde_json::{Value, json};
 
+use crate::outcome::{Misused, Outcome};
 use crate::tell::tell;
 use crate::values::number;
-use crate::{Misused, Outcome};
 
 /// Arguments of `fawn certs`.
 #[derive(Debug, Args)]

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use fawn_tls::files::open_to_others;
+use fawn_transfer::client::{Address, Credentials, Endpoint, Tls};
+use fawn_transfer::{Format, OnError};
 
 use crate::bench::BenchArguments;
 use crate::certs::CertsArguments;
-use crate::client::{Address, Credentials, Endpoint, Tls};
 use crate::cluster::arguments::{
     ClusterArguments, ManagerArguments, NodeArguments, RebalanceArguments, StatusArguments,
 };
@@ -190,7 +191,7 @@ impl ServerArguments {
 
 /// How records are written in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum FormatChoice {
     /// key TAB value, one a line, with \t \n \r \\ \xHH escapes; no flags, no expiry
     Tsv,
     /// one JSON object a line, which also carries binary keys and values, flags and expiry
@@ -199,11 +200,29 @@ pub enum Format {
 
 /// What `load` does with a line that it cannot load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OnError {
+pub enum OnErrorChoice {
     /// Report it and stop before it
     Stop,
     /// Report it and go on with the next
     Skip,
+}
+
+impl From<FormatChoice> for Format {
+    fn from(choice: FormatChoice) -> Self {
+        match choice {
+            FormatChoice::Tsv => Self::Tsv,
+            FormatChoice::Jsonl => Self::Jsonl,
+        }
+    }
+}
+
+impl From<OnErrorChoice> for OnError {
+    fn from(choice: OnErrorChoice) -> Self {
+        match choice {
+            OnErrorChoice::Stop => Self::Stop,
+            OnErrorChoice::Skip => Self::Skip,
+        }
+    }
 }
 
 /// Arguments of `fawn load`.
@@ -236,13 +255,13 @@ pub struct LoadArguments {
     pub server: ServerArguments,
     /// How the records are written [default: by the file's name, else jsonl]
     #[arg(long)]
-    pub format: Option<Format>,
+    pub format: Option<FormatChoice>,
     /// Copy every record of this running memcached instead of reading a file
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["format", "resume", "restart", "no_resume", "binary_keys"])]
     pub from_memcached: Option<Address>,
     /// What to do with a bad line or a value that the server finds too large
     #[arg(long, value_name = "ACTION", default_value = "stop")]
-    pub on_error: OnError,
+    pub on_error: OnErrorChoice,
     /// Take keys with blanks, control characters or any other bytes, too
     #[arg(long)]
     pub binary_keys: bool,
@@ -293,28 +312,6 @@ const LOADING_SERVERS: &[&str] =
 const LOADING_DIRECTORIES: &[&str] = &["dir", "memory", "threads"];
 
 impl LoadArguments {
-    /// What to say of a format that nobody has named, when a line that is not in it looks like the other one.
-    pub fn format_in_doubt(&self, taken: Format, line: &[u8]) -> Option<String> {
-        let file = self.file.as_ref().filter(|_| self.format.is_none())?;
-        let is_object = line.trim_ascii_start().starts_with(b"{");
-        if is_object == (taken == Format::Jsonl) {
-            return None;
-        }
-        Some(match taken {
-            Format::Jsonl if file.as_os_str() == "-" => {
-                "standard input is read as jsonl: give --format tsv where each line is key TAB value".to_owned()
-            }
-            Format::Jsonl => format!(
-                "{} is read as jsonl, since its name does not end with .tsv: give --format tsv if each line is key TAB value",
-                file.display()
-            ),
-            Format::Tsv => format!(
-                "{} is read as tsv, since its name ends so: give --format jsonl if each line is a JSON object",
-                file.display()
-            ),
-        })
-    }
-
     fn check(&self, typed: &[String]) -> Result<(), String> {
         let is_typed = |id: &&&str| typed.iter().any(|typed| typed == **id);
         let (others, why) = if self.bulk.bulk {
@@ -380,7 +377,7 @@ pub struct DumpArguments {
     pub restart: bool,
     /// How to write the records [default: by the file's name, else jsonl]
     #[arg(long)]
-    pub format: Option<Format>,
+    pub format: Option<FormatChoice>,
     /// Connections that fetch values
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = number::<u16>(1..=256))]
     pub connections: u16,
@@ -497,8 +494,9 @@ pub struct ManArguments {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use clap::CommandFactory;
+
+    use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -4,13 +4,13 @@ use std::io::{Read, Write};
 
 use anyhow::{Context, bail};
 use fawn_store::record::MAX_VALUE_BYTES;
-
-use crate::Outcome;
-use crate::client::{
+use fawn_transfer::client::{
     Address, Binary, ClientError, Connection, Reply, check_key, flag, push_delete, push_get, push_set_for, unix_now,
 };
-use crate::command::{DeleteArguments, Format, GetArguments, SetArguments};
-use crate::records::Record;
+use fawn_transfer::{Format, Record};
+
+use crate::command::{DeleteArguments, GetArguments, SetArguments};
+use crate::outcome::Outcome;
 use crate::tell::{tell, unless_closed};
 
 /// Prints the values of keys, in their order.

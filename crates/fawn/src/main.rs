@@ -9,17 +9,16 @@
 //! | `values` | argument types: sizes, durations, acknowledgement modes |
 //! | `serve` | one store, alone |
 //! | `node` | processes of a cluster |
-//! | `whole` | a whole cluster in one process |
+//! | `local_cluster` | a whole cluster in one process |
 //! | `observe` | logs, and the admin port |
 //! | `cluster` | managers, members that leave, settings, the status |
 //! | `store_command` | a store at rest: check, stats, dump |
 //! | `bench` | a store, measured, and servers over a network |
 //! | `plan` | how many nodes, and what they cost |
 //! | `certs` | a cluster's certificates |
-//! | `client` | a blocking, pipelined memcached client |
-//! | `records` | the file formats of `load` and `dump` |
 //! | `load`, `dump`, `keys` | the commands that are clients |
-//! | `checksum` | whether a file is as an interrupted load or dump left it |
+//! | `summary` | what a load or a dump has come to, for people and as JSON |
+//! | `outcome` | what a command comes to |
 //! | `resources` | what is taken of the machine where nobody says how much |
 //! | `interrupt` | Ctrl-C where much was done |
 //! | `table` | tables on a terminal |
@@ -35,8 +34,6 @@
 mod allocator;
 mod bench;
 mod certs;
-mod checksum;
-mod client;
 mod cluster;
 mod command;
 mod config;
@@ -44,39 +41,27 @@ mod dump;
 mod interrupt;
 mod keys;
 mod load;
+mod local_cluster;
 mod node;
 mod observe;
+mod outcome;
 mod plan;
 mod progress;
-mod records;
 mod resources;
 mod serve;
 mod shell;
 mod store_command;
+mod summary;
 mod table;
 mod tell;
 mod values;
-mod whole;
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use command::{Command, Fawn};
 use config::Refused;
-
-/// Whether everything that the command was asked for is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    /// Exit code 0.
-    Done,
-    /// Exit code 1; the command has said what is missing.
-    Missing,
-}
-
-/// Arguments that cannot be meant, which only shows once the command is carried out: exit code 2.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Misused(String);
+use outcome::{Misused, Outcome};
 
 fn main() -> ExitCode {
     allocator::give_back_soon();

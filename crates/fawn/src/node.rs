@@ -10,10 +10,10 @@ use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_tls::Material;
 
 use crate::observe::ObserveArguments;
+use crate::outcome::{Misused, Outcome};
 use crate::resources::{self, chosen, cores, default_cache, default_memory};
 use crate::serve::{ClientsArguments, check_memory, least_memory, parse_listen, parse_threads, refuse_file};
 use crate::values::{Size, ValueError, number};
-use crate::{Misused, Outcome};
 
 /// Bytes a second that are copied where nothing is said: a quarter of a gigabit network.
 pub const COPY_BYTES_PER_S: u64 = 32 << 20;

@@ -18,10 +18,10 @@ use fawn_plan::{Assumptions, Catalogue, Date, Map, MeasuredNode, Plan, Workload}
 use fawn_report::TextTable;
 use fawn_report::amount::digits;
 
+use crate::outcome::{Misused, Outcome};
 use crate::table::terminal;
 use crate::tell::unless_closed;
 use crate::values::number;
-use crate::{Misused, Outcome};
 
 /// Arguments of `fawn plan`.
 #[derive(Debug, Args)]

@@ -9,12 +9,12 @@ use clap::Args;
 use fawn_node::{Limits, ServeOptions, TlsFiles, UnixOptions};
 use fawn_store::Ack;
 
-use crate::Outcome;
 use crate::cluster::arguments::ConsistencyKind;
+use crate::local_cluster;
 use crate::observe::ObserveArguments;
+use crate::outcome::Outcome;
 use crate::resources::{self, chosen, cores, default_memory};
 use crate::values::{AckMode, FileMode, Size, Span, number};
-use crate::whole;
 
 /// How memcached clients are served.
 #[derive(Debug, Args)]
@@ -158,7 +158,7 @@ impl ServeArguments {
 
     /// The least that `--memory` may be.
     fn least_memory(&self) -> Size {
-        let of_node = |nodes| whole::threads_of_each(self.threads(), nodes);
+        let of_node = |nodes| local_cluster::threads_of_each(self.threads(), nodes);
         let each = least_memory(self.nodes.map_or(self.threads(), of_node));
         Size { bytes: each.bytes * self.nodes.map_or(1, u64::from) }
     }
@@ -177,7 +177,7 @@ impl ServeArguments {
         }
         let least = self.least_memory();
         let Some(memory) = self.memory.filter(|memory| *memory < least) else { return Ok(()) };
-        let each = whole::threads_of_each(self.threads(), nodes);
+        let each = local_cluster::threads_of_each(self.threads(), nodes);
         let fewer = if each.get() > 1 { "--threads" } else { "--nodes" };
         Err(format!(
             "--memory {} is too small for --nodes {nodes} of {}: give --memory {}, or fewer {fewer}",
@@ -227,9 +227,9 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
     arguments.observe.log();
     let admin = arguments.observe.open(arguments.insecure)?;
     if let Some(nodes) = arguments.nodes {
-        return whole::run(arguments, nodes, admin.as_ref());
+        return local_cluster::run(arguments, nodes, admin.as_ref());
     }
-    whole::refuse_cluster(&arguments.dir)?;
+    local_cluster::refuse_cluster(&arguments.dir)?;
     let board = admin.as_ref().map(|admin| admin.board.clone());
     fawn_node::serve(&ServeOptions { board, ..options(arguments) }, |addresses| {
         crate::tell::finish();

@@ -5,8 +5,8 @@ use std::io::Write;
 use anyhow::Context;
 use clap::CommandFactory;
 
-use crate::Outcome;
 use crate::command::{CompletionsArguments, Fawn, ManArguments};
+use crate::outcome::Outcome;
 
 /// Prints the completions of one shell.
 pub fn completions(arguments: &CompletionsArguments) -> anyhow::Result<Outcome> {

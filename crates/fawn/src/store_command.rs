@@ -7,19 +7,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use fawn_flash::{Directory, DirectoryError, Files, MemberDirectory, Overlay, Stats};
-use fawn_store::check;
 use fawn_store::flash::FlashError;
 use fawn_store::manifest::{Manifest, ManifestError};
 use fawn_store::page::PAGE_BYTES;
-use fawn_store::{Damage, Written};
+use fawn_store::{Damage, Written, check};
+use fawn_transfer::client::unix_now;
+use fawn_transfer::{Format, Record};
 use serde_json::{Value, json};
 
-use crate::Outcome;
-use crate::client::unix_now;
-use crate::command::Format;
 use crate::interrupt::tell_how_to_go_on;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
-use crate::records::Record;
 use crate::resources::default_memory;
 use crate::serve::parse_store_memory;
 use crate::tell::{tell, unless_closed};
@@ -460,8 +458,9 @@ fn members(dirs: &[PathBuf]) -> anyhow::Result<(Vec<MemberDirectory>, Vec<String
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use fawn_store::flash::FileId;
+
+    use super::*;
 
     #[test]
     fn damaged_pages_that_follow_each_other_are_one_line() {

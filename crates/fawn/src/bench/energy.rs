@@ -9,9 +9,9 @@ use comfy_table::presets;
 use fawn_meter::{Choice, Found, Meter, SystemRoots, attempt, find};
 use serde_json::json;
 
+use crate::outcome::{Misused, Outcome};
 use crate::tell::{tell, unless_closed};
 use crate::values::{Span, parse_share};
-use crate::{Misused, Outcome};
 
 /// How energy is metered.
 #[derive(Clone, Debug, Args)]

@@ -9,13 +9,13 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use fawn_loadgen::{Distribution, Findings, HotKeys, Mix, NullServer, Pace, Plan, Protocol, Spacing, Target, Workload};
+use fawn_transfer::client::Address;
 
 use super::energy::MeterArguments;
 use super::{Bar, print, print_json};
-use crate::Outcome;
-use crate::client::Address;
 use crate::command::ConnectArguments;
 use crate::interrupt::tell_how_to_go_on;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::tell::{tell, unless_closed};
 use crate::values::{Count, Size, Span, number, parse_share, parse_socket, parse_wait};

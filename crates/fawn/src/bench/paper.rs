@@ -13,8 +13,8 @@ use serde_json::json;
 
 use super::Bar;
 use super::energy::MeterArguments;
-use crate::Outcome;
 use crate::interrupt::tell_how_to_go_on;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::tell::{tell, unless_closed};
 

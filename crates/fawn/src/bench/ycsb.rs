@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 use fawn_loadgen::Workload;
+use fawn_transfer::client::Address;
 
 use super::net::{GeneratorArguments, Load, check_value, parse_server};
-use crate::Outcome;
-use crate::client::Address;
+use crate::outcome::Outcome;
 use crate::tell::tell;
 use crate::values::{Count, Size, Span};
 

@@ -10,7 +10,7 @@ use fawn_manager::Backup;
 
 use super::arguments::{BackupArguments, RestoreArguments};
 use super::manager::unexpected;
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::tell::tell;
 
 /// Asks the managers for a backup, looks whether it can be used, and keeps it.

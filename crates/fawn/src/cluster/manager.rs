@@ -17,9 +17,9 @@ use super::arguments::{
     RemoveManagerArguments, RunManagerArguments,
 };
 use super::backup;
-use crate::Outcome;
+use crate::local_cluster::replicas::{Given, warn_if_other};
+use crate::outcome::Outcome;
 use crate::tell::{SlowNotice, tell};
-use crate::whole::replicas::{Given, warn_if_other};
 
 /// To be brought up to date may take a new manager a while.
 const ADDED: Duration = Duration::from_mins(1);

@@ -10,7 +10,7 @@ use fawn_kv::unserved::DUMP;
 
 use super::arguments::{DrainArguments, NodeCommand, RemoveArguments};
 use super::status::short_ranges;
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::tell::tell;
 

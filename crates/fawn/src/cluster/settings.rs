@@ -10,7 +10,7 @@ use fawn_kv::status::{Answer, NewSettings, PlannedChange, Question};
 use super::arguments::{ClusterArguments, ClusterCommand, RebalanceArguments, SetClusterArguments};
 use super::manager::unexpected;
 use super::status::{ack_told, new_table, share};
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::tell::{tell, unless_closed};
 
 /// Does what is below `fawn cluster`.

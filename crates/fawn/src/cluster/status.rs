@@ -19,7 +19,7 @@ mod totals;
 use totals::{Totals, grouped};
 
 use super::arguments::StatusArguments;
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::tell::unless_closed;
 use crate::values::Size;
 

@@ -16,8 +16,8 @@ use super::merge::without_variables;
 use super::problem::Problem;
 use super::settings::{Setting, settings};
 use super::variables::{Environment, environment, unknown};
-use crate::Outcome;
 use crate::command::Fawn;
+use crate::outcome::Outcome;
 
 /// Checks a file, if there is one, and the environment.
 pub fn run(path: Option<&PathBuf>, json: bool) -> anyhow::Result<Outcome> {

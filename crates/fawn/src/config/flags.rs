@@ -118,9 +118,11 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use clap::CommandFactory;
     use std::collections::BTreeMap;
+
+    use clap::CommandFactory;
+
+    use super::*;
 
     #[test]
     fn every_flag_of_every_command_has_a_key_and_a_variable() {

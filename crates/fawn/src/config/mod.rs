@@ -40,7 +40,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 
 pub use merge::{Refused, parse};
 pub use problem::Problem;

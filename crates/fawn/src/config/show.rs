@@ -12,8 +12,8 @@ use super::problem::Source;
 use super::settings::{Setting, settings};
 use super::variables::environment;
 use crate::command::Fawn;
+use crate::outcome::{Misused, Outcome};
 use crate::tell::tell;
-use crate::{Misused, Outcome};
 
 /// A flag with what counts for it.
 struct Shown<'a> {

@@ -78,9 +78,10 @@ pub fn unknown(sections: &[Section], environment: &Environment) -> Vec<Problem> 
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::super::flags::sections;
     use super::*;
-    use clap::CommandFactory;
 
     fn kept(variables: &[(&str, &str)]) -> Vec<String> {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

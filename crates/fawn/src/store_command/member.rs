@@ -17,9 +17,8 @@ use fawn_store::page::PageBuf;
 use fawn_store::record::{Kind, Record as Stored};
 use fawn_store::work::{Event, Work};
 use fawn_store::{Batch, Committed, Damage, Losses, Maintenance, OpenError, Options, Step, Store};
-
-use crate::client::unix_now;
-use crate::records::Record;
+use fawn_transfer::Record;
+use fawn_transfer::client::unix_now;
 
 pub mod cluster;
 
@@ -521,11 +520,13 @@ impl Open<FlashStore> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
+
     use fawn_flash::{Caching, Db, DbOptions, Extras};
     use fawn_kv::entry::Entry;
     use fawn_kv::ids::{Attempt, ClusterId, Epoch, Position};
-    use std::sync::Arc;
+
+    use super::*;
 
     fn dumped(directory: &MemberDirectory) -> Vec<Record> {
         let mut records = Vec::new();

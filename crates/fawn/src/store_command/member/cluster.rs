@@ -13,9 +13,9 @@ use fawn_kv::ids::{Position, RangeId};
 use fawn_kv::store::Recovered;
 use fawn_ring::{Interval, Key, Secret};
 use fawn_store::Losses;
+use fawn_transfer::Record;
 
 use super::{Found, Held, Taker};
-use crate::records::Record;
 
 /// A range as one store has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,8 +145,9 @@ fn choose(parts: &[Part]) -> Vec<(Interval, Option<Part>)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use fawn_kv::ids::{Epoch, Seq};
+
+    use super::*;
 
     #[test]
     fn of_each_key_the_log_that_goes_furthest_counts() {

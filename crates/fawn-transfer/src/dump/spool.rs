@@ -204,10 +204,11 @@ impl Spool {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::*;
     use fawn_kv::entry::Version;
     use fawn_kv::ids::{Epoch, Position, RangeId, Seq};
     use fawn_kv::meta::Alive;
+
+    use super::*;
 
     pub fn kept(place: u64, seq: u64, is_there: bool) -> (Key, Kept) {
         let value = seq.to_string().into_bytes();

@@ -16,14 +16,13 @@ use super::output::{Output, cannot_write};
 use super::spool::Spool;
 use super::state::{Done, Paths, State, find};
 use crate::client::unix_now;
-use crate::command::Format;
-use crate::records::Record;
+use crate::records::{Format, Record};
 
 /// Between two saves.
 const SAVE_EVERY: Duration = Duration::from_secs(1);
 
 /// A dump under way.
-pub struct Dumping {
+pub struct ResumableDump {
     /// `None`: into a stream, with which nobody goes on.
     paths: Option<Paths>,
     output: Output,
@@ -37,7 +36,7 @@ pub struct Dumping {
     is_due: bool,
 }
 
-impl Dumping {
+impl ResumableDump {
     /// Begins one into a file, or goes on where another one was interrupted, unless it is to `restart`.
     pub fn begin(
         file: &Path,
@@ -225,23 +224,25 @@ fn record_of(kept: Kept, now: u32) -> Option<Record> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
+    use fawn_kv::scan::Stretch;
+
     use super::super::output::partial_of as part_of;
     use super::super::spool::tests::{cut, kept, keys};
     use super::*;
-    use fawn_kv::scan::Stretch;
-    use std::path::PathBuf;
 
     /// Where the keys of these tests lie.
     fn place(key: &[u8]) -> Key {
         Key::lowest_with_prefix(std::str::from_utf8(key).unwrap().parse().unwrap())
     }
 
-    fn begin(file: &Path) -> Dumping {
-        Dumping::begin(file, Format::Tsv, None, false, &Leftovers::default()).unwrap()
+    fn begin(file: &Path) -> ResumableDump {
+        ResumableDump::begin(file, Format::Tsv, None, false, &Leftovers::default()).unwrap()
     }
 
     /// An event of the only stretch there is.
-    fn event(dumping: &Dumping, what: What) -> Event {
+    fn event(dumping: &ResumableDump, what: What) -> Event {
         let bookmark = dumping.bookmark();
         let stretches = if matches!(what, What::Over(_)) { Vec::new() } else { vec![stretch()] };
         Event { what, bookmark: Bookmark { stretches, rest: None, ..bookmark.clone() } }
@@ -252,7 +253,7 @@ mod tests {
         Stretch { keys: keys(0, 99), from: None, since, began: None, least: since, source: None, passes: 1 }
     }
 
-    fn take(dumping: &mut Dumping, what: What) -> anyhow::Result<()> {
+    fn take(dumping: &mut ResumableDump, what: What) -> anyhow::Result<()> {
         let event = event(dumping, what);
         dumping.take(event, place)
     }
@@ -314,7 +315,7 @@ mod tests {
         let (dir, file) = file();
         let left = || std::fs::read_dir(dir.path()).unwrap().count();
         let leftovers = Leftovers::default();
-        let begin = || Dumping::begin(&file, Format::Tsv, None, false, &leftovers).unwrap();
+        let begin = || ResumableDump::begin(&file, Format::Tsv, None, false, &leftovers).unwrap();
         let mut dumping = begin();
         take(&mut dumping, part(&[1, 2])).unwrap();
         assert!(left() > 0);
@@ -349,7 +350,7 @@ mod tests {
                 let mut damaged = bytes.clone();
                 damaged[bit / 8] ^= 1 << (bit % 8);
                 std::fs::write(path, &damaged).unwrap();
-                let dumping = Dumping::begin(&file, Format::Tsv, None, false, &Leftovers::default());
+                let dumping = ResumableDump::begin(&file, Format::Tsv, None, false, &Leftovers::default());
                 let found = dumping.and_then(|mut dumping| take(&mut dumping, over()));
                 let why = found.map_err(|error| format!("{error:#}")).unwrap_err();
                 let name = path.display().to_string();
@@ -380,7 +381,7 @@ mod tests {
         assert!(bytes.len() > 10_000);
         bytes[3] ^= 1;
         std::fs::write(part_of(&file), &bytes).unwrap();
-        let refused = Dumping::begin(&file, Format::Tsv, None, false, &Leftovers::default()).err();
+        let refused = ResumableDump::begin(&file, Format::Tsv, None, false, &Leftovers::default()).err();
         let why = refused.map(|error| error.to_string()).unwrap_or_default();
         assert!(
             why.contains("out.tsv.part is not as the interrupted dump left it; begin anew with --restart"),
@@ -412,8 +413,9 @@ mod tests {
         let (_dir, file) = file();
         let mut first = begin(&file);
         take(&mut first, part(&[1, 2])).unwrap();
-        let second =
-            Dumping::begin(&file, Format::Tsv, None, true, &Leftovers::default()).err().map(|error| error.to_string());
+        let second = ResumableDump::begin(&file, Format::Tsv, None, true, &Leftovers::default())
+            .err()
+            .map(|error| error.to_string());
         assert!(second.as_ref().is_some_and(|why| why.starts_with("another dump is writing")), "{second:?}");
         assert!(Output::create(&file).is_err(), "nor does the dump of a server");
         take(&mut first, over()).unwrap();
@@ -469,11 +471,14 @@ mod tests {
             let (_dir, file) = file();
             interrupted(&file);
             std::fs::write(part_of(&file), changed).unwrap();
-            let refused = Dumping::begin(&file, Format::Tsv, None, false, &Leftovers::default())
+            let refused = ResumableDump::begin(&file, Format::Tsv, None, false, &Leftovers::default())
                 .err()
                 .map(|error| error.to_string());
             assert!(refused.as_ref().is_some_and(|why| why.contains("begin anew with --restart")), "{refused:?}");
-            assert_eq!(Dumping::begin(&file, Format::Tsv, None, true, &Leftovers::default()).unwrap().records(), 0);
+            assert_eq!(
+                ResumableDump::begin(&file, Format::Tsv, None, true, &Leftovers::default()).unwrap().records(),
+                0
+            );
         }
         let (_dir, file) = file();
         interrupted(&file);
@@ -490,7 +495,7 @@ mod tests {
         drop(dumping);
         assert_eq!(begin(&file).goes_on_since(), Some(77));
         assert_eq!(
-            Dumping::begin(&file, Format::Tsv, None, true, &Leftovers::default()).unwrap().goes_on_since(),
+            ResumableDump::begin(&file, Format::Tsv, None, true, &Leftovers::default()).unwrap().goes_on_since(),
             None
         );
         assert_eq!(begin(&file).goes_on_since(), None, "what was begun anew has left nothing of the one before");
@@ -554,7 +559,8 @@ mod tests {
 
     #[test]
     fn a_dump_into_a_stream_keeps_nothing_that_has_a_name() {
-        let dumping = Dumping::begin(Path::new("/dev/null"), Format::Tsv, None, false, &Leftovers::default()).unwrap();
+        let dumping =
+            ResumableDump::begin(Path::new("/dev/null"), Format::Tsv, None, false, &Leftovers::default()).unwrap();
         assert_eq!(dumping.spool.links().unwrap(), 0);
         assert!(dumping.paths.is_none());
     }

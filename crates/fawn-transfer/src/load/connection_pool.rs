@@ -5,14 +5,14 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use anyhow::anyhow;
 
+use super::ack_tracker::{AckTracker, Verdict};
 use super::input::name_of;
-use super::ledger::{Ledger, Verdict};
-use super::report::Notes;
 use crate::client::{
-    Address, Answers, Batch, Budget, ClientError, Connection, Endpoint, Failure, Permit, Reply, push_set, run_pipeline,
+    Address, Answers, Batch, Budget, ClientError, Connection, Failure, Permit, Reply, push_set, run_pipeline,
 };
-use crate::command::{LoadArguments, OnError};
+use crate::load::{Load, OnError};
 use crate::records::Record;
+use crate::ui::Notes;
 
 /// Bytes and records that are handed to a connection together.
 const BATCH: (usize, usize) = (64 * 1024, 256);
@@ -40,37 +40,35 @@ struct Sent {
 }
 
 /// The sending side of every connection.
-pub struct Lanes {
-    lanes: Vec<(Batch<Sent>, SyncSender<Batch<Sent>>)>,
+pub struct ConnectionPool {
+    connections: Vec<(Batch<Sent>, SyncSender<Batch<Sent>>)>,
     budget: Budget,
 }
 
-impl Lanes {
-    /// Connects, and starts a thread a connection in `scope`. The threads end when the lanes are dropped and the last
+impl ConnectionPool {
+    /// Connects, and starts a thread a connection in `scope`. The threads end when the pool is dropped and the last
     /// answer has come, or earlier with a `failure`.
     ///
     /// # Errors
     /// A connection cannot be made.
     pub fn open<'scope>(
         scope: &'scope Scope<'scope, '_>,
-        endpoint: &Endpoint,
-        arguments: &LoadArguments,
-        ledger: &'scope Ledger,
-        notes: &'scope Notes<'_>,
+        load: &Load<'scope>,
         failure: &'scope Failure,
     ) -> Result<(Self, Vec<ScopedJoinHandle<'scope, ()>>), ClientError> {
-        let connections: Result<Vec<_>, _> = (0..arguments.connections).map(|_| Connection::open(endpoint)).collect();
-        let mut lanes = Vec::new();
+        let &Load { options, endpoint, input, acks, notes } = load;
+        let connections: Result<Vec<_>, _> = (0..options.connections).map(|_| Connection::open(endpoint)).collect();
+        let mut queues = Vec::new();
         let mut workers = Vec::new();
         for connection in connections? {
-            let (lane, queue) = sync_channel(QUEUE);
-            lanes.push((Batch::default(), lane));
-            let (address, on_error) = (endpoint.address.clone(), arguments.on_error);
-            let input = arguments.file.as_deref().map(name_of).unwrap_or_default();
-            let mut settler = Settler { ledger, notes, verdicts: Vec::new(), address, input, on_error };
+            let (sender, queue) = sync_channel(QUEUE);
+            queues.push((Batch::default(), sender));
+            let (address, on_error) = (endpoint.address.clone(), options.on_error);
+            let input = input.map(name_of).unwrap_or_default();
+            let mut settler = Settler { acks, notes, verdicts: Vec::new(), address, input, on_error };
             workers.push(scope.spawn(move || failure.keep(run_pipeline(connection, &queue, &mut settler))));
         }
-        Ok((Self { lanes, budget: Budget::default() }, workers))
+        Ok((Self { connections: queues, budget: Budget::default() }, workers))
     }
 
     /// Sends a record, sooner or later.
@@ -78,8 +76,8 @@ impl Lanes {
     /// # Errors
     /// Its connection has failed.
     pub fn push(&mut self, record: &Record, number: u64, origin: Origin) -> anyhow::Result<()> {
-        let lane = crc32c::crc32c(&record.key) as usize % self.lanes.len();
-        let (batch, queue) = &mut self.lanes[lane];
+        let at = crc32c::crc32c(&record.key) as usize % self.connections.len();
+        let (batch, queue) = &mut self.connections[at];
         let start = batch.bytes.len();
         push_set(&mut batch.bytes, record);
         let bytes = (record.key.len() + record.value.len()) as u64;
@@ -95,7 +93,7 @@ impl Lanes {
     /// # Errors
     /// A connection has failed.
     pub fn flush(&mut self) -> anyhow::Result<()> {
-        for (batch, queue) in &mut self.lanes {
+        for (batch, queue) in &mut self.connections {
             if !batch.requests.is_empty() {
                 send(&self.budget, queue, batch)?;
             }
@@ -113,9 +111,9 @@ fn send(budget: &Budget, queue: &SyncSender<Batch<Sent>>, batch: &mut Batch<Sent
     queue.send(std::mem::take(batch)).map_err(|_| Failure::elsewhere())
 }
 
-/// Enters the answers of one connection into the ledger.
+/// Enters the answers of one connection into the acks.
 struct Settler<'a> {
-    ledger: &'a Ledger,
+    acks: &'a AckTracker,
     notes: &'a Notes<'a>,
     verdicts: Vec<(u64, Verdict)>,
     address: Address,
@@ -168,7 +166,7 @@ impl Answers<Sent> for Settler<'_> {
     }
 
     fn pause(&mut self) -> anyhow::Result<()> {
-        self.ledger.settle(&self.verdicts);
+        self.acks.settle(&self.verdicts);
         self.verdicts.clear();
         Ok(())
     }

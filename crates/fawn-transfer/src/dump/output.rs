@@ -6,10 +6,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use fawn_files::links::{sync_directory, target, with_suffix};
 
 use super::state::Paths;
 use crate::checksum;
-use fawn_files::links::{sync_directory, target, with_suffix};
 
 /// Bytes written at a time.
 const WRITE_SIZE: usize = 256 * 1024;

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crate::cluster::status::consistency_told;
 use fawn_kv::ids::Consistency;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::control::MAGIC;
@@ -15,6 +14,8 @@ use fawn_kv::manager::Settings;
 use fawn_kv::status::{Answer, Question};
 use fawn_kv::version::Spoken;
 use fawn_manager::Running;
+
+use crate::cluster::status::consistency_told;
 
 /// A manager that is there answers within this.
 const ANSWER: Duration = Duration::from_secs(5);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spool::Runs;
 use crate::checksum::{StateError, read_state, write_state};
-use crate::command::Format;
+use crate::records::Format;
 
 /// The version of the state file.
 const VERSION: u32 = 4;
@@ -23,13 +23,17 @@ pub struct Done {
     pub low: String,
     /// See `low`.
     pub high: String,
+    /// The range that has them.
     pub range: u32,
+    /// The epoch of the record.
     pub epoch: u32,
+    /// Its number in the epoch.
     pub seq: u64,
     /// Unix second of the range's time.
     pub time: u32,
     /// Times that the range was read, the later ones for what had changed.
     pub passes: u32,
+    /// Records of it in the file.
     pub records: u64,
 }
 

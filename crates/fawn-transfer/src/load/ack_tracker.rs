@@ -31,7 +31,7 @@ pub struct End {
 
 /// What has happened to the records sent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct Transferred {
     /// Records acknowledged.
     pub loaded: u64,
     /// Bytes of their keys and values.
@@ -54,7 +54,7 @@ pub enum Verdict {
 
 /// Shared by the reader of the input and the connections.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct AckTracker {
     state: Mutex<State>,
 }
 
@@ -66,7 +66,7 @@ struct State {
     first: u64,
     /// The records after `done`, in the order of the input.
     open: VecDeque<Entry>,
-    tally: Tally,
+    transferred: Transferred,
 }
 
 #[derive(Debug)]
@@ -76,10 +76,10 @@ struct Entry {
     verdict: Option<Verdict>,
 }
 
-impl Ledger {
-    /// A ledger of an input that is done up to `start`.
+impl AckTracker {
+    /// A acks of an input that is done up to `start`.
     pub fn new(start: Place) -> Self {
-        let state = State { done: start, first: 0, open: VecDeque::new(), tally: Tally::default() };
+        let state = State { done: start, first: 0, open: VecDeque::new(), transferred: Transferred::default() };
         Self { state: Mutex::new(state) }
     }
 
@@ -100,10 +100,10 @@ impl Ledger {
             entry.verdict = Some(verdict);
             match verdict {
                 Verdict::Loaded { bytes } => {
-                    state.tally.loaded += 1;
-                    state.tally.bytes += bytes;
+                    state.transferred.loaded += 1;
+                    state.transferred.bytes += bytes;
                 }
-                Verdict::TooLarge => state.tally.too_large += 1,
+                Verdict::TooLarge => state.transferred.too_large += 1,
             }
         }
         while let Some(Entry { end: End { offset, line, crc32c }, verdict: Some(verdict) }) = state.open.front() {
@@ -121,12 +121,12 @@ impl Ledger {
     }
 
     /// The counts so far.
-    pub fn tally(&self) -> Tally {
-        self.lock().tally
+    pub fn transferred(&self) -> Transferred {
+        self.lock().transferred
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().expect("no thread panics while it holds the ledger")
+        self.state.lock().expect("no thread panics while it holds the acks")
     }
 }
 
@@ -138,24 +138,24 @@ mod tests {
 
     #[test]
     fn nothing_counts_as_done_behind_a_record_that_is_not_acknowledged() {
-        let ledger = Ledger::new(Place { offset: 100, line: 7, records: 7, crc32c: 70 });
+        let acks = AckTracker::new(Place { offset: 100, line: 7, records: 7, crc32c: 70 });
         let end = |line: u32| End { offset: u64::from(100 + 20 * line), line: u64::from(7 + line), crc32c: 70 + line };
-        let numbers: Vec<u64> = (1..=4).map(|line| ledger.enter(end(line))).collect();
-        ledger.settle(&[(numbers[1], LOADED), (numbers[3], LOADED)]);
-        assert_eq!(ledger.done(), Place { offset: 100, line: 7, records: 7, crc32c: 70 });
-        ledger.settle(&[(numbers[0], LOADED)]);
-        assert_eq!(ledger.done(), Place { offset: 140, line: 9, records: 9, crc32c: 72 });
-        ledger.settle(&[(numbers[2], Verdict::TooLarge)]);
-        assert_eq!(ledger.done(), Place { offset: 180, line: 11, records: 10, crc32c: 74 });
-        assert_eq!(ledger.tally(), Tally { loaded: 3, bytes: 30, too_large: 1 });
+        let numbers: Vec<u64> = (1..=4).map(|line| acks.enter(end(line))).collect();
+        acks.settle(&[(numbers[1], LOADED), (numbers[3], LOADED)]);
+        assert_eq!(acks.done(), Place { offset: 100, line: 7, records: 7, crc32c: 70 });
+        acks.settle(&[(numbers[0], LOADED)]);
+        assert_eq!(acks.done(), Place { offset: 140, line: 9, records: 9, crc32c: 72 });
+        acks.settle(&[(numbers[2], Verdict::TooLarge)]);
+        assert_eq!(acks.done(), Place { offset: 180, line: 11, records: 10, crc32c: 74 });
+        assert_eq!(acks.transferred(), Transferred { loaded: 3, bytes: 30, too_large: 1 });
     }
 
     #[test]
     #[should_panic(expected = "settled once")]
     fn a_record_cannot_be_settled_twice() {
-        let ledger = Ledger::new(Place::default());
-        let number = ledger.enter(End::default());
-        ledger.settle(&[(number, LOADED)]);
-        ledger.settle(&[(number, LOADED)]);
+        let acks = AckTracker::new(Place::default());
+        let number = acks.enter(End::default());
+        acks.settle(&[(number, LOADED)]);
+        acks.settle(&[(number, LOADED)]);
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use fawn_files::lines::{self, Bound, Found};
 use fawn_files::text::{self, BYTE_ORDER_MARK};
 
-use super::ledger::{End, Place};
+use super::ack_tracker::{End, Place};
 
 /// Bytes read at a time.
 const READ_SIZE: usize = 256 * 1024;

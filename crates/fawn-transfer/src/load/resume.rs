@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::ledger::Place;
+use super::ack_tracker::Place;
 use crate::checksum::{self, StateError, read_state, write_state};
-use crate::command::Format;
+use crate::records::Format;
 
 /// The version of the file.
 const VERSION: u32 = 2;

@@ -1,4 +1,4 @@
-//! `fawn load --bulk`: records from a file or a pipe into a data directory that no server has open.
+//! Bulk loading: records from a file or a pipe into a data directory that no server has open.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,23 +6,20 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use fawn_flash::{BulkLoad, BulkOptions, DirectoryError, Error};
 use fawn_store::Write;
 use fawn_store::bulk::Built;
 use fawn_store::flash::FlashError;
 use fawn_store::record::MAX_VALUE_BYTES;
 
+use super::ack_tracker::{End, Transferred};
 use super::input::Input;
-use super::ledger::{End, Tally};
-use super::report::{Notes, Report};
 use super::{Sink, feed_lines};
-use crate::command::{Format, LoadArguments, OnError};
-use crate::interrupt::tell_how_to_go_on;
-use crate::progress::Progress;
-use crate::records::{Destination, Record};
-use crate::serve::refuse_file;
-use crate::whole::refuse_cluster;
+use crate::load::{LoadOptions, OnError};
+use crate::records::{Destination, Format, Record};
+use crate::summary::Summary;
+use crate::ui::{Extent, Notes, Ui};
 
 /// How often the progress is shown, and after how many records while they are read.
 const TICK: (Duration, u64) = (Duration::from_millis(200), 1024);
@@ -31,26 +28,31 @@ const TICK: (Duration, u64) = (Duration::from_millis(200), 1024);
 const AGAIN: &str = "run the same command again, which loads from the beginning; until that is complete, each part of the keys is \
                      as before or as after";
 
-/// Loads a file or standard input into the directory.
-pub fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Report> {
-    let dir = arguments.bulk.dir.as_deref().context("--bulk needs --dir")?;
-    let format = arguments.format.unwrap_or_else(|| Format::of_name(path));
+/// Loads a file, or standard input (`-`), into a directory. `check` may refuse it, once the input is open.
+///
+/// # Errors
+/// A part of the records may be loaded: the message says so.
+pub fn load_bulk(
+    options: &LoadOptions,
+    path: &Path,
+    dir: &Path,
+    (bulk, check): (BulkOptions, impl FnOnce() -> anyhow::Result<()>),
+    ui: &dyn Ui,
+) -> anyhow::Result<Summary> {
+    let format = options.format.unwrap_or_else(|| Format::of_name(path));
     let mut input = Input::open(path)?;
-    refuse_file(dir)?;
-    refuse_cluster(dir)?;
-    let progress = Progress::bytes(input.size());
-    tell_how_to_go_on(&progress, AGAIN, || {})?;
-    let mut report = Report::start();
-    let options = BulkOptions { memory: arguments.bulk.memory().bytes, stores: arguments.bulk.threads().get() };
-    let load = BulkLoad::open(dir, options).map_err(refused)?;
+    check()?;
+    let progress = ui.begin(Extent::Bytes(input.size()), Box::new(|| AGAIN.to_owned()))?;
+    let mut summary = Summary::start();
+    let load = BulkLoad::open(dir, bulk).map_err(refused)?;
 
-    let notes = Notes::new(&progress);
+    let notes = Notes::new(progress.as_ref());
     let name = input.name().to_owned();
-    let (on_error, tally) = (arguments.on_error, Tally::default());
-    let mut sink = OfDirectory { load, notes: &notes, on_error, name, tally };
-    let fed = feed_lines(arguments, format, &mut input, &mut sink, &notes);
+    let (on_error, transferred) = (options.on_error, Transferred::default());
+    let mut sink = OfDirectory { load, notes: &notes, on_error, name, transferred };
+    let fed = feed_lines(options, (path, format), &mut input, &mut sink, &notes);
     progress.finish();
-    let OfDirectory { load, tally, .. } = sink;
+    let OfDirectory { load, transferred, .. } = sink;
     let skipped = match fed {
         Ok(skipped) => skipped,
         Err(error) => {
@@ -58,11 +60,11 @@ pub fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Repor
             return Err(error);
         }
     };
-    let built = build(load).map_err(interrupted)?;
-    report.finish(&tally);
-    report.unreadable = built.lost;
-    report.skip(&skipped);
-    Ok(report)
+    let built = build(load, ui).map_err(interrupted)?;
+    summary.finish(&transferred);
+    summary.unreadable = built.lost;
+    summary.skip(&skipped);
+    Ok(summary)
 }
 
 /// A directory that takes records.
@@ -71,7 +73,7 @@ struct OfDirectory<'a> {
     notes: &'a Notes<'a>,
     on_error: OnError,
     name: String,
-    tally: Tally,
+    transferred: Transferred,
 }
 
 impl Sink for OfDirectory<'_> {
@@ -89,11 +91,11 @@ impl Sink for OfDirectory<'_> {
         let write = Write { client_flags: *flags, expiry: *exptime, client_cas, ..Write::value(key, value) };
         match self.load.push(&write) {
             Ok(()) => {
-                self.tally.loaded += 1;
-                self.tally.bytes += (key.len() + value.len()) as u64;
+                self.transferred.loaded += 1;
+                self.transferred.bytes += (key.len() + value.len()) as u64;
             }
             Err(error @ Error::ValueLength(_)) if self.on_error == OnError::Skip => {
-                self.tally.too_large += 1;
+                self.transferred.too_large += 1;
                 self.notes.bad(&format!("{}:{number}: skipped: {error}", self.name));
             }
             Err(error @ Error::ValueLength(_)) => {
@@ -101,8 +103,8 @@ impl Sink for OfDirectory<'_> {
             }
             Err(error) => return Err(stopped(error)),
         }
-        if self.tally.loaded.is_multiple_of(TICK.1) {
-            self.notes.progress.update(end.offset, format!("{} records", self.tally.loaded));
+        if self.transferred.loaded.is_multiple_of(TICK.1) {
+            self.notes.progress.update(end.offset, format!("{} records", self.transferred.loaded));
         }
         Ok(())
     }
@@ -117,12 +119,12 @@ impl Sink for OfDirectory<'_> {
 }
 
 /// Puts what was read into the stores, under a bar of its own.
-fn build(load: BulkLoad) -> Result<Built, Error> {
-    let progress = Progress::bytes(Some(load.bytes()));
+fn build(load: BulkLoad, ui: &dyn Ui) -> Result<Built, Error> {
+    let progress = ui.bar(Extent::Bytes(Some(load.bytes())));
     let done = AtomicU64::new(0);
     let built = thread::scope(|scope| {
         let (stop, stopped) = channel::<()>();
-        let (progress, done) = (&progress, &done);
+        let (progress, done) = (progress.as_ref(), &done);
         scope.spawn(move || {
             while stopped.recv_timeout(TICK.0) == Err(RecvTimeoutError::Timeout) {
                 progress.update(done.load(Ordering::Relaxed), "sorted and written".to_owned());

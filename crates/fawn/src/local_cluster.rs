@@ -16,14 +16,14 @@ use fawn_kv::manager::{Leases, Settings};
 use fawn_manager::{ManagerError, Options, Running, start};
 use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_node::{ServeError, ServeOptions};
+use replicas::Given;
 
-use crate::Outcome;
 use crate::cluster::arguments::MANAGER;
 use crate::node::COPY_BYTES_PER_S;
 use crate::observe::Admin;
+use crate::outcome::Outcome;
 use crate::resources::default_cache;
 use crate::serve::{ServeArguments, options};
-use replicas::Given;
 
 /// An address with a free port.
 const ANY_PORT: &str = "127.0.0.1:0";

@@ -6,7 +6,6 @@ mod tsv;
 use std::path::Path;
 
 use crate::client::{Binary, KeyError, check_key, check_stored_key};
-use crate::command::Format;
 
 /// One key with its value, as a file carries it from server to server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +27,15 @@ impl Record {
     pub fn is_loadable(&self) -> bool {
         check_key(&self.key, Binary::Take).is_ok()
     }
+}
+
+/// How records are written in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Key TAB value, one a line; no flags, no expiry.
+    Tsv,
+    /// One JSON object a line, which also carries binary keys and values, flags and expiry.
+    Jsonl,
 }
 
 /// Where a record is to go.

@@ -4,9 +4,6 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::interrupt::on_interrupt;
-use crate::progress::Progress;
-
 /// How far the dump is.
 #[derive(Debug, Default)]
 pub enum Phase {
@@ -28,13 +25,10 @@ pub enum Phase {
 pub struct Leftovers(Arc<Mutex<Phase>>);
 
 impl Leftovers {
-    /// From now on Ctrl-C, and other signals to end, leave what is of use and say how to go on.
-    ///
-    /// # Errors
-    /// The system gives no signals.
-    pub fn heed_signals(&self, progress: &Progress) -> anyhow::Result<()> {
+    /// What a program does that is interrupted: it leaves what is of use, and says how to go on.
+    pub fn interrupted(&self) -> Box<dyn FnOnce() -> String + Send> {
         let leftovers = self.clone();
-        on_interrupt(progress, move || {
+        Box::new(move || {
             let phase = leftovers.lock();
             let what = clean_up(&phase);
             // Nobody goes on behind this.

@@ -1,8 +1,9 @@
 //! Tab-separated text: key TAB value, with backslash escapes in both.
 
+use fawn_files::text::BYTE_ORDER_MARK;
+
 use super::{BadLine, Record};
 use crate::client::Binary;
-use fawn_files::text::BYTE_ORDER_MARK;
 
 /// Parses one line.
 pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {

@@ -1,0 +1,74 @@
+//! All that is in a cluster, each range as one record of its log left it.
+//!
+//! What comes of a range goes into a spool until the range is over; then its records go to the file, each once. Between two
+//! events all is in [`State`](super::state::State), which is saved about once a second: whoever kills the dump has lost no more
+//! than that.
+
+use fawn_client::blocking::Client;
+
+use super::DumpOptions;
+use super::leftovers::Leftovers;
+use super::resumable_dump::ResumableDump;
+use super::state::Done;
+use crate::load::Transferred;
+use crate::summary::Summary;
+use crate::ui::{Extent, Progress, Ui};
+
+/// Of what the bar is a part.
+const WHOLE: u64 = 10_000;
+
+/// A dump of a cluster that is complete.
+#[derive(Debug)]
+pub struct ClusterDump {
+    /// Its counts.
+    pub summary: Summary,
+    /// Unix second when it began: all that was acknowledged before is in it.
+    pub began: i64,
+    /// As of which record each stretch of keys is in it.
+    pub done: Vec<Done>,
+}
+
+/// Dumps a cluster, or goes on with a dump that was interrupted.
+///
+/// # Errors
+/// What is of use is left, and the same call goes on with it.
+pub fn dump_cluster(options: &DumpOptions, client: &Client, ui: &dyn Ui) -> anyhow::Result<ClusterDump> {
+    let cluster = client.cluster().map(|cluster| cluster.to_string());
+    let leftovers = Leftovers::default();
+    let progress = ui.begin(Extent::Ranges(WHOLE), leftovers.interrupted())?;
+    let mut dumping = ResumableDump::begin(&options.file, options.format(), cluster, options.restart, &leftovers)?;
+    if let Some(began) = dumping.goes_on_since() {
+        let began = fawn_tls::certificate::moment(began);
+        progress.note(&format!("going on with the dump that began at {began}; --restart begins anew"));
+    }
+    let mut summary = Summary::start();
+    let worked = work(&mut dumping, client, progress.as_ref());
+    progress.finish();
+    if worked.is_err() {
+        leftovers.fail();
+    }
+    worked?;
+    let state = dumping.finish()?;
+    (summary.cut, summary.long_keys) = (state.cut, state.long_keys);
+    summary.finish(&Transferred { loaded: state.records, bytes: state.bytes, ..Transferred::default() });
+    Ok(ClusterDump { summary, began: state.began, done: state.done })
+}
+
+/// Takes all that comes.
+fn work(dumping: &mut ResumableDump, client: &Client, progress: &dyn Progress) -> anyhow::Result<()> {
+    let mut dump = client.dump(Some(dumping.bookmark().clone()));
+    loop {
+        let event = match dump.next_event() {
+            Ok(Some(event)) => event,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                dumping.save()?;
+                return Err(error.into());
+            }
+        };
+        dumping.take(event, |key| dump.place(key))?;
+        dumping.save_now_and_then()?;
+        let part = dumping.reached().map_or(1.0, |at| at.prefix() as f64 / u64::MAX as f64);
+        progress.update((part * WHOLE as f64) as u64, format!("{} records", dumping.records()));
+    }
+}

@@ -1,0 +1,454 @@
+//! Loading: records from a file, a pipe or a running memcached into a server.
+//!
+//! One thread reads and parses; each connection has a thread with many sets in flight (`client::run_pipeline`). A key
+//! always takes the same connection, so that of several lines with one key the last wins. The tracker of acknowledgements knows how
+//! far into the input every record is acknowledged, and a ticking thread records that for a later resumption.
+//!
+//! [`bulk`]: into a data directory instead, which nobody has open.
+
+mod ack_tracker;
+mod bulk;
+mod connection_pool;
+mod input;
+mod resume;
+
+use std::cell::OnceCell;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use fawn_files::text;
+use fawn_store::record::MAX_VALUE_BYTES;
+
+use crate::client::{Address, Binary, ClientError, Connection, Endpoint, Failure, Missed, fetch_all, unix_now};
+use crate::records::{Destination, Format, Record};
+use crate::summary::Summary;
+use crate::ui::{Extent, Notes, Ui};
+pub use ack_tracker::Transferred;
+use ack_tracker::{AckTracker, End, Place};
+pub use bulk::load_bulk;
+use connection_pool::{ConnectionPool, Origin};
+use input::Input;
+use resume::{Resume, ResumeError};
+
+/// How often the progress is recorded.
+const TICK: Duration = Duration::from_millis(500);
+/// What an interrupted load says whose progress is not recorded.
+const FROM_THE_START: &str = "what was acknowledged stays; the same command again begins from the start";
+
+/// What a load does with a line that it cannot load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnError {
+    /// Report it and stop before it.
+    Stop,
+    /// Report it and go on with the next.
+    Skip,
+}
+
+/// Where a load records how far it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResumeState {
+    /// Beside the file that is loaded.
+    Beside,
+    /// In this file; a load that cannot keep it fails.
+    In(PathBuf),
+    /// Nowhere.
+    Nowhere,
+}
+
+/// How records are loaded.
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    /// How they are written; `None`: as the file's name says.
+    pub format: Option<Format>,
+    /// What to do with a bad line.
+    pub on_error: OnError,
+    /// Whether keys may have any bytes.
+    pub binary_keys: bool,
+    /// Where to record how far the load is.
+    pub resume: ResumeState,
+    /// Whether to load from the beginning even if an earlier load was interrupted.
+    pub restart: bool,
+    /// Connections to the server, at least 1.
+    pub connections: u16,
+}
+
+/// The server that is loaded.
+pub struct Target<'a> {
+    /// Its address.
+    pub address: &'a Address,
+    /// How to connect to it. Asked once, when the load begins.
+    pub endpoint: &'a dyn Fn() -> Endpoint,
+}
+
+/// A load is to be resumed whose input is no file.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is not a file, and only files can be resumed: leave --resume out")]
+pub struct NotResumable(String);
+
+impl LoadOptions {
+    /// What to say of a format that nobody has named, when a line that is not in it looks like the other one.
+    fn format_in_doubt(&self, path: &Path, taken: Format, line: &[u8]) -> Option<String> {
+        let is_object = line.trim_ascii_start().starts_with(b"{");
+        if self.format.is_some() || is_object == (taken == Format::Jsonl) {
+            return None;
+        }
+        let file = path.display();
+        Some(match taken {
+            Format::Jsonl if path.as_os_str() == "-" => {
+                "standard input is read as jsonl: give --format tsv where each line is key TAB value".to_owned()
+            }
+            Format::Jsonl => format!(
+                "{file} is read as jsonl, since its name does not end with .tsv: give --format tsv if each line is key TAB value"
+            ),
+            Format::Tsv => format!(
+                "{file} is read as tsv, since its name ends so: give --format jsonl if each line is a JSON object"
+            ),
+        })
+    }
+}
+
+/// Loads a file, or standard input (`-`), into a server.
+///
+/// # Errors
+/// What was acknowledged before is loaded. [`NotResumable`].
+pub fn load_file(options: &LoadOptions, path: &Path, target: &Target<'_>, ui: &dyn Ui) -> anyhow::Result<Summary> {
+    let format = options.format.unwrap_or_else(|| Format::of_name(path));
+    let mut input = Input::open(path)?;
+    let mut resume = resume_state(options, path, target, format, &input)?;
+    let start = match &mut resume {
+        Some(resume) if !options.restart => resume.find()?,
+        _ => Place::default(),
+    };
+    input.skip_to(start)?;
+
+    let how = match (&resume, options.restart) {
+        (None, _) => FROM_THE_START,
+        (Some(_), false) => "the same command again goes on behind what was acknowledged",
+        (Some(_), true) => "the same command without --restart goes on behind what was acknowledged",
+    };
+    let progress = ui.begin(Extent::Bytes(input.size()), Box::new(move || how.to_owned()))?;
+    progress.start_at(start.offset);
+    let notes = Notes::new(progress.as_ref());
+    if start != Place::default() {
+        let (name, line) = (input.name(), start.line + 1);
+        notes.say(&format!("fawn: going on with {name} at line {line}; {} records were loaded before", start.records));
+    }
+    let acks = AckTracker::new(start);
+    let explicit = matches!(options.resume, ResumeState::In(_));
+    let resume = resume.map(|resume| Keeper { resume, explicit });
+    let mut summary = Summary::start();
+    let endpoint = (target.endpoint)();
+    let load = Load { options, endpoint: &endpoint, input: Some(path), acks: &acks, notes: &notes };
+    let (resume, fed) = load.drive(resume, Measure::Bytes, |_, _, pool| {
+        let mut server = OfServer { pool, acks: &acks, endpoint: endpoint.clone(), largest: OnceCell::new() };
+        feed_lines(options, (path, format), &mut input, &mut server, &notes)
+    });
+    progress.finish();
+    let skipped = match fed {
+        Ok(skipped) => skipped,
+        Err(error) => return Err(with_advice(error, resume.is_some())),
+    };
+    if let Some(keeper) = resume {
+        keeper.resume.remove()?;
+    }
+    summary.finish(&acks.transferred());
+    summary.skip(&skipped);
+    summary.loaded_before = start.records;
+    Ok(summary)
+}
+
+/// Copies every record of the server at `from`, which is reached like the target, without TLS and credentials.
+///
+/// # Errors
+/// What was acknowledged before is loaded.
+pub fn copy(options: &LoadOptions, from: &Address, target: &Target<'_>, ui: &dyn Ui) -> anyhow::Result<Summary> {
+    let endpoint = (target.endpoint)();
+    let source = Endpoint { address: from.clone(), tls: None, credentials: None, timeout: endpoint.timeout };
+    let total = Connection::open(&source)?.stat("curr_items")?;
+
+    let progress = ui.begin(Extent::Records(total), Box::new(|| FROM_THE_START.to_owned()))?;
+    let notes = Notes::new(progress.as_ref());
+    let (acks, missed) = (AckTracker::new(Place::default()), Missed::default());
+    let mut summary = Summary::start();
+    let load = Load { options, endpoint: &endpoint, input: None, acks: &acks, notes: &notes };
+    let (_, fed) = load.drive(None, Measure::Records, |scope, failure, pool| {
+        let mut expired = 0;
+        for fetched in fetch_all(scope, &source, options.connections, &missed, failure)? {
+            for record in &fetched.records {
+                expired += has_expired(record) as u64;
+                pool.push(record, acks.enter(End::default()), Origin::Key(record.key.as_slice().into()))?;
+            }
+            pool.flush()?;
+        }
+        Ok(expired)
+    });
+    progress.finish();
+    summary.finish(&acks.transferred());
+    summary.expired = fed?;
+    summary.vanished = missed.vanished();
+    summary.unreadable = missed.unreadable();
+    summary.unfetched = missed.unfetched();
+    Ok(summary)
+}
+
+/// The state file of this load; `None` when the input cannot be resumed or that is not wanted.
+fn resume_state(
+    options: &LoadOptions,
+    path: &Path,
+    target: &Target<'_>,
+    format: Format,
+    input: &Input,
+) -> anyhow::Result<Option<Resume>> {
+    let state = match &options.resume {
+        ResumeState::In(_) if input.size().is_none() => return Err(NotResumable(input.name().to_owned()).into()),
+        ResumeState::Nowhere => return Ok(None),
+        _ if input.size().is_none() => return Ok(None),
+        ResumeState::In(state) => state.clone(),
+        ResumeState::Beside => Resume::beside(path),
+    };
+    // Opened again: the two handles move independently.
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Some(Resume::new(state, file, target.address.to_string(), format)))
+}
+
+/// Where the records of a file go.
+trait Sink {
+    /// What a bad line leaves undone.
+    const NOT_LOADED: &'static str;
+
+    /// What keys are to fit.
+    const DESTINATION: Destination;
+
+    /// The next line may have to be waited for.
+    fn idle(&mut self) -> anyhow::Result<()>;
+
+    /// Takes a record, with the end of its line.
+    fn take(&mut self, record: &Record, end: End) -> anyhow::Result<()>;
+
+    /// Bytes of the largest record that it takes. Asked for when a line is unusually long.
+    fn largest(&self) -> usize;
+
+    /// What takes no larger record, and how to have it take one.
+    fn limit(&self) -> String;
+}
+
+/// A server that takes records.
+struct OfServer<'a> {
+    pool: &'a mut ConnectionPool,
+    acks: &'a AckTracker,
+    endpoint: Endpoint,
+    largest: OnceCell<usize>,
+}
+
+impl Sink for OfServer<'_> {
+    const NOT_LOADED: &'static str = "nothing from this line on was loaded";
+    const DESTINATION: Destination = Destination::Server;
+
+    fn idle(&mut self) -> anyhow::Result<()> {
+        self.pool.flush()
+    }
+
+    fn take(&mut self, record: &Record, end: End) -> anyhow::Result<()> {
+        self.pool.push(record, self.acks.enter(end), Origin::Line(end.line))
+    }
+
+    fn largest(&self) -> usize {
+        // One that does not tell its limit may have any; one that cannot be asked fails soon anyhow.
+        let ask = || Connection::open(&self.endpoint).and_then(|mut connection| connection.setting("item_size_max"));
+        let told = || ask().ok().flatten().and_then(|bytes| usize::try_from(bytes).ok());
+        *self.largest.get_or_init(|| told().map_or(MAX_VALUE_BYTES, |bytes| bytes.min(MAX_VALUE_BYTES)))
+    }
+
+    fn limit(&self) -> String {
+        let (address, largest) = (&self.endpoint.address, self.largest());
+        format!(
+            "{address} takes no record of more than {largest} bytes; raise the server's limit (--max-item-size, memcached's -I)"
+        )
+    }
+}
+
+/// Lines that came to nothing, or records to nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Skipped {
+    pub bad_lines: u64,
+    pub too_large: u64,
+    /// Records, among those loaded, that had expired.
+    pub expired: u64,
+}
+
+/// Parses the input and gives its records away.
+fn feed_lines<S: Sink>(
+    options: &LoadOptions,
+    (path, format): (&Path, Format),
+    input: &mut Input,
+    sink: &mut S,
+    notes: &Notes<'_>,
+) -> anyhow::Result<Skipped> {
+    let binary = if options.binary_keys { Binary::Take } else { Binary::Refuse };
+    let (name, skips) = (input.name().to_owned(), options.on_error == OnError::Skip);
+    let mut skipped = Skipped::default();
+    let mut record = Record::default();
+    loop {
+        if input.may_wait() {
+            sink.idle()?;
+        }
+        let Some(line) = input.next_line(|| sink.largest())? else { break };
+        let number = line.end.line;
+        let Some(text) = line.text else {
+            let limit = sink.limit();
+            if !skips {
+                bail!(
+                    "{name}:{number}: the line is too long for a record: {limit}; {}: skip such lines with --on-error skip",
+                    S::NOT_LOADED
+                );
+            }
+            skipped.too_large += 1;
+            notes.bad(&format!("{name}:{number}: skipped: the line is too long for a record: {limit}"));
+            continue;
+        };
+        if format.is_blank(text, binary) {
+            continue;
+        }
+        match format.parse(text, binary, S::DESTINATION, &mut record) {
+            Ok(()) => {
+                skipped.expired += has_expired(&record) as u64;
+                sink.take(&record, line.end)?;
+            }
+            Err(error) if number == 1 && text::foreign(text).is_some() => {
+                let encoding = text::foreign(text).context(error.to_string())?;
+                bail!(input::foreign(&name, encoding));
+            }
+            Err(error) if skips => {
+                skipped.bad_lines += 1;
+                notes.bad(&format!("{name}:{number}: skipped: {error}"));
+                if skipped.bad_lines == 1 {
+                    options
+                        .format_in_doubt(path, format, text)
+                        .into_iter()
+                        .for_each(|doubt| notes.say(&format!("fawn: {doubt}")));
+                }
+            }
+            Err(error) => {
+                let doubt =
+                    options.format_in_doubt(path, format, text).map(|doubt| format!("; {doubt}")).unwrap_or_default();
+                bail!(
+                    "{name}:{number}: {error}{doubt}; {}: correct it and run the same command again, or skip such lines with \
+                     --on-error skip",
+                    S::NOT_LOADED
+                );
+            }
+        }
+    }
+    Ok(skipped)
+}
+
+/// Whether the record is stored only to be gone at once.
+fn has_expired(record: &Record) -> bool {
+    record.exptime != 0 && record.exptime <= unix_now()
+}
+
+/// What the progress bar counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measure {
+    Bytes,
+    Records,
+}
+
+/// The state file, and whether the user named it.
+struct Keeper {
+    resume: Resume,
+    explicit: bool,
+}
+
+impl Keeper {
+    /// Records how far the load has come.
+    fn save(&mut self, place: Place) -> Result<(), ResumeError> {
+        self.resume.save(place)
+    }
+}
+
+/// A load into a server.
+struct Load<'a> {
+    options: &'a LoadOptions,
+    endpoint: &'a Endpoint,
+    /// The file that is loaded.
+    input: Option<&'a Path>,
+    acks: &'a AckTracker,
+    notes: &'a Notes<'a>,
+}
+
+impl Load<'_> {
+    /// Opens the connections, lets `feed` fill them, and waits for the last answer. Gives the state file back, unless it
+    /// cannot be written, and what `feed` gave.
+    fn drive<R>(
+        &self,
+        mut keeper: Option<Keeper>,
+        measure: Measure,
+        feed: impl for<'scope, 'env> FnOnce(
+            &'scope Scope<'scope, 'env>,
+            &'scope Failure,
+            &mut ConnectionPool,
+        ) -> anyhow::Result<R>,
+    ) -> (Option<Keeper>, anyhow::Result<R>) {
+        let failure = Failure::default();
+        let &Load { acks, notes, .. } = self;
+        let fed = thread::scope(|scope| {
+            let (mut pool, workers) = ConnectionPool::open(scope, self, &failure)?;
+            let (stop, stopped) = channel::<()>();
+            let kept = &mut keeper;
+            let ticker = scope.spawn(move || tick(&stopped, acks, notes, kept, measure));
+            let fed = feed(scope, &failure, &mut pool);
+            // What came before a bad line is loaded, too.
+            let fed = pool.flush().and(fed);
+            drop(pool);
+            for worker in workers {
+                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            }
+            drop(stop);
+            ticker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            fed
+        });
+        (keeper, failure.resolve(fed))
+    }
+}
+
+/// Shows and records the progress until `stopped` is closed, and once more then.
+fn tick(
+    stopped: &std::sync::mpsc::Receiver<()>,
+    acks: &AckTracker,
+    notes: &Notes<'_>,
+    keeper: &mut Option<Keeper>,
+    measure: Measure,
+) -> anyhow::Result<()> {
+    loop {
+        let ended = stopped.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout);
+        let (done, transferred) = (acks.done(), acks.transferred());
+        match measure {
+            Measure::Bytes => notes.progress.update(done.offset, format!("{} records", transferred.loaded)),
+            Measure::Records => notes.progress.update(transferred.loaded, String::new()),
+        }
+        match keeper.as_mut().map_or(Ok(()), |keeper| keeper.save(done)) {
+            Err(error) if keeper.as_ref().is_some_and(|keeper| keeper.explicit) => return Err(error.into()),
+            Err(error) => {
+                notes.say(&format!("fawn: this load cannot be resumed: {error}"));
+                *keeper = None;
+            }
+            Ok(()) => {}
+        }
+        if ended {
+            return Ok(());
+        }
+    }
+}
+
+/// Says how to go on after a failure.
+fn with_advice(error: anyhow::Error, resumable: bool) -> anyhow::Error {
+    if resumable && error.is::<ClientError>() {
+        return anyhow!("{error}; run the same command again to go on where it stopped");
+    }
+    error
+}

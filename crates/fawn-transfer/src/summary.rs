@@ -1,0 +1,77 @@
+//! What a load or a dump has come to.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::load::{Skipped, Transferred};
+
+/// The counts of a finished load or dump. As JSON, the fields are the keys.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    /// Records moved.
+    pub records: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// Lines that were no record and were skipped.
+    pub bad_lines: u64,
+    /// Records that the server found too large and that were skipped.
+    pub too_large: u64,
+    /// Records, among those moved, that had expired before.
+    pub expired: u64,
+    /// Keys that were gone between listing and fetching.
+    pub vanished: u64,
+    /// Records that the server, or the directory, has and that cannot be read: they are missing.
+    pub unreadable: u64,
+    /// Keys that the server has listed and that no request of memcached's protocol carries: they are missing.
+    pub unfetched: u64,
+    /// Records whose flags or expiry the format cannot carry.
+    pub cut: u64,
+    /// Records, among those dumped, with keys that no server takes.
+    pub long_keys: u64,
+    /// Records that an interrupted load had moved before.
+    pub loaded_before: u64,
+    #[serde(skip)]
+    started: Instant,
+}
+
+impl Summary {
+    /// Starts the clock.
+    pub fn start() -> Self {
+        Self {
+            records: 0,
+            bytes: 0,
+            seconds: 0.0,
+            bad_lines: 0,
+            too_large: 0,
+            expired: 0,
+            vanished: 0,
+            unreadable: 0,
+            unfetched: 0,
+            cut: 0,
+            long_keys: 0,
+            loaded_before: 0,
+            started: Instant::now(),
+        }
+    }
+
+    /// Stops the clock.
+    pub fn finish(&mut self, transferred: &Transferred) {
+        self.seconds = self.started.elapsed().as_secs_f64();
+        (self.records, self.bytes, self.too_large) = (transferred.loaded, transferred.bytes, transferred.too_large);
+    }
+
+    /// Counts what a file had beside records that were loaded.
+    pub(crate) fn skip(&mut self, skipped: &Skipped) {
+        self.bad_lines = skipped.bad_lines;
+        self.too_large += skipped.too_large;
+        self.expired = skipped.expired;
+    }
+
+    /// Whether nothing is missing: neither records that cannot be read, nor such as cannot be loaded again.
+    pub fn is_complete(&self) -> bool {
+        self.unreadable + self.unfetched + self.long_keys == 0
+    }
+}

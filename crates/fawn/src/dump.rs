@@ -1,0 +1,63 @@
+//! `fawn dump`: arguments, the call, and the summary.
+
+use std::io::{self, Write};
+
+use fawn_client::Options;
+use fawn_client::blocking::Client;
+use fawn_transfer::dump::Done;
+use fawn_transfer::{DumpOptions, dump_cluster, dump_server};
+
+use crate::command::DumpArguments;
+use crate::outcome::Outcome;
+use crate::progress::Terminal;
+use crate::summary;
+use crate::tell::{SlowNotice, tell};
+
+/// Runs `fawn dump`.
+pub fn run(arguments: &DumpArguments, is_of_cluster: bool) -> anyhow::Result<Outcome> {
+    if let Some(doubt) = arguments.format_in_doubt() {
+        tell(format_args!("fawn: {doubt}"));
+    }
+    let options = DumpOptions {
+        file: arguments.file.clone(),
+        format: arguments.format.map(Into::into),
+        connections: arguments.connections,
+        restart: arguments.restart,
+    };
+    if is_of_cluster {
+        return of_cluster(arguments, &options);
+    }
+    let endpoint = arguments.connect.endpoint(arguments.from.clone());
+    let report = dump_server(&options, &endpoint, &Terminal)?;
+    summary::print(&report, "dumped", arguments.json, &mut out(arguments))?;
+    Ok(summary::outcome(&report))
+}
+
+fn of_cluster(arguments: &DumpArguments, options: &DumpOptions) -> anyhow::Result<Outcome> {
+    let mut with = Options::new(arguments.managers.clone());
+    with.certificates = arguments.certs.operator()?;
+    let slow = SlowNotice::begin(format!("waiting for a manager at {} to answer", arguments.managers.join(", ")));
+    let client = Client::connect(with)?;
+    drop(slow);
+    let dump = dump_cluster(options, &client, &Terminal)?;
+    let mut out = out(arguments);
+    if arguments.json {
+        let mut told = serde_json::to_value(&dump.summary)?;
+        told["began"] = dump.began.into();
+        told["ranges"] = serde_json::to_value(&dump.done)?;
+        writeln!(out, "{told}")?;
+    } else {
+        summary::print(&dump.summary, "dumped", false, &mut out)?;
+        let done = if arguments.verbose { &dump.done[..] } else { &[] };
+        for Done { low, high, range, epoch, seq, records, .. } in done {
+            let (low, high) = (&low[..8], &high[..8]);
+            writeln!(out, "range {range}, keys {low} to {high}: as of record {epoch}.{seq}, {records} records")?;
+        }
+    }
+    Ok(summary::outcome(&dump.summary))
+}
+
+/// Where the summary goes: not between records.
+fn out(arguments: &DumpArguments) -> Box<dyn Write> {
+    if arguments.file.as_os_str() == "-" { Box::new(io::stderr()) } else { Box::new(io::stdout()) }
+}
