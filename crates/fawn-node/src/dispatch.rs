@@ -266,7 +266,7 @@ impl<B: Backend> Core<B> {
             Command::RefreshCertificates => match self.shared.refresh_certificates() {
                 Ok(()) => self.answer(flow, request, &Answer::Ok),
                 Err(why) => {
-                    tracing::error!("the certificates stay as they were: {why}");
+                    tracing::error!("the certificates were not reloaded: {why}");
                     self.answer(
                         flow,
                         request,

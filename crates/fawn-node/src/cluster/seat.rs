@@ -154,7 +154,7 @@ pub fn time(now: Now) -> chain::Now {
 fn told_time(unix_ms: u64) {
     match fawn_flash::clock::tell(unix_ms) {
         Some(ahead_s) if ahead_s.abs() > 5 => tracing::warn!(
-            "the system clock is {} s {} the cluster's time, which counts from now on: set the clock",
+            "the system clock is {} s {} the cluster's time, which applies from now on: set the clock",
             ahead_s.unsigned_abs(),
             if ahead_s > 0 { "behind" } else { "ahead of" }
         ),
@@ -254,7 +254,7 @@ impl Seat {
                 }
                 Came::Control(Party::Manager(_), Control::Time { unix_ms }) => told_time(unix_ms),
                 Came::Control(party, control) => {
-                    tracing::debug!("{party} says what this release does not know: {control:?}");
+                    tracing::debug!("{party} sent a message that this release does not know: {control:?}");
                 }
             }
             self.deliver_said(now, at);
@@ -331,14 +331,13 @@ impl Seat {
         let leaderless_ms = now_ms.saturating_sub(self.led_ms);
         if self.links.has_leader() {
             if self.told_leaderless_ms.take().is_some() {
-                tracing::info!("a manager that leads is heard again, after {} s", leaderless_ms / 1000);
+                tracing::info!("a leading manager is back, after {} s", leaderless_ms / 1000);
             }
             self.led_ms = now_ms;
         } else if self.lists && leaderless_ms >= LEADERLESS_MS && self.told_leaderless_ms.is_none() {
             self.told_leaderless_ms = Some(now_ms);
             tracing::warn!(
-                "no manager that leads has been heard for {} s: what this process has is served as before, and changes of the \
-                 cluster wait",
+                "no leading manager for {} s: this process serves its data as before, and changes of the cluster wait",
                 leaderless_ms / 1000
             );
         }
@@ -362,7 +361,7 @@ impl Seat {
                 Read::Version(kept) => node.read(at, ticket, kept, &mut self.out),
                 Read::Part(part) => node.scanned(at, ticket, part, &mut self.out),
                 Read::Failed(why) => {
-                    tracing::error!("flash cannot be read: {why}");
+                    tracing::error!("cannot read flash: {why}");
                     node.unreadable(at, ticket, &mut self.out);
                 }
                 Read::Refused(why) => {
@@ -382,7 +381,7 @@ impl Seat {
         if std::mem::take(&mut self.reads_ready)
             && let Err(error) = store.complete()
         {
-            turn.failed = Some(format!("reads no longer come back: {error}"));
+            turn.failed = Some(format!("reads no longer complete: {error}"));
         }
         if store.has_work(now.ms) {
             turn.more |= store.poll(now.unix, now.ms).more;
@@ -631,7 +630,7 @@ impl Backend for Seat {
             if store.has_work(now.ms) {
                 store.poll(now.unix, now.ms);
             }
-            store.submit().map_err(|error| format!("reads can no longer be started: {error}"))?;
+            store.submit().map_err(|error| format!("cannot start reads any more: {error}"))?;
         }
         self.links.flush();
         Ok(())

@@ -107,14 +107,14 @@ fn fail(keyed: &Keyed<'_>, line: &'static str, out: &mut Vec<u8>) -> Told {
 }
 
 /// A command that gives something a time to live where the range's time is ahead.
-const AHEAD: &str = "SERVER_ERROR the time by which items of this key's range expire is ahead of the clock: try again in \
-    half a minute, see fawn status";
+const AHEAD: &str = "SERVER_ERROR the expiry clock of this key's range is ahead of the system clock: retry in half \
+    a minute, see fawn status";
 
 /// What a client is told that gets no answer.
 fn reason(answer: &Answer, lack: Option<Lack>) -> &'static str {
     match (answer, lack) {
         (Answer::Busy, Some(Lack::Manager)) => {
-            return "SERVER_ERROR no manager has taken this front-end in yet, try again";
+            return "SERVER_ERROR no manager has admitted this front-end yet, try again";
         }
         (Answer::Busy, Some(Lack::Owner)) => return "SERVER_ERROR no front-end owns this key yet, try again",
         (Answer::Busy, Some(Lack::Chain)) => {
@@ -123,16 +123,23 @@ fn reason(answer: &Answer, lack: Option<Lack>) -> &'static str {
         _ => {}
     }
     match answer {
-        Answer::TooFew => "SERVER_ERROR too few replicas are there to take writes, see fawn status",
-        Answer::Busy => "SERVER_ERROR too much is under way, try again",
+        Answer::TooFew => "SERVER_ERROR too few replicas are up for writes, see fawn status",
+        Answer::Busy => "SERVER_ERROR too many requests are in flight, try again",
         Answer::Full => "SERVER_ERROR no space left on the device, delete something or enlarge it",
         Answer::Unreadable => "SERVER_ERROR the item cannot be read from flash, try again",
         Answer::Ahead { .. } => AHEAD,
-        Answer::Unknown { .. } => "SERVER_ERROR nobody knows whether the command was carried out: look, and try again",
-        Answer::Conditional => {
-            "CLIENT_ERROR this cluster is weak and takes no cas, add, replace, append, prepend, incr or decr: use set and delete"
+        Answer::Unknown { .. } => {
+            "SERVER_ERROR outcome unknown: the write may have been applied; read the key \
+            before retrying"
         }
-        Answer::TimedOut => "SERVER_ERROR no answer in time: the command may or may not have been carried out",
+        Answer::Conditional => {
+            "CLIENT_ERROR this cluster is weak and refuses cas, add, replace, append, prepend, incr and decr: use \
+            set and delete"
+        }
+        Answer::TimedOut => {
+            "SERVER_ERROR no answer in time, outcome unknown: the command may have been applied; \
+            look before retrying"
+        }
         _ => "SERVER_ERROR the cluster is changing, try again",
     }
 }

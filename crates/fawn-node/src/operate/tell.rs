@@ -101,7 +101,7 @@ pub const STOPPED: &str = "SERVER_ERROR the store has stopped after a failed wri
 
 /// A command that gives something a time to live, on a machine whose clock was never set.
 pub const CLOCK_NOT_SET: &str =
-    "SERVER_ERROR the server's clock is not set, so that no item can have a time to live: set the clock";
+    "SERVER_ERROR the server's clock is not set, so items cannot have a time to live: set the clock";
 
 /// A flush that some stores did not take.
 pub const FLUSH_FAILED: &str = "SERVER_ERROR flush_all failed, see the server's log\r\n";
@@ -143,7 +143,7 @@ pub fn short<R>(keyed: &Keyed<'_>, why: &str, counters: &Counters, out: &mut Vec
 pub fn tell_short(why: &str) {
     static TOLD: Seldom = Seldom::new();
     if let Some(more) = TOLD.happened(Instant::now()) {
-        tracing::warn!("{why}: the read is refused, and may succeed later{more}");
+        tracing::warn!("{why}: the read was refused, and may succeed later{more}");
     }
 }
 
@@ -161,11 +161,9 @@ pub(super) fn note_unreadable(why: &str, counters: &Counters) {
     };
     drop(last);
     if untold == 0 {
-        tracing::error!("an item cannot be read: {why}");
+        tracing::error!("cannot read an item: {why}");
     } else {
-        tracing::error!(
-            "an item cannot be read: {why} ({untold} more commands have come upon one since this was last said)"
-        );
+        tracing::error!("cannot read an item: {why} ({untold} more commands since the last such line)");
     }
 }
 
@@ -174,7 +172,7 @@ pub fn unwritable<R>(keyed: &Keyed<'_>, error: &FlashError, counters: &Counters,
     if *error == FlashError::NoSpace {
         return refused(keyed, &Refusal::NoSpace, counters, out);
     }
-    tracing::error!("a large value cannot be written: {error}");
+    tracing::error!("cannot write a large value: {error}");
     counters.unreadable.add(1);
     keyed.write(out, &Answer::Error("SERVER_ERROR the value cannot be written to flash, see the server's log"));
     Step::Done { gate: Gate::NONE, failed: true }

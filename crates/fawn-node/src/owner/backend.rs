@@ -104,7 +104,7 @@ impl<S: Stores> Backend for Owner<S> {
 
     fn turn(&mut self, now: Now) -> Turn {
         let reads = if std::mem::take(&mut self.reads_ready) { self.complete_reads(now) } else { Ok(()) };
-        Turn { failed: reads.err().map(|why| format!("reads no longer come back: {why}")), ..Owner::turn(self, now) }
+        Turn { failed: reads.err().map(|why| format!("reads no longer complete: {why}")), ..Owner::turn(self, now) }
     }
 
     fn wants_turn(&self) -> bool {
@@ -112,7 +112,7 @@ impl<S: Stores> Backend for Owner<S> {
     }
 
     fn submit(&mut self, now: Now) -> Result<(), String> {
-        Owner::submit(self, now).map_err(|why| format!("reads can no longer be started: {why}"))
+        Owner::submit(self, now).map_err(|why| format!("cannot start reads any more: {why}"))
     }
 
     #[inline]
