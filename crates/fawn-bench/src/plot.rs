@@ -63,7 +63,7 @@ pub fn svg(timelines: &[Timeline], shaded: &str) -> String {
         draw(format!("<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\"/>", points.join(" ")));
     }
     let (middle, below) = (f64::midpoint(LEFT, WIDTH), HEIGHT - BOTTOM + 14.0);
-    let text = format!("for each tenth of a second; grey: {shaded}");
+    let text = format!("per tenth of a second; grey: {shaded}");
     draw(format!("<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\" fill=\"#555\">{text}</text>\n</svg>"));
     out
 }

@@ -77,7 +77,7 @@ impl Plug {
     pub fn must_get(&self, path: &str) -> Result<Value, MeterError> {
         match self.get(path)? {
             Answer::Json(value) => Ok(value),
-            Answer::NotFound => Err(self.odd(path, "that it knows no such path")),
+            Answer::NotFound => Err(self.odd(path, "that it does not know the path")),
         }
     }
 

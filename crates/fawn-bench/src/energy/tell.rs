@@ -43,13 +43,13 @@ pub fn sum<'e>(stretches: impl IntoIterator<Item = Option<&'e Energy>>) -> Optio
 pub fn describe(energy: &Energy) -> String {
     let accuracy = match energy.uncertainty.stated_share {
         Some(share) => format!("to {:.1} %, {}", share * 100.0, energy.uncertainty.stated_by),
-        None => format!("how accurately is not known: {}", energy.uncertainty.stated_by),
+        None => format!("of unknown accuracy: {}", energy.uncertainty.stated_by),
     };
     let counter = if energy.is_counter { ", as the difference of its counter" } else { "" };
     // A model is not read.
     let how = match energy.samples {
         0 => String::new(),
-        _ => format!("{counter}, read {:.1} times a second", energy.samples_a_second),
+        _ => format!("{counter}, read {:.1} times per second", energy.samples_a_second),
     };
     let open = energy.open_share() * 100.0;
     format!("{energy}{how}; {accuracy}; beyond that, steps and sampling leave {open:.2} % open")
@@ -65,10 +65,11 @@ fn lacks(report: &Report, names: &[&str]) -> bool {
 pub fn note(report: &mut Report, energy: Option<&Energy>) {
     report.parameter("meter", energy.map_or("none", |energy| energy.kind.name()));
     let Some(energy) = energy else {
-        let column = "`per CPU-s` is operations for each second of CPU time, which says nothing of joules; ";
+        let column = "`per CPU-s` is operations per second of CPU time, which says nothing about joules; ";
         let column = if lacks(report, &["operations_a_cpu_second"]) { "" } else { column };
         report.notes.push(format!(
-            "no energy was metered (--meter): {column}--meter model:FILE gives modelled joules (see reference/meters in the book)"
+            "no energy was metered (--meter): {column}--meter model:FILE gives modelled joules (see \
+            reference/meters in the book)"
         ));
         return;
     };
@@ -77,10 +78,10 @@ pub fn note(report: &mut Report, energy: Option<&Energy>) {
         let how = if energy.measured {
             format!("measured for {:.1} s before", idle.seconds)
         } else {
-            "as the model says".to_owned()
+            "as the model states".to_owned()
         };
         let above = if lacks(report, &["operations_a_dynamic_joule", "operations_a_dynamic_modelled_joule"]) {
-            "what was drawn above that is no more than what the readings leave open, and is not told"
+            "energy above that is within the error of the readings, and is not reported"
         } else {
             "`above idle` is without these"
         };
@@ -169,20 +170,19 @@ mod tests {
         assert_eq!(report.parameters["meter"], "shelly");
         assert_eq!(
             report.notes[0],
-            "energy is measured at the wall by it, read 1.1 times a second; to 1.0 %, a data sheet; beyond that, steps and sampling \
-             leave 2.00 % open"
+            "energy is measured at the wall by it, read 1.1 times per second; to 1.0 %, a data sheet; beyond that, \
+            steps and sampling leave 2.00 % open"
         );
         assert!(report.notes[1].starts_with("at rest the machine draws 3.00 W, measured for 5.0 s before"));
         let counted = Energy { is_counter: true, ..energy(Kind::Rapl) };
-        assert!(
-            describe(&counted).contains(" by it, as the difference of its counter, read 1.1 times a second; to 1.0 %")
-        );
-        assert!(!describe(&Energy { samples: 0, ..energy(Kind::Model) }).contains("times a second"));
+        assert!(describe(&counted).contains(
+            " by it, as the difference of its counter, read 1.1 times per second; to \
+                1.0 %"
+        ));
+        assert!(!describe(&Energy { samples: 0, ..energy(Kind::Model) }).contains("times per second"));
         let mut report = Report::new("net");
         note(&mut report, None);
-        assert!(
-            report.notes[0].contains("operations for each second of CPU time") && report.parameters["meter"] == "none"
-        );
+        assert!(report.notes[0].contains("operations per second of CPU time") && report.parameters["meter"] == "none");
         assert!(report.notes[0].contains("--meter model:FILE gives modelled joules"), "{:?}", report.notes);
     }
 

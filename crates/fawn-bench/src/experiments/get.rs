@@ -82,7 +82,7 @@ impl Get {
             tell(&mut report, *depth, &of_depth, ours);
         }
         energy::note(&mut report, rounds.iter().find_map(|round| round.energy.as_ref()));
-        report.notes.push(format!("the device is read by {}", self.device.name()));
+        report.notes.push(format!("{} reads the device", self.device.name()));
         session.finish(name, report)
     }
 
@@ -152,8 +152,8 @@ fn tell(report: &mut Report, depth: u32, rounds: &[&Round], generator_us: f64) {
     report.row(row);
     if agrees == Some(false) {
         report.notes.push(format!(
-            "at depth {depth} our count of pages and the system's differ by more than {:.0} %: something else than the \
-             device answers, or something else reads",
+            "at depth {depth} our count of pages and the system's differ by more than {:.0} %: something else than \
+            the device answers, or another process reads",
             AGREEMENT * 100.0
         ));
     }

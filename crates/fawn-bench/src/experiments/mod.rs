@@ -151,5 +151,5 @@ pub(crate) fn measure(setup: &Setup, experiment: &Experiment, watch: &dyn Watch)
 }
 
 fn told_again(watch: &dyn Watch) {
-    watch.note("this was measured before; --again measures it anew");
+    watch.note("this result is from an earlier measurement; --again measures it again");
 }

@@ -41,7 +41,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let peers = Peers { engines, scale, program: program.clone() };
     let report = match peers.run(&size.setup(&run.dir.join("store"), 1), &Experiment::Load, run.watch) {
         Err(Error::NoEngine { engine, reason }) => {
-            return Ok(Finding::skipped(format!("{engine}: {reason}; {PROGRAM} is built so: {BUILD}")));
+            return Ok(Finding::skipped(format!("{engine}: {reason}; to build {PROGRAM}: {BUILD}")));
         }
         done => done?,
     };
