@@ -35,7 +35,7 @@ pub fn run(arguments: &DumpArguments) -> anyhow::Result<Outcome> {
     let mut dumping = Dumping::begin(&arguments.file, format, cluster, arguments.restart, &leftovers)?;
     if let Some(began) = dumping.goes_on_since() {
         let began = fawn_tls::certificate::moment(began);
-        tell(format!("going on with the dump that began at {began}; --restart begins anew"));
+        tell(format!("continuing the dump that began at {began}; to start from the beginning, use --restart"));
     }
     let mut report = Report::start();
     let worked = work(&mut dumping, &client, &progress);

@@ -41,7 +41,7 @@ use resume::{Resume, ResumeError};
 /// How often the progress is recorded.
 const TICK: Duration = Duration::from_millis(500);
 /// What an interrupted load says whose progress is not recorded.
-const FROM_THE_START: &str = "what was acknowledged stays; the same command again begins from the start";
+const FROM_THE_START: &str = "acknowledged records stay; run the same command again to start from the beginning";
 
 /// Runs `fawn load`.
 pub fn run(arguments: &LoadArguments) -> anyhow::Result<Outcome> {
@@ -70,14 +70,15 @@ fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Report> {
     progress.start_at(start.offset);
     let how = match (&resume, arguments.restart) {
         (None, _) => FROM_THE_START,
-        (Some(_), false) => "the same command again goes on behind what was acknowledged",
-        (Some(_), true) => "the same command without --restart goes on behind what was acknowledged",
+        (Some(_), false) => "run the same command again to continue after the last acknowledged record",
+        (Some(_), true) => "run the same command without --restart to continue after the last acknowledged record",
     };
     tell_how_to_go_on(&progress, how, || {})?;
     let notes = Notes::new(&progress);
     if start != Place::default() {
         let (name, line) = (input.name(), start.line + 1);
-        notes.say(&format!("fawn: going on with {name} at line {line}; {} records were loaded before", start.records));
+        notes
+            .say(&format!("fawn: continuing with {name} at line {line}; {} records were loaded before", start.records));
     }
     let ledger = Ledger::new(start);
     let resume = resume.map(|resume| Keeper { resume, explicit: arguments.resume.is_some() });
@@ -143,7 +144,7 @@ fn resume_state(
     if input.size().is_none() {
         let asked = arguments.resume.is_some();
         let what =
-            || Misused(format!("{} is not a file, and only files can be resumed: leave --resume out", input.name()));
+            || Misused(format!("{} is not a file, and only a file can be resumed: leave --resume out", input.name()));
         return if asked { Err(what().into()) } else { Ok(None) };
     }
     if arguments.no_resume {
@@ -206,7 +207,8 @@ impl Sink for OfServer<'_> {
     fn limit(&self) -> String {
         let (address, largest) = (&self.endpoint.address, self.largest());
         format!(
-            "{address} takes no record of more than {largest} bytes; raise the server's limit (--max-item-size, memcached's -I)"
+            "{address} accepts no record of more than {largest} bytes; raise the server's limit (--max-item-size, \
+            memcached's -I)"
         )
     }
 }
@@ -375,7 +377,7 @@ fn tick(
 /// Says how to go on after a failure.
 fn with_advice(error: anyhow::Error, resumable: bool) -> anyhow::Error {
     if resumable && error.is::<crate::client::ClientError>() {
-        return anyhow!("{error}; run the same command again to go on where it stopped");
+        return anyhow!("{error}; run the same command again to continue");
     }
     error
 }

@@ -38,7 +38,7 @@ impl<'a> Notes<'a> {
     pub fn bad(&self, line: &str) {
         match self.bad.fetch_add(1, Ordering::Relaxed) {
             before if before < NOTED => self.say(line),
-            NOTED => self.say("fawn: further bad records are counted only"),
+            NOTED => self.say("fawn: further bad records are only counted"),
             _ => {}
         }
     }
@@ -125,7 +125,7 @@ impl Report {
         let rate = (self.records as f64 / self.seconds.max(1e-3)) as u64;
         let (records, size) = (HumanCount(self.records), Size { bytes: self.bytes });
         let what = if self.records == 1 { "record" } else { "records" };
-        write!(out, "{verb} {records} {what} ({size}) in {:.1} s, {} a second", self.seconds, HumanCount(rate))?;
+        write!(out, "{verb} {records} {what} ({size}) in {:.1} s, {} per second", self.seconds, HumanCount(rate))?;
         let expired = format!("of those {verb} had expired before");
         // For one, and for any other number.
         let details = [
@@ -134,7 +134,7 @@ impl Report {
             (self.too_large, ["too large and skipped"; 2]),
             (self.expired, [expired.as_str(); 2]),
             (self.vanished, ["gone since it was listed", "gone since they were listed"]),
-            (self.unreadable, ["cannot be read and is left out", "cannot be read and are left out"]),
+            (self.unreadable, ["cannot be read and are left out", "cannot be read and are left out"]),
             (
                 self.unfetched,
                 [
@@ -146,8 +146,8 @@ impl Report {
             (
                 self.long_keys,
                 [
-                    "with a key that no server takes, only `fawn load --bulk`",
-                    "with keys that no server takes, only `fawn load --bulk`",
+                    "with a key that no server accepts, only `fawn load --bulk`",
+                    "with keys that no server accepts, only `fawn load --bulk`",
                 ],
             ),
         ];
