@@ -173,7 +173,7 @@ async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str, least: u8) ->
     let greeted = link.map_err(|error| format!("no manager answers at {address}: {error}"))?.greeted;
     if greeted.version < least {
         return Err(format!(
-            "everybody in this cluster speaks version {least}, and the manager at {address} does not: upgrade it"
+            "all processes of this cluster speak version {least}, and the manager at {address} does not: upgrade it"
         ));
     }
     let Party::Manager(ManagerId(id)) = greeted.from else {

@@ -56,7 +56,8 @@ impl Driver {
         let least = self.facts.version;
         if greeting.highest < least && !is_outside(from) {
             return Err(format!(
-                "everybody in this cluster speaks version {least}, and {from} speaks no version above {}: upgrade it",
+                "all processes of this cluster speak version {least}, and {from} speaks no version above {}: \
+                upgrade it",
                 greeting.highest
             ));
         }
