@@ -230,7 +230,7 @@ fn histories(text: &str) -> Result<u64, String> {
 }
 
 fn range(text: &str) -> Result<Range<u64>, String> {
-    let (from, to) = text.split_once("..").ok_or("write FROM..TO, such as 0..100")?;
+    let (from, to) = text.split_once("..").ok_or("write FROM..TO, e.g. 0..100")?;
     let range = number(from)?..number(to)?;
     if range.is_empty() { Err("TO must be larger than FROM".to_owned()) } else { Ok(range) }
 }

@@ -101,8 +101,8 @@ impl Plug {
 /// What went wrong, without the library's own words for it.
 fn reason(error: &ureq::Error) -> String {
     match error {
-        ureq::Error::Timeout(_) => format!("nothing came within {} s", TIME_OUT.as_secs()),
-        ureq::Error::HostNotFound => "no such host".to_owned(),
+        ureq::Error::Timeout(_) => format!("no reply within {} s", TIME_OUT.as_secs()),
+        ureq::Error::HostNotFound => "the host does not exist".to_owned(),
         ureq::Error::Io(error) => error.to_string(),
         other => other.to_string(),
     }

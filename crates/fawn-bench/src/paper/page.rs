@@ -55,7 +55,7 @@ pub fn page(told: &Told<'_>) -> String {
     add(&format!("<title>{}</title><style>\n{STYLE}\n</style></head><body>", escape(&title)));
     add(&format!("<h1>{}</h1>", escape(&title)));
     add(&format!(
-        "<p class=\"quiet\">Scale {}, told on {}, fawn {} (commit {}), <code>{}</code></p>",
+        "<p class=\"quiet\">Scale {}, printed on {}, fawn {} (commit {}), <code>{}</code></p>",
         told.scale,
         told.date,
         escape(&told.program.version),

@@ -179,7 +179,7 @@ fn a_plug_that_hangs_or_is_not_there_is_told_of_in_time() {
     let address = plug(|_, _| Says::Nothing);
     let began = Instant::now();
     let error = refused(&format!("tasmota:{address}"), root());
-    assert!(error.contains("did not answer (nothing came within 2 s)"), "{error}");
+    assert!(error.contains("did not answer (no reply within 2 s)"), "{error}");
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     // Nobody listens on a port that was just given back.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
