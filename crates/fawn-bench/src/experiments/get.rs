@@ -82,7 +82,7 @@ impl Get {
             tell(&mut report, *depth, &of_depth, ours);
         }
         energy::note(&mut report, rounds.iter().find_map(|round| round.energy.as_ref()));
-        report.notes.push(format!("{} reads the device", self.device.name()));
+        report.notes.push(format!("reader of the device: {}", self.device.name()));
         session.finish(name, report)
     }
 

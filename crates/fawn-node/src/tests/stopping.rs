@@ -95,7 +95,7 @@ fn what_waits_for_an_index_when_its_store_stops_is_told_so() {
     node.await_stat("fawn_waiting", 2);
     node.knobs.set(|knobs| &knobs.stop, true);
     assert_eq!(client.rest(), format!("{0}\r\n{0}\r\nMN\r\n", crate::operate::STOPPED));
-    assert!(node.wait().unwrap_err().to_string().contains("stopped before anything was served"));
+    assert!(node.wait().unwrap_err().to_string().contains("told to stop"));
 }
 
 #[test]

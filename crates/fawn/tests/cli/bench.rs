@@ -41,7 +41,7 @@ fn gets_are_measured_beside_the_device_and_told_again() {
     let again = bench("get", &data, &[&small[..], &["--json"]].concat());
     assert_eq!((json(&again), again.stderr.contains("--again measures it again")), (report, true));
     let table = bench("get", &data, &small).stdout;
-    for what in ["gets/s", "ratio", "p99.9 us", "memory: ", "note: our own io_uring loop"] {
+    for what in ["gets/s", "ratio", "p99.9 us", "memory: ", "note: reader of the device: our own io_uring loop"] {
         assert!(table.contains(what), "{what}: {table}");
     }
 
