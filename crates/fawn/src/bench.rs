@@ -92,17 +92,14 @@ To see how a store behaves with little memory, limit the process as well:
 or, where there is no systemd, as root with cgroup v2:
   mkdir /sys/fs/cgroup/bench; echo 512M > /sys/fs/cgroup/bench/memory.max
   echo $$ > /sys/fs/cgroup/bench/cgroup.procs; fawn bench store get …
-The store opens files with O_DIRECT if the file system allows it, so that the page cache answers nothing. Each \
-report says whether it did.
+The store opens files with O_DIRECT if the file system allows it, so that the page cache answers nothing. Each report says so.
 
---meter reports joules, and operations per joule; `fawn bench meters` lists the meters of this machine. Without a \
-meter, `per CPU-s` is operations per second of CPU time, of all threads and the generator. For more, see \
-operations/energy in the book.
+--meter reports joules, and operations per joule; `fawn bench meters` lists the meters of this machine. Without a meter, \
+`per CPU-s` is operations per second of CPU time, of all threads and the generator. For more, see operations/energy in the book.
 
-load, get, overwrite, mixed and absent take --peers rocksdb,lmdb,bdb,bdb-btree,fjall,redb. The command then repeats \
-the measurement with these storage engines, one after the other, and prints their rows after the store's own. Each \
-gets --memory divided by --peer-scale for its caches, its buffers and the page cache of its files. The program for \
-that, fawn-peers, is built separately: see CONTRIBUTING.md.")]
+load, get, overwrite, mixed and absent take --peers rocksdb,lmdb,bdb,bdb-btree,fjall,redb. The command then repeats the \
+measurement with these storage engines, one after the other, and prints their rows after the store's own. Each gets --memory \
+divided by --peer-scale for its caches, its buffers and the page cache of its files. To build fawn-peers, see CONTRIBUTING.md.")]
 pub struct StoreBenchArguments {
     /// The experiment.
     #[command(subcommand)]
