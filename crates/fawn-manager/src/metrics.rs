@@ -166,10 +166,10 @@ mod tests {
         assert!(of(|report| report.stalled = Some("no space".into())).contains("to write its log: no space"));
         assert!(of(|report| report.at -= 2 * OLD).contains("makes no progress"));
         let lost = of(|report| {
-            let lost = Some("8 of 8 ranges are served by nobody".to_owned());
+            let lost = Some("8 of 8 ranges are out of service".to_owned());
             report.cluster = Some(ClusterReport { lost, ..ClusterReport::default() });
         });
-        assert_eq!(lost, "manager: 8 of 8 ranges are served by nobody");
+        assert_eq!(lost, "manager: 8 of 8 ranges are out of service");
         assert!(managing(None).troubles()[0].contains("has not started yet"));
     }
 }

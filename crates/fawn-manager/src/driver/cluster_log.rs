@@ -454,7 +454,10 @@ mod tests {
             (16, cluster()),
             (17, cluster()),
         ]);
-        assert!(said[1][0].starts_with("writes continue with 2 copies of 3, as 8 of 8 ranges are short"), "{said:?}");
+        assert!(
+            said[1][0].starts_with("writes continue with 2 copies of 3, because 8 of 8 ranges are short"),
+            "{said:?}"
+        );
         assert_eq!(said[1][1], "8 of 8 ranges have fewer than 3 replicas");
         assert!(said[2][0].starts_with("writes continue with 1 copy of 3"), "{said:?}");
         assert_eq!(said[3], [""; 0]);
@@ -490,6 +493,6 @@ mod tests {
         log.look(2 * SECOND, &moving());
         assert_eq!(log.look(2 * SECOND + BRIEF_US / 2, &cluster()), []);
         log.look(4 * SECOND, &moving());
-        assert_eq!(texts(log.look(9 * SECOND, &cluster())), ["all 8 ranges are level, after 5.0 s"]);
+        assert_eq!(texts(log.look(9 * SECOND, &cluster())), ["all 8 ranges are at full strength, after 5.0 s"]);
     }
 }

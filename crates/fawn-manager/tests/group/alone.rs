@@ -131,7 +131,7 @@ fn who_cannot_be_a_member_is_told_why() {
     assert_eq!(again.first, SeatId(1), "whoever is a member goes on as one");
     assert_eq!(enrolled(enrol(&b, None, None)).first, SeatId(2));
     let other = Enrolment { directory: [9; 16], ..b };
-    assert!(not_yet(enrol(&other, None, None)).contains("another process was b up to now"), "it was enrolled just now");
+    assert!(not_yet(enrol(&other, None, None)).contains("another process was b until now"), "it was enrolled just now");
 }
 
 /// Why a newcomer is to ask again.
@@ -151,7 +151,7 @@ fn a_member_with_another_directory_waits_while_the_one_before_may_live_and_comes
     seat.lease(life.incarnation);
     let wiped = Enrolment { directory: [9; 16], ..enrolment("a", 1) };
     let comes = || local(&manager, Party::Newcomer).enrol(&wiped, None, None);
-    assert!(not_yet(comes()).contains("another process was a up to now"));
+    assert!(not_yet(comes()).contains("another process was a until now"));
     drop(seat);
     until("it is let in", || match comes() {
         Control::Enrolled(enrolled) => enrolled.first == SeatId(1),

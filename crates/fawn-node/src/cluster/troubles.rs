@@ -148,7 +148,7 @@ mod tests {
             "{sentences}"
         );
         let short = Troubles { too_short: 4, ..well };
-        assert!(short.of_health().join("; ").starts_with("puts of 4 of its ranges are refused"));
+        assert!(short.of_health().join("; ").starts_with("it refuses puts of 4 of its ranges"));
         assert_eq!(short.for_managers(), [""; 0], "they know");
         assert!(well.with_cut_off(true).for_managers().join("; ").starts_with("no other member answers it"));
         let unset = Troubles::of(None, chain::Now::at(1, chain::Now::UNKNOWN), 0);

@@ -48,8 +48,8 @@ fn gets_are_measured_beside_the_device_and_told_again() {
     let other = bench("hit", &data, &["--entries", "21k"]);
     assert!(other.code == 1 && other.stderr.contains("holds 20000 entries of 100 bytes, not 21000"), "{other:?}");
     for (more, says) in [
-        (&["--ack", "durable"][..], "was loaded with --ack memory and not --ack durable: give the same, or --again, "),
-        (&["--miss-filter"], "was loaded with no --miss-filter and not --miss-filter: "),
+        (&["--ack", "durable"][..], "was loaded with --ack memory, not --ack durable: give the same, or --again, "),
+        (&["--miss-filter"], "was loaded with no --miss-filter, not --miss-filter: "),
     ] {
         let other = bench("load", &data, &[&["--entries", "20k"], more].concat());
         assert!(other.code == 1 && other.stderr.contains(says), "{other:?}");
@@ -57,7 +57,7 @@ fn gets_are_measured_beside_the_device_and_told_again() {
     let place = data.to_str().unwrap();
     let other = ["--dir", place, "--entries", "20k", "--value-bytes", "100", "--memory", "16M"];
     let other = fawn(&[&["bench", "store", "load"][..], &other].concat());
-    assert!(other.stderr.contains("was loaded with --memory 8M and not --memory 16M: "), "{other:?}");
+    assert!(other.stderr.contains("was loaded with --memory 8M, not --memory 16M: "), "{other:?}");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn what_cannot_be_measured_is_refused() {
         (&["restart", "--dir", "x", "--at", "2G,1G"], "give ascending sizes"),
         (
             &["load", "--dir", "x", "--memory", "8M", "--peers", "lmdb", "--peer-scale", "20"],
-            "--memory 8M over 20 leaves an engine less than 4M",
+            "--memory 8M divided by 20 leaves an engine less than 4M",
         ),
         (&["get", "--dir", "x", "--depths", "0"], "from 1 to 4096"),
         (&["pace", "--dir", "x", "--shares", "100"], "from 1 to 99"),

@@ -260,7 +260,7 @@ END
     let skipped = found["experiments"][0]["finding"]["state"]["skipped"].as_str().unwrap();
     assert!(skipped.starts_with("bdb-btree: built without it"), "{skipped}");
     assert_eq!(rows(&found, 1, "rows").len(), 3);
-    assert!(notes(&found, 1).contains("BerkeleyDB was not measured: built without it. To have it"), "{found}");
+    assert!(notes(&found, 1).contains("BerkeleyDB was not measured: built without it. To measure it"), "{found}");
     // What else goes wrong is told, and nothing is taken for measured.
     let broken = script(dir.path(), "broken", "echo 'fawn-peers: no space left on device' >&2\nexit 1\n");
     let data = dir.path().join("broken-data");

@@ -162,13 +162,13 @@ fn counters_that_root_alone_may_read_are_noted_and_are_no_failure() {
     let cells = ["--value-bytes", "100", "--memory", "8M", "--cell-bytes", "1M", "--cell-seconds", "100ms", "--json"];
     let fixed = ["bench", "store", "table", "--dir", table.to_str().unwrap(), "--meter-root", root];
     let report = json(&fawn(&[&fixed[..], &cells].concat()));
-    assert!(report["notes"].to_string().contains("RAPL (package-0) was to tell joules"), "{report}");
+    assert!(report["notes"].to_string().contains("RAPL (package-0) should report joules"), "{report}");
     if let Some(server) = Server::fawn(&["--threads", "1"]) {
         let quick = ["--load", "--keys", "500", "--time", "100ms", "--warm-up", "0", "--connections", "2", "--json"];
         let fixed = ["bench", "net", server.address.as_str(), "--meter-root", root];
         let report = json(&fawn(&[&fixed[..], &quick].concat()));
         let notes = report["notes"].to_string();
-        assert!(notes.contains("RAPL (package-0) was to tell joules") && !notes.contains("energy is"), "{notes}");
+        assert!(notes.contains("RAPL (package-0) should report joules") && !notes.contains("energy is"), "{notes}");
     }
     let run = hits(&dir.path().join("named"), &["--meter-root", root, "--meter", "rapl"]);
     assert!(run.code == 1 && run.stderr.contains("sudo chmod a+r "), "{run:?}");

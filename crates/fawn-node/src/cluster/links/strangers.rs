@@ -70,7 +70,7 @@ mod tests {
             line(&told, start + Duration::from_secs(seconds), &error, host.map(|host| host.parse().unwrap()))
         };
         let first = at(0, Some("::ffff:10.0.0.1")).unwrap();
-        assert!(first.ends_with("BadCertificate (somebody at 10.0.0.1)"), "{first}");
+        assert!(first.ends_with("BadCertificate (unknown caller at 10.0.0.1)"), "{first}");
         assert_eq!((at(1, Some("10.0.0.1")), at(59, None)), (None, None));
         let next = at(60, None).unwrap();
         assert!(next.ends_with("(unknown caller) (and 2 more since the last such line)"), "{next}");
