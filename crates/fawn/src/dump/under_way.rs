@@ -346,7 +346,7 @@ mod tests {
         dumping.save().unwrap();
         drop(dumping);
         for (path, says) in [
-            (&paths.state, "is damaged; begin anew"),
+            (&paths.state, "is damaged; start from the beginning"),
             (
                 &paths.spool,
                 "start from the beginning \

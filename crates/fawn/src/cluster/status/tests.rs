@@ -218,7 +218,7 @@ fn writes_do_not_go_on_where_nobody_serves() {
     (1..=3).for_each(|number| seat(&mut status, number).incarnation = Some(Incarnation(2)));
     let (line, is_well) = checked(&status);
     assert!(!is_well && line.starts_with("not ok: 1 of 1 ranges is out of service: start n1, n2, n3 "), "{line}");
-    assert!(shown(&status).contains("is served by nobody"));
+    assert!(shown(&status).contains("is out of service"));
     assert_eq!(json(&status, &status.unserved(), &Rates::new())["ranges"][0]["served"], false);
     // One that has trouble, such as a full disk, serves all the same.
     let mut status = super::tests::status(1);
