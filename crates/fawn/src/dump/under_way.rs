@@ -347,11 +347,7 @@ mod tests {
         drop(dumping);
         for (path, says) in [
             (&paths.state, "is damaged; start from the beginning"),
-            (
-                &paths.spool,
-                "start from the beginning \
-            with --restart",
-            ),
+            (&paths.spool, "start from the beginning with --restart"),
         ] {
             let bytes = std::fs::read(path).unwrap();
             for bit in (0..bytes.len() * 8).step_by(7) {
