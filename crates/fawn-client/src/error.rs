@@ -73,8 +73,7 @@ pub enum Error {
     NotANumber,
     /// Nothing was done: the cluster is a weak one.
     #[error(
-        "this cluster was created with --consistency weak, and refuses operations that depend on the current \
-        value"
+        "this cluster was created with --consistency weak, and refuses operations that depend on the current value"
     )]
     Conditional,
     /// Nothing was done: what was put would have expired sooner than it should.

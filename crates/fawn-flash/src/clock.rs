@@ -71,8 +71,7 @@ fn log(step: Step) {
         Step::Back => tracing::info!("the system clock is right again"),
         Step::Followed(seconds) => {
             tracing::warn!(
-                "the jump of the system clock by {seconds} s has lasted an hour: expiries follow it from \
-                now on"
+                "the jump of the system clock by {seconds} s has lasted an hour: expiries follow it from now on"
             );
         }
         Step::Lost => tracing::warn!(

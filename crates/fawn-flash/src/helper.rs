@@ -27,8 +27,7 @@ pub fn guarded<T>(work: impl FnOnce() -> T) -> T {
             if thread::panicking() {
                 let name = thread::current().name().unwrap_or("unnamed").to_owned();
                 eprintln!(
-                    "the thread {name} has panicked (see above), so the process stops: please report this as \
-                    a bug"
+                    "the thread {name} has panicked (see above), so the process stops: please report this as a bug"
                 );
                 process::abort();
             }

@@ -34,8 +34,7 @@ pub struct Identity {
 /// What a node has is not of the cluster that it is to be part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this node keeps data of cluster {kept}, but {}: let it reach its own managers, or give it an empty store",
-    .managers.map_or_else(|| "its managers have not begun one".to_owned(), |id| format!("its managers belong to \
-        cluster {id}")))]
+    .managers.map_or_else(|| "its managers have not begun one".to_owned(), |id| format!("its managers belong to cluster {id}")))]
 pub struct OtherCluster {
     /// The cluster that its store is of.
     pub kept: ClusterId,

@@ -197,10 +197,8 @@ async fn ask_of(
     let mut link = dialler.dial(address, to.map(Party::Manager)).await?;
     let (speaks, least) = (link.greeted.version, question.since());
     if speaks < least {
-        let what = format!(
-            "it speaks version {speaks}, and this command needs version {least}: upgrade the \
-            managers first"
-        );
+        let what =
+            format!("it speaks version {speaks}, and this command needs version {least}: upgrade the managers first");
         return Err(io::Error::new(io::ErrorKind::Unsupported, what));
     }
     let mut frame = Vec::new();

@@ -36,8 +36,7 @@ impl Users {
         let users = Self::parse(&bytes).map_err(refuse)?;
         for line in blanks_at_the_end(&bytes) {
             tracing::warn!(
-                "the password in line {line} of {} ends with a blank, which counts as part of the \
-                password",
+                "the password in line {line} of {} ends with a blank, which counts as part of the password",
                 path.display()
             );
         }

@@ -154,8 +154,7 @@ pub(crate) fn stage(path: &Path, text: &str, readers: Readers) -> Result<Staged,
     if links::is_stream(path) || path.is_dir() {
         return Err(TlsError::file(
             path,
-            "it is not a regular file, and would be replaced: choose another name, or \
-            remove it",
+            "it is not a regular file, and would be replaced: choose another name, or remove it",
         ));
     }
     let path = links::target(path).map_err(TlsError::write(path))?;

@@ -118,8 +118,7 @@ impl Series {
             }
         }
         let scope = scope.ok_or(
-            "it does not name the scope of the meter: begin it with a line `# scope: wall`, or board, or \
-                package",
+            "it does not name the scope of the meter: begin it with a line `# scope: wall`, or board, or package",
         )?;
         if let Some(pair) = rows.windows(2).find(|pair| pair[1].0 < pair[0].0) {
             return Err(format!("its times decrease, from {} to {}: sort it", pair[0].0, pair[1].0));

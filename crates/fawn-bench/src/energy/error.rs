@@ -54,8 +54,7 @@ pub enum MeterError {
     },
     /// A plug that wants to know who asks.
     #[error(
-        "{0} requires a password, which is not supported: disable it in the plug's settings during the \
-        measurement"
+        "{0} requires a password, which is not supported: disable it in the plug's settings during the measurement"
     )]
     Password(String),
     /// A plug that answers something else.

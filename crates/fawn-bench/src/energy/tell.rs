@@ -175,10 +175,10 @@ mod tests {
         );
         assert!(report.notes[1].starts_with("at rest the machine draws 3.00 W, measured for 5.0 s before"));
         let counted = Energy { is_counter: true, ..energy(Kind::Rapl) };
-        assert!(describe(&counted).contains(
-            " by it, as the difference of its counter, read 1.1 times per second; to \
-                1.0 %"
-        ));
+        assert!(
+            describe(&counted)
+                .contains(" by it, as the difference of its counter, read 1.1 times per second; to 1.0 %")
+        );
         assert!(!describe(&Energy { samples: 0, ..energy(Kind::Model) }).contains("times per second"));
         let mut report = Report::new("net");
         note(&mut report, None);

@@ -101,8 +101,7 @@ fn authenticate(socket: &OwnedFd, secret: &str, timeout: Duration) -> io::Result
         if stream.read(&mut byte)? == 0 {
             return Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
-                "it closed the connection during the \
-                authentication",
+                "it closed the connection during the authentication",
             ));
         }
         answer.push(byte[0]);

@@ -102,10 +102,8 @@ fn tell(finding: &mut Finding, load: &str, measured: &Measured, joined: Joined) 
         measured.tally.refused.count,
         match measured.tally.unsent {
             0 => String::new(),
-            unsent => format!(
-                "; {unsent} gets that were due were not sent in time, and count only among the \
-                latencies"
-            ),
+            unsent =>
+                format!("; {unsent} gets that were due were not sent in time, and count only among the latencies"),
         }
     ));
 }

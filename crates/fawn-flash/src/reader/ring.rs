@@ -130,12 +130,8 @@ enum Target {
 
 impl Ring {
     pub fn new(files: Arc<Files>, depth: u32, issuer: Issuer) -> Result<Self, FlashError> {
-        let refused = |what: &str, error: io::Error| {
-            FlashError::Io(format!(
-                "io_uring is not available ({what}): \
-            {error}"
-            ))
-        };
+        let refused =
+            |what: &str, error: io::Error| FlashError::Io(format!("io_uring is not available ({what}): {error}"));
         let (ring, disabled) = build(depth, issuer).map_err(|error| refused("setup", error))?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe).map_err(|error| refused("probe", error))?;

@@ -200,12 +200,7 @@ impl ClusterLog {
                 counted(copies)
             )
         } else {
-            let more = if copies == 1 {
-                "another failure loses the latest writes"
-            } else {
-                "more failures lose \
-                data"
-            };
+            let more = if copies == 1 { "another failure loses the latest writes" } else { "more failures lose data" };
             format!(
                 "writes continue with {} of {replicas}, because {short} of {ranges} ranges are short: {more} (`fawn \
                 cluster set --min-write-replicas` sets the least number)",

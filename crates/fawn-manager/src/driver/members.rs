@@ -92,8 +92,8 @@ impl Driver {
         let (group, dialler, tasks) = (self.group.clone(), self.dialler.clone(), self.tasks.clone());
         let version = self.facts.version;
         if self.me.address.is_empty() {
-            let why = "this manager has no address that the others can reach: start it with --advertise ADDR:PORT \
-                first";
+            let why =
+                "this manager has no address that the others can reach: start it with --advertise ADDR:PORT first";
             return self.answer(link, number, Answer::Refused(why.to_owned()));
         }
         tokio::spawn(async move {

@@ -328,10 +328,7 @@ fn open_node(
     }
     if !opening.created && !opening.clean {
         let (replayed, torn) = (opening.replayed, opening.torn_bytes);
-        tracing::warn!(
-            "store {number} was not stopped cleanly: replayed {replayed} writes, cut off {torn} torn \
-            bytes"
-        );
+        tracing::warn!("store {number} was not stopped cleanly: replayed {replayed} writes, cut off {torn} torn bytes");
     }
     let identity = Identity {
         id: NodeId(u64::from(seat.0)),

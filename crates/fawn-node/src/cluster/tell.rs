@@ -129,8 +129,7 @@ fn reason(answer: &Answer, lack: Option<Lack>) -> &'static str {
         Answer::Unreadable => "SERVER_ERROR the item cannot be read from flash, try again",
         Answer::Ahead { .. } => AHEAD,
         Answer::Unknown { .. } => {
-            "SERVER_ERROR outcome unknown: the write may have been applied; read the key \
-            before retrying"
+            "SERVER_ERROR outcome unknown: the write may have been applied; read the key before retrying"
         }
         Answer::Conditional => {
             "CLIENT_ERROR this cluster is weak and refuses cas, add, replace, append, prepend, incr and decr: use \

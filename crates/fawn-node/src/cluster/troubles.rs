@@ -108,10 +108,9 @@ impl Troubles {
                 is right, restart the node",
                 range.0
             ),
-            (Some(_), None) => tracing::warn!(
-                "seat {seat}: the expiry clock of its ranges is no longer ahead of \
-                the system clock"
-            ),
+            (Some(_), None) => {
+                tracing::warn!("seat {seat}: the expiry clock of its ranges is no longer ahead of the system clock")
+            }
             _ => {}
         }
         match (before.is_cut_off, self.is_cut_off) {

@@ -122,8 +122,7 @@ pub fn troubles(sample: &SeatSample) -> Vec<String> {
         let sealed = sample.figures.ranges.iter().filter(|range| range.role == Role::Sealed).count();
         if node.is_member && sealed > 0 && !is_active {
             troubles.push(format!(
-                "none of its ranges is in service: {sealed} wait until the managers change their \
-                    chains"
+                "none of its ranges is in service: {sealed} wait until the managers change their chains"
             ));
         }
     }

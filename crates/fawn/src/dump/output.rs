@@ -86,12 +86,9 @@ impl Output {
         let path = partial.display();
         let mut file = file.get_ref();
         let placed = file.set_len(after).and_then(|()| file.seek(SeekFrom::Start(after)));
-        placed.map(drop).with_context(|| {
-            format!(
-                "cannot continue with {path}; start from the beginning with \
-            --restart"
-            )
-        })
+        placed
+            .map(drop)
+            .with_context(|| format!("cannot continue with {path}; start from the beginning with --restart"))
     }
 
     /// What was written so far is safe.

@@ -389,8 +389,7 @@ mod tests {
         let why = refused.map(|error| error.to_string()).unwrap_or_default();
         assert!(
             why.contains(
-                "out.tsv.part has changed since the dump was interrupted; start from the beginning with \
-                --restart"
+                "out.tsv.part has changed since the dump was interrupted; start from the beginning with --restart"
             ),
             "{why}"
         );

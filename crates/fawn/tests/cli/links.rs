@@ -94,8 +94,8 @@ fn who_asks_with_other_certificates_than_the_cluster_has_is_told_so() {
     init(&other);
     let secure = Manager::start(&dir.path().join("m1"), certs.to_str());
     let plain = Manager::start(&dir.path().join("m2"), None);
-    let none = "it closed the connection after the first message: if the cluster uses TLS, give certificates \
-        (--certs DIR)";
+    let none =
+        "it closed the connection after the first message: if the cluster uses TLS, give certificates (--certs DIR)";
     let asked = [
         (&secure, None, none.to_owned()),
         (&plain, Some(&certs), "it does not speak TLS: leave out --certs, or check".to_owned()),

@@ -205,8 +205,7 @@ fn a_load_that_is_interrupted_says_how_to_go_on() {
     wait_for("progress", || dir.path().join("in.tsv.fawn-resume").exists().then_some(()));
     assert_eq!(
         interrupted(child),
-        "fawn: interrupted; run the same command again to continue after the last \
-        acknowledged record\n"
+        "fawn: interrupted; run the same command again to continue after the last acknowledged record\n"
     );
     fake.forget();
     // Whoever was told to ignore hangups goes on.
