@@ -185,7 +185,7 @@ fn overwrite(
     most_time: Option<Duration>,
 ) -> anyhow::Result<BenchReport> {
     if zipf.is_some_and(|exponent| exponent.is_nan() || exponent <= 0.0) {
-        bail!("Zipf's law has a positive exponent: give --zipf 0.99 or none");
+        bail!("Zipf's law needs a positive exponent: give --zipf 0.99 or none");
     }
     session.place.writes()?;
     let (entries, age) = (session.settings.entries, session.place.notes.age);
@@ -244,7 +244,7 @@ fn pass_row(session: &Session, pass: u32, made: u64, usage: &Usage) -> Value {
 
 fn mixed(session: &mut Session, depth: u32, gets_a_put: u64, time: Duration) -> anyhow::Result<BenchReport> {
     if gets_a_put == 0 {
-        bail!("puts alone are what overwrite measures: give --gets-a-put 1 or more");
+        bail!("overwrite measures puts alone: give --gets-a-put 1 or more");
     }
     session.engine.settle()?;
     session.place.writes()?;

@@ -55,14 +55,14 @@ struct Arguments {
 enum Command {
     /// Put all entries in random order
     Load(Data),
-    /// Get entries at random
+    /// Get random entries
     Get {
         #[command(flatten)]
         data: Data,
         /// Gets in flight: so many threads
         #[arg(long, value_delimiter = ',', default_value = "1,8,32,128", value_parser = clap::value_parser!(u32).range(1..=4096))]
         depths: Vec<u32>,
-        /// Rounds; the medians are told
+        /// Rounds; the report has the medians
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
         rounds: u32,
         /// Seconds of each
@@ -73,31 +73,31 @@ enum Command {
     Overwrite {
         #[command(flatten)]
         data: Data,
-        /// Passes, of as many puts as there are entries
+        /// Passes, each with as many puts as there are entries
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         passes: u32,
-        /// Draw the entries by Zipf's law with this exponent [default: each once a pass, in random order]
+        /// Draw the entries by Zipf's law with this exponent [default: each once per pass, in random order]
         #[arg(long)]
         zipf: Option<f64>,
-        /// End after so many seconds, whatever has been done of the passes
+        /// Stop after this many seconds, even if passes remain
         #[arg(long, value_parser = seconds)]
         most_seconds: Option<Duration>,
     },
-    /// Get and put at once
+    /// Mix gets and puts
     Mixed {
         #[command(flatten)]
         data: Data,
         /// Gets in flight: so many threads
         #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=4096))]
         depth: u32,
-        /// Gets for each put
+        /// Gets per put
         #[arg(long, default_value_t = 6)]
         gets_a_put: u64,
         /// Seconds that it takes
         #[arg(long, default_value = "10", value_parser = seconds)]
         seconds: Duration,
     },
-    /// Get keys that are not there
+    /// Get absent keys
     Absent {
         #[command(flatten)]
         data: Data,
@@ -116,7 +116,7 @@ struct Data {
     /// The engine
     #[arg(long)]
     engine: Kind,
-    /// Directory for its data; made when it is not there
+    /// Data directory; created if it does not exist
     #[arg(long)]
     dir: PathBuf,
     /// Entries
@@ -128,7 +128,7 @@ struct Data {
     /// Bytes of memory for its caches and buffers, the page cache of its files included, at least 4 MiB
     #[arg(long, default_value_t = 256 << 20)]
     memory: u64,
-    /// When puts are acknowledged: durable, interval:MS or memory
+    /// When to acknowledge puts: durable, interval:MS or memory
     #[arg(long, default_value = "memory")]
     ack: String,
     /// Puts that are made and acknowledged together
@@ -176,7 +176,7 @@ fn main() -> ExitCode {
 
 fn measure(data: &Data, experiment: &Experiment) -> anyhow::Result<BenchReport> {
     if data.value_bytes < LEAST_VALUE_BYTES {
-        bail!("a value tells its version: give --value-bytes {LEAST_VALUE_BYTES} or more");
+        bail!("a value holds its version: give --value-bytes {LEAST_VALUE_BYTES} or more");
     }
     if data.memory < LEAST_MEMORY {
         bail!("an engine's buffers take some room: give --memory {LEAST_MEMORY} or more, or a smaller --peer-scale");

@@ -69,9 +69,9 @@ pub fn run_task(arguments: &BenchArguments) -> anyhow::Result<()> {
         tell(format_args!("bench-small: {complaint}"));
     }
     if !complaints.is_empty() {
-        bail!("{} things are not as they should be in {}", complaints.len(), out.display());
+        bail!("{} problems in {}", complaints.len(), out.display());
     }
-    Ok(say(format_args!("{} experiments, all rows are there: {}", list.len(), out.join("index.html").display()))?)
+    Ok(say(format_args!("{} experiments with all rows: {}", list.len(), out.join("index.html").display()))?)
 }
 
 /// What is not as it should be of what was written; with peers, nothing is skipped.
@@ -104,7 +104,7 @@ fn check(list: &[Entry], scale: &str, out: &Path, has_peers: bool) -> anyhow::Re
                 tell(skipped);
             }
         } else if rows < least {
-            complaints.push(format!("{} has {rows} rows, and is to have {least}", entry.name));
+            complaints.push(format!("{} has {rows} rows, and needs at least {least}", entry.name));
         }
         complaints.extend(check_table(&entry.name, &read(&format!("{}.csv", entry.name))?, rows));
     }
@@ -114,7 +114,7 @@ fn check(list: &[Entry], scale: &str, out: &Path, has_peers: bool) -> anyhow::Re
 fn check_page(page: &str, list: &[Entry]) -> Vec<String> {
     let mut complaints = Vec::new();
     if !page.starts_with("<!DOCTYPE html>") || !page.trim_end().ends_with("</html>") {
-        complaints.push("the page is not whole".to_owned());
+        complaints.push("the page is incomplete".to_owned());
     }
     for tag in ["section", "table", "svg", "ul", "tr", "td", "details"] {
         let begun = page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
@@ -125,7 +125,7 @@ fn check_page(page: &str, list: &[Entry]) -> Vec<String> {
     }
     for what in ["<script", "src=", "@import", "url(", "https:"] {
         if page.contains(what) {
-            complaints.push(format!("the page needs something from elsewhere: {what}"));
+            complaints.push(format!("the page loads something from elsewhere: {what}"));
         }
     }
     let missing = list.iter().filter(|entry| !page.contains(&format!("<section id=\"{}\">", entry.name)));
@@ -139,10 +139,10 @@ fn check_table(name: &str, text: &str, rows: usize) -> Vec<String> {
     let Some(head) = records.first() else { return vec![format!("{name}.csv is empty")] };
     let mut complaints = Vec::new();
     if head[0] != "who" {
-        complaints.push(format!("{name}.csv has no head"));
+        complaints.push(format!("{name}.csv has no header"));
     }
     if let Some(odd) = records.iter().find(|record| record.len() != head.len()) {
-        complaints.push(format!("{name}.csv has a line of {} cells, where the head has {}", odd.len(), head.len()));
+        complaints.push(format!("{name}.csv has a line of {} cells, but the header has {}", odd.len(), head.len()));
     }
     let own = records[1..].iter().filter(|record| record[0] != "paper").count();
     if own != rows {
@@ -209,7 +209,7 @@ mod tests {
             (PAGE.replace("</section>", "<script></section>"), JSON.to_owned(), CSV.to_owned(), "from elsewhere"),
             (PAGE.to_owned(), JSON.replace("\"a\"", "\"b\""), CSV.to_owned(), "not in paper.json"),
             (PAGE.to_owned(), JSON.replace("\"machine\": {},", ""), CSV.to_owned(), "does not say machine"),
-            (PAGE.to_owned(), one_row, CSV.replacen("measured,3\n", "", 1), "has 1 rows, and is to have 2"),
+            (PAGE.to_owned(), one_row, CSV.replacen("measured,3\n", "", 1), "has 1 rows, and needs at least 2"),
             (PAGE.to_owned(), JSON.to_owned(), CSV.replacen("measured,3\n", "", 1), "has 1 rows, and paper.json 2"),
             (PAGE.to_owned(), JSON.to_owned(), CSV.replace("paper,4", "paper,4,5"), "a line of 3 cells"),
             (PAGE.to_owned(), JSON.to_owned(), CSV.replace("paper,4", "paper,\"4"), "cannot be parsed"),

@@ -35,15 +35,15 @@ struct Xtask {
 pub enum Task {
     /// Check format, lints, documentation and the project's rules
     Tidy(TidyArguments),
-    /// Simulate clusters in which everything goes wrong
+    /// Simulate clusters with faults of all kinds
     Sim(SimArguments),
-    /// Damage what every decoder reads
+    /// Feed damaged inputs to every decoder
     Fuzz(FuzzArguments),
     /// Compare our linearizability checker with Porcupine
     Porcupine(PorcupineArguments),
     /// Run a cluster's processes, break things, and check what clients saw
     Trial(TrialArguments),
-    /// Run the papers' experiments at a small scale, and see whether everything is written
+    /// Run the papers' experiments at a small scale, and check the completeness of the report
     BenchSmall(BenchArguments),
     /// Run every test, then tidy
     Ci,
@@ -65,40 +65,40 @@ pub struct TidyArguments {
 #[command(override_usage = forms::usage())]
 #[allow(clippy::struct_excessive_bools)] // each is a flag
 pub struct SimArguments {
-    /// Run these seeds, TO not included, and sum up
+    /// Run these seeds (TO excluded), and print a summary
     #[arg(long, value_name = "FROM..TO", value_parser = range)]
     pub seeds: Option<Range<u64>>,
-    /// Run seeds for so many minutes, and fail if a path was seldom taken
+    /// Run seeds for this many minutes, and fail if a path was rarely taken
     #[arg(long, value_name = "M", value_parser = minutes)]
     pub minutes: Option<u64>,
-    /// With --minutes: the first seed; 0 if not said
+    /// With --minutes: the first seed [default: 0]
     #[arg(long, value_name = "SEED", value_parser = number)]
     pub from: Option<u64>,
     /// Run one seed
     #[arg(long, value_name = "N", value_parser = number)]
     pub seed: Option<u64>,
-    /// Run what a file has written down, as --shrink prints it
+    /// Run the script of a file, as printed by --shrink
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
-    /// Run a script of the simulator's test data, and tell what it shows
+    /// Run a script of the simulator's test data, and print its result
     #[arg(long, value_name = "NAME")]
     pub scenario: Option<String>,
-    /// Tell everything that happens in one run, on standard error
+    /// Print every event of one run to standard error
     #[arg(long)]
     pub trace: bool,
-    /// Make the failing run of a seed small, and print it as a script
+    /// Shrink the failing run of a seed, and print it as a script
     #[arg(long)]
     pub shrink: bool,
     /// Run seeds twice, and compare their traces
     #[arg(long, value_name = "FROM..TO", value_parser = range)]
     pub twice: Option<Range<u64>>,
-    /// Plant a bug, or each of them for 15 minutes or --minutes, and look for it
+    /// Plant a bug, or each of them for 15 minutes or --minutes, and search for it
     #[arg(long, value_name = "all|BUG", value_parser = planted)]
     pub planted: Option<Planted>,
-    /// Measure what changes cost in clusters of so many nodes, 3 to 10000
+    /// Measure the cost of changes in clusters of this many nodes, 3 to 10000
     #[arg(long, value_name = "NODES,…", value_parser = sizes)]
     pub scale: Option<Sizes>,
-    /// Measure for how long changes stop writes, in 300 seeds or --seeds
+    /// Measure how long changes stop writes, in 300 seeds or --seeds
     #[arg(long)]
     pub pauses: bool,
     /// With --seeds, --seed, --minutes or --twice: clusters in the weak mode
@@ -111,19 +111,19 @@ pub struct SimArguments {
 #[command(override_usage = "cargo xtask fuzz --executions N [--target NAME] [--seed S] [--from N]\n       \
     cargo xtask fuzz --target NAME --input HEX")]
 pub struct FuzzArguments {
-    /// Damage so many inputs, of all targets together
+    /// Number of damaged inputs for all targets together
     #[arg(long, value_name = "N", value_parser = some, required_unless_present = "input")]
     pub executions: Option<u64>,
     /// Fuzz one decoder alone
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(TARGETS.iter().map(|target| target.name())))]
     pub target: Option<String>,
-    /// Draw the inputs from this seed; 1 if not said
+    /// Draw the inputs from this seed [default: 1]
     #[arg(long, value_name = "S", value_parser = number)]
     pub seed: Option<u64>,
-    /// Begin with the execution of this number; 0 if not said
+    /// Begin with the execution of this number [default: 0]
     #[arg(long, value_name = "N", value_parser = number)]
     pub from: Option<u64>,
-    /// Run one input, as a failure tells it, and say whether it was decoded
+    /// Run one input, as printed by a failure, and print whether it was decoded
     #[arg(long, value_name = "HEX", value_parser = hex, requires = "target",
         conflicts_with_all = ["executions", "seed", "from"])]
     pub input: Option<String>,
@@ -134,10 +134,10 @@ pub struct FuzzArguments {
 #[command(override_usage = "cargo xtask porcupine [--histories N] [--from SEED]\n       \
     cargo xtask porcupine --seed N")]
 pub struct PorcupineArguments {
-    /// Compare so many random histories
+    /// Number of random histories to compare
     #[arg(long, value_name = "N", value_parser = histories, default_value = "10000")]
     pub histories: u64,
-    /// Draw the first of them from this seed
+    /// Seed of the first of them
     #[arg(long, value_name = "SEED", value_parser = number, default_value = "0")]
     pub from: u64,
     /// Compare one history, and show it
@@ -155,7 +155,7 @@ pub struct TrialArguments {
     /// Build the release before this one as well, and begin with that: see --from
     #[arg(long)]
     pub upgrade: bool,
-    /// Of the trial: --help tells them
+    /// Arguments of the trial: see its --help
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub rest: Vec<OsString>,
 }
@@ -163,13 +163,13 @@ pub struct TrialArguments {
 /// At which scale to run the papers' experiments.
 #[derive(Debug, Args)]
 pub struct BenchArguments {
-    /// How large they are: tiny, which takes a minute and says nothing, or small
+    /// Size of the experiments: tiny, which takes a minute and has meaningless figures, or small
     #[arg(long, value_name = "SCALE", value_parser = ["tiny", "small"], default_value = "small")]
     pub scale: String,
-    /// Build with optimisations, without which figures say little
+    /// Build with optimisations, without which figures mean little
     #[arg(long)]
     pub release: bool,
-    /// The fawn command to try, rather than one that is built first
+    /// The fawn command to try, instead of one that is built first
     #[arg(long, value_name = "PROGRAM", conflicts_with = "release")]
     pub fawn: Option<PathBuf>,
 }
@@ -241,7 +241,7 @@ fn histories(text: &str) -> Result<u64, String> {
 }
 
 fn range(text: &str) -> Result<Range<u64>, String> {
-    let (from, to) = text.split_once("..").ok_or("write FROM..TO, such as 0..100")?;
+    let (from, to) = text.split_once("..").ok_or("write FROM..TO, e.g. 0..100")?;
     let range = number(from)?..number(to)?;
     if range.is_empty() { Err("TO must be larger than FROM".to_owned()) } else { Ok(range) }
 }
@@ -251,7 +251,7 @@ fn sizes(text: &str) -> Result<Sizes, String> {
     let sizes: Result<Vec<u32>, String> = text.split(',').map(size).collect();
     sizes
         .map(Sizes)
-        .map_err(|_| format!("write numbers of nodes, {} to {}, apart by commas", NODES.start, NODES.end - 1))
+        .map_err(|_| format!("write numbers of nodes, {} to {}, separated by commas", NODES.start, NODES.end - 1))
 }
 
 fn planted(name: &str) -> Result<Planted, String> {
@@ -266,5 +266,5 @@ fn planted(name: &str) -> Result<Planted, String> {
 fn hex(text: &str) -> Result<String, String> {
     from_hex(text)
         .map(|_| text.to_owned())
-        .ok_or_else(|| "write pairs of hexadecimal digits, parts apart by dots".to_owned())
+        .ok_or_else(|| "write pairs of hexadecimal digits, with dots between parts".to_owned())
 }

@@ -144,7 +144,7 @@ fn complaints(metadata: &Metadata, architecture: &str) -> Vec<String> {
         }
         let license = license.as_deref().unwrap_or_default();
         if !is_allowed(license) {
-            complaints.push(format!("{name} {version}: its licence `{license}` is not among the allowed ones"));
+            complaints.push(format!("{name} {version}: its licence `{license}` is not allowed"));
         }
         if package.source.is_none() {
             complaints.extend(wrong_arrows(package, &arrows));

@@ -17,7 +17,7 @@ pub enum Ended {
     #[error("{0}")]
     Usage(String),
     /// Whoever read standard output has what it wanted.
-    #[error("nobody reads standard output")]
+    #[error("standard output is closed")]
     Closed,
     /// Standard output cannot be written.
     #[error("cannot write to standard output: {0}")]

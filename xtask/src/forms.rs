@@ -111,7 +111,7 @@ pub fn form(arguments: SimArguments) -> Result<Form, Ended> {
     let bug = match planted {
         Some(Planted::One(bug)) => Some(bug),
         Some(Planted::All) if seed.is_some() || script.is_some() => {
-            return wrong("--planted all does not go with one run: name one bug, such as --planted NoFence");
+            return wrong("--planted all does not apply to one run: name one bug, e.g. --planted NoFence");
         }
         Some(Planted::All) | None => None,
     };
@@ -155,7 +155,7 @@ pub fn form(arguments: SimArguments) -> Result<Form, Ended> {
 }
 
 /// What is said to someone who has not said enough.
-const NOTHING: &str = "say what to simulate, such as --seeds 0..100: see cargo xtask sim --help";
+const NOTHING: &str = "choose what to simulate, e.g. --seeds 0..100: see cargo xtask sim --help";
 
 /// Whether all that is given belongs to one form.
 fn check(arguments: &SimArguments) -> Result<(), Ended> {
@@ -164,10 +164,10 @@ fn check(arguments: &SimArguments) -> Result<(), Ended> {
     let Some(rule) = RULES.iter().find(meets) else { return wrong(NOTHING) };
     let Rule { needs, may, usage } = rule;
     if let Some(stray) = given.iter().find(|name| !needs.contains(name) && !may.contains(name)) {
-        return wrong(&format!("{stray} does not go with {}: the form is {usage}", needs.join(" and ")));
+        return wrong(&format!("{stray} does not apply to {}: the form is {usage}", needs.join(" and ")));
     }
     if arguments.trace && arguments.shrink {
-        return wrong("--trace does not go with --shrink: make the run small, then trace the script");
+        return wrong("--trace does not apply to --shrink: shrink the run, then trace the script");
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ pub fn find(_: &[Bug], _: Duration) -> anyhow::Result<()> {
 #[cfg(not(feature = "planted"))]
 fn with_planted() -> anyhow::Result<()> {
     crate::tell::tell(
-        "sim: first builds the simulator with the bugs, which takes a minute or two unless it was built before",
+        "sim: building the simulator with the bugs first, which takes a minute or two unless it was built before",
     );
     let options = ["--profile", "sim", "--package", "xtask", "--features", "planted"];
     crate::process::become_cargo_run(&options, std::env::args_os().skip(1))
@@ -98,7 +98,7 @@ mod with {
             return Err(crate::ended::Ended::Stopped(ran).into());
         }
         if !missed.is_empty() {
-            bail!("not found, so run longer or mend the simulator: {}", missed.join(", "));
+            bail!("not found, so run longer or improve the simulator: {}", missed.join(", "));
         }
         Ok(())
     }

@@ -115,10 +115,10 @@ pub fn run_task(arguments: &PorcupineArguments) -> anyhow::Result<()> {
         say(format_args!("{kind:<12}        {right:>8}{wrong:>8}{last:>8}"))?;
     }
     if undecided > 1 + histories as usize / UNDECIDED {
-        bail!("too many histories are too hard to tell anything");
+        bail!("too many histories are too hard to draw a conclusion");
     }
     if histories >= 100 && right.min(wrong) < histories as usize / 4 {
-        bail!("too few histories of one kind to tell anything");
+        bail!("too few histories of one kind to draw a conclusion");
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ fn ask(seed: u64, questions: &mut Vec<Question>, counts: &mut Counts) -> anyhow:
         }
         Verdict::NotLinearizable { prefix, .. } => {
             if !changed {
-                bail!("seed {seed}: our checker refuses the history of a real register\n{text}{ours:?}");
+                bail!("seed {seed}: our checker rejects the history of a real register\n{text}{ours:?}");
             }
             counts.wrong += 1;
             let lines = |count: usize| text.split_inclusive('\n').take(count).collect::<String>();
@@ -197,7 +197,7 @@ fn compare(questions: &[Question], verdicts: &[String], counts: &mut Counts) -> 
         }
     }
     if differ > 0 {
-        bail!("{differ} verdicts differ: see one again with cargo xtask porcupine --seed N");
+        bail!("{differ} verdicts differ: show one with cargo xtask porcupine --seed N");
     }
     Ok(())
 }

@@ -53,11 +53,11 @@ fn shrink_seed(seed: u64, shape: Shape, bug: Option<Bug>) -> anyhow::Result<()> 
     let script = Script::of(seed, &shape(seed));
     tell(format_args!("seed {seed}: {} acts", script.acts()));
     let Some((smallest, violation)) = shrink(&script) else {
-        bail!("seed {seed} does not fail, so there is nothing to make small");
+        bail!("seed {seed} does not fail: there is nothing to shrink");
     };
     let planted = bug.map(|bug| format!("--planted {bug:?} ")).unwrap_or_default();
     say(format_args!(
-        "# {}\n# Of {} acts these {} are needed. Again: cargo xtask sim {planted}--script FILE",
+        "# {}\n# Of {} acts, these {} are needed. To repeat: cargo xtask sim {planted}--script FILE",
         violation.what.lines().next().unwrap_or_default(),
         script.acts(),
         smallest.acts()
@@ -85,7 +85,7 @@ fn scenario(name: &str) -> anyhow::Result<Script> {
     }
     names.sort_unstable();
     if !names.iter().any(|known| known == name) {
-        return Err(Ended::Usage(format!("there is no scenario {name}: there are {}", names.join(", "))).into());
+        return Err(Ended::Usage(format!("there is no scenario {name}: the scenarios are {}", names.join(", "))).into());
     }
     read(&folder.join(format!("{name}.script")))
 }
@@ -115,7 +115,7 @@ pub fn twice(seeds: Range<u64>, shape: Shape) -> anyhow::Result<()> {
     let course = on_all_cores(&Stop::on_interrupt()?, seeds, None, |seed, progress| {
         let script = Script::of(seed, &shape(seed));
         if script.tell() != script.tell() {
-            progress.say(format_args!("seed {seed} is not the same run every time"))?;
+            progress.say(format_args!("two runs of seed {seed} differ"))?;
             differing.lock().unwrap_or_else(PoisonError::into_inner).push(seed);
         }
         Ok(ControlFlow::Continue(()))
@@ -124,7 +124,7 @@ pub fn twice(seeds: Range<u64>, shape: Shape) -> anyhow::Result<()> {
     say(format_args!("{} seeds ran twice, {differing} of them with another trace", course.ran))?;
     course.or_stopped()?;
     if differing > 0 {
-        bail!("{differing} seeds are not the same run every time: compare their --seed N --trace");
+        bail!("two runs of {differing} seeds differ: compare the traces of their --seed N --trace");
     }
     Ok(())
 }

@@ -59,14 +59,14 @@ fn many(seeds: Range<u64>, within: Option<Duration>, shape: Shape) -> anyhow::Re
         let more = violations.len() - named.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let named = named.join(", ");
-        bail!("violated by seeds {named}{more}: run one again with cargo xtask sim --seed N --trace, or --shrink");
+        bail!("violated by seeds {named}{more}: repeat one with cargo xtask sim --seed N --trace, or --shrink");
     }
     let seldom: Vec<_> = sum.coverage.counts().filter(|(_, count)| *count < LEAST_TAKEN).collect();
     // A weak cluster has no use for many of them.
     if within.is_some() && !seldom.is_empty() && sum.weakened == 0 {
         let (count, all) = (seldom.len(), sum.coverage.counts().count());
         say(format_args!("\nseldom\n{}", paths(seldom)))?;
-        bail!("{count} of {all} paths were taken fewer than {LEAST_TAKEN} times, listed as seldom: run longer");
+        bail!("{count} of {all} paths were taken fewer than {LEAST_TAKEN} times (listed as seldom): run longer");
     }
     Ok(())
 }

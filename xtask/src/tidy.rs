@@ -34,7 +34,7 @@ pub fn run(arguments: &TidyArguments) -> anyhow::Result<()> {
         }
     }
     if failed.is_empty() {
-        return Ok(say(format_args!("tidy: all is well ({} files)", tree.files.len()))?);
+        return Ok(say(format_args!("tidy: no problems ({} files)", tree.files.len()))?);
     }
     bail!("not tidy: {}", failed.join(", "))
 }

@@ -58,7 +58,7 @@ fn what_belongs_to_no_form_is_refused() {
     }
     for other in ["--scale 10", "--pauses", "--scenario merge", "--script x", "--planted NoFence"] {
         let sentence = refused(&format!("sim {other} --weak"));
-        assert!(sentence.contains("--weak does not go with --"), "{other}: {sentence}");
+        assert!(sentence.contains("--weak does not apply to --"), "{other}: {sentence}");
     }
     for arguments in [
         "sim --seed 1 --trace --shrink",
@@ -75,7 +75,7 @@ fn what_belongs_to_no_form_is_refused() {
         "sim --planted NoFence --seed 1 --minutes 1",
     ] {
         let sentence = refused(arguments);
-        assert!(sentence.contains(" not go with "), "{arguments}: {sentence}");
+        assert!(sentence.contains(" not apply to "), "{arguments}: {sentence}");
     }
     for arguments in ["sim --seed 1 --seed 2", "sim --seed 1 --trace --trace", "fuzz --executions 1 --executions 2"] {
         let sentence = refused(arguments);

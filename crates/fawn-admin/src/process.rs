@@ -4,14 +4,14 @@ use crate::page::Page;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 crate::families! {
-    CPU = Counter "process_cpu_seconds_total" [] "Processor time that the process has used, in the program and in the kernel.";
-    MEMORY = Gauge "process_resident_memory_bytes" [] "Memory of the process that is in DRAM.";
+    CPU = Counter "process_cpu_seconds_total" [] "CPU time of the process, in user mode and in the kernel.";
+    MEMORY = Gauge "process_resident_memory_bytes" [] "Resident memory of the process.";
     DESCRIPTORS = Gauge "process_open_fds" [] "Open file descriptors.";
-    MOST_DESCRIPTORS = Gauge "process_max_fds" [] "File descriptors that the process may have open.";
+    MOST_DESCRIPTORS = Gauge "process_max_fds" [] "Largest number of file descriptors that the process may have open.";
     STARTED = Gauge "process_start_time_seconds" [] "Unix time at which the process started.";
     BUILD = Gauge "fawn_build_info" ["version"] "Always 1; the label is the release.";
-    CERTIFICATE_END = Gauge "fawn_certificate_end_seconds" ["file"] "Unix time at which the certificate in the file expires; of several that are used together, the first to expire.";
-    HEALTHY = Gauge "fawn_healthy" [] "1 while /health says that the process serves, else 0.";
+    CERTIFICATE_END = Gauge "fawn_certificate_end_seconds" ["file"] "Unix time at which the certificate in the file expires; for several that are used together, the first expiry.";
+    HEALTHY = Gauge "fawn_healthy" [] "Whether /health reports that the process serves.";
 }
 
 /// Puts the figures of this process on a page; where the system does not tell one, it is left out.

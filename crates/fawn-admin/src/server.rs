@@ -38,9 +38,9 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_mins(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What there is.
-const INDEX: &str = "/metrics  what this process has done and how it does, as Prometheus reads it;\n          \
-                     /metrics?ranges=no leaves out what is of single ranges\n\
-                     /health   whether it serves: 200, or 503 and why not\n";
+const INDEX: &str = "/metrics  counters and state of this process, in the Prometheus format;\n          \
+    /metrics?ranges=no leaves out the metrics of single ranges\n/health   whether it serves: 200, or 503 with the \
+    reasons\n";
 
 /// Why there is no admin port.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ pub enum AdminError {
     /// Listening to the world.
     #[error(
         "{0} can be reached from other machines, and the admin port has neither TLS nor authentication; listen on \
-         127.0.0.1, or pass --insecure if the network is trusted"
+        127.0.0.1, or pass --insecure if the network is trusted"
     )]
     Exposed(SocketAddr),
     /// The system has no more of something.
@@ -90,7 +90,7 @@ impl Server {
         let (stop, stopped) = watch::channel(false);
         let thread = thread::Builder::new().name("fawn-admin".to_owned()).spawn(move || {
             if let Err(error) = runtime.block_on(serve(listener, board, stopped)) {
-                tracing::error!("the admin port is gone: {error}");
+                tracing::error!("the admin port has failed: {error}");
             }
         })?;
         tracing::info!("metrics and health are on http://{address}/");
@@ -120,7 +120,7 @@ async fn serve(listener: TcpListener, board: Board, mut stopped: watch::Receiver
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    tracing::debug!("the admin port cannot accept: {error}");
+                    tracing::debug!("the admin port cannot accept a connection: {error}");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
@@ -143,7 +143,7 @@ async fn serve(listener: TcpListener, board: Board, mut stopped: watch::Receiver
                 .max_headers(HEADERS)
                 .serve_connection(TokioIo::new(stream), service);
             if let Ok(Err(error)) = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await {
-                tracing::debug!("a connection of the admin port is closed: {error}");
+                tracing::debug!("a connection of the admin port was closed: {error}");
             }
         });
         open.push_back(Open { task, asked });
@@ -192,7 +192,7 @@ fn answer(request: &Request<Incoming>, board: &Board) -> Response<Full<Bytes>> {
             let told = serde_json::json!({"healthy": troubles.is_empty(), "reasons": troubles});
             response(status, JSON, format!("{told}\n"))
         }
-        _ => response(StatusCode::NOT_FOUND, PLAIN, format!("there is nothing here, but\n{INDEX}")),
+        _ => response(StatusCode::NOT_FOUND, PLAIN, format!("this path does not exist; these do:\n{INDEX}")),
     }
 }
 

@@ -184,8 +184,8 @@ impl Driver {
         match refusal {
             Refusal::OutOfMemory => Error::OutOfMemory { memory: stats.memory_limit, entries: stats.entries },
             Refusal::TooLarge => Error::Unfit(format!(
-                "with --memory {} values of {} bytes get files of their own, which is not measured here: \
-                 give smaller values, or more memory",
+                "with --memory {} the store keeps values of {} bytes in separate files, which this benchmark does \
+                not measure: give smaller values, or more memory",
                 FlagBytes(stats.memory_limit),
                 self.value.len()
             )),

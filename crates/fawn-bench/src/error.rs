@@ -37,7 +37,7 @@ pub enum Error {
     /// The directory holds other data than were asked for.
     #[error(
         "{path} holds {held_entries} entries of {held_bytes} bytes, not {entries} of {value_bytes}: choose another \
-         directory, or have these deleted with --again"
+        directory, or delete them with --again"
     )]
     OtherData {
         /// The directory.
@@ -53,7 +53,7 @@ pub enum Error {
     },
     /// The data were loaded otherwise than is asked for, and can be loaded once.
     #[error(
-        "{path} was loaded with {loaded} and not {asked}: give the same, or --again, which deletes it and loads anew"
+        "{path} was loaded with {loaded}, not {asked}: give the same, or --again, which deletes it and loads again"
     )]
     OtherLoad {
         /// The directory.
@@ -65,7 +65,7 @@ pub enum Error {
     },
     /// The notes beside the data cannot be understood.
     #[error(
-        "{path} is not what this version writes ({reason}): remove it and the data beside it, or choose another directory"
+        "{path} is not from this release ({reason}): remove it and the data beside it, or choose another directory"
     )]
     Journal {
         /// The file.
@@ -95,7 +95,8 @@ pub enum Error {
     Damage(#[from] Damage),
     /// A get gave something else than what was put.
     #[error(
-        "the value of entry {index} is wrong: {found}, where {expected}; this is a bug of the store, or the device lies"
+        "the value of entry {index} is wrong: {found}, where {expected}; this is a bug of the store, or the device \
+        corrupts data"
     )]
     Wrong {
         /// The entry.
@@ -123,16 +124,16 @@ pub enum Error {
     #[error("{0}")]
     Unfit(String),
     /// A process that was started to be killed did not do its part.
-    #[error("the process that was to load entries {0}")]
+    #[error("the process that should load entries {0}")]
     Child(String),
     /// The program that measures other engines is not there.
     #[error(
-        "{0} was not found: build it with `cargo build --release --manifest-path peers/Cargo.toml --target-dir target` \
-         (CONTRIBUTING.md says what that needs), or give its place by --peer-program"
+        "{0} was not found: build it with `cargo build --release --manifest-path peers/Cargo.toml --target-dir \
+        target` (CONTRIBUTING.md lists its dependencies), or give its path with --peer-program"
     )]
     NoPeers(PathBuf),
     /// That program does not have the engine.
-    #[error("{engine} was not measured: {reason}; what was measured before is kept")]
+    #[error("{engine} was not measured: {reason}; earlier results are kept")]
     NoEngine {
         /// The engine.
         engine: String,
@@ -140,7 +141,7 @@ pub enum Error {
         reason: String,
     },
     /// That program has failed.
-    #[error("{engine} was not measured: {reason}; what was measured before is kept")]
+    #[error("{engine} was not measured: {reason}; earlier results are kept")]
     Peer {
         /// The engine.
         engine: String,

@@ -69,7 +69,7 @@ impl Peers {
             return Ok(());
         }
         Err(Error::Unfit(format!(
-            "--memory {} over {scale} leaves an engine less than {}: give a smaller --peer-scale",
+            "--memory {} divided by {scale} leaves an engine less than {}: give a smaller --peer-scale",
             FlagBytes(memory),
             FlagBytes(LEAST_MEMORY)
         )))
@@ -189,7 +189,7 @@ impl Peers {
             | Experiment::Restart(_)
             | Experiment::Table(_) => {
                 let word = experiment.word();
-                return Err(Error::Unfit(format!("`{word}` is measured without peers: leave --peers out")));
+                return Err(Error::Unfit(format!("`{word}` cannot be measured with peers: leave --peers out")));
             }
         }
         if setup.again && *experiment == Experiment::Load {
@@ -253,8 +253,8 @@ fn other_age(own: Option<f64>, other: Option<f64>) -> Option<String> {
     let (own, other) = own.zip(other)?;
     ((own - other).abs() > AS_OLD).then(|| {
         format!(
-            "its data had been written {other:.2} times, the store's {own:.2} times: for data of the same age do the \
-             same with both, from `load --again` on"
+            "its data had been written {other:.2} times, the store's {own:.2} times: to compare data of the same \
+            age, do the same with both, from `load --again` on"
         )
     })
 }

@@ -58,10 +58,10 @@ impl Setup {
     pub fn check(&self) -> Result<(), Error> {
         let unfit = |what: String| Err(Error::Unfit(what));
         if self.entries == 0 {
-            return unfit("there is nothing to measure without an entry: give --entries 1 or more".to_owned());
+            return unfit("there is nothing to measure without entries: give --entries 1 or more".to_owned());
         }
         if self.value_bytes < LEAST_VALUE_BYTES {
-            return unfit(format!("a value tells its version: give --value-bytes {LEAST_VALUE_BYTES} or more"));
+            return unfit(format!("a value holds its version: give --value-bytes {LEAST_VALUE_BYTES} or more"));
         }
         Ok(())
     }
@@ -299,10 +299,10 @@ impl<'w> Session<'w> {
         report.memory = Some(memory(&self.driver.stats()));
         report.notes.extend(self.setup.meter.as_ref().and_then(EnergyMeter::loss));
         report.notes.push(if self.driver.files().is_direct() {
-            "files are opened O_DIRECT: the page cache plays no part".to_owned()
+            "the store opens files with O_DIRECT: the page cache answers no reads".to_owned()
         } else {
-            "the file system refuses O_DIRECT: the page cache answers part of the reads, so limit it with the process \
-             (a cgroup counts both)"
+            "the file system refuses O_DIRECT: the page cache answers part of the reads, so limit it with the \
+            process (a cgroup counts both)"
                 .to_owned()
         });
         self.journal.finish(name, &report)?;

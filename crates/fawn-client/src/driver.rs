@@ -118,7 +118,7 @@ impl Driver {
             dumps: Dumps::default(),
             out: Vec::new(),
             began: Instant::now(),
-            last_failure: "nobody has answered".to_owned(),
+            last_failure: "no answer yet".to_owned(),
         }
     }
 
@@ -302,7 +302,7 @@ impl Driver {
                 }
             }
             Event::Over(why) => {
-                tracing::debug!("a connection is over: {why}");
+                tracing::debug!("a connection ended: {why}");
                 self.last_failure = why;
                 match seat {
                     Some(seat) => self.lost(seat, self.now()),

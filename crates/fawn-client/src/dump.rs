@@ -52,7 +52,7 @@ impl Dump {
     pub(crate) fn begin(bookmark: Option<Bookmark>, secret: Secret, taken: Arc<Notify>) -> (Begun, Self) {
         let bookmark = bookmark.unwrap_or_else(|| Bookmark::new(Interval::ALL));
         let (events, receiver) = mpsc::channel(EVENTS);
-        let trouble = Arc::new(Mutex::new("nobody was asked yet"));
+        let trouble = Arc::new(Mutex::new("no node was asked yet"));
         let is_over = bookmark.is_over();
         let begun = Begun { bookmark, events, trouble: Arc::clone(&trouble) };
         (begun, Self { events: receiver, taken, trouble, secret, is_over })
@@ -145,7 +145,7 @@ impl Dumps {
     /// A node cannot read what it is asked.
     pub(crate) fn too_old(&mut self) {
         for (_, _, trouble) in self.by_tag.values() {
-            let why = "a node is of a release that shows nothing to clients: upgrade it";
+            let why = "a node runs a release without dumps for clients: upgrade it";
             *trouble.lock().unwrap_or_else(PoisonError::into_inner) = why;
         }
     }

@@ -37,25 +37,25 @@ pub enum Error {
     #[error("a continuation has at most {MOST_CONTINUATION_BYTES} bytes, not {0}")]
     Continuation(usize),
     /// Nothing was done: the cluster takes no value that long.
-    #[error("the value is longer than the cluster takes: split it, or start nodes with a larger --max-item-size")]
+    #[error("the value is too long for the cluster: split it, or start nodes with a larger --max-item-size")]
     TooLarge,
     /// Nothing was done: too few nodes that have the key live.
-    #[error("too few of the nodes that keep the key live for a write: see fawn status")]
+    #[error("too few replicas of the key are up for a write: see fawn status")]
     TooFew,
     /// Nothing was done: a disk is full.
-    #[error("a node that keeps the key has no room for more values: delete something, or add a node")]
+    #[error("a node of the key's chain has no room for more values: delete something, or add a node")]
     Full,
     /// Nothing was done: a disk cannot be read.
-    #[error("a node cannot read what it has of the key: see its log")]
+    #[error("a node cannot read its record of the key: see its log")]
     Unreadable,
     /// Nothing was done: too much is under way.
-    #[error("too much is under way for it to be taken on in time: ask for less at once")]
+    #[error("too many requests are in flight to start this one in time: send fewer at once")]
     Busy,
     /// Nothing was done: nobody could be asked in time.
-    #[error("nobody who has the key could be asked in time")]
+    #[error("no node of the key's chain answered in time: see fawn status")]
     Unreached,
     /// A dump does not go on. It may be taken up again later, from its last bookmark.
-    #[error("nobody who has the next keys has shown them for {seconds} s: {why}")]
+    #[error("no node of the next keys has sent them for {seconds} s: {why}")]
     Stalled {
         /// Seconds that nothing has come.
         seconds: u64,
@@ -63,22 +63,24 @@ pub enum Error {
         why: &'static str,
     },
     /// A get has no answer in time.
-    #[error("there was no answer in time")]
+    #[error("no answer in time: retry")]
     TimedOut,
     /// A write may have been carried out, or may be yet: nobody knows.
-    #[error("there was no answer in time: the write may have been carried out, or may be yet")]
+    #[error("outcome unknown: the write may have been applied, or may be yet; read the key before retrying")]
     Unknown,
     /// The value there is no number. Nothing was changed.
-    #[error("the value is not a number that can be counted on")]
+    #[error("the value is not a number that can be incremented")]
     NotANumber,
     /// Nothing was done: the cluster is a weak one.
-    #[error("this cluster was formed with --consistency weak, and takes no operation that depends on what is there")]
+    #[error(
+        "this cluster was created with --consistency weak, and refuses operations that depend on the current value"
+    )]
     Conditional,
     /// Nothing was done: what was put would have expired sooner than it should.
-    #[error("the time by which the key's range lets values expire is ahead of the clock: try again in half a minute")]
+    #[error("the expiry clock of the key's range is ahead of the system clock: retry in half a minute")]
     Ahead,
     /// Nothing was done: the other side is of another release, or broken.
-    #[error("the cluster's answer makes no sense to this client: run the same release on both sides")]
+    #[error("the client cannot decode the cluster's reply: run the same release on both sides")]
     Malformed,
 }
 

@@ -29,7 +29,7 @@ pub fn target(path: &Path) -> io::Result<PathBuf> {
             _ => return Ok(path),
         }
     }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, "its symbolic links lead in a circle"))
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "its symbolic links form a circle"))
 }
 
 /// The name with something behind it, such as `.new`.

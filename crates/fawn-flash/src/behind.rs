@@ -84,7 +84,7 @@ impl Behind {
         if matches!(self.ring, Ring::Untried) {
             self.ring = together::build(DEPTH, opcode::Write::CODE).map_or_else(
                 |error| {
-                    tracing::debug!(%error, "io_uring is refused: files are written without anything beside it");
+                    tracing::debug!(%error, "io_uring is not available: file writes run without parallel work");
                     Ring::Refused
                 },
                 |ring| Ring::Made(Box::new(ring)),
@@ -109,7 +109,7 @@ impl Behind {
         let pushed = unsafe { ring.submission().push(&entry) };
         let submitted = pushed.map_err(io::Error::other).and_then(|()| submit(ring));
         if let Err(error) = submitted {
-            tracing::warn!(%error, "io_uring takes no more writes: files are written without anything beside it");
+            tracing::warn!(%error, "io_uring accepts no more writes: file writes run without parallel work");
             return self.refuse(slot);
         }
         Ok(())

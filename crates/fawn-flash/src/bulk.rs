@@ -178,7 +178,7 @@ impl BulkLoad {
             return self.send(full);
         }
         let Work::Spooling(spooler) = &self.work else {
-            return Err(FlashError::Io("the load has failed before".to_owned()).into());
+            return Err(FlashError::Io("the load has already failed".to_owned()).into());
         };
         match spooler.empty.recv() {
             Ok(empty) => {

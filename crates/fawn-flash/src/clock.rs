@@ -65,15 +65,17 @@ fn log(step: Step) {
         Step::Even => {}
         Step::Set => tracing::info!("the system clock was set: items can have a time to live from now on"),
         Step::Jumped(seconds) if seconds > 0 => tracing::warn!(
-            "the system clock jumped {seconds} s forward: nothing expires by it before it has lasted for an hour"
+            "the system clock jumped {seconds} s forward: expiries do not follow it until the jump has lasted an hour"
         ),
         Step::Jumped(seconds) => tracing::warn!("the system clock jumped {} s back", -seconds),
         Step::Back => tracing::info!("the system clock is right again"),
         Step::Followed(seconds) => {
-            tracing::warn!("the jump of the system clock by {seconds} s has lasted: expiries follow it from now on");
+            tracing::warn!(
+                "the jump of the system clock by {seconds} s has lasted an hour: expiries follow it from now on"
+            );
         }
         Step::Lost => tracing::warn!(
-            "the system clock shows a time before 2020 or after 2106 and is not followed: set it, for example with NTP"
+            "the system clock shows a time before 2020 or after 2106 and is ignored: set it, e.g. with NTP"
         ),
     }
 }

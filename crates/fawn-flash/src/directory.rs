@@ -67,7 +67,7 @@ pub enum DirectoryError {
         owner: String,
     },
     /// Written by a newer version.
-    #[error("{path} has format {found}, and this version reads formats up to {FORMAT_VERSION}: use a newer one")]
+    #[error("{path} has format {found}, and this release reads formats up to {FORMAT_VERSION}: use a newer one")]
     NewerFormat {
         /// Path of the directory.
         path: PathBuf,
@@ -76,15 +76,15 @@ pub enum DirectoryError {
     },
     /// The directory belongs to a node of a cluster.
     #[error(
-        "{path} belongs to a node of a cluster: start it with `fawn node --dir {path}`, or print what it holds with \
-         `fawn store dump {path}`"
+        "{path} belongs to a node of a cluster: start it with `fawn node --dir {path}`, or print its data with \
+        `fawn store dump {path}`"
     )]
     Member {
         /// Path of the directory.
         path: PathBuf,
     },
     /// It is another member's, or of another cluster.
-    #[error("{path} cannot become that of {wanted}: it is that of {kept}; choose another directory")]
+    #[error("{path} cannot become the directory of {wanted}: it belongs to {kept}; choose another directory")]
     OtherMember {
         /// Path of the directory.
         path: PathBuf,
@@ -101,8 +101,8 @@ pub enum DirectoryError {
     },
     /// The file system takes no writes.
     #[error(
-        "{path} is on a file system that is mounted read-only: mount it for writing, or choose another directory; `fawn \
-         store` reads what is there as it is"
+        "{path} is on a read-only file system: mount it for writing, or choose another directory; `fawn store` \
+        reads it as it is"
     )]
     ReadOnly {
         /// The directory, or the part of it that was refused.
@@ -110,8 +110,8 @@ pub enum DirectoryError {
     },
     /// The device has no room for the stores that are to be made.
     #[error(
-        "{path} has no room for a new store: its commit logs and first segments take {} MiB, and {} MiB are free; give a \
-         smaller --memory, fewer --threads, or another device", .wanted.div_ceil(1 << 20), .free >> 20
+        "{path} has no room for a new store: its commit logs and first segments take {} MiB, and {} MiB are free; \
+        give a smaller --memory, fewer --threads, or another device", .wanted.div_ceil(1 << 20), .free >> 20
     )]
     NoRoom {
         /// Path of the directory.
@@ -299,7 +299,7 @@ impl Opened {
         for index in 0..format.stores {
             let store = store_path(path, index);
             if !store.is_dir() {
-                let what = format!("{} is missing, or {FORMAT} is not right", store.display());
+                let what = format!("{} is missing, or {FORMAT} is wrong", store.display());
                 return Err(DirectoryError::Damaged { path: path.to_owned(), what });
             }
         }

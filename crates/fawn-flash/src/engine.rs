@@ -344,7 +344,7 @@ impl<S: Tended> Engine<S> {
                 self.hand_out_work();
             } else if self.store.inner().cannot_stop_cleanly() {
                 let lost = self.store.inner().stats().buffered_entries;
-                let why = format!("{}; up to {lost} records that were in memory alone are lost", FlashError::NoSpace);
+                let why = format!("{}; up to {lost} records that were only in memory are lost", FlashError::NoSpace);
                 return Err(FlashError::Io(why));
             } else if polled == Polled::default() {
                 self.mailbox.signal.wait(Duration::from_millis(self.timeout_ms(clock::monotonic_ms()).max(1)));

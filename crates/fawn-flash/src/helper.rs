@@ -26,7 +26,9 @@ pub fn guarded<T>(work: impl FnOnce() -> T) -> T {
         fn drop(&mut self) {
             if thread::panicking() {
                 let name = thread::current().name().unwrap_or("unnamed").to_owned();
-                eprintln!("the thread {name} failed (above): stopping; please report this as a bug");
+                eprintln!(
+                    "the thread {name} has panicked (see above), so the process stops: please report this as a bug"
+                );
                 process::abort();
             }
         }

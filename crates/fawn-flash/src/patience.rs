@@ -61,7 +61,7 @@ impl Patience {
         let now = Instant::now();
         if self.told.is_none_or(|told| now.duration_since(told) >= REPEAT) {
             self.told = Some(now);
-            tracing::warn!("{}: {errno}: the store tries again until it succeeds", doing());
+            tracing::warn!("{}: {errno}: the store retries until it succeeds", doing());
         }
         self.pause = (self.pause * 2).clamp(Duration::from_millis(1), LONGEST);
         thread::sleep(self.pause);

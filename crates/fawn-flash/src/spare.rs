@@ -46,7 +46,7 @@ impl Files {
                 *spare = Spare { bytes: 0, is_refused: true };
                 self.remove_spare();
             }
-            Err(errno) => tracing::debug!(%errno, "{}: {SPARE} stays as it was", self.path().display()),
+            Err(errno) => tracing::debug!(%errno, "{}: {SPARE} keeps its size", self.path().display()),
         }
         spare.bytes
     }
@@ -77,11 +77,11 @@ impl Files {
         };
         match cut() {
             Ok(()) => tracing::info!(
-                "the device is full: {} MiB that {} keeps for deletes and merges are in use from now on",
+                "the device is full: {} MiB that {} reserves for deletes and merges are in use from now on",
                 spare.bytes >> 20,
                 self.path().display()
             ),
-            Err(errno) => tracing::warn!(%errno, "{}: {SPARE} gives back no space", self.path().display()),
+            Err(errno) => tracing::warn!(%errno, "{}: {SPARE} frees no space", self.path().display()),
         }
         spare.bytes = 0;
         true

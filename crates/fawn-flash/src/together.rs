@@ -49,7 +49,7 @@ impl Together {
         if matches!(self, Self::Untried) {
             *self = build(DEPTH, opcode::Read::CODE).map_or_else(
                 |error| {
-                    tracing::debug!(%error, "io_uring is refused: merges read one part after the other");
+                    tracing::debug!(%error, "io_uring is not available: merges read one part after the other");
                     Self::Refused
                 },
                 |ring| Self::Ring(Box::new(ring)),
@@ -59,7 +59,7 @@ impl Together {
         for first in (0..fills.len()).step_by(DEPTH) {
             let end = fills.len().min(first + DEPTH);
             if let Err(error) = wave(ring, first, &mut fills[first..end], &open[first..end], done) {
-                tracing::warn!(%error, "io_uring takes no more reads: merges read one part after the other");
+                tracing::warn!(%error, "io_uring accepts no more reads: merges read one part after the other");
                 *self = Self::Refused;
                 return false;
             }

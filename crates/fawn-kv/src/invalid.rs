@@ -25,7 +25,7 @@ impl fmt::Display for InvalidMessage {
             Some(Address::Client(client)) => format!("client {client}"),
             None => "another process".to_owned(),
         };
-        write!(f, "a message from {from} is invalid and was dropped: {reason}; check that process's memory and release")
+        write!(f, "an invalid message from {from} was dropped: {reason}; check that process's memory and release")
     }
 }
 

@@ -34,7 +34,7 @@ pub struct Identity {
 /// What a node has is not of the cluster that it is to be part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this node keeps data of cluster {kept}, but {}: let it reach its own managers, or give it an empty store",
-    .managers.map_or_else(|| "its managers have yet to begin one".to_owned(), |id| format!("its managers are those of cluster {id}")))]
+    .managers.map_or_else(|| "its managers have not begun one".to_owned(), |id| format!("its managers belong to cluster {id}")))]
 pub struct OtherCluster {
     /// The cluster that its store is of.
     pub kept: ClusterId,
@@ -45,8 +45,8 @@ pub struct OtherCluster {
 /// What a node's store holds is of no cluster, and the one that it is to be part of has ranges already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "this node keeps data of no cluster, and cluster {managers} was begun without them: `fawn store dump` its directory, \
-     give it an empty one, and `fawn load` the data into the cluster"
+    "this node keeps data of no cluster, and cluster {managers} began without them: `fawn store dump` its \
+    directory, give it an empty one, and `fawn load` the data into the cluster"
 )]
 pub struct Occupied {
     /// The cluster of the managers.

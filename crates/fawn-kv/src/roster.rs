@@ -82,14 +82,15 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnrolError {
     /// A name that is none.
-    #[error("{0:?} is no name: use 1 to {MOST_NAME_BYTES} letters, digits, dots, dashes and underscores")]
+    #[error("{0:?} is not a valid name: use 1 to {MOST_NAME_BYTES} letters, digits, dots, dashes and underscores")]
     Name(String),
     /// It would do nothing.
-    #[error("{0} is neither to keep data nor to serve clients")]
+    #[error("{0} would neither keep data nor serve clients: leave out --no-clients")]
     Idle(String),
     /// It had another number of loops.
     #[error(
-        "{name} was made with {had} event loops, and now has {has}: start it with --threads {had}, or under another name"
+        "{name} was created with {had} event loops, and now has {has}: start it with --threads {had}, or under \
+        another name"
     )]
     Seats {
         /// Who.
@@ -103,12 +104,10 @@ pub enum EnrolError {
     #[error("a member has from 1 to {MOST_SEATS} event loops: not {0}")]
     SeatCount(u32),
     /// It was something else.
-    #[error(
-        "{0} was enrolled to keep data, and now would not, or the other way round: start it as before, or under another name"
-    )]
+    #[error("{0} cannot change between node and front-end: start it as before, or under another name")]
     Role(String),
     /// Two members in one place.
-    #[error("{address} is the address of {other} already: give each member its own --cluster-listen or --advertise")]
+    #[error("{address} is already the address of {other}: give each member its own --cluster-listen or --advertise")]
     Address {
         /// The address.
         address: String,
@@ -274,7 +273,7 @@ mod tests {
         let mut roster = Roster::default();
         roster.apply(&Change::Enrol(asked("a", 1)));
         let refused = |asked: Enrolment| roster.check(&asked).unwrap_err().to_string();
-        assert!(refused(asked("a b", 2)).contains("is no name"));
+        assert!(refused(asked("a b", 2)).contains("is not a valid name"));
         assert!(refused(Enrolment { seats: 3, ..asked("a", 1) }).contains("--threads 2"));
         assert!(refused(Enrolment { is_node: false, ..asked("a", 1) }).contains("under another name"));
         assert!(refused(asked("b", 1)).contains("the address of a already"));

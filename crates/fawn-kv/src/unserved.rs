@@ -109,7 +109,7 @@ impl Unserved {
         let count = self.len();
         (count > 0).then(|| {
             let is = if count == 1 { "is" } else { "are" };
-            format!("{count} of {of} ranges {is} served by nobody: {}", self.next_step(&mut name))
+            format!("{count} of {of} ranges {is} out of service: {}", self.next_step(&mut name))
         })
     }
 
@@ -127,7 +127,7 @@ impl Unserved {
             return format!("only removed members had their latest data: {DUMP}");
         }
         if causes().any(|cause| cause.is_changing) {
-            return "their chains are being changed".to_owned();
+            return "their chains are changing".to_owned();
         }
         "their nodes know newer chains than the managers: stop the managers, and run `fawn manager recover`".to_owned()
     }
@@ -222,7 +222,7 @@ mod tests {
     fn nodes_that_are_away_or_came_back_empty_are_named() {
         let start = |names: &str| {
             let which = if names.len() > 2 { "their latest data directories" } else { "its latest data directory" };
-            format!("1 of 25 ranges is served by nobody: start {names} with {which}, or {DUMP}")
+            format!("1 of 25 ranges is out of service: start {names} with {which}, or {DUMP}")
         };
         assert_eq!(said(&[1], false, &[(1, away()), (2, active()), (3, again())]), start("n1"));
         assert_eq!(said(&[1], false, &[(1, again()), (2, again())]), start("n1"), "the others were not in the chain");
@@ -238,7 +238,7 @@ mod tests {
         let older = said(&[1, 2], false, &[(1, sealed()), (2, sealed())]);
         assert!(older.ends_with("stop the managers, and run `fawn manager recover`"), "{older}");
         let changing = said(&[1, 2], true, &[(1, sealed()), (2, away())]);
-        assert!(changing.ends_with("their chains are being changed"), "{changing}");
+        assert!(changing.ends_with("their chains are changing"), "{changing}");
     }
 
     #[test]

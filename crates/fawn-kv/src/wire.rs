@@ -12,11 +12,11 @@ use std::borrow::Cow;
 pub enum WireError {
     /// Another version.
     #[error(
-        "the message is of version {0}, and this process speaks {OLDEST} to {NEWEST}: run releases that have one in common"
+        "the message has version {0}, and this process speaks {OLDEST} to {NEWEST}: run releases with a common version"
     )]
     Version(u8),
     /// The bytes make no sense.
-    #[error("the bytes are no message: {0}")]
+    #[error("the bytes are not a message: {0}")]
     Malformed(String),
 }
 
@@ -68,7 +68,7 @@ impl Message {
     pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         let (version, message) = versioned::decode_of::<Self>(OLDEST..=NEWEST, bytes)?;
         if message.since() != version {
-            return Err(WireError::Malformed(format!("version {version} did not bring it")));
+            return Err(WireError::Malformed(format!("version {version} has no such message")));
         }
         Ok(message)
     }

@@ -99,7 +99,10 @@ fn authenticate(socket: &OwnedFd, secret: &str, timeout: Duration) -> io::Result
     let mut byte = [0];
     while !answer.ends_with(b"\r\n") && answer.len() < LONGEST_ANSWER {
         if stream.read(&mut byte)? == 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up on the authentication"));
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "it closed the connection during the authentication",
+            ));
         }
         answer.push(byte[0]);
     }

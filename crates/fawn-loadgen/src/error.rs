@@ -18,7 +18,8 @@ pub enum LoadgenError {
     },
     /// The server hung up.
     #[error(
-        "{target} closed a connection that had {in_flight} requests in flight, after {answers} answers on it{refused}: its log may say why"
+        "{target} closed a connection that had {in_flight} requests in flight, after {answers} answers on \
+        it{refused}: see its log"
     )]
     Closed {
         /// The server.
@@ -40,7 +41,8 @@ pub enum LoadgenError {
     },
     /// No answer came.
     #[error(
-        "{target} has not answered for {} s, with {in_flight} requests in flight on a connection: it hangs, or needs a longer --timeout",
+        "{target} sent no reply for {} s, with {in_flight} requests in flight on a connection: it hangs, or needs a \
+        longer --timeout",
         waited.as_secs_f64()
     )]
     Silent {
@@ -53,7 +55,8 @@ pub enum LoadgenError {
     },
     /// An answer that is none.
     #[error(
-        "{target} answered a {asked} with {said:?}, which is no answer in the {protocol} protocol: is it a memcached server?"
+        "{target} answered a {asked} with {said:?}, which is no reply in the {protocol} protocol: is it a memcached \
+        server?"
     )]
     Garbage {
         /// The server.
@@ -85,8 +88,8 @@ pub enum LoadgenError {
     },
     /// More keys than can be kept track of.
     #[error(
-        "what gets may find after sets takes 8 bytes of DRAM for each key, {needed} for {keys} keys, and {available} are available: give fewer \
-         --keys, or measure gets alone"
+        "to verify gets after sets the generator needs 8 bytes of DRAM per key, {needed} for {keys} keys, and \
+        {available} are available: give fewer --keys, or measure gets alone"
     )]
     Memory {
         /// How many.
@@ -97,7 +100,7 @@ pub enum LoadgenError {
         available: String,
     },
     /// A process whose CPU time was to be told.
-    #[error("cannot read the CPU time of process {pid} ({source}): name processes that run, with --server-pid")]
+    #[error("cannot read the CPU time of process {pid} ({source}): name running processes with --server-pid")]
     Process {
         /// Its number.
         pid: u32,
@@ -116,7 +119,7 @@ pub enum LoadgenError {
     #[error(transparent)]
     Meter(#[from] MeterError),
     /// The system refused something that a loop needs.
-    #[error("the system refused what the generator needs ({0}): fewer --connections may help")]
+    #[error("the system refused the generator's resources ({0}): try fewer --connections")]
     System(io::Error),
 }
 

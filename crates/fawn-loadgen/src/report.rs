@@ -55,7 +55,7 @@ pub fn report(
         report.row(Value::Object(whole("nothing (calibration)", floor)));
         let cpu_us = per(floor.stats.cpu_us, floor.stats.answered()).unwrap_or_default();
         report.notes.push(format!(
-            "the generator takes {cpu_us:.3} CPU-us an operation, so that {} can ask {:.0} times a second",
+            "the generator needs {cpu_us:.3} CPU-us per operation, so {} can send {:.0} per second",
             if plan.threads == 1 { "a core".to_owned() } else { format!("{} cores", plan.threads) },
             plan.threads as f64 * 1e6 / cpu_us.max(1e-3),
         ));
@@ -63,9 +63,10 @@ pub fn report(
     if let Some(load) = load {
         report.row(Value::Object(whole("load", load)));
         if load.stats.put_again > 0 {
-            report
-                .notes
-                .push(format!("the load was refused {} times, and made those sets again", load.stats.put_again));
+            report.notes.push(format!(
+                "the server refused {} sets of the load, and the generator retried them",
+                load.stats.put_again
+            ));
         }
     }
     if let Some(measured) = measured {
@@ -136,8 +137,9 @@ fn rows(report: &mut BenchReport, plan: &Plan, measured: &Measured, floor: Optio
         all.insert("headroom".to_owned(), headroom.into());
         if headroom < LEAST_HEADROOM {
             report.notes.push(format!(
-                "a server that does nothing was asked only {headroom:.2} times as often: the generator, or the machine that \
-                 both share, limits what is measured; give more --threads, or another machine"
+                "the generator sent a server that does nothing only {headroom:.2} times as many operations: the \
+                generator, or the machine that both share, limits the result; give more --threads, or another \
+                machine"
             ));
         }
     }
@@ -163,23 +165,22 @@ fn notes(report: &mut BenchReport, plan: &Plan, measured: &Measured) {
             let has_warm_up = plan.operations.is_none() && !plan.warm_up.is_zero();
             let first = if has_warm_up { ", beginning with those of the warm-up" } else { "" };
             report.notes.push(format!(
-                "of {due:.0} operations a second that were due, {answered:.0} were answered{first} ({:.0} were asked for): latencies grow \
-                 as long as this lasts, and say little",
+                "of {due:.0} operations per second that were due, {answered:.0} were answered{first} ({:.0} were \
+                requested): latencies grow as long as this lasts, and mean little",
                 pace.rate
             ));
         }
     }
     if stats.unsent > 0 {
         report.notes.push(format!(
-            "of {} operations that were due, {} were not sent by the end: they count with the time that they had waited by then, so that \
-             latencies are at least what is told",
+            "of {} operations that were due, {} were not sent by the end: they count with their time of waiting until then, so that the true latencies are at least these",
             stats.operations().latencies.count(),
             stats.unsent
         ));
     }
     let [gets, sets, _, modifies] = words(plan);
     if stats.modifies.answered > 0 {
-        report.notes.push(format!("{gets} and {sets} count the two halves of {modifies}, too"));
+        report.notes.push(format!("{gets} and {sets} also count the two halves of {modifies}"));
     }
     let misses = stats.misses as f64 / stats.gets().answered.max(1) as f64;
     if misses > 0.0 {
@@ -202,7 +203,9 @@ fn energy_notes(report: &mut BenchReport, plan: &Plan, energy: Option<&Energy>) 
     report.metered(fawn_meter::provenance(&report.rows, energy));
     report.notes.extend(plan.meter.as_ref().and_then(fawn_meter::Meter::loss));
     if energy.is_some_and(|energy| energy.kind.is_of_this_machine()) {
-        report.notes.push("energy is that of this machine: of the generator, and of no server elsewhere".to_owned());
+        report
+            .notes
+            .push("the energy is that of this machine: of the generator, and of no server elsewhere".to_owned());
     }
 }
 

@@ -17,7 +17,7 @@ pub fn processes_cpu_us(pids: &[u32]) -> Result<f64, LoadgenError> {
 fn process_cpu_us(pid: u32) -> Result<f64, Error> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let ticks =
-        ticks(&text).ok_or_else(|| Error::new(ErrorKind::InvalidData, "the system tells it in another form"))?;
+        ticks(&text).ok_or_else(|| Error::new(ErrorKind::InvalidData, "the system reports it in another form"))?;
     Ok(ticks as f64 * 1e6 / rustix::param::clock_ticks_per_second() as f64)
 }
 

@@ -487,7 +487,7 @@ impl<'a> Worker<'a> {
                 break;
             }
             let Some(flight) = connection.flights.front().copied() else {
-                return Err(self.garbage(at, "request that was never made", held, input.len()));
+                return Err(self.garbage(at, "request that was never sent", held, input.len()));
             };
             // The server that does nothing shows one key's value for all.
             let shown = self.shared.shown.map_or(flight.index, |(index, _)| index);

@@ -41,7 +41,7 @@ pub enum Workload {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
     /// E.
-    #[error("workload E scans ranges of keys, and memcached's protocol has no scan; A, B, C, D and F can be run")]
+    #[error("workload E scans ranges of keys, and memcached's protocol has no scan: choose A, B, C, D or F")]
     Scans,
     /// None of YCSB's.
     #[error("`{0}` is not a core workload of YCSB; write A, B, C, D or F")]

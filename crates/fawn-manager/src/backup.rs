@@ -58,7 +58,7 @@ pub struct Backup {
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// It begins otherwise.
-    #[error("it is no backup of a manager: give the file that `fawn manager backup` wrote")]
+    #[error("it is not a manager's backup: give the file that `fawn manager backup` wrote")]
     NoBackup,
     /// It was changed, or is of another release.
     #[error(transparent)]
@@ -67,7 +67,7 @@ pub enum BackupError {
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     /// The cluster had not begun.
-    #[error("it is of a cluster that had not begun: use another one")]
+    #[error("its cluster had not begun: use a later backup")]
     Empty,
 }
 

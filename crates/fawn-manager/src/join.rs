@@ -44,7 +44,10 @@ pub async fn is_to_begin(group: &Group, options: &Options, own: &str, dialler: &
         if group.is_initialized().await.unwrap_or(true) {
             return false;
         }
-        tell(&mut told, &format!("a group of managers begins once all have been heard: {} not yet", silent.join(", ")));
+        tell(
+            &mut told,
+            &format!("the group of managers begins once all managers are up: waiting for {}", silent.join(", ")),
+        );
         tokio::time::sleep(AGAIN).await;
     }
 }
@@ -75,10 +78,16 @@ pub async fn join(group: &Group, options: &Options, member: &KeptMember, dialler
                 Ok(Answer::Done) => return tracing::info!("this manager has joined the group of {address}"),
                 Ok(Answer::NotLeader { leader }) => hint = leader.filter(|leader| *leader != address),
                 Ok(Answer::Refused(why)) => {
-                    tell(&mut told, &format!("{address} does not take this manager in yet: {why}"));
+                    tell(&mut told, &format!("{address} does not admit this manager yet: {why}"));
                 }
-                Ok(_) => tell(&mut told, &format!("{address} answers something else than it was asked")),
-                Err(error) => tell(&mut told, &format!("{address} cannot be asked to take this manager in: {error}")),
+                Ok(_) => tell(
+                    &mut told,
+                    &format!(
+                        "{address} sent a reply of another kind than requested: run the \
+                    same release on all managers"
+                    ),
+                ),
+                Err(error) => tell(&mut told, &format!("cannot ask {address} to admit this manager: {error}")),
             }
         }
         tokio::time::sleep(AGAIN).await;
@@ -104,7 +113,8 @@ pub async fn move_in(group: &Group, options: &Options, member: &KeptMember, dial
         }
         let is = &member.address;
         let what = format!(
-            "this manager was reached at {was} and is at {is} now; the others have yet to hear of it ({why}). If most of them have moved, start them with --advertise and the addresses that they had, or see fawn manager recover --help"
+            "this manager moved from {was} to {is}, and the others do not know it yet ({why}). If most of them have \
+            moved, start them with --advertise and their old addresses, or see fawn manager recover --help"
         );
         tell(&mut told, &what);
         tokio::time::sleep(AGAIN).await;
@@ -134,7 +144,8 @@ pub async fn look_whether_in(group: &Group, id: u64) {
     tokio::time::sleep(DIAL).await;
     if !is_voter(group, id) {
         tracing::warn!(
-            "this manager was taken out of its group, or has yet to hear that it is in it: if it was, stop it"
+            "this manager is not in its group, as far as it knows: if it was removed, stop it; if it was just \
+            added, wait"
         );
     }
 }

@@ -9,29 +9,29 @@ use tokio::sync::watch;
 
 fawn_admin::families! {
     LEADS = Gauge "fawn_manager_leader" [] "Whether this manager leads.";
-    KNOWS = Gauge "fawn_manager_knows_leader" [] "Whether this manager knows of one that leads.";
+    KNOWS = Gauge "fawn_manager_knows_leader" [] "Whether this manager knows a leader.";
     TERM = Gauge "fawn_manager_term" [] "Term of the managers' consensus.";
     LOG = Gauge "fawn_manager_log_index" [] "Number of the last entry of the manager's log.";
-    APPLIED = Gauge "fawn_manager_applied_index" [] "Number of the last entry that the manager has applied.";
-    STALLED = Gauge "fawn_manager_log_stalled" [] "Whether this manager waits to write its log, as its device is full or memory is short.";
-    GROUP = Gauge "fawn_manager_group_members" ["role"] "Managers of the group, by whether they vote.";
+    APPLIED = Gauge "fawn_manager_applied_index" [] "Number of the last entry that this manager has applied.";
+    STALLED = Gauge "fawn_manager_log_stalled" [] "Whether this manager waits to write its log, because its device is full or memory is short.";
+    GROUP = Gauge "fawn_manager_group_members" ["role"] "Managers of the group, by role: voter or learner.";
     EPOCHS = Counter "fawn_manager_epoch_changes_total" [] "Chains that the managers have activated since this one started.";
-    MANAGERS_ALIVE = Gauge "fawn_cluster_managers_alive" [] "Managers that the leader has heard lately.";
+    MANAGERS_ALIVE = Gauge "fawn_cluster_managers_alive" [] "Managers from which the leader has heard recently.";
     MEMBERS = Gauge "fawn_cluster_members" [] "Members of the cluster.";
-    MEMBERS_ALIVE = Gauge "fawn_cluster_members_alive" [] "Members that were heard lately.";
-    MEMBER_UP = Gauge "fawn_cluster_member_up" ["member"] "Whether a member was heard lately.";
-    MEMBER_DRAINING = Gauge "fawn_cluster_member_draining" ["member"] "Whether a member is to leave.";
-    MEMBER_TROUBLE = Gauge "fawn_cluster_member_trouble" ["member"] "Whether a member takes no part, refuses puts or has a wrong clock; fawn status says why.";
+    MEMBERS_ALIVE = Gauge "fawn_cluster_members_alive" [] "Members from which the leader has heard recently.";
+    MEMBER_UP = Gauge "fawn_cluster_member_up" ["member"] "Whether the leader has heard from the member recently.";
+    MEMBER_DRAINING = Gauge "fawn_cluster_member_draining" ["member"] "Whether the member is draining.";
+    MEMBER_TROUBLE = Gauge "fawn_cluster_member_trouble" ["member"] "Whether the member is out of service, refuses puts or has a wrong clock; fawn status shows the reason.";
     RANGES = Gauge "fawn_cluster_ranges" [] "Ranges.";
-    RANGES_SHORT = Gauge "fawn_cluster_ranges_short" [] "Ranges with fewer replicas than they should have.";
-    LEAST_REPLICAS = Gauge "fawn_cluster_least_replicas" [] "Replicas of the range that has the fewest.";
-    RANGES_LEARNED = Gauge "fawn_cluster_ranges_copied" [] "Ranges that somebody copies.";
-    RANGES_CHANGING = Gauge "fawn_cluster_ranges_changing" [] "Ranges whose chain is being changed.";
-    RANGE_LAG = Gauge "fawn_cluster_range_lag_records" ["range"] "Records of the longest log of a range that not all of its members know to be committed.";
-    LAG = Gauge "fawn_cluster_lag_records" [] "Records of the longest log of a range that not all of its members know to be committed: of the range with the most.";
+    RANGES_SHORT = Gauge "fawn_cluster_ranges_short" [] "Ranges with fewer replicas than configured.";
+    LEAST_REPLICAS = Gauge "fawn_cluster_least_replicas" [] "Replicas of the range with the fewest.";
+    RANGES_LEARNED = Gauge "fawn_cluster_ranges_copied" [] "Ranges that are being copied.";
+    RANGES_CHANGING = Gauge "fawn_cluster_ranges_changing" [] "Ranges whose chain is changing.";
+    RANGE_LAG = Gauge "fawn_cluster_range_lag_records" ["range"] "Records of the longest log of a range that are not known to be committed by all of its members.";
+    LAG = Gauge "fawn_cluster_lag_records" [] "Largest number of records of the longest log of a range that are not known to be committed by all of its members.";
     RANGES_UNSERVED = Gauge "fawn_cluster_ranges_unserved" [] "Ranges that no member of their chain serves.";
     WEDGES_UNOWNED = Gauge "fawn_cluster_wedges_unowned" [] "Wedges without an owner.";
-    SETTLED = Gauge "fawn_cluster_settled" [] "Whether all who live are where they should be.";
+    SETTLED = Gauge "fawn_cluster_settled" [] "Whether the cluster has nothing to move or change.";
 }
 
 /// A report that is older was left by a manager that does not get on.
@@ -57,7 +57,7 @@ impl Source for Managing {
 
     fn troubles(&self) -> Vec<String> {
         let report = self.report.borrow();
-        let trouble = report.as_ref().map_or_else(|| Some("it has yet to begin".to_owned()), trouble);
+        let trouble = report.as_ref().map_or_else(|| Some("it has not started yet".to_owned()), trouble);
         trouble.map(|why| format!("manager: {why}")).into_iter().collect()
     }
 }
@@ -114,13 +114,13 @@ fn measure_cluster(cluster: &ClusterReport, page: &mut Page) {
 /// Why a manager does not serve as it should.
 fn trouble(report: &Report) -> Option<String> {
     let why = if report.at.elapsed() > OLD {
-        "it does not get on"
+        "it makes no progress"
     } else if let Some(why) = &report.stalled {
         return Some(format!("it waits to write its log: {why}"));
     } else if !report.knows_leader {
-        "it knows of no manager that leads"
+        "it knows no leading manager"
     } else if !report.has_majority {
-        "it led, and has lost contact with most of the others"
+        "it led, and has lost contact with the majority"
     } else {
         return report.cluster.as_ref().and_then(|cluster| cluster.lost.clone());
     };
@@ -161,15 +161,15 @@ mod tests {
             managing(Some(report)).troubles().join("; ")
         };
         assert_eq!(of(|_| {}), "");
-        assert!(of(|report| report.knows_leader = false).starts_with("manager: it knows of no manager"));
+        assert!(of(|report| report.knows_leader = false).starts_with("manager: it knows no leading manager"));
         assert!(of(|report| report.has_majority = false).contains("lost contact"));
         assert!(of(|report| report.stalled = Some("no space".into())).contains("to write its log: no space"));
-        assert!(of(|report| report.at -= 2 * OLD).contains("does not get on"));
+        assert!(of(|report| report.at -= 2 * OLD).contains("makes no progress"));
         let lost = of(|report| {
-            let lost = Some("8 of 8 ranges are served by nobody".to_owned());
+            let lost = Some("8 of 8 ranges are out of service".to_owned());
             report.cluster = Some(ClusterReport { lost, ..ClusterReport::default() });
         });
-        assert_eq!(lost, "manager: 8 of 8 ranges are served by nobody");
-        assert!(managing(None).troubles()[0].contains("yet to begin"));
+        assert_eq!(lost, "manager: 8 of 8 ranges are out of service");
+        assert!(managing(None).troubles()[0].contains("has not started yet"));
     }
 }

@@ -22,10 +22,10 @@ const NOBODY: Duration = Duration::from_secs(3);
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorError {
     /// No address is known.
-    #[error("no manager is named: say where one listens")]
+    #[error("no manager is named: give the address of one")]
     Nobody,
     /// None of the managers has answered in time.
-    #[error("no manager that leads has answered within {time:?}; the last try: {last}")]
+    #[error("no leading manager answered within {time:?}; the last try: {last}")]
     NoAnswer {
         /// How long it was tried.
         time: Duration,
@@ -100,7 +100,7 @@ impl Operator {
                     }
                     Ok(Answer::NotLeader { leader: None }) => {
                         was_somebody = true;
-                        tries.add(false, format!("{address} knows of none that leads"));
+                        tries.add(false, format!("{address} knows no leader"));
                     }
                     Ok(answer) => return Ok(answer),
                     // That whoever is said to lead is not there is worth to be told.
@@ -197,7 +197,8 @@ async fn ask_of(
     let mut link = dialler.dial(address, to.map(Party::Manager)).await?;
     let (speaks, least) = (link.greeted.version, question.since());
     if speaks < least {
-        let what = format!("it speaks version {speaks}, and this takes version {least}: upgrade the managers first");
+        let what =
+            format!("it speaks version {speaks}, and this command needs version {least}: upgrade the managers first");
         return Err(io::Error::new(io::ErrorKind::Unsupported, what));
     }
     let mut frame = Vec::new();
@@ -232,13 +233,13 @@ mod tests {
         let mut tries = Tries::default();
         tries.begin_round();
         tries.add(true, "a: refused".to_owned());
-        tries.add(false, "b knows of none".to_owned());
+        tries.add(false, "b knows no leader".to_owned());
         tries.add(true, "c: refused".to_owned());
         tries.begin_round();
         tries.add(true, "a: refused".to_owned());
-        assert_eq!(tries.told(), "b knows of none", "this round has not come to b yet");
+        assert_eq!(tries.told(), "b knows no leader", "this round has not come to b yet");
         let mut tries = Tries::default();
-        for told in ["b knows of none", "b is silent", "b is silent still"] {
+        for told in ["b knows no leader", "b is silent", "b is silent still"] {
             tries.begin_round();
             tries.add(told.contains("silent"), told.to_owned());
         }

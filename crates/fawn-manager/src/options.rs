@@ -76,16 +76,16 @@ pub enum ManagerError {
         error: io::Error,
     },
     /// It has a node's data.
-    #[error("{} is the directory of a node's data, or of a `fawn serve`: a manager needs one of its own, name another --dir", .0.display())]
+    #[error("{} is the data directory of a node or of `fawn serve`: give the manager a --dir of its own", .0.display())]
     OfData(PathBuf),
     /// It is that of a cluster in one process, whose manager has another.
-    #[error("{} is the directory of `fawn serve --nodes`: that of its manager is {}", .0.display(), .1.display())]
+    #[error("{} is the directory of `fawn serve --nodes`: its manager's directory is {}", .0.display(), .1.display())]
     OfACluster(PathBuf, PathBuf),
     /// Another process has it.
-    #[error("{0} is in use: another manager runs there")]
+    #[error("{0} is in use by another manager: stop it, or choose another directory")]
     InUse(PathBuf),
     /// What is kept there.
-    #[error("what the manager has kept in {path} cannot be used: {error}")]
+    #[error("cannot use the manager's files in {path}: {error}")]
     Kept {
         /// Where.
         path: PathBuf,
@@ -105,16 +105,17 @@ pub enum ManagerError {
     Tls(#[from] TlsError),
     /// Beyond the loopback without TLS.
     #[error(
-        "{0} is reached from other machines, and nothing protects what is said there: use certificates (--certs), or say --insecure where the network itself keeps strangers out"
+        "{0} can be reached from other machines, and TLS is off: give certificates (--certs), or pass --insecure if \
+        the network is trusted"
     )]
     Unprotected(String),
     /// No address of its own.
     #[error(
-        "a manager that is one of several needs an address that others reach: use --listen, and --advertise behind 0.0.0.0"
+        "a manager of a group needs an address that the others can reach: use --listen, and --advertise behind 0.0.0.0"
     )]
     Address,
     /// It is not one of its peers.
-    #[error("{0} is not among --peers: name all managers there, this one too")]
+    #[error("{0} is not among --peers: list the addresses of all managers, including this one")]
     NotAmongPeers(String),
     /// The system refuses something.
     #[error("{what}: {error}")]
@@ -125,13 +126,13 @@ pub enum ManagerError {
         error: io::Error,
     },
     /// No manager has begun there.
-    #[error("there is no manager's log in {0}")]
+    #[error("there is no manager's log in {0}: give the --dir of a manager")]
     Empty(PathBuf),
     /// A manager has begun there.
-    #[error("there is a manager's log in {} already: restore into an empty directory", .0.display())]
+    #[error("there is already a manager's log in {}: restore into an empty directory", .0.display())]
     NotEmpty(PathBuf),
     /// Consensus cannot begin.
-    #[error("the group of managers cannot go on: {0}")]
+    #[error("the group of managers cannot continue: {0}")]
     Group(String),
 }
 

@@ -213,7 +213,7 @@ async fn run(
     tokio::spawn(async move {
         while let Some(stream) = locals.recv().await {
             if let Err(error) = listener.take_local(stream) {
-                tracing::warn!("a connection within the process cannot be used: {error}");
+                tracing::warn!("a connection within the process failed: {error}");
             }
         }
     });
@@ -244,7 +244,7 @@ async fn begin(group: Group, options: Options, member: KeptMember, dialler: Arc<
     if join::is_to_begin(&group, &options, &member.address, &dialler).await {
         let alone = BTreeMap::from([(member.id, BasicNode::new(member.address.clone()))]);
         if let Err(error) = group.initialize(alone).await {
-            tracing::debug!("the group has begun already: {error}");
+            tracing::debug!("the group has already begun: {error}");
         }
         return;
     }

@@ -26,14 +26,15 @@ const HEADER_BYTES: usize = 5;
 pub enum SealedError {
     /// Another version.
     #[error(
-        "what managers keep is of version {0}, and this one reads versions up to {NEWEST}: run the release that wrote it, or upgrade this one"
+        "the manager's file has version {0}, and this release reads versions up to {NEWEST}: run the release that \
+        wrote it, or upgrade this one"
     )]
     Version(u8),
     /// They were changed, or are not whole.
-    #[error("what managers keep is damaged: its checksum is wrong")]
+    #[error("the manager's file is damaged: its checksum is wrong")]
     Checksum,
     /// The checksum fits, and they make no sense.
-    #[error("what managers keep cannot be read: {0}")]
+    #[error("the manager's file cannot be decoded: {0}")]
     Malformed(String),
 }
 

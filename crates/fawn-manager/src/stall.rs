@@ -21,7 +21,8 @@ impl State {
     fn begin(&mut self, error: &io::Error) {
         if self.waits.is_none() {
             tracing::warn!(
-                "the manager's log cannot be written: {error}; this manager decides nothing until it can, and tries again by itself"
+                "cannot write the manager's log: {error}; this manager decides nothing until it can, and retries by \
+                itself"
             );
             self.waits = Some((Instant::now(), error.to_string()));
         }
@@ -69,7 +70,7 @@ impl Stall {
                 done => {
                     if let (Ok(()), Some((since, _))) = (&done, self.state().waits.take()) {
                         let waited = since.elapsed().as_secs_f64();
-                        tracing::info!("the manager's log is written again, after {waited:.1} s");
+                        tracing::info!("the manager's log can be written again, after {waited:.1} s");
                     }
                     return done;
                 }

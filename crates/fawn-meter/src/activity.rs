@@ -46,7 +46,7 @@ impl Activity {
             Some(device) => {
                 let path = proc.join("diskstats");
                 parse_device(&sysfs::word(&path)?, device).ok_or_else(|| {
-                    MeterError::Absent(format!("{} has no device {device}: name one that it lists", path.display()))
+                    MeterError::Absent(format!("{} has no device {device}: name one of its list", path.display()))
                 })?
             }
         };

@@ -65,12 +65,12 @@ impl Battery {
             instrument: format!("battery {}", names.join(" and ")),
             period: PERIOD,
             stated_share: None,
-            stated_by: "the kernel does not show how accurate a battery's gauge is".to_owned(),
+            stated_by: "the kernel does not report the accuracy of a battery's gauge".to_owned(),
             step_watts: None,
             counter_step: None,
             parts: Vec::new(),
             notes: vec![
-                "it has all that the battery feeds, the screen included; gauges lag by some seconds".to_owned(),
+                "it counts all that the battery feeds, including the screen; gauges lag by some seconds".to_owned(),
             ],
         };
         Ok(Self { info, batteries, mains, decimals: Decimals::default() })

@@ -38,7 +38,7 @@ pub enum ChoiceError {
     )]
     Unknown(String),
     /// Plugs are spoken to without TLS.
-    #[error("`{0}` is not a plug's address; write one such as 192.168.1.20 or http://plug.local")]
+    #[error("`{0}` is not a plug's address; write e.g. 192.168.1.20 or http://plug.local")]
     Url(String),
 }
 

@@ -58,7 +58,7 @@ pub struct Covered {
 
 /// Why a file is not read.
 fn unread(error: &io::Error) -> String {
-    format!("cannot be read ({error}): have the meter write it before you begin")
+    format!("cannot be read ({error}): let the meter write it before you begin")
 }
 
 impl Series {
@@ -108,7 +108,7 @@ impl Series {
             } else if !line.trim_matches(padding).is_empty() {
                 let fields: Vec<&str> = line.split(',').map(|field| field.trim().trim_matches('"')).collect();
                 if is_first && fields[0].chars().all(|c| c.is_alphabetic() || " _()".contains(c)) {
-                    columns = Columns::named(&fields).ok_or("the columns are to be called `time` and `watts`")?;
+                    columns = Columns::named(&fields).ok_or("the columns must be called `time` and `watts`")?;
                 } else {
                     rows.push(columns.row(&fields).ok_or_else(|| {
                         format!("line {number} is not a time and watts: write Unix seconds or RFC 3339, and a number")
@@ -117,16 +117,19 @@ impl Series {
                 is_first = false;
             }
         }
-        let scope = scope
-            .ok_or("it does not say what was metered: begin it with a line `# scope: wall`, or board, or package")?;
+        let scope = scope.ok_or(
+            "it does not name the scope of the meter: begin it with a line `# scope: wall`, or board, or package",
+        )?;
         if let Some(pair) = rows.windows(2).find(|pair| pair[1].0 < pair[0].0) {
-            return Err(format!("its times fall, from {} to {}: sort it", pair[0].0, pair[1].0));
+            return Err(format!("its times decrease, from {} to {}: sort it", pair[0].0, pair[1].0));
         }
         let mut between: Vec<f64> = rows.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
         between.sort_by(f64::total_cmp);
         match between.get(between.len() / 2) {
             Some(usual) if *usual > 0.0 => Ok(Self { scope, meter, rows, usual_seconds: *usual }),
-            _ => Err("it has no two readings at different times yet: start the meter before you begin".to_owned()),
+            _ => {
+                Err("it does not have two readings at different times yet: start the meter before you begin".to_owned())
+            }
         }
     }
 
@@ -157,13 +160,12 @@ impl Series {
             let side = if what == "begins" { "after the measurement began" } else { "before the measurement ended" };
             if missing > self.usual_seconds {
                 return Err(format!(
-                    "it {what} {missing:.1} s {side}: let the meter run from before until after, with its clock set"
+                    "it {what} {missing:.1} s {side}: start the meter before and stop it after the measurement, \
+                    with its clock set"
                 ));
             }
             if missing > 0.0 {
-                note = Some(format!(
-                    "the file {what} {missing:.2} s {side}; its power is taken to have been the same there"
-                ));
+                note = Some(format!("the file {what} {missing:.2} s {side}; the report assumes constant power there"));
             }
         }
         let inside = self.rows.iter().copied().filter(|row| (began..=ended).contains(&row.0));
@@ -177,7 +179,7 @@ impl Series {
         if let Some(pair) = around.clone().find(|pair| pair[1].0 - pair[0].0 > GAP * self.usual_seconds) {
             let (gap, usual) = (pair[1].0 - pair[0].0, self.usual_seconds);
             return Err(format!(
-                "it has no readings for {gap:.1} s from {:.1} on, where there is usually one every {usual:.1} s: measure again",
+                "it has no readings for {gap:.1} s from {:.1} on, but usually one every {usual:.1} s: measure again",
                 pair[0].0
             ));
         }
@@ -293,11 +295,11 @@ mod tests {
         for (text, says) in [
             ("1,2\n3,4\n", "begin it with a line `# scope: wall`"),
             ("# scope: socket\n1,2\n3,4\n", "line 1: write `# scope:`"),
-            ("# scope: wall\n1,2\n", "no two readings"),
-            ("# scope: wall\n5,2\n5,3\n", "no two readings"),
+            ("# scope: wall\n1,2\n", "does not have two readings"),
+            ("# scope: wall\n5,2\n5,3\n", "does not have two readings"),
             ("# scope: wall\n1,2\n3,x\n", "line 3 is not a time and watts"),
             ("# scope: wall\n1,2\n2026-11-06T20:00:00,3\n", "line 3 is not a time and watts"),
-            ("# scope: wall\n3,2\n1,2\n", "its times fall, from 3 to 1"),
+            ("# scope: wall\n3,2\n1,2\n", "its times decrease, from 3 to 1"),
             ("# scope: wall\nwhen,power\n1,2\n3,4\n", "called `time` and `watts`"),
         ] {
             let error = Series::parse(text.as_bytes()).unwrap_err();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub enum MeterError {
     /// The kernel hides the processor's counters.
     #[error(
-        "the kernel lets root alone read {path}: run this as root, or let others read it with `sudo chmod a+r {path}`",
+        "only root may read {path}: run this as root, or give others access with `sudo chmod a+r {path}`",
         path = .0.display()
     )]
     RootAlone(PathBuf),
@@ -34,7 +34,7 @@ pub enum MeterError {
     #[error("{0}")]
     Absent(String),
     /// Several sensors have the name.
-    #[error("several sensors are meant by {name}: choose one of {choices}")]
+    #[error("{name} matches several sensors: choose one of {choices}")]
     Ambiguous {
         /// What was asked for.
         name: String,
@@ -42,9 +42,7 @@ pub enum MeterError {
         choices: String,
     },
     /// A laptop on mains.
-    #[error(
-        "the battery is not being discharged ({0}), so that its gauge does not show what the machine draws: unplug the machine"
-    )]
+    #[error("the battery is not discharging ({0}), so its gauge does not show the machine's power: unplug the machine")]
     OnMains(String),
     /// A plug that does not answer.
     #[error("{url} did not answer ({reason}): is it the plug's address, and is the plug on this network?")]
@@ -55,7 +53,9 @@ pub enum MeterError {
         reason: String,
     },
     /// A plug that wants to know who asks.
-    #[error("{0} asks for a password, which is not supported: switch it off in the plug's settings while you measure")]
+    #[error(
+        "{0} requires a password, which is not supported: disable it in the plug's settings during the measurement"
+    )]
     Password(String),
     /// A plug that answers something else.
     #[error("{url} answered {found}: is it {expected}?")]
@@ -68,7 +68,7 @@ pub enum MeterError {
         expected: &'static str,
     },
     /// The readings have a hole.
-    #[error("{instrument} was not read for {seconds:.1} s of the measurement ({reason}): measure again")]
+    #[error("{instrument} had no reading for {seconds:.1} s of the measurement ({reason}): measure again")]
     Gap {
         /// The instrument.
         instrument: String,

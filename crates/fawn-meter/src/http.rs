@@ -77,7 +77,7 @@ impl Plug {
     pub fn must_get(&self, path: &str) -> Result<Value, MeterError> {
         match self.get(path)? {
             Answer::Json(value) => Ok(value),
-            Answer::NotFound => Err(self.odd(path, "that it knows no such path")),
+            Answer::NotFound => Err(self.odd(path, "that it does not know the path")),
         }
     }
 
@@ -101,8 +101,8 @@ impl Plug {
 /// What went wrong, without the library's own words for it.
 fn reason(error: &ureq::Error) -> String {
     match error {
-        ureq::Error::Timeout(_) => format!("nothing came within {} s", TIME_OUT.as_secs()),
-        ureq::Error::HostNotFound => "no such host".to_owned(),
+        ureq::Error::Timeout(_) => format!("no reply within {} s", TIME_OUT.as_secs()),
+        ureq::Error::HostNotFound => "the host does not exist".to_owned(),
         ureq::Error::Io(error) => error.to_string(),
         other => other.to_string(),
     }

@@ -50,7 +50,7 @@ const CHIPS: &[Chip] = &[
         name: "power_meter",
         steps: None,
         accuracy: None,
-        stated_by: "the kernel does not show how accurate the firmware's power meter is",
+        stated_by: "the kernel does not report the accuracy of the firmware's power meter",
     },
 ];
 
@@ -150,7 +150,7 @@ impl Sensor {
                 Err(MeterError::Absent(format!("no power sensor is called {name}: choose one of {}", list(&all))))
             }
             (Err(_), _) => Err(MeterError::Absent(format!(
-                "{} has no power sensor: load the driver of the one that is wired up, or choose another meter",
+                "{} has no power sensor: load the driver of the connected one, or choose another meter",
                 sys.join("class/hwmon").display()
             ))),
         }
@@ -225,11 +225,11 @@ impl Hwmon {
         let period = sensor.period();
         let (stated_share, stated_by) = match sensor.known() {
             Some(chip) => (chip.accuracy, chip.stated_by.to_owned()),
-            None => (None, format!("nothing is known of the accuracy of {}", sensor.chip)),
+            None => (None, format!("the accuracy of {} is unknown", sensor.chip)),
         };
         let has_counter = matches!(&sensor.shows, Shows::Power { joules: Some(_), .. });
         let lag_seconds = period.as_secs_f64();
-        let mut notes = vec!["a sensor covers what is wired behind it, and nothing else".to_owned()];
+        let mut notes = vec!["a sensor covers only what is wired behind it".to_owned()];
         if let Shows::VoltsAndAmperes { .. } = sensor.shows {
             notes.push("watts are volts times amperes, read one after the other".to_owned());
         }

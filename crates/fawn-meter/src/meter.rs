@@ -187,7 +187,7 @@ impl Meter {
     #[must_use]
     pub fn accurate_to(self, share: f64) -> Self {
         self.with(|inner| {
-            (inner.info.stated_share, inner.info.stated_by) = (Some(share), "stated by who measured".to_owned());
+            (inner.info.stated_share, inner.info.stated_by) = (Some(share), "stated by the user".to_owned());
         })
     }
 
@@ -211,7 +211,7 @@ impl Meter {
     /// What a report says if nobody asked for it and it could not be read.
     pub fn loss(&self) -> Option<String> {
         let reason = self.0.lost.get()?;
-        Some(format!("{} was to tell joules, but could not be read: {reason}", self.0.info.instrument))
+        Some(format!("{} should report joules, but could not be read: {reason}", self.0.info.instrument))
     }
 
     /// What cannot be read of a meter that nobody asked for is no error: it is not read again.
@@ -341,7 +341,7 @@ impl Metering {
         refuse_negative(info, energy.watts)?;
         let step = ended_unix - self.began_unix - seconds;
         if step.abs() > CLOCK_STEP_SECONDS {
-            energy.notes.push(format!("the system's clock was set by {step:.1} s meanwhile"));
+            energy.notes.push(format!("the system clock was set by {step:.1} s during the measurement"));
         }
         Ok(energy.above(idle.or(self.meter.0.idle.get().copied())))
     }
@@ -358,7 +358,7 @@ fn try_out(instrument: &mut dyn Instrument) -> Result<(), MeterError> {
         return Ok(());
     }
     Err(MeterError::Absent(format!(
-        "{} does not move, as in some virtual machines: choose another meter",
+        "{} does not change, as in some virtual machines: choose another meter",
         instrument.info().instrument
     )))
 }
@@ -369,7 +369,7 @@ fn refuse_negative(info: &InstrumentInfo, watts: f64) -> Result<(), MeterError> 
         return Ok(());
     }
     Err(MeterError::Absent(format!(
-        "{} shows {watts} W, as if power came out of the machine: is it wired the other way round, or behind something that feeds power in?",
+        "{} shows {watts} W, as if the machine supplied power: is it wired the other way round, or behind a source of power?",
         info.instrument
     )))
 }
@@ -387,7 +387,7 @@ pub(super) fn csv_info(series: &Series, file: &Path, step_watts: f64) -> Instrum
         instrument: format!("{}{by}", file.display()),
         period: Duration::from_secs_f64(series.usual_seconds()),
         stated_share: None,
-        stated_by: "the meter's data sheet is not known".to_owned(),
+        stated_by: "the meter's data sheet is unknown".to_owned(),
         step_watts: Some(step_watts),
         counter_step: None,
         parts: Vec::new(),
@@ -406,7 +406,7 @@ fn model_info(model: &Model) -> InstrumentInfo {
         step_watts: None,
         counter_step: None,
         parts: Vec::new(),
-        notes: vec!["these joules are modelled from CPU use and a device's work: nothing was measured".to_owned()],
+        notes: vec!["these joules are modelled from CPU use and the device's work: nothing was measured".to_owned()],
     }
 }
 
@@ -414,7 +414,7 @@ fn of_readings(info: &InstrumentInfo, integral: &Integral) -> Result<Energy, Met
     let sum = integral.sum(info).ok_or_else(|| MeterError::Gap {
         instrument: info.instrument.clone(),
         seconds: integral.seconds(),
-        reason: "it showed neither power nor a counter that moved".to_owned(),
+        reason: "it showed neither power nor a counter that changed".to_owned(),
     })?;
     let stated = (info.stated_share, info.stated_by.as_str());
     let parts = info.parts.iter().zip(integral.parts());
@@ -428,18 +428,18 @@ fn of_readings(info: &InstrumentInfo, integral: &Integral) -> Result<Energy, Met
     energy.parts = parts.collect();
     if sum.gap_seconds > 0.0 {
         energy.notes.push(format!(
-            "a stretch has gaps between readings of more than {GAP} times the usual time: what may have been drawn in them \
-             is in what sampling leaves open"
+            "an interval has gaps between readings of more than {GAP} times the usual time: the share that sampling \
+            leaves open includes them"
         ));
     }
     let is_plug = matches!(info.kind, Kind::Shelly | Kind::Tasmota);
     if integral.samples() < FEW && (is_plug || !sum.is_counter) {
         let slow = if is_plug {
-            ", and its joules are of longer than the work, as a plug takes its time to answer"
+            ", and its joules cover more than the work, because a plug takes its time to answer"
         } else {
             ""
         };
-        energy.notes.push(format!("a stretch has fewer than {FEW} readings{slow}: measure for longer (--time)"));
+        energy.notes.push(format!("an interval has fewer than {FEW} readings{slow}: measure for longer (--time)"));
     }
     Ok(energy)
 }
@@ -531,7 +531,7 @@ mod tests {
         // Of a file when it is opened, and once it is laid over a stretch.
         let choice = Choice::Csv(file.clone());
         let error = Meter::open(&choice, &SystemRoots::default()).unwrap_err().to_string();
-        assert!(error.contains("as if power came out"), "{error}");
+        assert!(error.contains("as if the machine supplied power"), "{error}");
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, text.replace(",-2", ",2")).unwrap();
         let metering = Meter::open(&choice, &SystemRoots::default()).unwrap().unwrap().start().unwrap();
@@ -539,7 +539,7 @@ mod tests {
         // In less than the step of Unix time as a number nothing is drawn.
         thread::sleep(Duration::from_millis(1));
         let error = metering.stop().unwrap_err().to_string();
-        assert!(error.contains("as if power came out"), "{error}");
+        assert!(error.contains("as if the machine supplied power"), "{error}");
     }
 
     /// A file of a meter that shows less than nothing, from an hour ago until in an hour.
@@ -566,7 +566,7 @@ mod tests {
         assert_eq!(of_unasked.unwrap(), None);
         let loss = unasked.loss().unwrap();
         assert!(
-            loss.starts_with("battery BAT0 was to tell joules, but could not be read: the battery is not"),
+            loss.starts_with("battery BAT0 should report joules, but could not be read: the battery is not"),
             "{loss}"
         );
         assert!(unasked.owed_rest().is_zero() && unasked.rest().is_ok(), "nobody waits for it");
@@ -603,7 +603,7 @@ mod tests {
                 integral.add(at, Sample { watts: Some(8.0), ..Sample::default() });
             }
             let notes = of_readings(meter.info(), &integral).unwrap().notes;
-            notes.iter().any(|note| note.starts_with("a stretch has gaps between readings of more than 3 times"))
+            notes.iter().any(|note| note.starts_with("an interval has gaps between readings of more than 3 times"))
         };
         assert_eq!([3.0, 9.0].map(is_told), [false, true]);
     }
@@ -633,9 +633,8 @@ mod tests {
         assert!(start(Some(&meter)).unwrap().is_none());
         let loss = meter.loss().unwrap();
         assert!(
-            loss.starts_with(
-                "RAPL (package-0) was to tell joules, but could not be read: the kernel lets root alone read"
-            ) && loss.contains("sudo chmod a+r "),
+            loss.starts_with("RAPL (package-0) should report joules, but could not be read: only root may read")
+                && loss.contains("sudo chmod a+r "),
             "{loss}"
         );
         assert!(

@@ -83,10 +83,9 @@ impl Model {
         })?;
         let are_watts = |watts: f64| watts.is_finite() && watts >= 0.0;
         if !are_watts(model.idle_watts) || !are_watts(model.full_cpu_watts) || model.full_cpu_watts < model.idle_watts {
-            return Err(
-                "a machine takes 0 W or more at rest, and no less when it is busy: mend idle_watts and full_cpu_watts"
-                    .to_owned(),
-            );
+            return Err("a machine draws 0 W or more at rest, and no less when it is busy: correct idle_watts and \
+                full_cpu_watts"
+                .to_owned());
         }
         if model.accuracy.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
             return Err("accuracy is a share from 0 to 1: write 0.1 for 10 %".to_owned());
@@ -95,8 +94,8 @@ impl Model {
             && (!are_watts(io) || !are_watts(mb) || io + mb == 0.0)
         {
             return Err(
-                "a device takes something for what it does: give watts_per_io_a_second or watts_per_mb_a_second, \
-                        or leave [device] out"
+                "a device draws power for its work: give watts_per_io_a_second or watts_per_mb_a_second, or leave \
+                [device] out"
                     .to_owned(),
             );
         }
@@ -179,8 +178,8 @@ mod tests {
     #[test]
     fn models_that_cannot_be_are_refused_with_what_to_do() {
         for (text, says) in [
-            (PI.replace("full_cpu_watts = 7.0", "full_cpu_watts = 2.0"), "mend idle_watts"),
-            (PI.replace("idle_watts = 3.0", "idle_watts = -1.0"), "mend idle_watts"),
+            (PI.replace("full_cpu_watts = 7.0", "full_cpu_watts = 2.0"), "correct idle_watts"),
+            (PI.replace("idle_watts = 3.0", "idle_watts = -1.0"), "correct idle_watts"),
             (PI.replace("wall'\nsource", "socket'\nsource"), "socket"),
             (PI.replace("source = 'a wall meter'\n", ""), "source"),
             (format!("{PI}watts = 3\n"), "line 7: "),

@@ -71,8 +71,8 @@ impl Rapl {
         let counted: Vec<&str> = zones.iter().filter(|zone| zone.is_counted).map(|zone| zone.name.as_str()).collect();
         if counted.is_empty() {
             return Err(MeterError::Absent(format!(
-                "{} has no counter of a processor's package: load the module intel_rapl_msr, or choose another meter; \
-                 virtual machines have none",
+                "{} has no counter of a processor's package: load the module intel_rapl_msr, or choose another \
+                meter; virtual machines have none",
                 dir.display()
             )));
         }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::reading::Energy;
 
-/// Adds what `rate` operations a second took to their row: operations for each second of CPU time if they took `cpu_us`
+/// Adds what `rate` operations a second took to their row: operations per second of CPU time if they took `cpu_us`
 /// microseconds each; and where energy was metered, joules, how far they may be off, watts, operations for each joule, the same
 /// above what the machine draws at rest, and all of `energy` by that name.
 ///
@@ -58,13 +58,13 @@ pub fn sum<'e>(stretches: impl IntoIterator<Item = Option<&'e Energy>>) -> Optio
 pub fn describe(energy: &Energy) -> String {
     let accuracy = match energy.uncertainty.stated_share {
         Some(share) => format!("to {:.1} %, {}", share * 100.0, energy.uncertainty.stated_by),
-        None => format!("how accurately is not known: {}", energy.uncertainty.stated_by),
+        None => format!("of unknown accuracy: {}", energy.uncertainty.stated_by),
     };
     let counter = if energy.is_counter { ", as the difference of its counter" } else { "" };
     // A model is not read.
     let how = match energy.samples {
         0 => String::new(),
-        _ => format!("{counter}, read {:.1} times a second", energy.samples_a_second),
+        _ => format!("{counter}, read {:.1} times per second", energy.samples_a_second),
     };
     let open = energy.open_share() * 100.0;
     format!("{energy}{how}; {accuracy}; beyond that, steps and sampling leave {open:.2} % open")
@@ -80,7 +80,7 @@ fn lack(rows: &[Map<String, Value>], names: &[&str]) -> bool {
 /// have some.
 pub fn provenance(rows: &[Map<String, Value>], energy: Option<&Energy>) -> (&'static str, Vec<String>) {
     let Some(energy) = energy else {
-        let column = "`per CPU-s` is operations for each second of CPU time, which says nothing of joules; ";
+        let column = "`per CPU-s` is operations per second of CPU time, which says nothing about joules; ";
         let column = if lack(rows, &["operations_a_cpu_second"]) { "" } else { column };
         let note = format!(
             "no energy was metered (--meter): {column}--meter model:FILE gives modelled joules (see reference/meters in the book)"
@@ -92,10 +92,10 @@ pub fn provenance(rows: &[Map<String, Value>], energy: Option<&Energy>) -> (&'st
         let how = if energy.measured {
             format!("measured for {:.1} s before", idle.seconds)
         } else {
-            "as the model says".to_owned()
+            "as the model states".to_owned()
         };
         let above = if lack(rows, &["operations_a_dynamic_joule", "operations_a_dynamic_modelled_joule"]) {
-            "what was drawn above that is no more than what the readings leave open, and is not told"
+            "energy above that is within the error of the readings, and is not reported"
         } else {
             "`above idle` is without these"
         };
@@ -184,17 +184,18 @@ mod tests {
         assert_eq!(meter, "shelly");
         assert_eq!(
             notes[0],
-            "energy is measured at the wall by it, read 1.1 times a second; to 1.0 %, a data sheet; beyond that, steps and sampling \
+            "energy is measured at the wall by it, read 1.1 times per second; to 1.0 %, a data sheet; beyond that, steps and sampling \
              leave 2.00 % open"
         );
         assert!(notes[1].starts_with("at rest the machine draws 3.00 W, measured for 5.0 s before"));
         let counted = Energy { is_counter: true, ..energy(Kind::Rapl) };
         assert!(
-            describe(&counted).contains(" by it, as the difference of its counter, read 1.1 times a second; to 1.0 %")
+            describe(&counted)
+                .contains(" by it, as the difference of its counter, read 1.1 times per second; to 1.0 %")
         );
-        assert!(!describe(&Energy { samples: 0, ..energy(Kind::Model) }).contains("times a second"));
+        assert!(!describe(&Energy { samples: 0, ..energy(Kind::Model) }).contains("times per second"));
         let (meter, notes) = provenance(&[], None);
-        assert!(notes[0].contains("operations for each second of CPU time") && meter == "none");
+        assert!(notes[0].contains("operations per second of CPU time") && meter == "none");
         assert!(notes[0].contains("--meter model:FILE gives modelled joules"), "{notes:?}");
     }
 

@@ -45,8 +45,7 @@ impl Sampler {
             read
         };
         let thread = thread::Builder::new().name("fawn-meter".to_owned()).spawn(work);
-        let thread =
-            thread.map_err(|error| MeterError::Absent(format!("the meter's thread cannot be started: {error}")))?;
+        let thread = thread.map_err(|error| MeterError::Absent(format!("cannot start the meter's thread: {error}")))?;
         Ok(Self { stop, thread, watts })
     }
 
@@ -117,7 +116,7 @@ fn read_until(
     }
     let longest = readings.integral.longest_gap_seconds();
     if longest > LONGEST_GAP_SECONDS {
-        return Err(gap(gauge, longest, "the machine was too busy, or asleep"));
+        return Err(gap(gauge, longest, "the machine was too busy, or suspended"));
     }
     Ok(readings.integral)
 }

@@ -59,7 +59,7 @@ impl Shelly {
                     let has_meter = matches!(plug.get(Speech::Meter.path())?, Answer::Json(_));
                     (model.to_owned(), if has_meter { Speech::Meter } else { Speech::Status })
                 }
-                _ => return Err(plug.odd("/shelly", "without saying which generation it is")),
+                _ => return Err(plug.odd("/shelly", "without its generation")),
             };
         let info = InstrumentInfo {
             kind: Kind::Shelly,
@@ -67,11 +67,11 @@ impl Shelly {
             instrument: format!("Shelly {model} at {}", plug.base()),
             period: PERIOD,
             stated_share: None,
-            stated_by: "the plug does not say how accurate it is; its data sheet may".to_owned(),
+            stated_by: "the plug does not report its accuracy; its data sheet may".to_owned(),
             step_watts: None,
             counter_step: None,
             parts: Vec::new(),
-            notes: vec!["a plug covers all that is plugged into it".to_owned()],
+            notes: vec!["a plug covers all devices that are plugged into it".to_owned()],
         };
         Ok(Self { info, plug, speech })
     }

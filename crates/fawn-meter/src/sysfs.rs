@@ -54,8 +54,8 @@ mod tests {
         let error = refused(path, io::ErrorKind::PermissionDenied.into()).to_string();
         assert_eq!(
             error,
-            "the kernel lets root alone read /sys/class/powercap/intel-rapl:0/energy_uj: run this as root, or let others \
-             read it with `sudo chmod a+r /sys/class/powercap/intel-rapl:0/energy_uj`"
+            "only root may read /sys/class/powercap/intel-rapl:0/energy_uj: run this as root, or give others access \
+            with `sudo chmod a+r /sys/class/powercap/intel-rapl:0/energy_uj`"
         );
         let error = refused(path, io::ErrorKind::NotFound.into()).to_string();
         assert!(error.starts_with("cannot read /sys/class/powercap"), "{error}");

@@ -32,11 +32,11 @@ impl Tasmota {
             instrument: format!("Tasmota at {}", plug.base()),
             period: PERIOD,
             stated_share: None,
-            stated_by: "it depends on how the plug was calibrated".to_owned(),
+            stated_by: "it depends on the calibration of the plug".to_owned(),
             step_watts: None,
             counter_step: None,
             parts: Vec::new(),
-            notes: vec!["a plug covers all that is plugged into it".to_owned()],
+            notes: vec!["a plug covers all devices that are plugged into it".to_owned()],
         };
         Self { info, plug }
     }

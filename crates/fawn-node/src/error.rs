@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// An address that cannot be understood or resolved.
-    #[error("cannot listen on '{address}': {source}; give HOST:PORT, such as 127.0.0.1:11211")]
+    #[error("cannot listen on '{address}': {source}; give HOST:PORT, e.g. 127.0.0.1:11211")]
     Address {
         /// As given.
         address: String,
@@ -74,18 +74,18 @@ pub enum ServeError {
     #[error("the managers refuse this process: {0}")]
     Refused(String),
     /// Others cannot be told where to call.
-    #[error("{address} is no address that others can call; say which with --advertise HOST:PORT")]
+    #[error("other processes cannot call {address}: give another address with --advertise HOST:PORT")]
     Advertise {
         /// Where it listens.
         address: String,
     },
     /// It was told to stop before it had begun.
-    #[error("told to stop before anything was served")]
+    #[error("stopped before anything was served")]
     Interrupted,
     /// The process may not open what it needs.
     #[error(
-        "the system allows this process {limit} open files, too few to serve anybody; raise the hard limit (ulimit -Hn, \
-         LimitNOFILE=) to 1024 or more"
+        "the system allows this process {limit} open files, too few to serve a client; raise the hard limit (ulimit \
+        -Hn, LimitNOFILE=) to 1024 or more"
     )]
     Descriptors {
         /// Its limit.

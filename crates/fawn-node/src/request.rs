@@ -552,7 +552,7 @@ pub const STOPPED: RequestError<'static> =
 
 /// A request that gives something a time to live, on a machine whose clock was never set.
 pub const CLOCK_NOT_SET: RequestError<'static> =
-    RequestError::Server("the server's clock is not set, so that no item can have a time to live: set the clock");
+    RequestError::Server("the server's clock is not set, so items cannot have a time to live: set the clock");
 
 /// A flush that some stores did not take.
 pub const FLUSH_FAILED: RequestError<'static> = RequestError::Server("flush_all failed, see the server's log");

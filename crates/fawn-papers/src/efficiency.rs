@@ -25,9 +25,9 @@ pub struct Taken {
 }
 
 /// What is said where there is no meter.
-pub const NO_METER: &str = "there is no power meter (--meter): what stands for queries a joule is operations a second of CPU time, \
-                            of those who carry them out, which says nothing of what a machine draws while it waits; \
-                            --meter model:FILE gives modelled joules (see reference/meters in the book)";
+pub const NO_METER: &str = "there is no power meter (--meter), so the report has operations per second of CPU time \
+    of the servers instead of queries per joule; it says nothing about the power of a machine that waits; --meter \
+    model:FILE gives modelled joules (see reference/meters in the book)";
 
 /// A stretch of work that is metered where there is a meter.
 #[derive(Debug)]
@@ -117,15 +117,15 @@ pub fn note(finding: &mut Finding, run: &Run<'_>) {
     finding.note(format!("energy is {}, at most: see reference/meters in the book", fawn_meter::describe(worst)));
     if worst.scope != Scope::Wall {
         finding.note(format!(
-            "the papers' watts are at the wall: these, of the {}, are less, and are not to be compared with them",
+            "the papers' watts are at the wall: these, of the {}, are less, and cannot be compared with them",
             worst.scope.name()
         ));
     }
     // Whatever asks runs beside what answers.
     finding.note(if worst.kind.is_of_this_machine() {
-        "energy is that of this machine: of those who answer and of the load generator, too"
+        "the energy is that of this machine, including the load generator"
     } else {
-        "energy is that of all that is behind the meter: where that is this machine, of the load generator, too"
+        "the energy is that of everything behind the meter: if that is this machine, it includes the load generator"
     });
     for note in energies.iter().flat_map(|energy| &energy.notes) {
         if !finding.notes.contains(note) {
@@ -224,9 +224,10 @@ mod tests {
         assert_eq!(
             finding.notes,
             [
-                "energy is measured at the wall by it, read 1.5 times a second; how accurately is not known: nobody; beyond that, \
-                 steps and sampling leave 2.00 % open, at most: see reference/meters in the book",
-                "energy is that of all that is behind the meter: where that is this machine, of the load generator, too",
+                "energy is measured at the wall by it, read 1.5 times per second; of unknown accuracy: nobody; \
+                beyond that, steps and sampling leave 2.00 % open, at most: see reference/meters in the book",
+                "the energy is that of everything behind the meter: if that is this machine, it includes the load \
+                generator",
                 "it is small",
             ]
         );
@@ -265,7 +266,10 @@ mod tests {
         std::fs::write(battery.join("status"), "Charging").unwrap();
         assert!(fawn_meter::start(Some(&meter)).unwrap().is_none());
         let finding = noted(&[None], Some(meter));
-        assert!(finding.notes[0].starts_with("battery BAT0 was to tell joules, but could not be read"), "{finding:?}");
+        assert!(
+            finding.notes[0].starts_with("battery BAT0 should report joules, but could not be read"),
+            "{finding:?}"
+        );
         assert!(finding.parameters["meter"] == "none" && finding.notes[1] == NO_METER, "{finding:?}");
     }
 }

@@ -140,7 +140,7 @@ pub const LIST: &[Entry] = &[
     ),
     entry(
         (Sosp, "sosp-network", "§4.2"),
-        "one node over the network, of what it is locally",
+        "rate of one node over the network, as a share of its local rate",
         [2, 8, 80],
         [3; 3],
         crate::sosp::network::run,

@@ -259,7 +259,7 @@ impl Figures {
     pub fn toml(&self, name: &str, option: Option<&str>) -> String {
         let mut out = String::new();
         let mut add = |line: String| writeln!(out, "{line}").expect("writing to a string cannot fail");
-        add("# Measured by `fawn bench node`; `fawn plan --node FILE` takes it.".to_owned());
+        add("# Measured by `fawn bench node`, for `fawn plan --node`.".to_owned());
         for (what, which) in self.machine.lines() {
             add(format!("# {what}: {}", which.replace('\n', " ")));
         }
@@ -271,7 +271,7 @@ impl Figures {
         add("source = \"fawn bench node\"".to_owned());
         add(format!("value_bytes = {}", self.value_bytes));
         self.values().iter().filter_map(Entry::line).for_each(&mut add);
-        add("# What a plan does not reckon with:".to_owned());
+        add("# Values that a plan does not use:".to_owned());
         for (key, value, kind) in [
             ("puts_per_second", Some(self.puts_per_second), Kind::Measured),
             ("cpu_us_a_put", Some(self.cpu_us_a_put), Kind::Measured),
@@ -285,7 +285,7 @@ impl Figures {
         ] {
             match value {
                 Some(value) => add(format!("# {key} = {value:.3}  # {}", kind.word())),
-                None => add(format!("# {key} is unknown: the system does not tell CPU time")),
+                None => add(format!("# {key} is unknown: the system does not report CPU time")),
             }
         }
         out
@@ -294,7 +294,8 @@ impl Figures {
     /// What a plan reckons with.
     fn values(&self) -> [Entry; 8] {
         let cpu = format!(
-            "{} processors over {:.3} CPU-us of a server of one event loop for each get from flash, over the loopback",
+            "{} processors divided by {:.3} CPU-us of a server with one event loop per get from flash, over the \
+            loopback",
             self.machine.cores,
             self.cpu_us_a_network_get.unwrap_or_default()
         );
@@ -303,7 +304,7 @@ impl Figures {
             Entry::new("price_dollars", self.price_dollars, Kind::Declared, DECLARED),
             Entry::new("network_mbit", self.network_mbit, Kind::Declared, DECLARED),
             Entry::new("gb", Some(self.gb), Kind::Measured, "free in the file system, by statvfs"),
-            Entry::new("dram_gib", self.dram_gib, Kind::Measured, "as the kernel tells"),
+            Entry::new("dram_gib", self.dram_gib, Kind::Measured, "as the kernel reports"),
             Entry::new("read_4k_per_second", Some(self.read_4k_per_second), Kind::Measured, reads),
             Entry::new("cpu_gets_per_second", self.cpu_gets_per_second, Kind::Derived, cpu),
             Entry::watts("watts_idle", self.watts_idle.as_ref()),

@@ -51,8 +51,8 @@ fn take(dir: &Path) -> Result<fs::File, Error> {
     match lock::take(&file, STOPS) {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(fawn_bench::Error::Unfit(format!(
-            "{0} is in use by another process that measures, or by servers that one has left behind when it was killed: `fuser \
-             {0}` names them; stop them, or give another --dir",
+            "another process that measures, or a server that a killed one left behind, uses {0}: `fuser {0}` names it; stop it, \
+             or give another --dir",
             dir.display()
         ))
         .into()),
@@ -128,7 +128,7 @@ mod tests {
         ResultCache::open(dir.path()).unwrap().keep("a", Scale::Small, kept.clone()).unwrap();
         let again = ResultCache::open(dir.path()).unwrap();
         let other = ResultCache::open(dir.path()).unwrap_err().to_string();
-        assert!(other.contains("in use by another process that measures"), "{other}");
+        assert!(other.contains("another process that measures"), "{other}");
         assert_eq!((again.get("a", Scale::Small), again.get("a", Scale::Full)), (Some(&kept), None));
     }
 

@@ -8,19 +8,21 @@ use crate::quantity::{LEAST, MOST};
 pub enum AmountError {
     /// Not a number of bytes above 0.
     #[error(
-        "`{0}` is not a size; write a number of bytes above 0 and up to 1000PB with KB, MB, GB, TB or PB (powers of 1000), or KiB to PiB (powers of 1024), such as 10TB"
+        "`{0}` is not a size; write a number of bytes above 0 and up to 1000PB with KB, MB, GB, TB or PB (powers of \
+        1000), or KiB to PiB (powers of 1024), e.g. 10TB"
     )]
     Bytes(String),
     /// Not a rate above 0.
     #[error(
-        "`{0}` is not a rate; write queries a second, above 0 and up to 10^12, with an optional K, M, G or T (powers of 1000), such as 1.5M"
+        "`{0}` is not a rate; write queries per second, above 0 and up to 10^12, with an optional K, M, G or T \
+        (powers of 1000), e.g. 1.5M"
     )]
     Rate(String),
     /// Not a share from a thousandth up to all.
-    #[error("`{0}` is not a share; write a percentage from 0.1% to 100% with its %, such as 75%")]
+    #[error("`{0}` is not a share; write a percentage from 0.1% to 100%, e.g. 75%")]
     Share(String),
     /// Not a power above 0.
-    #[error("`{0}` is not a power; write watts from 0.001 to 10^12, such as 800W or 8kW")]
+    #[error("`{0}` is not a power; write watts from 0.001 to 10^12, e.g. 800W or 8kW")]
     Watts(String),
     /// Not a plain number in its bounds.
     #[error("`{0}` is not a number {1}")]
@@ -92,7 +94,7 @@ pub fn parse_watts(text: &str) -> Result<f64, AmountError> {
 /// # Errors
 /// It is none.
 pub fn parse_price(text: &str) -> Result<f64, AmountError> {
-    number(text, "of dollars from 0 to 1000, such as 0.15", |price| (0.0..=1000.0).contains(&price))
+    number(text, "of dollars from 0 to 1000, e.g. 0.15", |price| (0.0..=1000.0).contains(&price))
 }
 
 /// Dollars that a thing costs, above 0.
@@ -100,7 +102,7 @@ pub fn parse_price(text: &str) -> Result<f64, AmountError> {
 /// # Errors
 /// They are none.
 pub fn parse_dollars(text: &str) -> Result<f64, AmountError> {
-    number(text, "of dollars from 0.001 to 10^12, such as 120", is_in_bounds)
+    number(text, "of dollars from 0.001 to 10^12, e.g. 120", is_in_bounds)
 }
 
 /// 10^6 bits a second, above 0.
@@ -108,7 +110,7 @@ pub fn parse_dollars(text: &str) -> Result<f64, AmountError> {
 /// # Errors
 /// They are none.
 pub fn parse_mbit(text: &str) -> Result<f64, AmountError> {
-    number(text, "of 10^6 bits a second from 0.001 to 10^12, such as 940", is_in_bounds)
+    number(text, "of 10^6 bits per second from 0.001 to 10^12, e.g. 940", is_in_bounds)
 }
 
 /// What the building takes for each watt of a node: 1 to 100.
@@ -116,7 +118,7 @@ pub fn parse_mbit(text: &str) -> Result<f64, AmountError> {
 /// # Errors
 /// It is none.
 pub fn parse_pue(text: &str) -> Result<f64, AmountError> {
-    number(text, "from 1 to 100, such as 1.4", |pue| (1.0..=100.0).contains(&pue))
+    number(text, "from 1 to 100, e.g. 1.4", |pue| (1.0..=100.0).contains(&pue))
 }
 
 /// Years, above 0.
@@ -124,7 +126,7 @@ pub fn parse_pue(text: &str) -> Result<f64, AmountError> {
 /// # Errors
 /// They are none.
 pub fn parse_years(text: &str) -> Result<f64, AmountError> {
-    number(text, "of years above 0 and up to 100, such as 3", |years| years > 0.0 && years <= 100.0)
+    number(text, "of years above 0 and up to 100, e.g. 3", |years| years > 0.0 && years <= 100.0)
 }
 
 fn is_in_bounds(value: f64) -> bool {
@@ -169,13 +171,13 @@ mod tests {
     #[test]
     fn what_is_no_amount_is_answered_with_one() {
         for text in ["", "TB", "-1", "0", "10XB", "1e400TB", "10T B", "0.5", "é", "1001PB"] {
-            assert!(parse_bytes(text).unwrap_err().to_string().ends_with("such as 10TB"), "{text}");
+            assert!(parse_bytes(text).unwrap_err().to_string().ends_with("e.g. 10TB"), "{text}");
         }
         for text in ["", "0", "1MB", "many"] {
             assert!(parse_rate(text).is_err(), "{text}");
         }
         for text in ["75", "0.75", "0%", "0.01%", "101%", "%"] {
-            assert!(parse_share(text).unwrap_err().to_string().ends_with("such as 75%"), "{text}");
+            assert!(parse_share(text).unwrap_err().to_string().ends_with("e.g. 75%"), "{text}");
         }
         for (parsed, what) in [
             (parse_pue("0.9"), "pue"),

@@ -222,11 +222,12 @@ pub(crate) fn contradiction(figures: &BTreeMap<Quantity, Figure>) -> Option<&'st
     let (rest, busy) = (figure(Quantity::WattsIdle), figure(Quantity::WattsStress));
     if rest.zip(busy).is_some_and(|(rest, busy)| rest.low > busy.high) {
         return Some(
-            "takes more watts at rest than under load: watts_idle and watts_stress are exchanged, or of different scopes",
+            "draws more watts at rest than under load: watts_idle and watts_stress are exchanged, or have different \
+            scopes",
         );
     }
     if figures.contains_key(&Quantity::PriceDollars) && figures.contains_key(&Quantity::RentDollarsHour) {
-        return Some("has a price and a rent: give the one that is paid, or an option for each");
+        return Some("has a price and a rent: give one of them, or one option for each");
     }
     None
 }

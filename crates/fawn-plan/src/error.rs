@@ -23,7 +23,7 @@ pub enum PlanError {
         bounds: &'static str,
     },
     /// An option names a machine or a drive that is not there.
-    #[error("the option `{option}` names the {what} `{name}`, which is not there: write it under [{what}s]")]
+    #[error("the option `{option}` names the {what} `{name}`, which does not exist: add it under [{what}s]")]
     UnknownPart {
         /// The option.
         option: String,
@@ -36,7 +36,7 @@ pub enum PlanError {
     #[error("two options have the name `{0}`: give each its own")]
     Twice(String),
     /// Two measured nodes are of one option.
-    #[error("another node's file is of the option `{0}`, too: give one of them")]
+    #[error("another node file is also of the option `{0}`: give one of them")]
     MeasuredTwice(String),
     /// An option has no drives, or fewer than one.
     #[error("the option `{0}` has a drive, and 0 of them: write drives = 1 or more")]
@@ -51,7 +51,7 @@ pub enum PlanError {
     #[error("it has no options: write at least one as [[options]]")]
     Empty,
     /// A node's file is of an option that the catalogue does not have.
-    #[error("it says that it is the option `{option}`, which the catalogue does not have; it has {known}")]
+    #[error("it belongs to the option `{option}`, which the catalogue does not have; the catalogue has {known}")]
     UnknownOption {
         /// The name in the node's file.
         option: String,

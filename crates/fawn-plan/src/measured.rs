@@ -62,7 +62,7 @@ impl MeasuredNode {
         };
         let form = |what: String| Err(PlanError::Form(what));
         if head.name.trim().is_empty() {
-            return form("its name is empty: say what the node is called".to_owned());
+            return form("its name is empty: give the node a name".to_owned());
         }
         if head.value_bytes.is_some_and(|bytes| !(1.0..=MOST).contains(&bytes)) {
             return form("its value_bytes must be 1 or more".to_owned());
@@ -75,7 +75,7 @@ impl MeasuredNode {
             figures.insert(quantity, figure(name, quantity, value, &source, head.date)?);
         }
         if figures.is_empty() {
-            return form("it has no figure, such as cpu_gets_per_second".to_owned());
+            return form("it has no measurement, e.g. cpu_gets_per_second".to_owned());
         }
         let Head { name, date, option, value_bytes, .. } = head;
         if let Some(what) = contradiction(&figures) {
@@ -151,18 +151,19 @@ fn figure(name: &str, quantity: Quantity, value: &toml::Value, source: &str, dat
         }
         None if value.is_table() => value.clone().try_into().map_err(|error: toml::de::Error| {
             wrong(&format!(
-                "is no table of value, kind (measured, vendor, derived or declared) and maybe source and scope (package, board or wall): {}",
+                "is not a table of value, kind (measured, vendor, derived or declared) and optionally source and \
+                scope (package, board or wall): {}",
                 error.message().replace('\n', ", ")
             ))
         })?,
-        None => return Err(wrong("is neither a number nor a table, such as { value = 9, kind = \"measured\" }")),
+        None => return Err(wrong("is neither a number nor a table, e.g. { value = 9, kind = \"measured\" }")),
     };
     if told.scope.is_some() && !quantity.is_watts() {
-        return Err(wrong("has a scope, which only watts have"));
+        return Err(wrong("has a scope, which applies only to watts"));
     }
     let (words, least) = bounds(quantity);
     if !(least..=MOST).contains(&told.value) {
-        return Err(wrong(&format!("is {}, and must be {words}", told.value)));
+        return Err(wrong(&format!("is {}, but must be {words}", told.value)));
     }
     let mut source = told.source.as_ref().map_or(source.to_owned(), |how| format!("{source}: {how}"));
     match told.scope {
@@ -238,7 +239,7 @@ mod tests {
     fn files_that_cannot_be_meant_are_refused() {
         let cases = [
             ("name = \"n\"\ndate = \"2026-11-24\"\n", "no figure"),
-            ("name = \"n\"\ndate = \"2026-11-24\"\ngb = -1\n", "`gb` is -1, and must be from 0.001"),
+            ("name = \"n\"\ndate = \"2026-11-24\"\ngb = -1\n", "`gb` is -1, but must be from 0.001"),
             ("name = \"n\"\ndate = \"2026-11-24\"\ncpus = 4\n", "unknown variant `cpus`"),
             ("date = \"2026-11-24\"\ngb = 1\n", "missing field `name`"),
             ("{\"name\": 1}", "invalid type"),
@@ -257,7 +258,7 @@ mod tests {
             ),
             (
                 "name = \"n\"\ndate = \"2026-11-24\"\ngb = { value = 0, kind = \"measured\" }\n",
-                "`gb` is 0, and must be",
+                "`gb` is 0, but must be",
             ),
             (
                 "name = \"n\"\ndate = \"2026-11-24\"\ngb = { value = 1, kind = \"measured\", scope = \"wall\" }\n",

@@ -38,12 +38,12 @@ pub fn page(plan: &Plan, map: Option<&Map>) -> String {
         add(&mapped(plan, map));
     }
     if !plan.ranked.is_empty() {
-        add("<h2>A node, and what it means to lose one</h2>");
+        add("<h2>One node, and the effect of losing it</h2>");
         add(&table(&losses(plan), "plain"));
     }
     if !plan.warnings.is_empty() {
         let items = list("ul", None, plan.warnings.iter().map(|it| escape(it)));
-        add(&format!("<h2>To be known</h2>\n{items}"));
+        add(&format!("<h2>Notes</h2>\n{items}"));
     }
     if !plan.unranked.is_empty() {
         add("<h2>Not ranked</h2>");
@@ -73,7 +73,7 @@ fn mapped(plan: &Plan, map: &Map) -> String {
             .boundaries
             .iter()
             .map(|it| format!("from {} to {} at {}", escape(&it.below), escape(&it.above), count(it.gets_a_gb)));
-        out.push_str("<p>By gets a second for each GB of data, without rounding nodes up, it changes</p>");
+        out.push_str("<p>Its gets per second per GB of data, without rounding nodes up, change</p>");
         out.push_str(&list("ul", None, boundaries));
     }
     out
@@ -87,7 +87,7 @@ fn copies(replicas: u32) -> String {
 fn sources(plan: &Plan) -> String {
     let ranked = plan.ranked.iter().map(|it| (&it.name, &it.note, &it.figures));
     let all = ranked.chain(plan.unranked.iter().map(|it| (&it.name, &it.note, &it.figures)));
-    let mut out = "<h2>Where the values are from</h2>\n".to_owned();
+    let mut out = "<h2>Sources of the values</h2>\n".to_owned();
     for (name, note, figures) in all {
         let rows = figures.iter().map(|(quantity, figure)| source_row(*quantity, figure));
         let head = ["value", "", "kind", "date", "source"].map(str::to_owned).to_vec();
@@ -147,16 +147,16 @@ mod tests {
         let said = |data_bytes: f64, gets_per_second: f64| {
             let workload = Workload { data_bytes, gets_per_second, ..plan.workload };
             let page = page(&Plan { workload, ..plan.clone() }, Some(&map));
-            assert_eq!(page.contains("<circle"), page.contains("the circle is where this plan is"));
+            assert_eq!(page.contains("<circle"), page.contains("the circle marks this plan"));
             page.lines().find(|line| line.starts_with("<p>Values of")).unwrap().to_owned()
         };
         for (data, rate, says) in [
-            (100e9, 100e3, "the circle is where this plan is."),
-            (10e15, 1e9, "the circle is where this plan is."),
-            (99e9, 1e6, "not on the map, since it has less data than the map shows."),
-            (11e15, 1e6, "since it has more data than"),
-            (10e12, 99e3, "since it has fewer gets a second than"),
-            (11e15, 2e9, "since it has more data and more gets a second than"),
+            (100e9, 100e3, "the circle marks this plan."),
+            (10e15, 1e9, "the circle marks this plan."),
+            (99e9, 1e6, "outside the map: it has less data than the map shows."),
+            (11e15, 1e6, "it has more data than"),
+            (10e12, 99e3, "it has fewer gets a second than"),
+            (11e15, 2e9, "it has more data and more gets a second than"),
         ] {
             assert!(said(data, rate).contains(says), "{data} {rate}: {}", said(data, rate));
         }

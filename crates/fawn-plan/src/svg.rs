@@ -123,9 +123,9 @@ pub(crate) fn whereabouts(workload: &Workload) -> String {
     let rate = beside(row, ROWS, ["fewer gets a second", "more gets a second"]);
     let sides: Vec<&str> = data.into_iter().chain(rate).collect();
     if sides.is_empty() {
-        return "the circle is where this plan is".to_owned();
+        return "the circle marks this plan".to_owned();
     }
-    format!("this plan is not on the map, since it has {} than the map shows", sides.join(" and "))
+    format!("this plan is outside the map: it has {} than the map shows", sides.join(" and "))
 }
 
 /// Where the workload is, if that is on the map.

@@ -10,7 +10,7 @@ pub fn question(plan: &Plan) -> String {
     let workload = &plan.workload;
     let copies = if workload.replicas == 1 { "one copy".to_owned() } else { format!("{} copies", workload.replicas) };
     format!(
-        "{} in values of {}, {copies}, at {} gets a second; at most {} in use, {}, ${} a kilowatt-hour, PUE {}",
+        "{} in values of {}, {copies}, at {} gets per second; at most {} in use, {}, ${} per kilowatt-hour, PUE {}",
         exact::bytes(workload.data_bytes),
         exact::bytes(workload.value_bytes),
         exact::count(workload.gets_per_second),
@@ -39,7 +39,7 @@ fn ranked(choice: &Choice) -> Vec<String> {
         choice.sizing.binds.word().to_owned(),
         range(&choice.cost.total),
         dollars(if is_rented { rent.value } else { capital.value }),
-        if is_rented { "in the rent".to_owned() } else { dollars(choice.cost.energy.value) },
+        if is_rented { "included in the rent".to_owned() } else { dollars(choice.cost.energy.value) },
         choice.gets_a_joule.map_or_else(unknown, digits),
         choice.racks.map_or_else(unknown, grouped),
         format!("{} on {}", grouped(choice.switch_ports), switches(choice.switches)),
@@ -143,10 +143,10 @@ pub fn flips(plan: &Plan) -> Vec<String> {
     let (first, second) = (&first.name, &second.name);
     let mut ways = Vec::new();
     if let Some(share) = flip.first_dearer {
-        ways.push(format!("{first} becomes dearer by {}", percent(share)));
+        ways.push(format!("the price of {first} rises by {}", percent(share)));
     }
     if let Some(share) = flip.second_cheaper {
-        ways.push(format!("{second} becomes cheaper by {}", percent(share)));
+        ways.push(format!("that of {second} falls by {}", percent(share)));
     }
     if let Some(price) = flip.kwh_dollars {
         ways.push(format!("a kilowatt-hour costs ${}", digits(price)));
@@ -161,17 +161,16 @@ pub fn flips(plan: &Plan) -> Vec<String> {
 pub fn marks(plan: &Plan) -> Vec<String> {
     let mut out = Vec::new();
     if plan.ranked.iter().any(|choice| choice.unknown.contains(&Resource::Cpu)) {
-        out.push("≤: what the known limits allow; the processor's is unknown.".to_owned());
+        out.push("≤: the limit of the known resources; the processor's limit is unknown.".to_owned());
     }
     if plan.ranked.iter().any(|choice| choice.sizing.index.is_some()) {
         out.push(
-            "index: the DRAM that it takes of a node; give the node that much --memory, and some for buffers."
-                .to_owned(),
+            "index: DRAM of the index on a node; give the node that much --memory, and some for buffers.".to_owned(),
         );
     }
     if plan.model == Model::Fawn && plan.workload.replicas > 1 {
         out.push(
-            "to others, to a new node: at 32 MiB a second for each that copies, unless --copy-rate is raised."
+            "to others, to a new node: at 32 MiB per second for each node that copies, unless --copy-rate is higher."
                 .to_owned(),
         );
     }

@@ -25,7 +25,7 @@ pub(crate) fn warnings(plan: &Plan, catalogue: &Catalogue) -> Vec<String> {
     out.extend(assumed(plan));
     out.extend(notes(plan));
     if plan.model == Model::Fawn {
-        out.push("Costs are those of nodes: switches, cables, racks and people are not in them.".to_owned());
+        out.push("Costs are those of the nodes, without switches, cables, racks and people.".to_owned());
     }
     out
 }
@@ -33,7 +33,7 @@ pub(crate) fn warnings(plan: &Plan, catalogue: &Catalogue) -> Vec<String> {
 fn nothing_to_rank(plan: &Plan) -> Option<String> {
     plan.ranked.is_empty().then(|| {
         format!(
-            "Of no option of `{}` is enough known to rank it: its catalogue has to say what is missing.",
+            "No option of `{}` has enough known values to be ranked: add the missing ones to its catalogue.",
             plan.catalogue
         )
     })
@@ -41,7 +41,7 @@ fn nothing_to_rank(plan: &Plan) -> Option<String> {
 
 fn one_copy(plan: &Plan) -> Option<String> {
     let is_alone = plan.workload.replicas == 1 && plan.model == Model::Fawn;
-    is_alone.then(|| "There is one copy of each value: what a lost node had is lost.".to_owned())
+    is_alone.then(|| "There is only one copy of each value: a lost node loses its data.".to_owned())
 }
 
 fn unknown_processors(plan: &Plan) -> Option<String> {
@@ -53,8 +53,8 @@ fn unknown_processors(plan: &Plan) -> Option<String> {
         names(unknown.iter().map(|choice| choice.name.as_str()))
     };
     Some(format!(
-        "How many gets their processors have time for is unknown of {which}: the rate is that of device and network alone, \
-         and up to {} a second are asked of a node; measure one, and give --node FILE.",
+        "The processor's rate is unknown for {which}: the plan has the rate of device and network alone, and up to \
+        {} per second per node; measure a node, and give --node FILE.",
         grouped(most.ceil() as u64)
     ))
 }
@@ -67,7 +67,8 @@ fn weak_racks(plan: &Plan) -> Option<String> {
     let weak: Vec<_> = plan.ranked.iter().filter(is_weak).map(|choice| choice.name.as_str()).collect();
     (!weak.is_empty()).then(|| {
         format!(
-            "A rack of {} W supplies no node of {}: their racks are only their power over that of a rack; give --rack-watts of more.",
+            "A rack of {} W cannot supply a node of {}: the number of racks is only their power divided by that of \
+            a rack; give a larger --rack-watts.",
             exact::digits(supply),
             names(weak.into_iter())
         )
@@ -78,9 +79,9 @@ fn weak_racks(plan: &Plan) -> Option<String> {
 fn passed_on(plan: &Plan) -> Option<String> {
     let is_cluster = plan.model == Model::Fawn && plan.ranked.iter().any(|choice| choice.sizing.nodes > 1);
     is_cluster.then(|| {
-        "Gets are reckoned where the value is. A memcached client asks any node, which passes most gets on: their answers go \
-         through two ports, and take about 2.5 times the processors' time; so halve the rate that network and processors \
-         bear, or more."
+        "The plan counts gets at the node that has the value. A memcached client asks any node, which forwards most \
+        gets. Their replies then pass two ports, and take about 2.5 times the processors' time. So halve the rates \
+        of network and processors, or more."
             .to_owned()
     })
 }
@@ -92,7 +93,7 @@ fn maybe_cheaper(plan: &Plan) -> Option<String> {
     let cheaper: Vec<_> = plan.unranked.iter().filter(may_be).map(|it| it.name.as_str()).collect();
     (!cheaper.is_empty()).then(|| {
         format!(
-            "By what is known, {} might cost less than {}, and may not: see what is unknown.",
+            "{} might cost less than {}, depending on unknown values: see the values that are unknown.",
             names(cheaper.into_iter()),
             first.name
         )
@@ -105,7 +106,7 @@ fn close(plan: &Plan) -> Option<String> {
     let near: Vec<_> = others.iter().filter(|other| other.cost.total.low <= first.cost.total.high).collect();
     (!near.is_empty()).then(|| {
         format!(
-            "Prices and power leave it open whether {} is cheaper than {}: their ranges overlap.",
+            "It is open whether {} is cheaper than {}: the ranges of their prices and power overlap.",
             first.name,
             names(near.iter().map(|choice| choice.name.as_str()))
         )
@@ -125,7 +126,7 @@ fn narrow_watts(catalogue: &Catalogue) -> Vec<String> {
         let narrow: Vec<_> = catalogue.options.iter().filter(is_so).map(|option| option.name.as_str()).collect();
         (!narrow.is_empty()).then(|| {
             format!(
-                "Watts of {} are of {of}, not at the wall: what {lacks} is in neither energy nor cost.",
+                "Watts of {} are of {of}, not at the wall: energy and cost do not include what {lacks}.",
                 names(narrow.into_iter())
             )
         })
@@ -145,8 +146,8 @@ fn overloaded(plan: &Plan) -> Option<String> {
     let short: Vec<_> = plan.ranked.iter().filter(is_short).map(|choice| choice.name.as_str()).collect();
     (!short.is_empty()).then(|| {
         format!(
-            "When a node is lost, what is left of {} is too little for the data, the rate or all copies until another comes: \
-             buy a node more than is told.",
+            "When a node is lost, the rest of {} is too small for the data, the rate or all copies until a \
+            replacement comes: buy one node more than the plan says.",
             names(short.into_iter())
         )
     })
@@ -178,7 +179,7 @@ fn drives(plan: &Plan, catalogue: &Catalogue) -> Option<String> {
     let unknown: Vec<_> = unknown.map(|option| option.name.as_str()).collect();
     (!unknown.is_empty()).then(|| {
         format!(
-            "What drives take is unknown of {}: their power is that of the machine alone.",
+            "The power of the drives of {} is unknown: the plan has the power of the machine alone.",
             names(unknown.into_iter())
         )
     })
@@ -188,9 +189,9 @@ fn drives(plan: &Plan, catalogue: &Catalogue) -> Option<String> {
 fn assumed(plan: &Plan) -> Option<String> {
     let (kwh, pue) = (plan.assumptions.kwh_is_assumed, plan.assumptions.pue_is_assumed);
     let what = match (kwh, pue) {
-        (true, true) => format!("${KWH_DOLLARS} a kilowatt-hour and a PUE of {PUE} are"),
-        (true, false) => format!("${KWH_DOLLARS} a kilowatt-hour is"),
-        (false, true) => format!("a PUE of {PUE} is"),
+        (true, true) => format!("${KWH_DOLLARS} per kilowatt-hour and a PUE of {PUE} are"),
+        (true, false) => format!("${KWH_DOLLARS} per kilowatt-hour is"),
+        (false, true) => format!("A PUE of {PUE} is"),
         (false, false) => return None,
     };
     let flags = match (kwh, pue) {
@@ -198,7 +199,7 @@ fn assumed(plan: &Plan) -> Option<String> {
         (true, false) => "--kwh",
         _ => "--pue",
     };
-    Some(format!("That {what} reckoned with has no source: say what you pay with {flags}."))
+    Some(format!("{what} assumed, without a source: give your own with {flags}."))
 }
 
 /// What the catalogue says of ranked options beside their figures, each once.

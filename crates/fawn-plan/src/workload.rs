@@ -35,7 +35,7 @@ impl Workload {
             ));
         }
         if model == Model::Fawn && self.value_bytes + KEY_BYTES > ITEM_BYTES {
-            return Err(PlanError::Workload("items end at 128 MiB, key included: give a smaller --value"));
+            return Err(PlanError::Workload("an item, including its key, has at most 128 MiB: give a smaller --value"));
         }
         Ok(())
     }

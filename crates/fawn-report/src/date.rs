@@ -27,10 +27,10 @@ enum Text {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DateError {
     /// It has another form, or is a day that there is not.
-    #[error("`{0}` is not a date; write YYYY-MM-DD or YYYY-MM, such as 2026-11-24")]
+    #[error("`{0}` is not a date; write YYYY-MM-DD or YYYY-MM, e.g. 2026-11-24")]
     Form(String),
     /// It is no text.
-    #[error("a date is text in a file: write it in quotes, such as \"2026-11-24\"")]
+    #[error("a date is a string in a file: write it in quotes, e.g. \"2026-11-24\"")]
     Unquoted,
 }
 

@@ -58,7 +58,7 @@ pub fn svg(timelines: &[Timeline], shaded: &str) -> String {
         out.add(polyline(points, colour).empty());
     }
     let (middle, below) = (f64::midpoint(LEFT, WIDTH), HEIGHT - BOTTOM + 14.0);
-    let text = format!("for each tenth of a second; grey: {shaded}");
+    let text = format!("per tenth of a second; grey: {shaded}");
     out.add(middled(Element::new("text").attr("x", middle).attr("y", below)).attr("fill", "#555").text(&text));
     out.finish()
 }

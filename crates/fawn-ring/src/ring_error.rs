@@ -8,7 +8,8 @@ pub enum RingError {
     /// Two virtual nodes cannot stand at one place. By chance that never happens: the node has joined already, or two
     /// nodes have one name.
     #[error(
-        "node {node} cannot join at {id}, where node {holder} stands: give each node a name of its own, and let it join once"
+        "node {node} cannot join at {id}, which is the place of node {holder}: give each node its own name, and let \
+        it join once"
     )]
     Taken {
         /// The place on the ring.
@@ -20,7 +21,8 @@ pub enum RingError {
     },
     /// The node is on the ring already, and is said to run on another machine there.
     #[error(
-        "node {node} cannot join from machine {machine} while it is on the ring from machine {known}: remove it there first"
+        "node {node} cannot join from machine {machine} while it is on the ring from machine {known}: remove it \
+        there first"
     )]
     OtherMachine {
         /// The node that cannot join.
@@ -32,8 +34,8 @@ pub enum RingError {
     },
     /// The machine is on the ring already, with this node or another, and is said to be in another failure domain there.
     #[error(
-        "node {node} names another failure domain for machine {machine} than the ring knows: \
-         give all nodes of a machine the same domain, and remove them all before it moves"
+        "node {node} names another failure domain for machine {machine} than the ring has: give all nodes of a \
+        machine the same domain, and remove them all before it moves"
     )]
     OtherDomain {
         /// The node that cannot join.

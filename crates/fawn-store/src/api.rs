@@ -178,10 +178,10 @@ pub enum Refusal {
     #[error("no space left for new records")]
     NoSpace,
     /// The record is larger than this store takes in line; give the value a file of its own.
-    #[error("the record is larger than a segment takes")]
+    #[error("the record is too large for a segment")]
     TooLarge,
     /// Two ranges were flushed at different sequence numbers and cannot be joined.
-    #[error("the ranges were flushed apart and cannot be joined")]
+    #[error("the ranges were flushed separately and cannot be merged")]
     FlushedApart,
     /// The store has stopped after a failed write or sync.
     #[error("the store has stopped: {0}")]
@@ -192,13 +192,13 @@ pub enum Refusal {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// A slice cannot be merged: nothing that is overwritten in it is given back.
-    #[error("a slice cannot be merged, and what is overwritten there takes space and memory: {0}")]
+    #[error("a slice cannot be merged, and its superseded records take space and memory: {0}")]
     CannotMerge(String),
     /// The index of a slice cannot be built.
-    #[error("the index of a slice cannot be built, and gets there fail: {0}")]
+    #[error("the index of a slice cannot be built, so gets there fail: {0}")]
     CannotLoad(Damage),
     /// A merge came upon damage.
-    #[error("gets fail until what was lost is written anew: {0}")]
+    #[error("gets fail until the lost records are written again: {0}")]
     Lost(Losses),
 }
 

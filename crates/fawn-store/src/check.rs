@@ -116,10 +116,9 @@ fn check_copies(manifest: &Manifest, findings: &mut Findings) {
             findings.torn_commit = true;
             continue;
         }
-        let what =
-            "one of the two copies of a commit is damaged; the other one answers for it, and the next start of a \
-                    server writes both anew"
-                .to_owned();
+        let what = "one of the two copies of a commit is damaged; the other is intact, and the next start of a server \
+            writes both again"
+            .to_owned();
         findings.damage.push(Damage { file: manifest.file(), offset: bad.offset, what });
     }
 }
@@ -150,7 +149,7 @@ fn check_segment(
             Ok(prefixes) => {
                 if records.is_some_and(|records| records != prefixes) {
                     let offset = footer.fragments_at() * PAGE_BYTES as u64;
-                    let what = "the fragments are not those of the records".to_owned();
+                    let what = "the fragments do not match the records".to_owned();
                     findings.damage.push(Damage { file: FileId::Segment(footer.file), offset, what });
                 }
             }

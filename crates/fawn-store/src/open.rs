@@ -36,8 +36,8 @@ pub enum OpenError {
     Damage(#[from] Damage),
     /// The keys lie elsewhere than the options say.
     #[error(
-        "SECRET is not the key that this store was made with, by {manifest}: put back the one of the two that does not belong \
-         to this directory, or restore the directory from a copy"
+        "SECRET is not the key that this store was created with, according to {manifest}: put back the file that \
+        belongs to this directory, or restore the directory from a copy"
     )]
     OtherSecret {
         /// File name of the manifest.
@@ -45,8 +45,8 @@ pub enum OpenError {
     },
     /// The directory holds another store than the options say.
     #[error(
-        "this store was made as number {found} of {of}, by {manifest}, and FORMAT or the name of its directory says \
-         otherwise: open the directory with the settings it was made with, or restore it from a copy"
+        "this store was created as number {found} of {of}, according to {manifest}, but FORMAT or the name of its \
+        directory says otherwise: open the directory with its original settings, or restore it from a copy"
     )]
     Mismatch {
         /// File name of the manifest.
@@ -60,10 +60,10 @@ pub enum OpenError {
     #[error("this store holds replicated ranges: open it as a node of its cluster")]
     Replicated,
     /// It is of no cluster.
-    #[error("this store is of no cluster, and holds data: open it as one that a node adopts")]
+    #[error("this store belongs to no cluster, and holds data: open it as a store that a node adopts")]
     Plain,
     /// The flash failed while records from the log were sealed.
-    #[error("the store stopped while it was opened: {0}")]
+    #[error("the store stopped during its opening: {0}")]
     Stopped(String),
 }
 
@@ -236,8 +236,8 @@ fn read_views(flash: &dyn Flash, state: &State) -> Result<BTreeMap<u16, View>, O
             .and_then(|footer| Ok((footer, footer.read_directory(flash)?)));
         let (footer, directory) = read.map_err(|error| match error {
             SegmentError::Flash(FlashError::NotFound(file) | FlashError::Short(file)) => {
-                let what = "the manifest names it, and it is not there, or not all of it: a directory that is copied while \
-                            a server runs looks so, and one with an older manifest";
+                let what = "it is in the manifest, but missing or incomplete: was the directory copied while a \
+                    server ran, or is the manifest older?";
                 OpenError::Damage(Damage { file, offset: 0, what: what.to_owned() })
             }
             SegmentError::Flash(error) => OpenError::Flash(error),

@@ -82,13 +82,13 @@ pub struct Record<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// The bytes end before the record does.
-    #[error("the record is cut short")]
+    #[error("the record is truncated")]
     Short,
     /// The checksum does not match.
     #[error("the record's checksum does not match")]
     Checksum,
     /// A kind, flag or length that this version does not know.
-    #[error("the record's header makes no sense")]
+    #[error("the record's header is invalid")]
     Malformed,
 }
 

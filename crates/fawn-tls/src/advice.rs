@@ -12,9 +12,9 @@ use std::path::Path;
 /// `is_secure`: the call was made with certificates.
 pub fn hung_up(is_secure: bool) -> io::Error {
     let what = if is_secure {
-        "it hung up on the first message: is it a process of this cluster, and does it use TLS?"
+        "it closed the connection after the first message: is it a process of this cluster, and does it use TLS?"
     } else {
-        "it hung up on the first message: if the cluster uses TLS, certificates are needed (--certs DIR)"
+        "it closed the connection after the first message: if the cluster uses TLS, give certificates (--certs DIR)"
     };
     io::Error::new(ErrorKind::UnexpectedEof, what)
 }
@@ -32,20 +32,19 @@ pub fn secure(error: io::Error, ca: &Path, who: &str) -> io::Error {
     };
     let what = match cause {
         Error::InvalidMessage(_) => {
-            "it does not speak TLS: leave the certificates away (--certs), or look whether the port is one for the cluster"
-                .to_owned()
+            "it does not speak TLS: leave out --certs, or check whether the port is a cluster port".to_owned()
         }
         Error::InvalidCertificate(CertificateError::BadSignature | CertificateError::UnknownIssuer) => {
-            format!("its certificate is of another authority than {}: is it of another cluster?", ca.display())
+            format!("its certificate has another authority than {}: does it belong to another cluster?", ca.display())
         }
         Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-        ) => format!("its certificate is not one of {who}: look whether the port is one of {who}"),
+        ) => format!("its certificate is not for {who}: check whether the port belongs to {who}"),
         Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
             "its certificate has expired: renew it with `fawn certs renew`, and check this machine's clock".to_owned()
         }
         Error::AlertReceived(alert) => {
-            format!("it does not take this side's certificate, or speaks another TLS ({alert:?}): its log says why")
+            format!("it rejects this side's certificate, or speaks another TLS version ({alert:?}): see its log")
         }
         _ => return error,
     };
@@ -69,9 +68,9 @@ mod tests {
         let certificate = |error: CertificateError| told(error.into()).to_string();
         assert!(told(InvalidMessage::InvalidContentType.into()).to_string().starts_with("it does not speak TLS: "));
         for error in [CertificateError::BadSignature, CertificateError::UnknownIssuer] {
-            assert!(certificate(error).contains("of another authority than c/ca.pem"));
+            assert!(certificate(error).contains("another authority than c/ca.pem"));
         }
-        assert!(certificate(CertificateError::NotValidForName).contains("look whether the port is one of a manager"));
+        assert!(certificate(CertificateError::NotValidForName).contains("check whether the port belongs to a manager"));
         assert!(certificate(CertificateError::Expired).contains("fawn certs renew"));
         assert_eq!(certificate(CertificateError::Revoked), Error::from(CertificateError::Revoked).to_string());
     }

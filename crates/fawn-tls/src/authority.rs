@@ -84,7 +84,7 @@ impl Authority {
         let der = &read_chain(cert)?[0];
         let facts = Facts::of(der).map_err(|error| TlsError::file(cert, error.to_string()))?;
         if !facts.is_authority {
-            return Err(TlsError::file(cert, "it is no authority's certificate"));
+            return Err(TlsError::file(cert, "it is not an authority's certificate"));
         }
         if !is_key_of(&pair, der) {
             return Err(TlsError::file(key, format!("it is not the key of {}", cert.display())));

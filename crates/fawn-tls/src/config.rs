@@ -98,7 +98,7 @@ fn check_own(
             CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. },
         ) => {
             // A machine without a clock of its own may believe so for a moment after it has started.
-            tracing::warn!("{} is not valid yet: is this machine's clock right?", files.cert.display());
+            tracing::warn!("{} is not valid yet: check this machine's clock", files.cert.display());
             Ok(())
         }
         rustls::Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
@@ -106,7 +106,7 @@ fn check_own(
             refuse(format!("it expired on {day}: renew it with `fawn certs renew`, and check this machine's clock"))
         }
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
-            refuse(format!("no authority of {} has signed it: they are of different clusters", files.ca.display()))
+            refuse(format!("no authority of {} has signed it: they belong to different clusters", files.ca.display()))
         }
         other => refuse(other.to_string()),
     }
@@ -135,7 +135,7 @@ pub(crate) fn read_for_clients(cert: &Path, key: &Path) -> Result<(Arc<ServerCon
 }
 
 fn unfit(key: &Path, cert: &Path, error: &rustls::Error) -> TlsError {
-    TlsError::file(key, format!("key and certificate {} do not fit: {error}", cert.display()))
+    TlsError::file(key, format!("key and certificate {} do not match: {error}", cert.display()))
 }
 
 /// The file whose certificate ends first. One that cannot be read here is left to those who verify it.
@@ -176,8 +176,8 @@ mod tests {
         assert!(for_clients(&path, &key_path).is_ok());
         for (cert, key, file, what) in [
             ("rubbish", &*key, "cert.pem", "no certificate"),
-            (&*cert, "rubbish", "key.pem", "nothing of the kind"),
-            (&*cert, &*other.signing_key.serialize_pem(), "key.pem", "do not fit"),
+            (&*cert, "rubbish", "key.pem", "no such item"),
+            (&*cert, &*other.signing_key.serialize_pem(), "key.pem", "do not match"),
         ] {
             let (path, key_path) = files(dir.path(), cert, key);
             let error = for_clients(&path, &key_path).unwrap_err().to_string();

@@ -42,7 +42,7 @@ impl Wanted {
         check_name(&self.name)?;
         let refuse = |name: &str, what| Err(TlsError::Name { name: name.to_owned(), what });
         if self.name == AUTHORITY || self.name.ends_with(KEY) {
-            return refuse(&self.name, "files of that name are something else's; choose another");
+            return refuse(&self.name, "files of that name have another purpose; choose another name");
         }
         self.check_reserved()?;
         for host in &self.hosts {
@@ -51,7 +51,7 @@ impl Wanted {
                 return refuse(name, "names that end with .fawn are roles, not hosts");
             }
             if DnsName::try_from(name.as_str()).is_err() {
-                return refuse(name, "give a host's name or its IP address, without a port");
+                return refuse(name, "give a host name or an IP address, without a port");
             }
         }
         Ok(())
@@ -116,7 +116,7 @@ pub struct Made {
 pub fn init(dir: &Path, wanted: &[Wanted], days: u32, now: i64) -> Result<Vec<Made>, TlsError> {
     let ca = files_of(dir, AUTHORITY);
     if ca.cert.exists() || ca.key.exists() {
-        let what = "this directory has an authority; make more certificates of it with `fawn certs add`";
+        let what = "this directory has an authority; create more certificates with `fawn certs add`";
         return Err(TlsError::Exists { path: ca.cert, what });
     }
     wanted.iter().try_for_each(Wanted::check)?;
@@ -204,8 +204,8 @@ pub fn operator(dir: &Path) -> Result<Material, TlsError> {
         [name] => Ok(files_of(dir, name)),
         [] => Err(TlsError::file(
             dir,
-            "it has no operator's certificate and key: copy operator.pem and operator-key.pem there, or those of another \
-             operator, whom `fawn certs add --operator NAME` makes",
+            "it has no operator's certificate and key: copy operator.pem and operator-key.pem there, or those of \
+            another operator, from `fawn certs add --operator NAME`",
         )),
         several => {
             let what = format!("it has no operator.pem, but several operators' certificates: {}", several.join(", "));
@@ -244,7 +244,7 @@ pub fn show(dir: &Path) -> Result<Vec<Shown>, TlsError> {
         names.extend(name.filter(|name| !name.ends_with(KEY)).map(|name| (name != AUTHORITY, name.to_owned())));
     }
     if names.is_empty() {
-        return Err(TlsError::file(dir, "it has no certificates: make them with `fawn certs init`"));
+        return Err(TlsError::file(dir, "it has no certificates: create them with `fawn certs init`"));
     }
     Ok(names.into_iter().map(|(_, name)| look_at(dir, name)).collect())
 }
@@ -260,7 +260,7 @@ fn look_at(dir: &Path, name: String) -> Shown {
         // The authority's key is better kept elsewhere.
         (Ok(_), false) if name == AUTHORITY => None,
         (Ok(_), false) => {
-            let error = TlsError::file(&files.key, "it is missing: nobody can prove to be whom the certificate names");
+            let error = TlsError::file(&files.key, "it is missing: without it the certificate cannot be used");
             Some(error.to_string())
         }
     };
@@ -312,7 +312,10 @@ pub fn renew(dir: &Path, which: &Which, keys: Keys, days: u32, now: i64) -> Resu
             continue;
         }
         let Some(facts) = facts else {
-            return Err(TlsError::file(&path, "it cannot be read: remove it, and make another with `fawn certs add`"));
+            return Err(TlsError::file(
+                &path,
+                "it cannot be read: remove it, and create another with `fawn certs add`",
+            ));
         };
         let files = files_of(dir, &name);
         if name == AUTHORITY {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
     /// A name that is kept for a role.
-    #[error("{name:?} is a name for {of} alone: choose another name")]
+    #[error("{name:?} is reserved for {of}: choose another name")]
     Reserved {
         /// The name.
         name: String,
@@ -30,7 +30,7 @@ pub enum TlsError {
         what: String,
     },
     /// It would be written over.
-    #[error("{} exists already: {what}", path.display())]
+    #[error("{} already exists: {what}", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
@@ -56,13 +56,13 @@ pub enum TlsError {
         has: String,
     },
     /// A certificate that says nothing about roles.
-    #[error("a certificate names no role: make one with `fawn certs add`")]
+    #[error("a certificate has no role: create one with `fawn certs add`")]
     NoRole,
     /// Bytes that are no certificate.
     #[error("a certificate cannot be read: {0}")]
     Certificate(String),
     /// A certificate cannot be made.
-    #[error("cannot make a certificate: {0}")]
+    #[error("cannot create a certificate: {0}")]
     Make(String),
 }
 

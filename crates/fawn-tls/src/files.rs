@@ -49,7 +49,7 @@ pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
 pub fn open_to_others(path: &Path, metadata: &Metadata) -> Option<String> {
     let mode = metadata.mode() & 0o777;
     let name = path.display();
-    (mode & OTHERS != 0).then(|| format!("its group or others may use it (mode {mode:04o}): chmod 600 {name}"))
+    (mode & OTHERS != 0).then(|| format!("its group or others have access (mode {mode:04o}): chmod 600 {name}"))
 }
 
 /// The text of a file that only its owner may read.
@@ -69,11 +69,11 @@ pub(crate) fn read_secret(path: &Path) -> Result<String, TlsError> {
 }
 
 /// What is said of text that begins or ends a part of PEM and not both, or has other characters in it.
-const DAMAGED_PEM: &str = "its PEM text is cut or damaged: put the whole file there";
+const DAMAGED_PEM: &str = "its PEM text is truncated or damaged: copy the whole file there";
 
 fn pem_error(error: &pem::Error) -> String {
     match error {
-        pem::Error::NoItemsFound => "it has nothing of the kind in PEM form".into(),
+        pem::Error::NoItemsFound => "it has no such item in PEM form".into(),
         pem::Error::Io(error) => error.to_string(),
         _ => DAMAGED_PEM.into(),
     }
@@ -114,7 +114,7 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), TlsError> {
 pub(crate) fn write_new(path: &Path, text: &str, readers: Readers) -> Result<(), TlsError> {
     let file = OpenOptions::new().write(true).create_new(true).mode(readers.mode()).open(path);
     let mut file = file.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => TlsError::Exists { path: path.to_owned(), what: "nothing is written over" },
+        ErrorKind::AlreadyExists => TlsError::Exists { path: path.to_owned(), what: "remove it first" },
         _ => TlsError::write(path)(error),
     })?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
@@ -152,7 +152,10 @@ impl Staged {
 /// for one of them, all stay as they are.
 pub(crate) fn stage(path: &Path, text: &str, readers: Readers) -> Result<Staged, TlsError> {
     if links::is_stream(path) || path.is_dir() {
-        return Err(TlsError::file(path, "it is no file: a new one would take its place; name another, or remove it"));
+        return Err(TlsError::file(
+            path,
+            "it is not a regular file, and would be replaced: choose another name, or remove it",
+        ));
     }
     let path = links::target(path).map_err(TlsError::write(path))?;
     let new = links::with_suffix(&path, ".new");
@@ -198,7 +201,7 @@ mod tests {
             let error = read_key(&path).unwrap_err().to_string();
             let name = path.display();
             let expected = format!(
-                "cannot use {name} for TLS: its group or others may use it (mode {mode:04o}): chmod 600 {name}"
+                "cannot use {name} for TLS: its group or others have access (mode {mode:04o}): chmod 600 {name}"
             );
             assert_eq!(error, expected);
         }

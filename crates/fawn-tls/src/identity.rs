@@ -157,7 +157,7 @@ pub fn check_name(name: &str) -> Result<(), TlsError> {
         return refuse("use lower-case letters, digits, dots, dashes and underscores");
     }
     if name.len() > 64 || DnsName::try_from(format!("{name}{MEMBER}")).is_err() {
-        return refuse("between its dots there have to be 1 to 63 characters, and no dash at an end; 64 in all");
+        return refuse("it needs 1 to 63 characters between dots, no dash at an end, and at most 64 in all");
     }
     Ok(())
 }

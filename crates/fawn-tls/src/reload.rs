@@ -84,7 +84,7 @@ impl<T: Clone> Reloading<T> {
             if let Err(error) = self.look(&mut state)
                 && told.as_ref() != Some(&error)
             {
-                tracing::warn!("{error}; what was read before stays in use");
+                tracing::warn!("{error}; the previous certificates stay in use");
             }
         }
         state.current.clone()
@@ -119,7 +119,7 @@ impl<T: Clone> Reloading<T> {
             Ok((current, expiry)) => {
                 (state.current, state.expiry) = (current, expiry);
                 (state.complaint, state.warned) = (None, None);
-                tracing::info!("read {} again, for connections to come", self.names());
+                tracing::info!("reloaded {} for new connections", self.names());
                 state.warn();
                 Ok(())
             }

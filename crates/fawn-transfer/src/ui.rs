@@ -66,7 +66,7 @@ impl<'a> Notes<'a> {
     pub fn bad(&self, line: &str) {
         match self.bad.fetch_add(1, Ordering::Relaxed) {
             before if before < NOTED => self.say(line),
-            NOTED => self.say("fawn: further bad records are counted only"),
+            NOTED => self.say("fawn: further bad records are only counted"),
             _ => {}
         }
     }

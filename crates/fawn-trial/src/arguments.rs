@@ -7,29 +7,30 @@ use clap::{Args, Parser, ValueEnum};
 
 use crate::fault::Kind;
 
-/// Run a cluster's processes, break things, and check what clients saw.
+/// Run a cluster's processes, inject faults, and check what clients saw.
 #[derive(Clone, Debug, Parser)]
 #[allow(clippy::struct_excessive_bools)] // each is a flag
 #[command(name = "fawn-trial", bin_name = "cargo xtask trial", max_term_width = 120)]
 pub struct Arguments {
-    /// Break things for so many minutes; a fraction such as 0.5 will do
+    /// Inject faults for this many minutes; a fraction, e.g. 0.5, is allowed
     #[arg(long, value_name = "N", default_value = "2", value_parser = minutes)]
     pub minutes: Duration,
-    /// Draw faults and load from this seed; the time of day if not said
+    /// Draw faults and load from this seed [default: the time of day]
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
-    /// Only these faults, apart by commas; all if not said, none for "none"
+    /// Only these faults, separated by commas; none for no faults [default: all]
     #[arg(long, value_name = "FAULT,…", value_parser = kinds)]
     pub faults: Option<Kinds>,
-    /// Instead: kill so many nodes, one after the other, and tell for how long keys were out of reach. Every key has a
-    /// client that reads it and one that writes it, 20 times a second, and nothing is killed before every range is whole
+    /// Instead, kill this many nodes, one after the other, and report how long keys were unavailable. Every key has
+    /// one client that reads it and one that writes it, 20 times per second. The trial kills a node only when every
+    /// range is at full strength
     #[arg(long, value_name = "N", conflicts_with_all = ["faults", "minutes", "plan"])]
     pub kills: Option<u32>,
-    /// What to run: a cluster of processes, or one `fawn serve`
+    /// Shape to run: a cluster of processes, or one `fawn serve`
     #[arg(long, value_name = "SHAPE", default_value = "cluster")]
     pub shape: Shape,
-    /// How the cluster is formed. Of a weak one it is checked that nothing is shown that nobody wrote, that it is in order
-    /// while nothing fails (--faults none), and that what is put at the end is shown everywhere
+    /// Consistency of the cluster. For a weak one the trial checks three things: clients see only written values, the
+    /// cluster is in order while nothing fails (--faults none), and the final writes are visible everywhere
     #[arg(long, value_name = "KIND", default_value = "strong")]
     pub consistency: Consistency,
     /// How large it is.
@@ -38,17 +39,18 @@ pub struct Arguments {
     /// The fawn command [default: the one beside this program]
     #[arg(long, value_name = "FILE")]
     pub fawn: Option<PathBuf>,
-    /// Begin with this fawn command, of an older release, but for one node: whoever is killed comes back upgraded, joins so, or
-    /// is at last restarted for it; then everybody has to speak a newer version
+    /// Begin with this fawn command, of an older release, except for one node. A process that is killed comes back
+    /// upgraded; others join upgraded, or are restarted for it at the end. Then all processes must speak a newer
+    /// version
     #[arg(long, value_name = "FILE", conflicts_with = "kills")]
     pub from: Option<PathBuf>,
-    /// Directory of logs and data, which must not exist; removed after a good run, if it was not named
+    /// Directory of logs and data, which must not exist; a good run removes it unless you name one
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Stay on the loopback, though namespaces could be made
+    /// Stay on the loopback, even if namespaces are available
     #[arg(long)]
     pub loopback: bool,
-    /// How writes are acknowledged: passed on to `fawn serve`
+    /// When to acknowledge writes: passed on to `fawn serve`
     #[arg(long, value_name = "MODE", default_value = "durable")]
     pub ack: String,
     /// Print the summary as JSON
@@ -57,7 +59,7 @@ pub struct Arguments {
     /// Print the plan of faults, and end
     #[arg(long)]
     pub plan: bool,
-    /// This is the process inside of the namespaces
+    /// Internal: this is the process inside the namespaces
     #[arg(long, hide = true)]
     pub inside: bool,
 }
@@ -68,10 +70,10 @@ pub struct Sizes {
     /// Processes that keep data
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=40))]
     pub nodes: u8,
-    /// Processes that decide
+    /// Managers
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=7))]
     pub managers: u8,
-    /// Processes that serve memcached's clients
+    /// Front-ends
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=10))]
     pub fronts: u8,
     /// Copies of every record
@@ -80,7 +82,7 @@ pub struct Sizes {
     /// Clients, each with one operation at a time
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub clients: u16,
-    /// Operations a second of all clients together, at most
+    /// Operations per second of all clients together, at most
     #[arg(long, value_name = "N", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
     pub rate: u32,
     /// Keys in use at a time
@@ -102,7 +104,7 @@ pub enum Shape {
 pub enum Consistency {
     /// One order of writes.
     Strong,
-    /// Each copy is written by itself.
+    /// Each copy is written independently.
     Weak,
 }
 

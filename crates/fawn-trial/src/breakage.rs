@@ -142,7 +142,7 @@ pub fn inject(cluster: &mut Cluster, fault: &Planned, in_force: &[&Broken]) -> a
             };
             return match targets.pair(is_member) {
                 Some(pair) => cut(cluster, pair, is_one_way),
-                None => Ok(Came::Skipped("no two are whole".to_owned())),
+                None => Ok(Came::Skipped("no two processes are healthy".to_owned())),
             };
         }
         Kind::LeaderLink => {
@@ -152,14 +152,14 @@ pub fn inject(cluster: &mut Cluster, fault: &Planned, in_force: &[&Broken]) -> a
             return match member.filter(|_| targets.is_whole(leader) && targets.cluster.up(Role::Manager).len() > 2) {
                 Some(member) if fault.draw & 2 == 0 => cut(cluster, (member, leader), fault.draw & 1 == 0),
                 Some(member) => cut(cluster, (leader, member), fault.draw & 1 == 0),
-                None => Ok(Came::Skipped("no member and the leader are whole, beside two managers".to_owned())),
+                None => Ok(Came::Skipped("no member and the leader are healthy, beside two managers".to_owned())),
             };
         }
         Kind::DiskFull => targets.pick(|at| targets.cluster.members[at].has_small_disk, fault.draw),
         Kind::Wipe => targets.pick(|at| role(at) == Role::Node, fault.draw),
         Kind::Kill | Kind::Pause | Kind::Partition | Kind::Slow | Kind::Lossy => targets.any(),
     };
-    let Some(at) = target else { return Ok(Came::Skipped("nothing whole suits it".to_owned())) };
+    let Some(at) = target else { return Ok(Came::Skipped("no suitable process is healthy".to_owned())) };
     hit(cluster, fault, at)
 }
 
@@ -170,11 +170,11 @@ fn hit(cluster: &mut Cluster, fault: &Planned, at: usize) -> anyhow::Result<Came
         Kind::Kill => kill(cluster, at, ""),
         Kind::Pause => {
             cluster.pause(at, Condition::Paused);
-            Came::Broken(format!("{name} stands still"), Broken::Paused(name))
+            Came::Broken(format!("{name} is stopped (SIGSTOP)"), Broken::Paused(name))
         }
         Kind::Partition => {
             cluster.network.isolate(&host, State::Broken)?;
-            Came::Broken(format!("{name} reaches nobody"), Broken::Isolated(host))
+            Came::Broken(format!("{name} is partitioned from all others"), Broken::Isolated(host))
         }
         Kind::Slow => {
             let ms = 10 + fault.draw % 90;
@@ -195,7 +195,7 @@ fn hit(cluster: &mut Cluster, fault: &Planned, at: usize) -> anyhow::Result<Came
             cluster.wipe(at)?;
             Came::Broken(format!("{name} has lost its disk"), Broken::Down(vec![name]))
         }
-        other => unreachable!("{other} hits more than one member"),
+        other => unreachable!("{other} affects more than one member"),
     })
 }
 
@@ -209,9 +209,9 @@ fn cut(cluster: &Cluster, (first, second): (usize, usize), is_one_way: bool) -> 
     let [first, second] = [first, second].map(|at| cluster.members[at].host.clone());
     let (from, to) = (&first.name, &second.name);
     let (words, pairs) = if is_one_way {
-        (format!("{to} does not hear {from}"), vec![(first.clone(), second)])
+        (format!("{to} receives nothing from {from}"), vec![(first.clone(), second)])
     } else {
-        let words = format!("{from} and {to} do not hear each other");
+        let words = format!("{from} and {to} are partitioned from each other");
         (words, vec![(first.clone(), second.clone()), (second, first)])
     };
     for (from, to) in &pairs {
@@ -226,7 +226,7 @@ fn restart_all(cluster: &mut Cluster, hold: Duration) -> anyhow::Result<Came> {
     }
     std::thread::sleep(hold);
     cluster.start_all(READY)?;
-    Ok(Came::Broken(format!("everything is killed, and starts after {} ms", hold.as_millis()), Broken::Nothing))
+    Ok(Came::Broken(format!("all processes are killed, and start after {} ms", hold.as_millis()), Broken::Nothing))
 }
 
 fn rolling(cluster: &mut Cluster) -> anyhow::Result<Came> {
@@ -237,7 +237,7 @@ fn rolling(cluster: &mut Cluster) -> anyhow::Result<Came> {
         cluster.await_ready(at, READY)?;
         await_whole(cluster)?;
     }
-    Ok(Came::Broken("everything is stopped and started, one after the other".to_owned(), Broken::Nothing))
+    Ok(Came::Broken("all processes are stopped and started, one after the other".to_owned(), Broken::Nothing))
 }
 
 /// Waits as an operator would before the next process is stopped.
@@ -252,7 +252,7 @@ fn await_whole(cluster: &Cluster) -> anyhow::Result<()> {
             Err(error) => Some(format!("{error:#}")),
         };
         let Some(complaint) = complaint else { return Ok(()) };
-        ensure!(Instant::now() < deadline, "not whole {} s after one was restarted: {complaint}", WHOLE.as_secs());
+        ensure!(Instant::now() < deadline, "not healthy {} s after a restart: {complaint}", WHOLE.as_secs());
         std::thread::sleep(LOOK);
     }
 }
@@ -264,7 +264,7 @@ fn nodes(cluster: &Cluster) -> usize {
 /// A node joins; with a time, the leading manager is killed so long after it has asked.
 fn join(cluster: &mut Cluster, kill_after: Option<Duration>) -> anyhow::Result<Came> {
     if nodes(cluster) >= usize::from(cluster.sizes().nodes) + EXTRA_NODES {
-        return Ok(Came::Skipped("there are nodes enough".to_owned()));
+        return Ok(Came::Skipped("there are already enough nodes".to_owned()));
     }
     let leader = kill_after.map(|_| cluster.leader()).transpose()?;
     let at = cluster.add_node()?;
@@ -283,7 +283,7 @@ fn join(cluster: &mut Cluster, kill_after: Option<Duration>) -> anyhow::Result<C
 fn leave(cluster: &mut Cluster, draw: u64) -> anyhow::Result<Came> {
     let nodes = cluster.up(Role::Node);
     if nodes.len() <= usize::from(cluster.sizes().replicas) {
-        return Ok(Came::Skipped("there are just nodes enough".to_owned()));
+        return Ok(Came::Skipped("there are only as many nodes as needed".to_owned()));
     }
     let at = nodes[(draw % nodes.len() as u64) as usize];
     let name = cluster.members[at].name.clone();

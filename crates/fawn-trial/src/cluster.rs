@@ -368,7 +368,7 @@ impl Cluster {
         let is_it = |member: &Member| {
             member.role == Role::Manager && self.network.reached(&member.host, Port::Manager).to_string() == *address
         };
-        self.members.iter().position(is_it).with_context(|| format!("{address} is none of the managers'"))
+        self.members.iter().position(is_it).with_context(|| format!("{address} belongs to none of the managers"))
     }
 }
 

@@ -47,7 +47,7 @@ fn run(arguments: &mut Arguments) -> anyhow::Result<u8> {
     tell(&format!("seed {seed}, logs in {}", dir.join("logs").display()));
     let ran = trial::run(arguments, seed, (&fawn, &dir, network), &stop, &tell);
     let mut report =
-        ran.with_context(|| format!("nothing was found out; logs are in {}", dir.join("logs").display()))?;
+        ran.with_context(|| format!("no violation was found; logs are in {}", dir.join("logs").display()))?;
     if report.is_good() && arguments.dir.is_none() {
         // What is left of it costs room, no more.
         let _ = std::fs::remove_dir_all(&dir);

@@ -93,7 +93,7 @@ impl Report {
     pub fn judge(&mut self) {
         let Operations { answered, too_hard, keys, .. } = self.operations;
         if answered == 0 {
-            self.failures.push("no operation was answered: nothing was tried".to_owned());
+            self.failures.push("no operation was answered, so nothing was checked".to_owned());
         }
         if too_hard * 100 > keys * TOO_HARD_PERCENT {
             self.failures
@@ -121,7 +121,7 @@ impl fmt::Display for Report {
             sorted.sort_unstable();
             writeln!(
                 f,
-                "level again {} times, after {} ms (median), {most} ms at most",
+                "at full strength again {} times, after {} ms (median), {most} ms at most",
                 sorted.len(),
                 sorted[sorted.len() / 2]
             )?;
@@ -174,7 +174,7 @@ impl Report {
     }
 
     fn write_outages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\nlongest time that a key was out of reach, over 100 ms, in ms")?;
+        writeln!(f, "\nlongest time that a key was unavailable, over 100 ms, in ms")?;
         writeln!(f, "fault        times   gets: keys    p50    p90    max   puts: keys    p50    p90    max")?;
         let side = |Distribution { affected_permille, p50_ms, p90_ms, max_ms }: Distribution| {
             let percent = affected_permille as f64 / 10.0;

@@ -94,13 +94,13 @@ impl Status {
         for member in &self.members {
             let mut troubles = member.seats.iter().filter_map(|seat| seat.figures.as_ref()?.trouble.as_ref());
             if let Some(trouble) = troubles.next() {
-                return Some(format!("{} takes no part: {trouble}", member.name));
+                return Some(format!("{} is out of service: {trouble}", member.name));
             }
         }
         let held = self.held();
         for Range { range, chain, learner, changing } in &self.ranges {
             if let Some(learner) = learner {
-                return Some(format!("{learner} still learns range {range}"));
+                return Some(format!("{learner} still copies range {range}"));
             }
             if *changing {
                 return Some(format!("range {range} is changing"));
@@ -113,10 +113,10 @@ impl Status {
                 (pace == Pace::QuietWeak || *end == ends[0]) && end.is_some_and(|(last, done)| last == done)
             };
             if pace != Pace::Busy && !ends.iter().all(is_level) {
-                return Some(format!("the copies of range {range} at {chain:?} are not level: {ends:?}"));
+                return Some(format!("the copies of range {range} at {chain:?} differ: {ends:?}"));
             }
         }
-        (!self.settled).then(|| "the managers say that not all are where they should be".to_owned())
+        (!self.settled).then(|| "the managers report that ranges still move".to_owned())
     }
 
     /// Whether a member is in a chain, or learns to be.
@@ -170,18 +170,18 @@ mod tests {
             status.complaint(2, Pace::Quiet).unwrap()
         };
         assert!(status().complaint(3, Pace::Busy).unwrap().contains("2 members instead of 3"));
-        assert!(wrong(|status| status.settled = false).contains("where they should be"));
-        assert!(wrong(|status| status.ranges[0].learner = Some("n3".to_owned())).contains("n3 still learns"));
+        assert!(wrong(|status| status.settled = false).contains("ranges still move"));
+        assert!(wrong(|status| status.ranges[0].learner = Some("n3".to_owned())).contains("n3 still copies"));
         assert!(wrong(|status| status.ranges[0].changing = true).contains("changing"));
-        assert!(wrong(|status| status.members.truncate(1)).contains("not level"));
+        assert!(wrong(|status| status.members.truncate(1)).contains(" differ: "));
         let behind = |status: &mut Status| status.members[1].seats[0].figures.as_mut().unwrap().ranges[0].last = 8;
-        assert!(wrong(behind).contains("not level"));
+        assert!(wrong(behind).contains(" differ: "));
         let uncommitted = |status: &mut Status| {
             for member in &mut status.members[..2] {
                 member.seats[0].figures.as_mut().unwrap().ranges[0].committed = 8;
             }
         };
-        assert!(wrong(uncommitted).contains("not level"));
+        assert!(wrong(uncommitted).contains(" differ: "));
     }
 
     #[test]

@@ -113,7 +113,7 @@ pub fn run(
     stop: &AtomicBool,
     tell: &dyn Fn(&str),
 ) -> anyhow::Result<Report> {
-    ensure!(fawn.exists(), "{} is not there: build it with cargo build, or give another with --fawn", fawn.display());
+    ensure!(fawn.exists(), "{} does not exist: build it with cargo build, or give another with --fawn", fawn.display());
     let hosts = if network.is_loopback() { "the loopback" } else { "network namespaces" };
     let shape = arguments.shape;
     let (sizes, choice) = match arguments.kills {
@@ -122,23 +122,23 @@ pub fn run(
             (Sizes { clients: KILL_KEYS * 2, keys: KILL_KEYS.into(), rate: KILL_RATE, ..arguments.sizes }, Choice::Own)
         }
     };
-    ensure!(arguments.kills.is_none() || shape == Shape::Cluster, "--kills wants --shape cluster");
+    ensure!(arguments.kills.is_none() || shape == Shape::Cluster, "--kills needs --shape cluster");
     let mut cluster = Cluster::new(network, shape, sizes, (fawn, dir, &arguments.ack))?;
     if let Some(from) = &arguments.from {
-        ensure!(from.exists() && shape == Shape::Cluster, "--from wants a fawn command, and --shape cluster");
+        ensure!(from.exists() && shape == Shape::Cluster, "--from needs a fawn command, and --shape cluster");
         cluster.begin_with(from);
     }
     let promise = promised(arguments);
     if promise != Promise::Strong {
         let others = arguments.from.is_none() && shape == Shape::Cluster;
-        ensure!(others, "--consistency weak wants --shape cluster, and no --from: older releases form none");
+        ensure!(others, "--consistency weak needs --shape cluster, and no --from: older releases have no weak mode");
         cluster.form_weak();
     }
     cluster.start_all(START)?;
     let ledger = Arc::new(Ledger::new(sizes.keys, promise, &dir.join("operations.txt"))?);
     let report = Report { seed, hosts: hosts.to_owned(), ..Report::default() };
     let mut trial = Trial { arguments, cluster, ledger, in_force: Vec::new(), report, stop, tell };
-    let took = trial.level(Pace::Busy, START).context("the cluster does not become whole")?;
+    let took = trial.level(Pace::Busy, START).context("the cluster does not become healthy")?;
     tell(&format!("ready after another {:.1} s", took.as_secs_f64()));
     let monitor = Monitor::start(&trial.cluster.network.processes)?;
     let manner = Manner { clients: sizes.clients, rate: sizes.rate, choice, patience: PATIENCE, seed };
@@ -242,7 +242,7 @@ impl Trial<'_> {
         let now = Instant::now();
         while let Some(at) = self.in_force.iter().position(|force| force.until <= now) {
             let InForce { broken, mut happened, .. } = self.in_force.remove(at);
-            mend(&mut self.cluster, &broken).with_context(|| format!("cannot mend: {}", happened.what))?;
+            mend(&mut self.cluster, &broken).with_context(|| format!("cannot repair: {}", happened.what))?;
             happened.to_us = self.ledger.now();
             self.report.faults.push(happened);
         }
@@ -288,10 +288,10 @@ impl Trial<'_> {
             };
             let Some(complaint) = complaint else { return Ok(begin.elapsed()) };
             self.mend_due()?;
-            ensure!(begin.elapsed() < within, "not level after {} s: {complaint}", within.as_secs());
+            ensure!(begin.elapsed() < within, "not at full strength after {} s: {complaint}", within.as_secs());
             if told.elapsed() >= TELL {
                 told = Instant::now();
-                (self.tell)(&format!("{:9.3} s  not level: {complaint}", self.ledger.now() as f64 / 1e6));
+                (self.tell)(&format!("{:9.3} s  not at full strength: {complaint}", self.ledger.now() as f64 / 1e6));
             }
             std::thread::sleep(Duration::from_millis(200));
         }
@@ -301,7 +301,7 @@ impl Trial<'_> {
         match self.level(pace, LEVEL) {
             Ok(took) => {
                 (self.tell)(&format!(
-                    "{:9.3} s  level again after {} ms",
+                    "{:9.3} s  at full strength again after {} ms",
                     self.ledger.now() as f64 / 1e6,
                     took.as_millis()
                 ));
@@ -338,7 +338,7 @@ impl Trial<'_> {
         let fronts = self.cluster.fronts();
         let mut unread = Vec::new();
         if let Some(front) = fronts.first().filter(|_| promised(self.arguments) == Promise::Weak) {
-            (self.tell)("putting every key once more");
+            (self.tell)("writing every key once more");
             unread.append(&mut put_everything(&self.ledger, *front, READ));
         }
         (self.tell)("reading every key from every front-end");

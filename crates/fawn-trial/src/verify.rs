@@ -46,7 +46,7 @@ pub fn put_everything(ledger: &Ledger, front: SocketAddr, within: Duration) -> V
             };
             if Instant::now() >= deadline {
                 let name = key.lock().expect("nobody panics with it").name.clone();
-                unput.push(format!("{name} cannot be put through {front}: {failure}"));
+                unput.push(format!("cannot write {name} through {front}: {failure}"));
                 return unput;
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -83,7 +83,7 @@ fn read_from(ledger: &Ledger, front: SocketAddr, within: Duration) -> Vec<String
         while let Err(failure) = ask(ledger, &key, KvOperation::Get, front, &mut connection) {
             if Instant::now() >= deadline {
                 let name = key.lock().expect("nobody panics with it").name.clone();
-                unread.push(format!("{name} cannot be read from {front}: {failure}"));
+                unread.push(format!("cannot read {name} from {front}: {failure}"));
                 break;
             }
             std::thread::sleep(Duration::from_millis(50));

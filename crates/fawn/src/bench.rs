@@ -45,19 +45,19 @@ pub struct BenchArguments {
 /// The subcommands of `fawn bench`.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// Measure the storage engine alone, from one thread, as an event loop drives it
+    /// Benchmark the storage engine alone, from one thread, as an event loop drives it
     Store(StoreBenchArguments),
-    /// Measure any server that speaks memcached's protocol: a load generator
+    /// Generate load for any server that speaks memcached's protocol
     Net(Box<NetBenchArguments>),
-    /// Measure any such server by the core workloads of YCSB: A, B, C, D, F
+    /// Run the YCSB core workloads A, B, C, D and F against any such server
     Ycsb(Box<YcsbArguments>),
-    /// Serve memcached clients without doing anything: the floor that servers are compared with
+    /// Run a server that does nothing: the lower bound for any memcached server
     NetNull(NetNullArguments),
     /// Repeat the experiments of the FAWN papers on this machine: a page, tables and JSON
     Paper(Box<PaperArguments>),
-    /// Measure this machine, for `fawn plan --node`
+    /// Measure this machine for `fawn plan --node`
     Node(NodeBenchArguments),
-    /// List the meters of energy that this machine has, try each, and say why one cannot be used
+    /// List the energy meters of this machine, try each, and explain why one cannot be used
     Meters(MetersArguments),
 }
 
@@ -81,27 +81,27 @@ impl BenchArguments {
 /// Arguments of `fawn bench store`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-DIR/data is a store like any other, with one event loop; DIR/bench.json says what it holds, what was measured on it, and \
-how far a measurement has come that was interrupted: run the same command again and it goes on there. A measurement that \
-is finished is told again; --again measures it anew. The data are loaded first where they are not there yet. Remove DIR \
-when you are done.
+DIR/data is a store like any other, with one event loop. DIR/bench.json describes its contents, keeps all results, \
+and records the progress of an interrupted measurement: run the same command again to continue. The command prints \
+finished results again without measuring; --again repeats the measurement. It loads the data first if they are \
+missing. Remove DIR when you are done.
 
-Keys have 20 bytes, values do not compress, and every value that is read is verified. What the generator itself takes of \
-the CPU time is told beside it.
+Keys have 20 bytes, values do not compress, and every value that is read is verified. Reports list the generator's \
+own CPU time separately.
 
-To see what a store does with little memory, limit the process as well:
+To see how a store behaves with little memory, limit the process as well:
   systemd-run --scope -p MemoryMax=512M fawn bench store get --memory 256M …
 or, where there is no systemd, as root with cgroup v2:
   mkdir /sys/fs/cgroup/bench; echo 512M > /sys/fs/cgroup/bench/memory.max
   echo $$ > /sys/fs/cgroup/bench/cgroup.procs; fawn bench store get …
-Files are opened O_DIRECT where the file system takes it, so that the page cache answers nothing; each report says so.
+The store opens files with O_DIRECT if the file system allows it, so that the page cache answers nothing. Each report says so.
 
---meter tells joules, and operations for each: `fawn bench meters` lists what can be metered here. Without a meter, `per CPU-s` is \
-operations for each second of CPU time, of all threads and the generator. For the rest, see operations/energy in the book.
+--meter reports joules, and operations per joule; `fawn bench meters` lists the meters of this machine. Without a meter, \
+`per CPU-s` is operations per second of CPU time, of all threads and the generator. For more, see operations/energy in the book.
 
-load, get, overwrite, mixed and absent take --peers rocksdb,lmdb,bdb,bdb-btree,fjall,redb: afterwards the same is done with these \
-storage engines, one after the other, and their rows follow the store's own. Each gets --memory over --peer-scale for its \
-caches, its buffers and the page cache of its files. The program for that, fawn-peers, is built apart: CONTRIBUTING.md says how.")]
+load, get, overwrite, mixed and absent take --peers rocksdb,lmdb,bdb,bdb-btree,fjall,redb. The command then repeats the \
+measurement with these storage engines, one after the other, and prints their rows after the store's own. Each gets --memory \
+divided by --peer-scale for its caches, its buffers and the page cache of its files. To build fawn-peers, see CONTRIBUTING.md.")]
 pub struct StoreBenchArguments {
     /// The experiment.
     #[command(subcommand)]
@@ -113,23 +113,23 @@ pub struct StoreBenchArguments {
 pub enum StoreBench {
     /// Put all entries in random order: rate, CPU time, bytes written to the device
     Load(LoadArguments),
-    /// Get entries at random, in turns with reads of the device at the same depth
+    /// Get random entries, alternating with reads of the device at the same depth
     Get(GetArguments),
-    /// Get a few entries that DRAM holds
+    /// Get a few hot entries that DRAM holds
     Hit(HitArguments),
     /// Overwrite all entries: rate, write amplification, space
     Overwrite(OverwriteArguments),
-    /// Get and put at once
+    /// Mix gets and puts
     Mixed(MixedArguments),
-    /// Get keys that are not there
+    /// Get absent keys
     Absent(AbsentArguments),
-    /// Get at a pace, at rest and with overwrites, seals and merges: latencies from when each get was due
+    /// Get at a fixed rate, at rest and during overwrites, seals and merges: latencies from when each get was due
     Pace(PaceArguments),
-    /// Split a range at a random key and merge it again, at rest and beside gets and puts
+    /// Split a range at a random key and merge it again, at rest and during gets and puts
     Split(SplitArguments),
-    /// Kill a load (kill -9) and open the store again: time to the first get, time to full speed
+    /// Kill a load (kill -9) and reopen the store: time to the first get, time to full speed
     Restart(RestartArguments),
-    /// Sizes of values by memory budgets, each cell with a store of its own: load, get, mixed, overwrite, absent
+    /// Value sizes by memory budgets, each cell with its own store: load, get, mixed, overwrite, absent
     Table(TableArguments),
     /// What `restart` starts to kill it
     #[command(hide = true)]
@@ -139,17 +139,17 @@ pub enum StoreBench {
 /// What every experiment is told.
 #[derive(Clone, Debug, Args)]
 pub struct PlaceArguments {
-    /// Directory for the data and what is measured on them; made when it is not there
+    /// Directory for the data and the results; created if it does not exist
     #[arg(long, value_name = "DIR", hide_env = true)]
     pub dir: PathBuf,
-    /// Puts that wait for their acknowledgement at a time
+    /// Maximum number of puts that await acknowledgement
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = number::<u32>(1..=1_000_000))]
     pub puts_in_flight: u32,
-    /// Keep a filter of the keys on flash where DRAM cannot index every record, 1.2 bytes a record more: absent keys then
-    /// cost a read in 250 gets instead of each
+    /// Filter out lookups of absent keys where DRAM cannot index every record: one flash read per 250 such gets
+    /// instead of one each, for 1.2 bytes per record
     #[arg(long)]
     pub miss_filter: bool,
-    /// Measure anew what was measured before; `load` and `restart` delete the data first
+    /// Measure again instead of printing earlier results; `load` and `restart` delete the data first
     #[arg(long, hide_env = true)]
     pub again: bool,
     /// Print JSON
@@ -162,7 +162,7 @@ pub struct PlaceArguments {
 pub struct DataArguments {
     #[command(flatten)]
     pub place: PlaceArguments,
-    /// Entries
+    /// Number of entries
     #[arg(long, value_name = "N", default_value = "10M", value_parser = parse_entries)]
     pub entries: Count,
     /// Bytes of each value, at least 8
@@ -171,7 +171,7 @@ pub struct DataArguments {
     /// Memory of the store, for indexes, write buffers and the record cache, at least 8M
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_store_memory)]
     pub memory: Size,
-    /// When puts are acknowledged: durable, interval:MS or memory
+    /// When to acknowledge puts: durable, interval:MS or memory
     #[arg(long, value_name = "MODE", default_value = "memory")]
     pub ack: AckMode,
 }
@@ -179,13 +179,13 @@ pub struct DataArguments {
 /// Which other engines are measured beside the store.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PeerArguments {
-    /// Measure these storage engines as well, with the same workload, each in DIR/peers/ENGINE
+    /// Also measure these storage engines with the same workload, each in DIR/peers/ENGINE
     #[arg(long, value_name = "ENGINE", value_delimiter = ',', hide_env = true, value_parser = ["rocksdb", "lmdb", "bdb", "bdb-btree", "fjall", "redb"])]
     pub peers: Vec<String>,
-    /// Give the other engines so many times fewer entries and less memory, such as 20
+    /// Divide the entries and the memory of the other engines by this number, e.g. 20
     #[arg(long, value_name = "N", default_value_t = 1, requires = "peers", hide_env = true, value_parser = number::<u32>(1..))]
     pub peer_scale: u32,
-    /// The program that measures them [default: fawn-peers, beside this program or in PATH]
+    /// Program that measures them [default: fawn-peers, beside this program or in PATH]
     #[arg(long, value_name = "PATH", requires = "peers", hide_env = true)]
     pub peer_program: Option<PathBuf>,
 }
@@ -213,13 +213,13 @@ pub struct GetArguments {
     /// Gets in flight
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,8,32,128", value_parser = depth())]
     pub depths: Vec<u32>,
-    /// Turns of store and device; the medians are told
+    /// Rounds of store and device; the report has the medians
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = number::<u32>(1..=1000))]
     pub rounds: u32,
-    /// How long each turn takes, of the store and of the device
+    /// Duration of each round, for the store and for the device
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_wait)]
     pub time: Span,
-    /// Who reads the device
+    /// Program that reads the device
     #[arg(long, default_value = "auto")]
     pub device: DeviceChoice,
 }
@@ -242,13 +242,13 @@ pub struct HitArguments {
     pub data: DataArguments,
     #[command(flatten)]
     pub meter: MeterArguments,
-    /// Hot entries
+    /// Number of hot entries
     #[arg(long, value_name = "N", default_value = "1000", value_parser = parse_entries)]
     pub keys: Count,
-    /// Rounds; the median is told
+    /// Rounds; the report has the median
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = number::<u32>(1..=1000))]
     pub rounds: u32,
-    /// How long each round takes
+    /// Duration of each round
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_wait)]
     pub time: Span,
 }
@@ -262,13 +262,13 @@ pub struct OverwriteArguments {
     pub meter: MeterArguments,
     #[command(flatten)]
     pub peers: PeerArguments,
-    /// Passes, of as many puts as there are entries
+    /// Passes, each with as many puts as there are entries
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = number::<u32>(1..=10_000))]
     pub passes: u32,
-    /// Draw the entries by Zipf's law with this exponent, such as 0.99 [default: each once a pass, in random order]
+    /// Draw the entries by Zipf's law with this exponent, e.g. 0.99 [default: each once per pass, in random order]
     #[arg(long, value_name = "EXPONENT", value_parser = parse_exponent)]
     pub zipf: Option<f64>,
-    /// End after so long, whatever has been done of the passes
+    /// Stop after this long, even if passes remain
     #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
     pub time: Option<Span>,
 }
@@ -285,10 +285,10 @@ pub struct MixedArguments {
     /// Gets in flight
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
     pub depth: u32,
-    /// Gets for each put
+    /// Gets per put
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = number::<u32>(1..))]
     pub gets_a_put: u32,
-    /// How long it takes
+    /// Duration of the measurement
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
     pub time: Span,
 }
@@ -305,7 +305,7 @@ pub struct AbsentArguments {
     /// Gets in flight
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
     pub depth: u32,
-    /// How long it takes
+    /// Duration of the measurement
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_wait)]
     pub time: Span,
 }
@@ -317,19 +317,19 @@ pub struct PaceArguments {
     pub data: DataArguments,
     #[command(flatten)]
     pub meter: MeterArguments,
-    /// Loads, in percent of what the store takes just before
+    /// Loads, in percent of the store's maximum rate just before
     #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_value = "50,80", value_parser = number::<u8>(1..100))]
     pub shares: Vec<u8>,
-    /// Pairs of a stretch at rest and one with overwrites, for each load
+    /// Pairs of one interval at rest and one with overwrites, per load
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = number::<u32>(1..=1000))]
     pub pairs: u32,
-    /// How long a stretch takes
+    /// Duration of an interval
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
     pub time: Span,
-    /// Gets for each overwrite
+    /// Gets per overwrite
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = number::<u32>(1..))]
     pub gets_a_put: u32,
-    /// Draw the latencies of each tenth of a second into this file (SVG)
+    /// Plot the latencies of each tenth of a second into this file (SVG)
     #[arg(long, value_name = "FILE", hide_env = true)]
     pub plot: Option<PathBuf>,
 }
@@ -342,16 +342,16 @@ pub struct SplitArguments {
     /// Gets in flight
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
     pub depth: u32,
-    /// Gets for each put
+    /// Gets per put
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = number::<u32>(1..))]
     pub gets_a_put: u32,
-    /// Rounds of a split and a merge; the medians are told
+    /// Rounds of one split and one merge; the report has the medians
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = number::<u32>(1..=1000))]
     pub rounds: u32,
-    /// How long gets and puts go on before each split and before each merge
+    /// Duration of gets and puts before each split and before each merge
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = parse_wait)]
     pub time: Span,
-    /// Draw the latencies of each tenth of a second into this file (SVG)
+    /// Plot the latencies of each tenth of a second into this file (SVG)
     #[arg(long, value_name = "FILE", hide_env = true)]
     pub plot: Option<PathBuf>,
 }
@@ -361,7 +361,7 @@ pub struct SplitArguments {
 pub struct RestartArguments {
     #[command(flatten)]
     pub place: PlaceArguments,
-    /// Bytes of keys and values at which the load is killed, rising
+    /// Bytes of keys and values at which the load is killed, ascending
     #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "1G,2G")]
     pub at: Vec<Size>,
     /// Bytes of each value, at least 8
@@ -370,7 +370,7 @@ pub struct RestartArguments {
     /// Memory of the store, at least 8M
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_store_memory)]
     pub memory: Size,
-    /// When puts are acknowledged: durable, interval:MS or memory
+    /// When to acknowledge puts: durable, interval:MS or memory
     #[arg(long, value_name = "MODE", default_value = "durable")]
     pub ack: AckMode,
 }
@@ -398,16 +398,16 @@ pub struct TableArguments {
     /// Memory of the store, at least 8M
     #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "64M,256M", value_parser = parse_store_memory)]
     pub memory: Vec<Size>,
-    /// Keys and values of each cell
+    /// Size of keys and values per cell
     #[arg(long, value_name = "SIZE", default_value = "4G")]
     pub cell_bytes: Size,
-    /// How long each experiment of a cell may take, but for the load
+    /// Duration of each experiment of a cell, except the load
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = parse_wait)]
     pub cell_seconds: Span,
-    /// When puts are acknowledged: durable, interval:MS or memory
+    /// When to acknowledge puts: durable, interval:MS or memory
     #[arg(long, value_name = "MODE", default_value = "memory")]
     pub ack: AckMode,
-    /// Who reads the device
+    /// Program that reads the device
     #[arg(long, default_value = "auto")]
     pub device: DeviceChoice,
 }
@@ -483,9 +483,9 @@ fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
     setup.meter = arguments.command.meter().map(MeterArguments::open).transpose()?.flatten();
     let bar = Bar(Progress::parts());
     let again = if place.again {
-        "run the same command again without --again to go on"
+        "run the same command again without --again to continue"
     } else {
-        "run the same command again to go on"
+        "run the same command again to continue"
     };
     tell_how_to_go_on(&bar.0, again, || {})?;
     let report = match &peers {
@@ -533,7 +533,7 @@ impl StoreBench {
         if let Self::Restart(restart) = self
             && !restart.at.is_sorted()
         {
-            return Err("give rising sizes, such as --at 1G,2G".to_owned());
+            return Err("give ascending sizes, e.g. --at 1G,2G".to_owned());
         }
         match self.with_peers() {
             Some((data, peers)) if !peers.peers.is_empty() => {
@@ -633,7 +633,7 @@ impl RestartArguments {
     /// With this very program as the one to be killed.
     fn experiment(&self) -> anyhow::Result<Restart> {
         let setup = self.setup();
-        let program = std::env::current_exe().context("cannot tell where this program is, to start it once more")?;
+        let program = std::env::current_exe().context("cannot find the path of this program to start it again")?;
         let mut arguments: Vec<OsString> = ["bench", "store", "load-until-killed"].map(OsString::from).to_vec();
         for (flag, value) in [
             ("--dir", setup.dir.clone().into_os_string()),

@@ -27,13 +27,13 @@ pub struct CertsArguments {
 /// What `fawn certs` does.
 #[derive(Debug, Subcommand)]
 enum CertsCommand {
-    /// Make an authority, an operator's certificate, and those of members and managers
+    /// Create an authority, an operator's certificate, and those of members and managers
     Init(InitArguments),
-    /// Make more certificates of the authority that there is
+    /// Create more certificates of the existing authority
     Add(AddArguments),
-    /// Show who certificates are for, and until when; exit code 1 if one cannot be used, or its key is missing
+    /// Show subject and expiry of each certificate; exit code 1 if one cannot be used, or its key is missing
     Show(ShowArguments),
-    /// Issue certificates again that expire within 30 days
+    /// Reissue certificates that expire within 30 days
     Renew(RenewArguments),
 }
 
@@ -51,22 +51,21 @@ struct DirArguments {
 /// Who certificates are made for.
 #[derive(Debug, Args)]
 struct WhoArguments {
-    /// A member, and the names and IP addresses that memcached clients know it by; may be given several times
+    /// A member, and the names and IP addresses at which memcached clients reach it; may be given several times
     #[arg(long, value_name = "NAME[=HOST[,HOST]]", hide_env = true)]
     member: Vec<Named>,
-    /// A manager; one certificate may be a member's and a manager's of the same name
+    /// A manager; a member and a manager of the same name share one certificate
     #[arg(long, value_name = "NAME[=HOST[,HOST]]", hide_env = true)]
     manager: Vec<Named>,
-    /// How long the certificates are good; the authority lasts ten years
+    /// Validity of the certificates in days; the authority lasts ten years
     #[arg(long, value_name = "N", default_value_t = 365, value_parser = number::<u32>(1..=36_500))]
     days: u32,
 }
 
 /// Arguments of `fawn certs init`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Keys are files that their owner alone may read. Nothing is written over. The authority's key, ca-key.pem, makes \
-certificates for anybody: keep it away from the machines of the cluster.")]
+#[command(after_help = "Only the owner of key files may read them. The command overwrites nothing. The authority's \
+    key, ca-key.pem, can create a certificate for anybody: keep it away from the machines of the cluster.")]
 struct InitArguments {
     #[command(flatten)]
     dir: DirArguments,
@@ -81,7 +80,7 @@ struct AddArguments {
     dir: DirArguments,
     #[command(flatten)]
     who: WhoArguments,
-    /// An operator, who may ask the managers for everything
+    /// An operator, who may give every command to the managers
     #[arg(long, value_name = "NAME", hide_env = true)]
     operator: Vec<Named>,
     /// A client
@@ -98,22 +97,21 @@ struct ShowArguments {
 
 /// Arguments of `fawn certs renew`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Each file is replaced at once; processes that use it show the new one on new connections within seconds. An authority \
-keeps its key, so that the certificates it has signed stay good.")]
+#[command(after_help = "Each file is replaced atomically. Processes that use it present the new certificate on new \
+    connections within seconds. An authority keeps its key, so that the certificates it has signed stay valid.")]
 struct RenewArguments {
     #[command(flatten)]
     dir: DirArguments,
-    /// Renew all, however long they are good
+    /// Renew all certificates, whatever their expiry
     #[arg(long, conflicts_with = "names")]
     all: bool,
-    /// Make new keys, too (the authority keeps its own)
+    /// Also create new keys (the authority keeps its own)
     #[arg(long)]
     new_keys: bool,
-    /// How long the new certificates are good
+    /// Validity of the new certificates in days
     #[arg(long, value_name = "N", default_value_t = 365, value_parser = number::<u32>(1..=36_500))]
     days: u32,
-    /// Renew these, however long they are good
+    /// Renew these, whatever their expiry
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 }
@@ -147,7 +145,7 @@ pub fn run(arguments: &CertsArguments) -> anyhow::Result<Outcome> {
         CertsCommand::Add(AddArguments { dir, who, operator, client }) => {
             let wanted = everybody(who, operator, client);
             if wanted.is_empty() {
-                let what = "nobody is named: give --member, --manager, --operator or --client";
+                let what = "no name is given: give --member, --manager, --operator or --client";
                 return Err(Misused(what.to_owned()).into());
             }
             tell_made(dir, &add(&dir.dir, &wanted, who.days, now())?, "made")
@@ -205,7 +203,7 @@ fn tell_made(DirArguments { dir, json }: &DirArguments, made: &[Made], did: &str
     }
     let others = || made.iter().filter(|made| !made.facts.is_authority);
     if others().next().is_some() {
-        writeln!(out, "\nCopy to where each of them runs, for `--certs DIR`:")?;
+        writeln!(out, "\nCopy to the machine of each, for `--certs DIR`:")?;
     }
     for Made { cert, key, facts, has_new_key, .. } in others() {
         let host = facts.hosts.first().map_or_else(|| format!("the machine of {}", facts.subject), ToString::to_string);
@@ -216,7 +214,11 @@ fn tell_made(DirArguments { dir, json }: &DirArguments, made: &[Made], did: &str
     }
     for Made { cert, key, has_new_key, .. } in made.iter().filter(|made| made.facts.is_authority) {
         if *has_new_key {
-            writeln!(out, "\nKeep {} away from the cluster: whoever has it can be anybody there.", key.display())?;
+            writeln!(
+                out,
+                "\nKeep {} away from the cluster: anyone who has it can impersonate every process there.",
+                key.display()
+            )?;
         } else {
             writeln!(out, "\nCopy {} to everybody who has the old one.", cert.display())?;
         }

@@ -28,16 +28,17 @@ use crate::values::{Size, Span, number, parse_wait};
 #[command(
     name = "fawn",
     version,
-    after_help = "Exit codes: 0 done, 1 something failed or was not found, 2 the command line is wrong; 130 (Ctrl-C), 143 \
-                  (SIGTERM) or 129 (SIGHUP) a load, a dump or a benchmark was interrupted.\n\
-                  Every flag is also an environment variable and a key of a configuration file: for `fawn serve \
-                  --max-item-size 2M`, FAWN_SERVE_MAX_ITEM_SIZE=2M, or FAWN_MAX_ITEM_SIZE for every command that has it; \
-                  `fawn config show serve` lists them.\n\
-                  Sizes take K, M, G or T (powers of 1024, but of `fawn plan` powers of 1000); counts, such as `--keys 1M` and \
-                  `--rate 50k`, take K, M or G (powers of 1000); durations take ms, s, m, h or d."
+    after_help = "\
+Exit codes: 0 success, 1 failure or not found, 2 invalid command line. A load, dump or benchmark that is \
+interrupted exits with 130 (Ctrl-C), 143 (SIGTERM) or 129 (SIGHUP).
+Every flag is also an environment variable and a key of a configuration file. For example, `fawn serve \
+--max-item-size 2M` is FAWN_SERVE_MAX_ITEM_SIZE=2M, or FAWN_MAX_ITEM_SIZE for every command with that flag. `fawn \
+config show serve` lists them.
+Sizes take K, M, G or T (powers of 1024; in `fawn plan`, powers of 1000). Counts, e.g. `--keys 1M` and `--rate \
+50k`, take K, M or G (powers of 1000). Durations take ms, s, m, h or d."
 )]
 pub struct Fawn {
-    /// File with flags: `[serve]` and the like, or before all tables for every command
+    /// Configuration file: flags under `[serve]` etc., or before all tables for every command
     #[arg(long, value_name = "FILE", global = true, env = "FAWN_CONFIG")]
     pub config: Option<PathBuf>,
     /// What to do.
@@ -72,21 +73,21 @@ impl Fawn {
 pub enum Command {
     /// Serve a store to memcached clients
     Serve(Box<ServeArguments>),
-    /// Run a node of a cluster: it keeps data, and serves memcached clients
+    /// Run a node of a cluster, which keeps data and serves memcached clients
     Node(Box<NodeArguments>),
-    /// Run a front-end of a cluster: it serves memcached clients, and keeps no data
+    /// Run a front-end of a cluster, which serves memcached clients and keeps no data
     Frontend(Box<FrontendArguments>),
-    /// Run a manager, one of those who decide who has what in a cluster
+    /// Run a manager (membership and chain configuration)
     Manager(Box<ManagerArguments>),
-    /// Print how a cluster does
+    /// Show cluster status
     Status(StatusArguments),
     /// Change a cluster's settings
     Cluster(ClusterArguments),
-    /// Print what would move if members left
+    /// Show what would move if members left
     Rebalance(RebalanceArguments),
-    /// Load records from a file, a pipe or a running memcached into a server, or into a directory at rest
+    /// Load records from a file, a pipe or a running memcached into a server, or into a data directory offline
     Load(Box<LoadArguments>),
-    /// Write every record of a server to a file or a pipe
+    /// Write every record of a server or a cluster to a file or a pipe
     Dump(DumpArguments),
     /// Print the values of keys
     Get(GetArguments),
@@ -94,17 +95,17 @@ pub enum Command {
     Set(SetArguments),
     /// Delete keys
     Delete(DeleteArguments),
-    /// Look into a store at rest
+    /// Inspect a data directory while no server runs
     Store(StoreArguments),
-    /// Measure a store on this machine without a network, or any server over one
+    /// Benchmark the storage engine on this machine, or any server over the network
     Bench(BenchArguments),
-    /// Say how many nodes of which kind a cluster needs, and what they cost
+    /// Compute how many nodes a cluster needs, and what they cost
     Plan(Box<PlanArguments>),
-    /// Make, show and renew the certificates of a cluster
+    /// Create, show and renew the certificates of a cluster
     Certs(CertsArguments),
-    /// Check the configuration file and the environment, or show what comes of them
+    /// Check the configuration file and the environment, or show the resulting settings
     Config(ConfigArguments),
-    /// Print the completions of a shell
+    /// Print completions for a shell
     Completions(CompletionsArguments),
     /// Print the manual page
     Man(ManArguments),
@@ -143,7 +144,7 @@ pub struct ConnectArguments {
     /// File whose first line is the user's password
     #[arg(long, value_name = "FILE", requires = "user")]
     pub password_file: Option<PathBuf>,
-    /// Give up when the server has not answered for this long
+    /// Give up if the server sends no reply for this long
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_wait)]
     pub timeout: Span,
 }
@@ -155,12 +156,12 @@ impl ConnectArguments {
         let credentials = match (&self.user, &self.password_file) {
             (Some(user), Some(file)) => {
                 if let Some(why) = std::fs::metadata(file).ok().and_then(|found| open_to_others(file, &found)) {
-                    tell(format_args!("fawn: the password in {} is no secret: {why}", file.display()));
+                    tell(format_args!("fawn: the password in {} is not secret: {why}", file.display()));
                 }
                 let first = fawn_files::text::read(file).ok().and_then(|text| text.lines().next().map(str::to_owned));
                 if first.is_some_and(|password| password.ends_with([' ', '\t'])) {
                     tell(format_args!(
-                        "fawn: the password in {} ends with a blank, which is part of it",
+                        "fawn: the password in {} ends with a blank, which counts as part of the password",
                         file.display()
                     ));
                 }
@@ -192,9 +193,9 @@ impl ServerArguments {
 /// How records are written in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatChoice {
-    /// key TAB value, one a line, with \t \n \r \\ \xHH escapes; no flags, no expiry
+    /// key TAB value, one record per line, with \t \n \r \\ \xHH escapes; no flags, no expiry
     Tsv,
-    /// one JSON object a line, which also carries binary keys and values, flags and expiry
+    /// one JSON object per line, which also carries binary keys and values, flags and expiry
     Jsonl,
 }
 
@@ -203,7 +204,7 @@ pub enum FormatChoice {
 pub enum OnErrorChoice {
     /// Report it and stop before it
     Stop,
-    /// Report it and go on with the next
+    /// Report it and continue with the next
     Skip,
 }
 
@@ -229,7 +230,7 @@ impl From<OnErrorChoice> for OnError {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[command(after_help = "\
-A line is one record. Blank lines are ignored. Files are UTF-8, with or without
+Each line is one record. Blank lines are ignored. Files are UTF-8, with or without
 a byte order mark; lines end with LF or CRLF.
   tsv    key TAB value; in either, \\t \\n \\r \\\\ and \\xHH name a byte
   jsonl  {\"key\": \"a\", \"value\": \"b\", \"flags\": 0, \"exptime\": 1900000000, \"cas\": 7}
@@ -237,44 +238,45 @@ a byte order mark; lines end with LF or CRLF.
          in Unix seconds, 0 for never; a record with cas gets this number, any
          other one that the server chooses
 
-Keys are 1 to 250 bytes without blanks and control characters. A key_base64 may hold any bytes, and with \
---binary-keys so may every key; such keys travel base64-encoded (meta protocol, flag b) and are at most 186 bytes, or 250 \
-without blanks, line feeds and zero bytes. With --bulk they are at most 65535 bytes.
+Keys are 1 to 250 bytes without blanks and control characters. A key_base64 may hold any bytes; with --binary-keys, \
+so may every key. The load sends such keys base64-encoded (meta protocol, flag b). They are at most 186 bytes, or \
+250 without blanks, line feeds and zero bytes. With --bulk they are at most 65535 bytes.
 
-While a file is loaded, FILE.fawn-resume records how far the server has acknowledged it. Run the same command \
-again after an interruption and the load goes on there, unless the file has changed before that place. The state is removed when \
-the load is complete.
+While a file is loaded, FILE.fawn-resume records how much of it the server has acknowledged. After an interruption, \
+run the same command again: the load continues there, unless the file has changed before that place. A complete \
+load removes this state.
 
-With --bulk the records go into the data directory --dir, which no server may have open, and which is made if it does not \
-exist: sorted, at the rate of the device, and without merges afterwards. What does not fit --memory is written there once \
-more on the way, so up to the size of the records must be free beside what they take. What the directory holds already \
-stays, but for the keys that are loaded. Whoever interrupts the load runs it again from the beginning: until it is complete, each part of \
-the keys is as before or as after. A bad line stops it before anything is loaded.")]
+With --bulk the records go into the data directory --dir, sorted, at the rate of the device, and without merges \
+afterwards. No server may have the directory open; the load creates it if it does not exist. Records that do not \
+fit --memory are spooled there first, so keep free space of up to twice the size of the records. Records that the \
+directory already holds stay, unless the load has the same keys. After an interruption, run the load again from the \
+beginning: until it is complete, each part of the keys is as before or as after. A bad line stops the load before \
+it changes anything.")]
 pub struct LoadArguments {
     #[command(flatten)]
     pub server: ServerArguments,
-    /// How the records are written [default: by the file's name, else jsonl]
+    /// Format of the records [default: by the file's name, else jsonl]
     #[arg(long)]
     pub format: Option<FormatChoice>,
     /// Copy every record of this running memcached instead of reading a file
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["format", "resume", "restart", "no_resume", "binary_keys"])]
     pub from_memcached: Option<Address>,
-    /// What to do with a bad line or a value that the server finds too large
+    /// What to do with a bad line, or with a value that is too large for the server
     #[arg(long, value_name = "ACTION", default_value = "stop")]
     pub on_error: OnErrorChoice,
-    /// Take keys with blanks, control characters or any other bytes, too
+    /// Also accept keys with blanks, control characters or any other bytes
     #[arg(long)]
     pub binary_keys: bool,
-    /// Where to record how far the load has come [default: FILE.fawn-resume]
+    /// File that records the progress of the load [default: FILE.fawn-resume]
     #[arg(long, value_name = "STATE")]
     pub resume: Option<PathBuf>,
     /// Load from the beginning even if an earlier load was interrupted
     #[arg(long)]
     pub restart: bool,
-    /// Do not record how far the load has come
+    /// Do not record the progress of the load
     #[arg(long, conflicts_with_all = ["resume", "restart"])]
     pub no_resume: bool,
-    /// Connections to the server; a key always takes the same one, so that its last line wins
+    /// Connections to the server; each key always uses the same one, so that its last line wins
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = number::<u16>(1..=256))]
     pub connections: u16,
     #[command(flatten)]
@@ -282,7 +284,7 @@ pub struct LoadArguments {
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
-    /// File to load; - is standard input
+    /// File to load; - for standard input
     #[arg(value_name = "FILE", required_unless_present = "from_memcached", conflicts_with = "from_memcached")]
     pub file: Option<PathBuf>,
 }
@@ -293,13 +295,13 @@ pub struct BulkArguments {
     /// Load into the data directory --dir, which no server has open, instead of into a server
     #[arg(long, conflicts_with = "from_memcached")]
     pub bulk: bool,
-    /// With --bulk: the directory, as `fawn serve --dir` has it; made when it does not exist
+    /// With --bulk: the data directory, as for `fawn serve --dir`; created if it does not exist
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// With --bulk: DRAM to sort in, at least 8M for each thread [default: a quarter of the machine's]
+    /// With --bulk: DRAM for sorting, at least 8M per thread [default: a quarter of the machine's]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Size>,
-    /// With --bulk: stores of a directory that is made, one for each thread of `fawn serve` [default: one a core]
+    /// With --bulk: stores of a new directory, one per thread of `fawn serve` [default: one per core]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroUsize>,
 }
@@ -315,9 +317,9 @@ impl LoadArguments {
     fn check(&self, typed: &[String]) -> Result<(), String> {
         let is_typed = |id: &&&str| typed.iter().any(|typed| typed == **id);
         let (others, why) = if self.bulk.bulk {
-            (LOADING_SERVERS, "is for a load into a server: leave it out, or --bulk")
+            (LOADING_SERVERS, "applies only to a load into a server: leave it out, or leave out --bulk")
         } else {
-            (LOADING_DIRECTORIES, "is for a load into a directory: give --bulk, too")
+            (LOADING_DIRECTORIES, "applies only to a load into a directory: add --bulk")
         };
         if let Some(id) = others.iter().find(is_typed) {
             return Err(format!("--{} {why}", id.replace('_', "-")));
@@ -326,7 +328,7 @@ impl LoadArguments {
             return Ok(());
         }
         let Some(dir) = &self.bulk.dir else {
-            return Err("--bulk needs the directory to load into: give --dir DIR".into());
+            return Err("--bulk needs a target directory: give --dir DIR".into());
         };
         // Of a directory that exists the stores are as many as there are.
         if self.bulk.threads.is_none() && dir.join("FORMAT").exists() {
@@ -351,31 +353,34 @@ impl BulkArguments {
 /// Arguments of `fawn dump`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-FILE is written as FILE.part and renamed when it is complete; where FILE is a symbolic link, both are where it leads to. --from or --manager, whichever is typed, counts whatever \
-is configured; where both are configured and none is typed, --manager does. jsonl carries flags and expiry; tsv does not.
+The dump writes FILE.part and renames it to FILE when it is complete. If FILE is a symbolic link, both names are in \
+the directory that it points to. If --from and --manager are both set, the one on the command line wins; if neither \
+is on the command line, --manager wins. jsonl carries flags and expiry; tsv does not.
 
-Of a server, records that are written, changed or deleted meanwhile may or may not be in it. Of a cluster (--manager) \
-each range is in it as one record of its log left it, and whatever was acknowledged before it began; --verbose and \
---json say which that were. jsonl carries cas numbers, too. A dump of a cluster that was interrupted goes on where it was when the \
-same command is run again, and says so: ranges that were over stay as they are in it, and it has what was acknowledged \
-before it first began. FILE.fawn-dump says how far it came, and FILE.spool has what is not sorted yet; \
-only you may read these two. Who may read FILE is up to your umask. A dump of a cluster to - or a pipe keeps what is not \
-sorted yet, ranges as a whole, in a file without a name in TMPDIR (/tmp): where that is memory, name a directory on a disk.")]
+In the dump of a server, records that are written, changed or deleted meanwhile may or may not appear. In the dump \
+of a cluster (--manager), each range appears as of one record of its log, and with every write that was \
+acknowledged before the dump began. --verbose and --json report these records. jsonl also carries cas numbers.
+
+If the dump of a cluster is interrupted, run the same command again: it continues, and says so. Ranges that were \
+complete keep their state. The dump still has every write that was acknowledged before its first start. \
+FILE.fawn-dump records the progress, and FILE.spool holds records that are not sorted yet; only you may read these \
+two. Your umask decides who may read FILE. A dump of a cluster to - or to a pipe keeps unsorted records, up to \
+whole ranges, in an unnamed file in TMPDIR (/tmp). If that is in memory, set TMPDIR to a directory on a disk.")]
 pub struct DumpArguments {
     /// Server: HOST:PORT, or the path of a Unix socket
     #[arg(long, value_name = "ADDR", env = "FAWN_SERVER", default_value = "127.0.0.1:11211")]
     pub from: Address,
     #[command(flatten)]
     pub connect: ConnectArguments,
-    /// Dump the cluster of these managers, as its nodes have it: ADDR:PORT,ADDR:PORT
+    /// Dump the cluster of these managers from its nodes: ADDR:PORT,ADDR:PORT
     #[arg(long = "manager", value_name = "ADDR", value_delimiter = ',', value_parser = parse_listen)]
     pub managers: Vec<String>,
     #[command(flatten)]
     pub certs: crate::cluster::CertsArguments,
-    /// Begin a dump of a cluster anew, whatever an interrupted one has left
+    /// Start the dump of a cluster from the beginning, even if an earlier one was interrupted
     #[arg(long, hide_env = true)]
     pub restart: bool,
-    /// How to write the records [default: by the file's name, else jsonl]
+    /// Format of the records [default: by the file's name, else jsonl]
     #[arg(long)]
     pub format: Option<FormatChoice>,
     /// Connections that fetch values
@@ -384,10 +389,10 @@ pub struct DumpArguments {
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
-    /// With --manager: print for each range, too, as of which record of its log it is in the dump
+    /// With --manager: also print the log record as of which each range is dumped
     #[arg(long)]
     pub verbose: bool,
-    /// File to write; - is standard output
+    /// File to write; - for standard output
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
@@ -405,7 +410,10 @@ impl DumpArguments {
         let is_other = ["csv", "txt", "tab", "xls", "xlsx"].contains(&extension.as_str());
         let file = self.file.display();
         is_other.then(|| {
-            format!("{file} is written as jsonl, since its name does not end with .tsv; --format says otherwise")
+            format!(
+                "{file} is written as jsonl, since its name does not end with .tsv; choose another format with \
+                --format"
+            )
         })
     }
 
@@ -417,15 +425,16 @@ impl DumpArguments {
     fn check(&self, typed: &[String]) -> Result<(), String> {
         let is_typed = |id: &&&str| typed.iter().any(|typed| typed == **id);
         if ["from", "managers"].iter().all(|id| is_typed(&id)) {
-            return Err("--from is for the dump of a server, --manager for that of a cluster: give one of them".into());
+            return Err("--from dumps a server and --manager dumps a cluster: give one of them".into());
         }
         let (others, why) = if self.is_of_cluster(typed) {
             (
                 OF_SERVERS,
-                "is for the dump of a server, and managers are given or configured: name the server with --from",
+                "applies only to the dump of a server, but managers are given or configured: name the server with \
+                --from",
             )
         } else {
-            (OF_CLUSTERS, "is for the dump of a cluster: give --manager, too, and no --from")
+            (OF_CLUSTERS, "applies only to the dump of a cluster: give --manager, and leave out --from")
         };
         match others.iter().find(is_typed) {
             Some(id) => Err(format!("--{} {why}", id.replace('_', "-"))),
@@ -439,13 +448,13 @@ impl DumpArguments {
 pub struct GetArguments {
     #[command(flatten)]
     pub server: ServerArguments,
-    /// Print the values alone, with nothing between or after them
+    /// Print only the values, with nothing between or after them
     #[arg(long, conflicts_with = "json")]
     pub raw: bool,
-    /// Print one JSON object a key, with flags and expiry, as `fawn dump` does
+    /// Print one JSON object per key, with flags and expiry, as `fawn dump` does
     #[arg(long)]
     pub json: bool,
-    /// Keys; the exit code is 1 when one of them is not found
+    /// Keys; the exit code is 1 if one of them is not found
     #[arg(value_name = "KEY", required = true)]
     pub keys: Vec<String>,
 }
@@ -455,10 +464,10 @@ pub struct GetArguments {
 pub struct SetArguments {
     #[command(flatten)]
     pub server: ServerArguments,
-    /// The client flags to store with the value
+    /// Client flags to store with the value
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>(..))]
     pub flags: u32,
-    /// Let the value expire after this long [default: never]
+    /// Expire the value after this long [default: never]
     #[arg(long, value_name = "DURATION")]
     pub expire: Option<Span>,
     /// Key
@@ -472,7 +481,7 @@ pub struct SetArguments {
 pub struct DeleteArguments {
     #[command(flatten)]
     pub server: ServerArguments,
-    /// Keys; the exit code is 1 when one of them is not found
+    /// Keys; the exit code is 1 if one of them is not found
     #[arg(value_name = "KEY", required = true)]
     pub keys: Vec<String>,
 }
@@ -480,14 +489,14 @@ pub struct DeleteArguments {
 /// Arguments of `fawn completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArguments {
-    /// The shell to complete for
+    /// Shell to complete for
     pub shell: clap_complete::Shell,
 }
 
 /// Arguments of `fawn man`.
 #[derive(Debug, Args)]
 pub struct ManArguments {
-    /// Write one page for each subcommand into this directory, instead of one to standard output
+    /// Write one page per subcommand into this directory, instead of one to standard output
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
@@ -571,6 +580,6 @@ mod tests {
     fn a_wrong_size_is_answered_with_a_right_one() {
         let error = Fawn::try_parse_from(["fawn", "serve", "--memory", "lots"]).unwrap_err();
         assert_eq!(error.exit_code(), 2);
-        assert!(error.to_string().contains("such as 512M or 1.5GiB"), "{error}");
+        assert!(error.to_string().contains("e.g. 512M or 1.5GiB"), "{error}");
     }
 }

@@ -50,7 +50,7 @@ pub fn set(arguments: &SetArguments) -> anyhow::Result<Outcome> {
             let most = MAX_VALUE_BYTES as u64;
             std::io::stdin().take(most + 1).read_to_end(&mut value).context("cannot read standard input")?;
             if value.len() as u64 > most {
-                bail!("the value has more than {most} bytes, and no server takes such a one");
+                bail!("the value has more than {most} bytes, which no server accepts: store a shorter one");
             }
             value
         }

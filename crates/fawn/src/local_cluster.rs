@@ -98,8 +98,8 @@ fn start_manager(options: &Options, listen: Option<&str>) -> anyhow::Result<Runn
             let running = at(ANY_PORT)?;
             if let (Some(was), Some(is)) = (&kept, running.address()) {
                 tracing::warn!(
-                    "{was} is in use by another process, so the manager listens on {is} from now on: nodes of other processes \
-                     need --manager {is}, or stop that process and use --manager-address {was}"
+                    "another process uses {was}, so the manager listens on {is} from now on: give nodes of other \
+                    processes --manager {is}, or stop that process and use --manager-address {was}"
                 );
             }
             Ok(running)
@@ -114,8 +114,9 @@ fn refuse_store(dir: &Path) -> anyhow::Result<()> {
     if dir.join("FORMAT").exists() {
         let dir = dir.display();
         bail!(
-            "{dir} is the directory of one `fawn serve` or `fawn node`, and --nodes would begin an empty cluster beside what is \
-             in it: `fawn node --dir {dir}` makes it a cluster's (see operations/clusters in the book), or name another --dir"
+            "{dir} is the directory of one `fawn serve` or `fawn node`, and --nodes would begin an empty cluster \
+            beside its data: `fawn node --dir {dir}` adopts it into a cluster (see operations/clusters in the \
+            book), or name another --dir"
         );
     }
     Ok(())
@@ -126,7 +127,7 @@ fn refuse_fewer(dir: &Path, nodes: u8) -> anyhow::Result<()> {
     match nodes_in(dir) {
         Some(there) if there > nodes => {
             let dir = dir.display();
-            bail!("the cluster in {dir} has {there} nodes, and each has keys of its own: give --nodes {there}")
+            bail!("the cluster in {dir} has {there} nodes, and each has its own keys: give --nodes {there}")
         }
         _ => Ok(()),
     }

@@ -24,33 +24,34 @@ const LEAST_COPY_RATE: u64 = 64 << 10;
 /// How a process finds its cluster, and others find it.
 #[derive(Debug, Args)]
 pub struct MemberArguments {
-    /// Addresses of managers, with commas between them; one that answers is enough
+    /// Addresses of managers, separated by commas; one that answers is enough
     #[arg(long, value_name = "ADDR:PORT", value_delimiter = ',', value_parser = parse_listen)]
     pub manager: Vec<String>,
-    /// Name in the cluster, kept for life [default: the machine's]
+    /// Name in the cluster, permanent [default: the machine's]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Address for the other processes of the cluster; port 0 takes a free port
+    /// Address for the other processes of the cluster; port 0 picks a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7401", value_parser = parse_listen)]
     pub cluster_listen: String,
-    /// Address that others are told to call [default: that of --cluster-listen]
+    /// Address at which the others reach this process [default: that of --cluster-listen]
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]
     pub advertise: Option<String>,
-    /// Machine that it runs on, where several run on one: a range's replicas are on different ones [default: its name]
+    /// Name of the machine, if several processes share one: the replicas of a range are on different machines
+    /// [default: the process's name]
     #[arg(long, value_name = "NAME")]
     pub machine: Option<String>,
-    /// What fails together with the machine, such as a rack: replicas are in different ones where there are enough
+    /// Failure domain of the machine, e.g. its rack: replicas are in different domains if there are enough
     #[arg(long, value_name = "NAME")]
     pub domain: Option<String>,
-    /// DRAM for cached values of this process's front-end; 0 for none [default: 64M, or an eighth of what the machine or container
-    /// has if that is less]
+    /// DRAM for the front-end's value cache; 0 for none [default: 64M, or an eighth of the DRAM of machine or
+    /// container if that is less]
     #[arg(long, value_name = "SIZE")]
     pub cache: Option<Size>,
-    /// Event loops, each with its own core [default: one a core that it may use]
+    /// Event loops, each with its own core [default: one per available core]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroUsize>,
-    /// Directory of certificates that `fawn certs` made: ca.pem, NAME.pem and NAME-key.pem; everything that processes of
-    /// the cluster say to each other is then encrypted, and only they are listened to
+    /// Directory of certificates from `fawn certs`: ca.pem, NAME.pem and NAME-key.pem; encrypts and authenticates all
+    /// traffic inside the cluster
     #[arg(long, value_name = "DIR")]
     pub certs: Option<PathBuf>,
     /// Listen beyond the loopback without TLS and authentication
@@ -65,22 +66,23 @@ pub struct MemberArguments {
 /// Arguments of `fawn node`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// Directory of the data; made when it does not exist
+    /// Data directory; created if it does not exist
     #[arg(long, value_name = "DIR", default_value = "./fawn-data")]
     pub dir: PathBuf,
-    /// DRAM for index, buffers and record cache, at least 8M for each thread [default: a quarter of what the
-    /// machine, its container and its limits leave]
+    /// DRAM for index, buffers and record cache, at least 8M per thread [default: a quarter of what the machine, its
+    /// container and its limits leave]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Size>,
-    /// Keep a filter of the keys on flash where DRAM cannot index every record, 1.2 bytes a record more: absent keys then
-    /// cost a read in 250 gets instead of each
+    /// Filter out lookups of absent keys where DRAM cannot index every record: one flash read per 250 such gets
+    /// instead of one each, for 1.2 bytes per record
     #[arg(long)]
     pub miss_filter: bool,
-    /// Places on the ring of each event loop: more spread the keys more evenly [default: by the machine's DRAM, 2 to 8]
+    /// Virtual IDs of each event loop on the ring; more of them spread the keys more evenly [default: by the machine's
+    /// DRAM, 2 to 8]
     #[arg(long, value_name = "N", value_parser = number::<u32>(1..=1024))]
     pub virtual_ids: Option<u32>,
-    /// Bytes a second that are copied from other nodes, at most, when it joins or takes the place of one that failed: clients
-    /// have the rest of network and disk
+    /// Maximum rate of copies from other nodes, in bytes per second, when the node joins or replaces a failed one;
+    /// clients get the rest of network and disk
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = parse_copy_rate)]
     pub copy_rate: Size,
     /// Do not serve memcached clients
@@ -156,7 +158,7 @@ fn serve(what: &str, mut options: ClusterOptions, observe: &ObserveArguments) ->
 
 fn options(arguments: &MemberArguments, dir: &Path) -> anyhow::Result<ClusterOptions> {
     if arguments.manager.is_empty() {
-        return Err(Misused("say where a manager of the cluster is: --manager ADDR:PORT".to_owned()).into());
+        return Err(Misused("name a manager of the cluster: --manager ADDR:PORT".to_owned()).into());
     }
     let name = arguments.name.clone().unwrap_or_else(host_name);
     Ok(ClusterOptions {
@@ -183,7 +185,7 @@ fn options(arguments: &MemberArguments, dir: &Path) -> anyhow::Result<ClusterOpt
 fn parse_copy_rate(text: &str) -> Result<Size, String> {
     let rate: Size = text.parse().map_err(|error: ValueError| error.to_string())?;
     if rate.bytes < LEAST_COPY_RATE {
-        return Err(format!("copies would never end: at least {}", Size { bytes: LEAST_COPY_RATE }));
+        return Err(format!("copies would never finish: give at least {}", Size { bytes: LEAST_COPY_RATE }));
     }
     Ok(rate)
 }

@@ -13,14 +13,14 @@ use crate::tell::Log;
 /// What operators see of it.
 #[derive(Clone, Debug, Args)]
 pub struct ObserveArguments {
-    /// Tell metrics (/metrics) and whether it serves (/health) over HTTP on this address; port 0 takes a free port
-    /// [default: nowhere]
+    /// Serve metrics (/metrics) and health (/health) over HTTP on this address; port 0 picks a free port [default:
+    /// off]
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]
     pub admin: Option<String>,
-    /// What to log: error, warn, info, debug or trace; or by part of the program, such as `warn,fawn_node=debug`
+    /// Log level: error, warn, info, debug or trace; or per module, e.g. `warn,fawn_node=debug`
     #[arg(long, value_name = "LEVEL", env = "FAWN_LOG", default_value = "info", value_parser = parse_level)]
     pub log_level: String,
-    /// How to write the log: for people, or a JSON object a line
+    /// Log format: text for people, or one JSON object per line
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
 }
@@ -41,7 +41,7 @@ const LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
 fn parse_level(text: &str) -> Result<String, String> {
     let is_known = |part: &str| part.contains(['=', '[']) || LEVELS.contains(&part.to_ascii_lowercase().as_str());
     if let Some(unknown) = text.split(',').find(|part| !part.is_empty() && !is_known(part)) {
-        return Err(format!("'{unknown}' is no level; choose {}, or PART=LEVEL", LEVELS.join(", ")));
+        return Err(format!("'{unknown}' is not a log level: choose {}, or PART=LEVEL", LEVELS.join(", ")));
     }
     EnvFilter::try_new(text).map_err(|error| error.to_string())?;
     Ok(text.to_owned())

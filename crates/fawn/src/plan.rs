@@ -26,40 +26,41 @@ use crate::values::number;
 /// Arguments of `fawn plan`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Here KB, MB, GB and TB are powers of 1000, as disks are sold; KiB, MiB, GiB and TiB are powers of 1024.
+In this command KB, MB, GB and TB are powers of 1000, as disks are sold; KiB, MiB, GiB and TiB are powers of 1024.
 
-Every value of a catalogue has a source, a date and a kind (measured, vendor, derived or declared). What is missing is unknown: such an \
-option, as most of `today` are, is not ranked, and how many nodes it needs at least is told. What a processor has time for is known only \
-of machines that were measured (--node FILE); without that, a node's rate is what its device and its network allow.
+Every value of a catalogue has a source, a date and a kind (measured, vendor, derived or declared). Missing values \
+are unknown. An option with unknown values, like most of `today`, is not ranked, but the plan reports how many \
+nodes it needs at least. The rate of a processor is known only for machines that were measured (--node FILE). \
+Without that, a node's rate is the limit of its device and its network.
 
---util is for the plan alone: a node takes the --memory that it is given, and a quarter of the machine's DRAM if that is not said. The \
+--util affects the plan alone. A node uses its own --memory, or a quarter of the machine's DRAM by default. The \
 table has the DRAM that the index of a node takes: give the node that much --memory, and some for buffers.
 
-The first option is the cheapest over the years, if nodes are always busy. For catalogue files, node files, models and \
-what is not in them, see reference/planning in the book.")]
+The first option is the cheapest over the years, if nodes are always busy. For catalogue files, node files, models \
+and their limits, see reference/planning in the book.")]
 pub struct PlanArguments {
-    /// Bytes of all values together, each counted once, such as 10TB
+    /// Bytes of all values together, each counted once, e.g. 10TB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, required_unless_present = "paper")]
     pub data: Option<f64>,
-    /// Gets a second at most, such as 1M
+    /// Gets per second at most, e.g. 1M
     #[arg(long, value_name = "RATE", value_parser = parse_rate, required_unless_present = "paper")]
     pub rate: Option<f64>,
-    /// Bytes of a value
+    /// Bytes per value
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "1KB")]
     pub value: f64,
     /// Copies of each value
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = number::<u32>(1..=MOST_REPLICAS))]
     pub replicas: u32,
-    /// How much of a node's space, rate and DRAM may be in use, from 0.1%
+    /// Maximum use of a node's space, rate and DRAM, from 0.1%
     #[arg(long, value_name = "PERCENT", value_parser = parse_share, default_value = "75%")]
     pub util: f64,
-    /// Dollars a kilowatt-hour [default: the catalogue's, else 0.15]
+    /// Dollars per kilowatt-hour [default: the catalogue's, else 0.15]
     #[arg(long, value_name = "DOLLARS", value_parser = parse_price)]
     pub kwh: Option<f64>,
-    /// Watts that the building takes for each watt of a node [default: the catalogue's, else 1.4]
+    /// Watts of the building per watt of a node (PUE) [default: the catalogue's, else 1.4]
     #[arg(long, value_name = "RATIO", value_parser = parse_pue)]
     pub pue: Option<f64>,
-    /// Years that are paid for
+    /// Years of operation to pay for
     #[arg(long, value_name = "YEARS", value_parser = parse_years, default_value = "3")]
     pub years: f64,
     /// Power of a rack
@@ -71,16 +72,17 @@ pub struct PlanArguments {
     /// Nodes to choose from: today, paper-2009 (its table), paper-2009-stated (its text), or a file
     #[arg(long, value_name = "NAME|FILE", default_value = "today")]
     pub catalog: String,
-    /// What was measured on a node, as TOML or JSON; more than once for several, each another option
+    /// Measurements of a node, as TOML or JSON; repeat it for several nodes, each of another option
     #[arg(long, value_name = "FILE")]
     pub node: Vec<PathBuf>,
-    /// The day by which the age of values is told [default: today]
+    /// Date for the age of values [default: today]
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub date: Option<Date>,
-    /// Write a page with all of it and a map of the cheapest options by data and rate
+    /// Write an HTML page with the whole plan and a map of the cheapest options by data and rate
     #[arg(long, value_name = "FILE", hide_env = true)]
     pub html: Option<PathBuf>,
-    /// Recompute what the papers print about cost, energy and size, instead of planning; of the other flags --json alone counts, and --html is refused
+    /// Recompute the papers' tables of cost, energy and size instead of planning; of the other flags only --json
+    /// applies, and --html is refused
     #[arg(long, value_name = "TABLE", hide_env = true, conflicts_with = "html", value_parser = paper_tables())]
     pub paper: Option<String>,
     /// Print JSON
@@ -112,7 +114,7 @@ pub fn run(arguments: &PlanArguments) -> anyhow::Result<Outcome> {
         unreachable!("clap has asked for --data and --rate");
     };
     if arguments.html.as_deref() == Some(Path::new("-")) {
-        return Err(Misused("--html writes a file: name one, such as plan.html".to_owned()).into());
+        return Err(Misused("--html writes a file: name one, e.g. plan.html".to_owned()).into());
     }
     let (value_bytes, replicas) = (arguments.value, arguments.replicas);
     let workload = Workload { data_bytes, gets_per_second, value_bytes, replicas };
@@ -158,7 +160,7 @@ impl PlanArguments {
 fn today() -> anyhow::Result<Date> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).ok();
     let today = since.and_then(|since| Date::of_unix_days(since.as_secs() / 86_400));
-    today.context("the clock of this machine is wrong: say the day with --date YYYY-MM-DD")
+    today.context("the clock of this machine is wrong: give the date with --date YYYY-MM-DD")
 }
 
 /// One that is built in, or that of a file.
@@ -168,7 +170,7 @@ fn catalogue(name: &str) -> anyhow::Result<Catalogue> {
     }
     let text = fawn_files::text::read(Path::new(name)).with_context(|| {
         let known = Catalogue::names().collect::<Vec<_>>().join(", ");
-        format!("cannot read the catalogue {name} (those that are built in are {known})")
+        format!("cannot read the catalogue {name} (built in are {known})")
     })?;
     Catalogue::parse(&text).with_context(|| format!("cannot use the catalogue {name}"))
 }
@@ -182,7 +184,7 @@ fn add_node(catalogue: &mut Catalogue, file: &Path, value_bytes: f64) -> anyhow:
     let other = node.value_bytes.filter(|measured| measured.to_bits() != value_bytes.to_bits());
     Ok(other.map(|measured| {
         format!(
-            "{option} was measured with values of {measured} bytes, and is taken to do the same with {value_bytes}."
+            "{option} was measured with values of {measured} bytes; the plan assumes the same rates for {value_bytes}."
         )
     }))
 }
@@ -199,7 +201,7 @@ fn print(plan: &Plan) -> io::Result<()> {
     writeln!(out, "{}: {}", plan.catalogue, plan.title)?;
     if !plan.ranked.is_empty() {
         writeln!(out, "\n{}", table(&ranking(plan)))?;
-        writeln!(out, "\nA node, and what it means to lose one:\n\n{}", table(&losses(plan)))?;
+        writeln!(out, "\nOne node, and the effect of losing it:\n\n{}", table(&losses(plan)))?;
         for mark in marks(plan) {
             writeln!(out, "{mark}")?;
         }
@@ -208,7 +210,7 @@ fn print(plan: &Plan) -> io::Result<()> {
         writeln!(out, "\n{flip}")?;
     }
     if !plan.unranked.is_empty() {
-        writeln!(out, "\nNot ranked, with what is unknown and the nodes that are needed at least:")?;
+        writeln!(out, "\nNot ranked, with the unknown values and the least number of nodes:")?;
         for line in unranked_lines(plan) {
             writeln!(out, "  {line}")?;
         }

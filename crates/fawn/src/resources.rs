@@ -80,8 +80,8 @@ pub fn chosen(memory: Option<Size>, threads: Option<NonZeroUsize>) -> Chosen {
         Some(asked) => {
             if asked.bytes > amount {
                 tracing::warn!(
-                    "--memory {asked} is more than the {limit} that this process may use ({from}): it will swap, or be killed, \
-                     when it fills"
+                    "--memory {asked} is more than the {limit} that this process may use ({from}): lower it, or the \
+                    process will swap or be killed when memory fills"
                 );
             }
             format!("--memory, of {limit} ({from})")

@@ -19,34 +19,34 @@ use crate::values::{AckMode, FileMode, Size, Span, number};
 /// How memcached clients are served.
 #[derive(Debug, Args)]
 pub struct ClientsArguments {
-    /// Address to listen on; port 0 takes a free port; may be given several times
+    /// Address to listen on; port 0 picks a free port; may be given several times
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:11211", value_parser = parse_listen)]
     pub listen: Vec<String>,
-    /// Listen on this Unix socket, too
+    /// Also listen on this Unix socket
     #[arg(long, value_name = "PATH")]
     pub unix: Option<PathBuf>,
     /// Permissions of the Unix socket
     #[arg(long, value_name = "MODE", default_value = "0700", requires = "unix")]
     pub unix_mode: FileMode,
-    /// Largest item, at most 128M: as memcached counts, the value, its key and 59 bytes (63 with client flags)
+    /// Largest item, at most 128M; as in memcached, an item is the value, the key and 59 bytes (63 with client flags)
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = parse_item_size)]
     pub max_item_size: Size,
-    /// File of user:password lines; clients must then authenticate as memcached's -Y wants it
+    /// File of user:password lines; clients must then authenticate, as with memcached's -Y
     #[arg(long, value_name = "FILE")]
     pub auth_file: Option<PathBuf>,
-    /// Certificate chain (PEM); the address then speaks TLS only
+    /// Certificate chain (PEM); the address then accepts TLS only
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
     /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Connections at a time; further ones are refused
+    /// Maximum number of open connections; the server refuses further ones
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = number::<u32>(1..))]
     pub max_connections: u32,
-    /// Close connections that were silent for this long; 0 for never [default: never]
+    /// Close connections that are idle for this long; 0 for never [default: never]
     #[arg(long, value_name = "DURATION")]
     pub idle_timeout: Option<Span>,
-    /// Refuse clients' `flush_all`, which would empty the store
+    /// Refuse the client command `flush_all`, which would empty the store
     #[arg(long)]
     pub no_flush: bool,
 }
@@ -54,46 +54,48 @@ pub struct ClientsArguments {
 /// Arguments of `fawn serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Once connections are accepted, one line `fawn: serving memcached on ADDR:PORT` goes to standard output; the log goes \
-to standard error. SIGTERM, SIGINT, SIGQUIT and SIGHUP stop the server cleanly: everything acknowledged is on flash, exit \
-code 0. Another one, five seconds or more after the first, stops it at once, as a crash would. Under nohup SIGHUP is ignored.
+Once connections are accepted, the server prints one line `fawn: serving memcached on ADDR:PORT` to standard \
+output. The log goes to standard error. SIGTERM, SIGINT, SIGQUIT and SIGHUP stop the server cleanly: every \
+acknowledged write is on flash, and the exit code is 0. A second signal, five seconds or more after the first, \
+stops it at once, like a crash. Under nohup the server ignores SIGHUP.
 
-With --nodes the line comes once every key is served, and a second one, `fawn: manager ID ready on ADDR:PORT`, says where \
-`fawn status` and more nodes (`fawn node --manager ADDR:PORT`) reach the cluster.
+With --nodes the server prints the line once every key is served. A second line, `fawn: manager ID ready on \
+ADDR:PORT`, gives the address for `fawn status` and for more nodes (`fawn node --manager ADDR:PORT`).
 
-A full disk refuses new values; nothing is ever evicted. A new store preallocates its commit log: a quarter of \
---memory in all, 4M to 256M for each thread. An address beyond the loopback needs --auth-file and \
---tls-cert, or --insecure where the network itself keeps strangers out.")]
+If the disk is full, the server refuses new values; it never evicts any. A new store preallocates its commit log: a \
+quarter of --memory in all, 4M to 256M per thread. An address beyond the loopback needs --auth-file and --tls-cert, \
+or --insecure if the network itself is trusted.")]
 pub struct ServeArguments {
-    /// Directory of the data; made when it does not exist
+    /// Data directory; created if it does not exist
     #[arg(long, value_name = "DIR", default_value = "./fawn-data")]
     pub dir: PathBuf,
-    /// DRAM for index, buffers and record cache, at least 8M for each thread [default: a quarter of what the
-    /// machine, its container and its limits leave]
+    /// DRAM for index, buffers and record cache, at least 8M per thread [default: a quarter of what the machine, its
+    /// container and its limits leave]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Size>,
-    /// Keep a filter of the keys on flash where DRAM cannot index every record, 1.2 bytes a record more: absent keys then
-    /// cost a read in 250 gets instead of each
+    /// Filter out lookups of absent keys where DRAM cannot index every record: one flash read per 250 such gets
+    /// instead of one each, for 1.2 bytes per record
     #[arg(long)]
     pub miss_filter: bool,
-    /// When a write is answered: durable (after the sync that covers it), interval:MS (at once, synced at most MS
-    /// milliseconds later) or memory (at once, durable when its segment is sealed)
+    /// When to acknowledge a write: durable (after its sync), interval:MS (at once, synced within MS milliseconds) or
+    /// memory (at once, durable when its segment is sealed)
     #[arg(long, value_name = "MODE", default_value = "durable")]
     pub ack: AckMode,
-    /// Event loops, each with its own core and share of the keys, up to four a core [default: one a core that it may use]
+    /// Event loops, each with its own core and share of the keys, up to four per core [default: one per available
+    /// core]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroUsize>,
-    /// Run a cluster of so many nodes in this process, each in a directory of its own: for trying things out
+    /// Run a cluster of this many nodes in this process, each in its own directory: for trying things out
     #[arg(long, value_name = "N", value_parser = number::<u8>(1..=16))]
     pub nodes: Option<u8>,
-    /// Copies that such a cluster keeps of each value, when it begins [default: 1]
+    /// Copies of each value in such a cluster, at its creation [default: 1]
     #[arg(long, value_name = "N", requires = "nodes", value_parser = number::<u8>(1..=16))]
     pub replicas: Option<u8>,
-    /// What these copies are to each other, for the cluster's whole life: see `fawn manager --help` [default: strong]
+    /// Consistency of these copies, fixed for the cluster's life: see `fawn manager --help` [default: strong]
     #[arg(long, value_name = "KIND", requires = "nodes")]
     pub consistency: Option<ConsistencyKind>,
-    /// Address of such a cluster's manager, for `fawn status` and more nodes; port 0 takes a free port [default: where it was
-    /// before, or 127.0.0.1:7400, or a free port if that is taken]
+    /// Address of such a cluster's manager, for `fawn status` and more nodes; port 0 picks a free port [default: the
+    /// last one, else 127.0.0.1:7400, else a free port]
     #[arg(long, value_name = "ADDR:PORT", requires = "nodes", value_parser = parse_listen)]
     pub manager_address: Option<String>,
     #[command(flatten)]
@@ -123,17 +125,13 @@ pub fn parse_listen(text: &str) -> Result<String, String> {
     // As in a list with blanks behind its commas.
     let text = text.trim();
     if text.parse::<u16>().is_ok() {
-        return Err(format!("write ADDR:PORT, such as 127.0.0.1:{text}"));
+        return Err(format!("write ADDR:PORT, e.g. 127.0.0.1:{text}"));
     }
     let well_formed = text.rsplit_once(':').is_some_and(|(host, port)| {
         let bracketed = host.starts_with('[') && host.ends_with(']');
         port.parse::<u16>().is_ok() && !host.is_empty() && !host.contains('/') && (bracketed || !host.contains(':'))
     });
-    if well_formed {
-        Ok(text.to_owned())
-    } else {
-        Err("write ADDR:PORT, such as 127.0.0.1:11211 or [::1]:11211".into())
-    }
+    if well_formed { Ok(text.to_owned()) } else { Err("write ADDR:PORT, e.g. 127.0.0.1:11211 or [::1]:11211".into()) }
 }
 
 /// Event loops for each core beyond which they only take turns.
@@ -144,7 +142,10 @@ pub fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
     let most = cores().saturating_mul(NonZeroUsize::new(THREADS_A_CORE).unwrap_or(NonZeroUsize::MIN));
     match text.parse::<NonZeroUsize>() {
         Ok(threads) if threads <= most => Ok(threads),
-        _ => Err(format!("choose 1 to {most}: this machine has {} cores, and more threads only take turns", cores())),
+        _ => Err(format!(
+            "choose 1 to {most}: this machine has {} cores, and more threads would only take turns",
+            cores()
+        )),
     }
 }
 
@@ -170,10 +171,10 @@ impl ServeArguments {
     pub fn check(&self) -> Result<(), String> {
         let Some(nodes) = self.nodes else { return check_memory(self.memory, self.threads()) };
         if self.ack != AckMode::Durable {
-            return Err("--nodes answers writes when they are durable on all replicas: leave --ack out".into());
+            return Err("--nodes acknowledges writes when they are durable on all replicas: leave --ack out".into());
         }
         if let Some(replicas) = self.replicas.filter(|replicas| *replicas > nodes) {
-            return Err(format!("--replicas {replicas} needs as many --nodes: there are {nodes}"));
+            return Err(format!("--replicas {replicas} needs at least as many --nodes, but there are {nodes}"));
         }
         let least = self.least_memory();
         let Some(memory) = self.memory.filter(|memory| *memory < least) else { return Ok(()) };
@@ -216,7 +217,7 @@ pub fn parse_store_memory(text: &str) -> Result<Size, String> {
     let size: Size = text.parse().map_err(|error: crate::values::ValueError| error.to_string())?;
     let least = Size { bytes: LEAST_MEMORY_A_THREAD };
     if size < least {
-        return Err(format!("a store needs {} at least", least.flag()));
+        return Err(format!("a store needs at least {}", least.flag()));
     }
     Ok(size)
 }
@@ -288,7 +289,7 @@ pub fn options(arguments: &ServeArguments) -> ServeOptions {
 /// Refuses a data directory that is a file, or lies below one.
 pub fn refuse_file(dir: &Path) -> anyhow::Result<()> {
     match dir.ancestors().find(|part| part.is_file()) {
-        Some(file) => bail!("{} is a file; --dir needs a directory, or the name of one to be made", file.display()),
+        Some(file) => bail!("{} is a file: give --dir a directory, or the name of one to create", file.display()),
         None => Ok(()),
     }
 }

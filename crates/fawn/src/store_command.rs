@@ -38,24 +38,24 @@ pub struct StoreArguments {
 /// The subcommands of `fawn store`.
 #[derive(Debug, Subcommand)]
 pub enum StoreCommand {
-    /// Read everything and report damage with its file and byte offset; exit code 1 when there is any
+    /// Read everything and report damage with its file and byte offset; exit code 1 if there is any
     Check(StoreDirectory),
-    /// Print what the store holds, and with --memory how a server would index it
+    /// Print statistics of the store, and with --memory how a server would index it
     Stats(StatsArguments),
-    /// Print every live record as jsonl, as `fawn load` reads it
+    /// Print every live record as jsonl, the format of `fawn load`
     Dump(DumpStoreArguments),
 }
 
 /// Arguments of `fawn store dump`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-With the directories of all nodes of a cluster, each key is printed once, as the node has it that was in its chain last. So a \
-cluster whose managers are lost for good is brought into a new one with `fawn load` (see also fawn manager restore).")]
+#[command(after_help = "With the directories of all nodes of a cluster, the command prints each key once, from the \
+    node that was last in its chain. So you can move a cluster whose managers are lost for good into a new one with \
+    `fawn load` (see also fawn manager restore).")]
 pub struct DumpStoreArguments {
-    /// Directory of the data, as given to `fawn serve --dir` or `fawn node --dir`, or those of all nodes of a cluster
+    /// Data directory, as for `fawn serve --dir` or `fawn node --dir`, or the directories of all nodes of a cluster
     #[arg(value_name = "DIR", required = true)]
     pub dirs: Vec<PathBuf>,
-    /// Records are JSON anyway
+    /// Records are always JSON
     #[arg(long, hide = true)]
     pub json: bool,
 }
@@ -63,7 +63,7 @@ pub struct DumpStoreArguments {
 /// A store's directory.
 #[derive(Debug, Args)]
 pub struct StoreDirectory {
-    /// Directory of the data, as given to `fawn serve --dir` or `fawn node --dir`
+    /// Data directory, as for `fawn serve --dir` or `fawn node --dir`
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
     /// Print JSON
@@ -75,16 +75,17 @@ pub struct StoreDirectory {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 entries, live_bytes and sealed_records are estimates. segment_file_bytes is the length of the segments' files, \
-parts that merges have given back to the device included; segment_device_bytes is what they take there. A store has as \
-many threads as it was made with, and each gets its part of --memory.
+including parts that merges have returned to the device. segment_device_bytes is the space that they take there. \
+The number of threads of a store is fixed at its creation, and each gets an equal part of --memory.
 
-What an index takes depends on --memory: mode, phi (the share of the records that has index entries) and index_* are as \
-they would be at the start of a server with it. Its merges are not begun. Without --memory these are left out, null in JSON, and entries are counted with as \
-much of the index as fits a quarter of the machine's DRAM.")]
+The size of the index depends on --memory. mode, phi (the share of the records that have index entries) and index_* \
+are the values at the start of a server with that much. The command begins none of its merges. Without --memory \
+these values are left out, null in JSON. Entries are then counted with as much of the index as fits a quarter of \
+the machine's DRAM.")]
 pub struct StatsArguments {
     #[command(flatten)]
     pub directory: StoreDirectory,
-    /// Say what a server with so much --memory would do, too, at least 8M
+    /// Also compute the values of a server with this much --memory, at least 8M
     #[arg(long, value_name = "SIZE", value_parser = parse_store_memory)]
     pub memory: Option<Size>,
     /// With --memory: of a server with --miss-filter
@@ -141,21 +142,18 @@ impl Held {
         if (state.store as usize, state.stores as usize) != (index, self.stores()) {
             let (found, of) = (state.store, state.stores);
             return Some(format!(
-                "{manifest} is of store {found} of {of}, and FORMAT or the name of its directory says otherwise"
+                "{manifest} belongs to store {found} of {of}, but FORMAT or the name of its directory says otherwise"
             ));
         }
         let is_other = secret.is_some_and(|secret| secret != state.secret);
-        is_other.then(|| format!("SECRET is not the key that this store was made with, by {manifest}"))
+        is_other.then(|| format!("SECRET is not the key that this store was created with, according to {manifest}"))
     }
 }
 
 /// The directory, which must exist: looking at a store makes none.
 fn existing(path: &Path) -> anyhow::Result<Held> {
     if !path.join("FORMAT").is_file() {
-        bail!(
-            "{} holds no FAWN data: give the directory that `fawn serve --dir` or `fawn node --dir` was given",
-            path.display()
-        );
+        bail!("{} holds no FAWN data: give the directory of `fawn serve --dir` or `fawn node --dir`", path.display());
     }
     Ok(if MemberDirectory::is_member(path)? {
         Held::Member(MemberDirectory::look(path)?)
@@ -263,9 +261,8 @@ fn print_findings(directory: &Held, index: usize, found: &check::Findings) -> st
         found.values,
         match (found.clean, found.torn_commit) {
             (true, _) => "stopped cleanly",
-            (false, false) => "not stopped cleanly: the log is replayed at the next start",
-            (false, true) =>
-                "not stopped cleanly, in the midst of a commit of the manifest: the log is replayed at the next start",
+            (false, false) => "not stopped cleanly: the next start replays the log",
+            (false, true) => "not stopped cleanly, during a commit of the manifest: the next start replays the log",
         },
         match found.damage.len() {
             0 => "no damage".to_owned(),
@@ -304,8 +301,7 @@ fn stats(arguments: &StatsArguments) -> anyhow::Result<Outcome> {
     let mut device_bytes = 0;
     for index in 0..held.stores() {
         let path = held.store_path(index);
-        device_bytes +=
-            segment_device_bytes(&path).with_context(|| format!("{} cannot be looked through", path.display()))?;
+        device_bytes += segment_device_bytes(&path).with_context(|| format!("cannot scan {}", path.display()))?;
     }
     let figures = figures(&stores, device_bytes, arguments.memory.is_some());
     let mut out = std::io::stdout().lock();
@@ -373,7 +369,7 @@ fn figures(stores: &[Stats], device_bytes: u64, has_budget: bool) -> Vec<(&'stat
 
 fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<Outcome> {
     let progress = Progress::records(None);
-    tell_how_to_go_on(&progress, "the output is not complete; the same command again prints all of it", || {})?;
+    tell_how_to_go_on(&progress, "the output is not complete; run the same command again to print all of it", || {})?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut line = Vec::new();
     let mut count = 0u64;
@@ -403,25 +399,28 @@ fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<Outcome> {
     progress.finish();
     if found.unsettled > 0 {
         tell(format_args!(
-            "fawn: {} of the writes are in the log alone: this node had not heard that all replicas have them",
+            "fawn: {} of the writes are only in the log: this node did not know whether all replicas have them",
             found.unsettled
         ));
     }
     if found.expired > 0 {
         tell(format_args!(
-            "fawn: records left out as expired by this machine's clock ({}): {}; set the clock if it is wrong",
+            "fawn: records left out because they have expired by this machine's clock ({}): {}; set the clock if it \
+            is wrong",
             fawn_tls::certificate::date(i64::from(unix_now())),
             found.expired
         ));
     }
     for range in &found.left_out {
         tell(format_args!(
-            "fawn: the dump is not complete: this node was still copying range {range}, and another replica has all of it"
+            "fawn: the dump is not complete: this node was still copying range {range}; dump another replica, which \
+            has all of it"
         ));
     }
     if found.missing > 0 {
         tell(format_args!(
-            "fawn: the dump is not complete: {} parts of the keys are in none of these directories; give those of all nodes",
+            "fawn: the dump is not complete: {} parts of the keys are in none of these directories; give those of \
+            all nodes",
             found.missing
         ));
     }
@@ -442,7 +441,7 @@ fn members(dirs: &[PathBuf]) -> anyhow::Result<(Vec<MemberDirectory>, Vec<String
     for dir in dirs {
         match existing(dir) {
             Ok(Held::Member(directory)) => directories.push(directory),
-            Ok(Held::Plain(_)) => bail!("{} is of no cluster: print it by a command of its own", dir.display()),
+            Ok(Held::Plain(_)) => bail!("{} belongs to no cluster: dump it with a separate command", dir.display()),
             Err(error) if matches!(error.downcast_ref(), Some(DirectoryError::Damaged { .. })) => {
                 damaged.push(error.to_string());
             }

@@ -25,7 +25,7 @@ pub fn print(summary: &Summary, verb: &str, json: bool, out: &mut dyn Write) -> 
     let rate = (summary.records as f64 / summary.seconds.max(1e-3)) as u64;
     let (records, size) = (HumanCount(summary.records), Size { bytes: summary.bytes });
     let what = if summary.records == 1 { "record" } else { "records" };
-    write!(out, "{verb} {records} {what} ({size}) in {:.1} s, {} a second", summary.seconds, HumanCount(rate))?;
+    write!(out, "{verb} {records} {what} ({size}) in {:.1} s, {} per second", summary.seconds, HumanCount(rate))?;
     let expired = format!("of those {verb} had expired before");
     // For one, and for any other number.
     let details = [
@@ -46,8 +46,8 @@ pub fn print(summary: &Summary, verb: &str, json: bool, out: &mut dyn Write) -> 
         (
             summary.long_keys,
             [
-                "with a key that no server takes, only `fawn load --bulk`",
-                "with keys that no server takes, only `fawn load --bulk`",
+                "with a key that no server accepts, only `fawn load --bulk`",
+                "with keys that no server accepts, only `fawn load --bulk`",
             ],
         ),
     ];

@@ -61,7 +61,9 @@ fn write_all(given: &Receiver<Vec<u8>>) {
         let Some(queue) = queue() else { return };
         let left_out = queue.left_out.swap(0, Ordering::Relaxed);
         if left_out > 0 {
-            write(format!("({left_out} lines of the log are left out: nobody read it)\n").as_bytes());
+            write(
+                format!("({left_out} lines of the log are left out, because their reader was too slow)\n").as_bytes(),
+            );
         }
         *queue.waiting.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         queue.written.notify_all();

@@ -14,20 +14,21 @@ use fawn_workload::LEAST_VALUE_BYTES;
 pub enum ValueError {
     /// Not a number with a known unit of bytes.
     #[error(
-        "`{0}` is not a size; write a number of bytes with an optional K, M, G or T (powers of 1024), such as 512M or 1.5GiB"
+        "`{0}` is not a size; write a number of bytes with an optional K, M, G or T (powers of 1024), e.g. 512M or \
+        1.5GiB"
     )]
     Size(String),
     /// Not a number with a known unit of time.
-    #[error("`{0}` is not a duration; write a number with an optional ms, s, m, h or d, such as 90s or 1.5h")]
+    #[error("`{0}` is not a duration; write a number with an optional ms, s, m, h or d, e.g. 90s or 1.5h")]
     Duration(String),
     /// Not a number of things.
-    #[error("`{0}` is not a number of entries; write one with an optional K, M or G (powers of 1000), such as 10M")]
+    #[error("`{0}` is not a number of entries; write one with an optional K, M or G (powers of 1000), e.g. 10M")]
     Count(String),
     /// Not an acknowledgement mode.
-    #[error("`{0}` is not an acknowledgement mode; write durable, interval:MS (such as interval:50) or memory")]
+    #[error("`{0}` is not an acknowledgement mode; write durable, interval:MS (e.g. interval:50) or memory")]
     Ack(String),
     /// Not a file mode.
-    #[error("`{0}` is not a file mode; write three or four octal digits, such as 0770")]
+    #[error("`{0}` is not a file mode; write three or four octal digits, e.g. 0770")]
     Mode(String),
 }
 
@@ -121,7 +122,7 @@ impl FromStr for Span {
 
 /// Parses an IP address with a port.
 pub fn parse_socket(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "write an IP address with a port, such as 127.0.0.1:11211 or [::1]:11211".to_owned())
+    text.parse().map_err(|_| "write an IP address with a port, e.g. 127.0.0.1:11211 or [::1]:11211".to_owned())
 }
 
 /// A parser of whole numbers in a range, which says what the range is.
@@ -150,7 +151,7 @@ where
 /// Parses how long is waited, or how often something is done: for a while, that is.
 pub fn parse_wait(text: &str) -> Result<Span, String> {
     match text.parse::<Span>() {
-        Ok(Span(Duration::ZERO)) => Err("it is to be longer than nothing: 1ms at least".to_owned()),
+        Ok(Span(Duration::ZERO)) => Err("it must be longer than zero: give at least 1ms".to_owned()),
         parsed => parsed.map_err(|error| error.to_string()),
     }
 }
@@ -163,9 +164,7 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
     };
     match share {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err(format!(
-            "`{text}` is not a share; write a number from 0 to 1, such as 0.1, or a percentage, such as 10%"
-        )),
+        _ => Err(format!("`{text}` is not a share; write a number from 0 to 1, e.g. 0.1, or a percentage, e.g. 10%")),
     }
 }
 
@@ -217,7 +216,7 @@ impl FromStr for FileMode {
 /// Parses a number of entries to measure with.
 pub fn parse_entries(text: &str) -> Result<Count, String> {
     match text.parse::<Count>().map_err(|error| error.to_string())? {
-        Count(0) => Err("there is nothing to measure without an entry: give 1 or more".to_owned()),
+        Count(0) => Err("there is nothing to measure without entries: give 1 or more".to_owned()),
         count => Ok(count),
     }
 }
@@ -226,7 +225,7 @@ pub fn parse_entries(text: &str) -> Result<Count, String> {
 pub fn parse_value_bytes(text: &str) -> Result<Size, String> {
     let size: Size = text.parse().map_err(|error: ValueError| error.to_string())?;
     if size.bytes < LEAST_VALUE_BYTES as u64 {
-        return Err(format!("a value tells its version: give {LEAST_VALUE_BYTES} or more"));
+        return Err(format!("a value holds its version: give {LEAST_VALUE_BYTES} or more"));
     }
     Ok(size)
 }
@@ -235,7 +234,7 @@ pub fn parse_value_bytes(text: &str) -> Result<Size, String> {
 pub fn parse_exponent(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(exponent) if exponent.is_finite() && exponent > 0.0 => Ok(exponent),
-        _ => Err("Zipf's law has a positive exponent, such as 0.99".to_owned()),
+        _ => Err("Zipf's law needs a positive exponent: give e.g. 0.99".to_owned()),
     }
 }
 
@@ -276,7 +275,7 @@ mod tests {
         for text in ["", "M", "-1", "1X", "1.2.3G", "99999999T", "18446744073709551616", "1 G B", "."] {
             assert_eq!(bytes(text), None, "{text}");
         }
-        assert!("5 apples".parse::<Size>().unwrap_err().to_string().contains("such as 512M"));
+        assert!("5 apples".parse::<Size>().unwrap_err().to_string().contains("e.g. 512M"));
     }
 
     #[test]
@@ -327,10 +326,10 @@ mod tests {
     #[test]
     fn nobody_waits_for_no_time() {
         for text in ["0", "0ms", "0.1ms"] {
-            assert!(parse_wait(text).unwrap_err().contains("1ms at least"), "{text}");
+            assert!(parse_wait(text).unwrap_err().contains("at least 1ms"), "{text}");
         }
         assert_eq!(parse_wait("1ms"), Ok(Span(Duration::from_millis(1))));
-        assert!(parse_wait("soon").unwrap_err().contains("such as 90s"));
+        assert!(parse_wait("soon").unwrap_err().contains("e.g. 90s"));
     }
 
     #[test]
@@ -339,7 +338,7 @@ mod tests {
             assert_eq!(parse_share(text), Ok(expected), "{text}");
         }
         for text in ["", "10", "-1%", "101%", "NaN", "some"] {
-            assert!(parse_share(text).unwrap_err().contains("such as 10%"), "{text}");
+            assert!(parse_share(text).unwrap_err().contains("e.g. 10%"), "{text}");
         }
     }
 

@@ -90,7 +90,7 @@ impl Bdb {
     /// What the library says; durable puts, for which it would need transactions.
     pub fn open(settings: &Settings, method: Method) -> anyhow::Result<Self> {
         if settings.ack != Ack::Memory {
-            bail!("BerkeleyDB is measured without a log, and so with --ack memory alone");
+            bail!("BerkeleyDB is measured without a log: give --ack memory");
         }
         let (cache, page_cache) = (settings.memory / 2, settings.memory / 2);
         let told = cache * CACHE_OVER_TOLD.1 / CACHE_OVER_TOLD.0;

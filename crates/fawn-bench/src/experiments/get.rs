@@ -82,7 +82,7 @@ impl Get {
             tell(&mut report, *depth, &of_depth, ours);
         }
         report.metered(fawn_meter::provenance(&report.rows, rounds.iter().find_map(|round| round.energy.as_ref())));
-        report.notes.push(format!("the device is read by {}", self.device.name()));
+        report.notes.push(format!("reader of the device: {}", self.device.name()));
         session.finish(name, report)
     }
 
@@ -157,8 +157,8 @@ fn tell(report: &mut BenchReport, depth: u32, rounds: &[&Round], generator_us: f
     report.row(row);
     if agrees == Some(false) {
         report.notes.push(format!(
-            "at depth {depth} our count of pages and the system's differ by more than {:.0} %: something else than the \
-             device answers, or something else reads",
+            "at depth {depth} our count of pages and the system's differ by more than {:.0} %: something else than \
+            the device answers, or another process reads",
             AGREEMENT * 100.0
         ));
     }

@@ -32,7 +32,8 @@ fn check_space(setup: &Setup, entries: u64) -> Result<(), Error> {
         (entries.saturating_mul(setup.user_bytes(1)), free_bytes(&setup.dir).map_err(Error::io(&setup.dir))?);
     if least > free {
         return Err(Error::Unfit(format!(
-            "the entries still to be loaded take {} at least, and {} are free where --dir is: give fewer --entries, or another --dir",
+            "the entries still to be loaded take {} at least, and {} are free where --dir is: give fewer --entries, \
+            or another --dir",
             bytes(least as f64),
             bytes(free as f64)
         )));
@@ -84,7 +85,7 @@ pub fn run(session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> 
     let until_loaded = session.driver.usage(&meter);
     let mut loaded = SoFar { puts: before.puts + made, ..before };
     loaded.usage.add(&until_loaded);
-    session.watch.progress(entries, entries, "waiting until it is settled");
+    session.watch.progress(entries, entries, "waiting until maintenance is done");
     let settled = session.settle_since(&meter)?.after(&until_loaded);
     let energy = fawn_meter::stop(metering)?;
     loaded.most_space = most_space.max(segments(session)?);
@@ -113,7 +114,7 @@ fn other_load(session: &Session<'_>) -> Error {
     flags.retain(|(loaded, asked)| loaded != asked);
     if flags.is_empty() {
         // What energy a load took is known of those alone that were metered; a load that a crash ended last of all was not kept.
-        let loaded = if kept.is_some() { "another --meter" } else { "flags that were not noted" };
+        let loaded = if kept.is_some() { "flags that were not recorded" } else { "flags that were not noted" };
         flags.push((loaded.to_owned(), "these".to_owned()));
     }
     let (loaded, asked): (Vec<String>, Vec<String>) = flags.into_iter().unzip();
@@ -159,10 +160,10 @@ fn tell(
     report.row(row);
     report.metered(fawn_meter::provenance(&report.rows, energy));
     if session.setup.meter.is_some() && was_interrupted {
-        report.notes.push("the load was interrupted, so that its energy is not known".to_owned());
+        report.notes.push("the load was interrupted, so its energy is unknown".to_owned());
     }
     if was_interrupted {
-        report.notes.push("the load was interrupted: what was lost of it was put twice and counts twice".to_owned());
+        report.notes.push("the load was interrupted: entries that were lost were put twice and count twice".to_owned());
     }
     report
 }

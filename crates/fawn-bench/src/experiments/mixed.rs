@@ -42,7 +42,7 @@ impl Mixed {
     /// [`Error::Wrong`] and others.
     pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         if self.gets_a_put == 0 {
-            return Err(Error::Unfit("puts alone are what overwrite measures: give --gets-a-put 1 or more".to_owned()));
+            return Err(Error::Unfit("overwrite measures puts alone: give --gets-a-put 1 or more".to_owned()));
         }
         session.settle()?;
         let before = versions(&session.history);
@@ -88,8 +88,8 @@ impl Mixed {
             "longest_put_us": longest_refused.as_secs_f64() * 1e6,
         });
         report.notes.push(
-            "a put takes as long as it is refused for; gets that wait for puts are asked for later, and their \
-             latencies do not tell it"
+            "a put takes as long as it is refused; gets that wait behind puts are issued later, which their \
+            latencies do not include"
                 .to_owned(),
         );
         if usage.counts.seals == 0 {

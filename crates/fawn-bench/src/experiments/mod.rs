@@ -155,5 +155,5 @@ pub(crate) fn measure(
 }
 
 fn told_again(watch: &dyn Watch) {
-    watch.note("this was measured before; --again measures it anew");
+    watch.note("this result is from an earlier measurement; --again measures it again");
 }

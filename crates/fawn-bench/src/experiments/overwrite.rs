@@ -64,7 +64,7 @@ impl Overwrite {
     /// As puts have them.
     pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         if self.zipf.is_some_and(|exponent| exponent.is_nan() || exponent <= 0.0) {
-            return Err(Error::Unfit("Zipf's law has a positive exponent: give --zipf 0.99 or none".to_owned()));
+            return Err(Error::Unfit("Zipf's law needs a positive exponent: give --zipf 0.99 or none".to_owned()));
         }
         let mut so_far: SoFar = session.unfinished(name).unwrap_or_default();
         let before = *so_far.versions.get_or_insert_with(|| versions(&session.history));
@@ -77,7 +77,7 @@ impl Overwrite {
             session.note(name, &so_far)?;
         }
         session.skewed = None;
-        session.watch.progress(1, 1, "waiting until it is settled");
+        session.watch.progress(1, 1, "waiting until maintenance is done");
         let meter = session.driver.meter();
         let settled = session.settle_since(&meter)?;
         if let Some(Value::Object(last)) = so_far.rows.last_mut() {
@@ -95,7 +95,8 @@ impl Overwrite {
             report.row(row);
         }
         report.notes.push(
-            "space is that of all files but the commit log, which is preallocated; live are keys and values".to_owned(),
+            "space is that of all files except the commit log, which is preallocated; live are keys and values"
+                .to_owned(),
         );
         session.finish(name, report)
     }

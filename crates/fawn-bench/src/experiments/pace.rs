@@ -67,7 +67,7 @@ impl Pace {
         let is_below = |percent: &u32| (1..100).contains(percent);
         if self.percents.is_empty() || !self.percents.iter().all(is_below) || self.gets_a_put == 0 {
             return Err(Error::Unfit(
-                "a pace is above 0 and below 100 percent, with 1 get a put or more: give --shares 50,80".to_owned(),
+                "a load is above 0 and below 100 percent, with at least 1 get per put: give --shares 50,80".to_owned(),
             ));
         }
         let mut done: Vec<Stretch> = session.unfinished(name).unwrap_or_default();
@@ -180,12 +180,13 @@ impl Pace {
             report.row(row("at rest", &idle, None));
             report.row(row("overwrites", &busy, median(over_idle)));
             if busy.iter().all(|stretch| stretch.usage.counts.merges == 0) {
-                report.notes.push(format!("at {percent} % no merge was over before its stretch: give a longer --time"));
+                report.notes.push(format!("at {percent} % no merge ended within its interval: give a longer --time"));
             }
         }
         report.notes.push(
-            "with overwrites there are a seal a second and one merge after another, due or not; latencies count from when a get was due; gets come independently (exponential times between them); p50 to \
-             p99.9 are medians of the stretches, the longest are those of all"
+            "with overwrites the store does one seal per second and one merge after another, due or not; latencies \
+            count from when a get was due; gets are independent (exponential intervals); p50 to p99.9 are medians \
+            of the intervals, the longest are those of all"
                 .to_owned(),
         );
         report.metered(fawn_meter::provenance(&report.rows, done.iter().find_map(|stretch| stretch.energy.as_ref())));

@@ -51,7 +51,7 @@ impl Restart {
     /// [`Error::Child`], [`Error::Wrong`] when an acknowledged entry is lost, and others.
     pub fn run(&self, setup: &Setup, watch: &dyn Watch) -> Result<BenchReport, Error> {
         if self.at.is_empty() || !self.at.is_sorted() {
-            return Err(Error::Unfit("give rising sizes, such as --at 1G,2G".to_owned()));
+            return Err(Error::Unfit("give ascending sizes, e.g. --at 1G,2G".to_owned()));
         }
         setup.check()?;
         let mut journal = Journal::open(&setup.dir)?;
@@ -79,7 +79,8 @@ impl Restart {
             report.row(row);
         }
         report.notes.push(
-            "full speed is when all slices' indexes are loaded; verified are entries that were acknowledged before the kill"
+            "full speed is when all slices' indexes are loaded; verified are entries that were acknowledged before \
+            the kill"
                 .to_owned(),
         );
         let report = session.finish(&name, report)?;
@@ -151,7 +152,7 @@ fn reopen(setup: &Setup, bytes: u64) -> Result<Value, Error> {
     let certain = history.last().map_or(0, |phase| phase.certain);
     if certain == 0 {
         return Err(Error::Unfit(
-            "nothing is certain to survive a kill with so little put and --ack memory: give --ack durable".to_owned(),
+            "with so few puts and --ack memory no entry is certain to survive a kill: give --ack durable".to_owned(),
         ));
     }
     let order = Permutation::new(setup.entries, history.last().map_or(0, |phase| u64::from(phase.version)));

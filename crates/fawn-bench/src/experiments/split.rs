@@ -86,7 +86,7 @@ impl Split {
     /// [`Error::Wrong`] and others.
     pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         if self.gets_a_put == 0 {
-            return Err(Error::Unfit("splits go on beside gets and puts: give --gets-a-put 1 or more".to_owned()));
+            return Err(Error::Unfit("splits run during gets and puts: give --gets-a-put 1 or more".to_owned()));
         }
         let mut done: Vec<Vec<Part>> = session.unfinished(name).unwrap_or_default();
         session.changed();
@@ -144,10 +144,10 @@ impl Split {
             report.row(row(what, place, &rounds));
         }
         report.notes.push(
-            "before: gets and puts on one range; apart: on the two halves; gets count for a split or a merge for 0.1 s \
-             from the order on, or longer until it is done; what is written and read is counted at rest, until nothing \
-             more is done, with up to one page that the commit log marks its end by; CPU-ms are those of all threads; a \
-             put takes as long as it is refused for; all but the longest are medians of the rounds"
+            "before: gets and puts on one range; apart: on the two halves; gets count for a split or a merge for \
+            0.1 s from its start, or until it is done if that is later; bytes written and read are counted at rest, \
+            until nothing more is done, including up to one page with the end of the commit log; CPU-ms are those \
+            of all threads; a put takes as long as it is refused; all but the longest are medians of the rounds"
                 .to_owned(),
         );
         let loads = rounds.into_iter().flatten().filter_map(|part| part.load);

@@ -49,7 +49,7 @@ impl Table {
     /// As the experiments have them, but for an index that does not fit its budget, which is a result.
     pub fn run(&self, setup: &Setup, watch: &dyn Watch) -> Result<BenchReport, Error> {
         if self.value_bytes.is_empty() || self.memories.is_empty() {
-            return Err(Error::Unfit("a table has a size of values and a budget at least".to_owned()));
+            return Err(Error::Unfit("a table needs at least one size of values and one budget".to_owned()));
         }
         let mut journal = Journal::open(&setup.dir)?;
         let filter = if setup.miss_filter { " miss-filter" } else { "" };

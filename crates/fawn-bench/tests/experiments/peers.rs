@@ -84,7 +84,7 @@ fn what_a_failing_peer_says_is_told_and_what_was_measured_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let setup = setup(dir.path(), ENTRIES);
     for (engine, says) in [
-        ("failing", "failing was not measured: the disk is full; what was measured before is kept"),
+        ("failing", "failing was not measured: the disk is full; earlier results are kept"),
         ("silent", "silent was not measured: ended with exit status: 3"),
         ("chatty", "printed no report"),
         ("astray", "printed a report of `hit`, not of `load`"),
@@ -93,7 +93,7 @@ fn what_a_failing_peer_says_is_told_and_what_was_measured_is_kept() {
         assert!(matches!(error, Error::Peer { .. }) && error.to_string().contains(says), "{error}");
     }
     let of_sound = calls(dir.path()).iter().filter(|call| call.contains("--engine sound")).count();
-    assert_eq!(of_sound, 1, "it was measured before");
+    assert_eq!(of_sound, 1, "from an earlier measurement");
 }
 
 #[test]

@@ -125,5 +125,5 @@ fn what_cannot_be_meant_is_refused() {
     }
     let large = Setup { value_bytes: 1 << 20, ..setup(dir.path(), 3) };
     let error = failed(&large, &Experiment::Load).to_string();
-    assert!(error.contains("files of their own"), "{error}");
+    assert!(error.contains("in separate files"), "{error}");
 }

@@ -124,7 +124,7 @@ impl Dialler {
                 _ => Ok((stream, greeted, bytes)),
             },
             Frame::Control(Control::Refused { why }) => Err(refused(why)),
-            _ => Err(refused("it does not answer the greeting as FAWN does".to_owned())),
+            _ => Err(refused("it does not answer the greeting like FAWN".to_owned())),
         }
     }
 }

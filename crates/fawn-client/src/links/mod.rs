@@ -98,7 +98,7 @@ impl Link {
         let to_send = outbox.clone();
         let task = tokio::spawn(async move {
             let why = match run(id, &dialler, &whom, &to_send, &events).await {
-                Ok(()) => "the other side hangs up".to_owned(),
+                Ok(()) => "the other side closed the connection".to_owned(),
                 Err(error) => error.to_string(),
             };
             let _ = events.send((id, Event::Over(format!("{}: {why}", whom.address)))).await;

@@ -25,7 +25,7 @@ pub enum Error {
     #[error(transparent)]
     Flash(#[from] FlashError),
     /// Bytes on flash are not what was written. Never a wrong value: the key cannot be read.
-    #[error("{0}; put the key anew or delete it, or restore the directory from a copy")]
+    #[error("{0}; put the key again or delete it, or restore the directory from a copy")]
     Damage(#[from] Damage),
     /// A scan comes upon keys that cannot be read. It leaves them out and goes on.
     #[error(transparent)]
@@ -34,7 +34,7 @@ pub enum Error {
     #[error("a key of {0} bytes: keys have 1 to {MAX_KEY_BYTES} bytes")]
     KeyLength(usize),
     /// A value is too long.
-    #[error("a value of {0} bytes: values have {MAX_VALUE_BYTES} bytes at most")]
+    #[error("a value of {0} bytes: values have at most {MAX_VALUE_BYTES} bytes")]
     ValueLength(usize),
     /// The device has only its reserve left.
     #[error("no space left for new records: free some on the device, or delete keys")]
@@ -47,7 +47,7 @@ pub enum Error {
     CannotMerge(String),
     /// A write or sync failed earlier. Durable records are safe; nothing more is taken. After a failed durable put it
     /// is unknown whether the put will be there after the next opening.
-    #[error("the store has stopped: {0}; check the device, then open again")]
+    #[error("the store has stopped: {0}; check the device, then open it again")]
     Stopped(String),
     /// The `Db` was closed.
     #[error("the database is closed")]

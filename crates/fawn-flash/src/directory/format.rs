@@ -38,7 +38,7 @@ impl Format {
         let damaged = |what: &str| DirectoryError::Damaged { path: name.clone(), what: what.to_owned() };
         let mut lines = text.strip_suffix('\n').ok_or_else(|| damaged("it was cut off"))?.split('\n');
         if lines.next() != Some(TITLE) {
-            return Err(damaged("its first line is not ours"));
+            return Err(damaged("its first line is not FAWN's"));
         }
         let mut value = |name: &str| lines.next().and_then(|line| line.strip_prefix(name));
         let found: Option<u32> = value("format ").and_then(|text| text.parse().ok());
@@ -61,7 +61,7 @@ impl Format {
             _ => return Err(damaged("no kind")),
         };
         if lines.next().is_some() {
-            Err(damaged("more lines than belong there"))
+            Err(damaged("it has too many lines"))
         } else {
             Ok(Some(Self { stores, kind, is_sealed }))
         }
@@ -91,12 +91,12 @@ impl Format {
                 return damaged(FORMAT, what);
             }
             if secret.is_some_and(|secret| secret != state.secret) {
-                return damaged(SECRET, "it is not the key that the stores were made with".to_owned());
+                return damaged(SECRET, "it is not the key that the stores were created with".to_owned());
             }
         }
         let more = store_path(path, self.stores);
         if fs::exists(&more).unwrap_or(false) {
-            let what = format!("it says that there are {} stores, and there is {}", self.stores, more.display());
+            let what = format!("it says that there are {} stores, but there is {}", self.stores, more.display());
             return Err(DirectoryError::Damaged { path: path.join(FORMAT), what });
         }
         Ok(())

@@ -90,6 +90,6 @@ fn write_number(file: &mut File) {
     let number = format!("{}\n", std::process::id());
     let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(number.as_bytes()));
     if let Err(error) = written {
-        tracing::debug!(%error, "the lock does not say whose it is");
+        tracing::debug!(%error, "cannot write the process ID into the lock");
     }
 }

@@ -77,7 +77,7 @@ impl Card {
         if must_be_sealed && !is_sealed {
             return Err(damaged("its checksum is missing"));
         }
-        Self::parse(&text).map(Some).ok_or_else(|| damaged("not what a node writes there"))
+        Self::parse(&text).map(Some).ok_or_else(|| damaged("it has lines that no node writes"))
     }
 
     /// `None`: the text is not one that [`text`](Self::text) makes.
@@ -264,7 +264,7 @@ impl MemberDirectory {
             _ => {}
         }
         if self.secret.is_some_and(|kept| kept != secret) {
-            return other("a cluster whose keys lie elsewhere".to_owned());
+            return other("a cluster with another key order".to_owned());
         }
         self.set_name(name)?;
         if self.cluster().is_none() {

@@ -77,7 +77,7 @@ fn discard(path: &Path, stores: usize, is_plain: bool) {
         opened.iter().try_for_each(|files| remove_files(files.below()))
     };
     if let Err(error) = remove() {
-        tracing::warn!(%error, "what was made in {} could not be removed", path.display());
+        tracing::warn!(%error, "cannot remove the new files in {}", path.display());
     } else if !path.join(FORMAT).exists() {
         for index in 0..stores {
             let _ = fs::remove_dir(store_path(path, index));

@@ -130,7 +130,8 @@ enum Target {
 
 impl Ring {
     pub fn new(files: Arc<Files>, depth: u32, issuer: Issuer) -> Result<Self, FlashError> {
-        let refused = |what: &str, error: io::Error| FlashError::Io(format!("io_uring is refused ({what}): {error}"));
+        let refused =
+            |what: &str, error: io::Error| FlashError::Io(format!("io_uring is not available ({what}): {error}"));
         let (ring, disabled) = build(depth, issuer).map_err(|error| refused("setup", error))?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe).map_err(|error| refused("probe", error))?;
@@ -445,7 +446,7 @@ impl Ring {
 
     /// Submits what was pushed, runs what the kernel deferred, and waits for `want` completions.
     fn enter(&mut self, want: usize) -> Result<(), FlashError> {
-        let failed = |error: &io::Error| FlashError::Io(format!("io_uring takes no more reads: {error}"));
+        let failed = |error: &io::Error| FlashError::Io(format!("io_uring accepts no more reads: {error}"));
         if self.disabled && self.unsubmitted > 0 {
             let enabled = insist(
                 || "enabling io_uring".to_owned(),
@@ -492,7 +493,7 @@ impl Drop for Ring {
         while self.free.len() < self.slots.len() {
             if self.wait(usize::MAX).and_then(|()| self.complete(|_, _| {})).is_err() {
                 // The kernel still owns these buffers: better lost than written to by a stranger's read.
-                tracing::warn!("io_uring cannot be drained: its buffers are given up");
+                tracing::warn!("cannot drain io_uring: its buffers are leaked");
                 let none = Buffer { start: NonNull::dangling(), pages: 0 };
                 std::mem::forget(std::mem::replace(&mut self.small, none));
                 std::mem::forget(std::mem::take(&mut self.slots));

@@ -252,7 +252,7 @@ impl Replica {
         // A chain goes on where the one before ended.
         let goes_on = after == chain.after || (chain.is_weak() && after.seq < chain.first);
         if !(goes_on && after.seq < chain.first || early) || position <= after || !position.is_possible() {
-            return self.refuse("Activate: the chain does not go on where this member's log ends");
+            return self.refuse("Activate: the chain does not continue where this member's log ends");
         }
         self.heard = chain.epoch;
         let answers = chain.answerer() == self.me;

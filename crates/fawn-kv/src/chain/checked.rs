@@ -29,7 +29,7 @@ impl Replica {
         let is_flush = matches!(entry.change, Change::Flush { .. });
         let has_key = matches!(entry.change, Change::Value(_) | Change::Delete);
         if !entry.position.is_possible() {
-            return Err("a record's number is beyond all records");
+            return Err("a record's number is beyond the limit");
         }
         if has_key && !(1..=MAX_KEY_BYTES).contains(&entry.key.len()) {
             return Err("a record's key is empty, or too long");
@@ -45,7 +45,7 @@ impl Replica {
             self.asked.contains_key(&asked.id) || matches!(self.meta.sessions.known(asked.id), Known::Done(..))
         };
         if !is_flush && entry.asked.as_ref().is_some_and(is_known) && !crate::sessions::may_double() {
-            return Err("a record carries out a request that was carried out before");
+            return Err("a record repeats a request that was already applied");
         }
         Ok(())
     }

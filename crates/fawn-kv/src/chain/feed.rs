@@ -81,7 +81,7 @@ impl Replica {
             } else if let Some(pending) = self.pending(entry.position.seq) {
                 // A successor's log is a prefix of its predecessor's.
                 if *pending != *entry {
-                    return self.refuse("Feed: a record is another than the one of its number here");
+                    return self.refuse("Feed: a record differs from the one with its number here");
                 }
             } else if entry.position > self.last() {
                 took(Path::FeedWithGap);

@@ -41,13 +41,13 @@ impl CopyPart {
     ) -> Result<(), &'static str> {
         let follows = planted(Bug::CopyNotFollowed);
         if self.meta.is_some() != is_first && !follows {
-            return Err("CopyPart: what is committed comes with the first part, and with no other");
+            return Err("CopyPart: committed metadata come with the first part, and with no other");
         }
         if self.meta.as_ref().is_some_and(|meta| meta.committed != self.at && !follows) || !self.at.is_possible() {
-            return Err("CopyPart: it is of another position than its records");
+            return Err("CopyPart: its position differs from that of its records");
         }
         if self.next.is_some_and(|next| next <= self.asked.unwrap_or(keys.low)) {
-            return Err("CopyPart: the next part is not behind this one");
+            return Err("CopyPart: the next part does not follow this one");
         }
         let fits = |kept: &Kept| {
             (1..=MAX_KEY_BYTES).contains(&kept.key.len())
@@ -55,7 +55,7 @@ impl CopyPart {
                 && kept.version.as_ref().is_none_or(|version| version.value.len() <= MAX_VALUE_BYTES)
                 && keys.contains(&context.secret.position(&kept.key))
         };
-        if self.kept.iter().all(fits) { Ok(()) } else { Err("CopyPart: a record is none of the range") }
+        if self.kept.iter().all(fits) { Ok(()) } else { Err("CopyPart: a record is outside the range") }
     }
 }
 
@@ -363,7 +363,7 @@ impl Replica {
             return;
         }
         if ends.len() > MOST_ENDS {
-            return self.refuse("Fetch: a log has the ends of more epochs than any can");
+            return self.refuse("Fetch: a log has too many ends of epochs");
         }
         self.followed_us = Some(context.now_us);
         // Whoever is made level for a chain that is active already gets what the chain goes on from.

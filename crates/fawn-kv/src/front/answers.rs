@@ -34,7 +34,7 @@ impl Front {
         };
         if matches!(&answer, Answer::Found(Some(kept)) if kept.key != flight.key) {
             // It is tried again when the time has come.
-            self.invalid.note(None, "Reply: it shows another key than was asked for");
+            self.invalid.note(None, "Reply: its key is not the requested one");
             return;
         }
         flight.tries.answered(number, &answer, self.version);
@@ -198,7 +198,7 @@ impl Front {
             // It was asked for a client of this front-end, which alone knows it: what was told of it comes back.
             Address::Front(front) if front == self.id => match unwrapped(&continuation.blob) {
                 Some(of_client) => of_client,
-                None => return self.invalid.note(None, "Reply: its continuation is no client's"),
+                None => return self.invalid.note(None, "Reply: its continuation belongs to no client"),
             },
             Address::Client(_) | Address::Front(_) => continuation,
             Address::Node(_) | Address::Manager => return,

@@ -44,10 +44,10 @@ pub enum Frame {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Longer than it may be.
-    #[error("a frame of {0} bytes is longer than the {1} that are allowed: is the other side a FAWN of this cluster?")]
+    #[error("a frame of {0} bytes is longer than the limit of {1}: is the other side a FAWN of this cluster?")]
     TooLong(usize, usize),
     /// Changed on its way.
-    #[error("a frame's checksum is wrong: the network, or the other side's memory, changes bytes")]
+    #[error("a frame's checksum is wrong: check the network and the other side's memory")]
     Checksum,
     /// No such kind, or not what it says.
     #[error("a frame cannot be read: {0}")]
@@ -137,7 +137,7 @@ impl Frames {
                 Ok((control, _)) => Ok(Frame::Control(control)),
                 Err(error) => Err(malformed(&error)),
             },
-            _ => Err(malformed(&"it is of no kind that is known")),
+            _ => Err(malformed(&"its kind is unknown")),
         }
     }
 }

@@ -17,7 +17,7 @@ pub const NO_MEMBER: &str = "this seat is of no member any more: it was removed,
 /// What whoever has the name of a member that was removed is told.
 pub fn was_removed(name: &str) -> String {
     format!(
-        "{name} was removed from this cluster, and nobody comes back as it: start this process with another --name and an empty --dir"
+        "{name} was removed from this cluster, and its name cannot return: start this process with another --name and an empty --dir"
     )
 }
 

@@ -64,7 +64,7 @@ pub enum SettingsError {
     #[error("a chain has from 1 to {MOST_REPLICAS} replicas: not {0}")]
     Replicas(u32),
     /// No chain would ever take a write.
-    #[error("min_write_replicas is {least}, but chains have no more than {replicas} replicas: none would take a write")]
+    #[error("min_write_replicas is {least}, but chains have at most {replicas} replicas: none would accept a write")]
     WriteReplicas {
         /// Members that a chain needs to take writes.
         least: u8,
@@ -80,7 +80,7 @@ pub enum SettingsError {
         drift_permille: u32,
     },
     /// No member would ever take a record.
-    #[error("unsynced is the number of records that a member may have yet to sync: it is 1 at least")]
+    #[error("unsynced is the number of records that a member may hold unsynced: give at least 1")]
     Unsynced,
     /// A node has a place at least.
     #[error("a node has from 1 to {MOST_VIRTUAL_IDS} virtual IDs: not {0}")]
@@ -140,7 +140,7 @@ mod tests {
         let refused = new(settings(2, 3, leases));
         assert_eq!(refused, Some(SettingsError::WriteReplicas { least: 3, replicas: 2 }));
         let said = refused.unwrap().to_string();
-        assert!(said.starts_with("min_write_replicas is 3, but chains have no more than 2 replicas"), "{said}");
+        assert!(said.starts_with("min_write_replicas is 3, but chains have at most 2 replicas"), "{said}");
         let lasting = |lease_us, drift_permille| new(settings(3, 1, Leases { lease_us, drift_permille }));
         assert_eq!(lasting(1000, 499), None);
         let synced = Rules { unsynced: 0, ..Rules::default() };

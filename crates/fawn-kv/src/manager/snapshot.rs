@@ -20,7 +20,8 @@ pub const NEWEST: u8 = if version::NEWEST < version::FAREWELLS { 2 } else { 3 };
 pub enum KeptError {
     /// Another version.
     #[error(
-        "the managers' log is of version {0}, and this manager reads versions up to {NEWEST}: run the release that wrote it, or a newer one"
+        "the managers' log has version {0}, and this manager reads versions up to {NEWEST}: run the release that \
+        wrote it, or a newer one"
     )]
     Version(u8),
     /// The bytes make no sense.
@@ -46,7 +47,7 @@ impl Command {
     pub fn decode(bytes: &[u8]) -> Result<Self, KeptError> {
         let (version, command) = versioned::decode_of::<Self>(VERSION..=NEWEST, bytes)?;
         if command.since() != version {
-            return Err(KeptError::Malformed(format!("version {version} did not bring the command")));
+            return Err(KeptError::Malformed(format!("version {version} has no such command")));
         }
         Ok(command)
     }

@@ -115,7 +115,7 @@ impl Scanner {
             out.push((Address::Manager, Message::AskView { asker: self.asker.address, known: self.map.number() }));
         }
         let Some((range, chain)) = self.find() else {
-            self.trouble = Some("nobody is known who has the next keys");
+            self.trouble = Some("no node of the next keys is known");
             self.tries += 1;
             self.due_us = now.us + self.limits.elsewhere_us;
             return;
@@ -203,7 +203,7 @@ impl Scanner {
             }
         };
         let wait_us = match found {
-            Found::NotMine => Some((self.limits.elsewhere_us, "the nodes that are asked do not have the keys")),
+            Found::NotMine => Some((self.limits.elsewhere_us, "the nodes do not have the requested keys")),
             Found::Later { wait_us } => Some((wait_us.min(MOST_WAIT_US), "a node has no lease, or is busy, or lags")),
             Found::Unreadable => Some((self.limits.elsewhere_us, "a node cannot read its disk")),
             _ => None,
@@ -258,14 +258,14 @@ impl Scanner {
                 let low = stretch.from.unwrap_or(stretch.keys.low);
                 let goes_on = next.is_none_or(|next| low < next && next <= stretch.keys.high);
                 if stretch.from.is_none() || !goes_on || !at.is_possible() || !upto.is_possible() {
-                    return Err("a node's answer is invalid: it does not go on from what was asked for");
+                    return Err("a node's reply is invalid: it does not continue from the requested position");
                 }
             }
             Found::Records { upto, ended, .. } => {
                 let after = stretch.began.unwrap_or(stretch.since);
                 let goes_on = *upto > after || (*upto == after && ended.is_some());
                 if stretch.from.is_some() || !goes_on || !upto.is_possible() {
-                    return Err("a node's answer is invalid: it is not about what follows");
+                    return Err("a node's reply is invalid: it is not about the next keys");
                 }
             }
             Found::NotMine | Found::Later { .. } | Found::TooOld | Found::Unreadable => {}

@@ -28,8 +28,8 @@ pub enum AdoptError {
     Open(#[from] OpenError),
     /// Some values are files.
     #[error(
-        "the store holds, or has lately held, values so large that they are files of their own, which nodes of a cluster \
-         do not take: `fawn serve` it and `fawn dump` it, then `fawn load` what is shorter into a cluster"
+        "the store holds, or recently held, values so large that they are separate files, which nodes of a cluster \
+        do not accept: `fawn serve` it and `fawn dump` it, then `fawn load` the shorter ones into a cluster"
     )]
     LargeValues,
 }

@@ -62,7 +62,7 @@ impl Write<'_> {
             Refused::Version(version) => {
                 format!("a write of a range has version {version}: open it with a newer program")
             }
-            Refused::Malformed(why) => format!("a write of a range does not parse: {why}"),
+            Refused::Malformed(why) => format!("a write of a range cannot be decoded: {why}"),
         })
     }
 }

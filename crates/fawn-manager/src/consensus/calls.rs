@@ -187,27 +187,27 @@ impl Checked for Append {
     fn fault(&self) -> Option<&'static str> {
         let places = [self.previous, self.committed].into_iter().flatten().all(KeptId::is_possible);
         if !self.vote.is_possible() || !places {
-            return Some("a term or an index is beyond all that there are");
+            return Some("a term or an index is out of bounds");
         }
         let follow = KeptId::is_followed_by(self.previous, &self.entries, self.vote.term);
-        (!follow).then_some("its entries do not follow each other")
+        (!follow).then_some("its entries are not consecutive")
     }
 }
 
 impl Checked for Elect {
     fn fault(&self) -> Option<&'static str> {
         let is_possible = self.vote.is_possible() && self.last.is_none_or(KeptId::is_possible);
-        (!is_possible).then_some("a term or an index is beyond all that there are")
+        (!is_possible).then_some("a term or an index is out of bounds")
     }
 }
 
 impl Checked for Part {
     fn fault(&self) -> Option<&'static str> {
         if !self.vote.is_possible() || !self.meta.is_possible() {
-            return Some("a term, an index or the group is none that there can be");
+            return Some("a term, an index or the group is out of bounds");
         }
         let end = self.offset.checked_add(self.data.len() as u64);
-        end.is_none_or(|end| end > MOST_SNAPSHOT).then_some("a snapshot is longer than any can be")
+        end.is_none_or(|end| end > MOST_SNAPSHOT).then_some("a snapshot is longer than the limit")
     }
 }
 
@@ -254,7 +254,7 @@ pub async fn answer(group: &Group, kind: u8, bytes: &[u8]) -> Result<Vec<u8>, Se
             };
             sealed::seal(&answer)
         }
-        _ => return Err(SealedError::Malformed(format!("no call has the number {kind}"))),
+        _ => return Err(SealedError::Malformed(format!("there is no call with the number {kind}"))),
     })
 }
 
@@ -276,7 +276,7 @@ mod tests {
         let fault = |previous, entries, term| append(previous, entries, term).fault();
         assert_eq!(fault(Some((1, 4)), &[(1, 5), (2, 6)], 2), None);
         assert_eq!(fault(None, &[(0, 0), (1, 1)], 1), None);
-        let apart = Some("its entries do not follow each other");
+        let apart = Some("its entries are not consecutive");
         assert_eq!(fault(Some((1, 4)), &[(1, 6)], 2), apart, "a gap");
         assert_eq!(fault(Some((2, 4)), &[(1, 5)], 2), apart, "an older term");
         assert_eq!(fault(Some((1, 4)), &[(3, 5)], 2), apart, "a term to come");

@@ -75,7 +75,7 @@ enum Durability {
 
 /// Ends the process: what it has to keep cannot be kept.
 pub fn give_up(error: &dyn Display) -> ! {
-    tracing::error!("the manager's log cannot be kept, and the process ends: {error}");
+    tracing::error!("cannot write the manager's log, so the process ends: {error}");
     std::process::abort();
 }
 

@@ -122,14 +122,14 @@ async fn keep_line(
             let link = dialler.dial(&address, Some(Party::Manager(target))).await?;
             heard.greeted(target.0, link.greeted.version);
             if lacking.take().is_some() {
-                tracing::info!("manager {} at {address} is reached again", target.0);
+                tracing::info!("manager {} at {address} is reachable again", target.0);
             }
             converse(link, first, &mut calls).await
         };
         if let Err(error) = ended.await {
             let why = error.to_string();
             if lacking.as_ref() != Some(&why) {
-                tracing::warn!("manager {} at {address} is out of reach: {why}", target.0);
+                tracing::warn!("manager {} at {address} is unreachable: {why}", target.0);
                 lacking = Some(why);
             }
             let pause = tokio::time::sleep(REDIAL);
@@ -216,8 +216,8 @@ impl Client {
 impl Client {
     /// What no member of the group answers: as if it had not.
     fn invalid<E: std::error::Error>(&self) -> CallError<E> {
-        tracing::warn!("manager {} answers what cannot be true; check its memory and its release", self.target);
-        unreachable("its answer is invalid")
+        tracing::warn!("manager {} sent an impossible reply; check its memory and its release", self.target);
+        unreachable("its reply is invalid")
     }
 }
 

@@ -15,7 +15,7 @@ impl Driver {
             tracing::warn!("{} {}", self.name_of(*node), self.reason(*other));
         }
         for (node, other) in self.apart.difference(&now) {
-            tracing::info!("{} may be in chains with {} again", self.name_of(*node), self.name_of(*other));
+            tracing::info!("{} may share chains with {} again", self.name_of(*node), self.name_of(*other));
         }
         self.apart = now;
     }
@@ -28,7 +28,7 @@ impl Driver {
     }
 
     fn reason(&self, other: NodeId) -> String {
-        format!("is kept out of chains with {}, as one of them does not hear the other", self.name_of(other))
+        format!("is kept out of chains with {}, because one of them does not reach the other", self.name_of(other))
     }
 
     pub(super) fn name_of(&self, node: NodeId) -> String {

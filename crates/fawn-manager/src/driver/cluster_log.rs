@@ -149,13 +149,13 @@ impl ClusterLog {
                     && self.told_silent.insert(name.to_owned(), since_us).is_none()
                 {
                     let seconds = (now_us - since_us) / 1_000_000;
-                    lines.push(Line::Warn(format!("{name} has not been heard for {seconds} s")));
+                    lines.push(Line::Warn(format!("{name} has been silent for {seconds} s")));
                 }
             }
             Presence::Stopped => {
                 self.told_silent.remove(name);
                 if was.is_some_and(|was| was.presence != Presence::Stopped) {
-                    lines.push(Line::Info(format!("{name} has stopped in good order")));
+                    lines.push(Line::Info(format!("{name} has stopped cleanly")));
                 }
             }
             Presence::Heard => {
@@ -163,10 +163,10 @@ impl ClusterLog {
                 let silent = self.told_silent.remove(name).map(|since_us| now_us.saturating_sub(since_us) / 1_000_000);
                 let was_stopped = was.is_some_and(|was| was.presence == Presence::Stopped);
                 if let Some(seconds) = silent {
-                    lines.push(Line::Info(format!("{name} is heard again: it was not heard for {seconds} s")));
+                    lines.push(Line::Info(format!("{name} responds again, after {seconds} s of silence")));
                 }
                 if has_begun || was_stopped {
-                    lines.push(Line::Info(format!("{name} has started again")));
+                    lines.push(Line::Info(format!("{name} has restarted")));
                 }
             }
         }
@@ -195,14 +195,15 @@ impl ClusterLog {
         let Cluster { short, ranges, replicas, min_write, .. } = *now;
         lines.push(Line::Warn(if copies < min_write {
             format!(
-                "ranges with {} of {replicas} take no writes, which need {min_write}: {short} of {ranges} ranges are short",
+                "ranges with {} of {replicas} refuse writes, which need {min_write}: {short} of {ranges} ranges are \
+                short",
                 counted(copies)
             )
         } else {
-            let more = if copies == 1 { "another failure loses what is written now" } else { "more failures cost data" };
+            let more = if copies == 1 { "another failure loses the latest writes" } else { "more failures lose data" };
             format!(
-                "writes go on with {} of {replicas}, as {short} of {ranges} ranges are short: {more} \
-                 (`fawn cluster set --min-write-replicas` says how few are enough)",
+                "writes continue with {} of {replicas}, because {short} of {ranges} ranges are short: {more} (`fawn \
+                cluster set --min-write-replicas` sets the least number)",
                 counted(copies)
             )
         }));
@@ -223,7 +224,10 @@ impl ClusterLog {
         {
             let seconds = (now_us - since_us) as f64 / 1e6;
             let again = if told { " again" } else { "" };
-            lines.push(Line::Info(format!("all {} ranges are level{again}, after {seconds:.1} s", now.ranges)));
+            lines.push(Line::Info(format!(
+                "all {} ranges are at full strength{again}, after {seconds:.1} s",
+                now.ranges
+            )));
         }
     }
 }
@@ -231,15 +235,15 @@ impl ClusterLog {
 /// What becomes of a member that is to leave, or is given up.
 fn changes(name: &str, was: &Member, now: &Member, lines: &mut Vec<Line>) {
     match (was.is_draining, now.is_draining) {
-        (false, true) => lines.push(Line::Info(format!("{name} drains: others copy what it has"))),
-        (true, false) if !now.is_gone => lines.push(Line::Info(format!("{name} stays: it drains no longer"))),
+        (false, true) => lines.push(Line::Info(format!("{name} is draining: others copy its data"))),
+        (true, false) if !now.is_gone => lines.push(Line::Info(format!("{name} stays: its drain was cancelled"))),
         (true, true) if was.has_ranges && !now.has_ranges => {
             lines.push(Line::Info(format!("{name} is drained: stop it, and then run `fawn node remove {name}`")));
         }
         _ => {}
     }
     if now.is_gone && !was.is_gone {
-        lines.push(Line::Warn(format!("{name} is given up for now: others copy what it had")));
+        lines.push(Line::Warn(format!("{name} is replaced for now: others copy its data")));
     }
 }
 
@@ -372,12 +376,12 @@ mod tests {
         let steps = [(9, cluster()), (10, silent()), (11, silent()), (12, silent()), (22, back()), (23, back())];
         let said = told(&steps);
         assert_eq!(said[..2], [[""; 0]; 2], "all is well, and then it is too early");
-        assert_eq!(said[2], ["n3 has not been heard for 1 s"]);
+        assert_eq!(said[2], ["n3 has been silent for 1 s"]);
         assert_eq!(said[3], [""; 0]);
-        assert_eq!(said[4], ["n3 is heard again: it was not heard for 12 s", "n3 has started again"]);
+        assert_eq!(said[4], ["n3 responds again, after 12 s of silence", "n3 has restarted"]);
         assert_eq!(said[5], [""; 0]);
         let said = told(&[steps[0].clone(), steps[2].clone(), (15, cluster())]);
-        assert_eq!(said[2], ["n3 is heard again: it was not heard for 5 s"]);
+        assert_eq!(said[2], ["n3 responds again, after 5 s of silence"]);
     }
 
     #[test]
@@ -385,9 +389,9 @@ mod tests {
         let unheard = || n3(|n3| n3.presence = Presence::Unheard);
         let said = told(&[(50, unheard()), (52, unheard()), (53, unheard()), (54, unheard()), (55, cluster())]);
         assert_eq!((&said[0][..], &said[1][..]), (&[][..] as &[String], &[][..] as &[String]));
-        assert_eq!(said[2], ["n3 has not been heard for 3 s"]);
+        assert_eq!(said[2], ["n3 has been silent for 3 s"]);
         assert_eq!(said[3], [""; 0]);
-        assert_eq!(said[4], ["n3 is heard again: it was not heard for 5 s"]);
+        assert_eq!(said[4], ["n3 responds again, after 5 s of silence"]);
     }
 
     #[test]
@@ -400,9 +404,9 @@ mod tests {
             (61, n3(|n3| n3.life = 3)),
             (62, n3(|n3| n3.life = 3)),
         ]);
-        assert_eq!(said[1], ["n3 has stopped in good order"]);
+        assert_eq!(said[1], ["n3 has stopped cleanly"]);
         assert_eq!(said[2], [""; 0]);
-        assert_eq!(said[3], ["n3 has started again"]);
+        assert_eq!(said[3], ["n3 has restarted"]);
         assert_eq!(said[4], [""; 0]);
         assert_eq!(told(&[(1, stopped())])[0], [""; 0], "the leader before has said it");
     }
@@ -424,12 +428,12 @@ mod tests {
             (5, cluster()),
         ]);
         assert_eq!(said[1], ["n4 has joined the cluster"]);
-        assert_eq!(said[2], ["n4 drains: others copy what it has"]);
+        assert_eq!(said[2], ["n4 is draining: others copy its data"]);
         assert_eq!(said[3], ["n4 is drained: stop it, and then run `fawn node remove n4`"]);
         assert_eq!(said[4], ["n4 was removed from the cluster"]);
         let said = told(&[(1, n3(|n3| n3.is_draining = true)), (2, cluster()), (3, n3(|n3| n3.is_gone = true))]);
-        assert_eq!(said[1], ["n3 stays: it drains no longer"]);
-        assert_eq!(said[2], ["n3 is given up for now: others copy what it had"]);
+        assert_eq!(said[1], ["n3 stays: its drain was cancelled"]);
+        assert_eq!(said[2], ["n3 is replaced for now: others copy its data"]);
     }
 
     #[test]
@@ -445,23 +449,25 @@ mod tests {
             (16, cluster()),
             (17, cluster()),
         ]);
-        assert!(said[1][0].starts_with("writes go on with 2 copies of 3, as 8 of 8 ranges are short"), "{said:?}");
+        assert!(
+            said[1][0].starts_with("writes continue with 2 copies of 3, because 8 of 8 ranges are short"),
+            "{said:?}"
+        );
         assert_eq!(said[1][1], "8 of 8 ranges have fewer than 3 replicas");
-        assert!(said[2][0].starts_with("writes go on with 1 copy of 3"), "{said:?}");
+        assert!(said[2][0].starts_with("writes continue with 1 copy of 3"), "{said:?}");
         assert_eq!(said[3], [""; 0]);
-        assert_eq!(said[4], ["all 8 ranges are level again, after 14.0 s"]);
+        assert_eq!(said[4], ["all 8 ranges are at full strength again, after 14.0 s"]);
         assert_eq!(said[5], [""; 0]);
         let said = told(&[(1, cluster()), (2, short(1, 2))]);
-        assert!(said[1][0].starts_with("ranges with 1 copy of 3 take no writes, which need 2"), "{said:?}");
+        assert!(said[1][0].starts_with("ranges with 1 copy of 3 refuse writes, which need 2"), "{said:?}");
     }
 
     #[test]
     fn ranges_that_nobody_serves_are_told_of_once_and_once_that_they_are_served_again() {
-        let lost =
-            || with(|cluster| cluster.unserved = Some("8 of 8 ranges are served by nobody: start n1".to_owned()));
+        let lost = || with(|cluster| cluster.unserved = Some("8 of 8 ranges are out of service: start n1".to_owned()));
         let said = told(&[(1, cluster()), (2, lost()), (6, lost()), (7, lost()), (60, lost()), (62, cluster())]);
         assert_eq!(said[..3], [[""; 0]; 3], "leases may have to end first");
-        assert_eq!(said[3], ["8 of 8 ranges are served by nobody: start n1"]);
+        assert_eq!(said[3], ["8 of 8 ranges are out of service: start n1"]);
         assert_eq!(said[4], [""; 0]);
         assert_eq!(said[5], ["all 8 ranges are served again, after 60 s"]);
         assert_eq!(told(&[(1, lost()), (5, cluster())])[1], [""; 0], "it was not told");
@@ -482,6 +488,6 @@ mod tests {
         log.look(2 * SECOND, &moving());
         assert_eq!(log.look(2 * SECOND + BRIEF_US / 2, &cluster()), []);
         log.look(4 * SECOND, &moving());
-        assert_eq!(texts(log.look(9 * SECOND, &cluster())), ["all 8 ranges are level, after 5.0 s"]);
+        assert_eq!(texts(log.look(9 * SECOND, &cluster())), ["all 8 ranges are at full strength, after 5.0 s"]);
     }
 }

@@ -71,7 +71,8 @@ pub struct Newcomer {
 /// What a process of another cluster is told, and the manager's log.
 pub(super) fn other_cluster(who: &str, theirs: ClusterId, ours: ClusterId) -> String {
     format!(
-        "{who} belongs to cluster {theirs}, and this manager to cluster {ours}: look at its --manager. If the managers of {theirs} are lost, stop this one, and bring theirs back: `fawn manager --help` says how"
+        "{who} belongs to cluster {theirs}, and this manager to cluster {ours}: check its --manager. If the \
+        managers of {theirs} are lost, stop this one and recover them: see `fawn manager --help`"
     )
 }
 
@@ -151,7 +152,7 @@ impl Driver {
                 None => Event::Enrolled { link, name },
                 Some(error) => Event::NotEnrolled {
                     link,
-                    why: format!("the managers cannot decide on {name} now, who asks again: {error}"),
+                    why: format!("the managers cannot decide on {name} now, which retries: {error}"),
                 },
             };
             let _ = tasks.send(event);
@@ -172,13 +173,14 @@ impl Driver {
         }
         if secret.is_some() && self.facts.secret.is_some() && secret != self.facts.secret.as_ref() {
             return Err(format!(
-                "the directory of {name} holds keys that lie elsewhere than this cluster's: dump it, and load that into the cluster"
+                "the directory of {name} was made for another cluster, with another key order: dump it, and load \
+                that into this cluster"
             ));
         }
         let identity = self.table.peer(link).and_then(|peer| peer.identity.as_ref());
         if identity.is_some_and(|identity| !identity.is_member(name)) {
             return Err(format!(
-                "the certificate is not one of {name}: make it with fawn certs, or give it its own --name"
+                "the certificate is not for {name}: create one with fawn certs, or give the process its own --name"
             ));
         }
         if self.facts.struck.contains(name) {
@@ -189,11 +191,14 @@ impl Driver {
             let owner = self.facts.roster.members.iter().find(|(_, member)| member.said.directory == who.directory);
             if let Some((owner, _)) = owner {
                 return Err(format!(
-                    "the directory of {name} is that of the member {owner}: start this process with --name {owner}, or with an empty --dir"
+                    "the directory of {name} belongs to the member {owner}: start this process with --name {owner}, \
+                    or with an empty --dir"
                 ));
             }
             return Err(format!(
-                "the directory of {name} is of a member that is no longer in this cluster: it was removed, or the managers that knew it are lost (fawn manager recover). Start this process with another --name and another --dir, and keep this one until nothing is missing: it may have what nobody else has"
+                "the directory of {name} belongs to a member that is no longer in this cluster: it was removed, or \
+                the managers that knew it are lost (fawn manager recover). Start this process with another --name \
+                and another --dir. Keep the old directory until no data are missing: it may have the only copy"
             ));
         }
         check_virtual_ids(who.virtual_ids).map_err(|error| error.to_string())?;
@@ -218,18 +223,19 @@ impl Driver {
             member.and_then(|member| self.heard_us(member.seats().filter(|seat| self.table.has_seat(*seat))));
         self.claims.retain(|_, claim| now_us < claim.asked_us + CLAIM_US);
         if self.claims.len() >= MOST_CLAIMS {
-            return Err(Refusal::NotYet("too many processes wait for names of others".to_owned()));
+            return Err(Refusal::NotYet("too many processes wait to take over names".to_owned()));
         }
         let claim = self.claims.entry((name.clone(), who.directory));
         let claim = claim.or_insert(Claim { since_us: now_us, asked_us: now_us });
         claim.asked_us = now_us;
         if heard_us.is_some_and(|heard_us| heard_us > claim.since_us + PROOF_US) {
             return Err(Refusal::Final(format!(
-                "{name} lives, with another directory: give this process another --name, or stop that one"
+                "{name} already runs, with another directory: give this process another --name, or stop that one"
             )));
         }
         Err(Refusal::NotYet(format!(
-            "another process was {name} up to now, with another directory: this one takes its place {} s after it was last heard",
+            "another process was {name} until now, with another directory: this one takes its place {} s after that \
+            one's last message",
             ALIVE_US / 1_000_000
         )))
     }
@@ -276,7 +282,7 @@ impl Driver {
                 roster: self.facts.roster.clone(),
             }),
             // Another was quicker, or another leads.
-            _ => return self.not_enrolled(link, &format!("the managers have not taken {name}, who asks again")),
+            _ => return self.not_enrolled(link, &format!("the managers have not admitted {name}, which retries")),
         };
         self.table.say(link, &control);
     }

@@ -59,7 +59,7 @@ impl Driver {
             let group = self.group.clone();
             tokio::spawn(async move {
                 match change(&group, left).await {
-                    Ok(()) => tracing::info!("a change of the group that was left half done is at its end"),
+                    Ok(()) => tracing::info!("an interrupted change of the group is complete"),
                     Err(why) => tracing::debug!("{why}"),
                 }
             });
@@ -79,7 +79,8 @@ impl Driver {
         tokio::spawn(async move {
             match change(&group, moved_to(id, &is)).await {
                 Ok(()) => tracing::info!(
-                    "this manager was reached at {was:?}, and is at {is:?} now: nodes that knew it there alone need another --manager"
+                    "this manager moved from {was:?} to {is:?}: give nodes that know only the old address another \
+                    --manager"
                 ),
                 Err(why) => tracing::debug!("{why}"),
             }
@@ -91,7 +92,8 @@ impl Driver {
         let (group, dialler, tasks) = (self.group.clone(), self.dialler.clone(), self.tasks.clone());
         let version = self.facts.version;
         if self.me.address.is_empty() {
-            let why = "this manager has no address that others reach: start it with --advertise ADDR:PORT first";
+            let why =
+                "this manager has no address that the others can reach: start it with --advertise ADDR:PORT first";
             return self.answer(link, number, Answer::Refused(why.to_owned()));
         }
         tokio::spawn(async move {
@@ -139,16 +141,16 @@ fn left_undone(
 /// what comes of it: others may have been taken in since whoever asks has looked.
 async fn change(group: &Group, change: ChangeMembers<u64, BasicNode>) -> Result<(), String> {
     let changed = group.change_membership(change, false).await;
-    changed.map(drop).map_err(|error| format!("the group of managers cannot be changed now: {}", reason(&error)))
+    changed.map(drop).map_err(|error| format!("the group of managers cannot change now: {}", reason(&error)))
 }
 
 /// Why consensus does not change the group, for people: what it says itself are its own types.
 fn reason(error: &RaftError<u64, ClientWriteError<u64, BasicNode>>) -> String {
     match error.api_error() {
         Some(ClientWriteError::ChangeMembershipError(ChangeMembershipError::InProgress(_))) => {
-            "another change of the group is under way".to_owned()
+            "another change of the group is in progress".to_owned()
         }
-        Some(ClientWriteError::ForwardToLeader(_)) => "this manager leads no longer".to_owned(),
+        Some(ClientWriteError::ForwardToLeader(_)) => "this manager is no longer the leader".to_owned(),
         _ => error.to_string(),
     }
 }
@@ -171,11 +173,11 @@ async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str, least: u8) ->
     let greeted = link.map_err(|error| format!("no manager answers at {address}: {error}"))?.greeted;
     if greeted.version < least {
         return Err(format!(
-            "everybody in this cluster speaks version {least}, and the manager at {address} does not: upgrade it"
+            "all processes of this cluster speak version {least}, and the manager at {address} does not: upgrade it"
         ));
     }
     let Party::Manager(ManagerId(id)) = greeted.from else {
-        return Err(format!("at {address} is {}, and no manager", greeted.from));
+        return Err(format!("{address} runs {}, not a manager", greeted.from));
     };
     let (voters, nodes) = members(group);
     if voters.contains(&id) && nodes.contains(&(id, address.to_owned())) {
@@ -184,17 +186,18 @@ async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str, least: u8) ->
     if let Some((_, was)) = nodes.iter().find(|(other, at)| *other == id && at != address) {
         if !was.is_empty() && dialler.dial(was, Some(Party::Manager(ManagerId(id)))).await.is_ok() {
             return Err(format!(
-                "the manager at {address} has the number {id}, and so has the one at {was}: start one of them with an empty --dir"
+                "the manager at {address} has the number {id}, and so has the one at {was}: start one of them with \
+                an empty --dir"
             ));
         }
-        tracing::info!("manager {id} was reached at {was}, and is at {address} now");
+        tracing::info!("manager {id} moved from {was} to {address}");
         return change(group, moved_to(id, address)).await;
     }
     let learner = tokio::time::timeout(LEARN, group.add_learner(id, BasicNode::new(address), true)).await;
-    let cannot = |error: &dyn std::fmt::Display| format!("{address} cannot be brought up to date: {error}");
+    let cannot = |error: &dyn std::fmt::Display| format!("{address} cannot catch up: {error}");
     let Ok(learner) = learner else {
         let _ = change(group, ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await;
-        return Err(cannot(&format!("it has not heard all within {} s", LEARN.as_secs())));
+        return Err(cannot(&format!("it has not caught up within {} s", LEARN.as_secs())));
     };
     learner.map_err(|error| cannot(&reason(&error)))?;
     change(group, ChangeMembers::AddVoterIds(BTreeSet::from([id]))).await?;
@@ -206,7 +209,7 @@ async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str, least: u8) ->
     if !was.is_empty()
         && let Err(why) = change(group, ChangeMembers::RemoveVoters(was)).await
     {
-        tracing::info!("{address} has a voter that was replaced still: {why}");
+        tracing::info!("{address} still has a voter that was replaced: {why}");
     }
     Ok(())
 }
@@ -215,7 +218,7 @@ async fn remove(group: &Group, ManagerId(id): ManagerId) -> Result<(), String> {
     let (voters, nodes) = members(group);
     if !voters.contains(&id) {
         let known: Vec<String> = nodes.iter().map(|(id, address)| format!("{id} at {address}")).collect();
-        return Err(format!("there is no manager {id}: there are {}", known.join(", ")));
+        return Err(format!("there is no manager {id}: the managers are {}", known.join(", ")));
     }
     if voters.len() == 1 {
         return Err("it is the only manager: add another first".to_owned());
@@ -231,9 +234,9 @@ mod tests {
     fn why_the_group_is_not_changed_is_said_in_words() {
         let under_way = openraft::error::InProgress { committed: None, membership_log_id: None };
         let said = reason(&RaftError::APIError(ChangeMembershipError::from(under_way).into()));
-        assert_eq!(said, "another change of the group is under way");
+        assert_eq!(said, "another change of the group is in progress");
         let elsewhere = openraft::error::ForwardToLeader::empty();
-        assert_eq!(reason(&RaftError::APIError(elsewhere.into())), "this manager leads no longer");
+        assert_eq!(reason(&RaftError::APIError(elsewhere.into())), "this manager is no longer the leader");
     }
 
     fn members(configs: &[&[u64]], at: &[(u64, &str)]) -> Membership<u64, BasicNode> {

@@ -279,7 +279,7 @@ impl Driver {
                 let is_news = self.facts.begun.is_none();
                 self.facts = decided.facts;
                 if let Some(begun) = self.facts.begun.filter(|_| is_news) {
-                    tracing::info!("this manager is one of cluster {}", begun.cluster);
+                    tracing::info!("this manager belongs to cluster {}", begun.cluster);
                 }
                 self.manager = decided
                     .state
@@ -303,7 +303,7 @@ impl Driver {
                 if self.leads() {
                     tracing::info!("the cluster begins: {}", begun.cluster);
                 } else {
-                    tracing::info!("this manager is one of cluster {}", begun.cluster);
+                    tracing::info!("this manager belongs to cluster {}", begun.cluster);
                 }
                 let mut manager = begun.manager(self.timing);
                 manager.committed(now_us(), &begun.found(), &mut Effects::default());
@@ -393,12 +393,12 @@ impl Driver {
         let to_vote = metrics.membership_config.membership().get_joint_config().last();
         let votes = to_vote.is_some_and(|voters| voters.contains(&self.me.id.0));
         if std::mem::replace(&mut self.votes, votes) && !votes {
-            tracing::warn!("this manager is taken out of its group: stop it");
+            tracing::warn!("this manager was removed from its group: stop it");
         }
         let (term, leader) = (metrics.current_term, metrics.current_leader.map(ManagerId));
         let leading = (metrics.state == ServerState::Leader).then_some(term);
         if self.led.is_some() && self.led != leading {
-            tracing::info!("this manager leads no longer");
+            tracing::info!("this manager is no longer the leader");
             self.step_down();
         }
         if let Some(term) = leading.filter(|term| self.led != Some(*term) && self.checking != Some(*term)) {
@@ -553,7 +553,7 @@ impl Driver {
             let (proposer, tasks) = (self.proposer.clone(), self.tasks.clone());
             tokio::spawn(async move {
                 if let Err(error) = proposer.propose(Proposal { term, decisions }).await {
-                    tracing::debug!("what was proposed in term {term} is not decided: {error}");
+                    tracing::debug!("the proposal of term {term} was not decided: {error}");
                 }
                 let _ = tasks.send(Event::Wrote { term });
             });

@@ -58,11 +58,11 @@ impl Driver {
                 return self.answer(link, number, answer);
             }
             Question::AddManager { address } => {
-                self.tell_order(link, &format!("takes the manager at {address} into the group"));
+                self.tell_order(link, &format!("adds the manager at {address} to the group"));
                 return self.add_manager(link, number, address);
             }
             Question::RemoveManager { id } => {
-                self.tell_order(link, &format!("takes manager {} out of the group", id.0));
+                self.tell_order(link, &format!("removes manager {} from the group", id.0));
                 return self.remove_manager(link, number, id);
             }
             Question::Drain { name, leave } => self.drain(&name, leave),
@@ -90,7 +90,7 @@ impl Driver {
     fn order(&self, question: &Question) -> String {
         match question {
             Question::Drain { name, leave: true } => format!("drains {name}"),
-            Question::Drain { name, leave: false } => format!("lets {name} stay"),
+            Question::Drain { name, leave: false } => format!("cancels the drain of {name}"),
             Question::Remove { name, force: false } => format!("removes {name}"),
             Question::Remove { name, force: true } => format!("removes {name} by force"),
             Question::Set(new) => {
@@ -113,16 +113,14 @@ impl Driver {
     /// Answers once it is decided.
     fn decide(&self, link: LinkId, number: u64, term: u64, decisions: Vec<Decision>) {
         if let Some(why) = self.proposer.stalled() {
-            let why = format!("the manager's log cannot be written: {why}; free space on its device, and ask again");
+            let why = format!("cannot write the manager's log: {why}; free space on its device, and retry");
             return self.answer(link, number, Answer::Refused(why));
         }
         let (proposer, tasks) = (self.proposer.clone(), self.tasks.clone());
         tokio::spawn(async move {
             let answer = match proposer.propose(Proposal { term, decisions }).await {
                 Ok(done) if done.data.iter().all(|did| *did) => Answer::Done,
-                Ok(_) => {
-                    Answer::Refused("something else was decided meanwhile: look at the status, and ask again".into())
-                }
+                Ok(_) => Answer::Refused("another decision came first: check the status, and retry".into()),
                 Err(error) => Answer::Refused(format!("the managers cannot decide it now: {error}")),
             };
             let _ = tasks.send(Event::Say { link, control: Box::new(Control::Answer { number, answer }) });
@@ -136,13 +134,17 @@ impl Driver {
     }
 
     fn state(&self) -> Result<&State, String> {
-        let manager = self.manager.as_ref().ok_or("the cluster has yet to begin: ask again")?;
+        let manager = self.manager.as_ref().ok_or("the cluster has not begun yet: retry")?;
         Ok(manager.state())
     }
 
     fn member(&self, name: &str) -> Result<&Member, String> {
         let known = || self.facts.roster.members.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-        self.facts.roster.members.get(name).ok_or_else(|| format!("there is no member {name}: there are {}", known()))
+        self.facts
+            .roster
+            .members
+            .get(name)
+            .ok_or_else(|| format!("there is no member {name}: the members are {}", known()))
     }
 
     /// A member is to leave, or to stay after all.
@@ -178,7 +180,7 @@ impl Driver {
         let (member, state) = (self.member(name)?, self.state()?);
         if !force && self.is_heard(member.seats()) {
             return Err(format!(
-                "{name} lives: stop it first (after fawn node drain {name}), or remove it with --force"
+                "{name} still runs: stop it first (after fawn node drain {name}), or remove it with --force"
             ));
         }
         let nodes: BTreeSet<NodeId> = member.seats().map(node_of).collect();
@@ -189,13 +191,14 @@ impl Driver {
         if !force && alone > 0 {
             let ranges = state.ranges.len();
             return Err(format!(
-                "{name} alone has the latest data of {alone} of {ranges} ranges, which nobody serves without it: start it with its \
-                 directory, or {DUMP}"
+                "{name} alone has the latest data of {alone} of {ranges} ranges, which nobody can serve without it: \
+                start it with its directory, or {DUMP}"
             ));
         }
         if !force && left > 0 {
             return Err(format!(
-                "{name} is in the chains of {left} ranges still: drain it, or wait until others have what it has, or remove it with --force and lose what nobody else has"
+                "{name} is still in the chains of {left} ranges: drain it, wait until others have its data, or \
+                remove it with --force and lose what only it has"
             ));
         }
         let stand = |node: &NodeId| {
@@ -212,7 +215,7 @@ impl Driver {
     fn set(&self, new: NewSettings) -> Result<Vec<Decision>, String> {
         let before = self.state()?.settings;
         if new.min_write_replicas == Some(0) {
-            return Err("a write needs a replica at least: set --min-write-replicas to 1 or more".to_owned());
+            return Err("a write needs at least one replica: set --min-write-replicas to 1 or more".to_owned());
         }
         let mut rules = before.rules;
         rules.ack = new.ack.unwrap_or(rules.ack);
@@ -223,7 +226,7 @@ impl Driver {
         settings.check().map_err(|error| error.to_string())?;
         if rules.spread_reads && rules.consistency == Consistency::Weak && new.spread_reads.is_some() {
             return Err(
-                "this cluster is weak: the owner of a key alone answers gets, so leave --spread-reads false".into()
+                "this cluster is weak, and only the owner of a key answers gets: leave --spread-reads false".into()
             );
         }
         let command = (settings != before).then(|| Decision::command(&Command::Set(settings)));

@@ -51,12 +51,13 @@ impl Driver {
     fn admit(&mut self, greeting: &Greeting, identity: Option<&Identity>) -> Result<Party, String> {
         let from = greeting.from;
         if let Some(to) = greeting.to.filter(|to| *to != Party::Manager(self.me.id)) {
-            return Err(format!("{to} is called, and this is manager {}: look at its address", self.me.id.0));
+            return Err(format!("the call was for {to}, but this is manager {}: check its address", self.me.id.0));
         }
         let least = self.facts.version;
         if greeting.highest < least && !is_outside(from) {
             return Err(format!(
-                "everybody in this cluster speaks version {least}, and {from} speaks no version above {}: upgrade it",
+                "all processes of this cluster speak version {least}, and {from} speaks no version above {}: \
+                upgrade it",
                 greeting.highest
             ));
         }
@@ -73,7 +74,7 @@ impl Driver {
             return Err(if self.facts.roster.has_taken(seat) {
                 NO_MEMBER.to_owned()
             } else {
-                format!("{from} is in no member of this cluster: this manager has yet to hear of it")
+                format!("{from} belongs to no member of this cluster that this manager knows")
             });
         }
         if !may_be(identity, from, &self.facts) {
@@ -82,7 +83,7 @@ impl Driver {
             }
             let shown = identity.map(Identity::to_string).unwrap_or_default();
             return Err(format!(
-                "the certificate of the other side is not one of {from}, but of {shown}: see fawn certs"
+                "the certificate of the other side is not for {from}, but for {shown}: see fawn certs"
             ));
         }
         match from {
@@ -125,7 +126,7 @@ impl Driver {
             }
             (control, party) => {
                 // A later release may say what this one does not know.
-                tracing::debug!("{party} says what is not for a manager: {control:?}");
+                tracing::debug!("{party} sent a message that is not for a manager: {control:?}");
             }
         }
     }

@@ -37,7 +37,7 @@ impl Driver {
         let version = self.facts.version;
         // Said where it is decided, and not each time that it is read back.
         if self.leads() {
-            tracing::info!("everybody speaks version {version}: it is the cluster's");
+            tracing::info!("all processes speak version {version}, which is the cluster's from now on");
         }
         self.with_manager(|manager, _, _| manager.everybody_speaks(version));
         let mut behind = Vec::new();

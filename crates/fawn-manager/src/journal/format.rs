@@ -41,10 +41,10 @@ pub enum Damage {
     #[error("it does not begin like a manager's log of this release")]
     Header,
     /// Neither of the marks is one.
-    #[error("neither of the marks of what was synced can be read")]
+    #[error("neither record of the synced length can be read")]
     Marks,
     /// It is shorter than it has been.
-    #[error("it has {length} bytes, and had {synced}")]
+    #[error("it has {length} bytes, but {synced} were synced")]
     Short {
         /// What it has.
         length: u64,
@@ -55,7 +55,7 @@ pub enum Damage {
     #[error("the checksum at byte {0} is wrong")]
     Frame(u64),
     /// It is whole, and makes no sense.
-    #[error("what is at byte {0} is unknown to this release")]
+    #[error("this release does not know the entry at byte {0}")]
     Unknown(u64),
 }
 

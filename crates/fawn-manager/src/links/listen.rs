@@ -51,7 +51,7 @@ const MOST_SAID: usize = 16 << 20;
 const MOST_CALLS: usize = 64;
 
 /// Why no more connections are taken.
-const CONNECTIONS_TAKEN: &str = "all connections are taken: use fewer, or raise the manager's limit of open files";
+const CONNECTIONS_TAKEN: &str = "all connections are in use: use fewer, or raise the manager's limit of open files";
 
 /// What comes over links.
 #[derive(Debug)]
@@ -154,7 +154,7 @@ impl Listener {
                 Ok((stream, from)) => self.take(stream, from.ip().to_canonical()),
                 Err(error) => {
                     // Too many open files: the next may fit.
-                    tracing::warn!("cannot take a connection: {error}");
+                    tracing::warn!("cannot accept a connection: {error}");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -203,7 +203,7 @@ impl Listener {
         let greeting = match greeting {
             Ok(Ok(Frame::Control(Control::Greeting(greeting)))) => greeting,
             Ok(Err(error)) if error.kind() != io::ErrorKind::InvalidData => {
-                return tracing::debug!("a connection is over before a greeting: {error}");
+                return tracing::debug!("a connection ended before its greeting: {error}");
             }
             _ => return refuse_at_once(stream, "this is a FAWN manager: greet it first").await,
         };
@@ -266,7 +266,7 @@ impl Listener {
             },
         };
         if let Err(error) = ended {
-            tracing::debug!("connection {} is over: {error}", link.0);
+            tracing::debug!("connection {} ended: {error}", link.0);
         }
         outbox.close();
         let _ = self.events.send(LinkEvent::Closed(link)).await;
@@ -279,12 +279,13 @@ impl Listener {
         outbox: &Outbox,
     ) -> Result<Party, String> {
         if greeting.magic != MAGIC {
-            return Err("the greeting is none of FAWN's".to_owned());
+            return Err("the greeting is not FAWN's".to_owned());
         }
         let Some(version) = Spoken::OWN.common(greeting.spoken()) else {
             let Spoken { oldest, newest } = Spoken::OWN;
             return Err(format!(
-                "this manager speaks versions {oldest} to {newest}, and {} speaks {} to {}: run releases that have one in common",
+                "this manager speaks versions {oldest} to {newest}, and {} speaks {} to {}: run releases with a \
+                common version",
                 greeting.from, greeting.lowest, greeting.highest
             ));
         };
@@ -311,7 +312,7 @@ impl Listener {
             let frame = read_frame(reads, buffer, Frames { most });
             let frame = match timeout(SILENCE, frame).await {
                 Ok(frame) => frame?,
-                Err(_) => return Err(io::Error::new(io::ErrorKind::TimedOut, format!("{you} says nothing"))),
+                Err(_) => return Err(io::Error::new(io::ErrorKind::TimedOut, format!("{you} sends nothing"))),
             };
             let event = match frame {
                 Frame::Message { to: Address::Manager, from, message }
@@ -320,7 +321,7 @@ impl Listener {
                     LinkEvent::Message { link, message }
                 }
                 Frame::Message { from, .. } => {
-                    tracing::warn!("{you} says, as {from:?}, what it may not: dropped");
+                    tracing::warn!("{you} sent a message as {from:?}, which it may not: dropped");
                     continue;
                 }
                 Frame::Control(Control::Consensus { number, kind, bytes }) => {
@@ -332,7 +333,7 @@ impl Listener {
                     tokio::spawn(async move {
                         match calls::answer(&group, kind, &bytes).await {
                             Ok(bytes) => outbox.say(&Control::ConsensusAnswer { number, bytes }),
-                            Err(error) => tracing::warn!("{you} calls, and cannot be answered: {error}"),
+                            Err(error) => tracing::warn!("{you} calls, but cannot get a reply: {error}"),
                         }
                         drop(room);
                     });

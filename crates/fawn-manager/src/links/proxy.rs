@@ -86,7 +86,7 @@ pub async fn call(
     };
     ended
         .await
-        .map_err(|error| format!("manager {} at {address} leads, and is not reached from here: {error}", leader.0))
+        .map_err(|error| format!("manager {} at {address} leads, but cannot be reached from here: {error}", leader.0))
 }
 
 /// Copies what the caller and the leader say to each other, until one of them has hung up.
@@ -103,7 +103,7 @@ pub async fn carry(caller: Stream, link: Link) {
         ended = copy(from_caller, to_leader) => ended,
     };
     if let Err(error) = ended {
-        tracing::debug!("a connection by way of this manager is over: {error}");
+        tracing::debug!("a connection forwarded by this manager ended: {error}");
     }
 }
 
@@ -137,7 +137,7 @@ pub fn caller_of(proxied: Proxied, is_secured: bool) -> Result<Caller, String> {
         return Err(format!("{} has shown no certificate to the manager that speaks for it", greeting.from));
     }
     if matches!(greeting.from, Party::Manager(_)) {
-        return Err(format!("{} is to call itself", greeting.from));
+        return Err(format!("{} tried to call itself", greeting.from));
     }
     let host = host.and_then(|host| host.parse().ok());
     // Where nobody is asked for a certificate here, roles say nothing.

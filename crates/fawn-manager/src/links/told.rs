@@ -58,7 +58,7 @@ impl Told {
         let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).next(what, Instant::now());
         match next {
             Some(0) => tracing::warn!("{what}"),
-            Some(left_out) => tracing::warn!("{what} (and {left_out} more since one was last logged)"),
+            Some(left_out) => tracing::warn!("{what} (and {left_out} more since the last such line)"),
             None => {}
         }
     }

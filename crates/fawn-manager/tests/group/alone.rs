@@ -118,20 +118,20 @@ fn who_cannot_be_a_member_is_told_why() {
     let (a, b) = (enrolment("a", 1), enrolment("b", 2));
     let other = why(&b, Some(ClusterId([9; 16])), None);
     assert!(other.contains("the directory of b belongs to cluster 0909") && other.contains("are lost"), "{other}");
-    assert!(why(&b, None, Some(Secret([9; 32]))).contains("holds keys that lie elsewhere"));
+    assert!(why(&b, None, Some(Secret([9; 32]))).contains("made for another cluster, with another key order"));
     assert!(why(&Enrolment { virtual_ids: 0, ..b.clone() }, None, None).contains("from 1 to 1024 virtual IDs"));
     assert!(why(&Enrolment { virtual_ids: 1025, ..b.clone() }, None, None).contains("not 1025"));
     assert!(why(&enrolment("b", 1), None, None).contains("the address of a already"));
     let (cluster, secret) = (Some(seat.enrolled.cluster), Some(seat.enrolled.secret));
     let taken = why(&Enrolment { directory: a.directory, ..b.clone() }, cluster, secret);
-    assert!(taken.contains("the directory of b is that of the member a: start this process with --name a"), "{taken}");
+    assert!(taken.contains("the directory of b belongs to the member a: start this process with --name a"), "{taken}");
     let gone = why(&b, cluster, secret);
-    assert!(gone.contains("the directory of b is of a member that is no longer in this cluster"), "{gone}");
+    assert!(gone.contains("the directory of b belongs to a member that is no longer in this cluster"), "{gone}");
     let again = enrolled(enrol(&a, cluster, secret));
     assert_eq!(again.first, SeatId(1), "whoever is a member goes on as one");
     assert_eq!(enrolled(enrol(&b, None, None)).first, SeatId(2));
     let other = Enrolment { directory: [9; 16], ..b };
-    assert!(not_yet(enrol(&other, None, None)).contains("another process was b up to now"), "it was enrolled just now");
+    assert!(not_yet(enrol(&other, None, None)).contains("another process was b until now"), "it was enrolled just now");
 }
 
 /// Why a newcomer is to ask again.
@@ -151,7 +151,7 @@ fn a_member_with_another_directory_waits_while_the_one_before_may_live_and_comes
     seat.lease(life.incarnation);
     let wiped = Enrolment { directory: [9; 16], ..enrolment("a", 1) };
     let comes = || local(&manager, Party::Newcomer).enrol(&wiped, None, None);
-    assert!(not_yet(comes()).contains("another process was a up to now"));
+    assert!(not_yet(comes()).contains("another process was a until now"));
     drop(seat);
     until("it is let in", || match comes() {
         Control::Enrolled(enrolled) => enrolled.first == SeatId(1),
@@ -170,7 +170,7 @@ fn a_second_process_with_the_name_of_one_that_lives_is_refused() {
         seat.lease(life.incarnation);
         match local(&manager, Party::Newcomer).enrol(&second, None, None) {
             Control::Refused { why } => {
-                assert!(why.contains("a lives, with another directory"), "{why}");
+                assert!(why.contains("a already runs, with another directory"), "{why}");
                 true
             }
             other => {
@@ -209,8 +209,8 @@ fn who_greets_wrongly_is_told_why() {
     assert!(why(fawn_kv::link::Greeting { cluster, ..operator.clone() }).contains("belongs to cluster 0909"));
     let to = Some(Party::Manager(ManagerId(1)));
     assert!(why(fawn_kv::link::Greeting { to, ..operator.clone() }).contains("manager 1 is called"));
-    assert!(why(greeting(Party::Seat(SeatId(9)))).contains("seat 9 is in no member"));
-    assert!(why(fawn_kv::link::Greeting { magic: *b"FOWL", ..operator }).contains("none of FAWN's"));
+    assert!(why(greeting(Party::Seat(SeatId(9)))).contains("seat 9 belongs to no member"));
+    assert!(why(fawn_kv::link::Greeting { magic: *b"FOWL", ..operator }).contains("not FAWN's"));
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn who_lives_is_not_removed_and_the_last_machine_is_not_drained() {
     let Answer::Refused(why) = operator.ask(Question::Remove { name: name(), force: false }) else {
         panic!("it lives")
     };
-    assert!(why.contains("a lives: stop it first"), "{why}");
+    assert!(why.contains("a still runs: stop it first"), "{why}");
     let mut other = Seat::join(|party| local(&manager, party), "b", 2);
     let life = other.live(1);
     other.lease(life.incarnation);
@@ -287,7 +287,7 @@ fn who_lives_is_not_removed_and_the_last_machine_is_not_drained() {
     assert_eq!(status.roster.members.keys().map(String::as_str).collect::<Vec<_>>(), ["b"]);
     while seat.link.hear(LONG).is_some() {}
     let stream = manager.connect().unwrap();
-    let again = Caller::call(stream, greeting(Party::Seat(seat.id))).err().expect("it is in no member");
+    let again = Caller::call(stream, greeting(Party::Seat(seat.id))).err().expect("it belongs to no member");
     assert!(again.contains("it was removed"), "{again}");
 }
 
@@ -314,7 +314,7 @@ fn nobody_comes_back_as_a_member_that_was_removed() {
     let why = refused(comes("a", None));
     assert!(why.contains("a was removed from this cluster") && why.contains("another --name"), "{why}");
     let why = refused(comes("b", cluster));
-    assert!(why.contains("keep this one"), "the directory of a member that is gone: {why}");
+    assert!(why.contains("Keep the old directory"), "the directory of a member that is gone: {why}");
     assert!(matches!(comes("b", None), Control::Enrolled(_)));
     drop(operator);
     drop(manager);
@@ -364,7 +364,7 @@ fn what_adds_up_and_who_was_stopped_is_told_to_operators_that_know_of_it() {
     assert_eq!(details(&mut older, id), None, "it could not read them");
     // The next life begins: it has not stopped any more.
     seat.live(2);
-    until("it has started again", || details(&mut operator, id).is_some_and(|told| !told.is_stopped));
+    until("it has restarted", || details(&mut operator, id).is_some_and(|told| !told.is_stopped));
 }
 
 #[test]
@@ -434,7 +434,7 @@ fn a_backup_that_was_changed_is_refused() {
         assert!(Backup::decode(&bytes).is_err(), "bit {at}");
     }
     assert!(Backup::decode(&bytes[..bytes.len() - 1]).is_err());
-    assert!(Backup::decode(b"{}").unwrap_err().to_string().contains("no backup of a manager"));
+    assert!(Backup::decode(b"{}").unwrap_err().to_string().contains("not a manager's backup"));
 }
 
 #[test]

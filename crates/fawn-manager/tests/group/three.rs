@@ -363,7 +363,7 @@ fn a_member_that_lost_managers_had_taken_is_told_to_keep_what_it_has_and_nobody_
     // What the lost managers have taken after that.
     let said = group.dial_leader(Party::Newcomer).enrol(&enrolment("b", 2), cluster, None);
     let Control::Refused { why } = said else { panic!("it has a seat that nobody knows: {said:?}") };
-    assert!(why.contains("fawn manager recover") && why.contains("keep this one"), "{why}");
+    assert!(why.contains("fawn manager recover") && why.contains("Keep the old directory"), "{why}");
     assert!(!why.contains("empty"), "{why}");
     let later = Seat::join(|party| group.dial_leader(party), "c", 3);
     assert!(later.id.0 > seat.id.0 + 1000, "{:?}", later.id);

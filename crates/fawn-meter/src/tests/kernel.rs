@@ -76,7 +76,7 @@ fn amd_s_cores_are_a_part_of_their_package() {
 #[test]
 fn a_counter_that_cannot_be_read_is_said_to_be_so() {
     assert!(refused("rapl", &tree("pi-ina219")).contains("load the module intel_rapl_msr"), "there is none");
-    assert!(refused("rapl", &tree("amd")).starts_with("RAPL (package-0) does not move, as in some virtual machines"));
+    assert!(refused("rapl", &tree("amd")).starts_with("RAPL (package-0) does not change, as in some virtual machines"));
     let dir = copy("intel");
     write(dir.path(), "powercap/intel-rapl:0/energy_uj", "many");
     assert!(refused("rapl", dir.path()).contains("energy_uj says \"many\", which is not a whole number"));
@@ -97,7 +97,7 @@ fn an_ina219_s_watts_and_step_are_read() {
     close(energy.uncertainty.resolution_joules, 0.001 * energy.seconds);
     assert_eq!((energy.uncertainty.stated_share, energy.uncertainty.sampling_joules), (Some(0.03), 0.0));
     close(energy.uncertainty.joules.unwrap(), 0.03 * energy.joules + 0.001 * energy.seconds);
-    assert!(energy.notes.iter().any(|note| note.starts_with("a stretch has fewer than 10 readings")), "{energy:?}");
+    assert!(energy.notes.iter().any(|note| note.starts_with("an interval has fewer than 10 readings")), "{energy:?}");
     // Of a power that changes, what may have happened between the readings counts, too.
     let energy = metered(&meter, || {
         write(root, "hwmon/hwmon2/power1_input", 5_000_000);

@@ -141,13 +141,14 @@ fn plugs_that_ask_for_a_password_are_told_of() {
         assert_eq!(
             refused(&format!("tasmota:{address}"), root()),
             format!(
-                "http://{address} asks for a password, which is not supported: switch it off in the plug's settings while you measure"
+                "http://{address} requires a password, which is not supported: disable it in the plug's settings \
+                during the measurement"
             )
         );
     }
     // The first question of a Shelly is always answered.
     let address = plug(|path, _| if path == "/shelly" { text(GEN2) } else { Says::Status(401) });
-    assert!(refused(&format!("shelly:{address}"), root()).contains("asks for a password"));
+    assert!(refused(&format!("shelly:{address}"), root()).contains("requires a password"));
 }
 
 #[test]
@@ -162,7 +163,7 @@ fn what_is_no_plug_is_told_with_what_it_said() {
     let light = plug(|_, _| text(r#"{"StatusSNS":{"Time":"2017-02-11T18:06:05"}}"#));
     assert!(refused(&format!("tasmota:{light}"), root()).contains("without a number StatusSNS.ENERGY.Power"));
     let other = plug(|_, _| text("{}"));
-    assert!(refused(&format!("shelly:{other}"), root()).contains("without saying which generation it is"));
+    assert!(refused(&format!("shelly:{other}"), root()).contains("without its generation"));
     let switch = plug(|path, _| text(if path == "/shelly" { GEN2 } else { r#"{"id":0,"output":false}"# }));
     assert!(refused(&format!("shelly:{switch}"), root()).contains("without a number apower"));
     let invalid =
@@ -177,7 +178,7 @@ fn a_plug_that_hangs_or_is_not_there_is_told_of_in_time() {
     let address = plug(|_, _| Says::Nothing);
     let began = Instant::now();
     let error = refused(&format!("tasmota:{address}"), root());
-    assert!(error.contains("did not answer (nothing came within 2 s)"), "{error}");
+    assert!(error.contains("did not answer (no reply within 2 s)"), "{error}");
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     // Nobody listens on a port that was just given back.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

@@ -52,7 +52,8 @@ fn a_file_that_ends_too_early_is_no_measurement() {
     let metering = open(&choice, Path::new("/")).unwrap().start().unwrap();
     let error = metering.stop().unwrap_err().to_string();
     assert!(
-        error.contains("old.csv: it ends ") && error.contains("let the meter run from before until after"),
+        error.contains("old.csv: it ends ")
+            && error.contains("start the meter before and stop it after the measurement"),
         "{error}"
     );
     fs::write(&path, "1000,5\n1001,5\n").unwrap();

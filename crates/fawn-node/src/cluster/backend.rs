@@ -236,7 +236,7 @@ impl Backend for Seat {
             if store.has_work(now.ms) {
                 store.poll(now.unix, now.ms);
             }
-            store.submit().map_err(|error| format!("reads can no longer be started: {error}"))?;
+            store.submit().map_err(|error| format!("cannot start reads any more: {error}"))?;
         }
         self.links.flush();
         Ok(())

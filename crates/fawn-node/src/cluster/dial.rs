@@ -18,7 +18,7 @@ pub fn dial(address: SocketAddr) -> Option<OwnedFd> {
     match connect(&socket, &address) {
         Ok(()) | Err(Errno::INPROGRESS) => Some(socket),
         Err(error) => {
-            tracing::debug!("{address} cannot be called: {error}");
+            tracing::debug!("cannot call {address}: {error}");
             None
         }
     }

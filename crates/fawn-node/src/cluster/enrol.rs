@@ -70,7 +70,7 @@ pub fn enrol(
                     hint = Some(leader);
                     break;
                 }
-                Ok(Said::Elsewhere(None)) => last = format!("{address} knows of no manager that leads"),
+                Ok(Said::Elsewhere(None)) => last = format!("{address} knows no leading manager"),
                 Ok(Said::NotYet(why)) => {
                     last = format!("{address}: {why}");
                     break;
@@ -84,7 +84,7 @@ pub fn enrol(
         if hint.is_none() && told.is_none_or(|told| told.elapsed() > TELL) {
             told = Some(Instant::now());
             tracing::warn!(
-                "no manager lets this process in yet ({last}): asking on{}",
+                "no manager admits this process yet ({last}): retrying{}",
                 if is_answered { "" } else { &elsewhere }
             );
         }
@@ -145,7 +145,7 @@ fn ask(
     let (mut addresses, mut has_spoken, mut is_greeted) = (None, false, false);
     while Instant::now() < deadline {
         let wrong =
-            |error| io::Error::new(io::ErrorKind::InvalidData, format!("it does not speak as a manager: {error}"));
+            |error| io::Error::new(io::ErrorKind::InvalidData, format!("it does not answer like a manager: {error}"));
         while let Ok((frame, used)) = Frames::trusted().next(&input).map_err(wrong)? {
             input.drain(..used);
             has_spoken = true;

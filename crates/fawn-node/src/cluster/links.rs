@@ -60,7 +60,7 @@ pub const DESCRIPTORS: usize = clients::MOST_CLIENTS + STRANGERS + SEATS;
 const LOST_MS: u64 = 1000;
 
 /// Why the second connection between two is refused.
-const ALREADY: &str = "there is a connection already";
+const ALREADY: &str = "there is already a connection";
 
 /// Something that has come.
 #[derive(Debug)]
@@ -406,7 +406,7 @@ impl Links {
                         Some((State::Called, _, host)) => unauthenticated::tell(&error, host),
                         other => {
                             let party = other.and_then(|(_, party, _)| party);
-                            tracing::warn!("a connection is closed: {error} ({})", called(party));
+                            tracing::warn!("a connection was closed: {error} ({})", called(party));
                         }
                     }
                     goes_on = false;
@@ -432,7 +432,7 @@ impl Links {
             (State::Calling, Frame::Control(Control::Greeted(greeted))) => self.answered(token, &greeted),
             (State::Calling, Frame::Control(Control::Refused { why })) if why == ALREADY => {
                 // Both have called: the other's call stands.
-                tracing::debug!("{} refuses this seat: {why}", called(link.party));
+                tracing::debug!("{} rejects this seat: {why}", called(link.party));
                 false
             }
             (State::Calling, Frame::Control(Control::Refused { why }))
@@ -445,9 +445,9 @@ impl Links {
             (State::Calling, Frame::Control(Control::Refused { why })) => {
                 let party = called(link.party);
                 if self.is_proxied(token) {
-                    tracing::debug!("there is no way around the broken link to {party}: {why}");
+                    tracing::debug!("no detour around the broken link to {party}: {why}");
                 } else {
-                    tracing::warn!("{party} refuses this seat: {why}");
+                    tracing::warn!("{party} rejects this seat: {why}");
                 }
                 false
             }
@@ -459,7 +459,7 @@ impl Links {
                 true
             }
             (State::Up, Frame::Control(Control::Refused { why })) => {
-                tracing::warn!("{} hangs up: {why}", called(link.party));
+                tracing::warn!("{} closes the connection: {why}", called(link.party));
                 false
             }
             (State::Up, Frame::Control(control)) => {
@@ -538,7 +538,7 @@ impl Links {
         };
         let shown = self.all.at_token(token).is_some_and(|link| self.is_shown(link, greeting.from));
         if !shown {
-            let why = format!("the certificate is not that of {}, as far as is known here", greeting.from);
+            let why = format!("the certificate is not for {}, as far as this process knows", greeting.from);
             return self.refuse(token, why);
         }
         let you = match greeting.from {
@@ -587,7 +587,7 @@ impl Links {
         let Spoken { oldest, newest } = Spoken::OWN;
         let is_spoken = (oldest..=newest).contains(&greeted.version);
         if !is_spoken || greeted.cluster.is_some_and(|cluster| cluster != self.cluster) {
-            tracing::warn!("{} is of another cluster or version", greeted.from);
+            tracing::warn!("{} belongs to another cluster or version", greeted.from);
             return false;
         }
         if link.party.is_some_and(|party| party != greeted.from) {

@@ -52,7 +52,7 @@ impl Listening {
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
                 Err(error) => {
-                    tracing::warn!("no process of the cluster can call for {DEAF_MS} ms: {error}");
+                    tracing::warn!("cannot accept connections of the cluster for {DEAF_MS} ms: {error}");
                     let _ = epoll::delete(&*self.epoll, &self.socket);
                     self.deaf_until_ms = Some(now_ms + DEAF_MS);
                     return;
@@ -70,7 +70,7 @@ impl Listening {
         {
             Ok(()) | Err(Errno::EXIST) => None,
             Err(error) => {
-                tracing::warn!("no process of the cluster can call for another {DEAF_MS} ms: {error}");
+                tracing::warn!("cannot accept connections of the cluster for another {DEAF_MS} ms: {error}");
                 Some(now_ms + DEAF_MS)
             }
         };
@@ -83,8 +83,8 @@ fn refused() {
     static LOG: RateLimitedLog = RateLimitedLog::new();
     if let Some(more) = LOG.happened(Instant::now()) {
         tracing::warn!(
-            "a connection of the cluster's port was refused, because the stores need the open files that are left{more}; raise the \
-             hard limit (ulimit -Hn, LimitNOFILE=)"
+            "a connection to the cluster port was refused, because the stores need the remaining open files{more}; \
+            raise the hard limit (ulimit -Hn, LimitNOFILE=)"
         );
     }
 }

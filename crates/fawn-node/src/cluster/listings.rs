@@ -178,7 +178,7 @@ impl Listing {
 
     fn failure(&self) -> Vec<u8> {
         let why = self.scanner.trouble().unwrap_or("nobody answers");
-        tracing::error!("keys of the cluster cannot be listed: {why}");
+        tracing::error!("cannot list the cluster's keys: {why}");
         failed()
     }
 }

@@ -185,7 +185,7 @@ fn admit_all<'a>(members: &'a [ClusterOptions], stop: &AtomicBool) -> Result<Vec
         match admit(options, stop) {
             Ok(member) => admitted.push(member),
             Err(ServeError::Refused(why)) if why == was_removed(&options.name) => {
-                tracing::warn!("{} was removed from the cluster: this process serves without it", options.name);
+                tracing::warn!("{} was removed from the cluster: this process continues without it", options.name);
                 refused = Some(why);
             }
             Err(error) => return Err(error),
@@ -201,7 +201,7 @@ fn admit_all<'a>(members: &'a [ClusterOptions], stop: &AtomicBool) -> Result<Vec
 fn admit<'a>(options: &'a ClusterOptions, stop: &AtomicBool) -> Result<Admitted<'a>, ServeError> {
     let (listener, address) = listen_for_others(options)?;
     if let Some(board) = &options.serve.board {
-        board.waits_for("it waits for the managers to let it in");
+        board.waits_for("it waits until the managers admit it");
     }
     let secure = options.certificates.as_ref().map(Reloading::links).transpose().map_err(refused)?.map(Arc::new);
     let mut directory = options.is_node.then(|| open_directory(options)).transpose()?;
@@ -236,7 +236,7 @@ fn open_directory(options: &ClusterOptions) -> Result<MemberDirectory, ServeErro
     let directory = MemberDirectory::open(&options.serve.dir, options.serve.threads.get()).map_err(refused)?;
     if directory.stores() != options.serve.threads.get() {
         let (dir, stores) = (options.serve.dir.display(), directory.stores());
-        tracing::warn!("{dir} was made with {stores} stores: {stores} threads serve them");
+        tracing::warn!("{dir} has {stores} stores: {stores} threads serve them");
     }
     // Where keys lie is known later; how much room a store takes does not depend on it.
     let of_store = Options::new(Secret([0; 32]), options.serve.memory_bytes / directory.stores() as u64);
@@ -328,13 +328,11 @@ fn open_node(
     let (ranges, opening, recovered) = Ranges::open(files, store, plain)
         .map_err(|error| ServeError::Open(error.at(directory.store_path(number).display())))?;
     if ranges.plain().is_some() {
-        tracing::info!(
-            "what store {number} holds becomes part of the cluster, once all stores of the directory are open"
-        );
+        tracing::info!("the data of store {number} join the cluster once all stores of the directory are open");
     }
     if !opening.created && !opening.clean {
         let (replayed, torn) = (opening.replayed, opening.torn_bytes);
-        tracing::warn!("store {number} was not stopped cleanly: {replayed} writes replayed, {torn} torn bytes cut off");
+        tracing::warn!("store {number} was not stopped cleanly: replayed {replayed} writes, cut off {torn} torn bytes");
     }
     let identity = Identity {
         id: NodeId(u64::from(seat.0)),

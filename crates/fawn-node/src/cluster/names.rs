@@ -100,7 +100,7 @@ impl Names {
             let thread = std::thread::Builder::new().name("fawn-names".to_owned());
             match thread.spawn(move || run(&names, &look_up, &book)) {
                 Ok(_) => *asked = Some(sender),
-                Err(error) => tracing::warn!("names cannot be looked up without a thread: {error}"),
+                Err(error) => tracing::warn!("cannot start the thread that resolves names: {error}"),
             }
         }
         asked.as_ref().is_some_and(|asked| asked.try_send(name.to_owned()).is_ok())
@@ -122,7 +122,7 @@ fn run(names: &Receiver<String>, look_up: &LookUp, book: &Book) {
             Err(error) => error.to_string(),
         };
         if !std::mem::replace(&mut known.failed, true) {
-            tracing::warn!("{name} cannot be looked up: {why}");
+            tracing::warn!("cannot resolve {name}: {why}");
         }
     }
 }

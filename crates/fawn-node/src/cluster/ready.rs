@@ -76,7 +76,7 @@ impl Readiness {
             return Vec::new();
         }
         if self.answered_ms.is_some_and(|at| now_ms >= at + PARTIAL_MS) {
-            tracing::warn!("clients are served, but not all of their keys: {}", self.waits_for(around));
+            tracing::warn!("clients are served, but not for all keys: {}", self.waits_for(around));
             self.is_over = true;
             return Vec::new();
         }
@@ -132,17 +132,17 @@ impl Readiness {
     /// What it waits for, in a clause.
     pub fn waits_for(&self, around: Around) -> String {
         let what = match self.lack {
-            _ if !around.has_leader => "no manager that leads has been heard yet",
-            _ if !around.is_member => "the managers have yet to take its node in",
-            Some(Lack::Manager) => "the managers have yet to take its front-end in",
+            _ if !around.has_leader => "it has not heard from a leading manager yet",
+            _ if !around.is_member => "the managers have not admitted its node yet",
+            Some(Lack::Manager) => "the managers have not admitted its front-end yet",
             Some(Lack::Owner) => "no front-end owns any keys yet",
-            Some(Lack::Chain) => "no chain has been formed yet: the cluster begins once enough nodes are there",
-            None if self.parts == 0 => "it has yet to hear which chains there are",
+            Some(Lack::Chain) => "no chain exists yet: the cluster begins once it has enough nodes",
+            None if self.parts == 0 => "it does not know the chains yet",
             None if self.unanswered == 0 => "some keys have no chain yet",
             None => {
                 return format!(
-                    "{} of {} parts of the keys do not answer yet: their nodes are away or have lost data, or leases have to end first \
-                     (`fawn status` says which)",
+                    "{} of {} parts of the keys do not answer yet: their nodes are away or have lost data, or \
+                    leases must end first (see `fawn status`)",
                     self.unanswered, self.parts
                 );
             }
@@ -246,13 +246,13 @@ mod tests {
         let mut ready = Readiness::default();
         let outside = Around { has_leader: false, is_member: false };
         assert!(ready.step(None, outside, 0).is_empty() && !ready.is_over());
-        assert_eq!(ready.waits_for(outside), "no manager that leads has been heard yet");
-        assert!(ready.waits_for(Around { has_leader: true, ..outside }).ends_with("take its node in"));
+        assert_eq!(ready.waits_for(outside), "it has not heard from a leading manager yet");
+        assert!(ready.waits_for(Around { has_leader: true, ..outside }).ends_with("admitted its node yet"));
         let begun = Front::new(FrontId(0), 7, Timing::default(), Limits::default(), Secret([3; 32]));
         ready.step(Some(&begun), IN, 10);
-        assert!(ready.waits_for(IN).ends_with("take its front-end in"));
+        assert!(ready.waits_for(IN).ends_with("admitted its front-end yet"));
         ready.step(Some(&front(&[])), IN, 20);
-        assert!(ready.waits_for(IN).starts_with("no chain has been formed yet"));
+        assert!(ready.waits_for(IN).starts_with("no chain exists yet"));
         assert!(!ready.is_over());
         let mut alone = Readiness::default();
         alone.step(None, IN, 0);

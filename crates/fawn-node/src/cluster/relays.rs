@@ -55,7 +55,7 @@ impl Seat {
             let name = |seat: SeatId| self.links.name_of(seat);
             match by.and_then(SeatId::of) {
                 Some(by) if self.broken.insert(seat) => {
-                    tracing::warn!("the link to {} is broken: requests go by way of {}", name(seat), name(by));
+                    tracing::warn!("the link to {} is broken: requests take a detour through {}", name(seat), name(by));
                 }
                 None if self.broken.remove(&seat) => tracing::info!("the link to {} works again", name(seat)),
                 _ => {}

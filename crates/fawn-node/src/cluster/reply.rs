@@ -101,22 +101,24 @@ fn fail(request: &KeyRequest<'_>, error: RequestError<'_>, out: &mut Vec<u8>) ->
 }
 
 /// A command that gives something a time to live where the range's time is ahead.
-const AHEAD: &str = "the time by which items of this key's range expire is ahead of the clock: try again in \
-    half a minute, see fawn status";
+const AHEAD: &str =
+    "the expiry clock of this key's range is ahead of the system clock: retry in half a minute, see fawn status";
 
 /// What a client is told that gets no answer.
 fn reason(answer: &Answer, lack: Option<Lack>) -> RequestError<'static> {
     let text = match (answer, lack) {
-        (Answer::Busy, Some(Lack::Manager)) => "no manager has taken this front-end in yet, try again",
+        (Answer::Busy, Some(Lack::Manager)) => "no manager has admitted this front-end yet, try again",
         (Answer::Busy, Some(Lack::Owner)) => "no front-end owns this key yet, try again",
         (Answer::Busy, Some(Lack::Chain)) => "the cluster has no chain for this key yet, see fawn status",
-        (Answer::Busy, _) => "too much is under way, try again",
-        (Answer::TooFew, _) => "too few replicas are there to take writes, see fawn status",
+        (Answer::Busy, _) => "too many requests are in flight, try again",
+        (Answer::TooFew, _) => "too few replicas are up for writes, see fawn status",
         (Answer::Full, _) => "no space left on the device, delete something or enlarge it",
         (Answer::Unreadable, _) => "the item cannot be read from flash, try again",
         (Answer::Ahead { .. }, _) => AHEAD,
-        (Answer::Unknown { .. }, _) => "nobody knows whether the command was carried out: look, and try again",
-        (Answer::TimedOut, _) => "no answer in time: the command may or may not have been carried out",
+        (Answer::Unknown { .. }, _) => "outcome unknown: the write may have been applied; read the key before retrying",
+        (Answer::TimedOut, _) => {
+            "no answer in time, outcome unknown: the command may have been applied; look before retrying"
+        }
         (Answer::Conditional, _) => return RequestError::Client(CONDITIONAL),
         _ => "the cluster is changing, try again",
     };
@@ -125,7 +127,7 @@ fn reason(answer: &Answer, lack: Option<Lack>) -> RequestError<'static> {
 
 /// A request whose outcome depends on what is there, in a weak cluster.
 const CONDITIONAL: &str =
-    "this cluster is weak and takes no cas, add, replace, append, prepend, incr or decr: use set and delete";
+    "this cluster is weak and refuses cas, add, replace, append, prepend, incr and decr: use set and delete";
 
 /// Writes what a get has found.
 fn found(request: &KeyRequest<'_>, kept: Option<&Kept>, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> ReplyStep {
@@ -181,10 +183,10 @@ mod tests {
     #[test]
     fn who_has_no_manager_owner_or_chain_yet_says_so_in_a_plain_sentence() {
         for (lack, says) in [
-            (Some(Lack::Manager), "no manager has taken this front-end in yet, try again"),
+            (Some(Lack::Manager), "no manager has admitted this front-end yet, try again"),
             (Some(Lack::Owner), "no front-end owns this key yet, try again"),
             (Some(Lack::Chain), "the cluster has no chain for this key yet, see fawn status"),
-            (None, "too much is under way, try again"),
+            (None, "too many requests are in flight, try again"),
         ] {
             assert_eq!(reason(&Answer::Busy, lack), RequestError::Server(says));
             let RequestError::Server(of_few) = reason(&Answer::TooFew, lack) else { panic!("the server refuses") };

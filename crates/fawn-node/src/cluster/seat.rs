@@ -147,7 +147,7 @@ pub fn time(now: Now) -> chain::Now {
 fn set_time(unix_ms: u64) {
     match fawn_flash::clock::tell(unix_ms) {
         Some(ahead_s) if ahead_s.abs() > 5 => tracing::warn!(
-            "the system clock is {} s {} the cluster's time, which counts from now on: set the clock",
+            "the system clock is {} s {} the cluster's time, which applies from now on: set the clock",
             ahead_s.unsigned_abs(),
             if ahead_s > 0 { "behind" } else { "ahead of" }
         ),
@@ -247,7 +247,7 @@ impl Seat {
                 }
                 LinkInput::Control(Party::Manager(_), Control::Time { unix_ms }) => set_time(unix_ms),
                 LinkInput::Control(party, control) => {
-                    tracing::debug!("{party} says what this release does not know: {control:?}");
+                    tracing::debug!("{party} sent a message that this release does not know: {control:?}");
                 }
             }
             self.deliver_said(now, at);
@@ -325,7 +325,7 @@ impl Seat {
         let leaderless_ms = now_ms.saturating_sub(self.led_ms);
         if self.links.has_leader() {
             if self.logged_leaderless_ms.take().is_some() {
-                tracing::info!("a manager that leads is heard again, after {} s", leaderless_ms / 1000);
+                tracing::info!("a leading manager is back, after {} s", leaderless_ms / 1000);
             }
             self.led_ms = now_ms;
         } else if self.lists
@@ -334,9 +334,7 @@ impl Seat {
         {
             self.logged_leaderless_ms = Some(now_ms);
             tracing::warn!(
-                "no manager that leads has been heard for {} s (called at {}): what this process has is served as before, and changes \
-                 of the cluster wait; start the managers there, or, if they have other addresses now, start this process again with \
-                 these (--manager)",
+                "no leading manager for {} s (called at {}): this process serves its data as before, and changes of the cluster wait; start the managers there, or restart this process with their present addresses (--manager)",
                 leaderless_ms / 1000,
                 self.links.managers_called().join(", ")
             );
@@ -361,7 +359,7 @@ impl Seat {
                 Read::Version(kept) => node.read(at, ticket, kept, &mut self.out),
                 Read::Part(part) => node.scanned(at, ticket, part, &mut self.out),
                 Read::Failed(why) => {
-                    tracing::error!("flash cannot be read: {why}");
+                    tracing::error!("cannot read flash: {why}");
                     node.unreadable(at, ticket, &mut self.out);
                 }
                 Read::Refused(why) => {
@@ -381,7 +379,7 @@ impl Seat {
         if std::mem::take(&mut self.reads_ready)
             && let Err(error) = store.complete()
         {
-            turn.failed = Some(format!("reads no longer come back: {error}"));
+            turn.failed = Some(format!("reads no longer complete: {error}"));
         }
         if store.has_work(now.ms) {
             turn.more |= store.poll(now.unix, now.ms).more;

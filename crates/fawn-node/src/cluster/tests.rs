@@ -302,7 +302,7 @@ fn clients_are_refused_while_a_part_of_the_cluster_is_missing() {
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
     let asked = first.process.as_ref().unwrap().running.shared().ask_samples();
     let waits_for = asked.samples[0].seat.as_ref().unwrap().waits_for.clone();
-    assert!(waits_for.as_deref().is_some_and(|why| why.contains("no chain has been formed yet")), "{waits_for:?}");
+    assert!(waits_for.as_deref().is_some_and(|why| why.contains("no chain exists yet")), "{waits_for:?}");
     let _second = cluster.node("b");
     first.client().ask("set k 0 0 1\r\nx\r\n", "STORED\r\n");
 }

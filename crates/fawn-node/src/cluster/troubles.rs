@@ -63,34 +63,34 @@ impl Troubles {
     /// A sentence for each.
     fn sentences(&self) -> Vec<String> {
         let full = self.is_full.then(|| {
-            "its disk is full, so that puts of its ranges are refused: delete something, or make room on the disk"
-                .to_owned()
+            "its disk is full, so it refuses puts of its ranges: delete something, or make room on the disk".to_owned()
         });
         let too_short = (self.too_short > 0).then(|| {
             format!(
-                "puts of {} of its ranges are refused, as they have fewer replicas than --min-write-replicas: start the nodes \
-                 that are away, or lower it",
+                "it refuses puts of {} of its ranges, which have fewer replicas than --min-write-replicas: start \
+                the nodes that are away, or lower it",
                 self.too_short
             )
         });
         let ahead = self.ahead.map(|(range, ahead_s, count)| {
             format!(
-                "the time of {count} of its ranges is ahead of the clock, that of range {} by {ahead_s} s: puts that would \
-                 expire too soon are refused; if the clock is right, restart the node, which sets the time back ten minutes later",
+                "the expiry clock of {count} of its ranges is ahead of the system clock, that of range {} by \
+                {ahead_s} s: it refuses puts that would expire too soon; if the system clock is right, restart the \
+                node, which sets the expiry clock back ten minutes later",
                 range.0
             )
         });
         let off = self.clock_off_s.map(|off_s| {
             let way = if off_s > 0 { "ahead of" } else { "behind" };
             let off_s = off_s.unsigned_abs();
-            format!("its system clock is {off_s} s {way} the time that it goes by: set the clock")
+            format!("its system clock is {off_s} s {way} the time that this process uses: set the clock")
         });
-        let unset = self.is_unset.then(|| {
-            "its system clock is not set, so that puts with a time to live are refused: set the clock".to_owned()
-        });
-        let cut_off = self.is_cut_off.then(|| {
-            "no other member answers it: look at the network and the firewalls between it and the others".to_owned()
-        });
+        let unset = self
+            .is_unset
+            .then(|| "its system clock is not set, so it refuses puts with a time to live: set the clock".to_owned());
+        let cut_off = self
+            .is_cut_off
+            .then(|| "no other member answers it: check the network and the firewalls between them".to_owned());
         [full, too_short, ahead, off, unset, cut_off].into_iter().flatten().collect()
     }
 
@@ -98,16 +98,19 @@ impl Troubles {
     pub fn log_changes(&self, before: &Self, seat: u32) {
         match (before.is_full, self.is_full) {
             (false, true) => tracing::warn!("seat {seat}: the disk is full: puts are refused until there is room"),
-            (true, false) => tracing::info!("seat {seat}: the disk has room again: puts are taken"),
+            (true, false) => tracing::info!("seat {seat}: the disk has room again: puts are accepted"),
             _ => {}
         }
         match (before.ahead, self.ahead) {
             (None, Some((range, ahead_s, count))) => tracing::warn!(
-                "seat {seat}: the time of {count} ranges is ahead of the clock, that of range {} by {ahead_s} s: puts that \
-                 would expire too soon are refused until it is set back; if the clock is right, restart the node",
+                "seat {seat}: the expiry clock of {count} ranges is ahead of the system clock, that of range {} by \
+                {ahead_s} s: puts that would expire too soon are refused until it is set back; if the system clock \
+                is right, restart the node",
                 range.0
             ),
-            (Some(_), None) => tracing::warn!("seat {seat}: the time of its ranges is no longer ahead of the clock"),
+            (Some(_), None) => {
+                tracing::warn!("seat {seat}: the expiry clock of its ranges is no longer ahead of the system clock")
+            }
             _ => {}
         }
         match (before.is_cut_off, self.is_cut_off) {
@@ -133,7 +136,10 @@ mod tests {
         assert_eq!(well.sentences(), [""; 0]);
         let off = Troubles::of(None, chain::Now::at(1, 1_800_000_000), -31_536_000);
         assert_eq!(off.of_health(), [""; 0], "it serves all the same");
-        assert_eq!(off.sentences(), ["its system clock is 31536000 s behind the time that it goes by: set the clock"]);
+        assert_eq!(
+            off.sentences(),
+            ["its system clock is 31536000 s behind the time that this process uses: set the clock"]
+        );
         let ill = Troubles { is_full: true, ahead: Some((RangeId(7), 100, 2)), ..off };
         let sentences = ill.sentences().join("; ");
         assert!(
@@ -141,7 +147,7 @@ mod tests {
             "{sentences}"
         );
         let short = Troubles { too_short: 4, ..well };
-        assert!(short.of_health().join("; ").starts_with("puts of 4 of its ranges are refused"));
+        assert!(short.of_health().join("; ").starts_with("it refuses puts of 4 of its ranges"));
         assert_eq!(short.for_managers(), [""; 0], "they know");
         assert!(well.with_cut_off(true).for_managers().join("; ").starts_with("no other member answers it"));
         let unset = Troubles::of(None, chain::Now::at(1, chain::Now::UNKNOWN), 0);

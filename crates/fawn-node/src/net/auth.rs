@@ -31,11 +31,14 @@ impl Users {
         let refuse = |what: String| ServeError::AuthFile { path: path.to_owned(), what };
         let bytes = fawn_files::text::read_bytes(path).map_err(|error| refuse(error.to_string()))?;
         if let Some(why) = std::fs::metadata(path).ok().and_then(|file| open_to_others(path, &file)) {
-            tracing::warn!("the passwords in {} are no secret: {why}", path.display());
+            tracing::warn!("the passwords in {} are not secret: {why}", path.display());
         }
         let users = Self::parse(&bytes).map_err(refuse)?;
         for line in blanks_at_the_end(&bytes) {
-            tracing::warn!("the password in line {line} of {} ends with a blank, which is part of it", path.display());
+            tracing::warn!(
+                "the password in line {line} of {} ends with a blank, which counts as part of the password",
+                path.display()
+            );
         }
         Ok(users)
     }
@@ -56,7 +59,7 @@ impl Users {
             }
         }
         if lines.is_empty() {
-            return Err("it names nobody; write one user:password a line".into());
+            return Err("it has no users; write one user:password per line".into());
         }
         Ok(Self { lines })
     }
@@ -94,7 +97,7 @@ pub fn log_refused(user: &str, client: &str) {
     static LOG: RateLimitedLog = RateLimitedLog::new();
     if let Some(more) = LOG.happened(Instant::now()) {
         tracing::warn!(
-            "{client} gave a user or password that is not in the authentication file, as user '{user}'{more}"
+            "{client} sent a user or password that is not in the authentication file, as user '{user}'{more}"
         );
     }
 }
@@ -144,7 +147,7 @@ mod tests {
             ("a:b\nhunter2\n", "line 2 is not user:password"),
             (":hunter2\n", "line 1 is not user:password"),
             ("user:\n", "line 1 is not user:password"),
-            ("\n\n", "it names nobody; write one user:password a line"),
+            ("\n\n", "it has no users; write one user:password per line"),
         ] {
             assert_eq!(Users::parse(text.as_bytes()).unwrap_err(), what);
         }

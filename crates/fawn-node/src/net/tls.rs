@@ -11,7 +11,7 @@ use std::time::Instant;
 pub fn tell(error: &rustls::Error, client: impl FnOnce() -> String) {
     static LOG: RateLimitedLog = RateLimitedLog::new();
     if let Some(more) = LOG.happened(Instant::now()) {
-        tracing::warn!("{}, a client of the TLS port, was turned away: {}{more}", client(), reason(error));
+        tracing::warn!("{}, a client of the TLS port, was disconnected: {}{more}", client(), reason(error));
     }
 }
 
@@ -20,7 +20,10 @@ fn reason(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidMessage(_) => "it does not speak TLS".into(),
         rustls::Error::AlertReceived(alert) => {
-            format!("it gave up ({alert:?}); does it trust the certificate, and is its host name in it?")
+            format!(
+                "it ended the handshake ({alert:?}); does it trust the certificate, and does the certificate \
+                have its host name?"
+            )
         }
         other => other.to_string(),
     }

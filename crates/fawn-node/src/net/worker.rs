@@ -432,7 +432,7 @@ impl<B: Backend> ConnectionWorker<B> {
         if wanted != conn.interest {
             let data = EventData::new_u64(conn.flow.token.to_u64());
             if let Err(error) = epoll::modify(&*self.epoll, &conn.socket, data, wanted) {
-                tracing::error!("a connection is closed that cannot be watched: {error}");
+                tracing::error!("closing a connection that epoll cannot watch: {error}");
                 return false;
             }
             conn.interest = wanted;

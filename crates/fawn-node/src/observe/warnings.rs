@@ -96,8 +96,8 @@ impl OperatorWarnings {
         (fullness > before).then(|| {
             let (dir, percent) = (options.dir.display(), used_percent(total, free));
             format!(
-                "the device of {dir} is {percent} % full ({} MiB left); puts are refused when it is full, nothing is \
-                 evicted: delete something, or enlarge it",
+                "the device of {dir} is {percent} % full ({} MiB left); when it is full, the store refuses puts and \
+                evicts nothing: delete something, or enlarge it",
                 free >> 20
             )
         })
@@ -109,12 +109,13 @@ impl OperatorWarnings {
         let new = self.space.untold(refusals, now_ms)?;
         // Who passes puts on has no device.
         let place = match space {
-            None => "the nodes' logs say on which device".to_owned(),
+            None => "the nodes' logs name the device".to_owned(),
             Some(space) => format!("{} MiB of this device are left", space.free >> 20),
         };
         Some(format!(
-            "{new} puts were refused for want of space, here or on a node that they were passed to ({place}): what is left of a full device \
-             is kept for deletes and merges; delete something, or enlarge it; reads and deletes go on"
+            "{new} puts were refused because a device is full, here or on a node downstream ({place}): the rest of \
+            its space is reserved for deletes and merges; delete something, or enlarge it; reads and deletes \
+            continue"
         ))
     }
 
@@ -123,8 +124,8 @@ impl OperatorWarnings {
         let new = self.memory.untold(refusals, now_ms)?;
         let memory = options.memory_bytes >> 20;
         Some(format!(
-            "{new} puts were refused because the index has reached the memory budget of {memory} MiB; restart with a \
-             larger --memory, or delete something; reads and deletes go on"
+            "{new} puts were refused because the index has reached the memory budget of {memory} MiB; restart with \
+            a larger --memory, or delete something; reads and deletes continue"
         ))
     }
 }
@@ -152,7 +153,7 @@ impl RateLimitedLog {
         }
         match std::mem::replace(&mut *told, (Some(now), 0)).1 {
             0 => Some(String::new()),
-            more => Some(format!(" (and {more} more since this was last told)")),
+            more => Some(format!(" (and {more} more since the last such line)")),
         }
     }
 }
@@ -167,7 +168,7 @@ mod tests {
         let told = |seconds| seldom.happened(start + Duration::from_secs(seconds));
         assert_eq!(told(0).as_deref(), Some(""));
         assert_eq!((told(1), told(59)), (None, None));
-        assert_eq!(told(60).as_deref(), Some(" (and 2 more since this was last told)"));
+        assert_eq!(told(60).as_deref(), Some(" (and 2 more since the last such line)"));
         assert_eq!(told(119), None);
     }
 
@@ -205,11 +206,11 @@ mod tests {
         assert_eq!(advice.on_refused_space(0, 1, space), None);
         // Of a device that is not 80 % full.
         let text = advice.on_refused_space(7, 2, space).unwrap();
-        assert!(text.starts_with("7 puts were refused for want of space") && text.contains("260 MiB"), "{text}");
+        assert!(text.starts_with("7 puts were refused because a device is full") && text.contains("260 MiB"), "{text}");
         assert_eq!(advice.on_refused_space(8, 3, space), None);
         // A front-end has no device.
         let text = OperatorWarnings::default().on_refused_space(1, 1, None).unwrap();
-        assert!(!text.contains("MiB") && text.contains("the nodes' logs say"), "{text}");
+        assert!(!text.contains("MiB") && text.contains("the nodes' logs name"), "{text}");
         // Each kind by itself.
         assert!(advice.on_refused_memory(1, 3, &ServeOptions::new("data")).is_some());
     }

@@ -213,7 +213,7 @@ pub fn until_signal<T>(
             for signal in signals.forever() {
                 let name = signals::name(signal);
                 if signals::MEANINGLESS.contains(&signal) {
-                    tracing::info!("signal {signal} ({name}) has no meaning here and is ignored");
+                    tracing::info!("signal {signal} ({name}) is ignored, because it has no meaning here");
                     continue;
                 }
                 match stopping {
@@ -226,7 +226,7 @@ pub fn until_signal<T>(
                     }
                     Some(since) if since.elapsed() < SAME_WISH => {}
                     Some(_) => {
-                        tracing::warn!("a second signal: stopping at once; the log is replayed at the next start");
+                        tracing::warn!("second signal: stopping at once; the next start replays the log");
                         // Who writes the log may be another thread.
                         std::thread::sleep(LAST_LINE);
                         std::process::exit(128 + signal);
@@ -267,8 +267,8 @@ pub fn connections_that_fit(wanted: usize, loops: usize, links: usize) -> Result
     }
     if fit < wanted {
         tracing::warn!(
-            "at most {fit} connections at a time, not {wanted}: the system allows this process {limit} open files, and its \
-             stores come first; raise the hard limit (ulimit -Hn, LimitNOFILE=) or lower --max-connections"
+            "at most {fit} connections at a time, not {wanted}: the system allows this process {limit} open files, \
+            and its stores come first; raise the hard limit (ulimit -Hn, LimitNOFILE=) or lower --max-connections"
         );
     }
     Ok(fit.min(wanted))
@@ -316,7 +316,7 @@ fn open(options: &ServeOptions) -> Result<(Directory, Opened<ShardExecutor<Engin
     directory.make_room(&store_options(&directory, 0, options)).map_err(refused)?;
     let loops = options.threads.get().min(stores);
     if loops < options.threads.get() {
-        tracing::warn!("{} was made with {stores} stores: {loops} threads serve them", options.dir.display());
+        tracing::warn!("{} has {stores} stores: {loops} threads serve them", options.dir.display());
     }
     let opened: Vec<_> = std::thread::scope(|scope| {
         let open_one = |index| {
@@ -367,12 +367,12 @@ fn open_store(directory: &Directory, index: usize, options: &ServeOptions) -> Re
     let (engine, opening) = Engine::open(Arc::clone(&files), store, fawn_flash::clock::unix())
         .map_err(|error| ServeError::Open(error.at(directory.store_path(index).display())))?;
     if opening.created {
-        tracing::info!("store {index} is made");
+        tracing::info!("store {index} was created");
     } else if opening.clean {
-        tracing::info!("store {index} is open after a clean stop");
+        tracing::info!("store {index} opened after a clean stop");
     } else {
         let (replayed, torn) = (opening.replayed, opening.torn_bytes);
-        tracing::warn!("store {index} was not stopped cleanly: {replayed} writes replayed, {torn} torn bytes cut off");
+        tracing::warn!("store {index} was not stopped cleanly: replayed {replayed} writes, cut off {torn} torn bytes");
     }
     let reader = Reader::new(files, ReaderOptions::default()).map_err(refused)?;
     Ok((engine, reader))

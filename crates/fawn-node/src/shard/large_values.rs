@@ -156,7 +156,7 @@ fn remove(files: &impl Flash, file: FileId) {
     match files.remove(file) {
         Ok(()) | Err(FlashError::NotFound(_)) => {}
         // The next opening removes files that nothing names.
-        Err(error) => tracing::warn!("a value file that nothing names stays until the next start: {error}"),
+        Err(error) => tracing::warn!("an unused value file stays until the next start: {error}"),
     }
 }
 

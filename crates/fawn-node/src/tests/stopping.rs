@@ -112,7 +112,7 @@ fn reads_that_fail_for_good_end_those_who_wait_and_the_node() {
     node.knobs.set(|knobs| &knobs.reads_held, false);
     assert_eq!(client.rest(), error_line(crate::request::UNREADABLE).repeat(4));
     let error = node.wait().unwrap_err().to_string();
-    assert!(error.starts_with("reads no longer come back: told to fail"), "{error}");
+    assert!(error.starts_with("reads no longer complete: told to fail"), "{error}");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn reads_that_never_come_back_do_not_keep_a_node_from_stopping() {
         node.await_stat("fawn_waiting", 1);
         let knobs = std::sync::Arc::clone(&node.knobs);
         let error = node.stop().unwrap_err().to_string();
-        assert!(error.contains("operations were still under way 0.3 s after"), "{error}");
+        assert!(error.contains("operations were still in flight 0.3 s after"), "{error}");
         assert_eq!(client.rest(), "");
         assert_eq!(knobs.stopped.load(Ordering::SeqCst), loops as u64, "the stores are stopped all the same");
     }

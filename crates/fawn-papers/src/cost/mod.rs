@@ -33,8 +33,8 @@ pub fn finding(table: &Table) -> Finding {
         _ => format!("of {printed} cells that the paper prints, {} follow from its own inputs", printed - differing),
     };
     finding.note(format!(
-        "nothing is measured here: {follow}; `fawn plan --paper {}` is the same, and `fawn plan --node FILE` sizes a cluster of \
-         machines that were measured",
+        "nothing is measured here: {follow}; `fawn plan --paper {}` is the same, and `fawn plan --node FILE` plans \
+        a cluster of machines that were measured",
         table.name
     ));
     finding

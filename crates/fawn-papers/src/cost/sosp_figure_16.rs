@@ -9,6 +9,6 @@ pub fn finding() -> Finding {
     finding.pictures.push(map.picture());
     let numbers = map.shares.iter().enumerate().map(|(at, share)| format!("{} {}", at + 1, share.name));
     finding.note(format!("on the map: {}", numbers.collect::<Vec<_>>().join(", ")));
-    finding.note("the paper draws this figure without numbers, so that no cell is printed");
+    finding.note("the paper draws this figure without numbers, and so prints no cell");
     finding
 }

@@ -63,10 +63,11 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         .by("what"),
     ];
     finding.note(format!(
-        "at a bias of 99 %, 1 % of the keys get 99 % of the gets; at 100 %, one key gets all. The report draws this figure without \
-         numbers: the rate rises with the bias, and without a front-end's cache falls to what one node has in its memory as few \
-         keys are left. Here there are {}, on one machine with the client, where the report has 8 machines. Every node is a front-end, \
-         and gets of a key that is being asked for join, so that few keys cost little even without a cache",
+        "at a bias of 99 %, 1 % of the keys get 99 % of the gets; at 100 %, one key gets all. The report draws this \
+        figure without numbers: the rate rises with the bias. Without a front-end's cache it falls, as few keys are \
+        left, to the rate at which one node serves from memory. Here there are {}, on one machine with the client, \
+        where the report has 8 machines. Every node is a front-end, and gets of a key join one that is in flight, \
+        so few keys cost little even without a cache",
         size(shape, count * 276)
     ));
     Ok(finding)

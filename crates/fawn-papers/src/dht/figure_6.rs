@@ -62,10 +62,10 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         .by("what"),
     ];
     finding.note(format!(
-        "the report's nodes are machines of their own, 8 at most, and it prints the ends of its line in its Table 2, and no size. Here \
-         there are at most {}, each number of nodes a cluster of its own with as much DRAM for all nodes together, and all share this \
-         machine with the client: what grows with nodes is what they cost for each get, and the rate only as long as there are \
-         processors for them",
+        "the report's nodes are separate machines, 8 at most. It prints the ends of its line in its Table 2, and no \
+        size. Here there are at most {}; each number of nodes is a separate cluster, with as much DRAM for all \
+        nodes together. All share this machine with the client: the figure shows how the cost per get grows with \
+        the nodes, and the rate grows only while there are idle processors",
         size(largest, bytes)
     ));
     Ok(finding)

@@ -68,8 +68,9 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         .by("what"),
     ];
     finding.note(
-        "the report draws two lines without numbers, and prints 840 s for BerkeleyDB with 128 MB and less than 10 minutes for \
-         1 GB. Its splits and merges copy a file; here they cut and join what refers to sorted records, at rest",
+        "the report draws two lines without numbers, and prints 840 s for BerkeleyDB with 128 MB and less than 10 \
+        minutes for 1 GB. Its splits and merges copy a file; here they split and join the references to sorted \
+        records, at rest",
     );
     Ok(finding)
 }

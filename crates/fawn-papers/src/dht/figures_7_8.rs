@@ -74,7 +74,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         )
         .by("what"),
     ];
-    finding.note("times are until all records are on flash and the store has nothing left to do");
+    finding.note("times end when all records are on flash and the store has nothing left to do");
     Ok(finding)
 }
 
@@ -82,7 +82,8 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
 fn berkeley(run: &Run<'_>, size: Size, finding: &mut Finding) -> Result<(), Error> {
     let Some(program) = &run.tools.peers else {
         finding.note(format!(
-            "BerkeleyDB was not measured: {PROGRAM} is not installed. To have it beside the store: {BUILD}, and --again"
+            "BerkeleyDB was not measured: {PROGRAM} is not installed. To measure it beside the store: {BUILD}, and \
+            --again"
         ));
         return Ok(());
     };
@@ -92,7 +93,7 @@ fn berkeley(run: &Run<'_>, size: Size, finding: &mut Finding) -> Result<(), Erro
     let report = match peers.measure(&size.setup(&path, 1), &Experiment::Load, TREE, run.watch) {
         Err(fawn_bench::Error::NoEngine { reason, .. }) => {
             finding.note(format!(
-                "BerkeleyDB was not measured: {reason}. To have it beside the store: {BUILD}, and --again"
+                "BerkeleyDB was not measured: {reason}. To measure it beside the store: {BUILD}, and --again"
             ));
             return Ok(());
         }
@@ -111,8 +112,8 @@ fn berkeley(run: &Run<'_>, size: Size, finding: &mut Finding) -> Result<(), Erro
         }));
     }
     finding.note(
-        "BerkeleyDB is its B-tree here, in one file, as the report does not say which of its methods it took. What it takes with 8 and \
-         32 files, each of which the report fills in turn, is not measured",
+        "BerkeleyDB is its B-tree here, in one file, because the report does not say which of its methods it used. \
+        Its time with 8 and 32 files, each of which the report fills in turn, is not measured",
     );
     if scale > 1 {
         finding

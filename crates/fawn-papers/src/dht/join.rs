@@ -61,9 +61,10 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         .by("what"),
     ];
     finding.note(
-        "a join is measured from the start of the new node's process until every range has two copies and nothing moves, without \
-         other load: here a second node joins the first, on one machine. Its time of small stores is that of the protocol. The report's 25 minutes for 1 GB are a split of 10 minutes \
-         and 15 on a network of 10 Mbit/s. Copies are not slowed down here (--copy-rate 4G)",
+        "a join lasts from the start of the new node's process until every range has two copies and nothing moves, \
+        without other load: here a second node joins the first, on one machine. For small stores its time is that \
+        of the protocol. The report's 25 minutes for 1 GB are a split of 10 minutes and 15 on a network of 10 \
+        Mbit/s. Copies are not throttled here (--copy-rate 4G)",
     );
     Ok(finding)
 }

@@ -61,7 +61,10 @@ pub fn measure(run: &Run<'_>, value_bytes: usize) -> Result<Finding, Error> {
     gets(run, &client, names, &mut finding)?;
     server.stop()?;
     finding.parameter("seconds", time(run).as_secs_f64());
-    finding.note("the client runs on the same machine, over its loopback: CPU time is the server's alone, the rate is what both leave");
+    finding.note(
+        "the client runs on the same machine, over its loopback: CPU time is the server's alone, and the \
+        rate is what both together reach",
+    );
     Ok(finding)
 }
 
@@ -91,14 +94,16 @@ fn gets(run: &Run<'_>, client: &Client<'_>, names: [&'static str; 2], finding: &
 fn memcached(run: &Run<'_>, all: &Keys, finding: &mut Finding) -> Result<(), Error> {
     let Some(program) = memcached_in(std::env::var_os("PATH").as_deref()) else {
         finding.note(
-            "memcached was not measured: it is not in PATH. To have it beside the node: `apt-get install memcached`, and --again",
+            "memcached was not measured: it is not in PATH. To measure it beside the node: `apt-get install \
+            memcached`, and --again",
         );
         return Ok(());
     };
     let keys = Keys { count: fitting(all, MachineInfo::here(&run.dir).dram_bytes), value_bytes: all.value_bytes };
     let version = output(&program, &["-V"])?;
     finding.note(format!(
-        "{} has one worker and all values in DRAM, and is asked by the same client in the same way; the node has its values on flash",
+        "{} has one worker and all values in DRAM, and the same client asks it in the same way; the node has its \
+        values on flash",
         version.trim()
     ));
     if keys.count < all.count {

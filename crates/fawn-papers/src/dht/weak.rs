@@ -45,9 +45,10 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     finding.parameter("seconds_while_a_node_fails", failing.as_secs_f64());
     finding.charts = vec![Chart::bars("Median latency", "named", Axis::linear("us_median", "microseconds"))];
     finding.note(format!(
-        "three copies, {}, all nodes and the client on this machine; every put is synced before it is acknowledged: in a strong cluster by \
-         all copies, in a weak one by the owner. A node is killed (kill -9) after a quarter of the time, and its clients ask \
-         the others; nobody puts meanwhile. The report prints no figures of this",
+        "three copies, {}, all nodes and the client on this machine; every put is synced before its \
+        acknowledgement: in a strong cluster by all copies, in a weak one by the owner. A node is killed (kill -9) \
+        after a quarter of the time, and its clients ask the others; meanwhile there are no puts. The report prints \
+        no figures of this",
         size(shape, keys.count * 276)
     ));
     Ok(finding)

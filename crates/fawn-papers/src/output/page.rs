@@ -52,7 +52,7 @@ pub fn page(told: &Told<'_>) -> String {
     let mut add = |what: &str| out.add(what);
     add(&format!("<h1>{}</h1>", escape(&title)));
     add(&format!(
-        "<p class=\"quiet\">Scale {}, told on {}, fawn {} (commit {}), <code>{}</code></p>",
+        "<p class=\"quiet\">Scale {}, printed on {}, fawn {} (commit {}), <code>{}</code></p>",
         told.scale,
         told.date,
         escape(&told.program.version),
@@ -61,17 +61,15 @@ pub fn page(told: &Told<'_>) -> String {
     ));
     match told.scale {
         Scale::Tiny => {
-            add("<p class=\"warning\">This scale only tries whether everything works. Its figures say nothing.</p>");
+            add("<p class=\"warning\">This scale only checks that everything works. Its figures mean nothing.</p>");
         }
         Scale::Small => add(
             "<p class=\"warning\">This scale is for a first look: stores are small, and each figure is of a second or two.</p>",
         ),
         Scale::Full => {}
     }
-    add(
-        "<p>The papers' own figures stand beside those of this machine. They are of other machines, of 2008 to 2010: what may be \
-         compared is the shape of a curve, not its height.</p>",
-    );
+    add("<p>The papers' own figures stand beside those of this machine. They are of other machines, of 2008 to \
+        2010: compare the shape of a curve, not its height.</p>");
     add(&machine(told.machine));
     let items = told.found.iter().map(|(entry, _)| {
         format!("<a href=\"#{}\">{}, {}: {}</a>", entry.name, entry.paper.title(), entry.place, entry.what)

@@ -41,7 +41,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let peers = Peers { engines, scale, program: program.clone() };
     let report = match peers.run(&size.setup(&run.dir.join("store"), 1), &Experiment::Load, run.watch) {
         Err(fawn_bench::Error::NoEngine { engine, reason }) => {
-            return Ok(Finding::skipped(format!("{engine}: {reason}; {PROGRAM} is built so: {BUILD}")));
+            return Ok(Finding::skipped(format!("{engine}: {reason}; to build {PROGRAM}: {BUILD}")));
         }
         done => done?,
     };
@@ -81,15 +81,15 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     finding.charts =
         vec![Chart::bars("Rate of inserting", "what", Axis::log("mb_a_second", "MB/s of keys and values"))];
     finding.note(
-        "the paper prints 0.07 MB/s of the B-tree, and of the hash only the hours: its rate is derived here, 7 million entries of \
-         200 bytes over 27 hours. Its rate of the store is of entries of 1 KB. For what BerkeleyDB is given here, see papers/peers \
-         in the book",
+        "the paper prints 0.07 MB/s of the B-tree, and of the hash only the hours: its rate is derived here, 7 \
+        million entries of 200 bytes over 27 hours. Its rate of the store is of entries of 1 KB. For BerkeleyDB's \
+        settings here, see papers/peers in the book",
     );
     if scale > 1 {
         finding.note(format!(
-            "BerkeleyDB has {scale} times fewer entries than the store, and {scale} times less memory, which is as small beside the data \
-             then: nearly every put reads a page and writes one, and as many entries as the store's, twice, would take too long on a \
-             disk of 10,000 random writes a second"
+            "BerkeleyDB has {scale} times fewer entries than the store, and {scale} times less memory, so the ratio \
+            of data to memory is the same: nearly every put reads a page and writes one. As many entries as the \
+            store's, twice, would take too long on a disk of 10,000 random writes per second"
         ));
     }
     // The store's own are of what this table does not have.

@@ -66,9 +66,10 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     finding.charts =
         vec![Chart::bars("With and without cleaning", "what", Axis::log("operations_a_second", "operations a second"))];
     finding.note(
-        "the paper prints a range, 700 to 1,000 of either a second during compaction; its two ends are its two rows. While \
-         cleaning, one slice after another is merged without a pause, whether it is due or not. Puts over other entries make garbage, \
-         and so merges, by themselves: none are due by puts of new keys alone, with which the empty store was loaded",
+        "the paper prints a range, 700 to 1,000 of either a second during compaction; its two ends are its two \
+        rows. While cleaning, the store merges one slice after another without a pause, whether it is due or not. \
+        Puts over other entries make garbage, and so cause merges by themselves. Puts of new keys, which loaded the \
+        empty store, cause none",
     );
     Ok(finding)
 }

@@ -59,8 +59,9 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         Axis::linear("operations_a_second", "operations a second"),
     )];
     finding.note(
-        "the paper draws this figure without numbers, and says that the rate is limited by gets where there are few puts, and \
-         rises significantly as there are more. Puts overwrite entries at random, and are acknowledged in memory, as the paper's",
+        "the paper draws this figure without numbers. It says that gets limit the rate at few puts, and that the \
+        rate rises significantly with more puts. Puts overwrite entries at random, and are acknowledged in memory, \
+        as the paper's",
     );
     finding.note(told(&merged));
     Ok(finding)
@@ -74,12 +75,13 @@ fn told(merges: &[(u64, u64)]) -> String {
         .map(|(percent, merges)| format!("{percent} % puts ({merges})"))
         .collect();
     if points.is_empty() {
-        return "nothing was merged at any point, as there was too little garbage yet: a store that is overwritten for longer has \
-                to be cleaned, which sosp-cleaning measures"
+        return "nothing was merged at any point, because there was too little garbage yet: a store that is \
+            overwritten for longer needs cleaning, which sosp-cleaning measures"
             .to_owned();
     }
     format!(
-        "merges are part of the rate at {} alone: garbage adds up from point to point, and sosp-cleaning measures what cleaning it costs",
+        "merges are part of the rate at {} alone: garbage accumulates from point to point, and sosp-cleaning \
+        measures the cost of cleaning it",
         points.join(", ")
     )
 }

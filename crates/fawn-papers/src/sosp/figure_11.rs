@@ -57,9 +57,9 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         .by("values"),
     ];
     finding.note(format!(
-        "the paper's cluster has 21 nodes and 20 GB, and a machine of its own for the client; here there are {}, and all nodes and the \
-         client share this machine. What the paper prints is an average, drawn over the whole time. sosp-figure-12 tells queries a \
-         joule, or a second of CPU time",
+        "the paper's cluster has 21 nodes and 20 GB, and a separate machine for the client; here there are {}, and \
+        all nodes and the client share this machine. The paper prints an average, which is drawn over the whole \
+        time. For queries per joule, or per second of CPU time, see sosp-figure-12",
         size(shape, bytes)
     ));
     Ok(finding)

@@ -80,15 +80,16 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         Chart::bars("Queries a second of CPU time", "phase", Axis::log("queries_a_cpu_second", "queries a CPU-second")),
     ];
     finding.note(format!(
-        "the paper's watts are those of 21 nodes with 20 GB and two switches, by a meter at the wall; here there are {}, on one \
-         machine with the client. Without a meter there are no watts here: the curve is of the processors that the nodes keep busy, \
-         which says nothing of what a machine draws at rest. Rows without a time are of whole phases",
+        "the paper's watts are those of 21 nodes with 20 GB and two switches, by a meter at the wall; here there \
+        are {}, on one machine with the client. Without a meter there are no watts here: the curve shows the \
+        processors that the nodes keep busy, which says nothing about the power of a machine at rest. Rows without \
+        a time cover whole phases",
         size(shape, bytes)
     ));
     finding.note(
-        "the paper's 364 queries a joule are 36,000 gets of 256 bytes a second over 99 W, without front-ends; its 330 count a \
-         front-end of 27 W for 80 nodes as nearly 0.5 W a node, and with 0.34 W, which 27 over 80 are, they were 339. Here each node \
-         is a front-end, and is counted as one",
+        "the paper's 364 queries a joule are 36,000 gets of 256 bytes a second over 99 W, without front-ends. Its \
+        330 count a front-end of 27 W for 80 nodes as nearly 0.5 W a node. With 0.34 W, which is 27 over 80, they \
+        would be 339. Here each node is a front-end, and counts as one",
     );
     Ok(finding)
 }

@@ -53,9 +53,10 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         .by("load"),
     ];
     finding.note(format!(
-        "the paper draws this figure without numbers, for 20 nodes with 10 GB: the three that send what the new one gets fall by a \
-         third at the highest load, the other 17 do not; at 30 % the rate does not fall. Here there are {} before the first join: a \
-         new node shares this machine's processors with the others and the client, and all of three nodes send",
+        "the paper draws this figure without numbers, for 20 nodes with 10 GB. At the highest load the rate of the \
+        three nodes that send data to the new one falls by a third, and that of the other 17 does not; at 30 % the \
+        rate does not fall. Here there are {} before the first join: a new node shares this machine's processors \
+        with the others and the client, and all of three nodes send",
         size(shape, bytes)
     ));
     Ok(finding)
@@ -93,14 +94,15 @@ fn tell(finding: &mut Finding, load: &str, measured: &Measured, joined: Joined) 
     }
     let latencies = measured.stats.gets().latencies;
     finding.note(format!(
-        "load {load}: the node was started after {from:.1} s, and every range had all of its copies after {to:.1} s; p99.9 of all \
-         gets {:.1} ms, the longest {:.0} ms, {} refused, which the rates do not count{}",
+        "load {load}: the node was started after {from:.1} s, and every range had all of its copies after {to:.1} \
+        s; p99.9 of all gets {:.1} ms, the longest {:.0} ms, {} refused, which the rates do not count{}",
         latencies.us(0.999) / 1e3,
         latencies.longest_us() / 1e3,
         measured.stats.refused.count,
         match measured.stats.unsent {
             0 => String::new(),
-            unsent => format!("; {unsent} gets that were due were not sent in time, and count among the latencies alone"),
+            unsent =>
+                format!("; {unsent} gets that were due were not sent in time, and count only among the latencies"),
         }
     ));
 }

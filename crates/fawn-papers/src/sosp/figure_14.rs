@@ -74,9 +74,10 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         .by("load"),
     ];
     finding.note(
-        "the paper draws this figure without numbers, and says that a split lowers the rate least, a merge most, that compaction \
-         takes the longest, and that at 30 % of the highest load all of it is minimal. A quarter of the range is split off, as \
-         there. Splits and merges of ranges do not copy records here, but cut and join what refers to them; compaction merges each slice once",
+        "the paper draws this figure without numbers. It says that a split lowers the rate least and a merge most, \
+        and that compaction takes the longest. At 30 % of the highest load all of it is minimal. A quarter of the \
+        range is split off, as there. Splits and merges of ranges do not copy records here: they split and join the \
+        references to them; compaction merges each slice once",
     );
     Ok(finding)
 }

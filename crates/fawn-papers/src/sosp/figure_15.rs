@@ -68,9 +68,10 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
             .by("workload"),
     ];
     finding.note(
-        "with splits, a range is split at a random key and merged again 100 ms later, and so on; a latency counts from when its \
-         get was due. The paper's splits take minutes, ours milliseconds. Its latencies are over the network. Its 90th \
-         percentiles are bounds: under 2 ms in normal operation, and above 10 ms for a tenth of the gets beside a split",
+        "with splits, the store splits a range at a random key, merges it again 100 ms later, and so on; a latency \
+        counts from when its get was due. The paper's splits take minutes, ours milliseconds. Its latencies are \
+        over the network. Its 90th percentiles are bounds: under 2 ms in normal operation, and above 10 ms for a \
+        tenth of the gets during a split",
     );
     Ok(finding)
 }

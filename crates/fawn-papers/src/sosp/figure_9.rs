@@ -57,9 +57,9 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         .by("what"),
     ];
     finding.note(
-        "the paper draws this figure without numbers, for five devices of 2008: CompactFlash and two of the SSDs slow down as \
-         files grow more, the two of Intel do not up to 256. Files are written past the page cache where the file system allows \
-         it, and synced at the end; puts are of 1 KB values, until all of them are on flash",
+        "the paper draws this figure without numbers, for five devices of 2008: CompactFlash and two of the SSDs \
+        slow down as files grow more, the two of Intel do not up to 256. Files are written past the page cache if \
+        the file system allows it, and synced at the end; puts are of 1 KB values, until all of them are on flash",
     );
     Ok(finding)
 }

@@ -73,13 +73,13 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     ];
     note(&mut finding, run);
     finding.note(
-        "shares are of the rate of a run before these, at the highest load (queries_a_second_at_the_highest_load): the last row is such a run \
-         again, whose rate may be another one",
+        "shares are of the rate of an earlier run at the highest load (queries_a_second_at_the_highest_load): the \
+        last row is another such run, and its rate may differ",
     );
     finding.note(
-        "the paper prints the highest load alone, 64 W for the desktop at rest and 83 W busy, and says that queries a joule fall \
-         drastically with the load. Its 240 of three nodes with a switch of 10 W, of which it prints neither rate nor watts, follow from \
-         1,700 queries a second and 3.75 W of each node",
+        "the paper prints the highest load alone, 64 W for the desktop at rest and 83 W busy. It says that queries \
+        a joule fall drastically with the load. It prints neither rate nor watts of its 240 of three nodes with a \
+        switch of 10 W. These follow from 1,700 queries a second and 3.75 W of each node",
     );
     Ok(finding)
 }

@@ -58,9 +58,9 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     finding.charts =
         vec![Chart::bars("Local and over the network", "what", Axis::log("gets_a_second", "gets a second"))];
     finding.note(
-        "the paper prints 2,450 and 1,850 gets a second of 256 bytes of a store of 512 MB, and says that this is about 70 %; it does not say \
-         how many are in flight. The \
-         client runs on the same machine, over its loopback, and takes its part of the processors; CPU time is the server's alone",
+        "the paper prints 2,450 and 1,850 gets a second of 256 bytes of a store of 512 MB. It says that this is \
+        about 70 %, but not how many are in flight. The client runs on the same machine, over its loopback, and \
+        takes its part of the processors; CPU time is the server's alone",
     );
     Ok(finding)
 }

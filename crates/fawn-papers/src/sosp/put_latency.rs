@@ -55,9 +55,9 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
             .by("what"),
     ];
     finding.note(format!(
-        "a put is answered when all of its copies are synced; the paper's are not synced. Here there are {}, where the paper has 21 \
-         nodes: with three copies three nodes, three logs and the clients share this machine. The paper says that with gets beside them the 99.9th percentile rose significantly, \
-         and prints no number",
+        "a put is answered when all of its copies are synced; the paper's are not synced. Here there are {}, where \
+        the paper has 21 nodes: with three copies three nodes, three logs and the clients share this machine. The \
+        paper says that with concurrent gets the 99.9th percentile rose significantly, and prints no number",
         size(shape(run, 1), count * 276)
     ));
     Ok(finding)

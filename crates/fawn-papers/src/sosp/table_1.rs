@@ -70,11 +70,11 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         Chart::bars("In order", "what", Axis::log("mb_a_second", "MB/s")),
     ];
     finding.note(
-        "the paper's transfers are of 1 KB, through the page cache of a node with 256 MB; here files are read and written past \
-         the page cache where the file system allows it, in pages of 4 KiB, the least that flash reads, or 1 MiB in order. Puts \
-         are acknowledged in memory, and durable when their segment is, as the paper's are not synced either. Random writes are \
-         not synced one by one: there is one sync, at the end, which their time includes, so that the device may keep them in its \
-         own buffers until then",
+        "the paper's transfers are of 1 KB, through the page cache of a node with 256 MB. Here files are read and \
+        written past the page cache if the file system allows it: in pages of 4 KiB, the smallest read of flash, or \
+        in order by 1 MiB. Puts are acknowledged in memory, and durable when their segment is, as the paper's are \
+        not synced either. Random writes are not synced one by one: their time includes one sync at the end, so the \
+        device may keep them in its own buffers until then",
     );
     Ok(finding)
 }
@@ -97,8 +97,8 @@ fn raw(run: &Run<'_>, finding: &mut Finding, bytes: u64, time: Duration) -> Resu
     }));
     if !raw.is_direct {
         finding.note(
-            "the file system refuses to be read and written past the page cache, which answers part of the reads, and holds what is \
-             written until the sync",
+            "the file system does not bypass the page cache, which answers part of the reads and holds the writes \
+            until the sync",
         );
     }
     drop(raw);

@@ -78,9 +78,9 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         .by("values"),
     ];
     finding.note(
-        "small stores are answered from DRAM, by what is not sealed yet and by the record cache; the memory of the store stands \
-         for the DRAM of the paper's nodes. The paper's client asks one at a time, of a store that it calls, so that its row \
-         stands in both columns; an event loop keeps as many gets in flight as it has clients",
+        "small stores are answered from DRAM, by unsealed records and by the record cache; the memory of the store \
+        stands for the DRAM of the paper's nodes. The paper's client asks one at a time, of a store that it calls, \
+        so its row is in both columns; an event loop keeps as many gets in flight as it has clients",
     );
     Ok(finding)
 }

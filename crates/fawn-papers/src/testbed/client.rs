@@ -158,7 +158,7 @@ impl<'w> Client<'w> {
     fn settle(&self) -> Result<(), Error> {
         let (began, mut idle) = (Instant::now(), 0);
         while idle < 2 {
-            self.watch.progress(0, 1, "waiting until the servers are done with the load");
+            self.watch.progress(0, 1, "waiting until the servers have finished the load");
             let (before, since) = (processes_cpu_us(&self.pids)?, Instant::now());
             thread::sleep(IDLE_LOOK);
             let share = (processes_cpu_us(&self.pids)? - before) / since.elapsed().as_micros() as f64;

@@ -196,7 +196,7 @@ fn complaint(status: &Value, nodes: usize, replicas: usize) -> Option<String> {
         }
     }
     // With fewer nodes than copies it never is.
-    (nodes >= replicas && status["settled"] != true).then(|| "not all are where they should be".to_owned())
+    (nodes >= replicas && status["settled"] != true).then(|| "the cluster still moves ranges".to_owned())
 }
 
 /// The shape of clusters that are measured without caches.

@@ -96,7 +96,7 @@ fn device(dir: &Path) -> Option<String> {
     let name = disk.file_name()?.to_string_lossy().into_owned();
     match model.map(|model| model.trim().to_owned()).filter(|model| !model.is_empty()) {
         Some(model) => Some(format!("{model} ({name})")),
-        None => Some(format!("{name}, of which the system tells no model")),
+        None => Some(format!("{name}, of unknown model")),
     }
 }
 

@@ -128,8 +128,8 @@ impl Server {
 
     fn failed(&self, how: &str) -> Error {
         let log = fs::read_to_string(self.dir.join(format!("{}.err", self.name))).unwrap_or_default();
-        let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-        Error::Server { name: self.name.clone(), what: format!("{how}; its last words: {last}") }
+        let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
+        Error::Server { name: self.name.clone(), what: format!("{how}; its last output: {last}") }
     }
 }
 

@@ -133,7 +133,7 @@ fn two_nodes_of_one_name_do_not_fit_on_one_ring() {
     let double = Node { id: NodeId(9), machine: MachineId(9), ..nodes[1].clone() };
     let error = ring.insert_node(&double).unwrap_err();
     assert_eq!(error, RingError::Taken { id: nodes[1].virtual_ids[0], node: NodeId(9), holder: NodeId(1) });
-    assert!(error.to_string().contains("give each node a name of its own"), "{error}");
+    assert!(error.to_string().contains("give each node its own name"), "{error}");
     // Nor does a node of which one place of many is taken, and it leaves nothing behind.
     let mut last_taken = Node::named(NodeId(9), MachineId(9), b"another", 8);
     last_taken.virtual_ids.push(nodes[1].virtual_ids[3]);

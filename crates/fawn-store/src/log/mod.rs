@@ -73,8 +73,8 @@ pub enum LogError {
     },
     /// The log is not the one that the manifest speaks of.
     #[error(
-        "commit-log is older than manifest-{manifest:016x} beside it, or of another store: {what} (byte {offset}); put back \
-         the commit-log that was last in this directory, or restore this store from a replica or a copy"
+        "commit-log is older than manifest-{manifest:016x} beside it, or belongs to another store: {what} (byte \
+        {offset}); put back the latest commit-log of this directory, or restore this store from a replica or a copy"
     )]
     OlderLog {
         /// Number of the manifest beside the log.
@@ -86,8 +86,8 @@ pub enum LogError {
     },
     /// The manifest does not know what the log has.
     #[error(
-        "manifest-{manifest:016x} is older than the commit-log beside it, or of another store: {what} (byte {offset}); put \
-         back the manifest that was last in this directory, or restore this store from a replica or a copy"
+        "manifest-{manifest:016x} is older than the commit-log beside it, or belongs to another store: {what} (byte \
+        {offset}); put back the latest manifest of this directory, or restore this store from a replica or a copy"
     )]
     OlderManifest {
         /// Number of the manifest beside the log.

@@ -140,7 +140,7 @@ fn replay(
     for _ in 0..header.entries {
         let (range, entry, len) = Entry::decode(rest).map_err(|error| match error {
             EntryError::Newer => LogError::Newer { offset, what: "a kind of entry" },
-            EntryError::Malformed => LogError::Damage { offset, what: "a batch holds an entry that makes no sense" },
+            EntryError::Malformed => LogError::Damage { offset, what: "a batch holds an invalid entry" },
         })?;
         sink(Replayed { position, range, entry });
         rest = &rest[len..];
@@ -168,7 +168,7 @@ impl<'f> Ring<'f> {
             return Err(LogError::Flash(FlashError::NotFound(FileId::CommitLog)));
         };
         if pages < shape.ring_pages {
-            let what = "the file is shorter than it was made";
+            let what = "the file is shorter than at its creation";
             return Err(LogError::Damage { offset: pages * PAGE_BYTES as u64, what });
         }
         Ok(Self { flash, shape, window: PageBuf::default(), first: 0 })
@@ -297,7 +297,7 @@ impl<'f> Ring<'f> {
         let missed = if !is_bound {
             Some("it was durable beyond this place when the manifest was written")
         } else if batches == 0 && reached.page > 0 && !self.has_predecessor(start)? {
-            Some("what was logged before the last seal is not in it")
+            Some("it lacks the writes before the last seal")
         } else {
             None
         };
@@ -322,7 +322,7 @@ impl<'f> Ring<'f> {
             let begun = header.previous == end.previous && self.candidates(end.page).any(|place| place == position);
             let is_intact = self.is_intact(&header)?;
             if is_intact && header.durable > end.page {
-                let what = "a batch that was durable does not parse, and later ones do";
+                let what = "a batch that was durable is damaged, and later ones are intact";
                 return Err(LogError::Damage { offset: self.offset(end.page), what });
             }
             if is_intact || begun {
@@ -345,7 +345,7 @@ impl<'f> Ring<'f> {
         let is_ahead = header.position >= expected.start.page + ring_pages;
         let is_here = header.position % ring_pages == place && place + header.pages() <= ring_pages;
         if is_here && (is_later || is_ahead) && self.is_intact(&header)? {
-            let what = "this batch was logged when another manifest had taken its place";
+            let what = "this batch was logged with a later manifest";
             let offset = place * PAGE_BYTES as u64;
             return Err(LogError::OlderManifest { manifest: expected.manifest, offset, what });
         }

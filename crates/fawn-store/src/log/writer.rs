@@ -20,7 +20,7 @@ pub enum LogFull {
     #[error("the commit log is full until the open segment is sealed")]
     Ring,
     /// The entry is longer than any batch of this log can be.
-    #[error("the entry is larger than the commit log takes")]
+    #[error("the entry is too large for the commit log")]
     TooLarge,
 }
 

@@ -172,7 +172,7 @@ impl Maintenance {
             };
             let number = self.free_number().ok_or_else(|| {
                 FlashError::Io(
-                    "all 32,767 segment numbers are in use: load the rest into a directory of more stores".into(),
+                    "all 32,767 segment numbers are in use: load the rest into a directory with more stores".into(),
                 )
             })?;
             let directory = Arc::new(PageDirectory::new(&written.directory));

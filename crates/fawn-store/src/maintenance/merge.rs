@@ -317,7 +317,7 @@ impl Maintenance {
             let index = match self.build(flash, interval, &parts, &at_hand, merging.filtered) {
                 Ok((index, _)) => index,
                 Err((file, error)) => {
-                    return Err(FlashError::Io(format!("{file}, sealed just now, is unreadable: {error}")));
+                    return Err(FlashError::Io(format!("{file}, which was just sealed, is unreadable: {error}")));
                 }
             };
             self.loaded.insert(interval.low);

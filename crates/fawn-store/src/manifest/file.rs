@@ -32,7 +32,7 @@ pub enum ManifestError {
     #[error("there is no store here: create one first")]
     NotFound,
     /// A store is here already.
-    #[error("there is a store here already: open it, or choose another directory")]
+    #[error("there is already a store here: open it, or choose another directory")]
     Exists,
     /// A newer version wrote it.
     #[error("manifest-{number:016x} was written by a newer version ({what}): open the store with that version")]
@@ -354,7 +354,7 @@ impl Scan {
             return Err(scan.damage(0, "the snapshot contradicts itself"));
         }
         if length < capacity {
-            return Err(scan.damage(length, "the file is shorter than it was made"));
+            return Err(scan.damage(length, "the file is shorter than at its creation"));
         }
         loop {
             let at = scan.end;
@@ -362,10 +362,10 @@ impl Scan {
                 break;
             };
             if kind != EDITS {
-                return Err(scan.damage(at, "a frame is of a kind that does not belong here"));
+                return Err(scan.damage(at, "a frame of this kind does not belong here"));
             }
             for edit in scan.decode::<Vec<Edit>>(&body, at)? {
-                state.apply(&edit).map_err(|_| scan.damage(at, "an edit contradicts what is before it"))?;
+                state.apply(&edit).map_err(|_| scan.damage(at, "an edit contradicts the frames before it"))?;
             }
         }
         if state.check().is_err() {
@@ -398,7 +398,7 @@ impl Scan {
             return self.end_of_frames();
         };
         if frame.version > VERSION {
-            let what = format!("version {}, and this one knows {VERSION}", frame.version);
+            let what = format!("version {}, and this release reads version {VERSION}", frame.version);
             return Err(ManifestError::Newer { number: self.number, what });
         }
         let is_second = at != self.end;
@@ -423,7 +423,7 @@ impl Scan {
             Frame::read(self.number, pages, at).is_some_and(|(frame, _)| frame.page > self.end && frame.page <= at)
         };
         if (self.end..pages.len() as u64).any(is_later) {
-            return Err(self.damage(self.end, "both copies of a commit do not parse, and later ones do"));
+            return Err(self.damage(self.end, "both copies of a commit are damaged, and later ones are intact"));
         }
         Ok(None)
     }
@@ -446,7 +446,7 @@ impl Scan {
         let mut reader = Reader::new(body);
         match T::decode(&mut reader) {
             Ok(value) if reader.is_at_end() => Ok(value),
-            Ok(_) | Err(DecodeError::Malformed) => Err(self.damage(at, "a frame holds what makes no sense")),
+            Ok(_) | Err(DecodeError::Malformed) => Err(self.damage(at, "a frame has invalid contents")),
             Err(DecodeError::Unknown) => {
                 Err(ManifestError::Newer { number: self.number, what: "a kind of edit".to_owned() })
             }

@@ -299,8 +299,8 @@ impl State {
         if (found, footer.content) == (*segment, content) {
             return Ok(());
         }
-        let what = "this is not the segment that the manifest beside it names, and one of the two is an older copy or another \
-                    store's: put back the one that was last in this directory";
+        let what = "this is not the segment of that name in the manifest: one of the two is an older copy or from \
+            another store; put back the latest one of this directory";
         let offset = (footer.total_pages() - 1) * PAGE_BYTES as u64;
         Err(Damage { file: FileId::Segment(segment.file), offset, what: what.to_owned() })
     }

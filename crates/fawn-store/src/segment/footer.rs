@@ -194,7 +194,7 @@ impl Footer {
         }
         let footer = Self::decode(&page.payload()[..page.used()])
             .filter(|footer| footer.file == file && footer.is_sound(total_pages))
-            .ok_or_else(|| page_damage(id, at, "the footer makes no sense"))?;
+            .ok_or_else(|| page_damage(id, at, "the footer is invalid"))?;
         Ok(footer)
     }
 

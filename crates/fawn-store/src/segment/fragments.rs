@@ -165,7 +165,7 @@ impl<'a> Stretch<'a> {
         let counted = Counted { counts, from: 0, to: 0, stretch: self };
         let (from, to) = (counted.count(counted.stretch.first_bucket), counted.count(counted.stretch.last_bucket + 1));
         if from > to || to as u64 > counted.stretch.footer.records {
-            return Err(damage(counted.stretch.footer, "the fragments' buckets make no sense").into());
+            return Err(damage(counted.stretch.footer, "the fragments' buckets are invalid").into());
         }
         Ok(Counted { from, to, ..counted })
     }

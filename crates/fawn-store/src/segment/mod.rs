@@ -45,7 +45,7 @@ pub enum SegmentError {
 }
 
 /// What is said of a key whose newest version damage has taken.
-pub(crate) const LOST: &str = "a record was lost to an earlier damage";
+pub(crate) const LOST: &str = "a record was lost to earlier damage";
 
 /// The damage of page `page` of `file`.
 pub(crate) fn page_damage(file: FileId, page: u64, what: &str) -> Damage {

@@ -28,7 +28,7 @@ use crate::work::{Versions, View, Wanted, Work};
 const UNLOGGED: u64 = u64::MAX;
 
 /// Why a store stops whose log has records that its memory has no room for.
-const NO_MEMORY: &str = "the system has no memory for what was committed: give the process more, and start it again";
+const NO_MEMORY: &str = "the system has no memory for the committed records: give the process more, and start it again";
 
 impl Store {
     /// Bytes that an entry of a range takes in the log beside its own.

@@ -62,7 +62,7 @@ fn what_cannot_be_named_is_refused_before_anything_is_made() {
         ("a", &["b.member.fawn"], "roles, not hosts"),
         ("a", &["B.Member.FAWN"], "roles, not hosts"),
         ("a", &["10.0.0.1:11211"], "without a port"),
-        ("a", &[""], "a host's name"),
+        ("a", &[""], "a host name"),
     ] {
         let error = init(&dir, &[wanted(name, &[Role::Manager], hosts)], 90, now()).unwrap_err().to_string();
         assert!(error.contains(says), "{name} {hosts:?}: {error}");
@@ -172,7 +172,7 @@ fn what_cannot_be_used_is_shown_with_the_reason() {
         |name: &str| shown.iter().find(|shown| shown.name == name).unwrap().problem.clone().unwrap_or_default();
     assert_eq!(shown[0].name, "ca");
     assert!(problem("a").contains("mode 0640"), "{}", problem("a"));
-    assert!(problem("b").contains("do not fit"), "{}", problem("b"));
+    assert!(problem("b").contains("do not match"), "{}", problem("b"));
     assert!(problem("m").contains("no certificate in PEM form"), "{}", problem("m"));
     let of_client = problem("client");
     assert!(of_client.contains("client-key.pem") && of_client.contains("missing"), "{of_client}");

@@ -132,7 +132,7 @@ fn files_that_do_not_belong_together_are_refused_in_a_sentence() {
         (of(&ours, "ca.pem", "ca-key.pem"), "ca.pem for TLS: "),
         (of(&ours, "none.pem", "a-key.pem"), "none.pem for TLS: No such file"),
         (of(&ours, "a-key.pem", "a-key.pem"), "a-key.pem for TLS: it has no certificate in PEM form"),
-        (of(&ours, "a.pem", "a.pem"), "may use it (mode 0644): chmod 600 "),
+        (of(&ours, "a.pem", "a.pem"), "have access (mode 0644): chmod 600 "),
     ] {
         let error = links(&files).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
@@ -146,7 +146,7 @@ fn a_certificate_without_a_role_makes_no_links() {
     let dir = tempfile::tempdir().unwrap();
     init(dir.path(), &[wanted("web", &[], &["web.example"])], 90, now()).unwrap();
     let error = links(&Material::in_dir(dir.path(), "web")).unwrap_err().to_string();
-    assert!(error.contains("names no role"), "{error}");
+    assert!(error.contains("has no role"), "{error}");
 }
 
 #[test]

@@ -25,9 +25,7 @@ pub enum Address {
 
 /// Why an address was not understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not an address; write HOST:PORT, such as 127.0.0.1:11211 or [::1]:11211, or the path of a Unix socket"
-)]
+#[error("`{0}` is not an address; write HOST:PORT, e.g. 127.0.0.1:11211 or [::1]:11211, or the path of a Unix socket")]
 pub struct AddressError(String);
 
 impl FromStr for Address {

@@ -17,7 +17,7 @@ pub enum ClientError {
         source: io::Error,
     },
     /// An open connection failed.
-    #[error("the connection to {address} broke ({source}); check the server's log")]
+    #[error("the connection to {address} broke ({source}); see the server's log")]
     Broken {
         /// The server.
         address: Address,
@@ -25,22 +25,22 @@ pub enum ClientError {
         source: io::Error,
     },
     /// The server hung up before it had answered everything.
-    #[error("{0} closed the connection before it had answered; check the server's log")]
+    #[error("{0} closed the connection before its reply; see the server's log")]
     Closed(Address),
     /// The server hung up at our first words.
     #[error(
-        "{0} closed the connection at once; if it wants a user, give --user and --password-file, if it speaks TLS, \
-         give --tls-ca; else check the server's log"
+        "{0} closed the connection at once; if it needs a user, give --user and --password-file; if it speaks TLS, \
+        give --tls-ca; else see the server's log"
     )]
     TurnedAway(Address),
     /// We spoke plain text and the server TLS.
-    #[error("{0} speaks TLS; give the certificates to trust with --tls-ca")]
+    #[error("{0} speaks TLS; give the trusted certificates with --tls-ca")]
     SpeaksTls(Address),
     /// We spoke TLS and the server something else.
-    #[error("{0} does not speak TLS on this port; leave --tls-ca out, or give the port that does")]
+    #[error("{0} does not speak TLS on this port; leave --tls-ca out, or use its TLS port")]
     SpeaksNoTls(Address),
     /// The server's certificate does not convince.
-    #[error("{address} shows a certificate that cannot be trusted: {reason}")]
+    #[error("the certificate of {address} cannot be trusted: {reason}")]
     Untrusted {
         /// The server.
         address: Address,
@@ -48,7 +48,7 @@ pub enum ClientError {
         reason: String,
     },
     /// The server has requests but does not answer.
-    #[error("{address} has not answered for {seconds} s; check the server, or wait longer with --timeout")]
+    #[error("{address} sent no reply for {seconds} s; check the server, or wait longer with --timeout")]
     Silent {
         /// The server.
         address: Address,
@@ -56,7 +56,7 @@ pub enum ClientError {
         seconds: u64,
     },
     /// The server answered with an error line.
-    #[error("{address} answered `{line}`{}", advice(line))]
+    #[error("{address} replied `{line}`{}", advice(line))]
     Refused {
         /// The server.
         address: Address,
@@ -65,7 +65,7 @@ pub enum ClientError {
     },
     /// The bytes are no answer that we know.
     #[error(
-        "{address} answered `{line}`, which is not memcached's meta protocol; is it memcached 1.6 or newer, or fawn?"
+        "{address} replied `{line}`, which is not memcached's meta protocol; is it memcached 1.6 or newer, or fawn?"
     )]
     Garbled {
         /// The server.
@@ -75,8 +75,8 @@ pub enum ClientError {
     },
     /// The server does not list its keys.
     #[error(
-        "{address} does not list its keys (it answered `{line}`); \
-         it must be fawn, or memcached 1.6 or newer with its LRU crawler switched on"
+        "{address} does not list its keys (it replied `{line}`); use fawn, or memcached 1.6 or newer with its LRU \
+        crawler enabled"
     )]
     NoListing {
         /// The server.
@@ -105,7 +105,7 @@ pub enum ClientError {
 /// What to do about an error line.
 fn advice(line: &str) -> &'static str {
     match line {
-        "SERVER_ERROR out of memory storing object" => "; free or add space or memory on the server, then go on",
+        "SERVER_ERROR out of memory storing object" => "; free or add space or memory on the server, then continue",
         "CLIENT_ERROR unauthenticated" => "; give --user and --password-file",
         "CLIENT_ERROR authentication failure" => "; check --user and --password-file",
         "ERROR Too many open connections" => "; use fewer --connections or raise the server's limit",
@@ -130,11 +130,11 @@ fn distrust(told: &str) -> String {
     let advice = match told {
         // What `openssl req -x509` makes when it is told nothing.
         _ if told.contains("CaUsedAsEndEntity") => {
-            return "it is an authority's (CA:TRUE), which may sign others but not serve; make the server's with \
-                    `openssl req -x509 -addext basicConstraints=critical,CA:FALSE …`, see operations/serving in the book"
+            return "it is an authority's (CA:TRUE), which may sign others but not serve; create the server's with \
+                `openssl req -x509 -addext basicConstraints=critical,CA:FALSE …`, see operations/serving in the book"
                 .to_owned();
         }
-        _ if told.contains("UnknownIssuer") => "it is not signed by any of those in --tls-ca",
+        _ if told.contains("UnknownIssuer") => "none of those in --tls-ca has signed it",
         _ if told.contains("not valid for name") || told.contains("NotValidForName") => {
             "connect to a name that it carries, or give that with --tls-name"
         }

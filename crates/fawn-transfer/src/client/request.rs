@@ -26,16 +26,16 @@ pub enum KeyError {
     #[error("the key is empty")]
     Empty,
     /// Too long for the text protocol.
-    #[error("the key has {0} bytes; at most 250 are possible")]
+    #[error("the key has {0} bytes; the limit is 250")]
     TooLong(usize),
     /// Not a key of the text protocol.
-    #[error("the key has a blank or control character; use --binary-keys or key_base64 if that is meant")]
+    #[error("the key has a blank or control character; use --binary-keys or key_base64 if this is intended")]
     NotPlain,
     /// Too long for base64, and with a byte that only base64 carries.
-    #[error("the key has {0} bytes; at most 186 are possible for a key with blanks, line ends or zero bytes")]
+    #[error("the key has {0} bytes; the limit is 186 for a key with blanks, line ends or zero bytes")]
     BinaryTooLong(usize),
     /// No store takes it.
-    #[error("the key has {0} bytes; at most 65535 are possible")]
+    #[error("the key has {0} bytes; the limit is 65535")]
     StoreTooLong(usize),
 }
 

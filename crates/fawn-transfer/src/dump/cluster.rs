@@ -39,7 +39,8 @@ pub fn dump_cluster(options: &DumpOptions, client: &Client, ui: &dyn Ui) -> anyh
     let mut dumping = ResumableDump::begin(&options.file, options.format(), cluster, options.restart, &leftovers)?;
     if let Some(began) = dumping.goes_on_since() {
         let began = fawn_tls::certificate::moment(began);
-        progress.note(&format!("going on with the dump that began at {began}; --restart begins anew"));
+        progress
+            .note(&format!("continuing the dump that began at {began}; to start from the beginning, use --restart"));
     }
     let mut summary = Summary::start();
     let worked = work(&mut dumping, client, progress.as_ref());

@@ -51,16 +51,16 @@ impl Leftovers {
 /// Removes what is of no use; what to do after an interruption.
 fn clean_up(phase: &Phase) -> &'static str {
     match phase {
-        Phase::Nothing => "nothing was written; the same command again begins from the start",
-        Phase::Streaming => "the output is not complete; the same command again begins from the start",
+        Phase::Nothing => "nothing was written; run the same command again to start from the beginning",
+        Phase::Streaming => "the output is not complete; run the same command again to start from the beginning",
         Phase::Begun(files) => {
             for file in files {
                 // One that is not there, or cannot be removed, says for itself that it is not complete.
                 let _ = std::fs::remove_file(file);
             }
-            "nothing was kept; the same command again begins from the start"
+            "nothing was kept; run the same command again to start from the beginning"
         }
-        Phase::Resumable => "the same command again goes on where it was; --restart begins anew",
-        Phase::Complete => "the dump was complete by then",
+        Phase::Resumable => "run the same command again to continue, or add --restart to start from the beginning",
+        Phase::Complete => "the dump was already complete",
     }
 }

@@ -86,7 +86,9 @@ impl Output {
         let path = partial.display();
         let mut file = file.get_ref();
         let placed = file.set_len(after).and_then(|()| file.seek(SeekFrom::Start(after)));
-        placed.map(drop).with_context(|| format!("cannot go on with {path}; begin anew with --restart"))
+        placed
+            .map(drop)
+            .with_context(|| format!("cannot continue with {path}; start from the beginning with --restart"))
     }
 
     /// What was written so far is safe.
@@ -113,7 +115,7 @@ impl Output {
         let Self::File { partial, path, .. } = self else { return Ok(()) };
         std::fs::rename(&*partial, &*path).with_context(|| {
             let (partial, path) = (partial.display(), path.display());
-            format!("all records are in {partial}, which cannot be renamed to {path}: do that yourself")
+            format!("all records are in {partial}, but it cannot be renamed to {path}: rename it yourself")
         })?;
         sync_directory(path).with_context(|| cannot_write(path))
     }
@@ -127,7 +129,7 @@ fn lock(partial: &Path) -> anyhow::Result<File> {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                bail!("another dump is writing {}: wait for it, or name another file", partial.display())
+                bail!("another dump is writing {}: wait for it, or choose another file", partial.display())
             }
             Err(TryLockError::Error(error)) => {
                 return Err(error).with_context(|| format!("cannot lock {}", partial.display()));

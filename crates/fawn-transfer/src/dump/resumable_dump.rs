@@ -58,7 +58,7 @@ impl ResumableDump {
             && output.checksum(state.file_bytes).ok() != Some(state.crc32c)
         {
             let partial = output.partial().unwrap_or(file).display();
-            bail!("{partial} is not as the interrupted dump left it; begin anew with --restart");
+            bail!("{partial} has changed since the dump was interrupted; start from the beginning with --restart");
         }
         let goes_on = found.is_some();
         let state = found.unwrap_or(fresh);
@@ -67,7 +67,9 @@ impl ResumableDump {
                 if !goes_on {
                     paths.remove()?;
                 }
-                let cannot = || format!("cannot go on with {}; begin anew with --restart", paths.spool.display());
+                let cannot = || {
+                    format!("cannot continue with {}; start from the beginning with --restart", paths.spool.display())
+                };
                 Spool::open(&paths.spool, state.runs.clone()).with_context(cannot)?
             }
             None => Spool::temporary().with_context(|| cannot_write(&std::env::temp_dir()))?,
@@ -344,7 +346,10 @@ mod tests {
         take(&mut dumping, part(&[1, 2])).unwrap();
         dumping.save().unwrap();
         drop(dumping);
-        for (path, says) in [(&paths.state, "is damaged; begin anew"), (&paths.spool, "begin anew with --restart")] {
+        for (path, says) in [
+            (&paths.state, "is damaged; start from the beginning"),
+            (&paths.spool, "start from the beginning with --restart"),
+        ] {
             let bytes = std::fs::read(path).unwrap();
             for bit in (0..bytes.len() * 8).step_by(7) {
                 let mut damaged = bytes.clone();
@@ -354,7 +359,7 @@ mod tests {
                 let found = dumping.and_then(|mut dumping| take(&mut dumping, over()));
                 let why = found.map_err(|error| format!("{error:#}")).unwrap_err();
                 let name = path.display().to_string();
-                let is_of_another_version = why.contains("not of this version");
+                let is_of_another_version = why.contains("not from this version");
                 assert!(why.contains(&name) && (why.contains(says) || is_of_another_version), "bit {bit}: {why}");
                 // What fails halfway is not in the file.
                 std::fs::write(part_of(&file), "").unwrap();
@@ -384,7 +389,9 @@ mod tests {
         let refused = ResumableDump::begin(&file, Format::Tsv, None, false, &Leftovers::default()).err();
         let why = refused.map(|error| error.to_string()).unwrap_or_default();
         assert!(
-            why.contains("out.tsv.part is not as the interrupted dump left it; begin anew with --restart"),
+            why.contains(
+                "out.tsv.part has changed since the dump was interrupted; start from the beginning with --restart"
+            ),
             "{why}"
         );
     }
@@ -474,7 +481,10 @@ mod tests {
             let refused = ResumableDump::begin(&file, Format::Tsv, None, false, &Leftovers::default())
                 .err()
                 .map(|error| error.to_string());
-            assert!(refused.as_ref().is_some_and(|why| why.contains("begin anew with --restart")), "{refused:?}");
+            assert!(
+                refused.as_ref().is_some_and(|why| why.contains("start from the beginning with --restart")),
+                "{refused:?}"
+            );
             assert_eq!(
                 ResumableDump::begin(&file, Format::Tsv, None, true, &Leftovers::default()).unwrap().records(),
                 0

@@ -51,7 +51,7 @@ impl Spool {
         let mut file = options.create(true).read(true).write(true).truncate(false).mode(0o600).open(path)?;
         let length = runs.end();
         if file.metadata()?.len() < length {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it is shorter than what was written to it"));
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it is shorter than the data written to it"));
         }
         file.set_len(length)?;
         file.seek(SeekFrom::Start(length))?;
@@ -60,7 +60,7 @@ impl Spool {
 
     /// One that nobody goes on with: a file without a name, in the directory for such.
     pub fn temporary() -> io::Result<Self> {
-        let name = format!("a file without a name in {}", std::env::temp_dir().display());
+        let name = format!("an unnamed file in {}", std::env::temp_dir().display());
         Ok(Self::of(name, tempfile::tempfile()?, Runs::default()))
     }
 
@@ -191,7 +191,7 @@ impl Spool {
     pub fn merge(&mut self, cut: &Cut, mut give: impl FnMut(Kept) -> anyhow::Result<()>) -> anyhow::Result<()> {
         self.sort()?;
         self.writer.flush()?;
-        let unread = || format!("cannot read {}; begin anew with --restart", self.name);
+        let unread = || format!("cannot read {}; start from the beginning with --restart", self.name);
         let mut merge = self.runs.read_all(&self.file, cut.keys).with_context(unread)?;
         while let Some((lies, kept)) = merge.next().with_context(unread)? {
             if cut.shows(&kept, &lies) {

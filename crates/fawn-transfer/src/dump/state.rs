@@ -114,19 +114,19 @@ impl Paths {
 
 /// How far an interrupted dump came, if there was one.
 pub fn find(path: &Path, fresh: &State) -> anyhow::Result<Option<State>> {
-    let anew = "begin anew with --restart";
+    let anew = "start from the beginning with --restart";
     let state: State = match read_state(path, fresh.version) {
         Ok(Some(state)) => state,
         Ok(None) => return Ok(None),
         Err(StateError::Io(error)) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-        Err(StateError::Version(_)) => bail!("{} is not of this version of fawn dump; {anew}", path.display()),
+        Err(StateError::Version(_)) => bail!("{} is not from this version of fawn dump; {anew}", path.display()),
         Err(StateError::Damaged) => bail!("{} is damaged; {anew}", path.display()),
     };
     if state.format != fresh.format {
-        bail!("{} is of a dump of another format; {anew}", path.display());
+        bail!("{} belongs to a dump in another format; {anew}", path.display());
     }
     if state.cluster != fresh.cluster {
-        bail!("{} is of a dump of another cluster; {anew}", path.display());
+        bail!("{} belongs to a dump of another cluster; {anew}", path.display());
     }
     Ok(Some(state))
 }

@@ -25,8 +25,8 @@ use crate::ui::{Extent, Notes, Ui};
 const TICK: (Duration, u64) = (Duration::from_millis(200), 1024);
 
 /// What to do after Ctrl-C.
-const AGAIN: &str = "run the same command again, which loads from the beginning; until that is complete, each part of the keys is \
-                     as before or as after";
+const AGAIN: &str = "run the same command again, which loads from the beginning; until it is complete, each part of \
+    the keys is as before or as after";
 
 /// Loads a file, or standard input (`-`), into a directory. `check` may refuse it, once the input is open.
 ///
@@ -114,7 +114,7 @@ impl Sink for OfDirectory<'_> {
     }
 
     fn limit(&self) -> String {
-        format!("a value has {MAX_VALUE_BYTES} bytes at most")
+        format!("a value has at most {MAX_VALUE_BYTES} bytes")
     }
 }
 
@@ -142,8 +142,8 @@ fn build(load: BulkLoad, ui: &dyn Ui) -> Result<Built, Error> {
 fn refused(error: Error) -> anyhow::Error {
     match error {
         Error::Directory(DirectoryError::Member { path }) => anyhow!(
-            "{} belongs to a node of a cluster, and other nodes have copies of what it holds: load into the cluster, with \
-             `fawn load --to ADDR:PORT` of any of its memcached ports",
+            "{} belongs to a node of a cluster, and other nodes have copies of its data: load into the cluster, \
+            with `fawn load --to ADDR:PORT` of any of its memcached ports",
             path.display()
         ),
         error => error.into(),
@@ -154,8 +154,8 @@ fn refused(error: Error) -> anyhow::Error {
 fn stopped(error: Error) -> anyhow::Error {
     match error {
         Error::Flash(FlashError::NoSpace) => anyhow!(
-            "no space left on the device for what is sorted on its way; nothing was loaded: free some, or give more --memory, \
-             and run the same command again"
+            "no space left on the device for spooled records; nothing was loaded: free space, or give more \
+            --memory, and run the same command again"
         ),
         error => anyhow::Error::new(error).context("nothing was loaded"),
     }
@@ -165,7 +165,7 @@ fn stopped(error: Error) -> anyhow::Error {
 fn interrupted(error: Error) -> anyhow::Error {
     match error {
         Error::Flash(FlashError::NoSpace) => anyhow!(
-            "no space left on the device; a part of the records was loaded: free some, and run the same command again"
+            "no space left on the device; a part of the records was loaded: free space, and run the same command again"
         ),
         error => anyhow!("{error}; a part of the records may have been loaded: run the same command again"),
     }

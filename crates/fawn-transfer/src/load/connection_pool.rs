@@ -129,7 +129,7 @@ impl Settler<'_> {
             Origin::Line(line) => format!("{}:{line}", self.input),
             Origin::Key(key) => format!("key {}", key.escape_ascii()),
         };
-        let reason = format!("{} takes no record of {} bytes", self.address, sent.bytes);
+        let reason = format!("{} accepts no record of {} bytes", self.address, sent.bytes);
         if self.on_error == OnError::Skip {
             self.notes.bad(&format!("{what}: skipped: {reason}"));
             self.verdicts.push((sent.number, Verdict::TooLarge));

@@ -171,14 +171,14 @@ fn cannot_read(name: &str) -> String {
 pub fn foreign(name: &str, encoding: text::Foreign) -> String {
     let encoding = encoding.name();
     format!(
-        "{name} is {encoding} text, and records are read as UTF-8: save it as UTF-8, or convert it with \
-         `iconv -f {encoding} -t UTF-8`"
+        "{name} is {encoding} text, but records are UTF-8: save it as UTF-8, or convert it with `iconv -f \
+        {encoding} -t UTF-8`"
     )
 }
 
 /// What is wrong with a compressed file.
 fn packed(name: &str, program: &str, printer: &str) -> String {
-    format!("{name} is compressed with {program}: load what it unpacks to, as in `{printer} FILE | fawn load -`")
+    format!("{name} is compressed with {program}: decompress it, e.g. `{printer} FILE | fawn load -`")
 }
 
 impl Read for Source {

@@ -37,7 +37,7 @@ use resume::{Resume, ResumeError};
 /// How often the progress is recorded.
 const TICK: Duration = Duration::from_millis(500);
 /// What an interrupted load says whose progress is not recorded.
-const FROM_THE_START: &str = "what was acknowledged stays; the same command again begins from the start";
+const FROM_THE_START: &str = "acknowledged records stay; run the same command again to start from the beginning";
 
 /// What a load does with a line that it cannot load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub struct Target<'a> {
 
 /// A load is to be resumed whose input is no file.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is not a file, and only files can be resumed: leave --resume out")]
+#[error("{0} is not a file, and only a file can be resumed: leave --resume out")]
 pub struct NotResumable(String);
 
 impl LoadOptions {
@@ -127,15 +127,16 @@ pub fn load_file(options: &LoadOptions, path: &Path, target: &Target<'_>, ui: &d
 
     let how = match (&resume, options.restart) {
         (None, _) => FROM_THE_START,
-        (Some(_), false) => "the same command again goes on behind what was acknowledged",
-        (Some(_), true) => "the same command without --restart goes on behind what was acknowledged",
+        (Some(_), false) => "run the same command again to continue after the last acknowledged record",
+        (Some(_), true) => "run the same command without --restart to continue after the last acknowledged record",
     };
     let progress = ui.begin(Extent::Bytes(input.size()), Box::new(move || how.to_owned()))?;
     progress.start_at(start.offset);
     let notes = Notes::new(progress.as_ref());
     if start != Place::default() {
         let (name, line) = (input.name(), start.line + 1);
-        notes.say(&format!("fawn: going on with {name} at line {line}; {} records were loaded before", start.records));
+        notes
+            .say(&format!("fawn: continuing with {name} at line {line}; {} records were loaded before", start.records));
     }
     let acks = AckTracker::new(start);
     let explicit = matches!(options.resume, ResumeState::In(_));
@@ -266,7 +267,7 @@ impl Sink for OfServer<'_> {
     fn limit(&self) -> String {
         let (address, largest) = (&self.endpoint.address, self.largest());
         format!(
-            "{address} takes no record of more than {largest} bytes; raise the server's limit (--max-item-size, memcached's -I)"
+            "{address} accepts no record of more than {largest} bytes; raise the server's limit (--max-item-size, memcached's -I)"
         )
     }
 }
@@ -448,7 +449,7 @@ fn tick(
 /// Says how to go on after a failure.
 fn with_advice(error: anyhow::Error, resumable: bool) -> anyhow::Error {
     if resumable && error.is::<ClientError>() {
-        return anyhow!("{error}; run the same command again to go on where it stopped");
+        return anyhow!("{error}; run the same command again to continue");
     }
     error
 }

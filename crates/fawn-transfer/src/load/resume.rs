@@ -29,7 +29,7 @@ pub enum ResumeError {
         source: io::Error,
     },
     /// The state is not ours.
-    #[error("{path} is not a state of this version of fawn load ({reason}); load from the beginning with --restart")]
+    #[error("{path} is not from this version of fawn load ({reason}); load from the beginning with --restart")]
     Unknown {
         /// The state file.
         path: PathBuf,
@@ -37,7 +37,10 @@ pub enum ResumeError {
         reason: String,
     },
     /// The state is of another load.
-    #[error("{path} is of a load {other}; load from the beginning with --restart, or name another state with --resume")]
+    #[error(
+        "{path} belongs to a load {other}; load from the beginning with --restart, or name another state with \
+        --resume"
+    )]
     Other {
         /// The state file.
         path: PathBuf,
@@ -46,8 +49,8 @@ pub enum ResumeError {
     },
     /// The input changed.
     #[error(
-        "the file has changed before line {line}, where an interrupted load is to go on; \
-         load all of it again with --restart"
+        "the file has changed before line {line}, where the interrupted load would continue; load all of it again \
+        with --restart"
     )]
     Changed {
         /// The line where it is to go on.
@@ -205,7 +208,7 @@ mod tests {
         fixture.resume("a", Format::Tsv).save(place(6000, 60)).unwrap();
         assert!(matches!(fixture.resume("b", Format::Tsv).find(), Err(ResumeError::Other { .. })));
         let told = fixture.resume("a", Format::Jsonl).find().unwrap_err().to_string();
-        assert!(told.contains(" is of a load of tsv;"), "{told}");
+        assert!(told.contains(" belongs to a load of tsv;"), "{told}");
     }
 
     #[test]

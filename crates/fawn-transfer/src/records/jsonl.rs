@@ -122,7 +122,7 @@ mod tests {
         assert!(refusal(r#"{"key":"k","key_base64":"aw==","value":"v"}"#).contains("either key"));
         assert!(refusal(r#"{"key":"k","value_base64":"?"}"#).contains("not base64"));
         assert!(refusal(r#"{"key":"k","value":"v","exptme":1}"#).contains("exptme"));
-        assert!(refusal(r#"{"key":"k","value":"v","flags":-1}"#).contains("not a record"));
-        assert_eq!(refusal("key\tvalue"), "not a record in JSON: expected value at column 1");
+        assert!(refusal(r#"{"key":"k","value":"v","flags":-1}"#).contains("not a JSON record"));
+        assert_eq!(refusal("key\tvalue"), "not a JSON record: expected value at column 1");
     }
 }

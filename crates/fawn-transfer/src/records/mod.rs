@@ -57,18 +57,19 @@ pub enum BadLine {
     #[error("byte {0}: `\\` must be followed by t, n, r, \\ or x and two hexadecimal digits")]
     Escape(usize),
     /// Not an object with the known fields.
-    #[error("not a record in JSON: {}", without_line(.0))]
+    #[error("not a JSON record: {}", without_line(.0))]
     Json(#[from] serde_json::Error),
     /// Neither or both of a field's two spellings.
     #[error("give either {0} or {0}_base64")]
     OneOf(&'static str),
     /// A carriage return within a line.
     #[error(
-        "byte {0}: a carriage return (CR) within the line; end lines with LF or CRLF, and write \\r for one that is meant"
+        "byte {0}: a carriage return (CR) within the line; end lines with LF or CRLF, or write \\r for a CR in the \
+        data"
     )]
     CarriageReturn(usize),
     /// As where files were joined.
-    #[error("the line begins with a byte order mark; remove it, or write \\xef\\xbb\\xbf if it is meant")]
+    #[error("the line begins with a byte order mark; remove it, or write \\xef\\xbb\\xbf if it belongs to the data")]
     ByteOrderMark,
     /// Not base64.
     #[error("{0}_base64 is not base64: {1}")]

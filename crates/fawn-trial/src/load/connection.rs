@@ -43,7 +43,7 @@ impl Connection {
     pub fn call(&mut self, request: &[u8], within: Duration) -> io::Result<Reply> {
         let deadline = Instant::now() + within;
         if !self.buffer.is_empty() {
-            return Err(io::Error::new(ErrorKind::InvalidData, "more was answered than asked"));
+            return Err(io::Error::new(ErrorKind::InvalidData, "more replies than requests"));
         }
         self.stream.set_write_timeout(Some(within))?;
         self.stream.write_all(request)?;
@@ -67,7 +67,7 @@ impl Connection {
         let end = loop {
             match self.buffer.iter().position(|&byte| byte == b'\n') {
                 Some(end) => break end,
-                None if self.buffer.len() > LONGEST_LINE => return Err(garbled("a line without end")),
+                None if self.buffer.len() > LONGEST_LINE => return Err(garbled("a line is too long")),
                 None => self.receive(deadline)?,
             }
         };
@@ -78,14 +78,14 @@ impl Connection {
 
     fn value(&mut self, length: usize, deadline: Instant) -> io::Result<Vec<u8>> {
         if length > 1 << 24 {
-            return Err(garbled("a value that is larger than any"));
+            return Err(garbled("a value is too long"));
         }
         while self.buffer.len() < length + 2 {
             self.receive(deadline)?;
         }
         let mut value: Vec<u8> = self.buffer.drain(..length + 2).collect();
         if !value.ends_with(b"\r\n") {
-            return Err(garbled("a value without its end"));
+            return Err(garbled("a value has no end"));
         }
         value.truncate(length);
         Ok(value)

@@ -247,7 +247,7 @@ fn connect(number: u8, inside: &str) -> anyhow::Result<()> {
 
 /// The relay, and the router's way to it.
 fn relay() -> anyhow::Result<Relay> {
-    let relay = Relay::start((address(0), weather::PORT), Some(weather::PORT)).context("no relay can be started")?;
+    let relay = Relay::start((address(0), weather::PORT), Some(weather::PORT)).context("cannot start a relay")?;
     let (ours, router) = (frame::mac_text(frame::RELAY), frame::mac_text(frame::ROUTER));
     let port = weather::PORT;
     ip(&format!("-n router link add vx0 type vxlan id 7 local 10.77.0.1 remote 10.77.0.2 dstport {port} nolearning"))?;

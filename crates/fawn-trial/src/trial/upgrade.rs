@@ -21,7 +21,7 @@ impl Trial<'_> {
         if !self.cluster.members.iter().all(|member| member.is_upgraded) {
             self.expect_level(Pace::Busy);
             if self.version() > before {
-                self.fail("a newer version was decided on while some spoke none".to_owned());
+                self.fail("a newer version was decided while some processes did not speak it".to_owned());
             }
             let kind = Kind::Rolling;
             let last = Planned { at: Duration::ZERO, kind, hold: Duration::ZERO, draw: 0, overlaps: false };
@@ -33,7 +33,7 @@ impl Trial<'_> {
         }
         let after = self.version();
         if after <= before {
-            self.fail(format!("everybody is upgraded, and the version is {after:?} as before"));
+            self.fail(format!("all processes are upgraded, but the version is still {after:?}"));
         }
         self.report.upgraded = Some([before, after]);
         Ok(())

@@ -24,7 +24,7 @@ fn every_node_answers_for_every_key_while_two_of_them_do_not_hear_each_other() {
         .status()
         .is_ok_and(|status| status.settled && status.ranges.iter().all(|range| range.chain.len() == 3))
     {
-        assert!(begun.elapsed() < PATIENCE, "the cluster does not become whole");
+        assert!(begun.elapsed() < PATIENCE, "the cluster does not become healthy");
         std::thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(ask_everyone(&cluster, PATIENCE), [""; 0]);

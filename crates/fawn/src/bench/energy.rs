@@ -16,17 +16,17 @@ use crate::values::{Span, parse_share};
 /// How energy is metered.
 #[derive(Clone, Debug, Args)]
 pub struct MeterArguments {
-    /// What meters the energy: auto, none, rapl, hwmon, hwmon:NAME, battery, shelly:URL, tasmota:URL, csv:FILE or model:FILE
-    /// [default: auto, and none where that fails]
+    /// Energy meter: auto, none, rapl, hwmon, hwmon:NAME, battery, shelly:URL, tasmota:URL, csv:FILE or model:FILE
+    /// [default: auto, and none if that fails]
     #[arg(long, value_name = "METER")]
     pub meter: Option<Choice>,
-    /// Meter the machine at rest first, for so long, so that joules above these are told, too
+    /// Meter the machine at rest for this long first, so that reports also have the joules above idle
     #[arg(long, value_name = "DURATION", default_value = "0")]
     pub meter_idle: Span,
-    /// How accurate the meter is, by its data sheet or a calibration, such as 1%
+    /// Accuracy of the meter, by its data sheet or a calibration, e.g. 1%
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub meter_accuracy: Option<f64>,
-    /// Directory that has this machine's sys and proc, where that is not /
+    /// Directory that has this machine's sys and proc, if it is not /
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub meter_root: PathBuf,
 }
@@ -61,7 +61,7 @@ impl MeterArguments {
     fn check(&self) -> Result<(), String> {
         match (&self.meter, self.flag_of_a_meter()) {
             (Some(Choice::None), Some(flag)) => {
-                Err(format!("nothing is metered with --meter none: name a meter, or leave {flag} out"))
+                Err(format!("--meter none measures no energy: name a meter, or leave {flag} out"))
             }
             _ => Ok(()),
         }
@@ -69,9 +69,9 @@ impl MeterArguments {
 
     /// What is said where there is no meter; `None`: nobody has asked for one.
     fn absence(&self) -> Option<String> {
-        let why = "there is no meter that can be read; `fawn bench meters` says why";
+        let why = "no meter can be read: see `fawn bench meters`";
         match (&self.meter, self.flag_of_a_meter()) {
-            (_, Some(flag)) => Some(format!("{flag} comes to nothing, as {why}")),
+            (_, Some(flag)) => Some(format!("{flag} has no effect, because {why}")),
             (Some(Choice::Auto), None) => Some(why.to_owned()),
             _ => None,
         }
@@ -89,20 +89,20 @@ impl MeterArguments {
 /// Arguments of `fawn bench meters`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without METER, what this machine may have is tried: the processor's counters (RAPL), batteries, and power sensors (hwmon). Plugs, \
-files and models are tried when they are named.
+Without METER, the command tries what this machine may have: the processor's counters (RAPL), batteries, and power \
+sensors (hwmon). It tries plugs, files and models if you name them.
 
 For example:
   fawn bench meters shelly:192.168.1.20 model:pi.toml
-Then the exit code is 1 if one of them cannot be used.
+The exit code is then 1 if one of them cannot be used.
 
-A meter's scope is what its joules are of: `package`, the processors alone; `board`, all behind the power supply; `wall`, all of it. \
-To meter a Raspberry Pi, a laptop or a server, see operations/energy in the book.")]
+The scope of a meter says which joules it counts: `package`, the processors alone; `board`, everything behind the \
+power supply; `wall`, everything. To meter a Raspberry Pi, a laptop or a server, see operations/energy in the book.")]
 pub struct MetersArguments {
-    /// Meters to try, as --meter takes them [default: all of this machine]
+    /// Meters to try, as for --meter [default: all of this machine]
     #[arg(value_name = "METER")]
     pub meters: Vec<Choice>,
-    /// Directory that has this machine's sys and proc, where that is not /
+    /// Directory that has this machine's sys and proc, if it is not /
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub meter_root: PathBuf,
     /// Print JSON
@@ -155,11 +155,11 @@ fn print(found: &[Found], auto: Option<&str>) -> std::io::Result<()> {
         }
     }
     match auto {
-        Some(auto) => writeln!(out, "--meter auto takes {auto}, and so does who names no meter"),
+        Some(auto) => writeln!(out, "--meter auto, the default, uses {auto}"),
         None => writeln!(
             out,
-            "--meter auto finds none: a plug, another meter's file or a model can be named instead \
-             (see operations/energy in the book)"
+            "--meter auto finds no meter: name a plug, another meter's file or a model (see operations/energy in \
+            the book)"
         ),
     }
 }
@@ -197,11 +197,11 @@ mod tests {
             assert!(arguments.open().unwrap().is_none());
             arguments.absence()
         };
-        let why = "there is no meter that can be read; `fawn bench meters` says why";
-        let idle = Some(format!("--meter-idle comes to nothing, as {why}"));
+        let why = "no meter can be read: see `fawn bench meters`";
+        let idle = Some(format!("--meter-idle has no effect, because {why}"));
         assert_eq!(absence(None, Duration::from_mins(1), None), idle);
         assert_eq!(absence(Some(Choice::Auto), Duration::from_mins(1), Some(0.01)), idle);
-        let accuracy = Some(format!("--meter-accuracy comes to nothing, as {why}"));
+        let accuracy = Some(format!("--meter-accuracy has no effect, because {why}"));
         assert_eq!(absence(None, Duration::ZERO, Some(0.01)), accuracy);
         // Who has named no meter and said nothing of one is not told that there is none.
         assert_eq!(absence(Some(Choice::Auto), Duration::ZERO, None), Some(why.to_owned()));

@@ -28,15 +28,16 @@ const VALUE_BYTES: std::ops::RangeInclusive<u64> = 8..=128 << 20;
 /// Arguments of `fawn bench net`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Any server that speaks memcached's text or meta protocol can be measured. As fast as it goes (a closed loop) is the default: each \
-connection has --depth requests in flight, and an answer makes room for the next. With --rate operations come by the clock (an \
-open loop), and a latency counts from when its operation was due, so that what waits for a server that is slow is not hidden.
+The server may be any that speaks memcached's text or meta protocol. By default the load is a closed loop: each \
+connection keeps --depth requests in flight, and each reply makes room for the next. With --rate it is an open \
+loop: operations follow the clock, and a latency counts from when its operation was due. So a slow server does not \
+hide its queue.
 
-Keys have 20 bytes, and 16 of them look like chance: the popular keys of a distribution lie anywhere. A value tells its key and \
-its version, and does not compress. Every value that is read is looked at: it must have been written for its key, and must not be older than the \
-last set of its key that was acknowledged when the get was sent, where this generator is the only one that sets. Misses are \
-counted apart. --load makes sets again that were refused, while some are taken. The exit code is 1 when a value was wrong, or an \
-operation was refused.
+Keys have 20 bytes, 16 of them pseudo-random, so that the popular keys of a distribution lie anywhere. Each value \
+encodes its key and its version, and does not compress. The generator verifies every value that it reads: it must \
+be one of this key. It must not be older than the last set of the key that was acknowledged when the get was sent, \
+as long as this generator alone sets keys. Misses count separately. --load retries refused sets as long as the \
+server accepts others. The exit code is 1 if a value was wrong or an operation was refused.
 
 Distributions:
   uniform           all keys alike
@@ -45,42 +46,43 @@ Distributions:
   hot[:KEYS:SHARE]  KEYS, a number or a percentage of all, get SHARE of the
                     operations; 1% get 99% if nothing is given
 
-The last is the skew of FAWN's technical report (figure 10): at a bias of 99% there, 1% of the keys are selected 99% of the time, \
-so that a bias of B% is hot:(100-B)%:B%.
+hot is the skew of FAWN's technical report (figure 10). At a bias of 99% there, 1% of the keys get 99% of the \
+operations. A bias of B% is hot:(100-B)%:B%.
 
-CPU time is the measure that a busy machine changes least. --server-pid tells the server's for each operation, beside the \
-generator's own and, to see whether others were busy, the whole machine's. --calibrate does the same against a server that does \
-nothing, which tells how much more the generator could ask: its headroom. `fawn bench net-null` is that server, to \
-be measured like any other.
+CPU time is the measure that a busy machine changes least. --server-pid reports the server's CPU time per \
+operation, beside the generator's own. It also reports the whole machine's, to show whether other processes were \
+busy. --calibrate runs the same load against a server that does nothing. The ratio is the headroom: how much more \
+load the generator could make. `fawn bench net-null` is that server as a command of its own.
 
---meter tells joules, and operations for each: of a plug or a file, those of whatever is behind the meter; of rapl, hwmon, battery \
-and model, those of this machine, the generator included. `fawn bench meters` lists what can be metered here. Without one, `per CPU-s` \
-is operations for each second of the server's CPU time (--server-pid).
+--meter reports joules, and operations per joule. A plug or a file counts everything behind the meter. rapl, hwmon, \
+battery and model count this machine, the generator included. `fawn bench meters` lists the meters of this machine. \
+Without a meter, `per CPU-s` is operations per second of the server's CPU time (--server-pid).
 
 For example:
   fawn bench net 127.0.0.1:11211 --load --depth 16 --puts 10%
   fawn bench net 127.0.0.1:11211 --server-pid $(pidof fawn | tr ' ' ,)
   fawn bench net 127.0.0.1:11211 --rate 50k --distribution zipf --json")]
 pub struct NetBenchArguments {
-    /// Servers of one store or cluster: HOST:PORT (an IPv6 address in brackets) or unix:PATH; connections go to all in turn
+    /// Servers of one store or cluster: HOST:PORT (an IPv6 address in brackets) or unix:PATH; connections go
+    /// round-robin to all
     #[arg(value_name = "ADDR", value_delimiter = ',', required_unless_present = "calibrate", value_parser = parse_server)]
     pub servers: Vec<Address>,
-    /// Keys; where there are sets, the generator holds 8 bytes for each
+    /// Number of keys; with sets, the generator needs 8 bytes of DRAM per key
     #[arg(long, value_name = "N", default_value = "1M")]
     pub keys: Count,
     /// Bytes of each value, at least 8
     #[arg(long, value_name = "BYTES", default_value = "256")]
     pub value_bytes: Size,
-    /// Share of the operations that are sets, such as 0.1 or 10%
+    /// Share of sets among the operations, e.g. 0.1 or 10%
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = parse_share)]
     pub puts: f64,
-    /// Which keys: uniform, zipf, zipf:EXPONENT, latest, hot or hot:KEYS:SHARE
+    /// Key distribution: uniform, zipf, zipf:EXPONENT, latest, hot or hot:KEYS:SHARE
     #[arg(long, value_name = "LAW", default_value = "uniform")]
     pub distribution: Distribution,
-    /// How long is measured; 0 with --load: the load alone
+    /// Duration of the measurement; 0 with --load for the load alone
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub time: Span,
-    /// How long the same is done before
+    /// Duration of the same load before the measurement
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub warm_up: Span,
     #[command(flatten)]
@@ -93,28 +95,28 @@ pub struct GeneratorArguments {
     /// Event loops, each with its share of the connections
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u16>(1..=256))]
     pub threads: u16,
-    /// Connections, of all loops together
+    /// Connections of all loops together
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = number::<u32>(1..=60_000))]
     pub connections: u32,
     /// Requests in flight on each connection
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::depth())]
     pub depth: u32,
-    /// Which commands are sent: get and set (text), or mg and ms (meta)
+    /// Commands to send: get and set (text), or mg and ms (meta)
     #[arg(long, default_value = "text")]
     pub protocol: ProtocolChoice,
-    /// Operations a second, come what may [default: as fast as they are answered]
+    /// Operations per second, however fast the server replies [default: as fast as it replies]
     #[arg(long, value_name = "N")]
     pub rate: Option<Count>,
-    /// Times between the operations of --rate
+    /// Intervals between the operations of --rate
     #[arg(long, default_value = "poisson")]
     pub spacing: SpacingChoice,
-    /// Set every key first, as fast as the sets are acknowledged; the keys stay in the server
+    /// Set every key first, as fast as the server acknowledges; the keys stay in the server
     #[arg(long, hide_env = true)]
     pub load: bool,
-    /// Sets a second of --load [default: as fast as they are acknowledged]
+    /// Sets per second of --load [default: as fast as the server acknowledges]
     #[arg(long, value_name = "N")]
     pub load_rate: Option<Count>,
-    /// Processes of the servers, on this machine, whose CPU time is told; several have commas between them
+    /// Processes of the servers, on this machine, whose CPU time is reported; separated by commas
     #[arg(long, value_name = "PID", value_delimiter = ',', hide_env = true, value_parser = number::<u32>(1..))]
     pub server_pid: Vec<u32>,
     /// User name, for a server with an authentication file
@@ -123,10 +125,10 @@ pub struct GeneratorArguments {
     /// File whose first line is the user's password
     #[arg(long, value_name = "FILE", requires = "user")]
     pub password_file: Option<PathBuf>,
-    /// Give up when a server does not let us connect, or answers nothing, for this long
+    /// Give up if a server accepts no connection, or sends no reply, for this long
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
     pub timeout: Span,
-    /// Measure the generator first, as fast as it goes, against a server that does nothing; without ADDR, only that
+    /// First measure the generator at full speed against a server that does nothing; without ADDR, only that
     #[arg(long, hide_env = true)]
     pub calibrate: bool,
     #[command(flatten)]
@@ -148,20 +150,19 @@ pub enum ProtocolChoice {
 /// The times between operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SpacingChoice {
-    /// Exponential, as of many clients that know nothing of each other
+    /// Exponential, as from many independent clients
     Poisson,
-    /// All the same
+    /// Constant
     Fixed,
 }
 
 /// Arguments of `fawn bench net-null`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-It answers every get with one value, and every set with the word that it was stored. What it costs is the floor of every \
-server that waits with epoll, and nobody who measures it measures more than the loopback. Its value is always that of \
-the first key: give `fawn bench net` --keys 1, or it finds all others wrong.")]
+#[command(after_help = "The server answers every get with one value, and every set with STORED. Its cost is the \
+    lower bound for any server that waits with epoll: whoever measures it measures the loopback. Its value is \
+    always that of the first key: give `fawn bench net` --keys 1, or it reports all others as wrong.")]
 pub struct NetNullArguments {
-    /// Address; port 0 takes a free one
+    /// Address; port 0 picks a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = parse_socket)]
     pub listen: SocketAddr,
     /// Bytes of the value, at least 8
@@ -178,15 +179,15 @@ impl NetBenchArguments {
         check_value(self.value_bytes)?;
         self.generator.check(&self.servers)?;
         if self.keys.0 == 0 {
-            return Err("there is nothing to ask for without a key: give --keys 1 or more".into());
+            return Err("there is no key to ask for: give --keys 1 or more".into());
         }
         if let Distribution::Hot { keys: HotKeys::Count(hot), .. } = self.distribution
             && hot > self.keys.0
         {
-            return Err("there are fewer --keys than popular ones: give more, or hot:KEYS:SHARE of fewer".into());
+            return Err("there are fewer --keys than popular keys: give more, or hot:KEYS:SHARE with fewer".into());
         }
         if self.time.0.is_zero() && !self.generator.load && !self.servers.is_empty() {
-            return Err("nothing would be measured: give --time 1s or more, or --load".into());
+            return Err("there is nothing to measure: give --time 1s or more, or --load".into());
         }
         Ok(())
     }
@@ -228,13 +229,15 @@ impl GeneratorArguments {
             return Err("each loop needs a connection: give at least as many --connections as --threads".into());
         }
         if [self.rate, self.load_rate].contains(&Some(Count(0))) {
-            return Err("nothing would ever be due: give --rate and --load-rate 1 or more, or leave them out".into());
+            return Err(
+                "no operation would ever be due: give --rate and --load-rate 1 or more, or leave them out".into()
+            );
         }
         if [self.rate, self.load_rate].iter().flatten().any(|rate| rate.0 > MOST_RATE) {
-            return Err("nothing is asked so often by one generator: give --rate and --load-rate 10M at most".into());
+            return Err("one generator cannot send that many: give --rate and --load-rate 10M at most".into());
         }
         if self.load_rate.is_some() && !self.load {
-            return Err("nothing is loaded: give --load, or leave --load-rate out".into());
+            return Err("--load-rate needs a load: give --load, or leave --load-rate out".into());
         }
         if self.load && servers.is_empty() {
             return Err("there is no server to load: name one, or leave --load out".into());
@@ -248,7 +251,7 @@ impl GeneratorArguments {
     /// What [`fawn_loadgen::LoadgenError`] says.
     pub fn run(&self, servers: &[Address], load: Load) -> anyhow::Result<(Findings, Outcome)> {
         let bar = Bar(Progress::parts());
-        tell_how_to_go_on(&bar.0, "nothing is kept, but what was set is on the servers", || {})?;
+        tell_how_to_go_on(&bar.0, "no results are kept, but keys that were set stay on the servers", || {})?;
         let findings = fawn_loadgen::run(&self.plan(servers, load)?, &bar);
         bar.0.finish();
         let findings = findings?;
@@ -328,7 +331,9 @@ impl NetNullArguments {
 /// Parses the address of a server. A number alone is taken for one of several processes that blanks have cut off.
 pub fn parse_server(text: &str) -> Result<Address, String> {
     if !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit()) {
-        return Err("a number is no address: write HOST:PORT, and several processes as `--server-pid 1,2`".to_owned());
+        return Err(
+            "a process ID is not an address: write HOST:PORT, and several processes as `--server-pid 1,2`".to_owned()
+        );
     }
     text.parse::<Address>().map_err(|error| error.to_string())
 }
@@ -341,7 +346,7 @@ pub fn check_value(size: Size) -> Result<(), String> {
     if VALUE_BYTES.contains(&size.bytes) {
         return Ok(());
     }
-    Err("a value tells its version, and servers take no more than 128M: give --value-bytes from 8 to 128M".into())
+    Err("a value holds its version, and servers accept at most 128M: give --value-bytes from 8 to 128M".into())
 }
 
 /// Whether it is known to be on this machine.

@@ -33,60 +33,61 @@ const LEAST_RATIO: u64 = 4;
 /// Arguments of `fawn bench node`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Measured are: space that is free, DRAM, random reads of 4 KiB by fio or this program, puts and gets of a store without a \
-network, and gets from flash and from DRAM of a server of one event loop, over the loopback. Every value that is read is \
-verified. What the processors have time for is reckoned from the CPU time that the server takes for a get from flash: so many \
-processors over it, as if as many event loops did as much.
+The command measures free space, DRAM, random reads of 4 KiB (by fio or this program), and puts and gets of a store \
+without a network. It also measures gets from flash and from DRAM of a server with one event loop, over the \
+loopback. Every value that is read is verified. The rate of all processors is computed from the CPU time that the \
+server needs per get from flash, as if as many event loops did as much.
 
-The file has each value with its kind (measured, derived or declared), its source and its date, and takes the place of what a \
-catalogue says of a node.
+The file has each value with its kind (measured, derived or declared), its source and its date. It takes precedence \
+over a catalogue's values of the node.
 
 For example, with what you know of the node:
   fawn bench node --price 120 --network-mbit 940 --watts-stress 9 --out pi.toml
   fawn plan --data 10TB --rate 1M --node pi.toml
 
-What is neither measured nor declared stays unknown, and a plan ranks a node only if its price, network and watts are known: measured \
-are of these only the watts, where a meter is read (--meter, with --meter-idle for those at rest); one that is not named is read \
-only if it is of more than the processor. Watts of a meter that is not at the wall are marked, and the plan warns of them.")]
+Values that are neither measured nor declared stay unknown. A plan ranks a node only if its price, network and \
+watts are known. Of these, the command measures only the watts, with a meter (--meter, and --meter-idle for those \
+at rest). Unless you name a meter, it reads one only if its scope is larger than the processor. Watts of a meter \
+that is not at the wall are marked, and the plan warns about them.")]
 pub struct NodeBenchArguments {
-    /// Directory on the device that is to be measured; what is put there is removed afterwards, but stays after an interruption, which
-    /// says what to remove
+    /// Directory on the device to measure; the command removes its data afterwards, and names what to remove after an
+    /// interruption
     #[arg(long, value_name = "DIR", default_value = ".", hide_env = true)]
     pub dir: PathBuf,
-    /// Bytes of keys and values; one and a half times what their records take must be free where --dir is
+    /// Bytes of keys and values; 1.5 times the size of their records must be free where --dir is
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub data: Size,
     /// Bytes of each value, at least 8
     #[arg(long, value_name = "BYTES", default_value = "1000")]
     pub value_bytes: Size,
-    /// Memory of the store and of the server, from 8M to a quarter of --data, so that flash answers most gets [default: a sixteenth of
-    /// --data, 8M at least]
+    /// Memory of the store and of the server, from 8M to a quarter of --data, so that flash answers most gets
+    /// [default: a sixteenth of --data, at least 8M]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Size>,
-    /// How long each part takes
+    /// Duration of each part
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = parse_wait)]
     pub time: Span,
-    /// What the node is called [default: the machine's name]
+    /// Name of the node [default: the machine's name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// The option of a catalogue that it is, such as `Raspberry Pi 5 8 GB + NVMe 1 TB`
+    /// Option of a catalogue that this node is, e.g. `Raspberry Pi 5 8 GB + NVMe 1 TB`
     #[arg(long, value_name = "OPTION")]
     pub option: Option<String>,
-    /// Watts at rest, at the wall, as you know them, where no meter tells
+    /// Watts at rest, at the wall, as declared by you, if no meter measures them
     #[arg(long, value_name = "WATTS", value_parser = parse_watts)]
     pub watts_idle: Option<f64>,
-    /// Watts under load, at the wall, as you know them, where no meter tells
+    /// Watts under load, at the wall, as declared by you, if no meter measures them
     #[arg(long, value_name = "WATTS", value_parser = parse_watts)]
     pub watts_stress: Option<f64>,
-    /// What the node costs with its drives, as you know it
+    /// Price of the node with its drives, as declared by you
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     pub price: Option<f64>,
-    /// What its network carries each way, in 10^6 bits a second, as you know it
+    /// Network bandwidth in each direction, in 10^6 bits per second, as declared by you
     #[arg(long, value_name = "MBIT", value_parser = parse_mbit)]
     pub network_mbit: Option<f64>,
     #[command(flatten)]
     pub meter: MeterArguments,
-    /// Write the file that `fawn plan --node` takes
+    /// Write the file for `fawn plan --node`
     #[arg(long, value_name = "FILE", hide_env = true)]
     pub out: Option<PathBuf>,
     /// Print JSON
@@ -101,7 +102,7 @@ impl NodeBenchArguments {
     /// What is wrong.
     pub fn check(&self) -> Result<(), String> {
         if !(8..=1 << 20).contains(&self.value_bytes.bytes) {
-            return Err("a value tells its version, and is put into one item: give --value-bytes from 8 to 1M".into());
+            return Err("a value holds its version, and must fit one item: give --value-bytes from 8 to 1M".into());
         }
         if self.memory() < LEAST_MEMORY {
             return Err("--memory is too small for a store and a server: give 8M or more".into());
@@ -110,17 +111,18 @@ impl NodeBenchArguments {
             && idle > stress
         {
             return Err(
-                "no machine takes more at rest than under load: give --watts-idle of --watts-stress at most".into()
+                "a machine draws no more at rest than under load: give --watts-idle of at most --watts-stress".into()
             );
         }
         if matches!(self.meter.meter, Some(Choice::Model(_))) {
             return Err(
-                "the watts of a model are those written into it: give them as --watts-idle and --watts-stress".into()
+                "a model's watts are declared, not measured: give them as --watts-idle and --watts-stress".into()
             );
         }
         if self.data.bytes / LEAST_RATIO < self.memory() {
             return Err(format!(
-                "DRAM would answer gets that are to come from flash: give --data {LEAST_RATIO} times as much as --memory, 32M or more"
+                "DRAM would answer gets that should reach flash: give --data {LEAST_RATIO} times as much as \
+                --memory, 32M or more"
             ));
         }
         Ok(())
@@ -141,17 +143,17 @@ pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     // Of a node a package is a part, whose watts are taken for the node's only if that was asked for.
     tools.meter = tools.meter.filter(|meter| meter.is_asked() || meter.info().scope > Scope::Package);
     let is_asked = tools.meter.as_ref().is_some_and(Meter::is_asked);
-    std::fs::create_dir_all(&arguments.dir).with_context(|| format!("cannot make {}", arguments.dir.display()))?;
+    std::fs::create_dir_all(&arguments.dir).with_context(|| format!("cannot create {}", arguments.dir.display()))?;
     if let Some(file) = &arguments.out {
         check_out(file).with_context(|| format!("cannot write {}", file.display()))?;
     }
     // Beside whatever is there, on the same device, and gone afterwards.
     let place = tempfile::Builder::new().prefix("fawn-bench-node-").tempdir_in(&arguments.dir);
-    let place = place.with_context(|| format!("cannot put anything into {}", arguments.dir.display()))?;
+    let place = place.with_context(|| format!("cannot write into {}", arguments.dir.display()))?;
     let bar = Bar(Progress::parts());
     tell_how_to_go_on(
         &bar.0,
-        format!("nothing is kept: remove {}", place.path().display()),
+        format!("no results are kept: remove {}", place.path().display()),
         children::ask_all_to_stop,
     )?;
     let run = Run { scale: Scale::Full, dir: place.path().to_owned(), tools: &tools, watch: &bar };

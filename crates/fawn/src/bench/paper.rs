@@ -26,18 +26,19 @@ const ALL: &str = "all";
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
-Each experiment measures on this machine what a table or a figure of the FAWN papers shows, and tells the paper's own figures \
-beside: of other machines, of 2008 to 2010. `fawn bench paper list` names them.
+Each experiment measures on this machine what a table or a figure of the FAWN papers shows. It reports the paper's \
+own figures beside, which are of other machines, of 2008 to 2010. `fawn bench paper list` names the experiments.
 
-DIR keeps what was measured, and tells it again: an interruption costs the experiment that was under way. While they run, \
-experiments have their data below DIR, and remove them: at full scale up to 30 GB at a time. Clusters are processes of this very \
-program, on ports of the loopback that are free.
+DIR keeps all results, and the command prints them again without measuring: an interruption costs only the \
+experiment that was running. Running experiments keep their data below DIR, and remove them afterwards: at full \
+scale up to 30 GB at a time. Clusters are processes of this program, on free ports of the loopback.
 
---out gets index.html, a page that needs nothing else, a CSV for each experiment, and paper.json with all of it and the machine: of all \
-that DIR keeps of this scale, also what was not named this time. It replaces a report that is there, whose other CSVs are removed.
+--out gets index.html (a self-contained page), a CSV per experiment, and paper.json with all results and the \
+machine. The report has every result of this scale that DIR keeps, also of experiments that you did not name. It \
+replaces an existing report, and removes that one's other CSVs.
 
-Every value that is read is verified. Where no power meter is read (--meter), what stands for queries a joule is operations a second of \
-CPU time, and said to be so.
+Every value that is read is verified. Without a power meter (--meter), the report has operations per second of CPU \
+time instead of queries per joule, and says so.
 
 For example:
   fawn bench paper all --dir ./paper --scale small
@@ -53,7 +54,7 @@ pub struct PaperArguments {
 /// What is below `fawn bench paper`.
 #[derive(Debug, Subcommand)]
 pub enum PaperCommand {
-    /// Print all experiments: names, where they are from, how long they take
+    /// List all experiments: name, source, duration
     List(ListArguments),
 }
 
@@ -71,19 +72,19 @@ pub struct RunPaperArguments {
     /// Experiments, or all
     #[arg(value_name = "NAME", required = true, value_parser = names())]
     pub names: Vec<String>,
-    /// Directory of the data and of what was measured; made when it is not there
+    /// Directory for the data and the results; created if it does not exist
     #[arg(long, value_name = "DIR", required = true, hide_env = true)]
     pub dir: Option<PathBuf>,
-    /// How large stores are, and how long things take
+    /// Size of the stores and duration of the measurements
     #[arg(long, default_value = "small")]
     pub scale: ScaleChoice,
-    /// Directory of the page, the tables and the JSON [default: report, in DIR]
+    /// Directory for the page, the tables and the JSON [default: report, in DIR]
     #[arg(long, value_name = "DIR", hide_env = true)]
     pub out: Option<PathBuf>,
-    /// Measure anew what was measured before
+    /// Measure again instead of printing earlier results
     #[arg(long, hide_env = true)]
     pub again: bool,
-    /// The program that measures other engines [default: fawn-peers, beside this program or in PATH]
+    /// Program that measures other engines [default: fawn-peers, beside this program or in PATH]
     #[arg(long, value_name = "PATH", hide_env = true)]
     pub peer_program: Option<PathBuf>,
     #[command(flatten)]
@@ -96,11 +97,11 @@ pub struct RunPaperArguments {
 /// How large experiments are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ScaleChoice {
-    /// Only whether all of it works: its figures say nothing
+    /// Only checks that everything works: its figures mean nothing
     Tiny,
     /// A few seconds each, for a first look
     Small,
-    /// The papers' sizes on one node; clusters are smaller, as each says
+    /// The papers' sizes on one node; clusters are smaller, as each experiment says
     Full,
 }
 
@@ -135,7 +136,7 @@ pub fn program() -> Program {
 /// # Errors
 /// The system does not tell where this program is; a program or a meter that was named cannot be used.
 pub fn tools(peers: Option<&std::path::Path>, meter: &MeterArguments) -> anyhow::Result<Tools> {
-    let fawn = std::env::current_exe().context("cannot tell where this program is, to start servers")?;
+    let fawn = std::env::current_exe().context("cannot find the path of this program to start servers")?;
     let path = std::env::var_os("PATH");
     let found = Peers::find(peers, Some(&fawn), path.as_deref());
     // One that is named must be there.
@@ -153,7 +154,7 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let arguments = &arguments.run;
-    let Some(dir) = &arguments.dir else { bail!("say where the data are to be: --dir DIR") };
+    let Some(dir) = &arguments.dir else { bail!("name a directory for the data: --dir DIR") };
     let is_asked = |entry: &Entry| arguments.names.iter().any(|name| name == ALL || name == entry.name);
     let entries: Vec<&Entry> = LIST.iter().filter(|entry| is_asked(entry)).collect();
     let (tools, program, scale) =
@@ -162,7 +163,7 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
     let mut keeper = ResultCache::open(dir)?;
     let bar = Bar(Progress::parts());
     let with = if arguments.again { " without --again" } else { "" };
-    tell_how_to_go_on(&bar.0, format!("run the same command again{with} to go on"), children::ask_all_to_stop)?;
+    tell_how_to_go_on(&bar.0, format!("run the same command again{with} to continue"), children::ask_all_to_stop)?;
     let done = fawn_papers::run(&mut keeper, &entries, scale, (&tools, &program, again), &bar);
     bar.0.finish();
     done?;
@@ -173,7 +174,7 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
     let out = arguments.out.clone().unwrap_or_else(|| dir.join("report"));
     let removed = fawn_papers::write(&out, &machine, &program, scale, &kept)?;
     if !removed.is_empty() {
-        tell(format_args!("fawn: of the report that was in {}, removed {}", out.display(), removed.join(", ")));
+        tell(format_args!("fawn: removed files of the previous report in {}: {}", out.display(), removed.join(", ")));
     }
     if let Some(meter) = tools.meter.as_ref().filter(|meter| meter.is_asked()) {
         let instrument = &meter.info().instrument;
@@ -181,7 +182,8 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
             if let Some(other) = kept.finding.metered_otherwise(instrument) {
                 let name = entry.name;
                 tell(format_args!(
-                    "fawn: {name} is told as it was measured before, metered by {other}: --again measures it with {instrument}"
+                    "fawn: {name} is printed as measured before, metered by {other}: --again measures it with \
+                    {instrument}"
                 ));
             }
         }

@@ -19,10 +19,10 @@ pub const MANAGER: &str = "127.0.0.1:7400";
 /// How to reach the managers.
 #[derive(Clone, Debug, Args)]
 pub struct ManagersArguments {
-    /// Managers to ask, one or more of them: ADDR:PORT,ADDR:PORT
+    /// Addresses of one or more managers: ADDR:PORT,ADDR:PORT
     #[arg(long = "manager", value_name = "ADDR", default_value = MANAGER, value_delimiter = ',', value_parser = parse_listen)]
     pub managers: Vec<String>,
-    /// Give up when none that leads has answered for this long [default: 10s; 3s where nobody listens]
+    /// Give up if no leading manager answers for this long [default: 10s; 3s if nothing listens]
     #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
     pub timeout: Option<Span>,
     #[command(flatten)]
@@ -32,8 +32,8 @@ pub struct ManagersArguments {
 /// Certificates for links of a cluster.
 #[derive(Clone, Debug, Args)]
 pub struct CertsArguments {
-    /// Directory of certificates that `fawn certs` made: ca.pem, NAME.pem and NAME-key.pem; without it, nothing protects
-    /// what is said
+    /// Directory of certificates from `fawn certs`: ca.pem, NAME.pem and NAME-key.pem; without it, links are not
+    /// protected
     #[arg(long, value_name = "DIR")]
     pub certs: Option<PathBuf>,
 }
@@ -73,7 +73,7 @@ impl From<ChainAck> for Ack {
 pub enum ConsistencyKind {
     /// A write is acknowledged when all copies have it, in one order
     Strong,
-    /// Each copy is written by itself, and one of them answers
+    /// Each copy is written independently, and one of them answers reads
     Weak,
 }
 
@@ -91,24 +91,28 @@ impl From<ConsistencyKind> for Consistency {
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
-Once it takes calls, one line `fawn: manager ID ready on ADDR:PORT` goes to standard output; the log goes to standard error.
+When the manager accepts calls, it prints one line `fawn: manager ID ready on ADDR:PORT` to standard output. The \
+log goes to standard error.
 
-A group of one begins by itself. To begin with several, start each with the same --peers; all have to be there once. To \
-add one later, start it with an empty --dir and --join. A manager whose directory is lost comes back the same way: it \
-takes the place of the one that had its address. One whose address changes, and keeps its directory, tells the others.
+A group of one begins by itself. To begin with several managers, start each with the same --peers; the group begins \
+once all are up. To add a manager later, start it with an empty --dir and --join. A manager whose directory is lost \
+comes back the same way, and takes the place of the one at its address. A manager that keeps its directory and \
+changes its address reports the new one to the others.
 
-A manager that finds damage in its files does not start: empty its --dir, and it joins the others again. Never put an older copy \
-of a --dir back, as such a manager could vote twice in one term. While its device is full it waits; others lead meanwhile.
+A manager that finds damage in its files does not start: empty its --dir, and it joins the others again. Never \
+restore an older copy of a --dir: such a manager could vote twice in one term. A manager whose device is full \
+waits; the others lead meanwhile.
 
-If more than half of the managers are lost for good, `fawn manager recover` goes on with one that is left; if all are, `fawn manager \
-restore` makes one from what `fawn manager backup` has written.
+If more than half of the managers are lost for good, `fawn manager recover` continues with one that is left. If all \
+are lost, `fawn manager restore` creates one from a file of `fawn manager backup`.
 
---replicas, --ack, --min-write-replicas and --spread-reads count when the cluster begins; later `fawn cluster set` changes \
-them.
+--replicas, --ack, --min-write-replicas and --spread-reads apply at the creation of the cluster; `fawn cluster set` \
+changes them later.
 
---consistency counts when the cluster begins, and nothing changes it later. In a weak cluster each copy is written by \
-itself and one of them answers: after a failure, acknowledged writes can be lost and older values come back. It takes set, \
-delete, get, touch and flush_all; it refuses what depends on the value that is there, such as cas, add and incr."
+--consistency applies at the creation of the cluster and cannot be changed. In a weak cluster each copy is written \
+independently, and one of them answers reads. After a failure, acknowledged writes can be lost and older values can \
+come back. A weak cluster accepts set, delete, get, touch and flush_all. It refuses commands that depend on the \
+current value, e.g. cas, add and incr."
 )]
 pub struct ManagerArguments {
     #[command(subcommand)]
@@ -133,34 +137,34 @@ impl ManagerArguments {
 /// Arguments of a manager that runs.
 #[derive(Debug, Args)]
 pub struct RunManagerArguments {
-    /// Directory of its log; made when it does not exist
+    /// Directory of the manager's log; created if it does not exist
     #[arg(long, value_name = "DIR", default_value = "./fawn-manager")]
     pub dir: PathBuf,
-    /// Address to listen on; port 0 takes a free port
+    /// Address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = MANAGER, value_parser = parse_listen)]
     pub listen: String,
-    /// Address at which others reach it [default: where it listens]
+    /// Address at which other processes reach it [default: the one it listens on]
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]
     pub advertise: Option<String>,
-    /// All managers that the group is to begin with, this one too
+    /// Addresses of all managers of the initial group, including this one
     #[arg(long, value_name = "ADDR", value_delimiter = ',', conflicts_with = "join", value_parser = parse_listen)]
     pub peers: Vec<String>,
-    /// Managers of a group that it is to join
+    /// Addresses of managers of the group to join
     #[arg(long, value_name = "ADDR", value_delimiter = ',', value_parser = parse_listen)]
     pub join: Vec<String>,
-    /// Members that each chain is to have
+    /// Members of each chain
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = number::<u32>(1..=MOST_REPLICAS as u64))]
     pub replicas: u32,
-    /// When a write is answered
+    /// When to acknowledge a write
     #[arg(long, value_name = "WHEN", default_value = "durable")]
     pub ack: ChainAck,
-    /// A chain with fewer members takes no writes
+    /// Least number of members with which a chain accepts writes
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u8>(1..=MOST_REPLICAS as u64))]
     pub min_write_replicas: u8,
-    /// Let all members of a chain answer gets, not the last one alone
+    /// Let all members of a chain answer gets, not only the tail
     #[arg(long)]
     pub spread_reads: bool,
-    /// What the copies of a value are to each other, for the cluster's whole life [default: strong]
+    /// Consistency of the copies of a value, fixed for the cluster's life [default: strong]
     #[arg(long, value_name = "KIND")]
     pub consistency: Option<ConsistencyKind>,
     /// Name of its files in --certs
@@ -178,7 +182,9 @@ pub struct RunManagerArguments {
 impl RunManagerArguments {
     fn check(&self) -> Result<(), String> {
         if self.consistency == Some(ConsistencyKind::Weak) && self.spread_reads {
-            return Err("in a weak cluster the owner of a key alone answers gets: leave out --spread-reads, or use --consistency strong".to_owned());
+            return Err("in a weak cluster only the owner of a key answers gets: leave out --spread-reads, or use \
+                --consistency strong"
+                .to_owned());
         }
         self.settings().check().map_err(|error| error.to_string())
     }
@@ -199,30 +205,31 @@ impl RunManagerArguments {
 /// What is below `fawn manager`.
 #[derive(Debug, Subcommand)]
 pub enum ManagerCommand {
-    /// Take a manager into the group that runs at ADDR with an empty directory
+    /// Add the manager that runs at ADDR with an empty directory to the group
     Add(AddManagerArguments),
-    /// Take a manager out of the group
+    /// Remove a manager from the group
     Remove(RemoveManagerArguments),
-    /// Go on with one manager alone after a majority of them is lost for good
+    /// Continue with one manager alone after a majority of them is lost for good
     Recover(RecoverArguments),
-    /// Write all that the managers have decided into a file, while they serve
+    /// Write the managers' whole state into a file, while they serve
     Backup(BackupArguments),
-    /// Make the directory of a manager from a backup, after all managers are lost for good
+    /// Create the directory of a manager from a backup, after all managers are lost for good
     Restore(RestoreArguments),
 }
 
 /// Arguments of `fawn manager backup`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The file is written under another name beside FILE and renamed when it is complete, so that the same command can run again. It has the \
-secret that says where keys lie, and only its owner may read it. It has no values: nodes have those.
+The command writes a temporary file beside FILE and renames it to FILE when it is complete, so that the same \
+command can run again. The file has the secret that decides where keys lie, and only its owner may read it. It has \
+no values: nodes have those.
 
-Make a backup after each change of the cluster (a node or manager that joins, leaves or is replaced), and now and then, and keep \
-it on another machine. Three managers on different machines make it unlikely that it is ever needed.")]
+Make a backup after each change of the cluster (a node or manager joins, leaves or is replaced), and regularly, and \
+keep it on another machine. With three managers on different machines it is unlikely that you will need it.")]
 pub struct BackupArguments {
     #[command(flatten)]
     pub managers: ManagersArguments,
-    /// File to write; - is standard output, and a device or a pipe is written into
+    /// File to write; - for standard output; a device or a pipe is written in place
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
@@ -230,29 +237,31 @@ pub struct BackupArguments {
 /// Arguments of `fawn manager restore`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Use it only when all managers are lost for good; while one of them is left, `fawn manager recover` loses less. Then start a \
-manager on the directory, where nodes look for one, and others with an empty --dir and --join. Nodes that run go on with it by \
-themselves; each range waits until all nodes that were in its chain are back (with --do-not-wait: until one is).
+Use this only when all managers are lost for good; while one of them is left, `fawn manager recover` loses less. \
+Then start a manager on the directory at an address where the nodes look for one, and others with an empty --dir \
+and --join. Nodes that run continue with it by themselves. Each range waits until all nodes of its chain are back \
+(with --do-not-wait, until one is).
 
-What it cannot promise is what `fawn manager recover --help` says, for all that was decided since the backup was made. A range \
-whose chain has changed since goes on from the longest log among the nodes that were in it at that time; if none of them is \
-in its chain any more, what was acknowledged since is lost. A range that was cut or joined to another since waits for ever, and \
-members that joined since are refused: `fawn store dump` reads what they have. Numbers are skipped for a million decisions: a backup \
-that is older than those must not be restored.
+The limits are those of `fawn manager recover --help`, for all decisions after the backup. If the chain of a range \
+has changed since, the range continues from the longest log among the nodes of its chain at that time. If its \
+present chain has none of them, all writes acknowledged since are lost. A range that was split or merged since \
+stays out of service, and members that joined since are refused: read their data with `fawn store dump`. The new \
+manager skips the numbers of a million decisions: do not restore a backup that is older than that.
 
-Without a backup: stop all nodes, print what their directories hold with `fawn store dump`, all directories in one command, and \
-load that into a new cluster.")]
+Without a backup, stop all nodes, print the contents of all their directories with one `fawn store dump`, and load \
+that into a new cluster.")]
 pub struct RestoreArguments {
-    /// Directory of the new manager; made when it does not exist
+    /// Directory of the new manager; created if it does not exist
     #[arg(long, value_name = "DIR")]
     pub dir: PathBuf,
-    /// Let ranges go on with any node of their chains that is back, and lose what the others have beyond it
+    /// Let a range continue with any one node of its chain that is back, and lose newer writes that only the others
+    /// have
     #[arg(long, hide_env = true)]
     pub do_not_wait: bool,
-    /// All managers are lost for good, or will be started with empty directories alone
+    /// Confirm that all managers are lost for good, or will start only with empty directories
     #[arg(long, required = true, hide_env = true)]
     pub managers_are_lost: bool,
-    /// The backup; - is standard input
+    /// The backup; - for standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
@@ -262,7 +271,7 @@ pub struct RestoreArguments {
 pub struct AddManagerArguments {
     #[command(flatten)]
     pub managers: ManagersArguments,
-    /// Where it listens
+    /// Address that it listens on
     #[arg(value_name = "ADDR:PORT", value_parser = parse_listen)]
     pub address: String,
 }
@@ -272,7 +281,7 @@ pub struct AddManagerArguments {
 pub struct RemoveManagerArguments {
     #[command(flatten)]
     pub managers: ManagersArguments,
-    /// Its address or its number, as `fawn status` has them
+    /// Its address or its number, as in `fawn status`
     #[arg(value_name = "ADDR:PORT|ID")]
     pub which: String,
 }
@@ -280,31 +289,33 @@ pub struct RemoveManagerArguments {
 /// Arguments of `fawn manager recover`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Use it only when more than half of the managers are lost for good, on the one that is left, or on the one of those left \
-whose log is longest (each prints how many entries it has). Stop it before. Afterwards start it as ever, and others with \
-an empty --dir and --join.
+Use this only when more than half of the managers are lost for good. Run it on the one that is left, or on the one \
+whose log is longest (the command prints the number of entries). Stop that manager first. Afterwards start it as \
+usual, and others with an empty --dir and --join.
 
-What it keeps: the cluster, its keys, its members, and all that this manager had heard was decided. No number that may \
-have been given out by the lost ones is given out again: not a cas, not an epoch.
+It keeps the cluster, its keys, its members, and every decision that this manager knew of. No number that the lost \
+managers may have assigned is assigned again: no cas, no epoch.
 
-What it costs: nodes begin new lives, and each range waits, for a lease at least, until every node that was in its chain \
-is back; with --do-not-wait one of them is enough, and what the others have beyond it is lost.
+Its cost: nodes begin new lives. Each range waits, for at least one lease, until every node of its chain is back. \
+With --do-not-wait one of them is enough, and newer writes that only the others have are lost.
 
-What it cannot promise: decisions that only the lost ones had are gone. A range whose chain has no member any more that \
-this manager knew goes on from what these had: what was acknowledged since is lost. A range that was cut or joined to \
-another waits for ever; its nodes keep its data, and `fawn store dump` reads them. Settings that came last have \
-to be set again, and members to be added: one that the lost managers had let in stops, and says so. Keep its directory, \
-and let it join under another name with another one.
+Its limits: decisions that only the lost managers had are gone. If no member of a range's present chain is known to \
+this manager, the range continues from the members that it knew, and writes acknowledged since are lost. A range \
+that was split or merged meanwhile stays out of service; its nodes keep its data, and `fawn store dump` reads them. \
+Set the latest settings again, and add the latest members again: one that only the lost managers knew stops, and \
+says so. Keep its directory, and let the member join under another name with another directory.
 
-Never start one of the lost managers again with its old directory: two groups of one cluster would contradict each other.")]
+Never start one of the lost managers again with its old directory: two groups of one cluster would contradict each \
+other.")]
 pub struct RecoverArguments {
-    /// Directory of the manager that goes on; it must not run
+    /// Directory of the manager to continue with; it must not run
     #[arg(long, value_name = "DIR")]
     pub dir: PathBuf,
-    /// Let ranges go on with any node of their chains that is back, and lose what the others have beyond it
+    /// Let a range continue with any one node of its chain that is back, and lose newer writes that only the others
+    /// have
     #[arg(long, hide_env = true)]
     pub do_not_wait: bool,
-    /// The other managers are lost for good, or will be started with empty directories alone
+    /// Confirm that the other managers are lost for good, or will start only with empty directories
     #[arg(long, required = true, hide_env = true)]
     pub others_are_lost: bool,
 }
@@ -313,26 +324,27 @@ pub struct RecoverArguments {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[command(after_help = "\
-The first line says what is not as it should be. Figures of a member are of now: one that is silent or stopped has none.
+The first line lists all problems. A member's figures are current: a silent or stopped member has none.
 
---check is for scripts: one line on standard output, `ok: …` and exit code 0, or `not ok: …` with the reasons and exit code 1. \
-With --json it prints the whole status, and the exit code is that of --check. No answer is exit code 1, too.")]
+--check is for scripts. It prints one line to standard output: `ok: …` with exit code 0, or `not ok: …` with the \
+reasons and exit code 1. With --json it prints the whole status, and the exit code is that of --check. If no \
+manager answers, the exit code is 1, too.")]
 pub struct StatusArguments {
     #[command(flatten)]
     pub managers: ManagersArguments,
-    /// Print all that is known, as one JSON object
+    /// Print the whole status as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Print it again and again
+    /// Print the status repeatedly
     #[arg(long)]
     pub watch: bool,
-    /// How often
+    /// Interval between two prints
     #[arg(long, value_name = "DURATION", default_value = "1s", requires = "watch", value_parser = parse_wait)]
     pub every: Span,
-    /// Print each range, too
+    /// Also print each range
     #[arg(long)]
     pub ranges: bool,
-    /// Print a line only, and end with 1 if something is not as it should be
+    /// Print only one line, and exit with 1 if there is a problem
     #[arg(long, conflicts_with_all = ["watch", "ranges"])]
     pub check: bool,
 }
@@ -350,9 +362,9 @@ pub struct NodeArguments {
 /// What is below `fawn node` beside running one.
 #[derive(Debug, Subcommand)]
 pub enum NodeCommand {
-    /// Let others have what a member has, so that it can be removed
+    /// Move the data of a member to others, so that it can be removed
     Drain(DrainArguments),
-    /// Forget a member that is gone for good; nobody gets its name again
+    /// Remove a member that is gone for good; its name is never used again
     Remove(RemoveArguments),
 }
 
@@ -361,12 +373,12 @@ pub enum NodeCommand {
 pub struct DrainArguments {
     #[command(flatten)]
     pub managers: ManagersArguments,
-    /// The member, as `fawn status` has it
+    /// The member's name, as in `fawn status`
     pub name: String,
-    /// It is to stay after all
+    /// Cancel the drain: the member stays
     #[arg(long, hide_env = true)]
     pub undo: bool,
-    /// Do not wait until it has nothing left that is needed
+    /// Do not wait until the others have all of its data
     #[arg(long, conflicts_with = "undo")]
     pub no_wait: bool,
 }
@@ -376,9 +388,10 @@ pub struct DrainArguments {
 pub struct RemoveArguments {
     #[command(flatten)]
     pub managers: ManagersArguments,
-    /// The member, as `fawn status` has it
+    /// The member's name, as in `fawn status`
     pub name: String,
-    /// Even if it lives, or has data that others lack: nobody serves ranges that it alone has the latest data of
+    /// Remove it even if it lives or has data that others lack; ranges of which it alone has the latest data go out of
+    /// service
     #[arg(long, hide_env = true)]
     pub force: bool,
 }
@@ -391,7 +404,7 @@ pub struct RebalanceArguments {
     /// Print what would change; a cluster rebalances by itself
     #[arg(long, required = true, hide_env = true)]
     pub dry_run: bool,
-    /// As if these members left
+    /// Plan as if these members left
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub without: Vec<String>,
     /// Print it as JSON
@@ -409,7 +422,7 @@ pub struct ClusterArguments {
 /// What is below `fawn cluster`.
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
-    /// Change settings while it serves; those that are not named stay
+    /// Change settings while the cluster serves; settings that are not named stay
     Set(SetClusterArguments),
 }
 
@@ -426,19 +439,19 @@ pub struct SetClusterArguments {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub struct NewSettingsArguments {
-    /// Members that each chain is to have
+    /// Members of each chain
     #[arg(long, value_name = "N", value_parser = number::<u32>(1..=MOST_REPLICAS as u64))]
     pub replicas: Option<u32>,
-    /// When a write is answered
+    /// When to acknowledge a write
     #[arg(long, value_name = "WHEN")]
     pub ack: Option<ChainAck>,
-    /// A chain with fewer members takes no writes
+    /// Least number of members with which a chain accepts writes
     #[arg(long, value_name = "N", value_parser = number::<u8>(1..=MOST_REPLICAS as u64))]
     pub min_write_replicas: Option<u8>,
-    /// Whether all members of a chain answer gets, not the last one alone
+    /// Whether all members of a chain answer gets, not only the tail
     #[arg(long, value_name = "BOOL")]
     pub spread_reads: Option<bool>,
-    /// Records of a range that a member may have yet to sync
+    /// Records of a range that a member may hold unsynced
     #[arg(long, value_name = "N", value_parser = number::<u32>(0..))]
     pub unsynced: Option<u32>,
 }

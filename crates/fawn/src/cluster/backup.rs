@@ -21,7 +21,7 @@ pub fn make(arguments: &BackupArguments) -> anyhow::Result<Outcome> {
         other => return unexpected(other),
     };
     let Backup { cluster, place, members, .. } =
-        Backup::decode(&bytes).map_err(|error| anyhow!("the managers' backup cannot be used: {error}"))?;
+        Backup::decode(&bytes).map_err(|error| anyhow!("cannot use the managers' backup: {error}"))?;
     let is_stdout = file.as_os_str() == "-";
     let name = if is_stdout { "standard output".to_owned() } else { file.display().to_string() };
     let written = if is_stdout {
@@ -32,8 +32,8 @@ pub fn make(arguments: &BackupArguments) -> anyhow::Result<Outcome> {
     };
     written.with_context(|| format!("cannot write {name}"))?;
     tell(format_args!(
-        "{name} has cluster {cluster} as of entry {} of its managers' log, with the members {}: keep it on another machine, where \
-         nobody else reads it",
+        "{name} has cluster {cluster} as of entry {} of its managers' log, with the members {}: keep it on another \
+        machine, where nobody else can read it",
         place.index,
         if members.is_empty() { "(none yet)".to_owned() } else { members.join(", ") }
     ));
@@ -57,13 +57,14 @@ pub fn restore(arguments: &RestoreArguments) -> anyhow::Result<Outcome> {
     let id = backup.restore(dir, waits)?;
     let day = fawn_tls::certificate::date(i64::try_from(backup.place.taken_unix).unwrap_or(i64::MAX));
     tell(format_args!(
-        "manager {id} in {} is the only one of cluster {}, as it was on {day}, at entry {} of the log",
+        "manager {id} in {} is the only one of cluster {}, as of {day}, at entry {} of the log",
         dir.display(),
         backup.cluster,
         backup.place.index
     ));
     tell(format_args!(
-        "start it where its nodes look for a manager (--listen); none of the lost managers must ever run again with the directory that it had"
+        "start it at an address where its nodes look for a manager (--listen); never start one of the lost managers \
+        with its old directory"
     ));
     Ok(Outcome::Done)
 }

@@ -48,7 +48,7 @@ impl ManagersArguments {
     /// Asks, and says what it waits for if that takes long.
     fn ask_as(&self, operator: &Operator, question: &Question) -> anyhow::Result<Answer> {
         let addresses = self.managers.join(", ");
-        let default = if self.managers == [MANAGER] { " (the default: --manager names others)" } else { "" };
+        let default = if self.managers == [MANAGER] { " (the default; choose others with --manager)" } else { "" };
         let _slow = SlowNotice::begin(format!("waiting for a manager at {addresses}{default} to answer"));
         Ok(operator.ask(question)?)
     }
@@ -85,7 +85,7 @@ fn done(answer: Answer) -> anyhow::Result<()> {
 pub fn unexpected<T>(answer: Answer) -> anyhow::Result<T> {
     match answer {
         Answer::Refused(why) => bail!("{why}"),
-        _ => bail!("the manager answers something else than it was asked: does it run the same release?"),
+        _ => bail!("the manager sent a reply of another kind than requested: does it run the same release?"),
     }
 }
 
@@ -160,7 +160,7 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
         std::thread::sleep(Duration::from_millis(50));
     }
     if running.is_running() {
-        tracing::info!("a signal: manager {id} stops");
+        tracing::info!("signal: manager {id} stops");
     }
     running.stop();
     loop {
@@ -180,9 +180,9 @@ fn recover(arguments: &RecoverArguments) -> anyhow::Result<Outcome> {
     let Recovered { id, address, others, entries } = fawn_manager::recover(&arguments.dir, waits)?;
     tell(format_args!("manager {id} at {address} is now the only one of its group, with {entries} entries of its log"));
     for (id, address) in others {
-        tell(format_args!("manager {id} at {address} must never run again with the directory that it had"));
+        tell(format_args!("never start manager {id} at {address} with its old directory"));
     }
-    tell("start this one as ever; each range serves once the nodes that were in its chain are back");
+    tell("start this manager as usual; each range serves once the nodes of its chain are back");
     Ok(Outcome::Done)
 }
 
@@ -200,7 +200,7 @@ fn remove(arguments: &RemoveManagerArguments) -> anyhow::Result<Outcome> {
     let found = managers.iter().find(|manager| manager.address == *which || manager.id.0.to_string() == *which);
     let Some(found) = found else {
         let known: Vec<String> = managers.iter().map(|known| format!("{} at {}", known.id.0, known.address)).collect();
-        bail!("there is no manager {which}: there are {}", known.join(", "));
+        bail!("there is no manager {which}: the managers are {}", known.join(", "));
     };
     arguments.managers.order(&Question::RemoveManager { id: ManagerId(found.id.0) })?;
     tell(format_args!("manager {} at {} is no longer in the group: stop it", found.id.0, found.address));

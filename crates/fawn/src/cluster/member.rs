@@ -35,12 +35,13 @@ fn remove(arguments: &RemoveArguments) -> anyhow::Result<Outcome> {
     if alone > 0 {
         let ranges = before.ranges.len();
         tell(format_args!(
-            "nobody else had the latest data of {alone} of {ranges} ranges, and nobody serves them now: {DUMP}"
+            "no other member had the latest data of {alone} of {ranges} ranges, which are now out of service: {DUMP}"
         ));
     }
     if managers.certs.certs.is_some() {
         tell(format_args!(
-            "the certificate of {name} is no longer a member's; if it is a manager's, too, it still is that (see fawn certs show)"
+            "the certificate of {name} is no longer valid for a member; if it is also a manager's, it is still \
+            valid for that (see fawn certs show)"
         ));
     }
     Ok(Outcome::Done)
@@ -56,7 +57,8 @@ fn drain(arguments: &DrainArguments) -> anyhow::Result<Outcome> {
     }
     if *no_wait {
         tell(format_args!(
-            "{name} is to leave: {before} ranges are on it now; fawn status says drained once it has nothing that others lack"
+            "{name} is draining: it has {before} ranges now; fawn status shows drained once other members have all \
+            of its data"
         ));
         return Ok(Outcome::Done);
     }
@@ -69,7 +71,7 @@ fn drain(arguments: &DrainArguments) -> anyhow::Result<Outcome> {
         progress.update((before - least) as u64, format!("{left} ranges left"));
         if left == 0 {
             progress.finish();
-            tell(format_args!("{name} has nothing any more that others lack: stop it, and fawn node remove {name}"));
+            tell(format_args!("other members have all data of {name}: stop it, and run fawn node remove {name}"));
             if let Some(warning) = fewer_copies(&status) {
                 tell(format_args!("{warning}"));
             }
@@ -87,8 +89,8 @@ fn fewer_copies(status: &Status) -> Option<String> {
     let ranges = status.ranges.len();
     (short > 0).then(|| {
         format!(
-            "{short} of {ranges} ranges have fewer than the {wanted} copies that they are to have now, the least {least}: add a \
-             node, or lower fawn cluster set --replicas"
+            "{short} of {ranges} ranges now have fewer than {wanted} copies, the least {least}: add a node, or \
+            lower fawn cluster set --replicas"
         )
     })
 }
@@ -96,7 +98,7 @@ fn fewer_copies(status: &Status) -> Option<String> {
 /// Ranges whose chain a member is in.
 fn ranges_of(status: &Status, name: &str) -> anyhow::Result<usize> {
     let Some(member) = status.roster.members.get(name) else {
-        bail!("there is no member {name}: fawn status lists them");
+        bail!("there is no member {name}: see fawn status");
     };
     let seats: Vec<SeatId> = member.seats().collect();
     let is_in = |range: &&fawn_kv::status::RangeStatus| {

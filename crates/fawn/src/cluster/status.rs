@@ -246,7 +246,7 @@ pub fn consistency_told(consistency: Consistency) -> &'static str {
 /// What is not as it should be, apart from what moves: a sentence's part each.
 fn lacks(status: &Status, unserved: &Unserved) -> Vec<String> {
     let unheard = status.managers.iter().filter(|manager| manager.lag.is_none());
-    let mut lacks: Vec<String> = unheard.map(|manager| format!("{} is not heard", manager_name(manager))).collect();
+    let mut lacks: Vec<String> = unheard.map(|manager| format!("{} does not respond", manager_name(manager))).collect();
     for (name, member) in &status.roster.members {
         if let (state, Color::Red) = Had::of(status, member).state() {
             lacks.push(format!("{name} is {state}").replace(" is trouble", " has trouble"));
@@ -259,7 +259,7 @@ fn lacks(status: &Status, unserved: &Unserved) -> Vec<String> {
     let too_short = status.ranges.iter().filter(is_too_short).count();
     lacks.extend(unserved.sentence(all, |seat| member_name(status, seat)));
     if too_short > 0 {
-        lacks.push(format!("{too_short} of {all} ranges take no writes, which need {least} replicas"));
+        lacks.push(format!("{too_short} of {all} ranges refuse writes, which need {least} replicas"));
     }
     if short > 0 {
         lacks.push(format!("{short} of {all} ranges have fewer than {replicas} replicas"));
@@ -278,7 +278,7 @@ fn few_copies(status: &Status, unserved: &Unserved) -> Option<String> {
     let served = status.ranges.iter().filter(|range| !unserved.contains(range.range));
     let copies = served.map(|range| range.chain.members.len()).filter(|copies| *copies >= least).min()?;
     let replicas = status.settings.replicas as usize;
-    (copies < replicas).then(|| format!("writes go on with {} of {replicas}", counted(copies, "copy", "copies")))
+    (copies < replicas).then(|| format!("writes continue with {} of {replicas}", counted(copies, "copy", "copies")))
 }
 
 /// `1 copy`, `2 copies`.
@@ -306,7 +306,7 @@ fn check(status: &Status, unserved: &Unserved) -> (String, bool) {
         let members = counted(status.roster.members.len(), "member", "members");
         let ranges = counted(status.ranges.len(), "range", "ranges");
         let replicas = counted(status.settings.replicas as usize, "replica", "replicas");
-        let moves = if status.is_settled { "" } else { "; something moves" };
+        let moves = if status.is_settled { "" } else { "; ranges are moving" };
         format!("ok: {members}, {ranges} with {replicas}{moves}\n")
     } else {
         format!("not ok: {}\n", lacks.join("; "))
@@ -321,9 +321,12 @@ pub fn short_ranges(status: &Status) -> usize {
 
 /// What the columns of members mean.
 const LEGEND: &str = "\
-HEAD/MID/TAIL: chains in which the member is first, in the middle and last. LAG: records that it has yet to commit.
-COPIES: ranges that are being copied to it. LEASE: for how long it may answer reads. WEDGES: parts of the keys that it serves.
-LIVE: bytes of live records. FREE: on its device. ITEMS: live keys of its replicas, an estimate. LINKS: up, of those it wants.
+HEAD/MID/TAIL: chains in which the member is first, in the middle or last. LAG: records that it has not committed \
+yet.
+COPIES: ranges being copied to it. LEASE: how long it may still answer reads. WEDGES: parts of the keys that it \
+serves.
+LIVE: bytes of live records. FREE: on its device. ITEMS: live keys of its replicas, estimated. LINKS: up, of those \
+wanted.
 ";
 
 /// The status as people read it.
@@ -331,9 +334,9 @@ fn text(status: &Status, unserved: &Unserved, rates: &Rates, with_ranges: bool) 
     let cluster = status.cluster.map_or_else(|| "none yet".to_owned(), |cluster| cluster.to_string());
     let mut lacks = lacks(status, unserved);
     if !status.is_settled {
-        lacks.push("something moves".to_owned());
+        lacks.push("ranges are moving".to_owned());
     }
-    let settled = if lacks.is_empty() { "all is as it should be".to_owned() } else { lacks.join("; ") };
+    let settled = if lacks.is_empty() { "healthy".to_owned() } else { lacks.join("; ") };
     let (replicas, least) = (status.settings.replicas, status.settings.rules.min_write_replicas.max(1));
     let mut told = vec![format!(
         "cluster {cluster}: {settled}\nreplicas {replicas}, writes need {least}, acknowledged when {}, consistency {}\n",

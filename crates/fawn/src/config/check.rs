@@ -31,8 +31,8 @@ pub fn run(path: Option<&PathBuf>, json: bool) -> anyhow::Result<Outcome> {
         writeln!(out, "{}", json!({ "file": path, "problems": problems }))?;
     } else if problems.is_empty() {
         match path {
-            Some(path) => writeln!(out, "{}: all is well", path.display())?,
-            None => writeln!(out, "no file was given; all is well with the environment")?,
+            Some(path) => writeln!(out, "{}: no errors", path.display())?,
+            None => writeln!(out, "no file was given; no errors in the environment")?,
         }
     } else {
         for problem in &problems {
@@ -95,7 +95,7 @@ pub(super) fn bad_value(root: &Command, section: &Section, setting: &Setting<'_>
             _ => "it needs a value".to_owned(),
         },
         ErrorKind::TooManyValues | ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
-            "this is another number of values than it takes".to_owned()
+            "it takes a different number of values".to_owned()
         }
         _ => return None,
     };
@@ -134,7 +134,7 @@ fn needs(root: &Command, section: &Section, setting: &Setting<'_>, set: &[Settin
     let is_flag = |name: &String| section.flag(name).is_some_and(|flag| !flag.is_required);
     let needed =
         missing(&[setting]).into_iter().find(|name| !always.contains(name) && !is_set(name) && is_flag(name))?;
-    let what = format!("[{}] has {:?} without {needed:?}, which it needs", section.name, setting.flag.long);
+    let what = format!("[{}] sets {:?}, which also needs {needed:?}", section.name, setting.flag.long);
     Some(Problem { at: setting.from.clone(), what })
 }
 

@@ -61,7 +61,7 @@ pub fn parse(path: &str, text: &str, sections: &[Section]) -> File {
     for error in &errors {
         let start = error.span().map_or(0, |span| span.start);
         let message: Vec<&str> = error.message().lines().collect();
-        reader.refuse(start, format!("this is not TOML: {}", message.join("; ")));
+        reader.refuse(start, format!("invalid TOML: {}", message.join("; ")));
     }
     if errors.is_empty() {
         reader.root(root.get_ref());
@@ -104,7 +104,7 @@ impl Reader<'_> {
                 _ => {
                     let known = self.sections.iter().flat_map(|section| &section.flags);
                     let hint = suggestion(nearest(name, known.map(|flag| flag.long.as_str())));
-                    self.refuse(offset, format!("no command has a flag for {name:?}{hint}"));
+                    self.refuse(offset, format!("no command has a flag {name:?}{hint}"));
                 }
             }
         }
@@ -150,7 +150,7 @@ impl Reader<'_> {
                 let at = self.at(offset);
                 self.file.entries.push(Entry { table: table.map(str::to_owned), key: key.to_owned(), value, at });
             }
-            Err(kind) => self.refuse(offset, format!("{key:?} cannot be a {kind}: write a text or a number")),
+            Err(kind) => self.refuse(offset, format!("{key:?} cannot be a {kind}: write a string or a number")),
         }
     }
 }

@@ -64,16 +64,16 @@ impl ConfigArguments {
 /// What `fawn config` does.
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    /// Say what is wrong with a file and with the environment, a sentence each; exit code 1 if anything is
+    /// List all errors in a file and in the environment, one sentence each; exit code 1 if there are any
     Check(CheckArguments),
-    /// Print what commands would be run with, and where each value is from, in the form of a file
+    /// Print the effective settings of commands and the source of each value, as a configuration file
     Show(ShowArguments),
 }
 
 /// Arguments of `fawn config check`.
 #[derive(Debug, Args)]
 struct CheckArguments {
-    /// File to look at [default: that of --config]
+    /// File to check [default: that of --config]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// Print JSON
@@ -84,7 +84,7 @@ struct CheckArguments {
 /// Arguments of `fawn config show`.
 #[derive(Debug, Args)]
 struct ShowArguments {
-    /// Commands, such as serve or certs-init [default: those that the file or the environment sets anything for]
+    /// Commands, e.g. serve or certs-init [default: those that the file or the environment configures]
     #[arg(value_name = "COMMAND")]
     commands: Vec<String>,
     /// Print JSON

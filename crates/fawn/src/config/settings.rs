@@ -80,7 +80,7 @@ fn values(flag: &Flag, value: Value) -> Result<Vec<String>, &'static str> {
     match (flag.kind, value) {
         (Kind::Switch, Value::Switch(value)) => Ok(vec![value.to_string()]),
         (Kind::Switch, _) => Err("is a switch: write true or false"),
-        (_, Value::Switch(_)) => Err("is no switch: give it a value"),
+        (_, Value::Switch(_)) => Err("is not a switch: give it a value"),
         (Kind::One, Value::Many(_)) => Err("takes one value, not a list"),
         (_, Value::One(value)) => Ok(vec![value]),
         (_, Value::Many(values)) => Ok(values),

@@ -56,16 +56,17 @@ impl Given {
         let (dir, managers) = (dir.display(), managers.display());
         if let Some(replicas) = self.replicas.filter(|replicas| *replicas != kept) {
             tracing::warn!(
-                "the cluster in {dir} keeps {kept} copies of each value, and --replicas {replicas} does not change that: stop \
-                 it, start `fawn manager --dir {managers}` alone, and use `fawn cluster set --replicas {replicas}`"
+                "the cluster in {dir} keeps {kept} copies of each value, and --replicas {replicas} does not change \
+                that: stop it, start `fawn manager --dir {managers}` alone, and run `fawn cluster set --replicas \
+                {replicas}`"
             );
         }
         let kept = settings.rules.consistency;
         if let Some(consistency) = self.consistency.filter(|consistency| *consistency != kept) {
             let (kept, other) = (consistency_told(kept), consistency_told(consistency));
             tracing::warn!(
-                "the cluster in {dir} was formed with --consistency {kept} and keeps it, whatever flags say: for a {other} \
-                 one, `fawn dump` this one and load the file into a new --dir"
+                "the cluster in {dir} was created with --consistency {kept}, which no flag changes: for a {other} \
+                one, `fawn dump` this one and load the file into a new --dir"
             );
         }
     }

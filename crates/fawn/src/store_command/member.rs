@@ -151,7 +151,7 @@ pub fn plain_dump(directory: &Directory, each: impl FnMut(Record) -> anyhow::Res
 
 /// What is said of a store that is printed although its log is damaged.
 fn salvaged(damage: &str) -> String {
-    format!("{damage}; what was written before that place is printed, and newer writes of this store are not")
+    format!("{damage}; the dump has the writes before that place, and lacks newer writes of this store")
 }
 
 /// Options that leave everything as it is.
@@ -240,7 +240,7 @@ impl Held {
                 Ok(held)
             }
             // What its ranges are is in the log alone.
-            _ => bail!("{damage}; what this store holds cannot be told without it, and nothing of it is printed"),
+            _ => bail!("{damage}; without it the contents of this store are unknown, and the dump has nothing of it"),
         }
     }
 
@@ -280,7 +280,7 @@ impl Held {
 
 /// Where its keys lie.
 fn secret_of(directory: &MemberDirectory) -> anyhow::Result<Secret> {
-    directory.secret().with_context(|| format!("{} holds nothing yet", directory.path().display()))
+    directory.secret().with_context(|| format!("{} holds no data yet", directory.path().display()))
 }
 
 /// What both kinds of stores have to be given and asked for, so that they go on.
@@ -369,10 +369,7 @@ impl<S: Halves, F: Flash> Open<S, F> {
         let unread = stats.slices - stats.slices_loaded;
         if unread > 0 {
             let path = self.path();
-            bail!(
-                "{path}: the index of {unread} of {} slices cannot be read: `fawn store check` says why",
-                stats.slices
-            );
+            bail!("{path}: the index of {unread} of {} slices cannot be read: see `fawn store check`", stats.slices);
         }
         Ok(stats)
     }
@@ -511,7 +508,7 @@ impl Open<FlashStore> {
                 match self.store.take_answer() {
                     Some((_, Answer::Part(part))) => Ok(part),
                     Some((_, Answer::Failed(why) | Answer::Refused(why))) => bail!("{}: {why}", self.path()),
-                    Some((_, Answer::Version(_))) | None => bail!("a scan of range {} came to nothing", range.0),
+                    Some((_, Answer::Version(_))) | None => bail!("a scan of range {} returned nothing", range.0),
                 }
             }
         }
@@ -649,6 +646,6 @@ mod tests {
         bytes[0] ^= 1;
         std::fs::write(&log, &bytes).unwrap();
         let (printed, found) = print();
-        assert!(printed.is_empty() && found.damaged[0].contains("nothing of it is printed"), "{found:?}");
+        assert!(printed.is_empty() && found.damaged[0].contains("the dump has nothing of it"), "{found:?}");
     }
 }

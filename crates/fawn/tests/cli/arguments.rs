@@ -32,12 +32,12 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
             "--memory 64M is too small for --nodes 16 of 1 thread: give --memory 128M, or fewer --nodes\n",
         ),
         (&["--memory", "0"], "Usage: fawn serve "),
-        (&["--nodes", "2", "--replicas", "3"], "--replicas 3 needs as many --nodes"),
+        (&["--nodes", "2", "--replicas", "3"], "--replicas 3 needs at least as many --nodes"),
         (&["--nodes", "2", "--ack", "memory"], "leave --ack out"),
         (&["--max-connections", "0"], "write a whole number from 1 to"),
         (&["--threads", "1000000"], most.as_str()),
         (&["--threads", "0"], most.as_str()),
-        (&["--listen", "21213"], "write ADDR:PORT, such as 127.0.0.1:21213"),
+        (&["--listen", "21213"], "write ADDR:PORT, e.g. 127.0.0.1:21213"),
         (&["--listen", "localhost"], "write ADDR:PORT"),
         (&["--listen", "::1:11211"], "[::1]:11211"),
         (&["--listen", ":11211"], "write ADDR:PORT"),
@@ -54,14 +54,14 @@ fn addresses_and_waits_that_cannot_be_meant_are_refused_at_once() {
     for (arguments, says) in [
         (&["status", "--manager", "foo"][..], "write ADDR:PORT"),
         (&["dump", "--manager", "foo", "-"], "write ADDR:PORT"),
-        (&["status", "--timeout", "0"], "1ms at least"),
-        (&["status", "--watch", "--every", "0s"], "1ms at least"),
-        (&["get", "--timeout", "0", "k"], "1ms at least"),
+        (&["status", "--timeout", "0"], "at least 1ms"),
+        (&["status", "--watch", "--every", "0s"], "at least 1ms"),
+        (&["get", "--timeout", "0", "k"], "at least 1ms"),
         (&["manager", "--replicas", "0"], "write a whole number from 1 to"),
         (&["node", "--memory", "1M", "--threads", "1"], "--memory 1M is too small for 1 thread: give --memory 8M\n"),
         (&["node"], "--manager ADDR:PORT"),
         (&["frontend"], "Usage: fawn frontend "),
-        (&["load", "--resume", "state", "/dev/null"], "only files can be resumed"),
+        (&["load", "--resume", "state", "/dev/null"], "only a file can be resumed"),
     ] {
         let run = fawn(arguments);
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
@@ -76,7 +76,7 @@ fn a_file_for_a_directory_is_refused_in_one_sentence() {
     for data in [file.clone(), file.join("below")] {
         let run = fawn(&["serve", "--dir", data.to_str().unwrap(), "--listen", "127.0.0.1:0"]);
         let expected =
-            format!("fawn: {} is a file; --dir needs a directory, or the name of one to be made\n", file.display());
+            format!("fawn: {} is a file: give --dir a directory, or the name of one to create\n", file.display());
         assert_eq!((run.code, run.stderr), (1, expected));
     }
 }
@@ -101,9 +101,9 @@ fn served<T>(arguments: &[&str], talk: impl FnOnce(&str) -> T) -> (String, T) {
 #[test]
 fn more_memory_than_there_is_is_warned_of() {
     let (log, ()) = served(&["--memory", "1000000T", "--threads", "1"], |_| ());
-    assert!(log.contains("WARN") && log.contains("will swap, or be killed"), "{log}");
+    assert!(log.contains("WARN") && log.contains("will swap or be killed"), "{log}");
     let (log, ()) = served(&["--memory", "64M"], |_| ());
-    assert!(!log.contains("will swap, or be killed"), "{log}");
+    assert!(!log.contains("will swap or be killed"), "{log}");
 }
 
 #[test]

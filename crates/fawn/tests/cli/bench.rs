@@ -39,17 +39,17 @@ fn gets_are_measured_beside_the_device_and_told_again() {
         assert!(report["memory"][figure].as_f64().unwrap() > 0.0, "{figure}");
     }
     let again = bench("get", &data, &[&small[..], &["--json"]].concat());
-    assert_eq!((json(&again), again.stderr.contains("--again measures it anew")), (report, true));
+    assert_eq!((json(&again), again.stderr.contains("--again measures it again")), (report, true));
     let table = bench("get", &data, &small).stdout;
-    for what in ["gets/s", "ratio", "p99.9 us", "memory: ", "note: the device is read by our own io_uring loop"] {
+    for what in ["gets/s", "ratio", "p99.9 us", "memory: ", "note: reader of the device: our own io_uring loop"] {
         assert!(table.contains(what), "{what}: {table}");
     }
 
     let other = bench("hit", &data, &["--entries", "21k"]);
     assert!(other.code == 1 && other.stderr.contains("holds 20000 entries of 100 bytes, not 21000"), "{other:?}");
     for (more, says) in [
-        (&["--ack", "durable"][..], "was loaded with --ack memory and not --ack durable: give the same, or --again, "),
-        (&["--miss-filter"], "was loaded with no --miss-filter and not --miss-filter: "),
+        (&["--ack", "durable"][..], "was loaded with --ack memory, not --ack durable: give the same, or --again, "),
+        (&["--miss-filter"], "was loaded with no --miss-filter, not --miss-filter: "),
     ] {
         let other = bench("load", &data, &[&["--entries", "20k"], more].concat());
         assert!(other.code == 1 && other.stderr.contains(says), "{other:?}");
@@ -57,7 +57,7 @@ fn gets_are_measured_beside_the_device_and_told_again() {
     let place = data.to_str().unwrap();
     let other = ["--dir", place, "--entries", "20k", "--value-bytes", "100", "--memory", "16M"];
     let other = fawn(&[&["bench", "store", "load"][..], &other].concat());
-    assert!(other.stderr.contains("was loaded with --memory 8M and not --memory 16M: "), "{other:?}");
+    assert!(other.stderr.contains("was loaded with --memory 8M, not --memory 16M: "), "{other:?}");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_bench_that_is_interrupted_says_how_to_go_on() {
     let mut command = fawn_command(&["bench", "store", "load", "--memory", "8M", "--dir", data.to_str().unwrap()]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for("the notes", || data.join("bench.json").exists().then_some(()));
-    assert_eq!(interrupted(child), "fawn: interrupted; run the same command again to go on\n");
+    assert_eq!(interrupted(child), "fawn: interrupted; run the same command again to continue\n");
 }
 
 #[test]
@@ -128,18 +128,18 @@ fn what_cannot_be_measured_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     for (arguments, says) in [
         (&["get"][..], "--dir"),
-        (&["load", "--dir", "x", "--entries", "many"], "such as 10M"),
-        (&["load", "--dir", "x", "--entries", "0"], "without an entry: give 1 or more"),
-        (&["load", "--dir", "x", "--value-bytes", "4"], "a value tells its version: give 8 or more"),
-        (&["load", "--dir", "x", "--memory", "0"], "for '--memory <SIZE>': a store needs 8M at least"),
-        (&["restart", "--dir", "x", "--memory", "100K"], "for '--memory <SIZE>': a store needs 8M at least"),
-        (&["table", "--dir", "x", "--memory", "64M,1M"], "a store needs 8M at least"),
-        (&["hit", "--dir", "x", "--keys", "0"], "without an entry: give 1 or more"),
-        (&["overwrite", "--dir", "x", "--zipf", "0"], "such as 0.99"),
-        (&["restart", "--dir", "x", "--at", "2G,1G"], "give rising sizes"),
+        (&["load", "--dir", "x", "--entries", "many"], "e.g. 10M"),
+        (&["load", "--dir", "x", "--entries", "0"], "without entries: give 1 or more"),
+        (&["load", "--dir", "x", "--value-bytes", "4"], "a value holds its version: give 8 or more"),
+        (&["load", "--dir", "x", "--memory", "0"], "for '--memory <SIZE>': a store needs at least 8M"),
+        (&["restart", "--dir", "x", "--memory", "100K"], "for '--memory <SIZE>': a store needs at least 8M"),
+        (&["table", "--dir", "x", "--memory", "64M,1M"], "a store needs at least 8M"),
+        (&["hit", "--dir", "x", "--keys", "0"], "without entries: give 1 or more"),
+        (&["overwrite", "--dir", "x", "--zipf", "0"], "e.g. 0.99"),
+        (&["restart", "--dir", "x", "--at", "2G,1G"], "give ascending sizes"),
         (
             &["load", "--dir", "x", "--memory", "8M", "--peers", "lmdb", "--peer-scale", "20"],
-            "--memory 8M over 20 leaves an engine less than 4M",
+            "--memory 8M divided by 20 leaves an engine less than 4M",
         ),
         (&["get", "--dir", "x", "--depths", "0"], "from 1 to 4096"),
         (&["pace", "--dir", "x", "--shares", "100"], "from 1 to 99"),

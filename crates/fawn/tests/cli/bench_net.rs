@@ -114,7 +114,7 @@ fn the_generator_is_measured_against_a_server_that_does_nothing() {
     let quick = ["--connections", "4", "--depth", "4", "--time", "200ms", "--warm-up", "50ms", "--puts", "20%"];
     let run = bench(&[&["--calibrate"], &quick[..]].concat());
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stdout.contains("the generator takes") && !run.stdout.contains("wrong"), "{}", run.stdout);
+    assert!(run.stdout.contains("the generator needs") && !run.stdout.contains("wrong"), "{}", run.stdout);
     let Some(server) = Server::fawn(&["--threads", "1"]) else { return };
     let more = ["--calibrate", "--json", "--keys", "1k", "--load", server.address.as_str()];
     let report = json(&bench(&[&quick[..], &more].concat()));
@@ -125,7 +125,7 @@ fn the_generator_is_measured_against_a_server_that_does_nothing() {
 #[test]
 fn more_keys_than_can_be_kept_track_of_are_refused_before_anything_is_sent() {
     let run = bench(&["127.0.0.1:1", "--keys", "100000G", "--puts", "5%"]);
-    let says = "takes 8 bytes of DRAM for each key, 800 TB for 100000000000000 keys, and ";
+    let says = "needs 8 bytes of DRAM per key, 800 TB for 100000000000000 keys, and ";
     assert!(run.code == 1 && run.stderr.contains(says), "{run:?}");
     // Of gets alone nothing is kept.
     let run = bench(&["127.0.0.1:1", "--keys", "100000G"]);
@@ -229,9 +229,9 @@ fn what_ends_a_run_is_said_in_one_sentence_and_at_once() {
     };
     for (address, says) in [
         (&hang_up, "closed a connection"),
-        (&silent, "has not answered for 0.3 s"),
+        (&silent, "sent no reply for 0.3 s"),
         (&garbage, "answered a get with \"HTTP/1.1 400 Bad Request"),
-        (&talkative, "which is no answer"),
+        (&talkative, "which is no reply"),
         (&nobody, "is a server listening there?"),
     ] {
         for pace in [&[][..], &["--rate", "1k"]] {
@@ -290,7 +290,10 @@ fn what_is_not_sent_in_time_makes_latencies_a_bound() {
     });
     let shape = ["--rate", "100k", "--connections", "1", "--warm-up", "100ms", "--time", "200ms"];
     let run = bench(&[&[address.as_str()], &shape[..]].concat());
-    assert!(run.stdout.contains("were not sent by the end") && run.stdout.contains("at least what is told"), "{run:?}");
+    assert!(
+        run.stdout.contains("were not sent by the end") && run.stdout.contains("the true latencies are at least these"),
+        "{run:?}"
+    );
 }
 
 #[test]
@@ -311,7 +314,7 @@ fn what_a_load_is_refused_is_put_again() {
     let shape = ["--keys", "1k", "--value-bytes", "64", "--connections", "2", "--time", "0", "--load", "--json"];
     let report = json(&bench(&[&[address.as_str(), "--depth", "8"], &shape[..]].concat()));
     let notes = report["notes"].to_string();
-    assert!(notes.contains("times, and made those sets again"), "{report}");
+    assert!(notes.contains("sets of the load, and the generator retried them"), "{report}");
     assert_eq!(row(&report, "load")["operations"], 1000);
 }
 
@@ -386,8 +389,8 @@ fn what_cannot_be_asked_for_is_refused() {
         (&["a:1", "--rate", "0"], "1 or more"),
         (&["a:1", "--rate", "1G"], "10M at most"),
         (&["a:1", "--load-rate", "1k"], "leave --load-rate out"),
-        (&["a:1", "--keys", "10", "--distribution", "hot:11:50%"], "fewer --keys than popular ones"),
-        (&["a:1", "--time", "0"], "nothing would be measured"),
+        (&["a:1", "--keys", "10", "--distribution", "hot:11:50%"], "fewer --keys than popular keys"),
+        (&["a:1", "--time", "0"], "there is nothing to measure"),
         (&["--calibrate", "--load"], "no server to load"),
         (&["a:1", "--user", "deer"], "--password-file"),
     ] {

@@ -89,7 +89,7 @@ fn an_experiment_becomes_a_page_a_table_and_json_and_is_told_again() {
     assert!(first["program"]["command"].as_str().unwrap().starts_with("fawn bench paper sosp-figure-10"), "{first}");
     assert!(!data.join("data").exists(), "what was measured on is gone");
     let page = read(&out.join("index.html"));
-    for what in ["<svg", "id=\"sosp-figure-10\"", "only tries whether", "191,520.000", "2008 to 2010"] {
+    for what in ["<svg", "id=\"sosp-figure-10\"", "only checks that", "191,520.000", "2008 to 2010"] {
         assert!(page.contains(what), "{what}");
     }
     assert_eq!(
@@ -135,10 +135,11 @@ fn what_was_measured_without_the_meter_that_is_named_is_told_so() {
     };
     run(&["--meter", "none"]);
     let said = run(&["--meter", &meter]);
-    let says = "energy-table-1 is told as it was measured before, metered by nothing: --again measures it with a model of m (s, ";
+    let says =
+        "energy-table-1 is printed as measured before, metered by nothing: --again measures it with a model of m (s, ";
     assert!(said.contains(says), "{said}");
     for said in [run(&["--meter", &meter, "--again"]), run(&["--meter", &meter]), run(&[])] {
-        assert!(!said.contains("is told as it was measured before"), "{said}");
+        assert!(!said.contains("is printed as measured before"), "{said}");
     }
     // Another one of the same kind.
     std::fs::write(&model, text.replace("'m'", "'other'")).unwrap();
@@ -259,7 +260,7 @@ END
     let skipped = found["experiments"][0]["finding"]["state"]["skipped"].as_str().unwrap();
     assert!(skipped.starts_with("bdb-btree: built without it"), "{skipped}");
     assert_eq!(rows(&found, 1, "rows").len(), 3);
-    assert!(notes(&found, 1).contains("BerkeleyDB was not measured: built without it. To have it"), "{found}");
+    assert!(notes(&found, 1).contains("BerkeleyDB was not measured: built without it. To measure it"), "{found}");
     // What else goes wrong is told, and nothing is taken for measured.
     let broken = script(dir.path(), "broken", "echo 'fawn-peers: no space left on device' >&2\nexit 1\n");
     let data = dir.path().join("broken-data");
@@ -305,7 +306,7 @@ fn memcached_is_left_out_where_it_is_not_and_stopped_by_an_interruption() {
     child.kill().unwrap();
     child.wait().unwrap();
     let refused: Run = command.output().unwrap().into();
-    assert!(refused.code == 1 && refused.stderr.contains("servers that one has left behind"), "{refused:?}");
+    assert!(refused.code == 1 && refused.stderr.contains("a server that a killed one left behind"), "{refused:?}");
     kill(pid);
     has_ended(pid);
     // It goes on when they have ended.
@@ -331,11 +332,11 @@ fn what_cannot_be_measured_is_refused() {
         (&["node", "--memory", "1M"], "8M or more"),
         (&["node", "--data", "64M", "--memory", "64M"], "4 times as much"),
         (&["node", "--data", "1K"], "32M or more"),
-        (&["node", "--price", "0"], "of dollars from 0.001 to 10^12, such as 120"),
-        (&["node", "--price=-5"], "of dollars from 0.001 to 10^12, such as 120"),
-        (&["node", "--network-mbit", "0"], "from 0.001 to 10^12, such as 940"),
-        (&["node", "--network-mbit=-1"], "from 0.001 to 10^12, such as 940"),
-        (&["node", "--network-mbit", "1G"], "from 0.001 to 10^12, such as 940"),
+        (&["node", "--price", "0"], "of dollars from 0.001 to 10^12, e.g. 120"),
+        (&["node", "--price=-5"], "of dollars from 0.001 to 10^12, e.g. 120"),
+        (&["node", "--network-mbit", "0"], "from 0.001 to 10^12, e.g. 940"),
+        (&["node", "--network-mbit=-1"], "from 0.001 to 10^12, e.g. 940"),
+        (&["node", "--network-mbit", "1G"], "from 0.001 to 10^12, e.g. 940"),
         (&["node", "--watts-idle", "10", "--watts-stress", "5"], "more at rest than under load"),
         (&["node", "--meter", "model:x.toml"], "give them as --watts-idle"),
     ] {

@@ -229,7 +229,7 @@ fn scans_are_refused_with_the_reason_and_so_is_what_cannot_be_meant() {
         (&["A", "a:1", "--records", "0"], "--records 1 or more"),
         (&["A", "a:1", "--operations", "0"], "--operations 1 or more"),
         (&["A", "a:1", "--operations", "5", "--time", "1s"], "cannot be used with"),
-        (&["A", "a:1", "--time", "0"], "nothing would be measured"),
+        (&["A", "a:1", "--time", "0"], "there is nothing to measure"),
         (&["A", "a:1", "--value-bytes", "7"], "from 8 to 128M"),
     ] {
         let run = bench(arguments);

@@ -181,9 +181,9 @@ fn what_is_not_a_directory_to_load_into_is_refused_with_what_to_do() {
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     for (arguments, what) in [
         (&["--bulk"][..], "give --dir DIR"),
-        (&["--dir", "d"], "--dir is for a load into a directory: give --bulk, too"),
-        (&["--bulk", "--dir", "d", "--to", "127.0.0.1:1"], "--to is for a load into a server"),
-        (&["--bulk", "--dir", "d", "--restart"], "--restart is for a load into a server"),
+        (&["--dir", "d"], "--dir applies only to a load into a directory: add --bulk"),
+        (&["--bulk", "--dir", "d", "--to", "127.0.0.1:1"], "--to applies only to a load into a server"),
+        (&["--bulk", "--dir", "d", "--restart"], "--restart applies only to a load into a server"),
         (
             &["--bulk", "--dir", "d", "--threads", "2", "--memory", "15M"],
             "--memory 15M is too small for 2 threads: give --memory 16M, or --threads 1\n",
@@ -218,8 +218,8 @@ fn a_bulk_load_that_is_interrupted_says_how_to_go_on() {
     wait_for("the directory", || data.join("FORMAT").exists().then_some(()));
     assert_eq!(
         interrupted(child),
-        "fawn: interrupted; run the same command again, which loads from the beginning; until that is complete, each part of \
-         the keys is as before or as after\n"
+        "fawn: interrupted; run the same command again, which loads from the beginning; until it is complete, each \
+        part of the keys is as before or as after\n"
     );
 }
 

@@ -46,7 +46,7 @@ fn a_name_alone_makes_nobody_an_operator_nor_gives_anybody_the_files_of_another_
     let dir = tempfile::tempdir().unwrap();
     let refused = |line: &str| {
         let run = certs(dir.path(), line);
-        assert!(run.code == 1 && run.stderr.contains("is a name for"), "{line}: {run:?}");
+        assert!(run.code == 1 && run.stderr.contains("is reserved for"), "{line}: {run:?}");
     };
     for who in ["--member operator=10.0.0.1", "--manager operator", "--member manager", "--member client"] {
         refused(&format!("init {who}"));
@@ -72,13 +72,13 @@ made ./certs/b.pem and b-key.pem: member b
 made ./certs/m.pem and m-key.pem: manager
 made ./certs/operator.pem and operator-key.pem: operator
 
-Copy to where each of them runs, for `--certs DIR`:
+Copy to the machine of each, for `--certs DIR`:
   ./certs/ca.pem ./certs/a-key.pem ./certs/a.pem to a.example
   ./certs/ca.pem ./certs/b-key.pem ./certs/b.pem to the machine of b
   ./certs/ca.pem ./certs/m-key.pem ./certs/m.pem to the machine of m
   ./certs/ca.pem ./certs/operator-key.pem ./certs/operator.pem to the machine of operator
 
-Keep ./certs/ca-key.pem away from the cluster: whoever has it can be anybody there."
+Keep ./certs/ca-key.pem away from the cluster: anyone who has it can impersonate every process there."
     );
     assert_eq!(links_of(&dir, "a").identity.to_string(), "member a, manager");
     assert_eq!(links_of(&dir, "operator").identity.to_string(), "operator");
@@ -93,7 +93,7 @@ fn nothing_is_written_over_and_more_is_added() {
     let run = certs(dir.path(), "init --certs pki --member b");
     assert_eq!(run.code, 1);
     assert!(
-        run.stderr.contains("pki/ca.pem exists already") && run.stderr.contains("`fawn certs add`"),
+        run.stderr.contains("pki/ca.pem already exists") && run.stderr.contains("`fawn certs add`"),
         "{}",
         run.stderr
     );
@@ -102,9 +102,9 @@ fn nothing_is_written_over_and_more_is_added() {
         added["made"].as_array().unwrap().iter().map(|made| made["roles"][0].as_str().unwrap()).collect();
     assert_eq!(roles, ["member b", "operator", "client"]);
     let run = certs(dir.path(), "add --certs pki --member a");
-    assert!(run.code == 1 && run.stderr.contains("exists already"), "{run:?}");
+    assert!(run.code == 1 && run.stderr.contains("already exists"), "{run:?}");
     let run = certs(dir.path(), "add --certs pki");
-    assert!(run.code == 2 && run.stderr.contains("nobody is named: give --member, --manager, "), "{run:?}");
+    assert!(run.code == 2 && run.stderr.contains("no name is given: give --member, --manager, "), "{run:?}");
     assert!(run.stderr.contains("Usage: fawn certs add "), "{run:?}");
 }
 
@@ -155,7 +155,7 @@ fn what_ends_soon_is_warned_of_and_renewed() {
 renewed ./certs/ca.pem: the authority
 renewed ./certs/a.pem: member a
 
-Copy to where each of them runs, for `--certs DIR`:
+Copy to the machine of each, for `--certs DIR`:
   ./certs/a.pem to the machine of a
 
 Copy ./certs/ca.pem to everybody who has the old one."
@@ -240,9 +240,9 @@ fn a_server_shows_the_renewed_certificate_within_seconds_and_keeps_its_connectio
     std::fs::write(dir.path().join("certs/a.pem"), "rubbish").unwrap();
     wait_for("the complaint", || {
         connect();
-        server.log().contains("what was read before stays in use").then_some(())
+        server.log().contains("the previous certificates stay in use").then_some(())
     });
-    assert_eq!(server.log().matches("what was read before stays in use").count(), 1, "{}", server.log());
+    assert_eq!(server.log().matches("the previous certificates stay in use").count(), 1, "{}", server.log());
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_key_that_others_can_read_stops_a_server_before_it_begins() {
     ]);
     let name = key.display();
     let expected =
-        format!("fawn: cannot use {name} for TLS: its group or others may use it (mode 0640): chmod 600 {name}\n");
+        format!("fawn: cannot use {name} for TLS: its group or others have access (mode 0640): chmod 600 {name}\n");
     assert_eq!((run.code, run.stderr), (1, expected));
     assert!(!data.exists());
 }

@@ -305,7 +305,7 @@ fn a_dump_that_was_killed_goes_on_where_it_was() {
     cluster.nodes[other].signal(Signal::CONT);
     let run = fawn(&cluster.dump_command(&path));
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stderr.starts_with("going on with the dump that began at 20"), "{}", run.stderr);
+    assert!(run.stderr.starts_with("continuing the dump that began at 20"), "{}", run.stderr);
     let told: Value = serde_json::from_str(&run.stdout).unwrap();
     check_ranges(&told, 5000);
     assert_eq!(told["began"], began);
@@ -397,13 +397,13 @@ fn a_manager_that_goes_on_though_it_was_taken_out_of_its_group_deafens_no_node()
     let remove = fawn(&["manager", "remove", &third.address, "--manager", &cluster.manager.address]);
     assert_eq!(remove.code, 0, "{}", remove.stderr);
     // It asks for votes from now on, in one term after the other. A node that hears of nobody else is silent within 2 s.
-    let is_out = || std::fs::read_to_string(cluster.file("m3.log")).unwrap().contains("taken out of its group");
+    let is_out = || std::fs::read_to_string(cluster.file("m3.log")).unwrap().contains("was removed from its group");
     wait_for("that it is out", || is_out().then_some(()));
     std::thread::sleep(Duration::from_secs(3));
     let lacks = &cluster.status()["lacks"];
     assert!(!lacks.to_string().contains("silent"), "{lacks}");
     let log = std::fs::read_to_string(cluster.file("m3.log")).unwrap();
-    assert!(log.contains("this manager is taken out of its group: stop it"), "{log}");
+    assert!(log.contains("this manager was removed from its group: stop it"), "{log}");
 }
 
 #[test]
@@ -415,26 +415,26 @@ fn the_status_says_which_ranges_take_no_writes_and_which_nobody_serves() {
     let set = ["cluster", "set", "--replicas", "2", "--min-write-replicas", "2"];
     let run = fawn(&[&set[..], &["--manager", &cluster.manager.address]].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
-    lacks(&cluster, "ranges take no writes, which need 2 replicas");
+    lacks(&cluster, "ranges refuse writes, which need 2 replicas");
     let none = fawn(&["cluster", "set", "--min-write-replicas", "0", "--manager", &cluster.manager.address]);
     assert_eq!(none.code, 2, "a write needs a replica: {}", none.stderr);
     cluster.nodes.clear();
-    lacks(&cluster, "ranges are served by nobody: start n1 with its latest data directory");
+    lacks(&cluster, "ranges are out of service: start n1 with its latest data directory");
 }
 
 #[test]
 fn whoever_drains_and_removes_a_node_is_told_what_becomes_of_copies_and_of_the_node() {
     let cluster = Cluster::start(2, 2);
     let managers = ["--manager", &cluster.manager.address];
-    for (how, said) in [("--no-wait", "n2 is to leave: "), ("--undo", "n2 stays\n")] {
+    for (how, said) in [("--no-wait", "n2 is draining: "), ("--undo", "n2 stays\n")] {
         let run = fawn(&[&["node", "drain", "n2", how], &managers[..]].concat());
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(run.stderr.starts_with(said) && run.stdout.is_empty(), "{}", run.stderr);
     }
     let drain = fawn(&[&["node", "drain", "n2"], &managers[..]].concat());
     assert_eq!(drain.code, 0, "{}", drain.stderr);
-    assert!(drain.stderr.contains("n2 has nothing any more that others lack"), "{}", drain.stderr);
-    assert!(drain.stderr.contains("ranges have fewer than the 2 copies that they are to have now"), "{}", drain.stderr);
+    assert!(drain.stderr.contains("other members have all data of n2"), "{}", drain.stderr);
+    assert!(drain.stderr.contains("ranges now have fewer than 2 copies"), "{}", drain.stderr);
 
     let log = cluster.file("n3.log");
     let mut command = cluster.node_command("n3");
@@ -461,7 +461,7 @@ fn a_front_end_that_starts_again_at_once_comes_in_and_a_second_one_of_its_name_i
     let again = Process::start(&front, "serving memcached on ");
     assert_eq!(say(&again.address, "set k 0 0 1\r\nx", "\r\n"), "STORED\r\n");
     let second = fawn(&front);
-    assert!(second.code == 1 && second.stderr.contains("f1 lives, with another directory"), "{second:?}");
+    assert!(second.code == 1 && second.stderr.contains("f1 already runs, with another directory"), "{second:?}");
     assert_eq!(say(&again.address, "get k", "END\r\n"), "VALUE k 0 1\r\nx\r\nEND\r\n");
 }
 
@@ -508,7 +508,7 @@ fn a_cluster_whose_managers_are_lost_goes_on_from_a_backup_and_a_new_manager_say
     let new = start(&cluster.file("new"), &log);
     wait_for("what to do", || {
         let log = std::fs::read_to_string(&log).unwrap();
-        (log.contains("belongs to cluster") && log.contains("bring theirs back")).then_some(())
+        (log.contains("belongs to cluster") && log.contains("recover them")).then_some(())
     });
     drop(new);
     assert!(say(cluster.clients(), "get k", "END\r\n").starts_with("VALUE k 0 1\r\nv"), "nodes go on meanwhile");

@@ -56,18 +56,18 @@ days = 3
 x = 1
 "#;
 
-const SAID: &str = r#"fawn.toml:2: no command has a flag for "colour"
+const SAID: &str = r#"fawn.toml:2: no command has a flag "colour"
 fawn.toml:3: "flags" cannot be "red" for [set]: write a whole number from 0 to 4294967295
 fawn.toml:4: "json" is a switch: write true or false
 fawn.toml:5: there is no command for [limit]
 fawn.toml:8: "dir" takes one value, not a list
-fawn.toml:9: "listen" cannot be "nowhere": write ADDR:PORT, such as 127.0.0.1:11211 or [::1]:11211
-fawn.toml:10: "memory" cannot be "lots": `lots` is not a size; write a number of bytes with an optional K, M, G or T (powers of 1024), such as 512M or 1.5GiB
+fawn.toml:9: "listen" cannot be "nowhere": write ADDR:PORT, e.g. 127.0.0.1:11211 or [::1]:11211
+fawn.toml:10: "memory" cannot be "lots": `lots` is not a size; write a number of bytes with an optional K, M, G or T (powers of 1024), e.g. 512M or 1.5GiB
 fawn.toml:11: "max-connections" cannot be "0": write a whole number from 1 to 4294967295
 fawn.toml:12: [serve] has no key "memroy"; did you mean "memory"?
 fawn.toml:13: "insecure" is a switch: write true or false
-fawn.toml:14: "unix" is no switch: give it a value
-fawn.toml:15: "idle-timeout" cannot be a date: write a text or a number
+fawn.toml:14: "unix" is not a switch: give it a value
+fawn.toml:15: "idle-timeout" cannot be a date: write a string or a number
 fawn.toml:16: [serve] has no key "to"; it is a key of [load]
 fawn.toml:19: "format" cannot be "csv": choose tsv or jsonl
 fawn.toml:20: "connections" takes one value, not a list
@@ -85,7 +85,7 @@ fn everything_that_is_wrong_with_a_file_is_said_with_its_line() {
 #[test]
 fn what_keys_do_to_each_other_is_said() {
     for (file, said) in [
-        ("[serve]\ntls-cert = 'c'\n", "fawn.toml:2: [serve] has \"tls-cert\" without \"tls-key\", which it needs\n"),
+        ("[serve]\ntls-cert = 'c'\n", "fawn.toml:2: [serve] sets \"tls-cert\", which also needs \"tls-key\"\n"),
         (
             "[load]\nresume = 'r'\nfrom-memcached = 'x'\n",
             "fawn.toml:3: [load] cannot have both \"resume\" and \"from-memcached\"\n",
@@ -96,7 +96,7 @@ fn what_keys_do_to_each_other_is_said() {
         ),
         (
             "a = 1\na = 2\n[b\n",
-            "fawn.toml:2: this is not TOML: duplicate key\nfawn.toml:3: this is not TOML: unclosed table, expected `]`\n",
+            "fawn.toml:2: invalid TOML: duplicate key\nfawn.toml:3: invalid TOML: unclosed table, expected `]`\n",
         ),
     ] {
         let run = run(file, &[], "config check fawn.toml");
@@ -115,7 +115,7 @@ fn variables_are_checked_like_a_file() {
     );
     assert_eq!(checked.code, 1);
     let checked = run("", &[("FAWN_SERVE_UNIX", ""), ("FAWN_SERVE_NO_FLUSH", "yes")], "config check");
-    assert_eq!((checked.code, checked.stdout.as_str()), (0, "no file was given; all is well with the environment\n"));
+    assert_eq!((checked.code, checked.stdout.as_str()), (0, "no file was given; no errors in the environment\n"));
 }
 
 #[test]
@@ -129,9 +129,9 @@ fn a_variable_that_is_wrong_is_laid_on_no_key_of_the_file() {
 fn a_good_file_and_one_that_is_not_there() {
     let file = "certs = '/etc/fawn/certs'\n[serve]\nlisten = ['127.0.0.1:0']\nthreads = 1\n[certs-init]\ndays = 30\n";
     let checked = run(file, &[], "config check fawn.toml");
-    assert_eq!((checked.code, checked.stdout.as_str()), (0, "fawn.toml: all is well\n"));
+    assert_eq!((checked.code, checked.stdout.as_str()), (0, "fawn.toml: no errors\n"));
     let checked = run(file, &[("FAWN_CONFIG", "fawn.toml")], "config check");
-    assert_eq!((checked.code, checked.stdout.as_str()), (0, "fawn.toml: all is well\n"));
+    assert_eq!((checked.code, checked.stdout.as_str()), (0, "fawn.toml: no errors\n"));
     let checked = run("", &[], "config check none.toml");
     assert_eq!(
         (checked.code, checked.stdout.as_str()),
@@ -222,7 +222,7 @@ fn what_is_misspelt_in_the_environment_is_warned_of_by_every_command() {
     let services =
         [("FAWN_SERVICE_HOST", "10.0.0.1"), ("FAWN_PORT", "tcp://10.0.0.1:11211"), ("FAWN_NAME", "/web/fawn")];
     let checked = run("", &services, "config check");
-    assert_eq!((checked.code, checked.stdout.as_str()), (0, "no file was given; all is well with the environment\n"));
+    assert_eq!((checked.code, checked.stdout.as_str()), (0, "no file was given; no errors in the environment\n"));
     let shown = run("", &services, "config show node");
     assert_eq!((shown.code, shown.stderr.as_str()), (0, ""));
 }
@@ -267,7 +267,7 @@ fn a_server_is_configured_by_file_variable_and_flag() {
 fn settings_with_which_no_cluster_can_begin_are_told() {
     for (file, says) in [
         ("[manager]\nreplicas = 0\n", "write a whole number from 1 to"),
-        ("[manager]\nreplicas = 2\nmin-write-replicas = 3\n", "none would take a write"),
+        ("[manager]\nreplicas = 2\nmin-write-replicas = 3\n", "none would accept a write"),
     ] {
         let checked = run(file, &[], "config check fawn.toml");
         assert!(checked.code == 1 && checked.stdout.contains(says), "{file}: {checked:?}");

@@ -98,7 +98,7 @@ fn dumps_leave_out_what_cannot_be_read_and_say_so_and_overwriting_it_heals_the_s
     assert_eq!(count(&stats, "fawn_merge_failures ", "\r\n"), 0, "{stats}");
     let told = count(&stats, "fawn_lost_records ", "\r\n");
     assert!(told > 0 && told < lost, "those written anew are not lost: {told} of {lost}");
-    assert!(server.log().contains("gets fail until what was lost is written anew"), "{}", server.log());
+    assert!(server.log().contains("gets fail until the lost records are written again"), "{}", server.log());
 
     assert_eq!(server.load(&records, &[]).code, 0);
     let dump = fawn(&["dump", "--from", &server.address, out.to_str().unwrap()]);
@@ -149,7 +149,7 @@ fn a_dump_goes_on_behind_a_damaged_store_and_says_which_it_is() {
     let (code, all, new, told) = dump(&data);
     assert!(code == 1 && (1..40).contains(&new) && all == SEALED + new, "{code} {all} {new} {told}");
     let named = format!("the dump is not complete: {log} is damaged at byte");
-    assert!(told.contains(&named) && told.contains("newer writes of this store are not"), "{told}");
+    assert!(told.contains(&named) && told.contains("lacks newer writes of this store"), "{told}");
     let serve = ["serve", "--dir", &data, "--listen", "127.0.0.1:0"];
     assert!(refused(&serve).contains(&format!("{log} is damaged at byte")));
 
@@ -331,7 +331,7 @@ fn a_file_of_a_copied_directory_is_refused_by_its_name() {
     assert!(twin.contains_key(segment));
     refused_by_name(&data, &twin, segment, segment);
     refused_by_name(&data, &twin, "commit-log", "commit-log is older than manifest-0");
-    refused_by_name(&data, &twin, "manifest-", "the manifest beside it");
+    refused_by_name(&data, &twin, "manifest-", "of that name in the manifest");
     // What the load found is not put back with the manifest alone.
     refused_by_name(&data, &empty, "manifest-", "manifest-0");
     let dump = fawn(&["store", "dump", &data]);

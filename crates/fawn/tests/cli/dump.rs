@@ -117,17 +117,17 @@ fn what_is_not_for_the_dump_that_is_meant_is_refused_if_it_is_typed() {
     };
     let nobody = [("FAWN_SERVER", "127.0.0.1:1"), ("FAWN_CONNECTIONS", "2")];
     for (line, says) in [
-        ("--from 127.0.0.1:1 --manager 127.0.0.1:1 x", "--manager for that of a cluster: give one of them"),
-        ("--restart x", "--restart is for the dump of a cluster: give --manager"),
-        ("--from 127.0.0.1:1 --certs c x", "--certs is for the dump of a cluster"),
-        ("--manager 127.0.0.1:1 --password-file f --user u x", "--user is for the dump of a server"),
+        ("--from 127.0.0.1:1 --manager 127.0.0.1:1 x", "--manager dumps a cluster: give one of them"),
+        ("--restart x", "--restart applies only to the dump of a cluster: give --manager"),
+        ("--from 127.0.0.1:1 --certs c x", "--certs applies only to the dump of a cluster"),
+        ("--manager 127.0.0.1:1 --password-file f --user u x", "--user applies only to the dump of a server"),
         ("--manager 127.0.0.1:1 --connections 3 x", "name the server with --from"),
     ] {
         let (code, told) = told(line, &nobody);
         assert_eq!((code, told.contains(says)), (Some(2), true), "{line}: {told}");
     }
     let (code, told) = told("--timeout 9s x", &[("FAWN_MANAGER", "127.0.0.1:1")]);
-    assert_eq!((code, told.contains("--timeout is for the dump of a server")), (Some(2), true), "{told}");
+    assert_eq!((code, told.contains("--timeout applies only to the dump of a server")), (Some(2), true), "{told}");
 }
 
 /// A server with one key, whose value it never gives.
@@ -171,7 +171,7 @@ fn a_dump_that_is_interrupted_says_how_to_go_on_and_leaves_nothing_useless() {
     wait_for("the file", || part.exists().then_some(()));
     assert_eq!(
         interrupted(child),
-        "fawn: interrupted; nothing was kept; the same command again begins from the start\n"
+        "fawn: interrupted; nothing was kept; run the same command again to start from the beginning\n"
     );
     assert!(!part.exists(), "nothing of it is of use");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "the one before\n");

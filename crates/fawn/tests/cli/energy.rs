@@ -62,7 +62,7 @@ fn measured_joules_are_told_with_their_scope_and_uncertainty() {
         "± J",
         "per J",
         "note: energy is measured of the board by ina219 sensor hwmon2/power1, read ",
-        "; to 2.0 %, stated by who measured; ",
+        "; to 2.0 %, stated by the user; ",
     ] {
         assert!(table.contains(what), "{what}: {table}");
     }
@@ -131,9 +131,9 @@ fn findings_say_of_what_their_energy_is_how_often_it_was_read_and_how_far_it_may
         let notes = finding["notes"].to_string();
         for what in [
             "energy is measured of the board by ina219 sensor hwmon2/power1, read ",
-            " times a second; to 3.0 %, TI's data sheet",
+            " times per second; to 3.0 %, TI's data sheet",
             " % open, at most",
-            "energy is that of this machine: of those who answer and of the load generator, too",
+            "the energy is that of this machine, including the load generator",
         ] {
             assert!(notes.contains(what), "{what}: {notes}");
         }
@@ -156,19 +156,19 @@ fn counters_that_root_alone_may_read_are_noted_and_are_no_failure() {
     let root = dir.path().to_str().unwrap();
     let run = hits(&dir.path().join("bench"), &["--meter-root", root, "--meter-idle", "1h"]);
     assert!(run.code == 0 && run.stdout.contains("per CPU-s"), "{run:?}");
-    let note = "note: RAPL (package-0) was to tell joules, but could not be read: the kernel lets root alone read ";
+    let note = "note: RAPL (package-0) should report joules, but could not be read: only root may read ";
     assert!(run.stdout.contains(note), "{run:?}");
     let table = dir.path().join("table");
     let cells = ["--value-bytes", "100", "--memory", "8M", "--cell-bytes", "1M", "--cell-seconds", "100ms", "--json"];
     let fixed = ["bench", "store", "table", "--dir", table.to_str().unwrap(), "--meter-root", root];
     let report = json(&fawn(&[&fixed[..], &cells].concat()));
-    assert!(report["notes"].to_string().contains("RAPL (package-0) was to tell joules"), "{report}");
+    assert!(report["notes"].to_string().contains("RAPL (package-0) should report joules"), "{report}");
     if let Some(server) = Server::fawn(&["--threads", "1"]) {
         let quick = ["--load", "--keys", "500", "--time", "100ms", "--warm-up", "0", "--connections", "2", "--json"];
         let fixed = ["bench", "net", server.address.as_str(), "--meter-root", root];
         let report = json(&fawn(&[&fixed[..], &quick].concat()));
         let notes = report["notes"].to_string();
-        assert!(notes.contains("RAPL (package-0) was to tell joules") && !notes.contains("energy is"), "{notes}");
+        assert!(notes.contains("RAPL (package-0) should report joules") && !notes.contains("energy is"), "{notes}");
     }
     let run = hits(&dir.path().join("named"), &["--meter-root", root, "--meter", "rapl"]);
     assert!(run.code == 1 && run.stderr.contains("sudo chmod a+r "), "{run:?}");
@@ -222,8 +222,8 @@ fn without_a_meter_operations_are_those_of_a_cpu_second() {
     assert!(number(row, "operations_a_cpu_second") > 0.0 && row.get("joules").is_none() && row.get("energy").is_none());
     assert_eq!(report["parameters"]["meter"], "none");
     let run = hits(&data, &["--meter", "auto", "--meter-root", &tree("rails")]);
-    assert!(run.stderr.contains("there is no meter that can be read; `fawn bench meters` says why"), "{run:?}");
-    assert!(run.stdout.contains("per CPU-s") && run.stdout.contains("says nothing of joules"), "{run:?}");
+    assert!(run.stderr.contains("no meter can be read: see `fawn bench meters`"), "{run:?}");
+    assert!(run.stdout.contains("per CPU-s") && run.stdout.contains("says nothing about joules"), "{run:?}");
     assert!(run.stdout.contains("--meter model:FILE gives modelled joules"), "{run:?}");
     // Who has named no meter is not told that there is none.
     let unasked = hits(&data, &["--meter-root", &tree("rails")]);
@@ -258,7 +258,7 @@ fn meters_are_listed_with_what_keeps_them_from_being_used() {
         "battery",
         "8.35 W",
         "rapl cannot be used: RAPL (package-0) does not move",
-        "--meter auto takes battery BAT0 and BAT1, and so does who names no meter",
+        "--meter auto, the default, uses battery BAT0 and BAT1",
         "hwmon cannot be used: ",
     ] {
         assert!(run.stdout.contains(what), "{what}: {}", run.stdout);
@@ -297,7 +297,7 @@ fn a_meter_that_cannot_be_used_ends_the_command_before_anything_is_done() {
     for (arguments, says) in [
         (&["--meter", "watt"][..], "shelly:URL"),
         (&["--meter", "shelly:https://plug"], "not a plug's address"),
-        (&["--meter", "rapl", "--meter-accuracy", "2"], "such as 10%"),
+        (&["--meter", "rapl", "--meter-accuracy", "2"], "e.g. 10%"),
         (&["--meter", "rapl", "--meter-idle", "soon"], "not a duration"),
         (&["--meter", "none", "--meter-idle", "1m"], "leave --meter-idle out"),
     ] {

@@ -88,7 +88,7 @@ fn an_impossible_key_is_refused_before_it_is_sent() {
     let Some(server) = Server::start(Kind::Memcached) else { return };
     let run = fawn(&["get", "--to", &server.address, &"k".repeat(251)]);
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("at most 250"), "{}", run.stderr);
+    assert!(run.stderr.contains("the limit is 250"), "{}", run.stderr);
 }
 
 #[test]

@@ -94,11 +94,12 @@ fn who_asks_with_other_certificates_than_the_cluster_has_is_told_so() {
     init(&other);
     let secure = Manager::start(&dir.path().join("m1"), certs.to_str());
     let plain = Manager::start(&dir.path().join("m2"), None);
-    let none = "it hung up on the first message: if the cluster uses TLS, certificates are needed (--certs DIR)";
+    let none =
+        "it closed the connection after the first message: if the cluster uses TLS, give certificates (--certs DIR)";
     let asked = [
         (&secure, None, none.to_owned()),
-        (&plain, Some(&certs), "it does not speak TLS: leave the certificates away (--certs), or look".to_owned()),
-        (&secure, Some(&other), format!("of another authority than {}", other.join("ca.pem").display())),
+        (&plain, Some(&certs), "it does not speak TLS: leave out --certs, or check".to_owned()),
+        (&secure, Some(&other), format!("another authority than {}", other.join("ca.pem").display())),
     ];
     // Each asks until its time is up.
     thread::scope(|scope| {
@@ -139,7 +140,7 @@ fn a_managers_log_says_why_it_refused_a_certificate() {
     for says in [
         "a connection from 127.0.0.1 is refused: received corrupt message",
         "a connection from 127.0.0.1 is refused: invalid peer certificate: ",
-        "a caller is refused: the certificate of the other side is not one of an operator, but of member n1",
+        "a caller is refused: the certificate of the other side is not for an operator, but for member n1",
     ] {
         wait_for(says, || std::fs::read_to_string(dir.path().join("m.log")).unwrap().contains(says).then_some(()));
     }
@@ -158,9 +159,9 @@ fn a_node_that_has_no_certificates_says_that_they_may_be_what_is_missing() {
     let mut command = fawn_command(&[&fixed[..], &more].concat());
     let mut node = command.stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap()).spawn().unwrap();
     let said = wait_for("what it waits for", || {
-        std::fs::read_to_string(&log).ok().filter(|log| log.contains("no manager lets this process in yet"))
+        std::fs::read_to_string(&log).ok().filter(|log| log.contains("no manager admits this process yet"))
     });
     node.kill().unwrap();
     node.wait().unwrap();
-    assert!(said.contains("if the cluster uses TLS, certificates are needed (--certs DIR)"), "{said}");
+    assert!(said.contains("if the cluster uses TLS, give certificates (--certs DIR)"), "{said}");
 }

@@ -126,7 +126,7 @@ fn a_value_that_is_too_large_is_refused_with_its_line(kind: Kind) {
     let run = server.load(&path, &[]);
     assert_eq!(run.code, 1);
     assert!(run.stderr.contains("in.tsv:2: "), "{}", run.stderr);
-    assert!(run.stderr.contains("takes no record of 3145731 bytes"), "{}", run.stderr);
+    assert!(run.stderr.contains("accepts no record of 3145731 bytes"), "{}", run.stderr);
     let run = server.load(&path, &["--on-error", "skip"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("; 1 too large and skipped"), "{}", run.stdout);
@@ -183,7 +183,7 @@ fn a_load_that_is_killed_goes_on_with_what_was_not_acknowledged() {
     fake.forget();
     let run = fawn(&arguments);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stderr.contains("going on with"), "{}", run.stderr);
+    assert!(run.stderr.contains("continuing with"), "{}", run.stderr);
     let after = fake.acknowledged();
     assert!(!after.contains("key-000000"), "what was acknowledged is not sent again");
     let lost = (0..COUNT).map(|n| format!("key-{n:06}")).find(|key| !before.contains(key) && !after.contains(key));
@@ -203,7 +203,10 @@ fn a_load_that_is_interrupted_says_how_to_go_on() {
     };
     let child = spawn(path.to_str().unwrap());
     wait_for("progress", || dir.path().join("in.tsv.fawn-resume").exists().then_some(()));
-    assert_eq!(interrupted(child), "fawn: interrupted; the same command again goes on behind what was acknowledged\n");
+    assert_eq!(
+        interrupted(child),
+        "fawn: interrupted; run the same command again to continue after the last acknowledged record\n"
+    );
     fake.forget();
     // Whoever was told to ignore hangups goes on.
     let mut command = std::process::Command::new("nohup");
@@ -223,7 +226,7 @@ fn a_load_that_is_interrupted_says_how_to_go_on() {
     wait_for("the record", || fake.acknowledged().contains("first").then_some(()));
     assert_eq!(
         interrupted(child),
-        "fawn: interrupted; what was acknowledged stays; the same command again begins from the start\n"
+        "fawn: interrupted; acknowledged records stay; run the same command again to start from the beginning\n"
     );
 }
 
@@ -258,7 +261,7 @@ fn a_silent_server_is_given_up_after_the_timeout() {
     let arguments = ["load", "--to", &fake.address, "--timeout", "1s", "--format", "tsv", "-"];
     let run = fawn_with_input(&arguments, input.as_bytes());
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("has not answered for 1 s"), "{}", run.stderr);
+    assert!(run.stderr.contains("sent no reply for 1 s"), "{}", run.stderr);
 }
 
 #[test]

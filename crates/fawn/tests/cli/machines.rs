@@ -44,7 +44,7 @@ await() {
 /// What a user tries then, and what is to be seen.
 const TRIED: &str = r#"
 await 'n3 *up' "$STATUS"
-await 'all is as it should be' "$STATUS"
+await 'healthy' "$STATUS"
 echo "1: $(say 1 'set greeting 7 0 11\r\nhello, deer' 1)"
 echo "3: $(say 3 'get greeting' 3 | paste -sd ' ')"
 kill -9 $(pgrep -f 'node --name n2')

@@ -149,7 +149,7 @@ impl Small {
 
     /// Whether it waits for its device, as its log has it.
     fn is_stalled(&self) -> bool {
-        self.lines("cannot be written: No space left").len() > self.lines("is written again").len()
+        self.lines("cannot write the manager's log: No space left").len() > self.lines("log can be written again").len()
     }
 
     /// Has settings changed until the log has no room for them.

@@ -370,7 +370,7 @@ fn a_node_that_loses_its_managers_says_so_and_why() {
     drop(manager);
     let why = wait_for("a node without managers", || {
         let reasons = node.reasons();
-        reasons.iter().any(|why| why.contains("no manager that leads")).then_some(reasons)
+        reasons.iter().any(|why| why.contains("contact with a leading manager")).then_some(reasons)
     });
     assert!(why[0].starts_with("n1, seat "), "{why:?}");
     wait_for("a front-end without managers", || (!front.reasons().is_empty()).then_some(()));
@@ -397,7 +397,7 @@ fn a_node_that_is_not_let_in_yet_says_so_and_its_log_is_json() {
         let (status, text) = http(&address, "/health");
         let reasons = reasons(status, &text);
         assert_eq!(status, 503);
-        reasons.iter().any(|why| why.contains("waits for the managers to let it in")).then_some(())
+        reasons.iter().any(|why| why.contains("waits until the managers admit it")).then_some(())
     });
     child.kill().unwrap();
     child.wait().unwrap();
@@ -496,7 +496,7 @@ fn an_admin_port_that_others_could_reach_and_a_level_that_is_none_are_refused() 
     assert!(run.stderr.contains("--insecure if the network is trusted"), "{}", run.stderr);
     let run = fawn(&["manager", "--dir", data, "--log-level", "chatty"]);
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("'chatty' is no level"), "{}", run.stderr);
+    assert!(run.stderr.contains("'chatty' is not a log level"), "{}", run.stderr);
 }
 
 /// The rows of tables of metrics, cut into cells.

@@ -52,13 +52,14 @@ fn a_plan_of_todays_machines_says_what_is_unknown() {
     let run = plan(TEN_TERABYTES);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     for what in [
-        "10 TB in values of 1 KB, 3 copies, at 1 M gets a second; at most 75 % in use, 3 years, $0.15 a kilowatt-hour, PUE 1.4",
+        "10 TB in values of 1 KB, 3 copies, at 1 M gets per second; at most 75 % in use, 3 years, $0.15 per \
+        kilowatt-hour, PUE 1.4",
         "Raspberry Pi 5 8 GB + NVMe 1 TB",
-        "≤: what the known limits allow",
+        "≤: the limit of the known resources",
         "Not ranked",
         "reads a second: Compute Module 5 4 GB + NVMe 1 TB (≥ 42, ≥ $",
-        "index: the DRAM that it takes of a node; give the node that much --memory",
-        "note: How many gets their processors have time for is unknown",
+        "index: DRAM of the index on a node; give the node that much --memory",
+        "note: The processor's rate is unknown",
         "older than a year at 2026-11-24",
         "without adapter for the drive, power supply and case",
     ] {
@@ -84,13 +85,13 @@ fn energy_years_and_what_may_be_in_use_are_the_users() {
 fn what_the_user_says_of_energy_is_not_said_to_be_assumed() {
     // The very values that are reckoned with where nobody says any.
     for (more, assumed) in [
-        (&[][..], "note: That $0.15 a kilowatt-hour and a PUE of 1.4 are "),
-        (&["--kwh", "0.15"], "note: That a PUE of 1.4 is "),
-        (&["--pue", "1.4"], "note: That $0.15 a kilowatt-hour is "),
+        (&[][..], "note: $0.15 per kilowatt-hour and a PUE of 1.4 are "),
+        (&["--kwh", "0.15"], "note: A PUE of 1.4 is "),
+        (&["--pue", "1.4"], "note: $0.15 per kilowatt-hour is "),
         (&["--kwh", "0.15", "--pue", "1.4"], ""),
     ] {
         let run = plan(&[TEN_TERABYTES, more].concat());
-        let told = run.stdout.lines().find(|line| line.contains("reckoned with has no source")).unwrap_or_default();
+        let told = run.stdout.lines().find(|line| line.contains("assumed, without a source")).unwrap_or_default();
         assert!(told.starts_with(assumed) && told.is_empty() == assumed.is_empty(), "{more:?}: {run:?}");
     }
 }
@@ -149,10 +150,10 @@ fn a_plan_says_how_each_value_of_a_node_was_come_by() {
 #[test]
 fn racks_that_hold_no_node_and_a_page_without_a_file_are_told() {
     let weak = plan(&[TEN_TERABYTES, &["--catalog", "paper-2009", "--rack-watts", "10"]].concat());
-    assert!(weak.code == 0 && weak.stdout.contains("note: A rack of 10 W supplies no node of "), "{weak:?}");
+    assert!(weak.code == 0 && weak.stdout.contains("note: A rack of 10 W cannot supply a node of "), "{weak:?}");
     // What the hungriest node takes is enough.
     let usual = plan(&[TEN_TERABYTES, &["--catalog", "paper-2009", "--rack-watts", "280"]].concat());
-    assert!(!usual.stdout.contains("supplies no node"), "{usual:?}");
+    assert!(!usual.stdout.contains("cannot supply a node"), "{usual:?}");
     let page = plan(&[TEN_TERABYTES, &["--html", "-"]].concat());
     assert!(page.code == 2 && page.stderr.contains("--html writes a file: name one"), "{page:?}");
 }
@@ -234,16 +235,16 @@ fn the_papers_tables_are_recomputed() {
 fn what_cannot_be_meant_is_refused_with_what_can() {
     for (arguments, says) in [
         (&["--rate", "1M"][..], "--data"),
-        (&["--data", "lots", "--rate", "1M"], "such as 10TB"),
-        (&["--data", "10TB", "--rate", "1MB"], "such as 1.5M"),
-        (&["--data", "10TB", "--rate", "1M", "--util", "0.75"], "such as 75%"),
+        (&["--data", "lots", "--rate", "1M"], "e.g. 10TB"),
+        (&["--data", "10TB", "--rate", "1MB"], "e.g. 1.5M"),
+        (&["--data", "10TB", "--rate", "1M", "--util", "0.75"], "e.g. 75%"),
         (&["--data", "10TB", "--rate", "1M", "--util", "0.05%"], "from 0.1% to 100%"),
         (&["--data", "2000PB", "--rate", "1M"], "up to 1000PB"),
         (&["--data", "1KB", "--rate", "1M", "--value", "2KB"], "a value is larger than all values together"),
-        (&["--data", "10TB", "--rate", "1M", "--value", "200MB"], "items end at 128 MiB"),
-        (&["--data", "10TB", "--rate", "1M", "--pue", "0.5"], "such as 1.4"),
+        (&["--data", "10TB", "--rate", "1M", "--value", "200MB"], "has at most 128 MiB"),
+        (&["--data", "10TB", "--rate", "1M", "--pue", "0.5"], "e.g. 1.4"),
         (&["--data", "10TB", "--rate", "1M", "--replicas", "0"], "write a whole number from 1 to"),
-        (&["--data", "10TB", "--rate", "1M", "--date", "today"], "such as 2026-11-24"),
+        (&["--data", "10TB", "--rate", "1M", "--date", "today"], "e.g. 2026-11-24"),
         (&["--paper", "table-5"], "table-4"),
     ] {
         let run = fawn(&[&["plan"], arguments].concat());

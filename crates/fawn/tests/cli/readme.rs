@@ -48,11 +48,11 @@ fn steps(page: &str) -> Vec<(String, String)> {
     steps
 }
 
-/// The text without `in 0.4 s, 160,647 a second` and Unix seconds, which differ from run to run.
+/// The text without `in 0.4 s, 160,647 per second` and Unix seconds, which differ from run to run.
 fn without_times(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
-        let start = line.find(" in ").filter(|_| line.contains(" a second"));
+        let start = line.find(" in ").filter(|_| line.contains(" per second"));
         let cut = start.map_or(line, |start| &line[..start]);
         let cut = cut.split("\"exptime\":").next().expect("the part before is always there");
         out.push_str(cut);

@@ -75,7 +75,7 @@ fn a_client_without_tls_and_one_with_too_much_are_told_so() {
     let secure = tls_server(dir.path(), &[]);
     let run = set(&secure.address, &[]);
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("speaks TLS; give the certificates to trust with --tls-ca"), "{}", run.stderr);
+    assert!(run.stderr.contains("speaks TLS; give the trusted certificates with --tls-ca"), "{}", run.stderr);
     let again = set(&secure.address, &[]);
     assert_eq!(again.code, 1);
     assert_eq!(secure.log().matches("it does not speak TLS").count(), 1, "{}", secure.log());
@@ -102,7 +102,7 @@ fn who_gives_no_user_is_asked_for_one() {
     let wrong = server.file("wrong", "hunter2\n");
     let run = set(&server.address, &["--user", "deer", "--password-file", wrong.to_str().unwrap()]);
     assert!(run.stderr.contains("check --user and --password-file"), "{}", run.stderr);
-    assert_eq!(server.log().matches("gave a user or password that is not").count(), 1, "{}", server.log());
+    assert_eq!(server.log().matches("sent a user or password that is not").count(), 1, "{}", server.log());
     assert!(!server.log().contains("hunter2"), "{}", server.log());
     let password = server.file("password", "secret-word\n");
     let with_mode = |mode| {
@@ -110,7 +110,7 @@ fn who_gives_no_user_is_asked_for_one() {
         set(&server.address, &["--user", "deer", "--password-file", password.to_str().unwrap()])
     };
     let run = with_mode(0o640);
-    assert!(run.code == 0 && run.stderr.contains("no secret") && run.stderr.contains("chmod 600"), "{run:?}");
+    assert!(run.code == 0 && run.stderr.contains("is not secret") && run.stderr.contains("chmod 600"), "{run:?}");
     assert_eq!(server.log().matches("chmod 600").count(), 1, "of the users' file: {}", server.log());
     let run = with_mode(0o600);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));

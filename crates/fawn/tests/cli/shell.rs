@@ -5,13 +5,13 @@ use crate::server::fawn;
 #[test]
 fn help_names_the_exit_codes_and_the_defaults() {
     let help = fawn(&["--help"]).stdout;
-    assert!(help.contains("Exit codes: 0 done, 1 something failed or was not found, 2"), "{help}");
+    assert!(help.contains("Exit codes: 0 success, 1 failure or not found, 2"), "{help}");
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    for units in ["powers of 1024, but of `fawn plan` powers of 1000", "--rate 50k`, take K, M or G (powers of 1000)"] {
+    for units in ["powers of 1024; in `fawn plan`, powers of 1000", "--rate 50k`, take K, M or G (powers of 1000)"] {
         assert!(words.contains(units), "{help}");
     }
     let help = fawn(&["serve", "--help"]).stdout;
-    for word in ["./fawn-data", "127.0.0.1:11211", "durable", "a quarter", "nothing is ever"] {
+    for word in ["./fawn-data", "127.0.0.1:11211", "durable", "a quarter", "evicts"] {
         assert!(help.contains(word), "{word} is missing in {help}");
     }
 }

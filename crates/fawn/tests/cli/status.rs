@@ -69,8 +69,8 @@ fn replicas_of_the_same_keys_count_the_same_and_each_key_counts_once_in_all() {
     let ratio = status["totals"]["free_bytes"].as_u64().unwrap() as f64 / free(&status);
     assert!((0.8..1.2).contains(&ratio), "what is free counts once: {status}");
     let text = cluster.told(&[]).stdout;
-    assert!(text.contains(" operations a second\n") && text.contains("about "), "{text}");
-    assert!(text.contains("ITEMS: live keys of its replicas, an estimate"), "{text}");
+    assert!(text.contains(" operations per second\n") && text.contains("about "), "{text}");
+    assert!(text.contains("ITEMS: live keys of its replicas, estimated"), "{text}");
 }
 
 #[test]
@@ -82,39 +82,39 @@ fn a_node_that_is_killed_one_that_is_stopped_and_what_writes_have_left_are_told(
     // On a busy machine members are silent for a moment without being killed.
     let before = cluster.log("manager");
     cluster.nodes.remove("n3").expect("it runs").signal(Signal::KILL);
-    cluster.waits_for_log("manager", &before, "n3 has not been heard for ");
+    cluster.waits_for_log("manager", &before, "n3 has been silent for ");
     let dead = cluster.waits_for_state("n3", "silent ");
     assert_eq!(dead["seats"][0]["figures"], Value::Null, "what it said last is not so any more");
-    let check = cluster.waits_for_check("writes go on with 2 copies of 3");
+    let check = cluster.waits_for_check("writes continue with 2 copies of 3");
     assert_eq!(check.code, 1);
     assert!(check.stdout.starts_with("not ok: n3 is silent "), "{}", check.stdout);
 
     let before = cluster.log("manager");
     cluster.stop_node("n2");
     cluster.waits_for_state("n2", "stopped");
-    cluster.waits_for_check("writes go on with 1 copy of 3");
-    cluster.waits_for_log("manager", &before, "n2 has stopped in good order");
-    cluster.waits_for_log("manager", &before, "writes go on with 1 copy of 3");
+    cluster.waits_for_check("writes continue with 1 copy of 3");
+    cluster.waits_for_log("manager", &before, "n2 has stopped cleanly");
+    cluster.waits_for_log("manager", &before, "writes continue with 1 copy of 3");
 
     let set = ["cluster", "set", "--min-write-replicas", "2", "--manager", &cluster.manager.address];
     assert_eq!(fawn(&set).code, 0);
     cluster.waits_for_log("manager", &before, "an operator at 127.0.0.1 changes settings: min-write-replicas 1 to 2");
-    cluster.waits_for_check("take no writes, which need 2 replicas");
+    cluster.waits_for_check("refuse writes, which need 2 replicas");
 
     let before = cluster.log("manager");
     cluster.start_node("n2");
     cluster.start_node("n3");
-    cluster.waits_for_log("manager", &before, "n2 has started again");
-    cluster.waits_for_log("manager", &before, "n3 is heard again: it was not heard for ");
-    cluster.waits_for_log("manager", &before, "n3 has started again");
+    cluster.waits_for_log("manager", &before, "n2 has restarted");
+    cluster.waits_for_log("manager", &before, "n3 responds again, after ");
+    cluster.waits_for_log("manager", &before, "n3 has restarted");
     cluster.waits_for_check("ok: 3 members, ");
-    cluster.waits_for_log("manager", &before, "ranges are level again, after ");
+    cluster.waits_for_log("manager", &before, "ranges are at full strength again, after ");
     assert!(cluster.log("manager").contains(" has started version="), "{}", cluster.log("manager"));
 
     cluster.manager.signal(Signal::TERM);
     assert!(cluster.manager.child.wait().unwrap().success());
     assert!(cluster.log("manager").contains(" has stopped\n"), "{}", cluster.log("manager"));
-    cluster.waits_for_log("n1", "", "no manager that leads has been heard for ");
+    cluster.waits_for_log("n1", "", "no leading manager for ");
 }
 
 #[test]
@@ -135,12 +135,12 @@ fn ranges_whose_latest_data_is_gone_are_told_of_and_a_dump_of_the_rest_goes_into
     cluster.begin_node("n3");
 
     let check =
-        cluster.waits_for_check("are served by nobody: start n1 with its latest data directory, or stop the nodes");
-    assert!(check.code == 1 && !check.stdout.contains("writes go on"), "{}", check.stdout);
-    cluster.waits_for_log("manager", &before, "are served by nobody: start n1 with its latest data directory");
+        cluster.waits_for_check("are out of service: start n1 with its latest data directory, or stop the nodes");
+    assert!(check.code == 1 && !check.stdout.contains("writes continue"), "{}", check.stdout);
+    cluster.waits_for_log("manager", &before, "are out of service: start n1 with its latest data directory");
     let managers = ["--manager", &cluster.manager.address].map(str::to_owned);
     let remove = ["node", "remove", "n1", &managers[0], &managers[1]];
-    let refused = wait_for("n1 is missed", || Some(fawn(&remove)).filter(|run| !run.stderr.contains("n1 lives")));
+    let refused = wait_for("n1 is missed", || Some(fawn(&remove)).filter(|run| !run.stderr.contains("n1 still runs")));
     assert!(refused.code == 1 && refused.stderr.contains("n1 alone has the latest data of "), "{}", refused.stderr);
 
     // It comes back without its data.
@@ -148,15 +148,15 @@ fn ranges_whose_latest_data_is_gone_are_told_of_and_a_dump_of_the_rest_goes_into
     cluster.begin_node("n1");
     cluster.waits_for_state("n1", "up");
     let check = cluster.waits_for_check("not ok: ");
-    assert!(check.code == 1 && !check.stdout.contains("writes go on"), "{}", check.stdout);
-    assert!(check.stdout.contains("are served by nobody: start n1 with its latest data directory"), "{}", check.stdout);
+    assert!(check.code == 1 && !check.stdout.contains("writes continue"), "{}", check.stdout);
+    assert!(check.stdout.contains("are out of service: start n1 with its latest data directory"), "{}", check.stdout);
     let removed = fawn(&[&remove[..], &["--force"]].concat());
     assert!(
-        removed.code == 0 && removed.stderr.contains("nobody serves them now: stop the nodes"),
+        removed.code == 0 && removed.stderr.contains("which are now out of service: stop the nodes"),
         "{}",
         removed.stderr
     );
-    cluster.waits_for_check("are served by nobody: only removed members had their latest data: stop the nodes");
+    cluster.waits_for_check("are out of service: only removed members had their latest data: stop the nodes");
 
     // What that says to do.
     cluster.stop_node("n2");
@@ -182,7 +182,7 @@ fn whoever_asks_where_nobody_listens_is_told_at_once_and_soon_that_it_is_in_vain
                 assert_eq!((run.code, &run.stdout[..]), (1, ""), "{command:?}");
                 let (first, last) = run.stderr.trim_end().split_once('\n').expect("two lines");
                 assert_eq!(first, "waiting for a manager at 127.0.0.1:1 to answer");
-                let says = "no manager that leads has answered within 3s";
+                let says = "no leading manager answered within 3s";
                 assert!(last.contains(says) && last.contains("refused"), "{last}");
                 assert!(start.elapsed().as_secs() < 9, "it gives up before the 10 s for which a manager may be silent");
             });

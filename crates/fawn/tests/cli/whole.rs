@@ -93,7 +93,7 @@ fn a_cluster_in_one_process_is_started_with_all_of_its_nodes_or_not_at_all() {
     takes_writes(&cluster);
     cluster.stop();
     let told = Process::serve(&data, &["--nodes", "1"]).refused();
-    assert!(told.contains("has 2 nodes, and each has keys of its own: give --nodes 2"), "{told}");
+    assert!(told.contains("has 2 nodes, and each has its own keys: give --nodes 2"), "{told}");
     let told = Process::serve(&data, &[]).refused();
     assert!(told.contains("is the directory of a cluster in one process: give --nodes 2"), "{told}");
     let cluster = Process::serve(&data, &["--nodes", "2"]);
@@ -142,9 +142,9 @@ fn a_manager_does_not_begin_among_a_stores_data() {
     takes_writes(&cluster);
     cluster.stop();
     for (data, says) in [
-        (one.clone(), "is the directory of a node's data, or of a `fawn serve`"),
-        (all.join("node-1"), "is the directory of a node's data, or of a `fawn serve`"),
-        (all.clone(), "is the directory of `fawn serve --nodes`: that of its manager is "),
+        (one.clone(), "is the data directory of a node or of `fawn serve`"),
+        (all.join("node-1"), "is the data directory of a node or of `fawn serve`"),
+        (all.clone(), "is the directory of `fawn serve --nodes`: its manager's directory is "),
     ] {
         let at = data.to_str().unwrap();
         let begin = fawn(&["manager", "--dir", at, "--listen", "127.0.0.1:0"]);
@@ -190,7 +190,7 @@ fn a_cluster_in_one_process_is_looked_at_and_changed_like_any_other() {
     assert_eq!(drained.code, 0, "{}", drained.stderr);
     assert_eq!(fawn(&["node", "remove", "node-2", "--manager", &manager, "--force"]).code, 0);
     wait_for("that it serves without the node", || {
-        cluster.log().contains("node-2 was removed from the cluster: this process serves without it").then_some(())
+        cluster.log().contains("node-2 was removed from the cluster: this process continues without it").then_some(())
     });
     let get = || {
         let stream = std::net::TcpStream::connect(&cluster.address).is_ok();
@@ -215,7 +215,7 @@ fn a_weak_cluster_takes_what_depends_on_no_value_and_stays_weak() {
     takes_writes(&cluster);
     let is_refused = |cluster: &Process, command: &str| {
         let said = say(&cluster.address, command, "\r\n");
-        assert!(said.starts_with("CLIENT_ERROR this cluster is weak and takes no cas, add"), "{command}: {said}");
+        assert!(said.starts_with("CLIENT_ERROR this cluster is weak and refuses cas, add"), "{command}: {said}");
     };
     let refused = |cluster: &Process| {
         for command in ["add", "replace", "append", "prepend"] {
@@ -252,7 +252,7 @@ fn a_weak_cluster_takes_what_depends_on_no_value_and_stays_weak() {
     takes_writes(&cluster);
     cluster.stop();
     let cluster = Process::serve(&data, &[&nodes[..], &["--consistency", "strong"]].concat());
-    let told = "was formed with --consistency weak and keeps it";
+    let told = "was created with --consistency weak, which no flag changes";
     wait_for("the warning", || cluster.log().contains(told).then_some(()));
     takes_writes(&cluster);
     refused(&cluster);

@@ -43,7 +43,7 @@ fn it_becomes_nobody_elses() {
     let text = fs::read_to_string(path.join(MEMBER)).unwrap();
     for (cluster, secret, name, seat, named) in [
         ([8; 16], SECRET_OF_CLUSTER, "a", 1, "08080808"),
-        (CLUSTER, Secret([1; 32]), "a", 1, "lie elsewhere"),
+        (CLUSTER, Secret([1; 32]), "a", 1, "another key order"),
         (CLUSTER, SECRET_OF_CLUSTER, "b", 1, "node b"),
         (CLUSTER, SECRET_OF_CLUSTER, "a", 2, "seat 2"),
     ] {
@@ -67,7 +67,7 @@ fn a_plain_directory_stays_one_until_its_node_has_enrolled() {
     assert_eq!(Directory::open(&path, 1).unwrap().secret(), secret, "it serves as before");
     let mut member = MemberDirectory::open(&path, 1).unwrap();
     assert_eq!(member.directory_id(), directory);
-    assert!(member.set_enrolled(CLUSTER, SECRET_OF_CLUSTER, "a", 1).is_err(), "its keys lie elsewhere");
+    assert!(member.set_enrolled(CLUSTER, SECRET_OF_CLUSTER, "a", 1).is_err(), "its keys another key order");
     member.set_enrolled(CLUSTER, secret, "a", 1).unwrap();
     drop(member);
     assert!(MemberDirectory::is_member(&path).unwrap());

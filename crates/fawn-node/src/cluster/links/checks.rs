@@ -50,7 +50,9 @@ impl Links {
     pub(super) fn removed(&self) -> Option<String> {
         let (name, _) = self.member.as_ref()?;
         Some(format!(
-            "{name} is no longer a member of the cluster: it was removed, or the managers that knew it are lost (fawn manager recover). Start this process with another --name and another --dir to join again, and keep this one until nothing is missing"
+            "{name} is no longer a member of the cluster: it was removed, or the managers that knew it are lost \
+            (fawn manager recover). To join again, start this process with another --name and another --dir, and \
+            keep this one until no data are missing"
         ))
     }
 
@@ -67,22 +69,23 @@ impl Links {
         let Some(version) = Spoken::OWN.common(greeting.spoken()) else {
             let (Spoken { oldest, newest }, from, to) = (Spoken::OWN, greeting.lowest, greeting.highest);
             return Err(format!(
-                "this side speaks versions {oldest} to {newest}, and you speak {from} to {to}: run releases that overlap"
+                "this side speaks versions {oldest} to {newest}, and you speak {from} to {to}: run releases with a \
+                common version"
             ));
         };
         if greeting.cluster.is_some_and(|cluster| cluster != self.cluster) {
-            return Err(format!("this is cluster {}, and you are of another", self.cluster));
+            return Err(format!("this is cluster {}, and you belong to another", self.cluster));
         }
         if greeting.to.is_some_and(|to| to != Party::Seat(self.me)) {
-            return Err("somebody else was called: the roster may have changed".into());
+            return Err("the call was for another process: the roster may have changed".into());
         }
         match greeting.from {
             Party::Client(_) if self.by_caller.len() >= MOST_CLIENTS => {
-                Err(format!("{MOST_CLIENTS} clients are connected: use fewer, or call another"))
+                Err(format!("{MOST_CLIENTS} clients are connected: use fewer, or call another node"))
             }
-            Party::Seat(seat) if seat == self.me => Err("this is the seat itself".into()),
+            Party::Seat(seat) if seat == self.me => Err("this is the calling seat itself".into()),
             Party::Seat(_) | Party::Client(_) => Ok(version),
-            Party::Manager(_) | Party::Newcomer | Party::Operator => Err("managers answer that, not nodes".into()),
+            Party::Manager(_) | Party::Newcomer | Party::Operator => Err("only managers answer that, not nodes".into()),
         }
     }
 

@@ -124,7 +124,9 @@ impl Links {
         }
         self.managers.insert(manager, token);
         if is_proxied && !std::mem::replace(&mut self.leader_watch.is_told, true) {
-            tracing::warn!("the link to the leading manager is broken: another manager passes on what this seat says");
+            tracing::warn!(
+                "the link to the leading manager is broken: another manager forwards the messages of this seat"
+            );
         }
         true
     }

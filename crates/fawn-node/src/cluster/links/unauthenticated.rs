@@ -22,7 +22,7 @@ pub fn tell(error: &FrameError, host: Option<IpAddr>) {
 fn line(told: &RateLimitedLog, now: Instant, error: &FrameError, host: Option<IpAddr>) -> Option<String> {
     let more = told.happened(now)?;
     let host = host.map(|host| format!(" at {}", host.to_canonical())).unwrap_or_default();
-    Some(format!("a connection is closed: {error} (somebody{host}){more}"))
+    Some(format!("a connection was closed: {error} (unknown caller{host}){more}"))
 }
 
 impl Links {
@@ -35,7 +35,7 @@ impl Links {
             None => link,
             Some(secure) => match Secure::called(&secure.current().server) {
                 Ok(secure) => link.secured(secure),
-                Err(error) => return tracing::warn!("a connection cannot be protected: {error}"),
+                Err(error) => return tracing::warn!("cannot start TLS for a connection: {error}"),
             },
         };
         self.strangers += 1;
@@ -70,9 +70,9 @@ mod tests {
             line(&told, start + Duration::from_secs(seconds), &error, host.map(|host| host.parse().unwrap()))
         };
         let first = at(0, Some("::ffff:10.0.0.1")).unwrap();
-        assert!(first.ends_with("BadCertificate (somebody at 10.0.0.1)"), "{first}");
+        assert!(first.ends_with("BadCertificate (unknown caller at 10.0.0.1)"), "{first}");
         assert_eq!((at(1, Some("10.0.0.1")), at(59, None)), (None, None));
         let next = at(60, None).unwrap();
-        assert!(next.ends_with("(somebody) (and 2 more since this was last told)"), "{next}");
+        assert!(next.ends_with("(unknown caller) (and 2 more since the last such line)"), "{next}");
     }
 }

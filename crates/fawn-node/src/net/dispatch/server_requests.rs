@@ -35,7 +35,7 @@ impl<B: Backend> Dispatcher<B> {
             ServerRequest::RefreshCertificates => match self.shared.refresh_certificates() {
                 Ok(()) => self.answer(flow, reply, &ReplyBody::Ok),
                 Err(why) => {
-                    tracing::error!("the certificates stay as they were: {why}");
+                    tracing::error!("the certificates were not reloaded: {why}");
                     let error = RequestError::Server("cannot read the certificates, see the log");
                     self.answer(flow, reply, &ReplyBody::Error(error));
                 }

@@ -56,7 +56,7 @@ impl Source for Serving {
             return troubles;
         }
         let asked = shared.ask_samples();
-        troubles.extend(asked.stuck.iter().map(|number| format!("event loop {number} does not get on")));
+        troubles.extend(asked.stuck.iter().map(|number| format!("event loop {number} makes no progress")));
         let seats = asked.samples.iter().filter_map(|sample| sample.seat.as_ref());
         troubles.extend(seats.flat_map(seats::troubles));
         troubles

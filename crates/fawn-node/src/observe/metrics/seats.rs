@@ -110,19 +110,20 @@ pub fn troubles(sample: &SeatSample) -> Vec<String> {
     let mut troubles: Vec<String> = sample.figures.trouble.iter().chain(&sample.waits_for).cloned().collect();
     if sample.leaderless_ms > LEADERLESS_MS {
         let seconds = sample.leaderless_ms / 1000;
-        troubles.push(format!("it has been in contact with no manager that leads for {seconds} s"));
+        troubles.push(format!("it has had no contact with a leading manager for {seconds} s"));
     }
     if let Some(node) = &sample.node {
         let is_active = sample.figures.ranges.iter().any(|range| range.epoch.0 > 0);
         if !node.is_member {
-            troubles.push("the managers have yet to take its node in".to_owned());
+            troubles.push("the managers have not admitted its node yet".to_owned());
         } else if is_active && sample.figures.lease_ms == 0 {
             troubles.push("its node has no lease: gets of its ranges are slow".to_owned());
         }
         let sealed = sample.figures.ranges.iter().filter(|range| range.role == Role::Sealed).count();
         if node.is_member && sealed > 0 && !is_active {
-            troubles
-                .push(format!("none of its ranges is served: {sealed} wait for the managers to change their chains"));
+            troubles.push(format!(
+                "none of its ranges is in service: {sealed} wait until the managers change their chains"
+            ));
         }
     }
     troubles.into_iter().map(|why| format!("{member}, seat {seat}: {why}")).collect()
@@ -217,11 +218,11 @@ mod tests {
         let sealed = of(|sample| {
             (sample.figures.ranges[0].epoch, sample.figures.ranges[0].role) = (Epoch(0), Role::Sealed);
         });
-        assert!(sealed.contains("none of its ranges is served: 1 wait for the managers"), "{sealed}");
-        assert!(of(|sample| sample.leaderless_ms = 5000).contains("no manager that leads for 5 s"));
+        assert!(sealed.contains("none of its ranges is in service: 1 wait until the managers"), "{sealed}");
+        assert!(of(|sample| sample.leaderless_ms = 5000).contains("no contact with a leading manager for 5 s"));
         assert_eq!(of(|sample| sample.leaderless_ms = 1000), "", "another may be elected");
-        assert!(of(|sample| sample.node.as_mut().unwrap().is_member = false).contains("yet to take its node in"));
+        assert!(of(|sample| sample.node.as_mut().unwrap().is_member = false).contains("have not admitted its node"));
         assert!(of(|sample| sample.figures.trouble = Some("it is ill".into())).contains("it is ill"));
-        assert!(of(|sample| sample.waits_for = Some("no chain has been formed yet".into())).contains("no chain has"));
+        assert!(of(|sample| sample.waits_for = Some("no chain exists yet".into())).contains("no chain has"));
     }
 }

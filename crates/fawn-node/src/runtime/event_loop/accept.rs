@@ -158,7 +158,7 @@ impl<B: Backend> EventLoop<B> {
         let tls = match shared.tls_for(accepted.family).map(|config| Secure::new(&config)).transpose() {
             Ok(tls) => tls.map(Box::new),
             Err(error) => {
-                tracing::error!("a TLS connection cannot be made: {error}");
+                tracing::error!("cannot create a TLS connection: {error}");
                 shared.connections.fetch_sub(1, Ordering::Relaxed);
                 return;
             }
@@ -182,7 +182,7 @@ impl<B: Backend> EventLoop<B> {
         }
         let data = EventData::new_u64(token.to_u64());
         if let Err(error) = epoll::add(self.worker.epoll(), &conn.socket, data, EventFlags::IN) {
-            tracing::error!("a connection cannot be watched: {error}");
+            tracing::error!("epoll cannot watch a connection: {error}");
             self.close(token);
         }
     }

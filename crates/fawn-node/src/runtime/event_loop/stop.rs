@@ -77,8 +77,7 @@ impl<B: Backend> EventLoop<B> {
         }
         self.gave_up = true;
         let why = format!(
-            "operations were still under way {} s after the node began to stop and are given up (none was \
-             acknowledged): the device does not answer, see the kernel's log",
+            "operations were still in flight {} s after the node began to stop, and it gives them up (none was acknowledged): the device does not respond, see the kernel's log",
             self.shared.limits.stop_timeout.as_secs_f32()
         );
         tracing::error!("{why}");

@@ -112,7 +112,7 @@ impl<S: Stores> Backend for ShardExecutor<S> {
     fn turn(&mut self, now: Now) -> Turn {
         let reads = if std::mem::take(&mut self.reads.ready) { self.complete_reads(now) } else { Ok(()) };
         Turn {
-            failed: reads.err().map(|why| format!("reads no longer come back: {why}")),
+            failed: reads.err().map(|why| format!("reads no longer complete: {why}")),
             ..ShardExecutor::turn(self, now)
         }
     }
@@ -122,7 +122,7 @@ impl<S: Stores> Backend for ShardExecutor<S> {
     }
 
     fn submit(&mut self, now: Now) -> Result<(), String> {
-        ShardExecutor::submit(self, now).map_err(|why| format!("reads can no longer be started: {why}"))
+        ShardExecutor::submit(self, now).map_err(|why| format!("cannot start reads any more: {why}"))
     }
 
     #[inline]

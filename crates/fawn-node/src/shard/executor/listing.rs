@@ -20,10 +20,10 @@ impl<S: Stores> ShardExecutor<S> {
     pub(super) fn scanned(&mut self, ticket: Ticket, scanned: &Scanned) {
         let Scan { to, store, form } = self.scans.remove(ticket);
         if let Some(why) = &scanned.error {
-            tracing::error!("keys cannot be listed: {why}");
+            tracing::error!("cannot list the keys: {why}");
         }
         if let Some(lost) = &scanned.lost {
-            tracing::error!("a listing of keys is not complete: {lost}");
+            tracing::error!("the list of keys is incomplete: {lost}");
         }
         let lost = scanned.lost.as_ref().map_or(0, |lost| lost.records);
         let mut bytes = Listed { next: scanned.next, failed: scanned.error.is_some(), lost }.encode();

@@ -115,7 +115,7 @@ pub fn short<R>(request: &KeyRequest<'_>, why: &str, counters: &Counters, out: &
 pub fn log_short(why: &str) {
     static LOG: RateLimitedLog = RateLimitedLog::new();
     if let Some(more) = LOG.happened(Instant::now()) {
-        tracing::warn!("{why}: the read is refused, and may succeed later{more}");
+        tracing::warn!("{why}: the read was refused, and may succeed later{more}");
     }
 }
 
@@ -133,11 +133,9 @@ pub(super) fn log_unreadable(why: &str, counters: &Counters) {
     };
     drop(last);
     if untold == 0 {
-        tracing::error!("an item cannot be read: {why}");
+        tracing::error!("cannot read an item: {why}");
     } else {
-        tracing::error!(
-            "an item cannot be read: {why} ({untold} more commands have come upon one since this was last said)"
-        );
+        tracing::error!("cannot read an item: {why} ({untold} more commands since the last such line)");
     }
 }
 
@@ -146,7 +144,7 @@ pub fn unwritable<R>(request: &KeyRequest<'_>, error: &FlashError, counters: &Co
     if *error == FlashError::NoSpace {
         return refused(request, &Refusal::NoSpace, counters, out);
     }
-    tracing::error!("a large value cannot be written: {error}");
+    tracing::error!("cannot write a large value: {error}");
     counters.unreadable.add(1);
     request.write_error(out, UNWRITABLE);
     Step::Done { gate: Gate::NONE, failed: true }

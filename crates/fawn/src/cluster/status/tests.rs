@@ -165,20 +165,24 @@ fn with_how_few_copies_writes_go_on_is_said() {
     let (line, is_well) = checked(&status);
     assert_eq!(
         line,
-        "not ok: n2 is stopped; n3 is silent 9 s; 1 of 1 ranges have fewer than 3 replicas; writes go on with 1 copy of 3\n"
+        "not ok: n2 is stopped; n3 is silent 9 s; 1 of 1 ranges have fewer than 3 replicas; writes continue with 1 \
+        copy of 3\n"
     );
     assert!(!is_well);
-    assert!(shown(&status).contains("writes go on with 1 copy of 3"));
+    assert!(shown(&status).contains("writes continue with 1 copy of 3"));
     status.settings.rules.min_write_replicas = 2;
     let (line, _) = checked(&status);
-    assert!(line.contains("1 of 1 ranges take no writes, which need 2 replicas") && !line.contains("go on"), "{line}");
+    assert!(
+        line.contains("1 of 1 ranges refuse writes, which need 2 replicas") && !line.contains("writes continue"),
+        "{line}"
+    );
 }
 
 #[test]
 fn managers_go_by_their_addresses() {
     let mut status = status(1);
     status.managers[1].lag = None;
-    assert_eq!(checked(&status).0, "not ok: the manager at 10.0.0.2:7400 is not heard\n");
+    assert_eq!(checked(&status).0, "not ok: the manager at 10.0.0.2:7400 does not respond\n");
     let told = shown(&status);
     assert_eq!(row(&told, "10.0.0.1:7400"), ["10.0.0.1:7400", "leader, term 3", "0 entries", "1"]);
 }
@@ -206,15 +210,15 @@ fn writes_do_not_go_on_where_nobody_serves() {
     status.ranges[0].chain.members.truncate(1);
     stop(&mut status, 1);
     let (line, is_well) = checked(&status);
-    assert!(!is_well && !line.contains("go on"), "{line}");
-    let step = "1 of 1 ranges is served by nobody: start n1 with its latest data directory, or stop the nodes";
+    assert!(!is_well && !line.contains("writes continue"), "{line}");
+    let step = "1 of 1 ranges is out of service: start n1 with its latest data directory, or stop the nodes";
     assert!(line.contains(step), "{line}");
     // All are there, in other lives: their directories were emptied.
     let mut status = super::tests::status(3);
     (1..=3).for_each(|number| seat(&mut status, number).incarnation = Some(Incarnation(2)));
     let (line, is_well) = checked(&status);
-    assert!(!is_well && line.starts_with("not ok: 1 of 1 ranges is served by nobody: start n1, n2, n3 "), "{line}");
-    assert!(shown(&status).contains("is served by nobody"));
+    assert!(!is_well && line.starts_with("not ok: 1 of 1 ranges is out of service: start n1, n2, n3 "), "{line}");
+    assert!(shown(&status).contains("is out of service"));
     assert_eq!(json(&status, &status.unserved(), &Rates::new())["ranges"][0]["served"], false);
     // One that has trouble, such as a full disk, serves all the same.
     let mut status = super::tests::status(1);

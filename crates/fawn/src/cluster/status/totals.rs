@@ -48,7 +48,7 @@ impl Totals {
     pub fn text(&self) -> String {
         let size = |bytes| Size { bytes };
         format!(
-            "about {} keys with {} of records, {} free, {} operations a second",
+            "about {} keys with {} of records, {} free, {} operations per second",
             grouped(self.keys),
             size(self.bytes),
             size(self.free_bytes),

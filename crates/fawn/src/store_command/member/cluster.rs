@@ -41,7 +41,7 @@ pub fn dump(directories: &[MemberDirectory], each: impl FnMut(Record) -> anyhow:
                 Ok(Held::Ranges(_, ranges)) => ranges,
                 Ok(Held::Plain(_)) => {
                     let path = directory.path().display();
-                    bail!("{path} has data that are of no cluster yet: print them by a command of their own");
+                    bail!("{path} has data that belong to no cluster yet: dump them with a separate command");
                 }
                 // The others may have all that it has.
                 Err(error) => {
@@ -104,7 +104,7 @@ fn dump_store(
 /// Refuses directories of several clusters; where their keys lie.
 fn check(directories: &[MemberDirectory]) -> anyhow::Result<Secret> {
     let of = |directory: &MemberDirectory| {
-        let path = || format!("{} is of no cluster yet", directory.path().display());
+        let path = || format!("{} belongs to no cluster yet", directory.path().display());
         let cluster = directory.cluster().with_context(path)?.0;
         Ok::<_, anyhow::Error>((cluster, directory.secret().with_context(path)?))
     };
@@ -113,7 +113,7 @@ fn check(directories: &[MemberDirectory]) -> anyhow::Result<Secret> {
     for directory in directories {
         if of(directory)?.0 != cluster {
             let (one, other) = (first.path().display(), directory.path().display());
-            bail!("{one} and {other} are of two clusters: give the directories of one cluster");
+            bail!("{one} and {other} belong to two clusters: give the directories of one cluster");
         }
     }
     Ok(secret)
