@@ -108,7 +108,7 @@ impl Wedges {
 #[derive(Clone, Copy, Debug)]
 struct HeardFront {
     member: FrontMember,
-    /// Start of an unbroken series of heartbeats; 0 if this manager has not led for long enough to know.
+    /// Start of an unbroken series of heartbeats to this leader.
     since_us: u64,
     at_us: u64,
 }
@@ -180,9 +180,7 @@ impl Manager {
     fn heard_front(&mut self, member: FrontMember, now_us: u64) {
         let before = self.fronts.heard.get(&member.front).filter(|heard| heard.member == member);
         let goes_on = before.filter(|heard| now_us < heard.at_us + self.timing.dead_us);
-        let leads_briefly = self.leads_since_us.is_none_or(|since_us| now_us < since_us + self.timing.dead_us);
-        let may_be_old = before.is_none() && leads_briefly;
-        let since_us = goes_on.map_or(if may_be_old { 0 } else { now_us }, |heard| heard.since_us);
+        let since_us = goes_on.map_or(now_us, |heard| heard.since_us);
         self.fronts.heard.insert(member.front, HeardFront { member, since_us, at_us: now_us });
     }
 
@@ -190,7 +188,7 @@ impl Manager {
     /// which no link is up yet is none: wedges must not pass to it from a front-end that was alone before.
     fn has_other_fronts_heard_long(&self, front: FrontId, now_us: u64) -> bool {
         self.fronts.heard.values().any(|heard| {
-            let is_old = heard.since_us == 0 || now_us >= heard.since_us + 2 * self.timing.silent_us;
+            let is_old = now_us >= heard.since_us + 2 * self.timing.silent_us;
             heard.member.front != front && self.front_is_alive(heard, now_us) && is_old
         })
     }
