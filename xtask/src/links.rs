@@ -2,6 +2,9 @@
 
 use crate::tree::{File, Tree};
 
+/// Symbolic links by which the book has folders of the project, and those folders.
+const LINKED: [(&str, &str); 2] = [("book/src/internals", "docs"), ("book/src/results", "results")];
+
 /// Every link of a Markdown file that leads to no file, or to no heading of it.
 pub fn check(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
@@ -38,8 +41,6 @@ fn problem(tree: &Tree, from: &File, target: &str) -> Option<String> {
     }
     let (path, heading) = target.split_once('#').map_or((target, None), |(path, heading)| (path, Some(heading)));
     let path = if path.is_empty() { from.path.clone() } else { resolve(&from.path, path) };
-    // The book has the internals' pages by a symbolic link.
-    let path = path.strip_prefix("book/src/internals").map_or(path.clone(), |rest| format!("docs{rest}"));
     if !tree.has(&path) {
         return Some(format!("the link to {target} leads nowhere"));
     }
@@ -60,8 +61,8 @@ fn resolve(from: &str, link: &str) -> String {
         }
     }
     let path = parts.join("/");
-    // The book has the results by a symbolic link.
-    path.strip_prefix("book/src/results/").map_or(path.clone(), |rest| format!("results/{rest}"))
+    let linked = LINKED.iter().find_map(|(link, folder)| Some(format!("{folder}{}", path.strip_prefix(link)?)));
+    linked.unwrap_or(path)
 }
 
 /// The anchors of a file's headings: lower case, blanks as dashes, punctuation dropped.

@@ -111,6 +111,7 @@ bugs! {
     ScanOfAnyMember: "a dump is of whatever a member knows that has no lease",
     CutOffKeepsWedges: "a front-end that no other member answers keeps its wedges",
     CutOffStaysInChain: "a node that no other member answers stays in its chains, and another leaves them",
+    NewcomerIsHeardLong: "a node that was alone is cut off as soon as another comes to which no link is up yet",
     NotRelayed: "what a broken link does not carry goes by way of nobody else",
     WeakPutsToOwnerOnly: "of a weak chain only the owner is sent puts",
     WeakCopyNotWhole: "a copy of a weak chain goes on from another member, or from a log of its own",

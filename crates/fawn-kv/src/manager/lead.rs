@@ -357,7 +357,7 @@ impl Manager {
                 self.heard.insert(member.node, Heard { member, since_us, at_us: now_us, reports });
             }
             Message::NodeCutOff { member } if self.state.lives(member) && !planted(Bug::CutOffStaysInChain) => {
-                if self.is_heard_long(member.node, now_us) {
+                if self.is_heard_long(member.node, now_us) && self.has_others_heard_long(member.node, now_us) {
                     took(Path::NodeCutOff);
                     self.outages.said_cut_off(member.node, now_us, &self.timing);
                 }

@@ -44,6 +44,17 @@ impl Manager {
         heard.is_some_and(|heard| heard.since_us == 0 || now_us >= heard.since_us + 2 * self.timing.silent_us)
     }
 
+    /// Whether there are other nodes that would have answered a node by now if they could. One that has just come, and that
+    /// nobody is connected to yet, is none: those that were there before must not make room for it. A leader that has just
+    /// begun cannot tell the two apart, and waits.
+    pub(super) fn has_others_heard_long(&self, node: NodeId, now_us: u64) -> bool {
+        if planted(Bug::NewcomerIsHeardLong) {
+            return true;
+        }
+        let leads_long = self.leads_since_us.is_some_and(|since_us| now_us >= since_us + 2 * self.timing.silent_us);
+        leads_long && self.heard.keys().any(|other| *other != node && self.is_heard_long(*other, now_us))
+    }
+
     /// Nodes that are kept out of chains with others, and with which: one of the two does not hear the other.
     pub fn kept_out(&self) -> BTreeSet<(NodeId, NodeId)> {
         let order = |(one, other)| if self.worse.contains(&one) { (one, other) } else { (other, one) };

@@ -104,11 +104,19 @@ impl Wedges {
     }
 }
 
+/// The last heartbeat of a front-end.
+#[derive(Clone, Copy, Debug)]
+struct HeardFront {
+    member: FrontMember,
+    /// Start of an unbroken series of heartbeats to this leader.
+    since_us: u64,
+    at_us: u64,
+}
+
 /// What a leader knows of front-ends.
 #[derive(Debug, Default)]
 pub(super) struct Fronts {
-    /// Who was heard of last, and when.
-    heard: BTreeMap<FrontId, (FrontMember, u64)>,
+    heard: BTreeMap<FrontId, HeardFront>,
     /// Who said last that no other member answers it, and when.
     cut_off: BTreeMap<FrontId, (FrontMember, u64)>,
     /// Heartbeats that ask for a lease, by the question whether this manager leads.
@@ -139,7 +147,7 @@ impl Manager {
             }
             Message::FrontHello { front, nonce } => effects.propose.push(Command::FrontRegister { front, nonce }),
             Message::FrontHeartbeat { member, nonce } if self.state.wedges.lives(member) => {
-                self.fronts.heard.insert(member.front, (member, now_us));
+                self.heard_front(member, now_us);
                 let question = self.next_question;
                 self.next_question += 1;
                 note(&mut self.fronts.asked, question, (member, nonce), self.state.wedges.fronts.len());
@@ -149,8 +157,10 @@ impl Manager {
                 effects.confirm.push(question);
             }
             Message::FrontCutOff { member } if self.state.wedges.lives(member) => {
-                took(Path::FrontCutOff);
-                self.fronts.cut_off.insert(member.front, (member, now_us));
+                if self.has_other_fronts_heard_long(member.front, now_us) {
+                    took(Path::FrontCutOff);
+                    self.fronts.cut_off.insert(member.front, (member, now_us));
+                }
             }
             // It owns nothing any more: its wedges are released, and its leases are no longer waited for.
             Message::FrontFarewell { member } if self.state.wedges.lives(member) => {
@@ -165,6 +175,26 @@ impl Manager {
             }
             _ => {}
         }
+    }
+
+    fn heard_front(&mut self, member: FrontMember, now_us: u64) {
+        let before = self.fronts.heard.get(&member.front).filter(|heard| heard.member == member);
+        let goes_on = before.filter(|heard| now_us < heard.at_us + self.timing.dead_us);
+        let since_us = goes_on.map_or(now_us, |heard| heard.since_us);
+        self.fronts.heard.insert(member.front, HeardFront { member, since_us, at_us: now_us });
+    }
+
+    /// Whether another front-end has lived for so long that `front` would have reached it by now if it could. A newcomer to
+    /// which no link is up yet is none: wedges must not pass to it from a front-end that was alone before.
+    fn has_other_fronts_heard_long(&self, front: FrontId, now_us: u64) -> bool {
+        self.fronts.heard.values().any(|heard| {
+            let is_old = now_us >= heard.since_us + 2 * self.timing.silent_us;
+            heard.member.front != front && self.front_is_alive(heard, now_us) && is_old
+        })
+    }
+
+    fn front_is_alive(&self, heard: &HeardFront, now_us: u64) -> bool {
+        self.state.wedges.lives(heard.member) && now_us < heard.at_us + self.timing.dead_us
     }
 
     /// It led when, or after, it asked this question.
@@ -208,17 +238,17 @@ impl Manager {
     /// that is so of all: then they may be the only ones that are left.
     pub(super) fn loads(&self, now_us: u64) -> BTreeMap<FrontMember, usize> {
         let is_now = |at_us: u64| now_us < at_us + self.timing.dead_us;
-        let alive = |member: FrontMember, at_us: u64| self.state.wedges.lives(member) && is_now(at_us);
-        let heard = self.fronts.heard.values().filter(|(member, at_us)| alive(*member, *at_us));
+        let heard = self.fronts.heard.values().filter(|heard| self.front_is_alive(heard, now_us));
+        let heard = heard.map(|heard| heard.member);
         let is_cut_off = |member: &FrontMember| {
             let said = self.fronts.cut_off.get(&member.front);
             said.is_some_and(|(who, at_us)| who == member && is_now(*at_us)) && !planted(Bug::CutOffKeepsWedges)
         };
-        let all_are = heard.clone().all(|(member, _)| is_cut_off(member));
-        let alive = heard.filter(|(member, _)| all_are || !is_cut_off(member));
+        let all_are = heard.clone().all(|member| is_cut_off(&member));
+        let alive = heard.filter(|member| all_are || !is_cut_off(member));
         let owners =
             || self.state.wedges.wedges().iter().filter(|wedge| !wedge.released).filter_map(|wedge| wedge.owner);
-        alive.map(|(member, _)| (*member, owners().filter(|owner| owner == member).count())).collect()
+        alive.map(|member| (member, owners().filter(|owner| *owner == member).count())).collect()
     }
 
     /// Looks whether every wedge has an owner that lives, and none has too many.
@@ -483,6 +513,29 @@ pub(super) mod tests {
         assert_eq!(run(&mut bench, &[0, 1, 2]), [4, 4, 4], "nobody is better");
         assert_eq!(run(&mut bench, &[0, 2]), [0, 12, 0]);
         assert_eq!(run(&mut bench, &[]), [4, 4, 4]);
+    }
+
+    #[test]
+    fn whoever_was_alone_keeps_its_wedges_until_a_newcomer_can_have_been_reached() {
+        let mut bench = Bench::new(4);
+        bench.start(0, 0, 1);
+        bench.run(0, 10 * SECOND, &[0]);
+        bench.start(10 * SECOND, 1, 2);
+        // The roster names a newcomer to which no link is up yet: nobody answers the first front-end.
+        let mut now_us = 10 * SECOND;
+        let mut pass = |bench: &mut Bench, us: u64| {
+            for _ in 0..us / 100_000 {
+                let member = bench.member(0);
+                bench.hear(now_us, Message::FrontCutOff { member });
+                bench.run(now_us, now_us + 100_000, &[0, 1]);
+                now_us += 100_000;
+            }
+            let first = |wedge: &&Wedge| wedge.owner == Some(bench.member(0)) && !wedge.released;
+            bench.manager.state().wedges.wedges().iter().filter(first).count()
+        };
+        let long_us = 2 * Timing::default().silent_us;
+        assert_eq!(pass(&mut bench, long_us), 2, "half of them, as always with a newcomer");
+        assert_eq!(pass(&mut bench, 10 * SECOND), 0, "now it is cut off");
     }
 
     #[test]

@@ -4,13 +4,15 @@
 use std::collections::BTreeSet;
 
 use fawn_kv::chain::Replica;
-use fawn_kv::ids::RangeId;
+use fawn_kv::ids::{NodeId, RangeId};
 use fawn_kv::manager::{Command, Into, Standing};
 use fawn_ring::{Interval, MachineId};
 
 use super::acts::Act;
+use super::courses::LATE_US;
 use super::coverage::Seen;
-use super::world::World;
+use super::script::Script;
+use super::world::{Party, World};
 
 impl Act {
     /// Whether no node can seem to have failed by it.
@@ -50,6 +52,33 @@ impl Act {
     }
 }
 
+impl Script {
+    /// Whether the first of two nodes, which are to have all ranges, is spared by all that happens; what links there are
+    /// comes up again sooner than managers take it for broken.
+    pub(super) fn keeps_first(&self) -> bool {
+        let second = Party::Node(1);
+        let spares = |act: &Act| match act {
+            Act::LoseDisk { node, .. } | Act::Crash { node, .. } => *node == 1,
+            Act::Cut { links, .. } => links.iter().all(|(from, to)| {
+                let is_member = |party: &Party| !matches!(party, Party::Manager(_) | Party::Client(_));
+                (*from == second || *to == second) && is_member(from) && is_member(to)
+            }),
+            Act::Lead { manager } => manager.is_some(),
+            Act::Ask { .. } | Act::Nothing => true,
+            _ => false,
+        };
+        let is_soon = |(at_us, act): &(u64, Act)| {
+            let Act::Cut { for_us: cut_us, .. } = act else { return true };
+            self.acts.iter().any(|(other_us, other)| {
+                matches!(other, Act::LoseDisk { for_us, .. } if other_us == at_us && *cut_us <= for_us + LATE_US)
+            })
+        };
+        let (plan, wipes) = (self.plan, self.has(|act| matches!(act, Act::LoseDisk { .. })));
+        let fits = plan.nodes == 2 && plan.replicas == 2 && plan.late == 0 && wipes;
+        fits && self.acts.iter().all(|act| spares(&act.1) && is_soon(act))
+    }
+}
+
 impl World {
     /// A command is agreed.
     pub(super) fn agree(&mut self, command: &Command) -> Result<(), String> {
@@ -61,6 +90,7 @@ impl World {
         let Some(did) = self.agreed.apply(command) else { return Ok(()) };
         self.fewest_wanted = self.fewest_wanted.min(self.agreed.settings.replicas as usize);
         self.weaken(&loses);
+        self.look_for_the_first(&did.active)?;
         if !self.spares_members || parents.is_empty() || least == 0 {
             return Ok(());
         }
@@ -76,6 +106,15 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Where only the second of two nodes is wiped, and links to it come up late, the first stays in every chain.
+    fn look_for_the_first(&self, active: &[RangeId]) -> Result<(), String> {
+        let chains = active.iter().filter(|_| self.keeps_first).map(|id| &self.agreed.ranges[id].chain);
+        match chains.into_iter().find(|chain| !chain.has_node(NodeId(0))) {
+            Some(chain) => Err(format!("the first node gave way to a newcomer that nobody reached: {chain:?}")),
+            None => Ok(()),
+        }
     }
 
     /// The ranges that a command changes, or ends.

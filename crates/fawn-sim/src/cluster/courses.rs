@@ -14,6 +14,9 @@ use super::world::{Party, WRONG_US};
 /// Of so many seeds one goes through each course.
 const ONE_IN: u64 = 20;
 
+/// A link to a newcomer comes up within this: sooner than managers take it for broken.
+pub(super) const LATE_US: u64 = 1_000_000;
+
 /// Before this nothing happens.
 const FIRST_US: u64 = 1_000_000;
 
@@ -38,6 +41,8 @@ pub(super) enum Course {
     Severed,
     /// The cluster begins with what a plain directory holds, while nodes and managers fail from the start.
     Adopted,
+    /// Of two nodes one comes back with an empty disk again and again, and the links to it come up late.
+    Newcomer,
 }
 
 /// Draws what happens together, with its times, and how long it takes.
@@ -55,6 +60,7 @@ impl Course {
             5 => Self::Adopted,
             6 => Self::Severed,
             7 => Self::Jumps,
+            8 => Self::Newcomer,
             _ => Self::Mixed,
         }
     }
@@ -95,6 +101,12 @@ impl Course {
                 Plan { nodes, keys, clients, lost_clock: false, virtual_ids: 1, faults_us: 14_000_000, ..small }
             }
             Self::Severed => severed::shape(plan),
+            Self::Newcomer => {
+                let mut rules = plan.rules;
+                rules.min_write_replicas = 1;
+                let fronts = plan.fronts.min(1);
+                Plan { nodes: 2, replicas: 2, fronts, domains: 0, lost_clock: false, rules, hasty: plan.hasty, ..small }
+            }
             Self::Adopted => {
                 let adopts = 1 + plan.keys as u32 % 2;
                 let (shared, machines) = (adopts > 1, plan.replicas + 1);
@@ -112,8 +124,9 @@ impl Course {
             Self::Clocks => clocks,
             Self::Jumps => jumps,
             Self::Lost => lost,
+            Self::Newcomer if plan.nodes == 2 && plan.replicas == 2 => newcomer,
             Self::Severed => return severed::acts(random, plan, FIRST_US),
-            Self::Mixed | Self::TakeOver | Self::Adopted => return None,
+            Self::Mixed | Self::TakeOver | Self::Adopted | Self::Newcomer => return None,
         };
         let (mut all, mut at_us) = (Vec::new(), FIRST_US);
         while at_us < plan.faults_us {
@@ -244,4 +257,22 @@ fn lost(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
         acts.push((stop_us, Act::Crash { node: other, for_us: random.within(1000, 300_000), dice: random.word() }));
     }
     (acts, unheard_us + for_us + random.within(500_000, 1_000_000))
+}
+
+/// The second node loses its disk and starts anew, and the links between it and the rest come up late; perhaps another manager
+/// leads meanwhile, which has heard neither.
+fn newcomer(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
+    let (node, first) = (1, Party::Node(0));
+    let rest = std::iter::once(first).chain((0..plan.fronts as usize).map(Party::Front));
+    let links: Links = rest.flat_map(|party| [(party, Party::Node(node)), (Party::Node(node), party)]).collect();
+    let (for_us, late_us) = (random.within(1000, 2_000_000), random.below(LATE_US));
+    let mut acts = vec![
+        (0, Act::LoseDisk { node, for_us, dice: random.word() }),
+        (0, Act::Cut { links, for_us: for_us + late_us }),
+    ];
+    if random.chance(1, 3) {
+        let manager = Some(random.below(plan.managers as u64) as usize);
+        acts.push((random.below(for_us + late_us), Act::Lead { manager }));
+    }
+    (acts, for_us + late_us + random.within(500_000, 3_000_000))
 }

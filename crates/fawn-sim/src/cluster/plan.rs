@@ -71,7 +71,8 @@ impl Plan {
     pub fn shaped(seed: u64, replicas: Option<u32>, virtual_ids: Option<u32>) -> Self {
         let mut random = Random::new(seed ^ 0x706c_616e);
         let drawn = *random.pick(&[1, 2, 3, 3, 3, 5]);
-        let replicas = replicas.unwrap_or(drawn);
+        let wanted = replicas;
+        let replicas = wanted.unwrap_or(drawn);
         let shared = random.chance(1, 8);
         let machines = replicas + random.below(3) as u32;
         let rules = Rules {
@@ -108,7 +109,11 @@ impl Plan {
             trace: false,
         };
         let shaped = Course::of(seed).shape(plan);
-        Self { replicas, virtual_ids: virtual_ids.unwrap_or(shaped.virtual_ids), ..shaped }
+        Self {
+            replicas: wanted.unwrap_or(shaped.replicas),
+            virtual_ids: virtual_ids.unwrap_or(shaped.virtual_ids),
+            ..shaped
+        }
     }
 
     /// The same, with each member a chain of its own.

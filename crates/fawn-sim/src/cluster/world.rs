@@ -82,6 +82,8 @@ pub(super) struct World {
     pub(super) fewest_wanted: usize,
     /// Nothing happens by which a node could seem to have failed.
     pub(super) spares_members: bool,
+    /// The first node may leave no chain.
+    pub(super) keeps_first: bool,
     pub(super) clients: Vec<Client>,
     /// By key; `None` once nobody can tell in reasonable time.
     pub(super) checkers: Vec<Option<Checker<KvModel>>>,
@@ -204,6 +206,7 @@ impl World {
             managers,
             agreed,
             fewest_wanted: plan.replicas as usize,
+            keeps_first: script.keeps_first(),
             spares_members: script.acts.iter().all(|(_, act)| act.spares_members()),
             clients,
             checkers,

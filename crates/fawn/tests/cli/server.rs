@@ -232,7 +232,7 @@ pub fn fawn_with_input(arguments: &[&str], input: &[u8]) -> Run {
     })
 }
 
-/// The answer of the server at `address` to a command of the text protocol, read until it ends with `end`.
+/// The answer of the server at `address` to a command of the text protocol, read until it ends with `end`, or is an error.
 pub fn say(address: &str, command: &str, end: &str) -> String {
     use std::io::Read as _;
     let mut stream = std::net::TcpStream::connect(address).unwrap();
@@ -240,7 +240,11 @@ pub fn say(address: &str, command: &str, end: &str) -> String {
     stream.write_all(format!("{command}\r\n").as_bytes()).unwrap();
     let mut answer = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
-    while !answer.ends_with(end.as_bytes()) {
+    let is_error = |answer: &[u8]| {
+        ["SERVER_ERROR", "CLIENT_ERROR", "ERROR"].iter().any(|error| answer.starts_with(error.as_bytes()))
+            && answer.ends_with(b"\r\n")
+    };
+    while !answer.ends_with(end.as_bytes()) && !is_error(&answer) {
         let count = stream.read(&mut buffer).unwrap();
         assert!(count > 0, "the server hung up after {:?}", String::from_utf8_lossy(&answer));
         answer.extend_from_slice(&buffer[..count]);

@@ -129,3 +129,20 @@ fn the_first_chains_do_not_wait_for_a_node_that_is_cut_off() {
     bench.pass_cut_off(5_000_000, &[3], &[]);
     assert_eq!(bench.chains_of(&[1, 2, 3]), [4, 4, 0]);
 }
+
+#[test]
+fn whoever_was_there_alone_keeps_its_chains_while_nobody_has_reached_a_newcomer_yet() {
+    let mut bench = Bench::new(2, &[NewNode { name: 1, domain: None, virtual_ids: 2 }]);
+    bench.manager.everybody_speaks(NEWEST);
+    bench.pass(5_000_000, &[]);
+    let all = bench.ranges().len();
+    assert_eq!(bench.chains_of(&[1]), [all]);
+    // The roster has another node, to which no link is up yet: nobody answers the first one.
+    bench.start(&NewNode { name: 2, domain: None, virtual_ids: 2 });
+    for at in 0..30 {
+        bench.pass_cut_off(200_000, if at < 5 { &[1] } else { &[] }, &[]);
+        let ranges = bench.ranges();
+        assert!(ranges.values().all(|(_, range)| range.chain.has_node(NodeId(1))), "step {at}: {ranges:?}");
+    }
+    assert_eq!(bench.chains_of(&[1, 2]), [bench.ranges().len(); 2], "both, once they hear each other");
+}
