@@ -2,7 +2,7 @@
 
 use crate::killed::Killed;
 use fawn_sim::flash::{PowerCut, SimFlash};
-use fawn_sim::random::Random;
+use fawn_check::random::Random;
 use fawn_store::flash::{FileId, Flash, FlashError};
 use fawn_store::log::{Entry, Expected, LogError, LogPosition, LogShape, LogWriter, Recovered, recover};
 use fawn_store::record::{Kind, Marks, Record};

@@ -1,6 +1,6 @@
 //! The writer: room, gates, wrapping.
 
-use fawn_sim::random::Random;
+use fawn_check::random::Random;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::log::{Entry, LogFull, LogPosition};
 

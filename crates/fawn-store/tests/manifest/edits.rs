@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fawn_ring::{Interval, Key, Secret};
 use fawn_sim::flash::SimFlash;
-use fawn_sim::random::Random;
+use fawn_check::random::Random;
 use fawn_store::log::LogPosition;
 use fawn_store::manifest::{Edit, Inconsistent, Manifest, Merged, Range, Sealed, Segment, State};
 

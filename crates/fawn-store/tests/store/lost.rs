@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fawn_ring::Interval;
-use fawn_sim::random::Random;
+use fawn_check::random::Random;
 use fawn_sim::store::{Extras, Failure, Machine};
 use fawn_store::check::check;
 use fawn_store::flash::{FileId, Flash};

@@ -1,6 +1,6 @@
 //! The store against an ordered map that knows every version.
 
-use fawn_sim::random::Random;
+use fawn_check::random::Random;
 use fawn_sim::store::Machine;
 use fawn_store::flash::{FileId, Flash};
 
