@@ -230,8 +230,8 @@ impl From<OnErrorChoice> for OnError {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[command(after_help = "\
-Each line is one record. Blank lines are ignored. Files are UTF-8, with or without
-a byte order mark; lines end with LF or CRLF.
+Each line is one record. Blank lines are ignored. Files are UTF-8, with or without a byte order mark; \
+lines end with LF or CRLF.
   tsv    key TAB value; in either, \\t \\n \\r \\\\ and \\xHH name a byte
   jsonl  {\"key\": \"a\", \"value\": \"b\", \"flags\": 0, \"exptime\": 1900000000, \"cas\": 7}
          key_base64 and value_base64 carry bytes that are not UTF-8; exptime is
