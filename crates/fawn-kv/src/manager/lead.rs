@@ -7,7 +7,7 @@ use super::settings::{Settings, SettingsError, check_virtual_ids};
 use super::state::{Command, Did, Standing, State};
 use super::wedges::{Fronts, Wedges};
 use crate::chain::Timing;
-use crate::ids::{Address, Attempt, ClusterId, Epoch, Member, NodeId, Position, RangeId};
+use crate::ids::{Address, Attempt, ClusterId, Epoch, Incarnation, Member, NodeId, Position, RangeId};
 use crate::invalid::InvalidMessages;
 use crate::message::{Health, Message, Report};
 use crate::paths::{Path, took};
@@ -69,6 +69,8 @@ pub struct Manager {
     /// Since when it leads, if it does.
     pub(super) leads_since_us: Option<u64>,
     pub(super) heard: BTreeMap<NodeId, Heard>,
+    /// Nodes whose present life began while this manager leads.
+    pub(super) registered: BTreeMap<NodeId, Incarnation>,
     /// Until when a node may have a lease, in each of its lives.
     pub(super) leases: BTreeMap<Member, u64>,
     /// Heartbeats that ask for a lease, by the question whether this manager leads.
@@ -117,6 +119,7 @@ impl Manager {
             ring: Ring::new(),
             leads_since_us: None,
             heard: BTreeMap::new(),
+            registered: BTreeMap::new(),
             leases: BTreeMap::new(),
             asked: BTreeMap::new(),
             next_question: 0,
@@ -176,6 +179,7 @@ impl Manager {
     pub fn lead(&mut self, now_us: u64, leads: bool) {
         self.leads_since_us = leads.then_some(now_us);
         self.heard.clear();
+        self.registered.clear();
         self.leases.clear();
         self.asked.clear();
         self.drives.clear();
@@ -208,6 +212,7 @@ impl Manager {
                 self.welcome(*node, *nonce, effects);
                 self.tell_to_adopt(*node, *nonce, effects);
                 if did.is_some() {
+                    self.registered.extend(self.state.nodes.get(node).map(|known| (*node, known.incarnation)));
                     self.unsettle_all();
                 }
             }

@@ -33,7 +33,8 @@ impl Manager {
         if before.is_none() {
             self.outages.begun_anew(member.node);
         }
-        let may_be_old = before.is_none() && self.may_live(member, now_us);
+        let is_new = self.registered.get(&member.node) == Some(&member.incarnation);
+        let may_be_old = before.is_none() && !is_new && self.may_live(member, now_us);
         let goes_on = before.filter(|heard| now_us < heard.at_us + self.timing.dead_us);
         goes_on.map_or(if may_be_old { 0 } else { now_us }, |heard| heard.since_us)
     }
