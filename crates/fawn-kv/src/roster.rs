@@ -276,7 +276,7 @@ mod tests {
         assert!(refused(asked("a b", 2)).contains("is not a valid name"));
         assert!(refused(Enrolment { seats: 3, ..asked("a", 1) }).contains("--threads 2"));
         assert!(refused(Enrolment { is_node: false, ..asked("a", 1) }).contains("under another name"));
-        assert!(refused(asked("b", 1)).contains("the address of a already"));
+        assert!(refused(asked("b", 1)).contains("is already the address of a:"));
         assert!(refused(Enrolment { is_node: false, is_front: false, ..asked("c", 3) }).contains("neither"));
         assert_eq!(roster.check(&asked("a", 9)), Ok(()), "it may move");
     }

@@ -159,5 +159,5 @@ fn a_process_that_does_not_load_is_reported_with_its_words() {
     let error = failed(&setup(dir.path(), 1000), &restart(vec![1 << 20]));
     assert!(matches!(&error, Error::Child(_)) && error.to_string().contains("no such luck"), "{error}");
     let error = failed(&setup(dir.path(), 1000), &restart(vec![2 << 20, 1 << 20]));
-    assert!(error.to_string().contains("rising"), "{error}");
+    assert!(error.to_string().contains("ascending sizes"), "{error}");
 }

@@ -280,8 +280,8 @@ mod tests {
         assert_eq!(fault(Some((1, 4)), &[(1, 6)], 2), apart, "a gap");
         assert_eq!(fault(Some((2, 4)), &[(1, 5)], 2), apart, "an older term");
         assert_eq!(fault(Some((1, 4)), &[(3, 5)], 2), apart, "a term to come");
-        assert!(fault(Some((1, u64::MAX)), &[], 2).is_some_and(|fault| fault.contains("beyond")));
-        assert!(fault(None, &[], u64::MAX).is_some_and(|fault| fault.contains("beyond")));
+        assert!(fault(Some((1, u64::MAX)), &[], 2).is_some_and(|fault| fault.contains("out of bounds")));
+        assert!(fault(None, &[], u64::MAX).is_some_and(|fault| fault.contains("out of bounds")));
     }
 
     #[test]

@@ -121,7 +121,7 @@ fn who_cannot_be_a_member_is_told_why() {
     assert!(why(&b, None, Some(Secret([9; 32]))).contains("made for another cluster, with another key order"));
     assert!(why(&Enrolment { virtual_ids: 0, ..b.clone() }, None, None).contains("from 1 to 1024 virtual IDs"));
     assert!(why(&Enrolment { virtual_ids: 1025, ..b.clone() }, None, None).contains("not 1025"));
-    assert!(why(&enrolment("b", 1), None, None).contains("the address of a already"));
+    assert!(why(&enrolment("b", 1), None, None).contains("is already the address of a:"));
     let (cluster, secret) = (Some(seat.enrolled.cluster), Some(seat.enrolled.secret));
     let taken = why(&Enrolment { directory: a.directory, ..b.clone() }, cluster, secret);
     assert!(taken.contains("the directory of b belongs to the member a: start this process with --name a"), "{taken}");

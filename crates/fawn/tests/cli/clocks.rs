@@ -333,19 +333,19 @@ fn the_status_names_ranges_whose_time_is_ahead_and_what_does_not_expire_goes_on(
         (
             "timed",
             100,
-            "SERVER_ERROR the time by which items of this key's range expire is ahead of the clock: try again",
+            "SERVER_ERROR the expiry clock of this key's range is ahead of the system clock: retry",
         ),
     ] {
         let answer = say(cluster.clients(), &format!("set {key} 0 {exptime} 1\r\ny"), "\r\n");
         assert!(answer.starts_with(says), "{key}: {answer}");
     }
-    let says = "of its ranges is ahead of the clock, that of range ";
+    let says = "of its ranges is ahead of the system clock, that of range ";
     let check = wait_for("the status", || {
         let check = fawn(&["status", "--check", "--manager", &cluster.manager.address]);
         check.stdout.contains(says).then_some(check)
     });
-    assert!(check.code == 1 && check.stdout.contains("n1: the time of "), "{check:?}");
-    assert!(check.stdout.contains("restart the node, which sets the time back ten minutes later"), "{check:?}");
+    assert!(check.code == 1 && check.stdout.contains("n1: the expiry clock of "), "{check:?}");
+    assert!(check.stdout.contains("restart the node, which sets the expiry clock back ten minutes later"), "{check:?}");
     let log = std::fs::read_to_string(cluster.file("n1.log")).unwrap();
-    assert!(log.contains("ranges is ahead of the clock, that of range "), "{log}");
+    assert!(log.contains("ranges is ahead of the system clock, that of range "), "{log}");
 }

@@ -337,7 +337,7 @@ fn front_ends_list_the_keys_of_all_ranges() {
         let lines: Vec<String> = held.stdout.lines().map(ToOwned::to_owned).collect();
         assert_eq!((held.code, by_key(&lines).len()), (0, 2999), "{name}: {}", held.stderr);
         // Whoever is left hears what it has yet to hear.
-        let is_told = held.stderr.contains(" of the writes are in the log alone: this node had not heard");
+        let is_told = held.stderr.contains(" of the writes are only in the log: this node did not know");
         assert!(name != "n1" || is_told, "{}", held.stderr);
     }
 }
@@ -588,10 +588,10 @@ fn a_sole_manager_that_comes_back_elsewhere_serves_who_is_told_and_the_others_sa
     for name in ["n1", "f1"] {
         let told = wait_for("where it calls managers", || {
             let log = std::fs::read_to_string(cluster.file(&format!("{name}.log"))).unwrap();
-            log.lines().find(|line| line.contains("no manager that leads has been heard for ")).map(ToOwned::to_owned)
+            log.lines().find(|line| line.contains("no leading manager for ")).map(ToOwned::to_owned)
         });
         assert!(told.contains(&format!("(called at {was})")), "{told}");
-        assert!(told.ends_with("start this process again with these (--manager)"), "{told}");
+        assert!(told.ends_with("or restart this process with their present addresses (--manager)"), "{told}");
     }
     assert_eq!(say(&front.address, "get k", "END\r\n"), "VALUE k 0 1\r\nx\r\nEND\r\n", "they go on");
     front.stop(Signal::TERM);

@@ -189,7 +189,7 @@ fn a_replica_whose_disk_is_full_refuses_sets_at_once_and_status_health_and_metri
     let (status, health) = http(&admin_of(&cluster, "n2"), "/health");
     let why = reasons(status, &health).join("; ");
     assert!(
-        why.starts_with("n2, seat ") && why.contains("its disk is full, so that puts of its ranges are refused"),
+        why.starts_with("n2, seat ") && why.contains("its disk is full, so it refuses puts of its ranges"),
         "{why}"
     );
     // What metrics tell may be a second old.
@@ -236,7 +236,7 @@ fn a_store_on_a_disk_that_is_mounted_read_only_can_be_looked_at_and_is_not_serve
     assert!(counted.code == 0 && counted.stdout.contains(" 20\n"), "{counted:?}");
     for dir in [dir, disk.file("new").to_str().unwrap()] {
         let served = fawn(&["serve", "--dir", dir, "--listen", "127.0.0.1:0", "--memory", "64M"]);
-        let says = " is on a file system that is mounted read-only: mount it for writing, or choose another directory";
+        let says = " is on a read-only file system: mount it for writing, or choose another directory";
         assert!(served.code == 1 && served.stderr.contains(says), "{served:?}");
         assert!(served.stderr.contains(dir), "{served:?}");
     }

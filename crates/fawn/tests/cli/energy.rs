@@ -257,7 +257,7 @@ fn meters_are_listed_with_what_keeps_them_from_being_used() {
     for what in [
         "battery",
         "8.35 W",
-        "rapl cannot be used: RAPL (package-0) does not move",
+        "rapl cannot be used: RAPL (package-0) does not change",
         "--meter auto, the default, uses battery BAT0 and BAT1",
         "hwmon cannot be used: ",
     ] {

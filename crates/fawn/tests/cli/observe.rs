@@ -472,7 +472,7 @@ fn who_was_refused_and_from_where_is_in_the_log_and_the_end_of_certificates_in_t
     let _ = stranger.read_to_end(&mut Vec::new());
     let from = stranger.local_addr().unwrap();
     wait_for("a refusal in the log", || {
-        let says = format!("tcp:{from}, a client of the TLS port, was turned away: it does not speak TLS");
+        let says = format!("tcp:{from}, a client of the TLS port, was disconnected: it does not speak TLS");
         std::fs::read_to_string(&log).unwrap().contains(&says).then_some(())
     });
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
