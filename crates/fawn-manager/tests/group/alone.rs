@@ -208,7 +208,7 @@ fn who_greets_wrongly_is_told_why() {
     let cluster = Some(ClusterId([9; 16]));
     assert!(why(fawn_kv::link::Greeting { cluster, ..operator.clone() }).contains("belongs to cluster 0909"));
     let to = Some(Party::Manager(ManagerId(1)));
-    assert!(why(fawn_kv::link::Greeting { to, ..operator.clone() }).contains("manager 1 is called"));
+    assert!(why(fawn_kv::link::Greeting { to, ..operator.clone() }).contains("the call was for manager 1"));
     assert!(why(greeting(Party::Seat(SeatId(9)))).contains("seat 9 belongs to no member"));
     assert!(why(fawn_kv::link::Greeting { magic: *b"FOWL", ..operator }).contains("not FAWN's"));
 }

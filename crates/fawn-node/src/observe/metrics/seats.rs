@@ -223,6 +223,6 @@ mod tests {
         assert_eq!(of(|sample| sample.leaderless_ms = 1000), "", "another may be elected");
         assert!(of(|sample| sample.node.as_mut().unwrap().is_member = false).contains("have not admitted its node"));
         assert!(of(|sample| sample.figures.trouble = Some("it is ill".into())).contains("it is ill"));
-        assert!(of(|sample| sample.waits_for = Some("no chain exists yet".into())).contains("no chain has"));
+        assert!(of(|sample| sample.waits_for = Some("no chain exists yet".into())).contains("no chain exists"));
     }
 }
