@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn files_that_cannot_be_meant_are_refused() {
         let cases = [
-            ("name = \"n\"\ndate = \"2026-11-24\"\n", "no figure"),
+            ("name = \"n\"\ndate = \"2026-11-24\"\n", "no measurement"),
             ("name = \"n\"\ndate = \"2026-11-24\"\ngb = -1\n", "`gb` is -1, but must be from 0.001"),
             ("name = \"n\"\ndate = \"2026-11-24\"\ncpus = 4\n", "unknown variant `cpus`"),
             ("date = \"2026-11-24\"\ngb = 1\n", "missing field `name`"),

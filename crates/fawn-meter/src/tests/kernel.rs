@@ -127,7 +127,9 @@ fn of_several_sensors_one_is_named() {
     );
     close(metered(&open("hwmon:ina3221/in2", &root).unwrap(), a_while).watts, 5.032 * 0.24);
     assert!(refused("hwmon", &root).contains("choose one of hwmon3/in1, hwmon3/in2, hwmon3/in3"));
-    assert!(refused("hwmon:ina3221", &root).contains("hwmon:ina3221 matches several sensors: choose one of hwmon3/in1"));
+    assert!(
+        refused("hwmon:ina3221", &root).contains("hwmon:ina3221 matches several sensors: choose one of hwmon3/in1")
+    );
     assert!(refused("hwmon:VDD_GPU", &root).starts_with("no power sensor is called VDD_GPU: choose one of hwmon3/in1"));
     assert!(refused("hwmon", &tree("intel")).contains("has no power sensor"));
 }

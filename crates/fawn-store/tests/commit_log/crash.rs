@@ -1,7 +1,7 @@
 //! Power cuts.
 
-use fawn_sim::flash::{Fault, PowerCut};
 use fawn_check::random::Random;
+use fawn_sim::flash::{Fault, PowerCut};
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::page::Page;
 

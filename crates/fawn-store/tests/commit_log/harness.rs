@@ -1,8 +1,8 @@
 //! A store that does nothing but log: it knows what it appended, what was acknowledged, and where recovery begins.
 
 use crate::killed::Killed;
-use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_check::random::Random;
+use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_store::flash::{FileId, Flash, FlashError};
 use fawn_store::log::{Entry, Expected, LogError, LogPosition, LogShape, LogWriter, Recovered, recover};
 use fawn_store::record::{Kind, Marks, Record};

@@ -1,7 +1,7 @@
 //! Power cuts and faults.
 
-use fawn_sim::flash::{Fault, PowerCut, SimFlash};
 use fawn_check::random::Random;
+use fawn_sim::flash::{Fault, PowerCut, SimFlash};
 use fawn_store::flash::{FileId, Flash, FlashError};
 use fawn_store::manifest::{Edit, Manifest, ManifestError, State};
 

@@ -1,7 +1,7 @@
 //! Damage: the other copy answers, or it is reported.
 
-use fawn_sim::flash::SimFlash;
 use fawn_check::random::Random;
+use fawn_sim::flash::SimFlash;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::log::LogPosition;
 use fawn_store::manifest::{BadCopy, Edit, Manifest, ManifestError, State, VERSION};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use fawn_check::random::Random;
 use fawn_ring::{Interval, Key, Secret};
 use fawn_sim::flash::SimFlash;
-use fawn_check::random::Random;
 use fawn_store::log::LogPosition;
 use fawn_store::manifest::{Edit, Inconsistent, Manifest, Merged, Range, Sealed, Segment, State};
 

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use fawn_check::random::Random;
 use fawn_ring::{Interval, Key};
 use fawn_sim::flash::SimFlash;
-use fawn_check::random::Random;
 use fawn_store::record::{Kind, Marks, Record};
 use fawn_store::{Maintenance, Refusal, Store, Stretch};
 

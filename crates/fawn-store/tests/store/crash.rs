@@ -1,7 +1,7 @@
 //! Power cut at every write point of a trace, with what was not synced lost, kept, torn and reordered.
 
-use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_check::random::Random;
+use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_sim::store::{Machine, Oracle};
 use fawn_store::{Ack, Options, Store};
 

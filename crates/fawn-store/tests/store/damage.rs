@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_check::random::Random;
+use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_sim::store::{Extras, Failure, Item, Machine, Oracle};
 use fawn_store::check::check;
 use fawn_store::flash::{FileId, Flash};

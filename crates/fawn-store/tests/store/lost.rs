@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use fawn_ring::Interval;
 use fawn_check::random::Random;
+use fawn_ring::Interval;
 use fawn_sim::store::{Extras, Failure, Machine};
 use fawn_store::check::check;
 use fawn_store::flash::{FileId, Flash};

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use fawn_check::random::Random;
 use fawn_ring::Secret;
 use fawn_sim::flash::{PowerCut, SimFlash};
-use fawn_check::random::Random;
 use fawn_sim::store::{Extras, Machine};
 use fawn_store::check::check;
 use fawn_store::flash::{FileId, Flash};

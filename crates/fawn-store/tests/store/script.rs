@@ -1,7 +1,7 @@
 //! A random program: puts, deletes, gets and everything a store is asked for, chosen by the machine's seed.
 
-use fawn_ring::{Interval, Key};
 use fawn_check::random::Random;
+use fawn_ring::{Interval, Key};
 use fawn_sim::store::{Extras, Loaded, Machine, Pace};
 use fawn_store::{Ack, Options, Refusal};
 

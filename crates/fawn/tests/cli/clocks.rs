@@ -330,11 +330,7 @@ fn the_status_names_ranges_whose_time_is_ahead_and_what_does_not_expire_goes_on(
     cluster.start_node("n1");
     for (key, exptime, says) in [
         ("plain", 0, "STORED\r\n"),
-        (
-            "timed",
-            100,
-            "SERVER_ERROR the expiry clock of this key's range is ahead of the system clock: retry",
-        ),
+        ("timed", 100, "SERVER_ERROR the expiry clock of this key's range is ahead of the system clock: retry"),
     ] {
         let answer = say(cluster.clients(), &format!("set {key} 0 {exptime} 1\r\ny"), "\r\n");
         assert!(answer.starts_with(says), "{key}: {answer}");
