@@ -233,7 +233,11 @@ mod tests {
         );
         for kind in [Kind::Rapl, Kind::Hwmon, Kind::Battery, Kind::Model] {
             let finding = noted(&[Some(energy(kind, 0.0))], None);
-            assert!(finding.notes[1].starts_with("the energy is that of this machine"), "{kind:?}: {:?}", finding.notes);
+            assert!(
+                finding.notes[1].starts_with("the energy is that of this machine"),
+                "{kind:?}: {:?}",
+                finding.notes
+            );
             assert_eq!(finding.notes[0].contains("modelled, not measured"), kind == Kind::Model);
         }
     }

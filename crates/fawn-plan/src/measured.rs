@@ -250,7 +250,7 @@ mod tests {
             ("name = \"n\"\ndate = \"2026-11-24\"\nwatts_idle = 50\nwatts_stress = 9\n", "at rest than under load"),
             (
                 "name = \"n\"\ndate = \"2026-11-24\"\ngb = { low = 1, high = 2, kind = \"measured\" }\n",
-                "`gb` is no table",
+                "`gb` is not a table",
             ),
             (
                 "name = \"n\"\ndate = \"2026-11-24\"\ngb = { value = 1, kind = \"guessed\" }\n",

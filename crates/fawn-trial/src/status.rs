@@ -193,8 +193,8 @@ mod tests {
         };
         end(&mut status, 8, 8);
         assert_eq!(status.complaint(2, Pace::QuietWeak), None);
-        assert!(status.complaint(2, Pace::Quiet).unwrap().contains("not level"));
+        assert!(status.complaint(2, Pace::Quiet).unwrap().contains("differ"));
         end(&mut status, 9, 8);
-        assert!(status.complaint(2, Pace::QuietWeak).unwrap().contains("not level"));
+        assert!(status.complaint(2, Pace::QuietWeak).unwrap().contains("differ"));
     }
 }

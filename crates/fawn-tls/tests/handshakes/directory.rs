@@ -46,7 +46,7 @@ fn nothing_is_ever_written_over() {
     // All or none: the first of the two would be new.
     let error = add(dir.path(), &[wanted("c", &[member("c")], &[]), wanted("a", &[member("a")], &[])], 90, now());
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("a.pem exists already") || error.contains("a-key.pem exists already"), "{error}");
+    assert!(error.contains("a.pem already exists") || error.contains("a-key.pem already exists"), "{error}");
     assert_eq!(contents(dir.path()), before);
 }
 
