@@ -307,6 +307,6 @@ fn absent(session: &Session, depth: u32, time: Duration) -> anyhow::Result<Bench
 
 fn with_latencies(row: Value, latencies: &Latencies) -> Value {
     let Value::Object(mut row) = row else { unreachable!("rows are objects") };
-    latencies.tell(&mut row);
+    latencies.write_into(&mut row);
     Value::Object(row)
 }

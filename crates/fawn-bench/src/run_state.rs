@@ -47,6 +47,7 @@ impl StateFile {
 
     /// The same file, which ends with a checksum of what is before it. One that an older release wrote has none, and is read all the
     /// same.
+    #[must_use]
     pub fn sealed(self) -> Self {
         Self { is_sealed: true, ..self }
     }

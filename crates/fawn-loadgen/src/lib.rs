@@ -17,6 +17,8 @@
 //! * [`null`]: a server that does nothing, the floor; [`calibrate`]: the generator against it.
 //! * [`mod@run`]: phases put together; [`report`]: their report.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 pub mod calibrate;
 pub mod choice;
 pub mod dial;

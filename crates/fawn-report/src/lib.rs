@@ -5,7 +5,7 @@
 //! # Layout
 //!
 //! * [`report`]: what a benchmark has measured, as rows of figures by name; as JSON its fields are the keys.
-//! * [`column`], [`table`]: which figures a table shows and how it writes them; a table of text.
+//! * [`mod@column`], [`mod@table`]: which figures a table shows and how it writes them; a table of text.
 //! * [`latency`]: histograms of latencies, and latencies by time.
 //! * [`progress`]: how far a measurement is.
 //! * [`amount`], [`date`], [`scope`]: amounts as people read them; days; what watts and joules cover.

@@ -109,7 +109,7 @@ impl Troubles {
                 range.0
             ),
             (Some(_), None) => {
-                tracing::warn!("seat {seat}: the expiry clock of its ranges is no longer ahead of the system clock")
+                tracing::warn!("seat {seat}: the expiry clock of its ranges is no longer ahead of the system clock");
             }
             _ => {}
         }

@@ -423,7 +423,7 @@ impl<B: Backend> Dispatcher<B> {
             let start = self.out.len();
             match self.backend.run(store, request, flow.token, self.now, usize::MAX, &mut self.out) {
                 Execution::Done { gate, failed } => {
-                    self.finish(flow, start, ImmediateReply { store, gate, failed, stamp })
+                    self.finish(flow, start, ImmediateReply { store, gate, failed, stamp });
                 }
                 Execution::Later(ticket) => {
                     let slot = self.wait(flow, stamp);

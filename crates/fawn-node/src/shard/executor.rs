@@ -1,7 +1,7 @@
 //! The owning side of a loop: runs requests on the loop's stores, for its own connections and for other loops.
 //!
 //! Most requests are done at once ([`Execution::Done`]). A request that needs flash, or a store that is busy, becomes a
-//! task with a ticket; its reply comes out of [`ShardExecutor::next_completion`] later.
+//! task with a ticket; its reply comes out of [`Backend::next_completion`](super::backend::Backend::next_completion) later.
 //!
 //! **Order per key.** A task that may write what it has yet to read (or that could not even begin) holds its key:
 //! every later request for that key, from whatever connection, queues behind it. A plain get that only reads does not,

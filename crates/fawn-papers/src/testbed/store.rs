@@ -142,7 +142,7 @@ impl Gets {
 /// Gets of any entries, all alike, as fast as they go.
 ///
 /// # Errors
-/// [`Error::Wrong`] and others.
+/// [`Error::WrongOverNetwork`] and others.
 pub fn gets(session: &mut Session<'_>, depth: u32, time: Duration) -> Result<Gets, Error> {
     let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
     let mut lookups = Lookups::new(session.setup.value_bytes);

@@ -26,7 +26,7 @@ pub enum Step<R> {
     ReadValue(LargeRecord),
     /// Its reply needs a reservation of this many bytes; then it must be tried again.
     Ask(usize),
-    /// This value needs a file of its own; then call [`finish_large`].
+    /// This value needs a file of its own; then call `finish_large`.
     WriteValue(PlannedVersion, Vec<u8>),
 }
 

@@ -6,6 +6,7 @@ use super::reply::{refused, unreadable, write_outcome};
 use crate::observe::counters::Counters;
 use crate::request::KeyRequest;
 use crate::shard::stores::Stores;
+use fawn_kv::operation::Operation;
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Record};
 use fawn_store::{Gate, Refusal, Write};
@@ -54,11 +55,11 @@ pub fn finish_large<S: Stores>(
 }
 
 /// Whether the command needs the value that `record` only names. A meta get that does not show it needs its length
-/// alone (see [`blank`]).
+/// alone (see `blank` in `decide.rs`).
 pub(super) fn wants_file(request: &KeyRequest<'_>, record: &Record<'_>) -> bool {
     record.kind == Kind::Stub
         && (request.shows_value() || !request.is_meta_get())
-        && request.action.operation().is_some_and(|operation| operation.needs_value())
+        && request.action.operation().is_some_and(Operation::needs_value)
 }
 
 pub(super) fn read_value<R>(
