@@ -156,11 +156,11 @@ impl Manager {
                 }
                 effects.confirm.push(question);
             }
-            Message::FrontCutOff { member } if self.state.wedges.lives(member) => {
-                if self.has_other_fronts_heard_long(member.front, now_us) {
-                    took(Path::FrontCutOff);
-                    self.fronts.cut_off.insert(member.front, (member, now_us));
-                }
+            Message::FrontCutOff { member }
+                if self.state.wedges.lives(member) && self.has_other_fronts_heard_long(member.front, now_us) =>
+            {
+                took(Path::FrontCutOff);
+                self.fronts.cut_off.insert(member.front, (member, now_us));
             }
             // It owns nothing any more: its wedges are released, and its leases are no longer waited for.
             Message::FrontFarewell { member } if self.state.wedges.lives(member) => {
