@@ -35,6 +35,8 @@ pub(super) struct Request {
     /// Where the key lies.
     pub(super) lies: Key,
     pub(super) operation: Vec<u8>,
+    /// It was carried out before it came, and only what it showed is looked up.
+    pub(super) is_done: bool,
 }
 
 impl Request {
@@ -111,7 +113,7 @@ impl Active {
 }
 
 impl Replica {
-    pub(super) fn request<S: RangeStore>(&mut self, request: Request, context: &mut Context<'_, S>) {
+    pub(super) fn request<S: RangeStore>(&mut self, mut request: Request, context: &mut Context<'_, S>) {
         let (asker, id) = (request.asker, request.id);
         if request.key.is_empty() || request.key.len() > MAX_KEY_BYTES {
             return self.reply(asker, id, Answer::Malformed, context);
@@ -125,7 +127,7 @@ impl Replica {
             // there before.
             return self.reply(asker, id, Answer::Fenced, context);
         }
-        let again = match self.answered(id, request.answered, context) {
+        request.is_done = match self.answered(id, request.answered, context) {
             // What it showed is looked up.
             Some(Answer::Done { outcome, .. }) if outcome.shows_item() => true,
             Some(answer) => return self.reply(asker, id, answer, context),
@@ -149,14 +151,13 @@ impl Replica {
         if active.queue.by_key.contains_key(&request.key) {
             return active.queue.push(request);
         }
-        let is_blind = !again && is_blind(&request.operation);
+        let is_blind = !request.is_done && is_blind(&request.operation);
         if (is_blind || self.newest.contains_key(&request.lies)) && !planted(Bug::HeadReadsCommitted) {
-            return if again { self.resume(request, None, context) } else { self.evaluate(request, None, context) };
+            return self.answer_or_evaluate(request, None, context);
         }
         let ticket = context.tickets.1;
         match context.store.lookup(self.range, &request.key, ticket) {
-            Lookup::Known(kept) if again => self.resume(request, kept.as_ref(), context),
-            Lookup::Known(kept) => self.evaluate(request, kept.as_ref(), context),
+            Lookup::Known(kept) => self.answer_or_evaluate(request, kept.as_ref(), context),
             Lookup::Later => {
                 context.tickets.0.insert(ticket, self.range);
                 context.tickets.1 += 1;
@@ -326,8 +327,19 @@ impl Replica {
         }
     }
 
+    /// Goes on with a request at once: no other has been carried out since it was judged.
+    fn answer_or_evaluate<S: RangeStore>(
+        &mut self,
+        request: Request,
+        kept: Option<&Kept>,
+        context: &mut Context<'_, S>,
+    ) {
+        if request.is_done { self.resume(request, kept, context) } else { self.evaluate(request, kept, context) }
+    }
+
     /// Goes on with a request whose key has been read. It may have been carried out before, or its session forgotten
-    /// meanwhile. That others have been answered since, and that it was given up, is no reason: it came first.
+    /// meanwhile. That others have been answered since, and that it was given up, is no reason: it came first. But what was
+    /// carried out before it came is never carried out again, whatever its session has forgotten meanwhile.
     fn resume<S: RangeStore>(&mut self, request: Request, kept: Option<&Kept>, context: &mut Context<'_, S>) {
         let (asker, id) = (request.asker, request.id);
         let is_fenced = self.is_fenced(&request.lies, request.wedge);
@@ -338,6 +350,10 @@ impl Replica {
                 self.reply(asker, id, Answer::Done { outcome, position, again, shown }, context);
             }
             Some(answer) => self.reply(asker, id, answer, context),
+            None if request.is_done && !is_fenced => {
+                let time = context.unix.max(self.meta.sessions.horizon().saturating_add(1));
+                self.reply(asker, id, Answer::Unknown { time }, context);
+            }
             None => self.evaluate(request, kept, context),
         }
     }

@@ -628,7 +628,8 @@ impl Replica {
         match message {
             Message::Request { id, answered, asker, wedge, epoch, key, place, operation, .. } => {
                 let lies = place.unwrap_or_else(|| context.secret.position(&key));
-                let request = super::head::Request { id, answered, asker, wedge, epoch, key, lies, operation };
+                let request =
+                    super::head::Request { id, answered, asker, wedge, epoch, key, lies, operation, is_done: false };
                 self.request(request, context);
             }
             Message::Flush { id, answered, asker, wedge, keys, due, .. } => {

@@ -69,6 +69,11 @@ impl Outages {
         self.pairs.retain(|(one, other), _| *one != node && *other != node);
     }
 
+    /// A node is no longer taken for cut off from all others.
+    pub(super) fn forget_cut_off(&mut self, node: NodeId) {
+        self.pairs.remove(&(node, node));
+    }
+
     /// Nothing is known.
     pub(super) fn clear(&mut self) {
         self.pairs.clear();

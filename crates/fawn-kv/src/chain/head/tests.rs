@@ -85,6 +85,29 @@ fn a_get_that_the_head_carries_out_shows_the_value_as_of_its_record_or_none() {
 }
 
 #[test]
+fn a_retry_that_waits_for_its_key_is_not_carried_out_once_more_when_its_session_has_forgotten_it() {
+    let (mut bench, session) = (Bench::new(), 1 << 32);
+    let get = Operation::GetAndTouch { expiry: 1000 };
+    bench.ask((session, 1), &Operation::Store(Store::set(b"old"))).unwrap();
+    assert_eq!(shown(bench.ask((session, 2), &get)), (Some(b"old".to_vec()), false));
+    bench.store.waits = true;
+    assert_eq!(bench.ask((session, 2), &get), None, "it waits for its key to be read");
+    // Meanwhile the client has its first answer, and says so with a request about another key.
+    let id = RequestId { session, number: 3 };
+    let (asker, wedge, epoch) = (Asker { address: FRONT, tag: 7 }, WedgeEpoch(0), Epoch(2));
+    let operation = postcard::to_allocvec(&Operation::Store(Store::set(b"v"))).unwrap();
+    let (key, place) = (b"other".to_vec(), None);
+    let other = Message::Request { range: RANGE, id, answered: 2, asker, wedge, epoch, key, place, operation };
+    assert!(matches!(bench.say(other), Some(Answer::Done { .. })));
+    let (last, kept) = (bench.replica.last(), bench.store.kept.get(&b"k"[..]).cloned());
+    let ((), sent) = step_with(&mut bench.store, &mut bench.replica, |replica, context| {
+        replica.read_for_head(0, kept.as_ref(), context);
+    });
+    assert_eq!(bench.replica.last(), last, "no record carries it out again");
+    assert!(matches!(sent[..], [Message::Reply { answer: Answer::Unknown { .. }, .. }]), "{sent:?}");
+}
+
+#[test]
 fn a_get_that_made_its_item_shows_it_empty_at_every_try() {
     let (mut bench, session) = (Bench::new(), 1 << 32);
     let vivify = Operation::MetaGet(MetaGet { vivify: Some(0), ..MetaGet::default() });
