@@ -5,9 +5,15 @@ use fawn_sim::cluster::{FAULTS, Plan, Script, Summary, run};
 #[test]
 fn clusters_lose_nothing_whatever_goes_wrong() {
     let mut sum = Summary::default();
-    for seed in 0..150 {
-        sum.add(&run(seed, &Plan::of(seed)).unwrap_or_else(|violation| panic!("{violation}")));
-    }
+    // Two threads, as this test takes longer than all others.
+    let run_all = |seeds: std::ops::Range<u64>| -> Vec<Summary> {
+        seeds.map(|seed| run(seed, &Plan::of(seed)).unwrap_or_else(|violation| panic!("{violation}"))).collect()
+    };
+    let halves: Vec<Vec<Summary>> = std::thread::scope(|scope| {
+        let halves = [0..75, 75..150].map(|seeds| scope.spawn(move || run_all(seeds)));
+        halves.into_iter().map(|half| half.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    halves.iter().flatten().for_each(|summary| sum.add(summary));
     for (kind, count) in FAULTS.iter().zip(sum.faults) {
         assert!(count > 15, "{kind}: {count} times");
     }
