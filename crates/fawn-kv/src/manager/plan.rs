@@ -47,7 +47,9 @@ impl Manager {
         let long: Vec<NodeId> = self.heard.keys().filter(is_long).copied().collect();
         let is_lone = |node: &NodeId| long.iter().all(|other| other == node);
         let lone: Vec<NodeId> = self.heard.keys().copied().filter(is_lone).collect();
-        lone.into_iter().for_each(|node| self.outages.forget_cut_off(node));
+        for node in lone {
+            self.outages.forget_cut_off(node);
+        }
     }
 
     /// Whether a node lives, and has for so long that others would hear it by now if they could.
