@@ -8,7 +8,7 @@ use crate::message::Answer;
 use crate::operation::{self, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
-use crate::sessions::{Known, Room};
+use crate::sessions::{Known, Room, Sessions};
 use crate::store::{Lookup, Place, RangeStore, Ticket};
 use fawn_ring::Key;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -152,12 +152,13 @@ impl Replica {
             return active.queue.push(request);
         }
         let is_blind = !request.is_done && is_blind(&request.operation);
-        if (is_blind || self.newest.contains_key(&request.lies)) && !planted(Bug::HeadReadsCommitted) {
-            return self.answer_or_evaluate(request, None, context);
-        }
+        let needs_no_read = (is_blind || self.newest.contains_key(&request.lies)) && !planted(Bug::HeadReadsCommitted);
         let ticket = context.tickets.1;
-        match context.store.lookup(self.range, &request.key, ticket) {
-            Lookup::Known(kept) => self.answer_or_evaluate(request, kept.as_ref(), context),
+        let found =
+            if needs_no_read { Lookup::Known(None) } else { context.store.lookup(self.range, &request.key, ticket) };
+        match found {
+            Lookup::Known(kept) if request.is_done => self.resume(request, kept.as_ref(), context),
+            Lookup::Known(kept) => self.evaluate(request, kept.as_ref(), context),
             Lookup::Later => {
                 context.tickets.0.insert(ticket, self.range);
                 context.tickets.1 += 1;
@@ -200,9 +201,7 @@ impl Replica {
             Known::Answered | Known::Expired if active.is_silent() && self.forgot(known, id.session) => {}
             Known::Answered | Known::Expired => {
                 took(if known == Known::Expired { Path::SessionExpired } else { Path::RetryRefused });
-                // By a time that is ahead nobody is to name a session: that may be set back.
-                let time = context.unix.max(self.meta.sessions.horizon().saturating_add(1));
-                return Some(Answer::Unknown { time });
+                return Some(unknown(&self.meta.sessions, context));
             }
             Known::New | Known::NoRoom | Known::TooMany if self.forgets(id.session, active) => {
                 return Some(Answer::Busy);
@@ -327,16 +326,6 @@ impl Replica {
         }
     }
 
-    /// Goes on with a request at once: no other has been carried out since it was judged.
-    fn answer_or_evaluate<S: RangeStore>(
-        &mut self,
-        request: Request,
-        kept: Option<&Kept>,
-        context: &mut Context<'_, S>,
-    ) {
-        if request.is_done { self.resume(request, kept, context) } else { self.evaluate(request, kept, context) }
-    }
-
     /// Goes on with a request whose key has been read. It may have been carried out before, or its session forgotten
     /// meanwhile. That others have been answered since, and that it was given up, is no reason: it came first. But what was
     /// carried out before it came is never carried out again, whatever its session has forgotten meanwhile.
@@ -351,8 +340,7 @@ impl Replica {
             }
             Some(answer) => self.reply(asker, id, answer, context),
             None if request.is_done && !is_fenced => {
-                let time = context.unix.max(self.meta.sessions.horizon().saturating_add(1));
-                self.reply(asker, id, Answer::Unknown { time }, context);
+                self.reply(asker, id, unknown(&self.meta.sessions, context), context);
             }
             None => self.evaluate(request, kept, context),
         }
@@ -507,6 +495,12 @@ pub(super) fn is_too_long(change: &Change) -> bool {
 /// Whether an expiry is to come by a head's clock, and over already by a range's time that is ahead of it.
 pub(super) fn is_too_soon(expiry: u32, time: u32, unix: u32) -> bool {
     unix > Now::UNKNOWN && expiry > unix && expiry <= time && time - unix > AHEAD_S
+}
+
+/// What a request is answered of which nothing is known any more.
+fn unknown<S: RangeStore>(sessions: &Sessions, context: &Context<'_, S>) -> Answer {
+    // By a time that is ahead nobody is to name a session: that may be set back.
+    Answer::Unknown { time: context.unix.max(sessions.horizon().saturating_add(1)) }
 }
 
 /// Whether the operation is carried out without a look at what is there.

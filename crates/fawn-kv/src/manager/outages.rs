@@ -64,14 +64,13 @@ impl Outages {
         });
     }
 
-    /// A node has begun another life: what did not reach the last one may reach this one.
-    pub(super) fn begun_anew(&mut self, node: NodeId) {
-        self.pairs.retain(|(one, other), _| *one != node && *other != node);
-    }
-
-    /// A node is no longer taken for cut off from all others.
-    pub(super) fn forget_cut_off(&mut self, node: NodeId) {
-        self.pairs.remove(&(node, node));
+    /// A node has begun another life: what did not reach the last one may reach this one. Nor does a node count as cut off
+    /// from all others if there is none of them in `others`, the nodes that have lived for long: it may reach this one.
+    pub(super) fn begun_anew(&mut self, node: NodeId, others: &[NodeId]) {
+        self.pairs.retain(|(one, other), _| {
+            let was_alone = one == other && others.iter().all(|known| known == one);
+            *one != node && *other != node && !was_alone
+        });
     }
 
     /// Nothing is known.
@@ -154,8 +153,13 @@ mod tests {
         outages.pass(2_100_000, &timing);
         assert!(!outages.is_cut_off(ONE), "2 s after it was last said");
         outages.said_cut_off(ONE, 2_200_000, &timing);
-        outages.begun_anew(ONE);
+        outages.begun_anew(ONE, &[OTHER]);
         assert!(!outages.is_cut_off(ONE));
+        outages.said_cut_off(ONE, 2_300_000, &timing);
+        outages.begun_anew(NodeId(3), &[ONE, OTHER]);
+        assert!(outages.is_cut_off(ONE), "another has lived for long, and does not answer it");
+        outages.begun_anew(NodeId(3), &[ONE]);
+        assert!(!outages.is_cut_off(ONE), "whoever did not answer is gone, and this one may");
     }
 
     #[test]
@@ -163,7 +167,7 @@ mod tests {
         let (mut outages, timing) = (Outages::default(), Timing::default());
         outages.said(ONE, OTHER, 0, &timing);
         outages.said(NodeId(3), NodeId(4), 0, &timing);
-        outages.begun_anew(OTHER);
+        outages.begun_anew(OTHER, &[ONE]);
         assert!(!outages.is_cut(ONE, OTHER) && outages.is_cut(NodeId(4), NodeId(3)));
     }
 }

@@ -32,24 +32,14 @@ impl Manager {
         let before = self.heard.get(&member.node).filter(|heard| heard.member == member);
         let before = before.map(|heard| (heard.since_us, heard.at_us));
         if before.is_none() {
-            self.outages.begun_anew(member.node);
-            self.forget_lone_nodes(member.node, now_us);
+            let is_long = |other: &&NodeId| **other != member.node && self.is_heard_long(**other, now_us);
+            let others: Vec<NodeId> = self.heard.keys().filter(is_long).copied().collect();
+            self.outages.begun_anew(member.node, &others);
         }
         let is_new = self.registered.get(&member.node) == Some(&member.incarnation);
         let may_be_old = before.is_none() && !is_new && self.may_live(member, now_us);
         let goes_on = before.filter(|(_, at_us)| now_us < at_us + self.timing.dead_us);
         goes_on.map_or(if may_be_old { 0 } else { now_us }, |(since_us, _)| since_us)
-    }
-
-    /// A node begins another life. What is cut off from members that are gone may reach this one.
-    fn forget_lone_nodes(&mut self, newcomer: NodeId, now_us: u64) {
-        let is_long = |other: &&NodeId| **other != newcomer && self.is_heard_long(**other, now_us);
-        let long: Vec<NodeId> = self.heard.keys().filter(is_long).copied().collect();
-        let is_lone = |node: &NodeId| long.iter().all(|other| other == node);
-        let lone: Vec<NodeId> = self.heard.keys().copied().filter(is_lone).collect();
-        for node in lone {
-            self.outages.forget_cut_off(node);
-        }
     }
 
     /// Whether a node lives, and has for so long that others would hear it by now if they could.

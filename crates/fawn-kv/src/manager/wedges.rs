@@ -8,6 +8,7 @@
 use super::lead::{Effects, Manager};
 use super::lease::note;
 use super::state::Command;
+use crate::chain::Timing;
 use crate::ids::{Address, FrontId, FrontMember, Incarnation, WedgeEpoch, WedgeId};
 use crate::message::Message;
 use crate::paths::{Path, took};
@@ -131,6 +132,28 @@ pub(super) struct Fronts {
     pub(super) calm_since_us: Option<u64>,
 }
 
+impl Fronts {
+    /// A heartbeat of a front-end has come.
+    fn note_heard(&mut self, member: FrontMember, now_us: u64, timing: &Timing) {
+        let before = self.heard.get(&member.front).filter(|heard| heard.member == member);
+        let goes_on = before.filter(|heard| now_us < heard.at_us + timing.dead_us);
+        let since_us = goes_on.map_or(now_us, |heard| heard.since_us);
+        self.heard.insert(member.front, HeardFront { member, since_us, at_us: now_us });
+    }
+
+    /// The front-ends that live.
+    fn alive(&self, now_us: u64, (wedges, timing): (&Wedges, &Timing)) -> impl Iterator<Item = &HeardFront> + Clone {
+        self.heard.values().filter(move |heard| wedges.lives(heard.member) && now_us < heard.at_us + timing.dead_us)
+    }
+
+    /// Whether another front-end has lived for so long that `front` would have reached it by now if it could. A newcomer to
+    /// which no link is up yet is none: wedges must not pass to it from a front-end that was alone before.
+    fn has_others_heard_long(&self, front: FrontId, now_us: u64, (wedges, timing): (&Wedges, &Timing)) -> bool {
+        let mut others = self.alive(now_us, (wedges, timing)).filter(|heard| heard.member.front != front);
+        others.any(|heard| now_us >= heard.since_us + 2 * timing.silent_us)
+    }
+}
+
 impl Manager {
     pub(super) fn welcome_front(&self, front: FrontId, nonce: u64, effects: &mut Effects) {
         let Some((incarnation, given_to)) = self.state.wedges.fronts.get(&front).copied() else { return };
@@ -147,7 +170,7 @@ impl Manager {
             }
             Message::FrontHello { front, nonce } => effects.propose.push(Command::FrontRegister { front, nonce }),
             Message::FrontHeartbeat { member, nonce } if self.state.wedges.lives(member) => {
-                self.heard_front(member, now_us);
+                self.fronts.note_heard(member, now_us, &self.timing);
                 let question = self.next_question;
                 self.next_question += 1;
                 note(&mut self.fronts.asked, question, (member, nonce), self.state.wedges.fronts.len());
@@ -157,7 +180,8 @@ impl Manager {
                 effects.confirm.push(question);
             }
             Message::FrontCutOff { member }
-                if self.state.wedges.lives(member) && self.has_other_fronts_heard_long(member.front, now_us) =>
+                if self.state.wedges.lives(member)
+                    && self.fronts.has_others_heard_long(member.front, now_us, (&self.state.wedges, &self.timing)) =>
             {
                 took(Path::FrontCutOff);
                 self.fronts.cut_off.insert(member.front, (member, now_us));
@@ -175,26 +199,6 @@ impl Manager {
             }
             _ => {}
         }
-    }
-
-    fn heard_front(&mut self, member: FrontMember, now_us: u64) {
-        let before = self.fronts.heard.get(&member.front).filter(|heard| heard.member == member);
-        let goes_on = before.filter(|heard| now_us < heard.at_us + self.timing.dead_us);
-        let since_us = goes_on.map_or(now_us, |heard| heard.since_us);
-        self.fronts.heard.insert(member.front, HeardFront { member, since_us, at_us: now_us });
-    }
-
-    /// Whether another front-end has lived for so long that `front` would have reached it by now if it could. A newcomer to
-    /// which no link is up yet is none: wedges must not pass to it from a front-end that was alone before.
-    fn has_other_fronts_heard_long(&self, front: FrontId, now_us: u64) -> bool {
-        self.fronts.heard.values().any(|heard| {
-            let is_old = now_us >= heard.since_us + 2 * self.timing.silent_us;
-            heard.member.front != front && self.front_is_alive(heard, now_us) && is_old
-        })
-    }
-
-    fn front_is_alive(&self, heard: &HeardFront, now_us: u64) -> bool {
-        self.state.wedges.lives(heard.member) && now_us < heard.at_us + self.timing.dead_us
     }
 
     /// It led when, or after, it asked this question.
@@ -238,8 +242,7 @@ impl Manager {
     /// that is so of all: then they may be the only ones that are left.
     pub(super) fn loads(&self, now_us: u64) -> BTreeMap<FrontMember, usize> {
         let is_now = |at_us: u64| now_us < at_us + self.timing.dead_us;
-        let heard = self.fronts.heard.values().filter(|heard| self.front_is_alive(heard, now_us));
-        let heard = heard.map(|heard| heard.member);
+        let heard = self.fronts.alive(now_us, (&self.state.wedges, &self.timing)).map(|heard| heard.member);
         let is_cut_off = |member: &FrontMember| {
             let said = self.fronts.cut_off.get(&member.front);
             said.is_some_and(|(who, at_us)| who == member && is_now(*at_us)) && !planted(Bug::CutOffKeepsWedges)
@@ -334,7 +337,6 @@ pub(crate) fn wedge_at<'a>(wedges: &'a [Wedge], place: &Key) -> Option<(WedgeId,
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::chain::Timing;
     use crate::ids::{Attempt, ClusterId, Member, NodeId, Position, RangeId, Rules, Seq};
     use crate::manager::{Into, Leases, Settings};
     use fawn_ring::MachineId;

@@ -53,8 +53,8 @@ impl Act {
 }
 
 impl Script {
-    /// Whether the first of two nodes, which are to have all ranges, is spared by all that happens; what links there are
-    /// comes up again sooner than managers take it for broken.
+    /// Whether the first of two nodes, which are to have all ranges, is spared by all that happens: only the second fails,
+    /// and links to it come up again sooner than managers take them for broken.
     pub(super) fn keeps_first(&self) -> bool {
         let second = Party::Node(1);
         let spares = |act: &Act| match act {

@@ -115,7 +115,12 @@ fn an_experiment_becomes_a_page_a_table_and_json_and_is_told_again() {
     let other = dir.path().join("other");
     let run =
         paper(&["dht-sizing", "--scale", "tiny", "--dir", other.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    assert!(run.code == 0 && run.stderr.contains(": sosp-figure-10.csv"), "{run:?}");
+    assert!(
+        run.code == 0
+            && run.stderr.contains("removed files of the previous report in ")
+            && run.stderr.contains(": sosp-figure-10.csv"),
+        "{run:?}"
+    );
     assert!(!out.join("sosp-figure-10.csv").exists() && out.join("dht-sizing.csv").exists());
     assert_eq!(read(&out.join("sosp-load.csv")), "mine");
 }
