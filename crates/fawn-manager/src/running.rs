@@ -2,7 +2,7 @@
 
 use crate::consensus::log::KeptMember;
 use crate::consensus::types::LogId;
-use crate::consensus::{Group, LogStore, Machine, Network};
+use crate::consensus::{Group, LogStore, Machine, Network, elections};
 use crate::directory;
 use crate::driver::{Driver, Identity};
 use crate::join;
@@ -204,6 +204,7 @@ async fn run(
     let config = config(options.snapshot_entries).validate().map_err(|error| ManagerError::Group(error.to_string()))?;
     let group = Group::new(member.id, Arc::new(config), network, store.clone(), machine).await;
     let group = group.map_err(|error| ManagerError::Group(error.to_string()))?;
+    tokio::spawn(elections::spread(group.clone()));
     let (events, links) = mpsc::channel(MOST_EVENTS);
     let listener = Listener::new(events, tls.clone(), (group.clone(), dialler.clone()));
     let bound_to = bound.as_ref().map(|(_, address)| *address);

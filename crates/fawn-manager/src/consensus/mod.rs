@@ -5,8 +5,10 @@
 //! * [`types`]: what is in the log. [`kept`]: the bytes of entries, votes, snapshots.
 //! * [`log`]: log, vote and snapshots on flash. [`machine`]: what the entries lead to.
 //! * [`calls`]: what managers say to each other. [`network`]: over which connections.
+//! * [`elections`]: when a member stands again.
 
 pub mod calls;
+pub mod elections;
 pub mod kept;
 pub mod log;
 pub mod machine;

@@ -4,6 +4,7 @@
 
 mod alone;
 mod caller;
+mod elections;
 mod kept;
 mod proxied;
 mod secure;

@@ -73,7 +73,7 @@ impl Group {
     }
 
     /// As after a crash: it is gone at once.
-    fn stop(&mut self, place: usize) {
+    pub fn stop(&mut self, place: usize) {
         drop(self.running[place].take().unwrap());
     }
 
