@@ -32,6 +32,12 @@ pub enum Broken {
 }
 
 impl Broken {
+    /// Whether it lies between clients and a member.
+    pub fn is_between_clients_and(&self, name: &str) -> bool {
+        let Self::Cut(pairs) = self else { return false };
+        pairs.iter().any(|(from, to)| (from.number == 0 && to.name == name) || (to.number == 0 && from.name == name))
+    }
+
     /// Whether it is broken itself, so that it is better left alone.
     pub fn touches(&self, name: &str) -> bool {
         match self {
@@ -141,7 +147,7 @@ pub fn inject(cluster: &mut Cluster, fault: &Planned, in_force: &[&Broken]) -> a
                 kind => kind == Kind::OneWay,
             };
             return match targets.pair(is_member) {
-                Some(pair) => cut(cluster, pair, is_one_way),
+                Some((first, second)) => cut(cluster, [first, second].map(|at| host(cluster, at)), is_one_way),
                 None => Ok(Came::Skipped("no two processes are healthy".to_owned())),
             };
         }
@@ -150,9 +156,14 @@ pub fn inject(cluster: &mut Cluster, fault: &Planned, in_force: &[&Broken]) -> a
             let targets = Targets { cluster, in_force, draw: fault.draw };
             let member = targets.pick(|at| targets.cluster.members[at].role != Role::Manager, fault.draw >> 2);
             return match member.filter(|_| targets.is_whole(leader) && targets.cluster.up(Role::Manager).len() > 2) {
-                Some(member) if fault.draw & 2 == 0 => cut(cluster, (member, leader), fault.draw & 1 == 0),
-                Some(member) => cut(cluster, (leader, member), fault.draw & 1 == 0),
+                Some(member) => cut_either_way(cluster, [member, leader].map(|at| host(cluster, at)), fault.draw),
                 None => Ok(Came::Skipped("no member and the leader are healthy, beside two managers".to_owned())),
+            };
+        }
+        Kind::ClientLink => {
+            return match targets.pick(|_| true, fault.draw >> 2) {
+                Some(at) => cut_either_way(cluster, [cluster.network.clients(), host(cluster, at)], fault.draw),
+                None => Ok(Came::Skipped("no process is healthy".to_owned())),
             };
         }
         Kind::DiskFull => targets.pick(|at| targets.cluster.members[at].has_small_disk, fault.draw),
@@ -205,8 +216,17 @@ fn kill(cluster: &mut Cluster, at: usize, what: &str) -> Came {
     Came::Broken(format!("{what}{name} is killed"), Broken::Down(vec![name]))
 }
 
-fn cut(cluster: &Cluster, (first, second): (usize, usize), is_one_way: bool) -> anyhow::Result<Came> {
-    let [first, second] = [first, second].map(|at| cluster.members[at].host.clone());
+fn host(cluster: &Cluster, at: usize) -> Host {
+    cluster.members[at].host.clone()
+}
+
+/// Cuts both ways between two hosts, or one of them.
+fn cut_either_way(cluster: &Cluster, [first, second]: [Host; 2], draw: u64) -> anyhow::Result<Came> {
+    let hosts = if draw & 2 == 0 { [first, second] } else { [second, first] };
+    cut(cluster, hosts, draw & 1 == 0)
+}
+
+fn cut(cluster: &Cluster, [first, second]: [Host; 2], is_one_way: bool) -> anyhow::Result<Came> {
     let (from, to) = (&first.name, &second.name);
     let (words, pairs) = if is_one_way {
         (format!("{to} receives nothing from {from}"), vec![(first.clone(), second)])

@@ -189,18 +189,17 @@ impl Cluster {
         (0..self.members.len()).filter(is_up).collect()
     }
 
-    fn managers(&self) -> String {
+    /// Where the managers are reached.
+    pub fn managers(&self) -> Vec<String> {
         let managers = self.members.iter().filter(|member| member.role == Role::Manager);
-        let addresses: Vec<String> =
-            managers.map(|member| self.network.reached(&member.host, Port::Manager).to_string()).collect();
-        addresses.join(",")
+        managers.map(|member| self.network.reached(&member.host, Port::Manager).to_string()).collect()
     }
 
     /// How a member is started.
     fn command(&self, at: usize) -> Command {
         let member = &self.members[at];
         let address = member.host.address;
-        let (managers, replicas) = (self.managers(), self.sizes.replicas.to_string());
+        let (managers, replicas) = (self.managers().join(","), self.sizes.replicas.to_string());
         let own = |port: Port| format!("{address}:{}", port as u16);
         let advertised = match member.role {
             Role::Manager => Some(Port::Manager),
@@ -352,7 +351,7 @@ impl Cluster {
     /// It fails, or takes too long.
     pub fn operate(&self, arguments: &[&str], within: Duration) -> anyhow::Result<String> {
         let mut command = Command::new(&self.fawn);
-        command.args(arguments).args(["--manager", &self.managers()]);
+        command.args(arguments).args(["--manager", &self.managers().join(",")]);
         let printed = output(command, &self.dir.join("operator"), within);
         printed.with_context(|| format!("`fawn {}` failed", arguments.join(" ")))
     }

@@ -85,7 +85,7 @@ fn hold(kind: Kind, random: &mut Random) -> Duration {
         Kind::Pause => random.within(2_500, 9_000),
         Kind::Partition | Kind::Partial | Kind::OneWay => random.within(1_000, 10_000),
         Kind::Slow | Kind::Lossy | Kind::DiskFull => random.within(3_000, 10_000),
-        Kind::Severed | Kind::LeaderLink => random.within(20_000, 25_000),
+        Kind::Severed | Kind::LeaderLink | Kind::ClientLink => random.within(20_000, 25_000),
         Kind::RestartAll => random.within(0, 2_000),
         Kind::LeaderJoin => random.within(0, 1_500),
         Kind::Rolling | Kind::Join | Kind::Leave => 0,

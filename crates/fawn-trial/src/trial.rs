@@ -23,7 +23,7 @@ use crate::net::Network;
 use crate::outage::{Happened, by_kind};
 use crate::plan::{Planned, plan};
 use crate::report::{Operations, Report, Violation};
-use crate::severed::ask_everyone;
+use crate::severed::{Program, ask_everyone};
 use crate::status::Pace;
 use crate::verify::{put_everything, read_everything};
 
@@ -75,6 +75,8 @@ struct InForce {
 struct Trial<'a> {
     arguments: &'a Arguments,
     cluster: Cluster,
+    /// Uses the client library from the beginning on.
+    program: Option<Program>,
     ledger: Arc<Ledger>,
     in_force: Vec<InForce>,
     report: Report,
@@ -137,7 +139,8 @@ pub fn run(
     cluster.start_all(START)?;
     let ledger = Arc::new(Ledger::new(sizes.keys, promise, &dir.join("operations.txt"))?);
     let report = Report { seed, hosts: hosts.to_owned(), ..Report::default() };
-    let mut trial = Trial { arguments, cluster, ledger, in_force: Vec::new(), report, stop, tell };
+    let program = (shape == Shape::Cluster).then(|| Program::connect("a program", &cluster)).transpose()?;
+    let mut trial = Trial { arguments, cluster, program, ledger, in_force: Vec::new(), report, stop, tell };
     let took = trial.level(Pace::Busy, START).context("the cluster does not become healthy")?;
     tell(&format!("ready after another {:.1} s", took.as_secs_f64()));
     let monitor = Monitor::start(&trial.cluster.network.processes)?;
@@ -182,7 +185,7 @@ impl Trial<'_> {
                 break;
             }
             self.inject(&fault)?;
-            if matches!(fault.kind, Kind::Severed | Kind::LeaderLink) {
+            if fault.kind.is_judged_alone() {
                 self.expect_answers()?;
             }
             since_level += 1;
@@ -317,7 +320,16 @@ impl Trial<'_> {
             return Ok(());
         }
         self.wait(Instant::now() + AROUND)?;
-        for what in ask_everyone(&self.cluster, ANSWERED) {
+        let in_force: Vec<&Broken> = self.in_force.iter().map(|force| &force.broken).collect();
+        let is_reached = |name: &str| !in_force.iter().any(|broken| broken.is_between_clients_and(name));
+        let mut missing = ask_everyone(&self.cluster, ANSWERED, |member| is_reached(&member.name));
+        missing.extend(self.program.iter().flat_map(|program| program.ask(ANSWERED)));
+        // One that begins while the link is broken has to find its way, too.
+        match Program::connect("a new program", &self.cluster) {
+            Ok(program) => missing.extend(program.ask(ANSWERED)),
+            Err(error) => missing.push(format!("a new program cannot connect: {error}")),
+        }
+        for what in missing {
             self.fail(what);
         }
         Ok(())

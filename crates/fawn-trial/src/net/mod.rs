@@ -130,6 +130,11 @@ impl Network {
         Ok(Host { name: name.to_owned(), number, address: address(number) })
     }
 
+    /// The host of the clients, which is this process's.
+    pub fn clients(&self) -> Host {
+        Host { name: "the clients' host".to_owned(), number: 0, address: address(0) }
+    }
+
     /// Whether hosts are addresses of the loopback.
     pub fn is_loopback(&self) -> bool {
         matches!(self.kind, Kind::Loopback(_))

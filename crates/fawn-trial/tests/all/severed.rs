@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use fawn_trial::arguments::{Shape, Sizes};
 use fawn_trial::cluster::Cluster;
 use fawn_trial::net::{Network, State};
-use fawn_trial::severed::ask_everyone;
+use fawn_trial::severed::{Program, ask_everyone};
 
 use crate::fawn;
 
@@ -27,7 +27,9 @@ fn every_node_answers_for_every_key_while_two_of_them_do_not_hear_each_other() {
         assert!(begun.elapsed() < PATIENCE, "the cluster does not become healthy");
         std::thread::sleep(Duration::from_millis(100));
     }
-    assert_eq!(ask_everyone(&cluster, PATIENCE), [""; 0]);
+    assert_eq!(ask_everyone(&cluster, PATIENCE, |_| true), [""; 0]);
+    let program = Program::connect("a program", &cluster).unwrap();
+    assert_eq!(program.ask(PATIENCE), [""; 0]);
     let host = |name: &str| cluster.members.iter().find(|member| member.name == name).unwrap().host.clone();
     // Both ways; and one way, between a node and a front-end that keeps nothing.
     for (one, other, is_one_way) in [("n2", "n3", false), ("n1", "f1", true)] {
@@ -35,9 +37,19 @@ fn every_node_answers_for_every_key_while_two_of_them_do_not_hear_each_other() {
         let pairs = &pairs[..if is_one_way { 1 } else { 2 }];
         let set = |state| pairs.iter().try_for_each(|(from, to)| cluster.network.cut(from, to, state));
         set(State::Broken).unwrap();
-        assert_eq!(ask_everyone(&cluster, PATIENCE), [""; 0], "{one} and {other}");
+        assert_eq!(ask_everyone(&cluster, PATIENCE, |_| true), [""; 0], "{one} and {other}");
         // It is broken still.
-        assert_eq!(ask_everyone(&cluster, PATIENCE), [""; 0], "{one} and {other}");
+        assert_eq!(ask_everyone(&cluster, PATIENCE, |_| true), [""; 0], "{one} and {other}");
+        set(State::Mended).unwrap();
+    }
+    // Both ways, and one way, between programs and a node that owns a third of the keys.
+    let (clients, node) = (cluster.network.clients(), host("n2"));
+    let pairs = [(&clients, &node), (&node, &clients)];
+    for pairs in [&pairs[..], &pairs[1..]] {
+        let set = |state| pairs.iter().try_for_each(|(from, to)| cluster.network.cut(from, to, state));
+        set(State::Broken).unwrap();
+        assert_eq!(program.ask(PATIENCE), [""; 0]);
+        assert_eq!(Program::connect("a new program", &cluster).unwrap().ask(PATIENCE), [""; 0]);
         set(State::Mended).unwrap();
     }
 }
