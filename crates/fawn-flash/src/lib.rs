@@ -12,38 +12,24 @@
 //! * [`file_system()`]: which file system a directory is on. [`Files`]: the store's [`Flash`](fawn_store::flash::Flash) on real files.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod behind;
-mod bell;
 mod bulk;
-pub mod clock;
 pub mod db;
-pub mod descriptors;
 mod directory;
 mod engine;
-mod file_system;
 mod files;
-mod flash;
-mod helper;
-mod names;
-mod overlay;
-mod pace;
-mod patience;
+mod os;
 pub mod reader;
-mod signal;
-mod spare;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod together;
-mod transfer;
+mod uring;
 
 pub use bulk::{BulkLoad, BulkOptions};
 pub use db::{Condition, Db, DbOptions, DbStats, Error, Extras, Item, Items, PutIf, Scan};
-pub use directory::text;
 pub use directory::{Directory, DirectoryError, FORMAT_VERSION, MAX_STORES, MemberDirectory, interval_of, store_of};
 pub use engine::{Engine, Polled, Tended};
 pub use fawn_store::{Ack, Stats};
-pub use file_system::file_system;
+pub use files::overlay::Overlay;
 pub use files::{Caching, Files, OpenFile, Traffic};
-pub use helper::guarded;
-pub use overlay::Overlay;
+pub use os::file_system::file_system;
+pub use os::threads::guarded;
+pub use os::{clock, descriptors};
 pub use reader::{Issuer, ReadPath, Reader, ReaderOptions};

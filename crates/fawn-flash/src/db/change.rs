@@ -9,7 +9,7 @@ use fawn_store::{Gate, Refusal, Write};
 use super::get::Version;
 use super::shard::Shard;
 use super::{Condition, Error, PutIf};
-use crate::clock;
+use crate::os::clock;
 
 /// Bytes of a large value that are laid out in pages at once.
 const CHUNK_BYTES: usize = 4 << 20;

@@ -10,8 +10,8 @@ use fawn_store::{Ack, Appended, Batch, Committed, Gate, Refusal};
 
 use super::Error;
 use super::shard::{Core, Shard};
-use crate::clock;
-use crate::helper;
+use crate::engine::commit_thread;
+use crate::os::clock;
 
 /// A time at which every interval is over.
 const END_OF_TIME_MS: u64 = u64::MAX / 2;
@@ -83,7 +83,7 @@ impl Shard {
 
     /// Writes `batch` on this thread; a next one goes to the commit thread.
     pub(super) fn write_here(&self, batch: Batch) {
-        let committed = helper::write_batch(&self.files, batch);
+        let committed = commit_thread::write_batch(&self.files, batch);
         if let Some(next) = self.committed(committed) {
             self.lock().send(next);
         }

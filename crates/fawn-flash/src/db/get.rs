@@ -11,7 +11,7 @@ use fawn_store::{Damage, Finished, Gate, Lookup, Read};
 
 use super::Error;
 use super::shard::{PATIENCE, Shard};
-use crate::clock;
+use crate::os::clock;
 
 /// Pages that a thread keeps for its reads; longer reads take a buffer of their own.
 const KEEP_PAGES: usize = 16;

@@ -9,7 +9,7 @@ use fawn_store::{Gate, Lookup, Read, Store};
 use super::get::{Carried, Large};
 use super::shard::{Core, Shard};
 use super::{Error, Inner};
-use crate::clock;
+use crate::os::clock;
 use crate::reader::{Issuer, Reader, ReaderOptions};
 
 /// Reads of one call that are given to the device at once.

@@ -53,10 +53,9 @@ pub use self::error::Error;
 pub use self::scan::{Items, Scan};
 use self::shard::Shard;
 pub use self::types::{Condition, DbOptions, DbStats, Extras, Item, PutIf};
-use crate::bell::Bell;
-use crate::clock;
 use crate::directory::{Directory, store_of};
-use crate::helper;
+use crate::os::notify::Bell;
+use crate::os::{clock, threads};
 use crate::reader::ReadPath;
 
 /// A data directory that is open for reading and writing. Clones share it; it is [closed](Self::close) when the last
@@ -101,7 +100,7 @@ impl Db {
         let shards: Arc<[Arc<Shard>]> = shards.into();
         let ticker = Arc::new(Ticker::default());
         let (its_ticker, its_shards) = (Arc::clone(&ticker), Arc::clone(&shards));
-        let ticks = helper::start("fawn-tick".to_owned(), move || tick(&its_ticker, &its_shards))?;
+        let ticks = threads::start("fawn-tick".to_owned(), move || tick(&its_ticker, &its_shards))?;
         let inner = Inner {
             secret: directory.secret(),
             shards,
@@ -405,7 +404,7 @@ fn open_shards(directory: &Directory, options: DbOptions) -> Result<Vec<(Arc<Sha
     };
     let results: Vec<Result<_, Error>> = std::thread::scope(|scope| {
         let open = &open;
-        let threads: Vec<_> = (0..count).map(|index| scope.spawn(move || helper::guarded(|| open(index)))).collect();
+        let threads: Vec<_> = (0..count).map(|index| scope.spawn(move || threads::guarded(|| open(index)))).collect();
         threads.into_iter().map(|thread| thread.join().expect("a panic there has stopped the process")).collect()
     });
     if results.iter().any(Result::is_err) {

@@ -9,7 +9,7 @@ use fawn_store::work::Scanned;
 
 use super::shard::{PATIENCE, Shard};
 use super::{Db, Error, Item};
-use crate::clock;
+use crate::os::clock;
 
 /// Bytes of records fetched at once.
 const PART_BYTES: usize = 1 << 20;

@@ -19,12 +19,11 @@ use fawn_store::work::{Event, Scanned, Work};
 use fawn_store::{Ack, Batch, OpenError, Opening, Options, Store};
 
 use super::Error;
-use crate::bell::Bell;
-use crate::clock;
-use crate::engine::SETTLING_TICKS;
+use crate::engine::pace::{Pace, Setter};
+use crate::engine::{SETTLING_TICKS, commit_thread, maintenance_thread};
 use crate::files::Files;
-use crate::helper;
-use crate::pace::{Pace, Setter};
+use crate::os::notify::Bell;
+use crate::os::{clock, threads};
 use crate::reader::Reader;
 
 /// Index entries installed without letting go of the lock: about 0.1 ms.
@@ -108,13 +107,13 @@ impl Shard {
             threads: Mutex::default(),
         });
         let (its_shard, its_files) = (Arc::clone(&shard), Arc::clone(&files));
-        let tend = helper::start(format!("fawn-tend-{index}"), move || {
+        let tend = threads::start(format!("fawn-tend-{index}"), move || {
             let deliver = |event| its_shard.deliver(event);
-            helper::maintain(maintenance, &its_files, &pace, &work_inbox, deliver);
+            maintenance_thread::maintain(maintenance, &its_files, &pace, &work_inbox, deliver);
         })?;
         let its_shard = Arc::clone(&shard);
-        let log = helper::start(format!("fawn-log-{index}"), move || {
-            helper::commit(&files, &batch_inbox, |committed| its_shard.committed(committed));
+        let log = threads::start(format!("fawn-log-{index}"), move || {
+            commit_thread::commit(&files, &batch_inbox, |committed| its_shard.committed(committed));
         })?;
         shard.threads.lock().expect("nobody else knows of it yet").extend([tend, log]);
         shard.lock().hand_out();

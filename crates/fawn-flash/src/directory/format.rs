@@ -7,8 +7,8 @@ use fawn_ring::Secret;
 use fawn_store::manifest::Manifest;
 
 use super::{DirectoryError, FORMAT, FORMAT_VERSION, Kind, MAX_STORES, SECRET, parse_hex, store_path, text};
+use crate::files::overlay::Overlay;
 use crate::files::{Caching, Files};
-use crate::overlay::Overlay;
 
 const TITLE: &str = "FAWN data directory";
 

@@ -27,9 +27,10 @@ use fawn_store::flash::FlashError;
 
 use super::{
     DirectoryError, FORMAT, Format, Kind, Lock, MEMBER, Opened, SECRET, error, hex, interval_of, missing, parse_hex,
-    random, replace, room, secret_text, store_path, text,
+    replace, secret_text, space_check, store_path, text,
 };
 use crate::files::{Caching, Files};
+use crate::os::random::random;
 
 const TITLE: &str = "FAWN member";
 /// The last line, so that a file that was cut off is seen.
@@ -165,7 +166,7 @@ impl MemberDirectory {
     /// # Errors
     /// [`DirectoryError::NoRoom`]: what was made of them is gone, and who the node is stays.
     pub fn make_room(&self, options: &Options) -> Result<(), DirectoryError> {
-        room::ensure(&self.path, self.stores(), options, false)
+        space_check::ensure(&self.path, self.stores(), options, false)
     }
 
     /// Whether there is a member's directory at `path`.

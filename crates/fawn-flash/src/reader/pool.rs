@@ -10,8 +10,8 @@ use fawn_store::page::{Page, PageBuf};
 
 use super::{Request, SMALL_PAGES};
 use crate::files::Files;
-use crate::patience::Patience;
-use crate::signal::Signal;
+use crate::os::eventfd::Signal;
+use crate::os::retry::Patience;
 
 /// Stack of a thread, bytes: it calls `pread` and little else.
 const STACK_BYTES: usize = 128 << 10;
@@ -78,7 +78,7 @@ impl Pool {
             let thread = thread::Builder::new()
                 .name(format!("fawn-read-{number}"))
                 .stack_size(STACK_BYTES)
-                .spawn(move || crate::helper::guarded(|| shared.work()))
+                .spawn(move || crate::os::threads::guarded(|| shared.work()))
                 .map_err(|error| FlashError::Io(format!("starting a thread for reads: {error}")))?;
             pool.threads.push(thread);
         }

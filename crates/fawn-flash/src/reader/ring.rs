@@ -1,4 +1,4 @@
-//! Reads by `io_uring`. With `together`, the only module of this crate with `unsafe` code.
+//! Reads by `io_uring`. With those of `uring`, the only module of this crate with `unsafe` code.
 //!
 //! - `SINGLE_ISSUER | DEFER_TASKRUN`: completions are made when we ask, not by interrupting us. The ring starts
 //!   disabled and belongs to the thread that submits first, so that a reader can be made on one thread and used on
@@ -27,10 +27,10 @@ use rustix::io::Errno;
 use zerocopy::FromZeros as _;
 
 use super::{Issuer, Request, SMALL_PAGES};
-use crate::descriptors;
 use crate::files::{Files, OpenFile};
-use crate::patience::{PAUSE, TRIES, insist, passes, passes_in_ring};
-use crate::signal::Signal;
+use crate::os::descriptors;
+use crate::os::eventfd::Signal;
+use crate::os::retry::{PAUSE, TRIES, insist, passes, passes_in_ring};
 
 /// So many entries are handed to the kernel without waiting for the caller's [`submit`](Ring::submit), or an eighth of what it
 /// works on, if that is more: a device that has nothing to do while the rest of a batch is planned is time lost.

@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use fawn_store::flash::Fill;
 use fawn_store::page::PAGE_BYTES;
-use io_uring::{IoUring, Probe, opcode, types};
+use io_uring::{IoUring, opcode, types};
 use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
 use crate::files::OpenFile;
-use crate::patience::passes_in_ring;
+use crate::os::retry::passes_in_ring;
+use crate::uring::setup;
 
 /// Reads that are under way at most.
 const DEPTH: usize = 64;
@@ -47,7 +48,7 @@ impl Together {
     /// where the device stopped short. `false` when the kernel refuses: then nothing is known, and nothing is under way.
     pub fn read(&mut self, fills: &mut [Fill<'_>], open: &[Arc<OpenFile>], done: &mut [Result<usize, Errno>]) -> bool {
         if matches!(self, Self::Untried) {
-            *self = build(DEPTH, opcode::Read::CODE).map_or_else(
+            *self = setup::build(DEPTH, opcode::Read::CODE).map_or_else(
                 |error| {
                     tracing::debug!(%error, "io_uring is not available: merges read one part after the other");
                     Self::Refused
@@ -66,14 +67,6 @@ impl Together {
         }
         true
     }
-}
-
-/// A ring of `depth` entries whose kernel knows this operation.
-pub(crate) fn build(depth: usize, operation: u8) -> io::Result<IoUring> {
-    let ring = IoUring::builder().dontfork().build(depth as u32)?;
-    let mut probe = Probe::new();
-    ring.submitter().register_probe(&mut probe)?;
-    if probe.is_supported(operation) { Ok(ring) } else { Err(io::ErrorKind::Unsupported.into()) }
 }
 
 /// Makes at most [`DEPTH`] reads. When it returns, the kernel is done with all of them, whatever became of them.

@@ -7,7 +7,7 @@ use fawn_store::page::{PAGE_BYTES, Page};
 use rustix::io::{Errno, ReadWriteFlags};
 use zerocopy::IntoBytes;
 
-use crate::patience::Patience;
+use crate::os::retry::Patience;
 
 /// Fills `pages` from page number `first`; returns the bytes read, fewer than asked for only at the end of the file.
 pub fn read<Fd: AsFd>(fd: Fd, first: u64, pages: &mut [Page], patience: &mut Patience) -> Result<usize, Errno> {

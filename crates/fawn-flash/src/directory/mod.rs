@@ -27,17 +27,17 @@ use std::path::{Path, PathBuf};
 use fawn_ring::{Interval, Key, Secret};
 use fawn_store::Options;
 use fawn_store::flash::FlashError;
-use rustix::rand::GetRandomFlags;
 
 use crate::files::{Caching, Files};
+use crate::os::random::random;
 
 pub use self::member::MemberDirectory;
 
 mod format;
 mod lock;
 mod member;
-mod room;
-pub mod text;
+mod space_check;
+mod text;
 
 use format::Format;
 use lock::{Lock, lock, lock_to_look};
@@ -197,7 +197,7 @@ impl Directory {
     /// # Errors
     /// [`DirectoryError::NoRoom`]: what was made in a directory in which nothing was ever written is gone.
     pub fn make_room(&self, options: &Options) -> Result<(), DirectoryError> {
-        room::ensure(&self.path, self.stores, options, true)
+        space_check::ensure(&self.path, self.stores, options, true)
     }
 
     /// Path of the directory.
@@ -437,20 +437,6 @@ fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
         *byte = u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok()?;
     }
     Some(bytes)
-}
-
-/// Bytes that nobody can guess.
-pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match rustix::rand::getrandom(&mut bytes[filled..], GetRandomFlags::empty()) {
-            Ok(count) => filled += count,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -18,11 +18,11 @@ use fawn_store::record::{Kind, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 use fawn_store::segment::SegmentError;
 use fawn_store::{Options, Write};
 
-use crate::clock;
 use crate::db::Error;
 use crate::directory::{Directory, store_of};
 use crate::files::{Caching, Files};
-use crate::helper;
+use crate::os::clock;
+use crate::os::threads;
 
 /// Share of the memory that one batch takes, in hundredths: there are two, or one and what is read ahead.
 const BATCH_SHARE: u64 = 42;
@@ -291,7 +291,7 @@ impl Spooler {
     fn start(bulks: Vec<Bulk>, files: Vec<Arc<Files>>, secret: Secret) -> Result<Self, FlashError> {
         let (full, inbox) = sync_channel(0);
         let (outbox, empty) = channel();
-        let spool = move || helper::guarded(|| run(bulks, &files, &secret, &inbox, &outbox));
+        let spool = move || threads::guarded(|| run(bulks, &files, &secret, &inbox, &outbox));
         let thread = thread::Builder::new()
             .name("fawn-spool".to_owned())
             .spawn(spool)

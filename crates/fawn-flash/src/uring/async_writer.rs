@@ -15,8 +15,9 @@ use io_uring::{IoUring, opcode, types};
 use rustix::io::Errno;
 
 use crate::files::OpenFile;
-use crate::patience::{passes, passes_in_ring};
-use crate::{together, transfer};
+use crate::os::page_io;
+use crate::os::retry::{passes, passes_in_ring};
+use crate::uring::setup;
 
 /// Writes that are under way at most: the device has one more to do as it finishes one.
 const DEPTH: usize = 2;
@@ -82,7 +83,7 @@ impl Behind {
         }
         self.take_failed(file)?;
         if matches!(self.ring, Ring::Untried) {
-            self.ring = together::build(DEPTH, opcode::Write::CODE).map_or_else(
+            self.ring = setup::build(DEPTH, opcode::Write::CODE).map_or_else(
                 |error| {
                     tracing::debug!(%error, "io_uring is not available: file writes run without parallel work");
                     Ring::Refused
@@ -91,7 +92,7 @@ impl Behind {
             );
         }
         let Ring::Made(ring) = &mut self.ring else {
-            return transfer::write(&**open, first, &pages.pages()[..count]);
+            return page_io::write(&**open, first, &pages.pages()[..count]);
         };
         let slot = self.under_way.iter().position(Option::is_none).expect("one was waited for");
         let bytes = &pages.bytes()[..count * PAGE_BYTES];
@@ -136,7 +137,7 @@ impl Behind {
             }
         }
         self.ring = Ring::Refused;
-        transfer::write(&*job.open, job.first, &job.pages.pages()[..job.count])
+        page_io::write(&*job.open, job.first, &job.pages.pages()[..job.count])
     }
 
     /// Waits until something of what is under way is done.
@@ -200,7 +201,7 @@ fn complete(job: &Job, written: Result<usize, Errno>) -> Result<(), Errno> {
     if whole == job.count {
         return Ok(());
     }
-    transfer::write(&*job.open, job.first + whole as u64, &job.pages.pages()[whole..job.count])
+    page_io::write(&*job.open, job.first + whole as u64, &job.pages.pages()[whole..job.count])
 }
 
 fn submit(ring: &IoUring) -> io::Result<()> {

@@ -11,10 +11,10 @@ use fawn_store::page::{PAGE_BYTES, Page};
 use rustix::fs::{self, FallocateFlags};
 use rustix::io::Errno;
 
-use crate::directory::random;
-use crate::files::{Files, until_uninterrupted};
-use crate::patience::{Patience, insist};
-use crate::{names, transfer};
+use super::{Files, names, until_uninterrupted};
+use crate::os::page_io;
+use crate::os::random::random;
+use crate::os::retry::{Patience, insist};
 
 impl Flash for Files {
     fn nonce(&self) -> Result<u64, FlashError> {
@@ -53,7 +53,7 @@ impl Flash for Files {
     fn write(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError> {
         let open = self.own_descriptor(file)?;
         self.counts.wrote(size_of_val(pages));
-        let write = || transfer::write(&*open, first, pages).map_err(|errno| self.error(file, "writing", errno));
+        let write = || page_io::write(&*open, first, pages).map_err(|errno| self.error(file, "writing", errno));
         write().or_else(|error| match error {
             FlashError::NoSpace if self.gives_way(file) => write(),
             error => Err(error),
@@ -71,7 +71,7 @@ impl Flash for Files {
     fn write_durably(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError> {
         if self.synced_writes.load(Ordering::Relaxed) {
             let open = self.own_descriptor(file)?;
-            match transfer::write_synced(&*open, first, pages) {
+            match page_io::write_synced(&*open, first, pages) {
                 Ok(()) => {
                     self.counts.wrote(size_of_val(pages));
                     self.counts.synced();

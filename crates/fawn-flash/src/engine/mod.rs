@@ -17,11 +17,16 @@ use fawn_store::flash::FlashError;
 use fawn_store::work::{Event, Work};
 use fawn_store::{Batch, Committed, Maintenance, OpenError, Opening, Options, Store};
 
-use crate::clock;
 use crate::files::Files;
-use crate::helper;
-use crate::pace::{Pace, Setter};
-use crate::signal::Signal;
+use crate::os::clock;
+use crate::os::eventfd::Signal;
+use crate::os::threads;
+
+pub mod commit_thread;
+pub mod maintenance_thread;
+pub mod pace;
+
+use pace::{Pace, Setter};
 
 /// Index entries installed in one [`Engine::poll`]: 0.1 ms, or 0.3 where others compete for the processor's caches.
 const INSTALL_BUDGET: usize = 256;
@@ -198,16 +203,16 @@ impl<S: Tended> Engine<S> {
             Arc::new(Mailbox { signal: Signal::new()?, raised: AtomicBool::new(false), mail: Mutex::default() });
         let (work, work_inbox) = channel();
         let (batches, batch_inbox) = channel();
-        let mut threads = Vec::new();
+        let mut workers = Vec::new();
         let pace = Arc::<Pace>::default();
         let (its_files, its_mailbox, its_pace) = (Arc::clone(&files), Arc::clone(&mailbox), Arc::clone(&pace));
-        threads.push(helper::start(format!("fawn-tend-{index}"), move || {
+        workers.push(threads::start(format!("fawn-tend-{index}"), move || {
             let deliver = |event| its_mailbox.put(|mail| mail.events.push(event));
-            helper::maintain(maintenance, &its_files, &its_pace, &work_inbox, deliver);
+            maintenance_thread::maintain(maintenance, &its_files, &its_pace, &work_inbox, deliver);
         })?);
         let (its_files, its_mailbox) = (Arc::clone(&files), Arc::clone(&mailbox));
-        threads.push(helper::start(format!("fawn-log-{index}"), move || {
-            helper::commit(&its_files, &batch_inbox, |committed| {
+        workers.push(threads::start(format!("fawn-log-{index}"), move || {
+            commit_thread::commit(&its_files, &batch_inbox, |committed| {
                 its_mailbox.put(|mail| mail.committed = Some(committed));
                 None
             });
@@ -218,7 +223,7 @@ impl<S: Tended> Engine<S> {
             mailbox,
             work: Some(work),
             batches: Some(batches),
-            threads,
+            threads: workers,
             events: VecDeque::new(),
             installing: false,
             last_tick_ms: 0,

@@ -11,7 +11,7 @@ use fawn_store::flash::Flash as _;
 use rustix::fs::{self, AtFlags, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::files::Files;
+use super::Files;
 
 /// Name of the file that keeps space.
 const SPARE: &str = "spare";

@@ -28,13 +28,19 @@ use fawn_store::page::{PAGE_BYTES, Page, PageBuf};
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::os::retry::{Patience, insist, passes, persist};
+use crate::os::{descriptors, page_io};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-use crate::behind::Behind;
-use crate::patience::{Patience, insist, passes, persist};
-use crate::spare::Spare;
+use crate::uring::async_writer::Behind;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-use crate::together::Together;
-use crate::{descriptors, names, transfer};
+use crate::uring::batch_reader::Together;
+
+mod flash;
+mod names;
+pub mod overlay;
+mod spare_file;
+
+use spare_file::Spare;
 
 /// Pages of zeros written at once.
 const ZERO_PAGES: usize = 256;
@@ -264,7 +270,7 @@ impl Files {
             .map_err(|errno| self.error(file, "opening", errno))?;
         let wanted = size_of_val(pages);
         self.counts.read(wanted);
-        match transfer::read(&*open, first, pages, patience) {
+        match page_io::read(&*open, first, pages, patience) {
             Ok(read) if read == wanted => Ok(()),
             Ok(_) => Err(FlashError::Short(file)),
             Err(errno) => Err(self.error(file, "reading", errno)),
@@ -527,8 +533,7 @@ impl Files {
         let zeros = PageBuf::zeroed(ZERO_PAGES);
         for first in (0..pages).step_by(ZERO_PAGES) {
             let count = (pages - first).min(ZERO_PAGES as u64) as usize;
-            transfer::write(open, first, &zeros.pages()[..count])
-                .map_err(|errno| self.error(file, "writing", errno))?;
+            page_io::write(open, first, &zeros.pages()[..count]).map_err(|errno| self.error(file, "writing", errno))?;
         }
         // Now, not in the first batch: the extents' state is part of the metadata that a durable write waits for.
         until_uninterrupted(|| fs::fsync(open)).map_err(|errno| self.unsynced(file, errno))
