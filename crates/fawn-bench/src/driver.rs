@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use fawn_flash::{Caching, Directory, Engine, Files, Polled, Reader, ReaderOptions, Traffic};
+use fawn_flash::{Caching, Directory, Engine, Files, Polled, Reader, ReaderOptions, DeviceTraffic};
 use fawn_machine::process::thread_cpu_us;
 use fawn_machine::wait::wait;
 use fawn_ring::Secret;
@@ -263,7 +263,7 @@ impl Driver {
     pub fn settle(&mut self, meter: &Stopwatch) -> Result<Usage, Error> {
         let mut sealed = false;
         // When it became quiet, what had been done to its files by then, and what was used.
-        let mut quiet: Option<(Instant, (Traffic, u64), Usage)> = None;
+        let mut quiet: Option<(Instant, (DeviceTraffic, u64), Usage)> = None;
         loop {
             if !sealed {
                 sealed = match self.store().seal() {

@@ -28,8 +28,9 @@ pub use directory::{Directory, DirectoryError, FORMAT_VERSION, MAX_STORES, Membe
 pub use engine::{Engine, Polled, Tended};
 pub use fawn_store::{Ack, Stats};
 pub use files::overlay::Overlay;
-pub use files::{Caching, Files, OpenFile, Traffic};
+pub use files::{Caching, DeviceTraffic, Files};
 pub use os::file_system::file_system;
+pub use os::open_file::OpenFile;
 pub use os::threads::guarded;
 pub use os::{clock, descriptors};
 pub use reader::{Issuer, ReadPath, Reader, ReaderOptions};

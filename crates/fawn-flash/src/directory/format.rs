@@ -6,7 +6,10 @@ use std::path::Path;
 use fawn_ring::Secret;
 use fawn_store::manifest::Manifest;
 
-use super::{DirectoryError, FORMAT, FORMAT_VERSION, Kind, MAX_STORES, SECRET, parse_hex, store_path, text};
+use super::error::DirectoryError;
+use super::hex::{hex, parse_hex};
+use super::layout::{DirectoryKind, FORMAT, FORMAT_VERSION, MAX_STORES, SECRET, store_path};
+use super::text;
 use crate::files::overlay::Overlay;
 use crate::files::{Caching, Files};
 
@@ -16,7 +19,7 @@ const TITLE: &str = "FAWN data directory";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Format {
     pub stores: usize,
-    pub kind: Kind,
+    pub kind: DirectoryKind,
     /// Whether it, and what else is text, is under checksums: since format 3.
     pub is_sealed: bool,
 }
@@ -25,8 +28,8 @@ impl Format {
     /// What is written, always of the newest format.
     pub fn text(self) -> String {
         let kind = match self.kind {
-            Kind::Plain => "plain",
-            Kind::Member => "member",
+            DirectoryKind::Plain => "plain",
+            DirectoryKind::Member => "member",
         };
         format!("{TITLE}\nformat {FORMAT_VERSION}\nstores {}\nkind {kind}\n", self.stores)
     }
@@ -56,8 +59,8 @@ impl Format {
             .filter(|stores| (1..=MAX_STORES).contains(stores))
             .ok_or_else(|| damaged("no number of stores"))?;
         let kind = match (found, value("kind ")) {
-            (Some(1), None) | (Some(FORMAT_VERSION), Some("plain")) => Kind::Plain,
-            (Some(2 | FORMAT_VERSION), Some("member")) => Kind::Member,
+            (Some(1), None) | (Some(FORMAT_VERSION), Some("plain")) => DirectoryKind::Plain,
+            (Some(2 | FORMAT_VERSION), Some("member")) => DirectoryKind::Member,
             _ => return Err(damaged("no kind")),
         };
         if lines.next().is_some() {
@@ -101,4 +104,9 @@ impl Format {
         }
         Ok(())
     }
+}
+
+/// The contents of the file `SECRET`.
+pub(super) fn secret_text(secret: &Secret) -> String {
+    format!("{}\n", hex(&secret.0))
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use fawn_store::flash::{FileId, Flash as _, FlashError};
 use fawn_store::{Options, check};
 
-use super::{DirectoryError, FORMAT, LOCK, MEMBER, SECRET, store_path, text};
+use super::error::DirectoryError;
+use super::layout::{FORMAT, LOCK, MEMBER, SECRET, store_path};
+use super::text;
 use crate::files::overlay::Overlay;
 use crate::files::{Caching, Files};
 

@@ -7,6 +7,7 @@ pub mod descriptors;
 pub mod eventfd;
 pub mod file_system;
 pub mod notify;
+pub mod open_file;
 pub mod page_io;
 pub mod random;
 pub mod retry;

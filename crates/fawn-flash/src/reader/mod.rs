@@ -17,67 +17,17 @@ use fawn_store::page::Page;
 
 use crate::files::Files;
 
+mod options;
 mod pool;
+mod request;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod ring;
 
-/// How a [`Reader`] reads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReadPath {
-    /// `io_uring` where the system lets us, else threads.
-    #[default]
-    Auto,
-    /// `io_uring`; without it there is no reader.
-    IoUring,
-    /// A pool of threads.
-    Pread,
-}
+pub use options::{Issuer, ReadPath, ReaderOptions};
+use request::ReadRequest;
 
-/// Which threads use a reader.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Issuer {
-    /// The thread of the first [`Reader::push`] and no other: cheaper.
-    #[default]
-    OneThread,
-    /// Any thread, one at a time.
-    AnyThread,
-}
-
-/// Options of a [`Reader`].
-#[derive(Clone, Copy, Debug)]
-pub struct ReaderOptions {
-    /// Which path the reader takes.
-    pub path: ReadPath,
-    /// Most reads handed to the device at once, 1 to 4096; further ones wait in a queue. Each takes a buffer of
-    /// 16 KiB.
-    pub depth: u32,
-    /// Threads of the pool, where there is one; at least 1.
-    pub threads: usize,
-    /// Which threads will use the reader.
-    pub issuer: Issuer,
-}
-
-impl Default for ReaderOptions {
-    fn default() -> Self {
-        Self { path: ReadPath::Auto, depth: 256, threads: 32, issuer: Issuer::OneThread }
-    }
-}
-
-/// Pages of a read's own buffer; longer reads take one from the heap.
-const SMALL_PAGES: usize = 4;
 /// The largest depth that [`ReaderOptions::depth`] may have.
 const MAX_DEPTH: u32 = 4096;
-
-/// One read that was asked for.
-#[derive(Clone, Copy, Debug)]
-struct Request {
-    token: u64,
-    file: FileId,
-    /// Number of the first page to read.
-    first: u64,
-    /// Number of pages to read.
-    count: u32,
-}
 
 /// Reads pages without blocking its thread. See the [module](self).
 pub struct Reader {
@@ -138,7 +88,7 @@ impl Reader {
     #[inline]
     pub fn push(&mut self, token: u64, file: FileId, first: u64, count: u32) {
         assert!(count >= 1, "a read has a page");
-        let request = Request { token, file, first, count };
+        let request = ReadRequest { token, file, first, count };
         either!(&mut self.path, path => path.push(request));
     }
 

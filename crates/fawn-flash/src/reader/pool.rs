@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use fawn_store::flash::{FileId, FlashError};
 use fawn_store::page::{Page, PageBuf};
 
-use super::{Request, SMALL_PAGES};
+use super::request::{ReadRequest, SMALL_PAGES};
 use crate::files::Files;
 use crate::os::eventfd::Signal;
 use crate::os::retry::Patience;
@@ -20,7 +20,7 @@ pub struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     /// Pushed, not yet submitted.
-    pushed: Vec<Request>,
+    pushed: Vec<ReadRequest>,
     in_flight: usize,
     /// Taken from the shared list, whose allocation it trades with.
     taken: Vec<Done>,
@@ -37,7 +37,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Jobs {
-    queue: VecDeque<Request>,
+    queue: VecDeque<ReadRequest>,
     idle: usize,
     stop: bool,
 }
@@ -85,7 +85,7 @@ impl Pool {
         Ok(pool)
     }
 
-    pub fn push(&mut self, request: Request) {
+    pub fn push(&mut self, request: ReadRequest) {
         self.pushed.push(request);
         self.in_flight += 1;
     }
@@ -201,7 +201,7 @@ impl Shared {
         }
     }
 
-    fn next(&self) -> Option<Request> {
+    fn next(&self) -> Option<ReadRequest> {
         let mut jobs = lock(&self.jobs);
         loop {
             if jobs.stop {

@@ -26,10 +26,12 @@ use io_uring::{IoUring, Probe, opcode, squeue, types};
 use rustix::io::Errno;
 use zerocopy::FromZeros as _;
 
-use super::{Issuer, Request, SMALL_PAGES};
-use crate::files::{Files, OpenFile};
+use super::options::Issuer;
+use super::request::{ReadRequest, SMALL_PAGES};
+use crate::files::Files;
 use crate::os::descriptors;
 use crate::os::eventfd::Signal;
+use crate::os::open_file::OpenFile;
 use crate::os::retry::{PAUSE, TRIES, insist, passes, passes_in_ring};
 
 /// So many entries are handed to the kernel without waiting for the caller's [`submit`](Ring::submit), or an eighth of what it
@@ -58,7 +60,7 @@ pub struct Ring {
     registered_buffers: bool,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<ReadRequest>,
     /// Failed before they reached the ring.
     failed: Vec<(u64, FlashError)>,
     /// Entries pushed to the ring since the last submission.
@@ -72,7 +74,7 @@ pub struct Ring {
 /// A read in flight, or room for one.
 #[derive(Default)]
 struct Slot {
-    request: Option<Request>,
+    request: Option<ReadRequest>,
     /// Bytes read so far; the device may stop short.
     done: usize,
     /// How often the system was short of something for it.
@@ -167,7 +169,7 @@ impl Ring {
     }
 
     #[inline]
-    pub fn push(&mut self, request: Request) {
+    pub fn push(&mut self, request: ReadRequest) {
         self.waiting.push_back(request);
         self.refill();
     }
@@ -280,7 +282,7 @@ impl Ring {
     }
 
     /// Gives the read of `request` to the ring, in `slot`, which is not in the free list.
-    fn start(&mut self, slot: u32, request: Request) {
+    fn start(&mut self, slot: u32, request: ReadRequest) {
         let state = &mut self.slots[slot as usize];
         if request.count as usize > SMALL_PAGES {
             state.large = Buffer::zeroed(request.count as usize);
@@ -298,7 +300,7 @@ impl Ring {
     }
 
     /// Gives what `slot` still lacks to the ring, now, or after a pause if the system is short of descriptors.
-    fn read_on(&mut self, slot: u32, request: Request) -> Result<(), FlashError> {
+    fn read_on(&mut self, slot: u32, request: ReadRequest) -> Result<(), FlashError> {
         let target = match self.slots[slot as usize].open.take() {
             Some(open) => Ok(Target::Open(open)),
             None => self.table.target(&self.uring, &self.files, request.file),

@@ -14,7 +14,7 @@ use fawn_store::page::{PAGE_BYTES, PageBuf};
 use io_uring::{IoUring, opcode, types};
 use rustix::io::Errno;
 
-use crate::files::OpenFile;
+use crate::os::open_file::OpenFile;
 use crate::os::page_io;
 use crate::os::retry::{passes, passes_in_ring};
 use crate::uring::setup;
@@ -174,6 +174,12 @@ impl Behind {
         any
     }
 
+    /// As if a write to `file` had failed.
+    #[cfg(test)]
+    pub fn fail(&mut self, file: FileId, errno: Errno) {
+        self.failed.push((file, errno));
+    }
+
     fn take_failed(&mut self, file: FileId) -> Result<(), Errno> {
         let first = self.failed.iter().find(|(failed, _)| *failed == file).map(|(_, errno)| *errno);
         self.failed.retain(|(failed, _)| *failed != file);
@@ -217,43 +223,8 @@ fn submit(ring: &IoUring) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::{Caching, Files};
-    use fawn_store::flash::{Flash as _, FlashError};
 
     const FILE: FileId = FileId::Segment(1);
-
-    /// Pages of which each says its number.
-    fn numbered(pages: &mut PageBuf, first: u64) {
-        for (place, page) in pages.pages_mut().iter_mut().enumerate() {
-            page.payload_mut()[..8].copy_from_slice(&(first + place as u64).to_le_bytes());
-        }
-    }
-
-    #[test]
-    fn what_was_written_behind_is_there_once_the_file_is_synced() {
-        let directory = tempfile::tempdir().unwrap();
-        let files = Files::open(directory.path(), Caching::Auto).unwrap();
-        files.create(FILE, 0).unwrap();
-        let mut pages = PageBuf::zeroed(16);
-        for first in (0..160).step_by(16) {
-            numbered(&mut pages, first);
-            files.write_behind(FILE, first, &mut pages, 16).unwrap();
-            assert_eq!(pages.len(), 16);
-        }
-        numbered(&mut pages, 160);
-        files.write_behind(FILE, 160, &mut pages, 3).unwrap();
-        files.truncate(FILE, 163).unwrap();
-        files.sync(FILE).unwrap();
-        let mut read = PageBuf::zeroed(163);
-        files.read(FILE, 0, read.pages_mut()).unwrap();
-        for (number, page) in read.pages().iter().enumerate() {
-            assert_eq!(page.payload()[..8], (number as u64).to_le_bytes());
-        }
-        assert_eq!(files.traffic().written_bytes, 163 * PAGE_BYTES as u64);
-        files.write_behind(FILE, 163, &mut pages, 16).unwrap();
-        files.remove(FILE).unwrap();
-        assert_eq!(files.list().unwrap(), []);
-    }
 
     #[test]
     fn a_write_that_failed_is_told_to_its_own_file_once() {
@@ -261,8 +232,8 @@ mod tests {
         let path = directory.path().join("read-only");
         std::fs::write(&path, b"").unwrap();
         // Opened for reading: the kernel refuses to write.
-        let open = Arc::new(OpenFile::of(std::fs::File::open(&path).unwrap().into()));
-        let good = Arc::new(OpenFile::of(std::fs::File::create(directory.path().join("good")).unwrap().into()));
+        let open = Arc::new(OpenFile::new(std::fs::File::open(&path).unwrap().into()));
+        let good = Arc::new(OpenFile::new(std::fs::File::create(directory.path().join("good")).unwrap().into()));
         let (mut behind, mut pages) = (Behind::default(), PageBuf::zeroed(2));
         let begun = behind.write(FILE, &open, 0, &mut pages, 2);
         behind.write(FileId::Segment(3), &good, 0, &mut pages, 1).unwrap();
@@ -274,23 +245,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_synced_tells_what_failed_before() {
-        let directory = tempfile::tempdir().unwrap();
-        let files = Files::open(directory.path(), Caching::Auto).unwrap();
-        files.create(FILE, 0).unwrap();
-        files.behind.lock().unwrap().failed.push((FILE, Errno::IO));
-        assert!(matches!(files.sync(FILE), Err(FlashError::Io(_))));
-        files.behind.lock().unwrap().failed.push((FILE, Errno::NOSPC));
-        assert_eq!(files.truncate(FILE, 0), Err(FlashError::NoSpace));
-        files.behind.lock().unwrap().failed.push((FILE, Errno::NOSPC));
-        assert_eq!(files.write_behind(FILE, 0, &mut PageBuf::zeroed(1), 1), Err(FlashError::NoSpace));
-        files.sync(FILE).unwrap();
-    }
-
-    #[test]
     fn writes_go_on_without_a_ring() {
         let directory = tempfile::tempdir().unwrap();
-        let good = Arc::new(OpenFile::of(std::fs::File::create(directory.path().join("good")).unwrap().into()));
+        let good = Arc::new(OpenFile::new(std::fs::File::create(directory.path().join("good")).unwrap().into()));
         let (mut behind, mut pages) = (Behind::default(), PageBuf::zeroed(2));
         behind.write(FILE, &good, 0, &mut pages, 2).unwrap();
         behind.under_way.iter().position(Option::is_some).map(|slot| {

@@ -15,7 +15,7 @@ use io_uring::{IoUring, opcode, types};
 use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
-use crate::files::OpenFile;
+use crate::os::open_file::OpenFile;
 use crate::os::retry::passes_in_ring;
 use crate::uring::setup;
 

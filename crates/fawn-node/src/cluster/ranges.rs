@@ -1,7 +1,7 @@
 //! The datastore of a seat's node on real flash: the ranges' store, the threads that work for it, and its cold reads.
 
 use crate::shard::engines::log_troubles;
-use fawn_flash::{Engine, Files, Polled, Reader, ReaderOptions, Tended, Traffic};
+use fawn_flash::{Engine, Files, Polled, Reader, ReaderOptions, Tended, DeviceTraffic};
 use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
@@ -115,7 +115,7 @@ impl Ranges {
     }
 
     /// What was asked of the device.
-    pub fn traffic(&self) -> Traffic {
+    pub fn traffic(&self) -> DeviceTraffic {
         self.engine.files().traffic()
     }
 
