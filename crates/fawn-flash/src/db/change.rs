@@ -6,9 +6,10 @@ use fawn_store::large::Stub;
 use fawn_store::record::Kind;
 use fawn_store::{Gate, Refusal, Write};
 
+use super::error::Error;
 use super::get::Version;
 use super::shard::Shard;
-use super::{Condition, Error, PutIf};
+use super::types::{Condition, PutIf};
 use crate::os::clock;
 
 /// Bytes of a large value that are laid out in pages at once.

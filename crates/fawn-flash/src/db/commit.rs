@@ -8,7 +8,7 @@ use std::thread;
 
 use fawn_store::{Ack, Appended, Batch, Committed, Gate, Refusal};
 
-use super::Error;
+use super::error::Error;
 use super::shard::{Core, Shard};
 use crate::engine::commit_thread;
 use crate::os::clock;

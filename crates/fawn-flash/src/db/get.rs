@@ -9,7 +9,7 @@ use fawn_store::page::{Page, PageBuf};
 use fawn_store::record::{Kind, Record};
 use fawn_store::{Damage, Finished, Gate, Lookup, Read};
 
-use super::Error;
+use super::error::Error;
 use super::shard::{PATIENCE, Shard};
 use crate::os::clock;
 

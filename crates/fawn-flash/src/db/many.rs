@@ -6,9 +6,10 @@ use fawn_ring::Key;
 use fawn_store::record::Kind;
 use fawn_store::{Gate, Lookup, Read, Store};
 
+use super::error::Error;
 use super::get::{Carried, Large};
+use super::inner::DbInner;
 use super::shard::{Core, Shard};
-use super::{Error, Inner};
 use crate::os::clock;
 use crate::reader::{Issuer, Reader, ReaderOptions};
 
@@ -41,7 +42,7 @@ struct Call<'a, K> {
     failed: Option<Error>,
 }
 
-impl Inner {
+impl DbInner {
     pub(super) fn get_many<K: AsRef<[u8]>>(&self, names: &[K]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let places = names.iter().map(|name| self.place(name.as_ref())).collect::<Result<Vec<_>, _>>()?;
         let mut call = Call {

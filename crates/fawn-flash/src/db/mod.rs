@@ -25,14 +25,15 @@
 //!
 //! # Layout
 //!
-//! `shard`: one store behind its lock, and its threads. `get`, `change`, `commit`: its operations. `many`: gets with
-//! all their reads in flight at once. `scan`: everything, in order of the keys' positions. `types`: what calls take and
-//! give.
+//! `inner`: all stores of a directory, shared by clones. `shard`: one store behind its lock, and its threads. `get`,
+//! `change`, `commit`: its operations. `many`: gets with all their reads in flight at once. `scan`: everything, in order
+//! of the keys' positions. `types`: what calls take and give.
 
 mod change;
 mod commit;
 mod error;
 mod get;
+mod inner;
 mod many;
 mod scan;
 mod shard;
@@ -40,23 +41,15 @@ mod types;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::sync::Arc;
 
-use fawn_ring::{Key, Secret};
-use fawn_store::record::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Record};
-use fawn_store::{Opening, Options, Write};
+use fawn_store::record::MAX_VALUE_BYTES;
+use fawn_store::{Opening, Write};
 
 pub use self::error::Error;
+use self::inner::DbInner;
 pub use self::scan::{Items, Scan};
-use self::shard::Shard;
 pub use self::types::{Condition, DbOptions, DbStats, Extras, Item, PutIf};
-use crate::directory::{Directory, store_of};
-use crate::os::notify::Bell;
-use crate::os::{clock, threads};
-use crate::reader::ReadPath;
 
 /// A data directory that is open for reading and writing. Clones share it; it is [closed](Self::close) when the last
 /// one is dropped. All calls block, none needs `&mut`.
@@ -64,25 +57,7 @@ use crate::reader::ReadPath;
 /// The [module](self) has an example.
 #[derive(Clone)]
 pub struct Db {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    secret: Secret,
-    shards: Arc<[Arc<Shard>]>,
-    openings: Vec<Opening>,
-    reads: ReadPath,
-    ticker: Arc<Ticker>,
-    ticks: Mutex<Option<JoinHandle<()>>>,
-    /// Given up, with its lock, by the first close.
-    directory: Mutex<Option<Directory>>,
-}
-
-/// Stops the thread that ticks.
-#[derive(Default)]
-struct Ticker {
-    stop: AtomicBool,
-    bell: Bell,
+    inner: Arc<DbInner>,
 }
 
 impl Db {
@@ -92,25 +67,7 @@ impl Db {
     /// # Errors
     /// [`Error::Directory`], [`Error::Open`], [`Error::Flash`]: each says what to do.
     pub fn open(path: impl AsRef<Path>, options: DbOptions) -> Result<Self, Error> {
-        let cores = fawn_machine::cores().0.get();
-        let wanted = if options.stores == 0 { cores } else { options.stores };
-        let directory = Directory::open(path.as_ref(), wanted)?;
-        let opened = open_shards(&directory, options)?;
-        let (shards, openings): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
-        let shards: Arc<[Arc<Shard>]> = shards.into();
-        let ticker = Arc::new(Ticker::default());
-        let (its_ticker, its_shards) = (Arc::clone(&ticker), Arc::clone(&shards));
-        let ticks = threads::start("fawn-tick".to_owned(), move || tick(&its_ticker, &its_shards))?;
-        let inner = Inner {
-            secret: directory.secret(),
-            shards,
-            openings,
-            reads: options.reads,
-            ticker,
-            ticks: Mutex::new(Some(ticks)),
-            directory: Mutex::new(Some(directory)),
-        };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { inner: Arc::new(DbInner::open(path.as_ref(), options)?) })
     }
 
     /// The value of `key`; `None` when there is no such key, which an empty value is not.
@@ -281,12 +238,12 @@ impl Db {
     /// # }
     /// ```
     pub fn scan(&self) -> Scan {
-        Scan::new(self.clone())
+        Scan::new(Arc::clone(&self.inner))
     }
 
     /// As [`scan`](Self::scan), with flags, expiry and version beside each value.
     pub fn scan_items(&self) -> Items {
-        Items::new(self.clone())
+        Items::new(Arc::clone(&self.inner))
     }
 
     /// Returns when everything that was put or deleted before is durable, whatever the [`Ack`](crate::Ack).
@@ -330,105 +287,6 @@ impl Db {
 impl fmt::Debug for Db {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Db").field("stores", &self.inner.shards.len()).finish_non_exhaustive()
-    }
-}
-
-impl Inner {
-    /// The position of a key and the shard that holds it.
-    #[inline]
-    fn place(&self, name: &[u8]) -> Result<(Key, usize), Error> {
-        if name.is_empty() || name.len() > MAX_KEY_BYTES {
-            return Err(Error::KeyLength(name.len()));
-        }
-        let key = self.secret.position(name);
-        Ok((key, store_of(&key, self.shards.len())))
-    }
-
-    #[inline]
-    fn get<T>(&self, name: &[u8], found: impl FnMut(&Record<'_>) -> T) -> Result<Option<T>, Error> {
-        let (key, shard) = self.place(name)?;
-        self.shards[shard].get(&key, name, found)
-    }
-
-    #[inline]
-    fn change(&self, write: &Write<'_>, condition: Condition) -> Result<PutIf, Error> {
-        let (key, shard) = self.place(write.key)?;
-        self.shards[shard].change(&key, write, condition)
-    }
-
-    fn close(&self) -> Result<(), Error> {
-        let directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.ticker.stop.store(true, Ordering::SeqCst);
-        self.ticker.bell.ring();
-        if let Some(ticks) = self.ticks.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // A panic there has stopped the process.
-            let _ = ticks.join();
-        }
-        let mut result = Ok(());
-        for shard in &*self.shards {
-            result = result.and(shard.close());
-        }
-        for shard in &*self.shards {
-            shard.readers().clear();
-        }
-        drop(directory);
-        result
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if let Err(error) = self.close() {
-            tracing::error!(%error, "the database could not be stopped cleanly");
-        }
-    }
-}
-
-/// Opens all stores of `directory`, at once.
-fn open_shards(directory: &Directory, options: DbOptions) -> Result<Vec<(Arc<Shard>, Opening)>, Error> {
-    let count = directory.stores();
-    let of_store = |index: usize| Options {
-        index: index as u32,
-        count: count as u32,
-        interval: directory.interval(index),
-        ack: options.ack,
-        segment_bytes: options.segment_bytes,
-        miss_filter: options.miss_filter,
-        ..Options::new(directory.secret(), options.memory / count as u64)
-    };
-    directory.make_room(&of_store(0))?;
-    let open = |index: usize| {
-        let files = Arc::new(directory.files(index, options.caching)?);
-        let of_store = of_store(index);
-        Shard::open(files, of_store).map_err(|source| Error::Open { store: index, source })
-    };
-    let results: Vec<Result<_, Error>> = std::thread::scope(|scope| {
-        let open = &open;
-        let threads: Vec<_> = (0..count).map(|index| scope.spawn(move || threads::guarded(|| open(index)))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a panic there has stopped the process")).collect()
-    });
-    if results.iter().any(Result::is_err) {
-        for (shard, _) in results.iter().flatten() {
-            // The error that is reported is why they are closed at all.
-            let _ = shard.close();
-        }
-    }
-    results.into_iter().collect()
-}
-
-/// What the thread that ticks does.
-fn tick(ticker: &Ticker, shards: &[Arc<Shard>]) {
-    let mut second = 0;
-    loop {
-        let heard = ticker.bell.listen();
-        if ticker.stop.load(Ordering::SeqCst) {
-            return;
-        }
-        let now_ms = clock::monotonic_ms();
-        let new_second = now_ms / 1000 != second;
-        second = now_ms / 1000;
-        let next = shards.iter().map(|shard| shard.tick(now_ms, new_second)).min().unwrap_or(now_ms + 1000);
-        ticker.bell.wait(heard, Some(Duration::from_millis(next - now_ms)));
     }
 }
 

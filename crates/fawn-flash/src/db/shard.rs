@@ -18,7 +18,7 @@ use fawn_ring::Key;
 use fawn_store::work::{Event, Scanned, Work};
 use fawn_store::{Ack, Batch, OpenError, Opening, Options, Store};
 
-use super::Error;
+use super::error::Error;
 use crate::engine::pace::{Pace, Setter};
 use crate::engine::{SETTLING_TICKS, commit_thread, maintenance_thread};
 use crate::files::Files;

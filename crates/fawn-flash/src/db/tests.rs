@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use fawn_store::Ack;
 
 use super::*;
 use crate::files::Caching;
+use crate::reader::ReadPath;
 use crate::reader::tests::deleted_but_open;
 
 /// Small segments, so that everything happens: seals, merges, reads from flash.
