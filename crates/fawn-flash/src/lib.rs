@@ -23,9 +23,9 @@ pub mod reader;
 mod uring;
 
 pub use bulk::{BulkLoad, BulkOptions};
-pub use db::{Condition, Db, DbOptions, DbStats, Error, Extras, Item, Items, PutIf, Scan};
+pub use db::{Condition, Db, DbOptions, DbStats, Error, Extras, Item, Items, Scan, WriteOutcome};
 pub use directory::{Directory, DirectoryError, FORMAT_VERSION, MAX_STORES, MemberDirectory, interval_of, store_of};
-pub use engine::{Engine, Polled, Tended};
+pub use engine::{Engine, PollOutcome, StoreHandle};
 pub use fawn_store::{Ack, Stats};
 pub use files::overlay::Overlay;
 pub use files::{Caching, DeviceTraffic, Files};

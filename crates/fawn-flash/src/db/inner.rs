@@ -12,9 +12,9 @@ use fawn_store::{Opening, Options, Write};
 
 use super::error::Error;
 use super::shard::Shard;
-use super::types::{Condition, DbOptions, PutIf};
+use super::types::{Condition, DbOptions, WriteOutcome};
 use crate::directory::{Directory, store_of};
-use crate::os::notify::Bell;
+use crate::os::notify::Notify;
 use crate::os::{clock, threads};
 use crate::reader::ReadPath;
 
@@ -34,7 +34,7 @@ pub(super) struct DbInner {
 #[derive(Default)]
 struct Ticker {
     stop: AtomicBool,
-    bell: Bell,
+    notify: Notify,
 }
 
 impl DbInner {
@@ -79,7 +79,7 @@ impl DbInner {
 
     /// Writes a key if `condition` holds.
     #[inline]
-    pub fn change(&self, write: &Write<'_>, condition: Condition) -> Result<PutIf, Error> {
+    pub fn change(&self, write: &Write<'_>, condition: Condition) -> Result<WriteOutcome, Error> {
         let (key, shard) = self.place(write.key)?;
         self.shards[shard].change(&key, write, condition)
     }
@@ -88,7 +88,7 @@ impl DbInner {
     pub fn close(&self) -> Result<(), Error> {
         let directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.ticker.stop.store(true, Ordering::SeqCst);
-        self.ticker.bell.ring();
+        self.ticker.notify.notify();
         if let Some(ticks) = self.ticks.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // A panic there has stopped the process.
             let _ = ticks.join();
@@ -149,7 +149,7 @@ fn open_shards(directory: &Directory, options: DbOptions) -> Result<Vec<(Arc<Sha
 fn tick(ticker: &Ticker, shards: &[Arc<Shard>]) {
     let mut second = 0;
     loop {
-        let heard = ticker.bell.listen();
+        let heard = ticker.notify.listen();
         if ticker.stop.load(Ordering::SeqCst) {
             return;
         }
@@ -157,6 +157,6 @@ fn tick(ticker: &Ticker, shards: &[Arc<Shard>]) {
         let new_second = now_ms / 1000 != second;
         second = now_ms / 1000;
         let next = shards.iter().map(|shard| shard.tick(now_ms, new_second)).min().unwrap_or(now_ms + 1000);
-        ticker.bell.wait(heard, Some(Duration::from_millis(next - now_ms)));
+        ticker.notify.wait(heard, Some(Duration::from_millis(next - now_ms)));
     }
 }

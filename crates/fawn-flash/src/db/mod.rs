@@ -26,7 +26,7 @@
 //! # Layout
 //!
 //! `inner`: all stores of a directory, shared by clones. `shard`: one store behind its lock, and its threads. `get`,
-//! `change`, `commit`: its operations. `many`: gets with all their reads in flight at once. `scan`: everything, in order
+//! `change`, `commit`: its operations. `multi_get`: gets with all their reads in flight at once. `scan`: everything, in order
 //! of the keys' positions. `types`: what calls take and give.
 
 mod change;
@@ -34,7 +34,7 @@ mod commit;
 mod error;
 mod get;
 mod inner;
-mod many;
+mod multi_get;
 mod scan;
 mod shard;
 mod types;
@@ -49,7 +49,7 @@ use fawn_store::{Opening, Write};
 pub use self::error::Error;
 use self::inner::DbInner;
 pub use self::scan::{Items, Scan};
-pub use self::types::{Condition, DbOptions, DbStats, Extras, Item, PutIf};
+pub use self::types::{Condition, DbOptions, DbStats, Extras, Item, WriteOutcome};
 
 /// A data directory that is open for reading and writing. Clones share it; it is [closed](Self::close) when the last
 /// one is dropped. All calls block, none needs `&mut`.
@@ -165,23 +165,23 @@ impl Db {
     #[inline]
     pub fn put_with(&self, key: &[u8], value: &[u8], extras: Extras) -> Result<u64, Error> {
         match self.put_if(key, value, extras, Condition::Always)? {
-            PutIf::Stored { version } => Ok(version),
-            PutIf::Refused { .. } => unreachable!("there was no condition"),
+            WriteOutcome::Stored { version } => Ok(version),
+            WriteOutcome::Refused { .. } => unreachable!("there was no condition"),
         }
     }
 
     /// Stores `value` under `key` if `condition` holds, with no other change of the key in between.
     ///
     /// ```
-    /// # use fawn_flash::{Condition, Db, DbOptions, Extras, PutIf};
+    /// # use fawn_flash::{Condition, Db, DbOptions, Extras, WriteOutcome};
     /// # fn main() -> Result<(), fawn_flash::Error> {
     /// # let directory = tempfile::tempdir().expect("a directory for temporary files");
     /// # let db = Db::open(directory.path().join("data"), DbOptions::default())?;
     /// let first = db.put(b"counter", b"1")?;
     /// let by_us = db.put_if(b"counter", b"2", Extras::default(), Condition::Version(first))?;
-    /// let PutIf::Stored { version: second } = by_us else { panic!("nobody else changed it") };
+    /// let WriteOutcome::Stored { version: second } = by_us else { panic!("nobody else changed it") };
     /// let again = db.put_if(b"counter", b"2", Extras::default(), Condition::Version(first))?;
-    /// assert_eq!(again, PutIf::Refused { version: Some(second) });
+    /// assert_eq!(again, WriteOutcome::Refused { version: Some(second) });
     /// # Ok(())
     /// # }
     /// ```
@@ -189,7 +189,13 @@ impl Db {
     /// # Errors
     /// As [`put`](Self::put) and [`get`](Self::get).
     #[inline]
-    pub fn put_if(&self, key: &[u8], value: &[u8], extras: Extras, condition: Condition) -> Result<PutIf, Error> {
+    pub fn put_if(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        extras: Extras,
+        condition: Condition,
+    ) -> Result<WriteOutcome, Error> {
         if value.len() > MAX_VALUE_BYTES {
             return Err(Error::ValueLength(value.len()));
         }
@@ -206,7 +212,7 @@ impl Db {
             Err(Error::Damage(_) | Error::Flash(_)) => self.delete_if(key, Condition::Always),
             result => result,
         };
-        deleted.map(|result| matches!(result, PutIf::Stored { .. }))
+        deleted.map(|result| matches!(result, WriteOutcome::Stored { .. }))
     }
 
     /// Deletes `key` if `condition` holds. With [`Condition::Always`] a delete record is written without a look at
@@ -214,7 +220,7 @@ impl Db {
     ///
     /// # Errors
     /// As [`delete`](Self::delete).
-    pub fn delete_if(&self, key: &[u8], condition: Condition) -> Result<PutIf, Error> {
+    pub fn delete_if(&self, key: &[u8], condition: Condition) -> Result<WriteOutcome, Error> {
         self.inner.change(&Write::delete(key), condition)
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use fawn_store::work::{Event, Work};
 use fawn_store::{Maintenance, Step};
 
-use super::pace::{Pace, Rest};
+use super::pace::{MaintenancePace, OwedRest};
 use crate::files::Files;
 
 /// How long work that waits for space on the device is left alone.
@@ -20,11 +20,11 @@ const HELD: Duration = Duration::from_millis(50);
 pub fn maintain(
     mut maintenance: Maintenance,
     files: &Arc<Files>,
-    pace: &Pace,
+    pace: &MaintenancePace,
     inbox: &Receiver<Work>,
     mut deliver: impl FnMut(Event),
 ) {
-    let mut rest = Rest::default();
+    let mut rest = OwedRest::default();
     loop {
         loop {
             match inbox.try_recv() {

@@ -19,14 +19,14 @@ use fawn_store::{Batch, Committed, Maintenance, OpenError, Opening, Options, Sto
 
 use crate::files::Files;
 use crate::os::clock;
-use crate::os::eventfd::Signal;
+use crate::os::eventfd::EventFd;
 use crate::os::threads;
 
 pub mod commit_thread;
 pub mod maintenance_thread;
 pub mod pace;
 
-use pace::{Pace, Setter};
+use pace::{MaintenancePace, PaceSetter};
 
 /// Index entries installed in one [`Engine::poll`]: 0.1 ms, or 0.3 where others compete for the processor's caches.
 const INSTALL_BUDGET: usize = 256;
@@ -40,7 +40,7 @@ pub(crate) const SETTLING_TICKS: u32 = 600;
 /// What [`Engine::poll`] came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, not a state of one machine")]
-pub struct Polled {
+pub struct PollOutcome {
     /// Operations that were refused as busy, or told to wait for a load, should be tried again; scans may have answers.
     pub retry: bool,
     /// A batch was written: compare the gates of waiting answers with [`Store::durable`].
@@ -52,7 +52,7 @@ pub struct Polled {
 }
 
 /// A store that an engine runs: a [`Store`], or what wraps one.
-pub trait Tended {
+pub trait StoreHandle {
     /// The store itself, for figures.
     fn inner(&self) -> &Store;
     /// As [`Store::tick`]; not `settled`: as [`Store::tick_without_dropping`].
@@ -79,7 +79,7 @@ pub trait Tended {
     fn is_closed(&self) -> bool;
 }
 
-impl Tended for Store {
+impl StoreHandle for Store {
     fn inner(&self) -> &Store {
         self
     }
@@ -131,7 +131,7 @@ impl Tended for Store {
 
 /// One store and the threads that work for it. Dropping it without [`close`](Self::close) is like a crash: what was
 /// acknowledged as durable is there at the next opening.
-pub struct Engine<S: Tended = Store> {
+pub struct Engine<S: StoreHandle = Store> {
     store: S,
     files: Arc<Files>,
     mailbox: Arc<Mailbox>,
@@ -146,13 +146,13 @@ pub struct Engine<S: Tended = Store> {
     /// Ticks since the opening.
     ticks: u32,
     /// How fast the maintenance thread goes.
-    pace: Arc<Pace>,
-    setter: Setter,
+    pace: Arc<MaintenancePace>,
+    setter: PaceSetter,
 }
 
 /// What the threads have done and the event loop has not seen.
 struct Mailbox {
-    signal: Signal,
+    signal: EventFd,
     /// Whether anything is in `mail`; set before the eventfd is written, cleared before the mail is taken.
     raised: AtomicBool,
     mail: Mutex<Mail>,
@@ -193,18 +193,18 @@ impl Engine<Store> {
     }
 }
 
-impl<S: Tended> Engine<S> {
+impl<S: StoreHandle> Engine<S> {
     /// Starts the threads of a store that was opened on `files`; `index` names them.
     ///
     /// # Errors
     /// [`FlashError::Io`] when the system has no thread or descriptor left.
     pub fn start(files: Arc<Files>, store: S, maintenance: Maintenance, index: u32) -> Result<Self, FlashError> {
         let mailbox =
-            Arc::new(Mailbox { signal: Signal::new()?, raised: AtomicBool::new(false), mail: Mutex::default() });
+            Arc::new(Mailbox { signal: EventFd::new()?, raised: AtomicBool::new(false), mail: Mutex::default() });
         let (work, work_inbox) = channel();
         let (batches, batch_inbox) = channel();
         let mut workers = Vec::new();
-        let pace = Arc::<Pace>::default();
+        let pace = Arc::<MaintenancePace>::default();
         let (its_files, its_mailbox, its_pace) = (Arc::clone(&files), Arc::clone(&mailbox), Arc::clone(&pace));
         workers.push(threads::start(format!("fawn-tend-{index}"), move || {
             let deliver = |event| its_mailbox.put(|mail| mail.events.push(event));
@@ -229,7 +229,7 @@ impl<S: Tended> Engine<S> {
             last_tick_ms: 0,
             ticks: 0,
             pace,
-            setter: Setter::default(),
+            setter: PaceSetter::default(),
         };
         engine.hand_out_work();
         Ok(engine)
@@ -262,14 +262,14 @@ impl<S: Tended> Engine<S> {
     /// Whether the next [`poll`](Self::poll) at `now_ms` has more to do than to hand out what requests left: something to
     /// take in or to install, or the look at what is due that comes once a second.
     #[inline]
-    pub fn has_news(&self, now_ms: u64) -> bool {
+    pub fn poll_is_due(&self, now_ms: u64) -> bool {
         self.has_left() || self.mailbox.raised.load(Ordering::Acquire) || now_ms >= self.last_tick_ms + TICK_MS
     }
 
     /// Takes in what the threads have done and gives them what there is to do. Cheap when that is nothing: to be called
     /// once a turn of the event loop. `now` is the Unix second, `now_ms` any monotonic clock.
-    pub fn poll(&mut self, now: u32, now_ms: u64) -> Polled {
-        let mut polled = Polled::default();
+    pub fn poll(&mut self, now: u32, now_ms: u64) -> PollOutcome {
+        let mut polled = PollOutcome::default();
         let merges = self.store.inner().merges();
         if let Some(mail) = self.mailbox.take() {
             if let Some(committed) = mail.committed {
@@ -351,7 +351,7 @@ impl<S: Tended> Engine<S> {
                 let lost = self.store.inner().stats().buffered_entries;
                 let why = format!("{}; up to {lost} records that were only in memory are lost", FlashError::NoSpace);
                 return Err(FlashError::Io(why));
-            } else if polled == Polled::default() {
+            } else if polled == PollOutcome::default() {
                 self.mailbox.signal.wait(Duration::from_millis(self.timeout_ms(clock::monotonic_ms()).max(1)));
             }
         }
@@ -359,7 +359,7 @@ impl<S: Tended> Engine<S> {
     }
 }
 
-impl<S: Tended> Drop for Engine<S> {
+impl<S: StoreHandle> Drop for Engine<S> {
     fn drop(&mut self) {
         (self.work, self.batches) = (None, None);
         for thread in self.threads.drain(..) {
@@ -371,7 +371,7 @@ impl<S: Tended> Drop for Engine<S> {
 
 /// An eventfd that is written when [`Engine::poll`] has something to take in, and never read: register it as
 /// `EPOLLIN | EPOLLET`.
-impl<S: Tended> AsFd for Engine<S> {
+impl<S: StoreHandle> AsFd for Engine<S> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.mailbox.signal.as_fd()
     }

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::names;
 use super::store_directory::StoreDirectory;
-use crate::os::retry::insist;
+use crate::os::retry::retry;
 
 /// Name of the file that is written to find out.
 const PROBE: &str = "direct-io-probe";
@@ -20,10 +20,10 @@ pub fn can_read_log(directory: &StoreDirectory) -> Option<bool> {
     };
     let doing = || directory.doing(FileId::CommitLog, "opening");
     let size = || open(OFlags::empty()).and_then(|fd| fs::fstat(&fd));
-    let is_there = insist(doing, size).is_ok_and(|stat| stat.st_size > 0);
+    let is_there = retry(doing, size).is_ok_and(|stat| stat.st_size > 0);
     let mut page = PageBuf::zeroed(1);
     let mut read = || open(OFlags::DIRECT).and_then(|fd| rustix::io::pread(&fd, page.bytes_mut(), 0));
-    is_there.then(|| insist(doing, &mut read)).map(|read| read == Ok(PAGE_BYTES))
+    is_there.then(|| retry(doing, &mut read)).map(|read| read == Ok(PAGE_BYTES))
 }
 
 /// Whether a page can be written and read around the page cache: some file systems refuse at open, others at the
@@ -41,8 +41,8 @@ pub fn can_write(directory: &StoreDirectory) -> Result<bool, FlashError> {
     };
     // Without O_DIRECT first: an open that refuses it may leave the file behind all the same.
     let open = |more| fs::openat(directory, PROBE, flags | more, Mode::RUSR | Mode::WUSR);
-    drop(insist(doing, || open(OFlags::empty())).map_err(io)?);
-    let result = insist(doing, || open(OFlags::DIRECT).and_then(|fd| rustix::io::pwrite(&fd, page.bytes(), 0)));
+    drop(retry(doing, || open(OFlags::empty())).map_err(io)?);
+    let result = retry(doing, || open(OFlags::DIRECT).and_then(|fd| rustix::io::pwrite(&fd, page.bytes(), 0)));
     fs::unlinkat(directory, PROBE, AtFlags::empty()).map_err(io)?;
     match result {
         Ok(written) => Ok(written == PAGE_BYTES),

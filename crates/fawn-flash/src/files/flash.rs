@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::{Files, names, until_uninterrupted};
 use crate::os::page_io;
 use crate::os::random::random;
-use crate::os::retry::{Patience, insist};
+use crate::os::retry::{Backoff, retry};
 
 impl Flash for Files {
     fn nonce(&self) -> Result<u64, FlashError> {
@@ -30,7 +30,7 @@ impl Flash for Files {
     }
 
     fn read(&self, file: FileId, first: u64, pages: &mut [Page]) -> Result<(), FlashError> {
-        self.read_patiently(file, first, pages, &mut Patience::default())
+        self.read_patiently(file, first, pages, &mut Backoff::default())
     }
 
     fn read_many(&self, fills: &mut [Fill<'_>]) -> Result<(), (usize, FlashError)> {
@@ -107,7 +107,7 @@ impl Flash for Files {
         let open = self.own_descriptor(file)?;
         let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let punch = || fs::fallocate(&*open, mode, first * PAGE_BYTES as u64, count * PAGE_BYTES as u64);
-        match insist(|| self.directory.doing(file, "punching a hole"), punch) {
+        match retry(|| self.directory.doing(file, "punching a hole"), punch) {
             // A file system without holes keeps the space until the file goes.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             Err(errno) => Err(self.error(file, "punching a hole", errno)),
@@ -118,7 +118,7 @@ impl Flash for Files {
         self.finish_behind(file)?;
         let open = self.own_descriptor(file)?;
         let cut = || fs::ftruncate(&*open, pages * PAGE_BYTES as u64);
-        insist(|| self.directory.doing(file, "cutting"), cut).map_err(|errno| self.error(file, "cutting", errno))
+        retry(|| self.directory.doing(file, "cutting"), cut).map_err(|errno| self.error(file, "cutting", errno))
     }
 
     fn remove(&self, file: FileId) -> Result<(), FlashError> {
@@ -132,10 +132,10 @@ impl Flash for Files {
         let mut files = Vec::new();
         let listing = || format!("{}: listing", self.path().display());
         let list = || fs::Dir::read_from(&self.directory)?.collect::<Result<Vec<_>, _>>();
-        for entry in insist(listing, list).map_err(error)? {
+        for entry in retry(listing, list).map_err(error)? {
             let Some(file) = entry.file_name().to_str().ok().and_then(names::parse) else { continue };
             let look = || fs::statat(&self.directory, entry.file_name(), fs::AtFlags::SYMLINK_NOFOLLOW);
-            match insist(|| self.directory.doing(file, "looking at"), look) {
+            match retry(|| self.directory.doing(file, "looking at"), look) {
                 Ok(stat) => files.push((file, stat.st_size.cast_unsigned() / PAGE_BYTES as u64)),
                 // Removed since the directory was read.
                 Err(Errno::NOENT) => {}

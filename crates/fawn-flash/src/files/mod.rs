@@ -29,12 +29,12 @@ use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::os::open_file::OpenFile;
-use crate::os::retry::{Patience, insist, passes, persist};
+use crate::os::retry::{Backoff, is_transient, retry, retry_with};
 use crate::os::{descriptors, page_io};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-use crate::uring::async_writer::Behind;
+use crate::uring::async_writer::AsyncWriter;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-use crate::uring::batch_reader::Together;
+use crate::uring::batch_reader::BatchReader;
 
 mod descriptor_cache;
 mod direct_io;
@@ -82,10 +82,10 @@ pub struct Files {
     spare: SpareFile,
     /// For reads of many files at once.
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    batch_reader: Mutex<Together>,
+    batch_reader: Mutex<BatchReader>,
     /// For writes that go on while the next is prepared.
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    async_writer: Mutex<Behind>,
+    async_writer: Mutex<AsyncWriter>,
 }
 
 impl Files {
@@ -169,7 +169,7 @@ impl Files {
 
     /// The open file, for the store's own threads: waits until the system has a descriptor for it.
     fn own_descriptor(&self, file: FileId) -> Result<Arc<OpenFile>, FlashError> {
-        insist(|| self.directory.doing(file, "opening"), || self.try_descriptor(file))
+        retry(|| self.directory.doing(file, "opening"), || self.try_descriptor(file))
             .map_err(|errno| self.error(file, "opening", errno))
     }
 
@@ -182,9 +182,9 @@ impl Files {
         file: FileId,
         first: u64,
         pages: &mut [Page],
-        patience: &mut Patience,
+        patience: &mut Backoff,
     ) -> Result<(), FlashError> {
-        let open = persist(patience, || self.directory.doing(file, "opening"), || self.try_descriptor(file))
+        let open = retry_with(patience, || self.directory.doing(file, "opening"), || self.try_descriptor(file))
             .map_err(|errno| self.error(file, "opening", errno))?;
         let wanted = size_of_val(pages);
         self.traffic.count_read(wanted);
@@ -205,7 +205,7 @@ impl Files {
         }
         let flags = if self.is_read_only { OFlags::RDONLY } else { OFlags::RDWR } | OFlags::CLOEXEC;
         let open = self.open_at(file, flags).or_else(|errno| {
-            if !passes(errno) {
+            if !is_transient(errno) {
                 return Err(errno);
             }
             self.open.close_idle();
@@ -259,11 +259,11 @@ impl Files {
             self.open.close_idle();
         }
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let open = insist(
+        let open = retry(
             || self.directory.doing(file, "creating"),
             || {
                 self.open_at(file, flags).inspect_err(|errno| {
-                    if passes(*errno) {
+                    if is_transient(*errno) {
                         self.open.close_idle();
                     }
                 })
@@ -282,7 +282,7 @@ impl Files {
 
     /// Removes `file`. Its descriptor is closed by [`close_removed`](Self::close_removed).
     fn unlink(&self, file: FileId) -> Result<(), FlashError> {
-        insist(|| self.directory.doing(file, "removing"), || self.directory.unlink(file))
+        retry(|| self.directory.doing(file, "removing"), || self.directory.unlink(file))
             .map_err(|errno| self.error(file, "removing", errno))?;
         self.open.remove(file);
         Ok(())
@@ -325,7 +325,7 @@ impl Files {
             read[place] = match result {
                 Ok(bytes) => bytes,
                 // What is left is read by itself, which waits until it is possible.
-                Err(errno) if passes(errno) => 0,
+                Err(errno) if is_transient(errno) => 0,
                 Err(errno) => return Err((place, self.error(fills[place].file, "reading", errno))),
             };
             self.traffic.count_read(read[place]);
@@ -349,7 +349,7 @@ impl Files {
             return Ok(());
         }
         let allocate = || fs::fallocate(open, FallocateFlags::empty(), 0, pages * PAGE_BYTES as u64);
-        let written = match insist(|| self.directory.doing(file, "allocating"), allocate) {
+        let written = match retry(|| self.directory.doing(file, "allocating"), allocate) {
             Ok(()) => file == FileId::CommitLog,
             // No reservations here: zeros are one, and tell whether there is space.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => true,

@@ -8,7 +8,7 @@ use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::names;
-use crate::os::retry::{insist, passes};
+use crate::os::retry::{is_transient, retry};
 
 /// An open directory: system calls get its descriptor, people its path.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl StoreDirectory {
     /// [`FlashError::Io`].
     pub fn space(&self) -> Result<Space, FlashError> {
         let asking = || format!("{}: asking for free space", self.path.display());
-        let stat = insist(asking, || fs::fstatvfs(&self.fd))
+        let stat = retry(asking, || fs::fstatvfs(&self.fd))
             .map_err(|errno| FlashError::Io(format!("{}: asking for free space: {errno}", self.path.display())))?;
         // As `df` has it: what is reserved for the system is neither used nor free.
         let used = stat.f_blocks.saturating_sub(stat.f_bfree);
@@ -80,7 +80,7 @@ impl StoreDirectory {
         match errno {
             Errno::NOSPC | Errno::DQUOT => FlashError::NoSpace,
             Errno::NOENT => FlashError::NotFound(file),
-            _ if passes(errno) => FlashError::Transient(format!("{}: {errno}", self.doing(file, doing))),
+            _ if is_transient(errno) => FlashError::Transient(format!("{}: {errno}", self.doing(file, doing))),
             _ => FlashError::Io(format!("{}: {errno}", self.doing(file, doing))),
         }
     }

@@ -7,10 +7,10 @@ use fawn_store::page::{PAGE_BYTES, Page};
 use rustix::io::{Errno, ReadWriteFlags};
 use zerocopy::IntoBytes;
 
-use crate::os::retry::Patience;
+use crate::os::retry::Backoff;
 
 /// Fills `pages` from page number `first`; returns the bytes read, fewer than asked for only at the end of the file.
-pub fn read<Fd: AsFd>(fd: Fd, first: u64, pages: &mut [Page], patience: &mut Patience) -> Result<usize, Errno> {
+pub fn read<Fd: AsFd>(fd: Fd, first: u64, pages: &mut [Page], patience: &mut Backoff) -> Result<usize, Errno> {
     let bytes = pages.as_mut_bytes();
     let mut done = 0;
     while done < bytes.len() {
@@ -41,7 +41,7 @@ fn write_all(
     mut write: impl FnMut(&[u8], u64) -> Result<usize, Errno>,
 ) -> Result<(), Errno> {
     let bytes = pages.as_bytes();
-    let (mut done, mut patience) = (0, Patience::default());
+    let (mut done, mut patience) = (0, Backoff::default());
     while done < bytes.len() {
         match write(&bytes[done..], first * PAGE_BYTES as u64 + done as u64) {
             // A device that takes nothing and names no reason would be asked for ever.

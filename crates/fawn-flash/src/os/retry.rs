@@ -18,26 +18,26 @@ pub const PAUSE: Duration = Duration::from_millis(4);
 const REPEAT: Duration = Duration::from_secs(10);
 
 /// Whether this error passes by itself.
-pub fn passes(errno: Errno) -> bool {
+pub fn is_transient(errno: Errno) -> bool {
     matches!(errno, Errno::INTR | Errno::AGAIN | Errno::NOMEM | Errno::NOBUFS | Errno::MFILE | Errno::NFILE)
 }
 
 /// Whether this error of `io_uring_enter` passes: it has one of its own.
-pub fn passes_in_ring(error: &std::io::Error) -> bool {
-    Errno::from_io_error(error).is_some_and(|errno| passes(errno) || errno == Errno::BUSY)
+pub fn is_transient_in_ring(error: &std::io::Error) -> bool {
+    Errno::from_io_error(error).is_some_and(|errno| is_transient(errno) || errno == Errno::BUSY)
 }
 
 /// Counts tries of one thing, and pauses between them.
 #[derive(Debug, Default)]
-pub struct Patience {
+pub struct Backoff {
     pause: Duration,
     told: Option<Instant>,
     /// Tries that are left; `None`: there is no end of them.
     left: Option<u32>,
 }
 
-impl Patience {
-    /// Patience that ends after [`TRIES`] tries, and says nothing in the log.
+impl Backoff {
+    /// Backoff that ends after [`TRIES`] tries, and says nothing in the log.
     pub fn brief() -> Self {
         Self { left: Some(TRIES), ..Self::default() }
     }
@@ -47,7 +47,7 @@ impl Patience {
     /// # Errors
     /// `errno`, if it does not pass, or no try is left.
     pub fn wait(&mut self, doing: impl FnOnce() -> String, errno: Errno) -> Result<(), Errno> {
-        if !passes(errno) {
+        if !is_transient(errno) {
             return Err(errno);
         }
         if errno == Errno::INTR {
@@ -73,16 +73,16 @@ impl Patience {
 ///
 /// # Errors
 /// The first one that does not pass.
-pub fn insist<T>(doing: impl Fn() -> String, attempt: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    persist(&mut Patience::default(), doing, attempt)
+pub fn retry<T>(doing: impl Fn() -> String, attempt: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    retry_with(&mut Backoff::default(), doing, attempt)
 }
 
-/// As [`insist`], with the patience of whoever asks.
+/// As [`retry`], with the patience of whoever asks.
 ///
 /// # Errors
 /// The first one that does not pass, or for which no patience is left.
-pub fn persist<T>(
-    patience: &mut Patience,
+pub fn retry_with<T>(
+    patience: &mut Backoff,
     doing: impl Fn() -> String,
     mut attempt: impl FnMut() -> Result<T, Errno>,
 ) -> Result<T, Errno> {
@@ -102,10 +102,10 @@ mod tests {
     fn what_passes_is_tried_until_it_has_passed_and_the_rest_is_told_at_once() {
         let passing = [Errno::INTR, Errno::AGAIN, Errno::NOMEM, Errno::NOBUFS, Errno::MFILE, Errno::NFILE];
         let mut errors = passing.into_iter();
-        assert_eq!(insist(|| "testing".into(), || errors.next().map_or(Ok(7), Err)), Ok(7));
+        assert_eq!(retry(|| "testing".into(), || errors.next().map_or(Ok(7), Err)), Ok(7));
         for errno in [Errno::IO, Errno::BUSY, Errno::NOSPC, Errno::ROFS, Errno::BADF] {
             let mut tries = 0;
-            let result: Result<(), _> = insist(
+            let result: Result<(), _> = retry(
                 || "testing".into(),
                 || {
                     tries += 1;
@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn brief_patience_ends() {
-        let (mut patience, mut tries) = (Patience::brief(), 0);
-        let result: Result<(), _> = persist(
+        let (mut patience, mut tries) = (Backoff::brief(), 0);
+        let result: Result<(), _> = retry_with(
             &mut patience,
             || "testing".into(),
             || {

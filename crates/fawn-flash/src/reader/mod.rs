@@ -31,13 +31,13 @@ const MAX_DEPTH: u32 = 4096;
 
 /// Reads pages without blocking its thread. See the [module](self).
 pub struct Reader {
-    path: Path,
+    path: ReadBackend,
 }
 
-enum Path {
+enum ReadBackend {
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    Ring(Box<ring::Ring>),
-    Pool(pool::Pool),
+    Ring(Box<ring::RingReader>),
+    Pool(pool::PoolReader),
 }
 
 /// Calls the method of whichever path is taken.
@@ -45,8 +45,8 @@ macro_rules! either {
     ($reader:expr, $path:ident => $call:expr) => {
         match $reader {
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-            Path::Ring($path) => $call,
-            Path::Pool($path) => $call,
+            ReadBackend::Ring($path) => $call,
+            ReadBackend::Pool($path) => $call,
         }
     };
 }
@@ -61,8 +61,8 @@ impl Reader {
         assert!(options.threads >= 1, "a pool has a thread");
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         if options.path != ReadPath::Pread {
-            match ring::Ring::new(Arc::clone(&files), options.depth, options.issuer) {
-                Ok(ring) => return Ok(Self { path: Path::Ring(Box::new(ring)) }),
+            match ring::RingReader::new(Arc::clone(&files), options.depth, options.issuer) {
+                Ok(ring) => return Ok(Self { path: ReadBackend::Ring(Box::new(ring)) }),
                 Err(error) if options.path == ReadPath::IoUring => return Err(error),
                 Err(error) => tracing::info!(%error, "reading by threads"),
             }
@@ -71,15 +71,15 @@ impl Reader {
         if options.path == ReadPath::IoUring {
             return Err(FlashError::Io("io_uring is for 64-bit Linux: choose another read path".to_owned()));
         }
-        Ok(Self { path: Path::Pool(pool::Pool::new(files, options.threads)?) })
+        Ok(Self { path: ReadBackend::Pool(pool::PoolReader::new(files, options.threads)?) })
     }
 
     /// `"io_uring"` or `"pread"`, for people.
     pub fn name(&self) -> &'static str {
         match &self.path {
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-            Path::Ring(_) => "io_uring",
-            Path::Pool(_) => "pread",
+            ReadBackend::Ring(_) => "io_uring",
+            ReadBackend::Pool(_) => "pread",
         }
     }
 
@@ -127,8 +127,8 @@ impl Reader {
 
     /// Whether reads have come back, so that [`take`](Self::take) need not [`wait`](Self::wait). Makes no system call.
     #[inline]
-    pub fn has_news(&mut self) -> bool {
-        either!(&mut self.path, path => path.has_news())
+    pub fn has_completions(&mut self) -> bool {
+        either!(&mut self.path, path => path.has_completions())
     }
 
     /// Submits, and blocks until `want` reads have come back, or as many of them as were handed over at once. To be
@@ -146,9 +146,9 @@ impl Reader {
     pub fn holds_removed(&self) -> bool {
         match &self.path {
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-            Path::Ring(ring) => ring.holds_removed(),
+            ReadBackend::Ring(ring) => ring.holds_removed(),
             // It opens a file for each read.
-            Path::Pool(_) => false,
+            ReadBackend::Pool(_) => false,
         }
     }
 

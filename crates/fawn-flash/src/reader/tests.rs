@@ -50,7 +50,7 @@ fn every_path(options: ReaderOptions, files: &Arc<Files>, test: impl Fn(&mut Rea
 
 fn finish(reader: &mut Reader, mut done: impl FnMut(u64, Result<&mut [Page], FlashError>)) {
     while reader.in_flight() > 0 {
-        if !reader.has_news() {
+        if !reader.has_completions() {
             reader.wait(1).unwrap();
         }
         if reader.in_flight().is_multiple_of(3) {

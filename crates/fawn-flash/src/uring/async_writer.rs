@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use crate::os::open_file::OpenFile;
 use crate::os::page_io;
-use crate::os::retry::{passes, passes_in_ring};
+use crate::os::retry::{is_transient, is_transient_in_ring};
 use crate::uring::setup;
 
 /// Writes that are under way at most: the device has one more to do as it finishes one.
@@ -26,9 +26,9 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// Writes under way, of any files.
 #[derive(Default)]
-pub struct Behind {
-    ring: Ring,
-    under_way: [Option<Job>; DEPTH],
+pub struct AsyncWriter {
+    ring: WriterRing,
+    under_way: [Option<WriteJob>; DEPTH],
     /// Buffers whose writes are done.
     spare: Vec<PageBuf>,
     /// Writes that failed, until somebody is told.
@@ -36,7 +36,7 @@ pub struct Behind {
 }
 
 #[derive(Default)]
-enum Ring {
+enum WriterRing {
     #[default]
     Untried,
     Refused,
@@ -44,7 +44,7 @@ enum Ring {
 }
 
 /// A write that the kernel has, or had.
-struct Job {
+struct WriteJob {
     file: FileId,
     open: Arc<OpenFile>,
     first: u64,
@@ -52,19 +52,19 @@ struct Job {
     count: usize,
 }
 
-impl std::fmt::Debug for Behind {
+impl std::fmt::Debug for AsyncWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let ring = match self.ring {
-            Ring::Untried => "untried",
-            Ring::Refused => "refused",
-            Ring::Made(_) => "made",
+            WriterRing::Untried => "untried",
+            WriterRing::Refused => "refused",
+            WriterRing::Made(_) => "made",
         };
         let under_way = self.under_way.iter().flatten().map(|job| job.file).collect::<Vec<_>>();
-        write!(f, "Behind(ring {ring}, under way {under_way:?}, failed {:?})", self.failed)
+        write!(f, "AsyncWriter(ring {ring}, under way {under_way:?}, failed {:?})", self.failed)
     }
 }
 
-impl Behind {
+impl AsyncWriter {
     /// Begins to write the first `count` of `pages`, for which the writer gets another buffer of as many pages.
     ///
     /// # Errors
@@ -82,16 +82,16 @@ impl Behind {
             self.wait();
         }
         self.take_failed(file)?;
-        if matches!(self.ring, Ring::Untried) {
+        if matches!(self.ring, WriterRing::Untried) {
             self.ring = setup::build(DEPTH, opcode::Write::CODE).map_or_else(
                 |error| {
                     tracing::debug!(%error, "io_uring is not available: file writes run without parallel work");
-                    Ring::Refused
+                    WriterRing::Refused
                 },
-                |ring| Ring::Made(Box::new(ring)),
+                |ring| WriterRing::Made(Box::new(ring)),
             );
         }
-        let Ring::Made(ring) = &mut self.ring else {
+        let WriterRing::Made(ring) = &mut self.ring else {
             return page_io::write(&**open, first, &pages.pages()[..count]);
         };
         let slot = self.under_way.iter().position(Option::is_none).expect("one was waited for");
@@ -104,7 +104,7 @@ impl Behind {
         let next = self.spare.iter().position(|spare| spare.len() == pages.len());
         let next = next.map_or_else(|| PageBuf::zeroed(pages.len()), |place| self.spare.swap_remove(place));
         let pages = std::mem::replace(pages, next);
-        self.under_way[slot] = Some(Job { file, open: Arc::clone(open), first, pages, count });
+        self.under_way[slot] = Some(WriteJob { file, open: Arc::clone(open), first, pages, count });
         // SAFETY: the buffer and the descriptor are the job's, which is kept until the entry has completed, or until it is
         // certain that the kernel is never handed it. Moving the job moves neither.
         let pushed = unsafe { ring.submission().push(&entry) };
@@ -136,14 +136,14 @@ impl Behind {
                 std::thread::sleep(LOOK);
             }
         }
-        self.ring = Ring::Refused;
+        self.ring = WriterRing::Refused;
         page_io::write(&*job.open, job.first, &job.pages.pages()[..job.count])
     }
 
     /// Waits until something of what is under way is done.
     fn wait(&mut self) {
         while !self.collect() {
-            let Ring::Made(ring) = &self.ring else { return };
+            let WriterRing::Made(ring) = &self.ring else { return };
             match ring.submitter().submit_and_wait(1) {
                 Ok(_) => {}
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::INTR) => {}
@@ -155,7 +155,7 @@ impl Behind {
 
     /// Takes back what is done; whether anything was.
     fn collect(&mut self) -> bool {
-        let Ring::Made(ring) = &mut self.ring else { return false };
+        let WriterRing::Made(ring) = &mut self.ring else { return false };
         let mut any = false;
         for entry in ring.completion() {
             let Some(job) = self.under_way[entry.user_data() as usize].take() else { continue };
@@ -187,7 +187,7 @@ impl Behind {
     }
 }
 
-impl Drop for Behind {
+impl Drop for AsyncWriter {
     fn drop(&mut self) {
         // The kernel reads their memory until then.
         while self.under_way.iter().any(Option::is_some) {
@@ -197,11 +197,11 @@ impl Drop for Behind {
 }
 
 /// Makes what is left of a write.
-fn complete(job: &Job, written: Result<usize, Errno>) -> Result<(), Errno> {
+fn complete(job: &WriteJob, written: Result<usize, Errno>) -> Result<(), Errno> {
     let whole = match written {
         Ok(bytes) => bytes / PAGE_BYTES,
         // What is left is written at once, which waits until it is possible.
-        Err(errno) if passes(errno) => 0,
+        Err(errno) if is_transient(errno) => 0,
         Err(errno) => return Err(errno),
     };
     if whole == job.count {
@@ -214,7 +214,7 @@ fn submit(ring: &IoUring) -> io::Result<()> {
     loop {
         match ring.submit() {
             Ok(_) => return Ok(()),
-            Err(error) if passes_in_ring(&error) => std::thread::sleep(LOOK),
+            Err(error) if is_transient_in_ring(&error) => std::thread::sleep(LOOK),
             Err(error) => return Err(error),
         }
     }
@@ -234,13 +234,13 @@ mod tests {
         // Opened for reading: the kernel refuses to write.
         let open = Arc::new(OpenFile::new(std::fs::File::open(&path).unwrap().into()));
         let good = Arc::new(OpenFile::new(std::fs::File::create(directory.path().join("good")).unwrap().into()));
-        let (mut behind, mut pages) = (Behind::default(), PageBuf::zeroed(2));
-        let begun = behind.write(FILE, &open, 0, &mut pages, 2);
-        behind.write(FileId::Segment(3), &good, 0, &mut pages, 1).unwrap();
-        behind.finish(FileId::Segment(3)).unwrap();
-        let told = begun.and_then(|()| behind.finish(FILE));
+        let (mut writer, mut pages) = (AsyncWriter::default(), PageBuf::zeroed(2));
+        let begun = writer.write(FILE, &open, 0, &mut pages, 2);
+        writer.write(FileId::Segment(3), &good, 0, &mut pages, 1).unwrap();
+        writer.finish(FileId::Segment(3)).unwrap();
+        let told = begun.and_then(|()| writer.finish(FILE));
         assert_eq!(told, Err(Errno::BADF));
-        assert_eq!(behind.finish(FILE), Ok(()));
+        assert_eq!(writer.finish(FILE), Ok(()));
         assert_eq!(std::fs::metadata(directory.path().join("good")).unwrap().len(), PAGE_BYTES as u64);
     }
 
@@ -248,17 +248,17 @@ mod tests {
     fn writes_go_on_without_a_ring() {
         let directory = tempfile::tempdir().unwrap();
         let good = Arc::new(OpenFile::new(std::fs::File::create(directory.path().join("good")).unwrap().into()));
-        let (mut behind, mut pages) = (Behind::default(), PageBuf::zeroed(2));
-        behind.write(FILE, &good, 0, &mut pages, 2).unwrap();
-        behind.under_way.iter().position(Option::is_some).map(|slot| {
+        let (mut writer, mut pages) = (AsyncWriter::default(), PageBuf::zeroed(2));
+        writer.write(FILE, &good, 0, &mut pages, 2).unwrap();
+        writer.under_way.iter().position(Option::is_some).map(|slot| {
             // As if the kernel had completed it and taken no other.
-            behind.finish(FILE).unwrap();
-            behind.under_way[slot] =
-                Some(Job { file: FILE, open: Arc::clone(&good), first: 2, pages: PageBuf::zeroed(2), count: 2 });
-            behind.refuse(slot)
+            writer.finish(FILE).unwrap();
+            writer.under_way[slot] =
+                Some(WriteJob { file: FILE, open: Arc::clone(&good), first: 2, pages: PageBuf::zeroed(2), count: 2 });
+            writer.refuse(slot)
         });
-        behind.write(FILE, &good, 4, &mut pages, 1).unwrap();
-        behind.finish(FILE).unwrap();
+        writer.write(FILE, &good, 4, &mut pages, 1).unwrap();
+        writer.finish(FILE).unwrap();
         assert_eq!(std::fs::metadata(directory.path().join("good")).unwrap().len(), 5 * PAGE_BYTES as u64);
     }
 }

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
 use crate::os::open_file::OpenFile;
-use crate::os::retry::passes_in_ring;
+use crate::os::retry::is_transient_in_ring;
 use crate::uring::setup;
 
 /// Reads that are under way at most.
@@ -26,14 +26,14 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// The ring, if there is one.
 #[derive(Default)]
-pub enum Together {
+pub enum BatchReader {
     #[default]
     Untried,
     Refused,
     Ring(Box<IoUring>),
 }
 
-impl std::fmt::Debug for Together {
+impl std::fmt::Debug for BatchReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Untried => "Untried",
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Together {
     }
 }
 
-impl Together {
+impl BatchReader {
     /// Makes `fills`, each of the open file at its place; the bytes read by each, in `done`, are fewer than asked for only
     /// where the device stopped short. `false` when the kernel refuses: then nothing is known, and nothing is under way.
     pub fn read(&mut self, fills: &mut [Fill<'_>], open: &[Arc<OpenFile>], done: &mut [Result<usize, Errno>]) -> bool {
@@ -94,7 +94,7 @@ fn wave(
         match if failed.is_some() { Ok(0) } else { ring.submit_and_wait(left) } {
             Ok(_) => {}
             // What is under way frees some of what the kernel is short of.
-            Err(error) if passes_in_ring(&error) => std::thread::sleep(LOOK),
+            Err(error) if is_transient_in_ring(&error) => std::thread::sleep(LOOK),
             Err(error) => failed = Some(error),
         }
         for entry in ring.completion() {

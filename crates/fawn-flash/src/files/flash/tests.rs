@@ -4,7 +4,7 @@ use fawn_store::flash::{FileId, Fill, Flash, FlashError, Space};
 use fawn_store::page::{PAGE_BYTES, PageBuf};
 use rustix::io::Errno;
 
-use crate::os::retry::Patience;
+use crate::os::retry::Backoff;
 use crate::{Caching, Files};
 
 const SEGMENT: FileId = FileId::Segment(3);
@@ -111,7 +111,7 @@ fn a_removed_file_can_still_be_read_by_who_has_it_open() {
         assert_eq!(files.removals(), removals + 1);
         assert!(!files.exists(SEGMENT));
         let mut read = PageBuf::zeroed(2);
-        assert_eq!(crate::os::page_io::read(&*open, 0, read.pages_mut(), &mut Patience::default()), Ok(2 * PAGE_BYTES));
+        assert_eq!(crate::os::page_io::read(&*open, 0, read.pages_mut(), &mut Backoff::default()), Ok(2 * PAGE_BYTES));
         assert_eq!(read.bytes(), pages(2, 7).bytes());
         assert_eq!(files.read(SEGMENT, 0, read.pages_mut()), Err(FlashError::NotFound(SEGMENT)));
     });
