@@ -2,14 +2,18 @@
 //!
 //! # Layout
 //!
-//! * [`Db`]: the store for programs that embed it: blocking calls from any number of threads. Start here.
-//! * [`Directory`]: a node's data directory: format, lock, secret, one directory of files a store.
-//! * [`MemberDirectory`]: the same for a node of a cluster, or one that is to be.
-//! * [`BulkLoad`]: much that is new into a directory that nobody has open.
-//! * [`Engine`]: one store and the threads that work for it, for an event loop.
-//! * [`Reader`]: cold reads for event loops, by `io_uring` or a pool of threads.
-//! * [`clock`]: what time it is for the process.
-//! * [`file_system()`]: which file system a directory is on. [`Files`]: the store's [`Flash`](fawn_store::flash::Flash) on real files.
+//! Each module uses those below it alone.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `bulk` | [`BulkLoad`]: a large sorted load into a directory that nobody has open |
+//! | [`db`] | [`Db`]: the store for programs that embed it: blocking calls from any number of threads. Start here. |
+//! | `engine` | [`Engine`]: one store and the threads that work for it, for an event loop |
+//! | `directory` | [`Directory`]: a node's data directory; [`MemberDirectory`]: that of a cluster's node |
+//! | [`reader`] | [`Reader`]: cold reads for event loops, by `io_uring` or a pool of threads |
+//! | `files` | [`Files`]: the store's [`Flash`](fawn_store::flash::Flash) on real files; [`Overlay`]: files that take no writes |
+//! | `uring` | `io_uring` for threads that wait for what they read or write |
+//! | `os` | what the system gives: [`clock`], [`descriptors`], [`file_system()`], threads, random numbers |
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod bulk;

@@ -42,9 +42,9 @@ pub(super) struct Shard {
     pub(super) durable: AtomicU64,
     /// The store has stopped: its reason is in `core`.
     pub(super) stopped: AtomicBool,
-    /// Rung when an even, or an odd, batch is durable.
+    /// Notified when an even, or an odd, batch is durable.
     pub(super) commits: [Notify; 2],
-    /// Rung after every event and every batch.
+    /// Notified after every event and every batch.
     pub events: Notify,
     /// Readers that no [`Db::get_many`](super::Db::get_many) is using.
     readers: Mutex<Vec<Reader>>,

@@ -86,7 +86,7 @@ impl Format {
     pub fn prove(&self, path: &Path, secret: Option<Secret>) -> Result<(), DirectoryError> {
         for index in 0..self.stores {
             let Ok(files) = Files::open(&store_path(path, index), Caching::Buffered) else { continue };
-            // A manifest that cannot be read is told by whoever opens the store.
+            // The opening of the store reports a manifest that cannot be read.
             let Ok((_, state)) = Manifest::open(&Overlay::new(files)) else { continue };
             let damaged = |name: &str, what: String| Err(DirectoryError::Damaged { path: path.join(name), what });
             if (state.store, state.stores) != (index as u32, self.stores as u32) {

@@ -41,7 +41,7 @@ pub(super) fn lock_to_look(path: &Path) -> Result<Lock, DirectoryError> {
     let name = path.join(LOCK);
     let for_all = OpenOptions::new().read(true).write(true).open(&name);
     let is_writable = for_all.is_ok();
-    // Whoever opens the directory for more makes the lock first: where there is none, nobody has it open.
+    // A program that opens the directory to write makes the lock first: where there is none, nobody has it open.
     let mut file = for_all.or_else(|_| File::open(&name)).ok();
     if let Some(file) = &mut file {
         take(path, file)?;

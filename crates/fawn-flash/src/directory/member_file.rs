@@ -12,7 +12,7 @@
 //! | `seat F` | the number of the first of its seats |
 //! | `end` | |
 //!
-//! The file's checksum follows. Lines whose content is not known yet are left out, and so is `SECRET`, until the cluster has told it.
+//! The file's checksum follows. Lines whose content is not known yet are left out, and so is `SECRET`, until the cluster has sent it.
 
 use std::fmt::Write as _;
 use std::io;
@@ -103,7 +103,7 @@ impl MemberFile {
 pub(super) fn seal(path: &Path) -> io::Result<()> {
     match MemberFile::read(path, false) {
         Ok(Some(card)) => replace(path, MEMBER, &card.text()),
-        // Whoever needs it tells what is wrong with it.
+        // The opening reports what is wrong with it.
         _ => Ok(()),
     }
 }

@@ -129,7 +129,7 @@ fn is_empty(path: &Path) -> bool {
 
 /// Makes the parts of a new directory.
 fn create(path: &Path, format: Format, own: impl FnOnce() -> io::Result<(&'static str, String)>) -> io::Result<()> {
-    // Whoever may enter could otherwise read what clients store.
+    // Others who may enter could otherwise read what clients store.
     fs::set_permissions(path, Permissions::from_mode(0o700))?;
     for index in 0..format.stores {
         match DirBuilder::new().mode(0o700).create(store_path(path, index)) {

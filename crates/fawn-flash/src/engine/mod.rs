@@ -37,11 +37,11 @@ const TICK_MS: u64 = 1000;
 /// have its clock set right only then.
 pub(crate) const SETTLING_TICKS: u32 = 600;
 
-/// What [`Engine::poll`] came to.
+/// What [`Engine::poll`] has done, and what its caller should do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, not a state of one machine")]
 pub struct PollOutcome {
-    /// Operations that were refused as busy, or told to wait for a load, should be tried again; scans may have answers.
+    /// Operations that were refused as busy, or had to wait for a load, should be tried again; scans may have answers.
     pub retry: bool,
     /// A batch was written: compare the gates of waiting answers with [`Store::durable`].
     pub committed: bool,

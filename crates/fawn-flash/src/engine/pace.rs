@@ -50,7 +50,7 @@ impl MaintenancePace {
 /// [`Store::waits`] of all stores of the process: they mostly share a device.
 static WAITS: AtomicU64 = AtomicU64::new(0);
 
-/// Sets the pace by what the store says, for whoever has it.
+/// Sets the pace by what the store says. The thread that owns the store has it.
 #[derive(Debug, Default)]
 pub struct PaceSetter {
     /// The store's own waits as last seen.

@@ -30,7 +30,7 @@ impl Flash for Files {
     }
 
     fn read(&self, file: FileId, first: u64, pages: &mut [Page]) -> Result<(), FlashError> {
-        self.read_patiently(file, first, pages, &mut Backoff::default())
+        self.read_with(file, first, pages, &mut Backoff::default())
     }
 
     fn read_many(&self, fills: &mut [Fill<'_>]) -> Result<(), (usize, FlashError)> {

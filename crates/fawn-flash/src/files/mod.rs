@@ -159,7 +159,7 @@ impl Files {
         self.directory.path()
     }
 
-    /// The open file, for whoever reads by descriptor and must not wait until the system has another one.
+    /// The open file, for callers that must not wait until the system has another descriptor.
     ///
     /// # Errors
     /// [`FlashError::NotFound`], [`FlashError::Transient`], [`FlashError::Io`].
@@ -173,22 +173,22 @@ impl Files {
             .map_err(|errno| self.error(file, "opening", errno))
     }
 
-    /// Reads `pages.len()` pages from page number `first`, and waits as long as `patience` does for what the system is short of.
+    /// Reads `pages.len()` pages from page number `first`, and retries transient errors as long as `backoff` does.
     ///
     /// # Errors
-    /// As [`Flash::read`](fawn_store::flash::Flash::read); [`FlashError::Transient`] when no patience is left.
-    pub(crate) fn read_patiently(
+    /// As [`Flash::read`](fawn_store::flash::Flash::read); [`FlashError::Transient`] when no try is left.
+    pub(crate) fn read_with(
         &self,
         file: FileId,
         first: u64,
         pages: &mut [Page],
-        patience: &mut Backoff,
+        backoff: &mut Backoff,
     ) -> Result<(), FlashError> {
-        let open = retry_with(patience, || self.directory.doing(file, "opening"), || self.try_descriptor(file))
+        let open = retry_with(backoff, || self.directory.doing(file, "opening"), || self.try_descriptor(file))
             .map_err(|errno| self.error(file, "opening", errno))?;
         let wanted = size_of_val(pages);
         self.traffic.count_read(wanted);
-        match page_io::read(&*open, first, pages, patience) {
+        match page_io::read(&*open, first, pages, backoff) {
             Ok(read) if read == wanted => Ok(()),
             Ok(_) => Err(FlashError::Short(file)),
             Err(errno) => Err(self.error(file, "reading", errno)),

@@ -27,7 +27,7 @@ const UNSET: i64 = i64::MIN;
 
 struct ProcessClock {
     keeper: Option<Timekeeper>,
-    /// Unix milliseconds at the boot clock's zero, as others have told this process.
+    /// Unix milliseconds at the boot clock's zero, as the cluster has it; `None`: the system's clock counts.
     cluster_zero_ms: Option<i64>,
 }
 
@@ -141,8 +141,8 @@ pub fn wall() -> (u64, i64) {
     (wall_ms(), OFF_S.load(Ordering::Relaxed))
 }
 
-/// Others say what time it is, in Unix milliseconds: from now on that counts, and not the system's clock. Returns by how many
-/// seconds they are ahead, where that is the first time they say it.
+/// Takes the time from the cluster, in Unix milliseconds: from now on it counts, and not the system's clock. Returns by how many
+/// seconds the cluster is ahead of the system's clock, at the first call alone.
 pub fn follow_cluster(unix_ms: u64) -> Option<i64> {
     let boot_ms = boot_ms();
     let mut clock = lock();

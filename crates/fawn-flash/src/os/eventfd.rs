@@ -1,4 +1,4 @@
-//! [`EventFd`]: an eventfd that wakes whoever waits for it in `epoll`.
+//! [`EventFd`]: an eventfd that wakes the thread that waits for it in `epoll`.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;

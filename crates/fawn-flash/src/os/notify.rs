@@ -1,7 +1,7 @@
-//! [`Notify`]: threads sleep until it count.
+//! [`Notify`]: threads sleep until another thread notifies them.
 //!
-//! Ringing costs a system call only when somebody sleeps, and wakes all sleepers with one call; nobody needs a lock to
-//! wake up, so that dozens of threads that wait for one sync do not queue for a mutex afterwards.
+//! A notification costs a system call only if a thread sleeps, and wakes all sleepers with one call. They need no lock to
+//! wake up, so dozens of threads that wait for one sync do not queue for a mutex afterwards.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -18,17 +18,17 @@ pub struct Notify {
 }
 
 impl Notify {
-    /// How often it has rung (wrapping).
+    /// The number of notifications so far (wrapping).
     #[inline]
     pub fn listen(&self) -> u32 {
         self.count.load(Ordering::SeqCst)
     }
 
-    /// Sleeps until it has rung since it was `heard`, or the time is over; may wake without reason.
+    /// Sleeps until there are more notifications than `heard`, or the time is over. May wake without reason.
     pub fn wait(&self, heard: u32, timeout: Option<Duration>) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        // All failures are reasons to look again: it rang, a signal came, the time is over.
+        // All failures are reasons to look again: there was a notification, a signal came, the time is over.
         let _ = futex::wait(&self.count, futex::Flags::PRIVATE, heard, timeout.as_ref());
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
@@ -51,7 +51,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn a_ring_between_listening_and_waiting_is_not_lost() {
+    fn a_notification_between_listening_and_waiting_is_not_lost() {
         let notify = Notify::default();
         let heard = notify.listen();
         notify.notify();

@@ -223,7 +223,7 @@ impl PoolState {
             PageBuf::zeroed(count)
         };
         // Somebody waits for it: what the system is short of for long refuses the read.
-        self.files.read_patiently(file, first, &mut pages.pages_mut()[..count], &mut Backoff::brief())?;
+        self.files.read_with(file, first, &mut pages.pages_mut()[..count], &mut Backoff::brief())?;
         Ok(pages)
     }
 }

@@ -8,8 +8,8 @@
 //!   Where either is refused (`RLIMIT_MEMLOCK`), reads go by descriptor or into plain memory.
 //! - The ring signals an eventfd. It is kept quiet while completions are being taken, so that they are announced once.
 //!   (The ring's own descriptor in `epoll` hangs with `DEFER_TASKRUN`.)
-//! - A read for which the system is short of descriptors or memory is tried again after a pause, which the ring itself tells the
-//!   end of, and is refused in the end: the thread never waits for it.
+//! - A read for which the system is short of descriptors or memory is tried again after a pause, whose end the ring itself
+//!   announces, and is refused in the end: the thread never waits for it.
 #![allow(unsafe_code)]
 
 use std::collections::{HashMap, VecDeque};
@@ -373,7 +373,7 @@ impl RingReader {
         self.unsubmitted += 1;
         let under_way = self.slots.len() - self.free.len() - self.unsubmitted;
         if self.unsubmitted >= TOGETHER.max(under_way / TOGETHER_SHARE) {
-            // What fails now fails again, and is told, when the caller submits.
+            // What fails now fails again, and is returned, when the caller submits.
             let _ = self.enter(0);
         }
     }

@@ -1,7 +1,7 @@
 //! Writes that go on while their writer prepares the next: what seals, merges and bulk loads write.
 //!
-//! By an `io_uring` of its own, made when first needed. Where it is refused, writes are made at once. What became of a write
-//! is told at the next one to the same file, or when the file is finished, whichever comes first.
+//! By an `io_uring` of its own, made when first needed. Where it is refused, writes are made at once. An error of a write
+//! is returned by the next write to the same file, or when the file is finished, whichever comes first.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -31,7 +31,7 @@ pub struct AsyncWriter {
     under_way: [Option<WriteJob>; DEPTH],
     /// Buffers whose writes are done.
     spare: Vec<PageBuf>,
-    /// Writes that failed, until somebody is told.
+    /// Errors of writes that no call has returned yet.
     failed: Vec<(FileId, Errno)>,
 }
 
@@ -227,7 +227,7 @@ mod tests {
     const FILE: FileId = FileId::Segment(1);
 
     #[test]
-    fn a_write_that_failed_is_told_to_its_own_file_once() {
+    fn an_error_of_a_write_is_returned_once_and_for_its_own_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("read-only");
         std::fs::write(&path, b"").unwrap();
@@ -238,8 +238,8 @@ mod tests {
         let begun = writer.write(FILE, &open, 0, &mut pages, 2);
         writer.write(FileId::Segment(3), &good, 0, &mut pages, 1).unwrap();
         writer.finish(FileId::Segment(3)).unwrap();
-        let told = begun.and_then(|()| writer.finish(FILE));
-        assert_eq!(told, Err(Errno::BADF));
+        let result = begun.and_then(|()| writer.finish(FILE));
+        assert_eq!(result, Err(Errno::BADF));
         assert_eq!(writer.finish(FILE), Ok(()));
         assert_eq!(std::fs::metadata(directory.path().join("good")).unwrap().len(), PAGE_BYTES as u64);
     }
