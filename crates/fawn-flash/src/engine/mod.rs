@@ -7,26 +7,27 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fawn_store::flash::FlashError;
 use fawn_store::work::{Event, Work};
-use fawn_store::{Batch, Committed, Maintenance, OpenError, Opening, Options, Store};
+use fawn_store::{Batch, Maintenance, OpenError, Opening, Options, Store};
 
 use crate::files::Files;
-use crate::os::clock;
-use crate::os::eventfd::EventFd;
-use crate::os::threads;
+use crate::os::{clock, threads};
 
 pub mod commit_thread;
+mod mailbox;
 pub mod maintenance_thread;
 pub mod pace;
+mod store_handle;
 
+use mailbox::Mailbox;
 use pace::{MaintenancePace, PaceSetter};
+pub use store_handle::StoreHandle;
 
 /// Index entries installed in one [`Engine::poll`]: 0.1 ms, or 0.3 where others compete for the processor's caches.
 const INSTALL_BUDGET: usize = 256;
@@ -51,84 +52,6 @@ pub struct PollOutcome {
     pub swapped: bool,
 }
 
-/// A store that an engine runs: a [`Store`], or what wraps one.
-pub trait StoreHandle {
-    /// The store itself, for figures.
-    fn inner(&self) -> &Store;
-    /// As [`Store::tick`]; not `settled`: as [`Store::tick_without_dropping`].
-    fn tick(&mut self, now: u32, settled: bool);
-    /// The next batch of the log to write, as [`Store::take_batch`].
-    fn take_batch(&mut self, now_ms: u64) -> Option<Batch>;
-    /// Takes in a batch that was written, as [`Store::committed`].
-    fn committed(&mut self, committed: Committed);
-    /// The next work for the maintenance thread, as [`Store::take_work`].
-    fn take_work(&mut self) -> Option<Work>;
-    /// Takes in what the maintenance thread has done, as [`Store::handle`].
-    fn handle(&mut self, event: Event);
-    /// Installs the next entries, as [`Store::step`].
-    fn step(&mut self, budget: usize) -> bool;
-    /// Why it has stopped, if it has.
-    fn stopped(&self) -> Option<String>;
-    /// Begins a clean stop, as [`Store::hurry`].
-    fn hurry(&mut self);
-    /// Whether nothing is under way, as [`Store::is_idle`].
-    fn is_idle(&self) -> bool;
-    /// Ends a clean stop, as [`Store::close`].
-    fn close(&mut self);
-    /// Whether the clean stop is recorded, as [`Store::is_closed`].
-    fn is_closed(&self) -> bool;
-}
-
-impl StoreHandle for Store {
-    fn inner(&self) -> &Store {
-        self
-    }
-
-    fn tick(&mut self, now: u32, settled: bool) {
-        if settled { Store::tick(self, now) } else { self.tick_without_dropping(now) }
-    }
-
-    fn take_batch(&mut self, now_ms: u64) -> Option<Batch> {
-        Store::take_batch(self, now_ms)
-    }
-
-    fn committed(&mut self, committed: Committed) {
-        Store::committed(self, committed);
-    }
-
-    fn take_work(&mut self) -> Option<Work> {
-        Store::take_work(self)
-    }
-
-    fn handle(&mut self, event: Event) {
-        Store::handle(self, event);
-    }
-
-    fn step(&mut self, budget: usize) -> bool {
-        Store::step(self, budget)
-    }
-
-    fn stopped(&self) -> Option<String> {
-        Store::stopped(self).map(ToOwned::to_owned)
-    }
-
-    fn hurry(&mut self) {
-        Store::hurry(self);
-    }
-
-    fn is_idle(&self) -> bool {
-        Store::is_idle(self)
-    }
-
-    fn close(&mut self) {
-        Store::close(self);
-    }
-
-    fn is_closed(&self) -> bool {
-        Store::is_closed(self)
-    }
-}
-
 /// One store and the threads that work for it. Dropping it without [`close`](Self::close) is like a crash: what was
 /// acknowledged as durable is there at the next opening.
 pub struct Engine<S: StoreHandle = Store> {
@@ -150,37 +73,6 @@ pub struct Engine<S: StoreHandle = Store> {
     setter: PaceSetter,
 }
 
-/// What the threads have done and the event loop has not seen.
-struct Mailbox {
-    signal: EventFd,
-    /// Whether anything is in `mail`; set before the eventfd is written, cleared before the mail is taken.
-    raised: AtomicBool,
-    mail: Mutex<Mail>,
-}
-
-#[derive(Default)]
-struct Mail {
-    events: Vec<Event>,
-    committed: Option<Committed>,
-}
-
-impl Mailbox {
-    fn put(&self, put: impl FnOnce(&mut Mail)) {
-        put(&mut self.mail.lock().unwrap_or_else(PoisonError::into_inner));
-        if !self.raised.swap(true, Ordering::AcqRel) {
-            self.signal.raise();
-        }
-    }
-
-    fn take(&self) -> Option<Mail> {
-        if !self.raised.load(Ordering::Acquire) {
-            return None;
-        }
-        self.raised.store(false, Ordering::SeqCst);
-        Some(std::mem::take(&mut *self.mail.lock().unwrap_or_else(PoisonError::into_inner)))
-    }
-}
-
 impl Engine<Store> {
     /// Opens the store on `files`, or makes it, and starts its threads. `now` is the Unix second.
     ///
@@ -199,8 +91,7 @@ impl<S: StoreHandle> Engine<S> {
     /// # Errors
     /// [`FlashError::Io`] when the system has no thread or descriptor left.
     pub fn start(files: Arc<Files>, store: S, maintenance: Maintenance, index: u32) -> Result<Self, FlashError> {
-        let mailbox =
-            Arc::new(Mailbox { signal: EventFd::new()?, raised: AtomicBool::new(false), mail: Mutex::default() });
+        let mailbox = Arc::new(Mailbox::new()?);
         let (work, work_inbox) = channel();
         let (batches, batch_inbox) = channel();
         let mut workers = Vec::new();
@@ -263,7 +154,7 @@ impl<S: StoreHandle> Engine<S> {
     /// take in or to install, or the look at what is due that comes once a second.
     #[inline]
     pub fn poll_is_due(&self, now_ms: u64) -> bool {
-        self.has_left() || self.mailbox.raised.load(Ordering::Acquire) || now_ms >= self.last_tick_ms + TICK_MS
+        self.has_left() || self.mailbox.has_mail() || now_ms >= self.last_tick_ms + TICK_MS
     }
 
     /// Takes in what the threads have done and gives them what there is to do. Cheap when that is nothing: to be called
@@ -338,7 +229,7 @@ impl<S: StoreHandle> Engine<S> {
         self.store.hurry();
         let mut closing = false;
         while !self.store.is_closed() {
-            self.mailbox.signal.drain();
+            self.mailbox.drain();
             let polled = self.poll(clock::unix(), clock::monotonic_ms());
             if let Some(why) = self.store.stopped() {
                 return Err(FlashError::Io(why));
@@ -352,7 +243,7 @@ impl<S: StoreHandle> Engine<S> {
                 let why = format!("{}; up to {lost} records that were only in memory are lost", FlashError::NoSpace);
                 return Err(FlashError::Io(why));
             } else if polled == PollOutcome::default() {
-                self.mailbox.signal.wait(Duration::from_millis(self.timeout_ms(clock::monotonic_ms()).max(1)));
+                self.mailbox.wait(Duration::from_millis(self.timeout_ms(clock::monotonic_ms()).max(1)));
             }
         }
         Ok(())
@@ -373,7 +264,7 @@ impl<S: StoreHandle> Drop for Engine<S> {
 /// `EPOLLIN | EPOLLET`.
 impl<S: StoreHandle> AsFd for Engine<S> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.mailbox.signal.as_fd()
+        self.mailbox.as_fd()
     }
 }
 
