@@ -8,9 +8,9 @@ const LONGEST_FILE: usize = 700;
 /// The files that may hold unsafe code, each block with its reason.
 const UNSAFE_FILES: &[&str] = &[
     "crates/fawn/src/allocator.rs",
-    "crates/fawn-flash/src/behind.rs",
     "crates/fawn-flash/src/reader/ring.rs",
-    "crates/fawn-flash/src/together.rs",
+    "crates/fawn-flash/src/uring/async_writer.rs",
+    "crates/fawn-flash/src/uring/batch_reader.rs",
     "peers/src/engines/bdb.rs",
     "peers/src/engines/lmdb.rs",
     "peers/src/keeper.rs",

@@ -161,7 +161,7 @@ impl Session<'_> {
             lookups.retry(&mut self.driver, &self.history)?;
         }
         if self.driver.reader.in_flight() > 0 {
-            if self.driver.reader.has_news() {
+            if self.driver.reader.has_completions() {
                 mix.batch = (mix.batch + 1).min(mix.depth.div_ceil(2));
             } else {
                 mix.batch = (mix.batch / 2).max(mix.depth / TAKEN_SHARE).max(1);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use fawn_flash::{Caching, Directory, Engine, Files, Polled, Reader, ReaderOptions, Traffic};
+use fawn_flash::{Caching, DeviceTraffic, Directory, Engine, Files, PollOutcome, Reader, ReaderOptions};
 use fawn_machine::process::thread_cpu_us;
 use fawn_machine::wait::wait;
 use fawn_ring::Secret;
@@ -204,14 +204,14 @@ impl Driver {
     /// # Errors
     /// [`Error::Flash`] when the store has stopped.
     #[inline]
-    pub fn poll(&mut self) -> Result<Polled, Error> {
+    pub fn poll(&mut self) -> Result<PollOutcome, Error> {
         let began = Instant::now();
         let now_ms = began.duration_since(self.began).as_millis() as u64;
         if now_ms / 1000 != self.now_ms / 1000 {
             self.unix = unix_now();
         }
         self.now_ms = now_ms;
-        let cpu = self.engine.has_news(now_ms).then(thread_cpu_us);
+        let cpu = self.engine.poll_is_due(now_ms).then(thread_cpu_us);
         let polled = self.engine.poll(self.unix, now_ms);
         if let Some(cpu) = cpu {
             let (us, cpu) = (began.elapsed().as_secs_f64() * 1e6, thread_cpu_us() - cpu);
@@ -263,7 +263,7 @@ impl Driver {
     pub fn settle(&mut self, meter: &Stopwatch) -> Result<Usage, Error> {
         let mut sealed = false;
         // When it became quiet, what had been done to its files by then, and what was used.
-        let mut quiet: Option<(Instant, (Traffic, u64), Usage)> = None;
+        let mut quiet: Option<(Instant, (DeviceTraffic, u64), Usage)> = None;
         loop {
             if !sealed {
                 sealed = match self.store().seal() {

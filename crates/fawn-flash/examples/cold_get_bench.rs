@@ -375,7 +375,7 @@ impl<'a> Looped<'a> {
                 return Err(why.into());
             }
             let now_ms = monotonic_ms();
-            if self.engine.has_news(now_ms) {
+            if self.engine.poll_is_due(now_ms) {
                 self.engine.poll(now, now_ms);
             }
         }

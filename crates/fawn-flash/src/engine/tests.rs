@@ -34,10 +34,10 @@ impl Loop {
     }
 
     /// Waits for something to happen and takes it in.
-    fn turn(&mut self) -> Polled {
+    fn turn(&mut self) -> PollOutcome {
         let now_ms = clock::monotonic_ms();
         let polled = self.engine.poll(clock::unix(), now_ms);
-        if polled != Polled::default() {
+        if polled != PollOutcome::default() {
             return polled;
         }
         let ms = self.engine.timeout_ms(now_ms).min(5000);

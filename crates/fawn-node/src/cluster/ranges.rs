@@ -1,7 +1,7 @@
 //! The datastore of a seat's node on real flash: the ranges' store, the threads that work for it, and its cold reads.
 
 use crate::shard::engines::log_troubles;
-use fawn_flash::{Engine, Files, Polled, Reader, ReaderOptions, Tended, Traffic};
+use fawn_flash::{DeviceTraffic, Engine, Files, PollOutcome, Reader, ReaderOptions, StoreHandle};
 use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// The store, as its engine runs it.
 pub struct Served(FlashStore);
 
-impl Tended for Served {
+impl StoreHandle for Served {
     fn inner(&self) -> &Store {
         self.0.store()
     }
@@ -115,7 +115,7 @@ impl Ranges {
     }
 
     /// What was asked of the device.
-    pub fn traffic(&self) -> Traffic {
+    pub fn traffic(&self) -> DeviceTraffic {
         self.engine.files().traffic()
     }
 
@@ -135,7 +135,7 @@ impl Ranges {
     }
 
     /// Lets the threads have what was written, and takes what they have done.
-    pub fn poll(&mut self, unix: u32, now_ms: u64) -> Polled {
+    pub fn poll(&mut self, unix: u32, now_ms: u64) -> PollOutcome {
         self.asked = false;
         let polled = self.engine.poll(unix, now_ms);
         log_troubles(self.flash().store().place().0, || self.engine.store().0.take_trouble());
@@ -144,7 +144,7 @@ impl Ranges {
 
     /// Whether [`poll`](Self::poll) has something to do.
     pub fn has_work(&self, now_ms: u64) -> bool {
-        self.asked || self.engine.has_news(now_ms)
+        self.asked || self.engine.poll_is_due(now_ms)
     }
 
     /// Milliseconds until [`poll`](Self::poll) is due whatever happens.

@@ -145,7 +145,7 @@ pub fn time(now: Now) -> chain::Now {
 
 /// The managers say what time it is in the cluster.
 fn set_time(unix_ms: u64) {
-    match fawn_flash::clock::tell(unix_ms) {
+    match fawn_flash::clock::follow_cluster(unix_ms) {
         Some(ahead_s) if ahead_s.abs() > 5 => tracing::warn!(
             "the system clock is {} s {} the cluster's time, which applies from now on: set the clock",
             ahead_s.unsigned_abs(),

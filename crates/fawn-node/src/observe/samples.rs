@@ -1,7 +1,7 @@
 //! Figures of loops for the admin port: asked for from outside, given by each loop at the end of its next turn. A loop looks
 //! at one number a turn to see whether it is asked.
 
-use fawn_flash::Traffic;
+use fawn_flash::DeviceTraffic;
 use fawn_kv::chain::Tally;
 use fawn_kv::front::Counts;
 use fawn_kv::relay;
@@ -26,7 +26,7 @@ pub struct StoreSample {
     /// Its own.
     pub stats: Stats,
     /// What was asked of the device.
-    pub traffic: Traffic,
+    pub traffic: DeviceTraffic,
     /// The device's number, as `stat` has it.
     pub device: u64,
 }

@@ -250,7 +250,7 @@ impl Stores for Engines {
         }
         let mut turn = Turn::default();
         for (number, engine) in self.stores.iter_mut().enumerate() {
-            let before = engine.has_news(now.ms).then(cpu_us);
+            let before = engine.poll_is_due(now.ms).then(cpu_us);
             let polled = engine.poll(now.unix, now.ms);
             log_troubles(engine.store_ref().place().0, || engine.store().take_trouble());
             if let Some(before) = before {

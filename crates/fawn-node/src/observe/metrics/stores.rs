@@ -86,7 +86,7 @@ fn device_name(device: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fawn_flash::Traffic;
+    use fawn_flash::DeviceTraffic;
     use fawn_store::Stats;
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
         let store = |number, device, free| StoreSample {
             number,
             stats: Stats { device_bytes: 1000, device_free_bytes: free, ..Stats::default() },
-            traffic: Traffic::default(),
+            traffic: DeviceTraffic::default(),
             device,
         };
         let stores = [store(0, 0x0801, 300), store(1, 0x0801, 299), store(2, 0x0802, 900)];

@@ -6,10 +6,11 @@ use fawn_ring::Key;
 use fawn_store::record::Kind;
 use fawn_store::{Gate, Lookup, Read, Store};
 
-use super::get::{Carried, Large};
-use super::shard::{Core, Shard};
-use super::{Error, Inner};
-use crate::clock;
+use super::error::Error;
+use super::get::{LargeRecord, ReadOutcome};
+use super::inner::DbInner;
+use super::shard::{Shard, ShardCore};
+use crate::os::clock;
 use crate::reader::{Issuer, Reader, ReaderOptions};
 
 /// Reads of one call that are given to the device at once.
@@ -20,7 +21,7 @@ const FEW: usize = 8;
 const KEEP_READERS: usize = 4;
 
 /// Where one key of a call stands.
-enum State {
+enum KeyState {
     /// The key's get is answered; `None`: there is no such key.
     Done(Option<Vec<u8>>),
     /// The read for the key is in flight.
@@ -30,10 +31,10 @@ enum State {
 }
 
 /// One call under way.
-struct Call<'a, K> {
+struct MultiGet<'a, K> {
     names: &'a [K],
     places: Vec<(Key, usize)>,
-    states: Vec<State>,
+    states: Vec<KeyState>,
     now: u32,
     /// What an answer from each shard waits for.
     gates: Vec<Gate>,
@@ -41,13 +42,13 @@ struct Call<'a, K> {
     failed: Option<Error>,
 }
 
-impl Inner {
+impl DbInner {
     pub(super) fn get_many<K: AsRef<[u8]>>(&self, names: &[K]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let places = names.iter().map(|name| self.place(name.as_ref())).collect::<Result<Vec<_>, _>>()?;
-        let mut call = Call {
+        let mut call = MultiGet {
             names,
             places,
-            states: names.iter().map(|_| State::Later).collect(),
+            states: names.iter().map(|_| KeyState::Later).collect(),
             now: clock::unix(),
             gates: vec![Gate::NONE; self.shards.len()],
             failed: None,
@@ -74,15 +75,15 @@ impl Inner {
             shard.wait(*gate)?;
         }
         let answers = call.states.into_iter().zip(names).map(|(state, name)| match state {
-            State::Done(value) => Ok(value),
-            State::Later => self.get(name.as_ref(), |record| record.value.to_vec()),
-            State::Reading(_) => unreachable!("every read has come back"),
+            KeyState::Done(value) => Ok(value),
+            KeyState::Later => self.get(name.as_ref(), |record| record.value.to_vec()),
+            KeyState::Reading(_) => unreachable!("every read has come back"),
         });
         answers.collect()
     }
 
     /// Looks up the keys of shard `place`, and asks for the pages of those that must be read.
-    fn begin_all<K: AsRef<[u8]>>(&self, call: &mut Call<'_, K>, place: usize, reader: &mut Option<Reader>) {
+    fn begin_all<K: AsRef<[u8]>>(&self, call: &mut MultiGet<'_, K>, place: usize, reader: &mut Option<Reader>) {
         let mut group = [0; Store::WARM_KEYS];
         let mut keys = [Key::MIN; Store::WARM_KEYS];
         let mut next = 0;
@@ -116,14 +117,20 @@ impl Inner {
     }
 
     /// Asks for the pages of those keys of a group that must be read. Not under the lock: the device may be told of some.
-    fn ask<K: AsRef<[u8]>>(&self, call: &mut Call<'_, K>, place: usize, group: &[usize], reader: &mut Option<Reader>) {
+    fn ask<K: AsRef<[u8]>>(
+        &self,
+        call: &mut MultiGet<'_, K>,
+        place: usize,
+        group: &[usize],
+        reader: &mut Option<Reader>,
+    ) {
         for &number in group {
-            let State::Reading(read) = &call.states[number] else { continue };
+            let KeyState::Reading(read) = &call.states[number] else { continue };
             if reader.is_none() {
                 match self.reader(place) {
                     Ok(idle) => *reader = Some(idle),
                     Err(error) => {
-                        let State::Reading(read) = std::mem::replace(&mut call.states[number], State::Done(None))
+                        let KeyState::Reading(read) = std::mem::replace(&mut call.states[number], KeyState::Done(None))
                         else {
                             unreachable!("it was just looked at");
                         };
@@ -139,7 +146,7 @@ impl Inner {
     }
 
     /// Waits for all reads in flight on `reader`, and for those that follow from them.
-    fn finish_all<K: AsRef<[u8]>>(&self, call: &mut Call<'_, K>, shard: usize, reader: &mut Reader) {
+    fn finish_all<K: AsRef<[u8]>>(&self, call: &mut MultiGet<'_, K>, shard: usize, reader: &mut Reader) {
         let shard = &self.shards[shard];
         let mut again = Vec::new();
         while reader.in_flight() > 0 {
@@ -148,7 +155,7 @@ impl Inner {
             let waited = reader.wait(want.min(reader.in_flight())).and_then(|()| {
                 reader.complete(|token, pages| {
                     let number = token as usize;
-                    let State::Reading(read) = std::mem::replace(&mut call.states[number], State::Later) else {
+                    let KeyState::Reading(read) = std::mem::replace(&mut call.states[number], KeyState::Later) else {
                         unreachable!("a read comes back once");
                     };
                     match pages {
@@ -170,8 +177,8 @@ impl Inner {
                 // Nothing comes back any more: the reads' pins are given up with their view of the store.
                 call.failed.get_or_insert(error.into());
                 for state in &mut call.states {
-                    if matches!(state, State::Reading(_))
-                        && let State::Reading(read) = std::mem::replace(state, State::Later)
+                    if matches!(state, KeyState::Reading(_))
+                        && let KeyState::Reading(read) = std::mem::replace(state, KeyState::Later)
                     {
                         shard.give_up(read);
                     }
@@ -180,7 +187,7 @@ impl Inner {
             }
             for (number, next) in again.drain(..) {
                 reader.push(number as u64, next.file, next.first, next.count);
-                call.states[number] = State::Reading(next);
+                call.states[number] = KeyState::Reading(next);
             }
         }
     }
@@ -204,48 +211,48 @@ impl Inner {
 }
 
 /// Looks one key up.
-fn begin<K: AsRef<[u8]>>(core: &mut Core, call: &mut Call<'_, K>, number: usize) -> State {
+fn begin<K: AsRef<[u8]>>(core: &mut ShardCore, call: &mut MultiGet<'_, K>, number: usize) -> KeyState {
     let (key, place) = call.places[number];
     match core.store.lookup(&key, call.names[number].as_ref(), call.now) {
-        Lookup::Found { record, .. } if record.kind == Kind::Stub => State::Later,
+        Lookup::Found { record, .. } if record.kind == Kind::Stub => KeyState::Later,
         Lookup::Found { record, gate } => {
             call.gates[place] = call.gates[place].max(gate);
-            State::Done(Some(record.value.to_vec()))
+            KeyState::Done(Some(record.value.to_vec()))
         }
         Lookup::Absent { gate } => {
             call.gates[place] = call.gates[place].max(gate);
-            State::Done(None)
+            KeyState::Done(None)
         }
         Lookup::Loading => {
             core.hand_out();
-            State::Later
+            KeyState::Later
         }
         Lookup::Damaged(damage) => {
             call.failed.get_or_insert(damage.into());
-            State::Done(None)
+            KeyState::Done(None)
         }
-        Lookup::Read(read) => State::Reading(read),
+        Lookup::Read(read) => KeyState::Reading(read),
     }
 }
 
 /// Finishes the read of key `number`; `Ok(Err(_))` names the next one.
 fn finish_one<K: AsRef<[u8]>>(
     shard: &Shard,
-    call: &mut Call<'_, K>,
+    call: &mut MultiGet<'_, K>,
     number: usize,
     read: Read,
     pages: &mut [fawn_store::page::Page],
-) -> Result<Result<State, Read>, Error> {
+) -> Result<Result<KeyState, Read>, Error> {
     let (key, name) = (call.places[number].0, call.names[number].as_ref());
     let mut copy = |record: &fawn_store::record::Record<'_>| record.value.to_vec();
     let place = call.places[number].1;
     let state = match shard.finish(read, pages, &key, name, call.now, &mut copy)? {
         Err(next) => return Ok(Err(next)),
-        Ok(Carried::Answer(value, gate)) => {
+        Ok(ReadOutcome::Answer(value, gate)) => {
             call.gates[place] = call.gates[place].max(gate);
-            State::Done(value)
+            KeyState::Done(value)
         }
-        Ok(Carried::Large(Large { .. })) => State::Later,
+        Ok(ReadOutcome::Large(LargeRecord { .. })) => KeyState::Later,
     };
     Ok(Ok(state))
 }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 const STEP_MS: u64 = 200;
 
 /// The time that the whole process goes by.
-static KEPT: Mutex<Kept> = Mutex::new(Kept { keeper: None, told: None });
+static CLOCK: Mutex<ProcessClock> = Mutex::new(ProcessClock { keeper: None, cluster_zero_ms: None });
 
 /// When the wall clock was last read, by the boot clock; 0: never.
 static STEPPED_MS: AtomicU64 = AtomicU64::new(0);
@@ -25,13 +25,13 @@ static OFF_S: AtomicI64 = AtomicI64::new(0);
 
 const UNSET: i64 = i64::MIN;
 
-struct Kept {
+struct ProcessClock {
     keeper: Option<Timekeeper>,
-    /// Unix milliseconds at the boot clock's zero, as others have told this process.
-    told: Option<i64>,
+    /// Unix milliseconds at the boot clock's zero, as the cluster has it; `None`: the system's clock counts.
+    cluster_zero_ms: Option<i64>,
 }
 
-impl Kept {
+impl ProcessClock {
     fn keeper(&mut self) -> &mut Timekeeper {
         self.keeper.get_or_insert_default()
     }
@@ -43,7 +43,8 @@ impl Kept {
             return;
         }
         let own_ms = wall_ms();
-        let wall_ms = self.told.map_or(own_ms, |zero_ms| boot_ms.cast_signed().saturating_add(zero_ms).max(0) as u64);
+        let wall_ms =
+            self.cluster_zero_ms.map_or(own_ms, |zero_ms| boot_ms.cast_signed().saturating_add(zero_ms).max(0) as u64);
         let step = self.keeper().step(wall_ms, boot_ms);
         log(step);
         self.publish(boot_ms, own_ms);
@@ -96,18 +97,18 @@ pub fn boot_ms() -> u64 {
 /// Reads the wall clock if nobody has lately.
 #[cold]
 fn step(boot_ms: u64) {
-    let kept = KEPT.try_lock();
-    match kept {
-        Ok(mut kept) => kept.step(boot_ms),
-        Err(TryLockError::Poisoned(kept)) => kept.into_inner().step(boot_ms),
+    let clock = CLOCK.try_lock();
+    match clock {
+        Ok(mut clock) => clock.step(boot_ms),
+        Err(TryLockError::Poisoned(clock)) => clock.into_inner().step(boot_ms),
         // Somebody else does.
         Err(TryLockError::WouldBlock) if STEPPED_MS.load(Ordering::Relaxed) != 0 => {}
         Err(TryLockError::WouldBlock) => lock().step(boot_ms),
     }
 }
 
-fn lock() -> std::sync::MutexGuard<'static, Kept> {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock() -> std::sync::MutexGuard<'static, ProcessClock> {
+    CLOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The Unix second by which it is judged what has expired; 0: the system's clock was never set.
@@ -130,9 +131,9 @@ pub fn time() -> Time {
 /// What keeps the process's time, as it is now. A copy is good for some tenths of a second.
 pub fn keeper() -> Timekeeper {
     let boot_ms = boot_ms();
-    let mut kept = lock();
-    kept.step(boot_ms);
-    *kept.keeper()
+    let mut clock = lock();
+    clock.step(boot_ms);
+    *clock.keeper()
 }
 
 /// What the system's clock shows, in Unix milliseconds, and by how many seconds it is ahead of the process's time.
@@ -140,17 +141,17 @@ pub fn wall() -> (u64, i64) {
     (wall_ms(), OFF_S.load(Ordering::Relaxed))
 }
 
-/// Others say what time it is, in Unix milliseconds: from now on that counts, and not the system's clock. Returns by how many
-/// seconds they are ahead, where that is the first time they say it.
-pub fn tell(unix_ms: u64) -> Option<i64> {
+/// Takes the time from the cluster, in Unix milliseconds: from now on it counts, and not the system's clock. Returns by how many
+/// seconds the cluster is ahead of the system's clock, at the first call alone.
+pub fn follow_cluster(unix_ms: u64) -> Option<i64> {
     let boot_ms = boot_ms();
-    let mut kept = lock();
-    let is_first = kept.told.replace(unix_ms.cast_signed() - boot_ms.cast_signed()).is_none();
+    let mut clock = lock();
+    let is_first = clock.cluster_zero_ms.replace(unix_ms.cast_signed() - boot_ms.cast_signed()).is_none();
     let off_s = (unix_ms / 1000).cast_signed() - (wall_ms() / 1000).cast_signed();
     if is_first {
-        kept.keeper().believe(unix_ms, boot_ms);
+        clock.keeper().believe(unix_ms, boot_ms);
         let own_ms = wall_ms();
-        kept.publish(boot_ms, own_ms);
+        clock.publish(boot_ms, own_ms);
     }
     is_first.then_some(off_s)
 }

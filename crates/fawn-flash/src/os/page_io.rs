@@ -7,17 +7,17 @@ use fawn_store::page::{PAGE_BYTES, Page};
 use rustix::io::{Errno, ReadWriteFlags};
 use zerocopy::IntoBytes;
 
-use crate::patience::Patience;
+use crate::os::retry::Backoff;
 
 /// Fills `pages` from page number `first`; returns the bytes read, fewer than asked for only at the end of the file.
-pub fn read<Fd: AsFd>(fd: Fd, first: u64, pages: &mut [Page], patience: &mut Patience) -> Result<usize, Errno> {
+pub fn read<Fd: AsFd>(fd: Fd, first: u64, pages: &mut [Page], backoff: &mut Backoff) -> Result<usize, Errno> {
     let bytes = pages.as_mut_bytes();
     let mut done = 0;
     while done < bytes.len() {
         match rustix::io::pread(&fd, &mut bytes[done..], first * PAGE_BYTES as u64 + done as u64) {
             Ok(0) => break,
             Ok(read) => done += read,
-            Err(errno) => patience.wait(|| "reading pages".to_owned(), errno)?,
+            Err(errno) => backoff.wait(|| "reading pages".to_owned(), errno)?,
         }
     }
     Ok(done)
@@ -41,14 +41,14 @@ fn write_all(
     mut write: impl FnMut(&[u8], u64) -> Result<usize, Errno>,
 ) -> Result<(), Errno> {
     let bytes = pages.as_bytes();
-    let (mut done, mut patience) = (0, Patience::default());
+    let (mut done, mut backoff) = (0, Backoff::default());
     while done < bytes.len() {
         match write(&bytes[done..], first * PAGE_BYTES as u64 + done as u64) {
             // A device that takes nothing and names no reason would be asked for ever.
             Ok(0) => return Err(Errno::IO),
             Ok(written) => done += written,
             // What is left is written as a whole again, so an interrupted write that was to be durable is, too.
-            Err(errno) => patience.wait(|| "writing pages".to_owned(), errno)?,
+            Err(errno) => backoff.wait(|| "writing pages".to_owned(), errno)?,
         }
     }
     Ok(())

@@ -23,17 +23,17 @@ const WHOLE: u32 = 1 << 16;
 
 /// The pace of one store's maintenance thread, for that thread to read.
 #[derive(Debug)]
-pub struct Pace {
+pub struct MaintenancePace {
     share: AtomicU32,
 }
 
-impl Default for Pace {
+impl Default for MaintenancePace {
     fn default() -> Self {
         Self { share: AtomicU32::new(WHOLE) }
     }
 }
 
-impl Pace {
+impl MaintenancePace {
     /// The thread works `share` of its time, from 0 to 1, or [`LEAST`] if that is more.
     fn set(&self, share: f64) {
         let share = if share >= URGENT { 1.0 } else { share.max(LEAST) };
@@ -50,9 +50,9 @@ impl Pace {
 /// [`Store::waits`] of all stores of the process: they mostly share a device.
 static WAITS: AtomicU64 = AtomicU64::new(0);
 
-/// Sets the pace by what the store says, for whoever has it.
+/// Sets the pace by what the store says. The thread that owns the store has it.
 #[derive(Debug, Default)]
-pub struct Setter {
+pub struct PaceSetter {
     /// The store's own waits as last seen.
     own: u64,
     /// All waits as last seen, and the milliseconds at which they had changed.
@@ -60,9 +60,9 @@ pub struct Setter {
     changed_ms: Option<u64>,
 }
 
-impl Setter {
+impl PaceSetter {
     /// Looks at the store at `now_ms`, on any monotonic clock.
-    pub fn set(&mut self, pace: &Pace, store: &Store, now_ms: u64) {
+    pub fn set(&mut self, pace: &MaintenancePace, store: &Store, now_ms: u64) {
         let own = store.waits();
         if own != self.own {
             WAITS.fetch_add(own.wrapping_sub(self.own), Ordering::Relaxed);
@@ -79,13 +79,13 @@ impl Setter {
 
 /// The rest that a maintenance thread has still to take.
 #[derive(Debug, Default)]
-pub struct Rest {
+pub struct OwedRest {
     owed: Duration,
 }
 
-impl Rest {
+impl OwedRest {
     /// After so much work of which nothing is urgent.
-    pub fn owe(&mut self, pace: &Pace, work: Duration) {
+    pub fn owe(&mut self, pace: &MaintenancePace, work: Duration) {
         self.owed = (self.owed + pace.rest_after(work)).min(LONG);
     }
 
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn rests_are_as_long_as_the_pace_says_and_short_ones_are_put_together() {
-        let (pace, mut rest) = (Pace::default(), Rest::default());
+        let (pace, mut rest) = (MaintenancePace::default(), OwedRest::default());
         rest.owe(&pace, Duration::from_millis(9));
         assert_eq!(rest.take(), Duration::ZERO, "it does not rest where nobody waits");
         pace.set(0.25);

@@ -18,11 +18,11 @@ use fawn_store::record::{Kind, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 use fawn_store::segment::SegmentError;
 use fawn_store::{Options, Write};
 
-use crate::clock;
 use crate::db::Error;
 use crate::directory::{Directory, store_of};
 use crate::files::{Caching, Files};
-use crate::helper;
+use crate::os::clock;
+use crate::os::threads;
 
 /// Share of the memory that one batch takes, in hundredths: there are two, or one and what is read ahead.
 const BATCH_SHARE: u64 = 42;
@@ -50,7 +50,7 @@ pub struct BulkLoad {
     memory: u64,
     batch: Batch,
     bytes: u64,
-    work: Work,
+    work: SpoolState,
 }
 
 /// What the thread that takes records knows of a store.
@@ -60,7 +60,7 @@ struct StoreFiles {
 }
 
 /// Where the stores are while the load collects records.
-enum Work {
+enum SpoolState {
     /// Nobody yet: all that has come fits one batch.
     Idle(Vec<Bulk>),
     /// The thread that sorts and spools.
@@ -102,7 +102,7 @@ impl BulkLoad {
         Ok(Self {
             most_in_line: bulks.iter().map(Bulk::most_in_line).min().unwrap_or(0),
             batch: Batch::new((options.memory * BATCH_SHARE / 100) as usize),
-            work: Work::Idle(bulks),
+            work: SpoolState::Idle(bulks),
             memory: options.memory,
             bytes: 0,
             directory,
@@ -169,15 +169,15 @@ impl BulkLoad {
     /// Has the full batch sorted and spooled, and goes on with an empty one.
     #[cold]
     fn next_batch(&mut self) -> Result<(), Error> {
-        if let Work::Idle(bulks) = &mut self.work {
+        if let SpoolState::Idle(bulks) = &mut self.work {
             let files = self.stores.iter().map(|store| Arc::clone(&store.files)).collect();
             let spooler = Spooler::start(std::mem::take(bulks), files, self.secret)?;
-            self.work = Work::Spooling(spooler);
+            self.work = SpoolState::Spooling(spooler);
             let capacity = self.memory * BATCH_SHARE / 100;
             let full = std::mem::replace(&mut self.batch, Batch::new(capacity as usize));
             return self.send(full);
         }
-        let Work::Spooling(spooler) = &self.work else {
+        let SpoolState::Spooling(spooler) = &self.work else {
             return Err(FlashError::Io("the load has already failed".to_owned()).into());
         };
         match spooler.empty.recv() {
@@ -191,7 +191,7 @@ impl BulkLoad {
 
     fn send(&mut self, full: Batch) -> Result<(), Error> {
         match &self.work {
-            Work::Spooling(spooler) if spooler.full.send(full).is_ok() => Ok(()),
+            SpoolState::Spooling(spooler) if spooler.full.send(full).is_ok() => Ok(()),
             _ => self.failed(),
         }
     }
@@ -205,10 +205,10 @@ impl BulkLoad {
 
     /// Waits for what is being spooled.
     fn stop_spooling(&mut self) -> (Vec<Bulk>, Result<(), FlashError>) {
-        match std::mem::replace(&mut self.work, Work::Failed) {
-            Work::Idle(bulks) => (bulks, Ok(())),
-            Work::Failed => (Vec::new(), Ok(())),
-            Work::Spooling(Spooler { full, empty, thread }) => {
+        match std::mem::replace(&mut self.work, SpoolState::Failed) {
+            SpoolState::Idle(bulks) => (bulks, Ok(())),
+            SpoolState::Failed => (Vec::new(), Ok(())),
+            SpoolState::Spooling(Spooler { full, empty, thread }) => {
                 drop((full, empty));
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             }
@@ -291,7 +291,7 @@ impl Spooler {
     fn start(bulks: Vec<Bulk>, files: Vec<Arc<Files>>, secret: Secret) -> Result<Self, FlashError> {
         let (full, inbox) = sync_channel(0);
         let (outbox, empty) = channel();
-        let spool = move || helper::guarded(|| run(bulks, &files, &secret, &inbox, &outbox));
+        let spool = move || threads::guarded(|| run(bulks, &files, &secret, &inbox, &outbox));
         let thread = thread::Builder::new()
             .name("fawn-spool".to_owned())
             .spawn(spool)

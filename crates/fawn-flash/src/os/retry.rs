@@ -1,7 +1,8 @@
-//! Errors of the system that pass: it is short of something that somebody will give back.
+//! Retries of system calls that fail because the system is short of something for a while.
 //!
-//! Threads that work for a store try again until it has passed, because the store could not go on without what they do. Who
-//! must not block refuses the request instead. An error of a sync is never tried again: what it was to make durable may be lost.
+//! A thread that works for a store retries without end, because the store could not go on without what it does. A caller
+//! that must not block refuses the request instead. A sync that failed is never retried: what it was to make durable may
+//! be lost.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,44 +11,45 @@ use rustix::io::Errno;
 
 /// The longest pause between two tries.
 const LONGEST: Duration = Duration::from_millis(100);
-/// Tries of whoever must not wait for long, and the pause between two of them: a tenth of a second in all.
+/// Tries of a [`Backoff::brief`]: with their pauses a tenth of a second in all.
 pub const TRIES: u32 = 25;
 /// The pause between two of the [`TRIES`].
 pub const PAUSE: Duration = Duration::from_millis(4);
 /// How often the log repeats that something is still tried.
 const REPEAT: Duration = Duration::from_secs(10);
 
-/// Whether this error passes by itself.
-pub fn passes(errno: Errno) -> bool {
+/// Whether this error may be gone at the next try.
+pub fn is_transient(errno: Errno) -> bool {
     matches!(errno, Errno::INTR | Errno::AGAIN | Errno::NOMEM | Errno::NOBUFS | Errno::MFILE | Errno::NFILE)
 }
 
-/// Whether this error of `io_uring_enter` passes: it has one of its own.
-pub fn passes_in_ring(error: &std::io::Error) -> bool {
-    Errno::from_io_error(error).is_some_and(|errno| passes(errno) || errno == Errno::BUSY)
+/// Whether this error of `io_uring_enter` may be gone at the next try. `EBUSY` is its own.
+pub fn is_transient_in_ring(error: &std::io::Error) -> bool {
+    Errno::from_io_error(error).is_some_and(|errno| is_transient(errno) || errno == Errno::BUSY)
 }
 
 /// Counts tries of one thing, and pauses between them.
 #[derive(Debug, Default)]
-pub struct Patience {
+pub struct Backoff {
     pause: Duration,
-    told: Option<Instant>,
+    /// When the log last said that something is still tried.
+    logged: Option<Instant>,
     /// Tries that are left; `None`: there is no end of them.
     left: Option<u32>,
 }
 
-impl Patience {
-    /// Patience that ends after [`TRIES`] tries, and says nothing in the log.
+impl Backoff {
+    /// A backoff that ends after [`TRIES`] tries and logs nothing.
     pub fn brief() -> Self {
         Self { left: Some(TRIES), ..Self::default() }
     }
 
-    /// Waits a little before the next try, if `errno` passes; says in the log what is being tried.
+    /// Waits before the next try if `errno` is transient, and logs what is tried.
     ///
     /// # Errors
-    /// `errno`, if it does not pass, or no try is left.
+    /// `errno`, if it is not transient or no try is left.
     pub fn wait(&mut self, doing: impl FnOnce() -> String, errno: Errno) -> Result<(), Errno> {
-        if !passes(errno) {
+        if !is_transient(errno) {
             return Err(errno);
         }
         if errno == Errno::INTR {
@@ -59,8 +61,8 @@ impl Patience {
             return Ok(());
         }
         let now = Instant::now();
-        if self.told.is_none_or(|told| now.duration_since(told) >= REPEAT) {
-            self.told = Some(now);
+        if self.logged.is_none_or(|logged| now.duration_since(logged) >= REPEAT) {
+            self.logged = Some(now);
             tracing::warn!("{}: {errno}: the store retries until it succeeds", doing());
         }
         self.pause = (self.pause * 2).clamp(Duration::from_millis(1), LONGEST);
@@ -69,27 +71,27 @@ impl Patience {
     }
 }
 
-/// Makes `attempt` until it succeeds, or fails for good.
+/// Repeats `attempt` until it succeeds, or fails for good.
 ///
 /// # Errors
-/// The first one that does not pass.
-pub fn insist<T>(doing: impl Fn() -> String, attempt: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    persist(&mut Patience::default(), doing, attempt)
+/// The first one that is not transient.
+pub fn retry<T>(doing: impl Fn() -> String, attempt: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    retry_with(&mut Backoff::default(), doing, attempt)
 }
 
-/// As [`insist`], with the patience of whoever asks.
+/// As [`retry`], with the caller's backoff.
 ///
 /// # Errors
-/// The first one that does not pass, or for which no patience is left.
-pub fn persist<T>(
-    patience: &mut Patience,
+/// The first one that is not transient, or for which no try is left.
+pub fn retry_with<T>(
+    backoff: &mut Backoff,
     doing: impl Fn() -> String,
     mut attempt: impl FnMut() -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     loop {
         match attempt() {
             Ok(done) => return Ok(done),
-            Err(errno) => patience.wait(&doing, errno)?,
+            Err(errno) => backoff.wait(&doing, errno)?,
         }
     }
 }
@@ -102,10 +104,10 @@ mod tests {
     fn what_passes_is_tried_until_it_has_passed_and_the_rest_is_told_at_once() {
         let passing = [Errno::INTR, Errno::AGAIN, Errno::NOMEM, Errno::NOBUFS, Errno::MFILE, Errno::NFILE];
         let mut errors = passing.into_iter();
-        assert_eq!(insist(|| "testing".into(), || errors.next().map_or(Ok(7), Err)), Ok(7));
+        assert_eq!(retry(|| "testing".into(), || errors.next().map_or(Ok(7), Err)), Ok(7));
         for errno in [Errno::IO, Errno::BUSY, Errno::NOSPC, Errno::ROFS, Errno::BADF] {
             let mut tries = 0;
-            let result: Result<(), _> = insist(
+            let result: Result<(), _> = retry(
                 || "testing".into(),
                 || {
                     tries += 1;
@@ -117,10 +119,10 @@ mod tests {
     }
 
     #[test]
-    fn brief_patience_ends() {
-        let (mut patience, mut tries) = (Patience::brief(), 0);
-        let result: Result<(), _> = persist(
-            &mut patience,
+    fn a_brief_backoff_ends() {
+        let (mut backoff, mut tries) = (Backoff::brief(), 0);
+        let result: Result<(), _> = retry_with(
+            &mut backoff,
             || "testing".into(),
             || {
                 tries += 1;

@@ -6,9 +6,11 @@ use std::path::Path;
 use fawn_store::flash::{FileId, Flash as _, FlashError};
 use fawn_store::{Options, check};
 
-use super::{DirectoryError, FORMAT, LOCK, MEMBER, SECRET, store_path, text};
+use super::error::DirectoryError;
+use super::layout::{FORMAT, LOCK, MEMBER, SECRET, store_path};
+use super::text;
+use crate::files::overlay::Overlay;
 use crate::files::{Caching, Files};
-use crate::overlay::Overlay;
 
 /// Makes sure that the device has room for those of a directory's stores that are yet to be made with these options. What
 /// was made of them, and never written to, is removed first: by an earlier start with other options, say.

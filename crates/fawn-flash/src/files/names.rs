@@ -3,7 +3,7 @@
 
 use fawn_store::flash::FileId;
 
-/// The name of `file`: as errors tell it.
+/// The name of `file`, also in errors.
 pub fn name_of(file: FileId) -> String {
     file.to_string()
 }

@@ -11,10 +11,10 @@ use fawn_store::page::{PAGE_BYTES, Page};
 use rustix::fs::{self, FallocateFlags};
 use rustix::io::Errno;
 
-use crate::directory::random;
-use crate::files::{Files, until_uninterrupted};
-use crate::patience::{Patience, insist};
-use crate::{names, transfer};
+use super::{Files, names, until_uninterrupted};
+use crate::os::page_io;
+use crate::os::random::random;
+use crate::os::retry::{Backoff, retry};
 
 impl Flash for Files {
     fn nonce(&self) -> Result<u64, FlashError> {
@@ -30,7 +30,7 @@ impl Flash for Files {
     }
 
     fn read(&self, file: FileId, first: u64, pages: &mut [Page]) -> Result<(), FlashError> {
-        self.read_patiently(file, first, pages, &mut Patience::default())
+        self.read_with(file, first, pages, &mut Backoff::default())
     }
 
     fn read_many(&self, fills: &mut [Fill<'_>]) -> Result<(), (usize, FlashError)> {
@@ -52,8 +52,8 @@ impl Flash for Files {
 
     fn write(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError> {
         let open = self.own_descriptor(file)?;
-        self.counts.wrote(size_of_val(pages));
-        let write = || transfer::write(&*open, first, pages).map_err(|errno| self.error(file, "writing", errno));
+        self.traffic.count_write(size_of_val(pages));
+        let write = || page_io::write(&*open, first, pages).map_err(|errno| self.error(file, "writing", errno));
         write().or_else(|error| match error {
             FlashError::NoSpace if self.gives_way(file) => write(),
             error => Err(error),
@@ -63,18 +63,18 @@ impl Flash for Files {
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn write_behind(&self, file: FileId, first: u64, pages: &mut PageBuf, count: usize) -> Result<(), FlashError> {
         let open = self.own_descriptor(file)?;
-        self.counts.wrote(count * PAGE_BYTES);
-        let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
-        behind.write(file, &open, first, pages, count).map_err(|errno| self.error(file, "writing", errno))
+        self.traffic.count_write(count * PAGE_BYTES);
+        let mut writer = self.async_writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.write(file, &open, first, pages, count).map_err(|errno| self.error(file, "writing", errno))
     }
 
     fn write_durably(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError> {
         if self.synced_writes.load(Ordering::Relaxed) {
             let open = self.own_descriptor(file)?;
-            match transfer::write_synced(&*open, first, pages) {
+            match page_io::write_synced(&*open, first, pages) {
                 Ok(()) => {
-                    self.counts.wrote(size_of_val(pages));
-                    self.counts.synced();
+                    self.traffic.count_write(size_of_val(pages));
+                    self.traffic.count_sync();
                     return Ok(());
                 }
                 Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
@@ -90,13 +90,13 @@ impl Flash for Files {
     fn sync(&self, file: FileId) -> Result<(), FlashError> {
         self.finish_behind(file)?;
         let open = self.own_descriptor(file)?;
-        self.counts.synced();
-        until_uninterrupted(|| fs::fdatasync(&*open)).map_err(|errno| self.unsynced(file, errno))
+        self.traffic.count_sync();
+        until_uninterrupted(|| fs::fdatasync(&*open)).map_err(|errno| self.directory.sync_error(file, errno))
     }
 
     fn sync_names(&self) -> Result<(), FlashError> {
-        self.counts.synced();
-        until_uninterrupted(|| fs::fsync(self.directory()))
+        self.traffic.count_sync();
+        until_uninterrupted(|| fs::fsync(&self.directory))
             .map_err(|errno| FlashError::Io(format!("{}: syncing: {errno}", self.path().display())))
     }
 
@@ -107,7 +107,7 @@ impl Flash for Files {
         let open = self.own_descriptor(file)?;
         let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let punch = || fs::fallocate(&*open, mode, first * PAGE_BYTES as u64, count * PAGE_BYTES as u64);
-        match insist(|| self.doing(file, "punching a hole"), punch) {
+        match retry(|| self.directory.doing(file, "punching a hole"), punch) {
             // A file system without holes keeps the space until the file goes.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             Err(errno) => Err(self.error(file, "punching a hole", errno)),
@@ -118,7 +118,7 @@ impl Flash for Files {
         self.finish_behind(file)?;
         let open = self.own_descriptor(file)?;
         let cut = || fs::ftruncate(&*open, pages * PAGE_BYTES as u64);
-        insist(|| self.doing(file, "cutting"), cut).map_err(|errno| self.error(file, "cutting", errno))
+        retry(|| self.directory.doing(file, "cutting"), cut).map_err(|errno| self.error(file, "cutting", errno))
     }
 
     fn remove(&self, file: FileId) -> Result<(), FlashError> {
@@ -131,11 +131,11 @@ impl Flash for Files {
         let error = |errno: Errno| FlashError::Io(format!("{}: listing: {errno}", self.path().display()));
         let mut files = Vec::new();
         let listing = || format!("{}: listing", self.path().display());
-        let list = || fs::Dir::read_from(self.directory())?.collect::<Result<Vec<_>, _>>();
-        for entry in insist(listing, list).map_err(error)? {
+        let list = || fs::Dir::read_from(&self.directory)?.collect::<Result<Vec<_>, _>>();
+        for entry in retry(listing, list).map_err(error)? {
             let Some(file) = entry.file_name().to_str().ok().and_then(names::parse) else { continue };
-            let look = || fs::statat(self.directory(), entry.file_name(), fs::AtFlags::SYMLINK_NOFOLLOW);
-            match insist(|| self.doing(file, "looking at"), look) {
+            let look = || fs::statat(&self.directory, entry.file_name(), fs::AtFlags::SYMLINK_NOFOLLOW);
+            match retry(|| self.directory.doing(file, "looking at"), look) {
                 Ok(stat) => files.push((file, stat.st_size.cast_unsigned() / PAGE_BYTES as u64)),
                 // Removed since the directory was read.
                 Err(Errno::NOENT) => {}
@@ -146,23 +146,18 @@ impl Flash for Files {
     }
 
     fn keep_spare(&self, bytes: u64) -> u64 {
-        self.hold_spare(bytes)
+        if self.is_read_only { self.spare.bytes() } else { self.spare.hold(&self.directory, bytes) }
     }
 
     fn space(&self) -> Result<Space, FlashError> {
-        let asking = || format!("{}: asking for free space", self.path().display());
-        let stat = insist(asking, || fs::fstatvfs(self.directory()))
-            .map_err(|errno| FlashError::Io(format!("{}: asking for free space: {errno}", self.path().display())))?;
-        // As `df` has it: what is reserved for the system is neither used nor free.
-        let used = stat.f_blocks.saturating_sub(stat.f_bfree);
-        Ok(Space { total: (used + stat.f_bavail) * stat.f_frsize, free: stat.f_bavail * stat.f_frsize })
+        self.directory.space()
     }
 }
 
 impl Files {
     /// Gives back the space that is kept for deletes and merges, if it is for a file of this kind; whether there was any.
     fn gives_way(&self, file: FileId) -> bool {
-        matches!(file, FileId::Segment(_) | FileId::Manifest(_)) && self.release_spare()
+        matches!(file, FileId::Segment(_) | FileId::Manifest(_)) && self.spare.release(&self.directory)
     }
 }
 

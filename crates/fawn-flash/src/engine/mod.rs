@@ -7,21 +7,27 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fawn_store::flash::FlashError;
 use fawn_store::work::{Event, Work};
-use fawn_store::{Batch, Committed, Maintenance, OpenError, Opening, Options, Store};
+use fawn_store::{Batch, Maintenance, OpenError, Opening, Options, Store};
 
-use crate::clock;
 use crate::files::Files;
-use crate::helper;
-use crate::pace::{Pace, Setter};
-use crate::signal::Signal;
+use crate::os::{clock, threads};
+
+pub mod commit_thread;
+mod mailbox;
+pub mod maintenance_thread;
+pub mod pace;
+mod store_handle;
+
+use mailbox::Mailbox;
+use pace::{MaintenancePace, PaceSetter};
+pub use store_handle::StoreHandle;
 
 /// Index entries installed in one [`Engine::poll`]: 0.1 ms, or 0.3 where others compete for the processor's caches.
 const INSTALL_BUDGET: usize = 256;
@@ -32,11 +38,11 @@ const TICK_MS: u64 = 1000;
 /// have its clock set right only then.
 pub(crate) const SETTLING_TICKS: u32 = 600;
 
-/// What [`Engine::poll`] came to.
+/// What [`Engine::poll`] has done, and what its caller should do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, not a state of one machine")]
-pub struct Polled {
-    /// Operations that were refused as busy, or told to wait for a load, should be tried again; scans may have answers.
+pub struct PollOutcome {
+    /// Operations that were refused as busy, or had to wait for a load, should be tried again; scans may have answers.
     pub retry: bool,
     /// A batch was written: compare the gates of waiting answers with [`Store::durable`].
     pub committed: bool,
@@ -46,87 +52,9 @@ pub struct Polled {
     pub swapped: bool,
 }
 
-/// A store that an engine runs: a [`Store`], or what wraps one.
-pub trait Tended {
-    /// The store itself, for figures.
-    fn inner(&self) -> &Store;
-    /// As [`Store::tick`]; not `settled`: as [`Store::tick_without_dropping`].
-    fn tick(&mut self, now: u32, settled: bool);
-    /// The next batch of the log to write, as [`Store::take_batch`].
-    fn take_batch(&mut self, now_ms: u64) -> Option<Batch>;
-    /// Takes in a batch that was written, as [`Store::committed`].
-    fn committed(&mut self, committed: Committed);
-    /// The next work for the maintenance thread, as [`Store::take_work`].
-    fn take_work(&mut self) -> Option<Work>;
-    /// Takes in what the maintenance thread has done, as [`Store::handle`].
-    fn handle(&mut self, event: Event);
-    /// Installs the next entries, as [`Store::step`].
-    fn step(&mut self, budget: usize) -> bool;
-    /// Why it has stopped, if it has.
-    fn stopped(&self) -> Option<String>;
-    /// Begins a clean stop, as [`Store::hurry`].
-    fn hurry(&mut self);
-    /// Whether nothing is under way, as [`Store::is_idle`].
-    fn is_idle(&self) -> bool;
-    /// Ends a clean stop, as [`Store::close`].
-    fn close(&mut self);
-    /// Whether the clean stop is recorded, as [`Store::is_closed`].
-    fn is_closed(&self) -> bool;
-}
-
-impl Tended for Store {
-    fn inner(&self) -> &Store {
-        self
-    }
-
-    fn tick(&mut self, now: u32, settled: bool) {
-        if settled { Store::tick(self, now) } else { self.tick_without_dropping(now) }
-    }
-
-    fn take_batch(&mut self, now_ms: u64) -> Option<Batch> {
-        Store::take_batch(self, now_ms)
-    }
-
-    fn committed(&mut self, committed: Committed) {
-        Store::committed(self, committed);
-    }
-
-    fn take_work(&mut self) -> Option<Work> {
-        Store::take_work(self)
-    }
-
-    fn handle(&mut self, event: Event) {
-        Store::handle(self, event);
-    }
-
-    fn step(&mut self, budget: usize) -> bool {
-        Store::step(self, budget)
-    }
-
-    fn stopped(&self) -> Option<String> {
-        Store::stopped(self).map(ToOwned::to_owned)
-    }
-
-    fn hurry(&mut self) {
-        Store::hurry(self);
-    }
-
-    fn is_idle(&self) -> bool {
-        Store::is_idle(self)
-    }
-
-    fn close(&mut self) {
-        Store::close(self);
-    }
-
-    fn is_closed(&self) -> bool {
-        Store::is_closed(self)
-    }
-}
-
 /// One store and the threads that work for it. Dropping it without [`close`](Self::close) is like a crash: what was
 /// acknowledged as durable is there at the next opening.
-pub struct Engine<S: Tended = Store> {
+pub struct Engine<S: StoreHandle = Store> {
     store: S,
     files: Arc<Files>,
     mailbox: Arc<Mailbox>,
@@ -141,39 +69,8 @@ pub struct Engine<S: Tended = Store> {
     /// Ticks since the opening.
     ticks: u32,
     /// How fast the maintenance thread goes.
-    pace: Arc<Pace>,
-    setter: Setter,
-}
-
-/// What the threads have done and the event loop has not seen.
-struct Mailbox {
-    signal: Signal,
-    /// Whether anything is in `mail`; set before the eventfd is written, cleared before the mail is taken.
-    raised: AtomicBool,
-    mail: Mutex<Mail>,
-}
-
-#[derive(Default)]
-struct Mail {
-    events: Vec<Event>,
-    committed: Option<Committed>,
-}
-
-impl Mailbox {
-    fn put(&self, put: impl FnOnce(&mut Mail)) {
-        put(&mut self.mail.lock().unwrap_or_else(PoisonError::into_inner));
-        if !self.raised.swap(true, Ordering::AcqRel) {
-            self.signal.raise();
-        }
-    }
-
-    fn take(&self) -> Option<Mail> {
-        if !self.raised.load(Ordering::Acquire) {
-            return None;
-        }
-        self.raised.store(false, Ordering::SeqCst);
-        Some(std::mem::take(&mut *self.mail.lock().unwrap_or_else(PoisonError::into_inner)))
-    }
+    pace: Arc<MaintenancePace>,
+    setter: PaceSetter,
 }
 
 impl Engine<Store> {
@@ -188,26 +85,25 @@ impl Engine<Store> {
     }
 }
 
-impl<S: Tended> Engine<S> {
+impl<S: StoreHandle> Engine<S> {
     /// Starts the threads of a store that was opened on `files`; `index` names them.
     ///
     /// # Errors
     /// [`FlashError::Io`] when the system has no thread or descriptor left.
     pub fn start(files: Arc<Files>, store: S, maintenance: Maintenance, index: u32) -> Result<Self, FlashError> {
-        let mailbox =
-            Arc::new(Mailbox { signal: Signal::new()?, raised: AtomicBool::new(false), mail: Mutex::default() });
+        let mailbox = Arc::new(Mailbox::new()?);
         let (work, work_inbox) = channel();
         let (batches, batch_inbox) = channel();
-        let mut threads = Vec::new();
-        let pace = Arc::<Pace>::default();
+        let mut workers = Vec::new();
+        let pace = Arc::<MaintenancePace>::default();
         let (its_files, its_mailbox, its_pace) = (Arc::clone(&files), Arc::clone(&mailbox), Arc::clone(&pace));
-        threads.push(helper::start(format!("fawn-tend-{index}"), move || {
+        workers.push(threads::start(format!("fawn-tend-{index}"), move || {
             let deliver = |event| its_mailbox.put(|mail| mail.events.push(event));
-            helper::maintain(maintenance, &its_files, &its_pace, &work_inbox, deliver);
+            maintenance_thread::maintain(maintenance, &its_files, &its_pace, &work_inbox, deliver);
         })?);
         let (its_files, its_mailbox) = (Arc::clone(&files), Arc::clone(&mailbox));
-        threads.push(helper::start(format!("fawn-log-{index}"), move || {
-            helper::commit(&its_files, &batch_inbox, |committed| {
+        workers.push(threads::start(format!("fawn-log-{index}"), move || {
+            commit_thread::commit(&its_files, &batch_inbox, |committed| {
                 its_mailbox.put(|mail| mail.committed = Some(committed));
                 None
             });
@@ -218,13 +114,13 @@ impl<S: Tended> Engine<S> {
             mailbox,
             work: Some(work),
             batches: Some(batches),
-            threads,
+            threads: workers,
             events: VecDeque::new(),
             installing: false,
             last_tick_ms: 0,
             ticks: 0,
             pace,
-            setter: Setter::default(),
+            setter: PaceSetter::default(),
         };
         engine.hand_out_work();
         Ok(engine)
@@ -257,14 +153,14 @@ impl<S: Tended> Engine<S> {
     /// Whether the next [`poll`](Self::poll) at `now_ms` has more to do than to hand out what requests left: something to
     /// take in or to install, or the look at what is due that comes once a second.
     #[inline]
-    pub fn has_news(&self, now_ms: u64) -> bool {
-        self.has_left() || self.mailbox.raised.load(Ordering::Acquire) || now_ms >= self.last_tick_ms + TICK_MS
+    pub fn poll_is_due(&self, now_ms: u64) -> bool {
+        self.has_left() || self.mailbox.has_mail() || now_ms >= self.last_tick_ms + TICK_MS
     }
 
     /// Takes in what the threads have done and gives them what there is to do. Cheap when that is nothing: to be called
     /// once a turn of the event loop. `now` is the Unix second, `now_ms` any monotonic clock.
-    pub fn poll(&mut self, now: u32, now_ms: u64) -> Polled {
-        let mut polled = Polled::default();
+    pub fn poll(&mut self, now: u32, now_ms: u64) -> PollOutcome {
+        let mut polled = PollOutcome::default();
         let merges = self.store.inner().merges();
         if let Some(mail) = self.mailbox.take() {
             if let Some(committed) = mail.committed {
@@ -333,7 +229,7 @@ impl<S: Tended> Engine<S> {
         self.store.hurry();
         let mut closing = false;
         while !self.store.is_closed() {
-            self.mailbox.signal.drain();
+            self.mailbox.drain();
             let polled = self.poll(clock::unix(), clock::monotonic_ms());
             if let Some(why) = self.store.stopped() {
                 return Err(FlashError::Io(why));
@@ -346,15 +242,15 @@ impl<S: Tended> Engine<S> {
                 let lost = self.store.inner().stats().buffered_entries;
                 let why = format!("{}; up to {lost} records that were only in memory are lost", FlashError::NoSpace);
                 return Err(FlashError::Io(why));
-            } else if polled == Polled::default() {
-                self.mailbox.signal.wait(Duration::from_millis(self.timeout_ms(clock::monotonic_ms()).max(1)));
+            } else if polled == PollOutcome::default() {
+                self.mailbox.wait(Duration::from_millis(self.timeout_ms(clock::monotonic_ms()).max(1)));
             }
         }
         Ok(())
     }
 }
 
-impl<S: Tended> Drop for Engine<S> {
+impl<S: StoreHandle> Drop for Engine<S> {
     fn drop(&mut self) {
         (self.work, self.batches) = (None, None);
         for thread in self.threads.drain(..) {
@@ -366,9 +262,9 @@ impl<S: Tended> Drop for Engine<S> {
 
 /// An eventfd that is written when [`Engine::poll`] has something to take in, and never read: register it as
 /// `EPOLLIN | EPOLLET`.
-impl<S: Tended> AsFd for Engine<S> {
+impl<S: StoreHandle> AsFd for Engine<S> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.mailbox.signal.as_fd()
+        self.mailbox.as_fd()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Writes that go on while their writer prepares the next: what seals, merges and bulk loads write.
 //!
-//! By an `io_uring` of its own, made when first needed. Where it is refused, writes are made at once. What became of a write
-//! is told at the next one to the same file, or when the file is finished, whichever comes first.
+//! By an `io_uring` of its own, made when first needed. Where it is refused, writes are made at once. An error of a write
+//! is returned by the next write to the same file, or when the file is finished, whichever comes first.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -14,9 +14,10 @@ use fawn_store::page::{PAGE_BYTES, PageBuf};
 use io_uring::{IoUring, opcode, types};
 use rustix::io::Errno;
 
-use crate::files::OpenFile;
-use crate::patience::{passes, passes_in_ring};
-use crate::{together, transfer};
+use crate::os::open_file::OpenFile;
+use crate::os::page_io;
+use crate::os::retry::{is_transient, is_transient_in_ring};
+use crate::uring::setup;
 
 /// Writes that are under way at most: the device has one more to do as it finishes one.
 const DEPTH: usize = 2;
@@ -25,17 +26,17 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// Writes under way, of any files.
 #[derive(Default)]
-pub struct Behind {
-    ring: Ring,
-    under_way: [Option<Job>; DEPTH],
+pub struct AsyncWriter {
+    ring: WriterRing,
+    under_way: [Option<WriteJob>; DEPTH],
     /// Buffers whose writes are done.
     spare: Vec<PageBuf>,
-    /// Writes that failed, until somebody is told.
+    /// Errors of writes that no call has returned yet.
     failed: Vec<(FileId, Errno)>,
 }
 
 #[derive(Default)]
-enum Ring {
+enum WriterRing {
     #[default]
     Untried,
     Refused,
@@ -43,7 +44,7 @@ enum Ring {
 }
 
 /// A write that the kernel has, or had.
-struct Job {
+struct WriteJob {
     file: FileId,
     open: Arc<OpenFile>,
     first: u64,
@@ -51,19 +52,19 @@ struct Job {
     count: usize,
 }
 
-impl std::fmt::Debug for Behind {
+impl std::fmt::Debug for AsyncWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let ring = match self.ring {
-            Ring::Untried => "untried",
-            Ring::Refused => "refused",
-            Ring::Made(_) => "made",
+            WriterRing::Untried => "untried",
+            WriterRing::Refused => "refused",
+            WriterRing::Made(_) => "made",
         };
         let under_way = self.under_way.iter().flatten().map(|job| job.file).collect::<Vec<_>>();
-        write!(f, "Behind(ring {ring}, under way {under_way:?}, failed {:?})", self.failed)
+        write!(f, "AsyncWriter(ring {ring}, under way {under_way:?}, failed {:?})", self.failed)
     }
 }
 
-impl Behind {
+impl AsyncWriter {
     /// Begins to write the first `count` of `pages`, for which the writer gets another buffer of as many pages.
     ///
     /// # Errors
@@ -81,17 +82,17 @@ impl Behind {
             self.wait();
         }
         self.take_failed(file)?;
-        if matches!(self.ring, Ring::Untried) {
-            self.ring = together::build(DEPTH, opcode::Write::CODE).map_or_else(
+        if matches!(self.ring, WriterRing::Untried) {
+            self.ring = setup::build(DEPTH, opcode::Write::CODE).map_or_else(
                 |error| {
                     tracing::debug!(%error, "io_uring is not available: file writes run without parallel work");
-                    Ring::Refused
+                    WriterRing::Refused
                 },
-                |ring| Ring::Made(Box::new(ring)),
+                |ring| WriterRing::Made(Box::new(ring)),
             );
         }
-        let Ring::Made(ring) = &mut self.ring else {
-            return transfer::write(&**open, first, &pages.pages()[..count]);
+        let WriterRing::Made(ring) = &mut self.ring else {
+            return page_io::write(&**open, first, &pages.pages()[..count]);
         };
         let slot = self.under_way.iter().position(Option::is_none).expect("one was waited for");
         let bytes = &pages.bytes()[..count * PAGE_BYTES];
@@ -103,7 +104,7 @@ impl Behind {
         let next = self.spare.iter().position(|spare| spare.len() == pages.len());
         let next = next.map_or_else(|| PageBuf::zeroed(pages.len()), |place| self.spare.swap_remove(place));
         let pages = std::mem::replace(pages, next);
-        self.under_way[slot] = Some(Job { file, open: Arc::clone(open), first, pages, count });
+        self.under_way[slot] = Some(WriteJob { file, open: Arc::clone(open), first, pages, count });
         // SAFETY: the buffer and the descriptor are the job's, which is kept until the entry has completed, or until it is
         // certain that the kernel is never handed it. Moving the job moves neither.
         let pushed = unsafe { ring.submission().push(&entry) };
@@ -135,14 +136,14 @@ impl Behind {
                 std::thread::sleep(LOOK);
             }
         }
-        self.ring = Ring::Refused;
-        transfer::write(&*job.open, job.first, &job.pages.pages()[..job.count])
+        self.ring = WriterRing::Refused;
+        page_io::write(&*job.open, job.first, &job.pages.pages()[..job.count])
     }
 
     /// Waits until something of what is under way is done.
     fn wait(&mut self) {
         while !self.collect() {
-            let Ring::Made(ring) = &self.ring else { return };
+            let WriterRing::Made(ring) = &self.ring else { return };
             match ring.submitter().submit_and_wait(1) {
                 Ok(_) => {}
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::INTR) => {}
@@ -154,7 +155,7 @@ impl Behind {
 
     /// Takes back what is done; whether anything was.
     fn collect(&mut self) -> bool {
-        let Ring::Made(ring) = &mut self.ring else { return false };
+        let WriterRing::Made(ring) = &mut self.ring else { return false };
         let mut any = false;
         for entry in ring.completion() {
             let Some(job) = self.under_way[entry.user_data() as usize].take() else { continue };
@@ -173,6 +174,12 @@ impl Behind {
         any
     }
 
+    /// As if a write to `file` had failed.
+    #[cfg(test)]
+    pub fn fail(&mut self, file: FileId, errno: Errno) {
+        self.failed.push((file, errno));
+    }
+
     fn take_failed(&mut self, file: FileId) -> Result<(), Errno> {
         let first = self.failed.iter().find(|(failed, _)| *failed == file).map(|(_, errno)| *errno);
         self.failed.retain(|(failed, _)| *failed != file);
@@ -180,7 +187,7 @@ impl Behind {
     }
 }
 
-impl Drop for Behind {
+impl Drop for AsyncWriter {
     fn drop(&mut self) {
         // The kernel reads their memory until then.
         while self.under_way.iter().any(Option::is_some) {
@@ -190,24 +197,24 @@ impl Drop for Behind {
 }
 
 /// Makes what is left of a write.
-fn complete(job: &Job, written: Result<usize, Errno>) -> Result<(), Errno> {
+fn complete(job: &WriteJob, written: Result<usize, Errno>) -> Result<(), Errno> {
     let whole = match written {
         Ok(bytes) => bytes / PAGE_BYTES,
         // What is left is written at once, which waits until it is possible.
-        Err(errno) if passes(errno) => 0,
+        Err(errno) if is_transient(errno) => 0,
         Err(errno) => return Err(errno),
     };
     if whole == job.count {
         return Ok(());
     }
-    transfer::write(&*job.open, job.first + whole as u64, &job.pages.pages()[whole..job.count])
+    page_io::write(&*job.open, job.first + whole as u64, &job.pages.pages()[whole..job.count])
 }
 
 fn submit(ring: &IoUring) -> io::Result<()> {
     loop {
         match ring.submit() {
             Ok(_) => return Ok(()),
-            Err(error) if passes_in_ring(&error) => std::thread::sleep(LOOK),
+            Err(error) if is_transient_in_ring(&error) => std::thread::sleep(LOOK),
             Err(error) => return Err(error),
         }
     }
@@ -216,91 +223,42 @@ fn submit(ring: &IoUring) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::{Caching, Files};
-    use fawn_store::flash::{Flash as _, FlashError};
 
     const FILE: FileId = FileId::Segment(1);
 
-    /// Pages of which each says its number.
-    fn numbered(pages: &mut PageBuf, first: u64) {
-        for (place, page) in pages.pages_mut().iter_mut().enumerate() {
-            page.payload_mut()[..8].copy_from_slice(&(first + place as u64).to_le_bytes());
-        }
-    }
-
     #[test]
-    fn what_was_written_behind_is_there_once_the_file_is_synced() {
-        let directory = tempfile::tempdir().unwrap();
-        let files = Files::open(directory.path(), Caching::Auto).unwrap();
-        files.create(FILE, 0).unwrap();
-        let mut pages = PageBuf::zeroed(16);
-        for first in (0..160).step_by(16) {
-            numbered(&mut pages, first);
-            files.write_behind(FILE, first, &mut pages, 16).unwrap();
-            assert_eq!(pages.len(), 16);
-        }
-        numbered(&mut pages, 160);
-        files.write_behind(FILE, 160, &mut pages, 3).unwrap();
-        files.truncate(FILE, 163).unwrap();
-        files.sync(FILE).unwrap();
-        let mut read = PageBuf::zeroed(163);
-        files.read(FILE, 0, read.pages_mut()).unwrap();
-        for (number, page) in read.pages().iter().enumerate() {
-            assert_eq!(page.payload()[..8], (number as u64).to_le_bytes());
-        }
-        assert_eq!(files.traffic().written_bytes, 163 * PAGE_BYTES as u64);
-        files.write_behind(FILE, 163, &mut pages, 16).unwrap();
-        files.remove(FILE).unwrap();
-        assert_eq!(files.list().unwrap(), []);
-    }
-
-    #[test]
-    fn a_write_that_failed_is_told_to_its_own_file_once() {
+    fn an_error_of_a_write_is_returned_once_and_for_its_own_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("read-only");
         std::fs::write(&path, b"").unwrap();
         // Opened for reading: the kernel refuses to write.
-        let open = Arc::new(OpenFile::of(std::fs::File::open(&path).unwrap().into()));
-        let good = Arc::new(OpenFile::of(std::fs::File::create(directory.path().join("good")).unwrap().into()));
-        let (mut behind, mut pages) = (Behind::default(), PageBuf::zeroed(2));
-        let begun = behind.write(FILE, &open, 0, &mut pages, 2);
-        behind.write(FileId::Segment(3), &good, 0, &mut pages, 1).unwrap();
-        behind.finish(FileId::Segment(3)).unwrap();
-        let told = begun.and_then(|()| behind.finish(FILE));
-        assert_eq!(told, Err(Errno::BADF));
-        assert_eq!(behind.finish(FILE), Ok(()));
+        let open = Arc::new(OpenFile::new(std::fs::File::open(&path).unwrap().into()));
+        let good = Arc::new(OpenFile::new(std::fs::File::create(directory.path().join("good")).unwrap().into()));
+        let (mut writer, mut pages) = (AsyncWriter::default(), PageBuf::zeroed(2));
+        let begun = writer.write(FILE, &open, 0, &mut pages, 2);
+        writer.write(FileId::Segment(3), &good, 0, &mut pages, 1).unwrap();
+        writer.finish(FileId::Segment(3)).unwrap();
+        let result = begun.and_then(|()| writer.finish(FILE));
+        assert_eq!(result, Err(Errno::BADF));
+        assert_eq!(writer.finish(FILE), Ok(()));
         assert_eq!(std::fs::metadata(directory.path().join("good")).unwrap().len(), PAGE_BYTES as u64);
-    }
-
-    #[test]
-    fn a_file_that_is_synced_tells_what_failed_before() {
-        let directory = tempfile::tempdir().unwrap();
-        let files = Files::open(directory.path(), Caching::Auto).unwrap();
-        files.create(FILE, 0).unwrap();
-        files.behind.lock().unwrap().failed.push((FILE, Errno::IO));
-        assert!(matches!(files.sync(FILE), Err(FlashError::Io(_))));
-        files.behind.lock().unwrap().failed.push((FILE, Errno::NOSPC));
-        assert_eq!(files.truncate(FILE, 0), Err(FlashError::NoSpace));
-        files.behind.lock().unwrap().failed.push((FILE, Errno::NOSPC));
-        assert_eq!(files.write_behind(FILE, 0, &mut PageBuf::zeroed(1), 1), Err(FlashError::NoSpace));
-        files.sync(FILE).unwrap();
     }
 
     #[test]
     fn writes_go_on_without_a_ring() {
         let directory = tempfile::tempdir().unwrap();
-        let good = Arc::new(OpenFile::of(std::fs::File::create(directory.path().join("good")).unwrap().into()));
-        let (mut behind, mut pages) = (Behind::default(), PageBuf::zeroed(2));
-        behind.write(FILE, &good, 0, &mut pages, 2).unwrap();
-        behind.under_way.iter().position(Option::is_some).map(|slot| {
+        let good = Arc::new(OpenFile::new(std::fs::File::create(directory.path().join("good")).unwrap().into()));
+        let (mut writer, mut pages) = (AsyncWriter::default(), PageBuf::zeroed(2));
+        writer.write(FILE, &good, 0, &mut pages, 2).unwrap();
+        writer.under_way.iter().position(Option::is_some).map(|slot| {
             // As if the kernel had completed it and taken no other.
-            behind.finish(FILE).unwrap();
-            behind.under_way[slot] =
-                Some(Job { file: FILE, open: Arc::clone(&good), first: 2, pages: PageBuf::zeroed(2), count: 2 });
-            behind.refuse(slot)
+            writer.finish(FILE).unwrap();
+            writer.under_way[slot] =
+                Some(WriteJob { file: FILE, open: Arc::clone(&good), first: 2, pages: PageBuf::zeroed(2), count: 2 });
+            writer.refuse(slot)
         });
-        behind.write(FILE, &good, 4, &mut pages, 1).unwrap();
-        behind.finish(FILE).unwrap();
+        writer.write(FILE, &good, 4, &mut pages, 1).unwrap();
+        writer.finish(FILE).unwrap();
         assert_eq!(std::fs::metadata(directory.path().join("good")).unwrap().len(), 5 * PAGE_BYTES as u64);
     }
 }

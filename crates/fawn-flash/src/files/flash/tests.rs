@@ -2,8 +2,9 @@ use std::path::Path;
 
 use fawn_store::flash::{FileId, Fill, Flash, FlashError, Space};
 use fawn_store::page::{PAGE_BYTES, PageBuf};
+use rustix::io::Errno;
 
-use crate::patience::Patience;
+use crate::os::retry::Backoff;
 use crate::{Caching, Files};
 
 const SEGMENT: FileId = FileId::Segment(3);
@@ -110,7 +111,7 @@ fn a_removed_file_can_still_be_read_by_who_has_it_open() {
         assert_eq!(files.removals(), removals + 1);
         assert!(!files.exists(SEGMENT));
         let mut read = PageBuf::zeroed(2);
-        assert_eq!(crate::transfer::read(&*open, 0, read.pages_mut(), &mut Patience::default()), Ok(2 * PAGE_BYTES));
+        assert_eq!(crate::os::page_io::read(&*open, 0, read.pages_mut(), &mut Backoff::default()), Ok(2 * PAGE_BYTES));
         assert_eq!(read.bytes(), pages(2, 7).bytes());
         assert_eq!(files.read(SEGMENT, 0, read.pages_mut()), Err(FlashError::NotFound(SEGMENT)));
     });
@@ -218,9 +219,9 @@ fn a_descriptor_that_was_closed_to_save_space_is_opened_again() {
         }
         let in_use = files.descriptor(FileId::Segment(5)).unwrap();
         for _ in 0..8 {
-            files.close_idle();
+            files.open.close_idle();
         }
-        assert_eq!(files.cached(), 1, "only the one in use stays");
+        assert_eq!(files.open.len(), 1, "only the one in use stays");
         let mut read = PageBuf::zeroed(1);
         for number in 0..8 {
             files.read(FileId::Segment(number), 0, read.pages_mut()).unwrap();
@@ -262,4 +263,51 @@ fn many_reads_at_once_bring_what_each_brings_alone() {
             assert_eq!(error, expected);
         }
     });
+}
+
+/// Pages of which each says its number.
+fn numbered(pages: &mut PageBuf, first: u64) {
+    for (place, page) in pages.pages_mut().iter_mut().enumerate() {
+        page.payload_mut()[..8].copy_from_slice(&(first + place as u64).to_le_bytes());
+    }
+}
+
+#[test]
+fn what_was_written_behind_is_there_once_the_file_is_synced() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = Files::open(directory.path(), Caching::Auto).unwrap();
+    files.create(SEGMENT, 0).unwrap();
+    let mut pages = PageBuf::zeroed(16);
+    for first in (0..160).step_by(16) {
+        numbered(&mut pages, first);
+        files.write_behind(SEGMENT, first, &mut pages, 16).unwrap();
+        assert_eq!(pages.len(), 16);
+    }
+    numbered(&mut pages, 160);
+    files.write_behind(SEGMENT, 160, &mut pages, 3).unwrap();
+    files.truncate(SEGMENT, 163).unwrap();
+    files.sync(SEGMENT).unwrap();
+    let mut read = PageBuf::zeroed(163);
+    files.read(SEGMENT, 0, read.pages_mut()).unwrap();
+    for (number, page) in read.pages().iter().enumerate() {
+        assert_eq!(page.payload()[..8], (number as u64).to_le_bytes());
+    }
+    assert_eq!(files.traffic().written_bytes, 163 * PAGE_BYTES as u64);
+    files.write_behind(SEGMENT, 163, &mut pages, 16).unwrap();
+    files.remove(SEGMENT).unwrap();
+    assert_eq!(files.list().unwrap(), []);
+}
+
+#[test]
+fn a_file_that_is_synced_tells_what_failed_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = Files::open(directory.path(), Caching::Auto).unwrap();
+    files.create(SEGMENT, 0).unwrap();
+    files.async_writer.lock().unwrap().fail(SEGMENT, Errno::IO);
+    assert!(matches!(files.sync(SEGMENT), Err(FlashError::Io(_))));
+    files.async_writer.lock().unwrap().fail(SEGMENT, Errno::NOSPC);
+    assert_eq!(files.truncate(SEGMENT, 0), Err(FlashError::NoSpace));
+    files.async_writer.lock().unwrap().fail(SEGMENT, Errno::NOSPC);
+    assert_eq!(files.write_behind(SEGMENT, 0, &mut PageBuf::zeroed(1), 1), Err(FlashError::NoSpace));
+    files.sync(SEGMENT).unwrap();
 }

@@ -1,4 +1,4 @@
-//! [`Signal`]: an eventfd that wakes whoever waits for it in `epoll`.
+//! [`EventFd`]: an eventfd that wakes the thread that waits for it in `epoll`.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -10,11 +10,11 @@ use rustix::time::Timespec;
 /// An eventfd that is written and not read by event loops: register it as `EPOLLIN | EPOLLET`, so that every write is
 /// an event.
 #[derive(Debug)]
-pub struct Signal {
+pub struct EventFd {
     fd: OwnedFd,
 }
 
-impl Signal {
+impl EventFd {
     /// A signal that was not raised.
     pub fn new() -> Result<Self, FlashError> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
@@ -42,7 +42,7 @@ impl Signal {
     }
 }
 
-impl AsFd for Signal {
+impl AsFd for EventFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use fawn_store::flash::Fill;
 use fawn_store::page::PAGE_BYTES;
-use io_uring::{IoUring, Probe, opcode, types};
+use io_uring::{IoUring, opcode, types};
 use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
-use crate::files::OpenFile;
-use crate::patience::passes_in_ring;
+use crate::os::open_file::OpenFile;
+use crate::os::retry::is_transient_in_ring;
+use crate::uring::setup;
 
 /// Reads that are under way at most.
 const DEPTH: usize = 64;
@@ -25,14 +26,14 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// The ring, if there is one.
 #[derive(Default)]
-pub enum Together {
+pub enum BatchReader {
     #[default]
     Untried,
     Refused,
     Ring(Box<IoUring>),
 }
 
-impl std::fmt::Debug for Together {
+impl std::fmt::Debug for BatchReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Untried => "Untried",
@@ -42,12 +43,12 @@ impl std::fmt::Debug for Together {
     }
 }
 
-impl Together {
+impl BatchReader {
     /// Makes `fills`, each of the open file at its place; the bytes read by each, in `done`, are fewer than asked for only
     /// where the device stopped short. `false` when the kernel refuses: then nothing is known, and nothing is under way.
     pub fn read(&mut self, fills: &mut [Fill<'_>], open: &[Arc<OpenFile>], done: &mut [Result<usize, Errno>]) -> bool {
         if matches!(self, Self::Untried) {
-            *self = build(DEPTH, opcode::Read::CODE).map_or_else(
+            *self = setup::build(DEPTH, opcode::Read::CODE).map_or_else(
                 |error| {
                     tracing::debug!(%error, "io_uring is not available: merges read one part after the other");
                     Self::Refused
@@ -66,14 +67,6 @@ impl Together {
         }
         true
     }
-}
-
-/// A ring of `depth` entries whose kernel knows this operation.
-pub(crate) fn build(depth: usize, operation: u8) -> io::Result<IoUring> {
-    let ring = IoUring::builder().dontfork().build(depth as u32)?;
-    let mut probe = Probe::new();
-    ring.submitter().register_probe(&mut probe)?;
-    if probe.is_supported(operation) { Ok(ring) } else { Err(io::ErrorKind::Unsupported.into()) }
 }
 
 /// Makes at most [`DEPTH`] reads. When it returns, the kernel is done with all of them, whatever became of them.
@@ -101,7 +94,7 @@ fn wave(
         match if failed.is_some() { Ok(0) } else { ring.submit_and_wait(left) } {
             Ok(_) => {}
             // What is under way frees some of what the kernel is short of.
-            Err(error) if passes_in_ring(&error) => std::thread::sleep(LOOK),
+            Err(error) if is_transient_in_ring(&error) => std::thread::sleep(LOOK),
             Err(error) => failed = Some(error),
         }
         for entry in ring.completion() {
