@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use fawn_ring::Interval;
 
 use crate::api::Damage;
-use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::large::Stub;
 use crate::log::{Entry, Expected, LogError, recover, survey};
@@ -17,6 +16,7 @@ use crate::manifest::{Manifest, ManifestError, Range, State};
 use crate::merge::value_file;
 use crate::page::{PAGE_BYTES, PageBuf};
 use crate::record::{Kind, Record};
+use crate::sealed::directory::PageDirectory;
 use crate::segment::{Cursor, Footer, ReadAhead, SegmentError, read_prefixes};
 
 /// Pages read at once.

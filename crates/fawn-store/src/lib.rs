@@ -20,28 +20,30 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod api;
-mod arena;
+mod buffers;
 pub mod bulk;
 mod cache;
 pub mod check;
-pub mod directory;
-pub mod filter;
+mod cleaner;
 pub mod flash;
-pub mod index;
 pub mod large;
 pub mod log;
 mod maintenance;
 pub mod manifest;
 pub mod merge;
 mod open;
-pub mod open_segment;
 mod options;
 pub mod page;
+mod ranges;
 pub mod record;
+mod sealed;
 pub mod segment;
 mod store;
 pub mod timekeeper;
 pub mod work;
+
+pub use buffers::open_segment;
+pub use sealed::{directory, filter, index};
 
 pub use api::{Ack, Appended, Batch, Committed, Damage, Finished, Gate, Lookup, Losses, Read, Refusal, Trouble, Write};
 pub use maintenance::{Maintenance, Step};

@@ -5,7 +5,6 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use crate::api::Damage;
-use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::log::{Entry, Expected, LogError, LogWriter, Recovered, Replayed, recover, recover_intact, survey};
 use crate::maintenance::{Maintenance, SEQUENCE_STRIDE, Step};
@@ -13,9 +12,11 @@ use crate::manifest::{Edit, Manifest, ManifestError, State};
 use crate::merge::value_file;
 use crate::options::Options;
 use crate::page::PAGE_BYTES;
+use crate::ranges::RangeState;
 use crate::record::Record;
+use crate::sealed::directory::PageDirectory;
 use crate::segment::{Footer, SegmentError};
-use crate::store::{Parts, RangeState, Store, Written};
+use crate::store::{Parts, Store, Written};
 use crate::work::{RangeMark, View};
 use fawn_ring::{Interval, Key};
 
@@ -362,7 +363,7 @@ impl Recovery<'_> {
         if range.is_none_or(|range| record.seq <= range.last_seq) {
             return;
         }
-        if !self.store.fits(&record) {
+        if !self.store.has_room_for(&record) {
             self.store.freeze_at(replayed.position);
             self.drive();
             self.store.make_fit(&record);

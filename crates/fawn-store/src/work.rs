@@ -6,15 +6,15 @@ use std::sync::Arc;
 use fawn_ring::{Interval, Key};
 
 use crate::api::{Damage, Losses};
-use crate::directory::PageDirectory;
-use crate::filter::Filter;
+use crate::buffers::open_segment::OpenSegment;
 use crate::flash::Space;
-use crate::index::{SegmentNumber, Table};
 use crate::log::LogPosition;
 use crate::manifest::Emptied;
 use crate::merge::Void;
-use crate::open_segment::OpenSegment;
 use crate::record::{Kind, Record};
+use crate::sealed::directory::PageDirectory;
+use crate::sealed::filter::Filter;
+use crate::sealed::index::{SegmentNumber, Table};
 use crate::segment::Footer;
 
 /// A range's state as of a place in the log.

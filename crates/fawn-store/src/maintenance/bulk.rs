@@ -10,12 +10,12 @@ use super::merge::MAX_OUTPUTS;
 use super::record::{content_of, segment_of};
 use super::seal::remove_if_there;
 use crate::bulk::{Inputs, Run};
-use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::large::Stub;
 use crate::manifest::{Edit, Merged as MergedEdit, Sealed, SealedRange, Segment, Slice};
 use crate::merge::{Input, Merge, Merged, Void};
 use crate::page::PAGE_BYTES;
+use crate::sealed::directory::PageDirectory;
 use crate::segment::Unread;
 use crate::work::View;
 

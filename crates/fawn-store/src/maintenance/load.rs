@@ -7,9 +7,9 @@ use fawn_ring::{Interval, Key};
 
 use super::{Maintenance, Step};
 use crate::api::Damage;
-use crate::filter::Filter;
 use crate::flash::{FileId, Flash};
-use crate::index::{SegmentNumber, Table};
+use crate::sealed::filter::Filter;
+use crate::sealed::index::{SegmentNumber, Table};
 use crate::segment::{Cursor, ReadAhead, SegmentError, read_prefixes, read_prefixes_of};
 use crate::work::{Base, Event, Overwrites, SliceIndex, View};
 

@@ -10,12 +10,12 @@ use super::record::{content_of, segment_of};
 use super::seal::remove_if_there;
 use super::{Maintenance, Step};
 use crate::api::Losses;
-use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
-use crate::index::SegmentNumber;
 use crate::log::LogPosition;
 use crate::manifest::{Edit, Merged as MergedEdit};
 use crate::merge::{Input, Merge, Merged, Passed};
+use crate::sealed::directory::PageDirectory;
+use crate::sealed::index::SegmentNumber;
 use crate::segment::{ReadAhead, SegmentError, Unread};
 use crate::work::{Event, MergeWork, MergedSlice, Overwrites, Reclaim, View};
 

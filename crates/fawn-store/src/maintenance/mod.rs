@@ -20,10 +20,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use fawn_ring::{Key, Secret};
 
 use crate::flash::{Flash, FlashError};
-use crate::index::SegmentNumber;
 use crate::manifest::{Edit, Manifest, State};
 use crate::options::Options;
 use crate::page::PAGE_BYTES;
+use crate::sealed::index::SegmentNumber;
 use crate::work::{Event, MergeWork, Room, View, Work};
 
 pub(crate) use record::SEQUENCE_STRIDE;

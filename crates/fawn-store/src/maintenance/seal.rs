@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use super::record::{content_of, segment_of};
 use super::{Maintenance, Step};
-use crate::arena::FETCHED_TOGETHER;
-use crate::directory::PageDirectory;
+use crate::buffers::FETCHED_TOGETHER;
+use crate::buffers::open_segment::OpenSegment;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::large::Stub;
 use crate::log::LogPosition;
 use crate::manifest::{Edit, Emptied, Sealed};
 use crate::merge::value_file;
-use crate::open_segment::OpenSegment;
 use crate::page::PAGE_PAYLOAD_BYTES;
 use crate::record::Kind;
+use crate::sealed::directory::PageDirectory;
 use crate::segment::{Writer, Written};
 use crate::work::{Event, RangeMark, Reclaim, View};
 
@@ -201,7 +201,7 @@ fn superseded_values(segment: &OpenSegment) -> Vec<u64> {
     if named.is_empty() {
         return Vec::new();
     }
-    let live = |entry: &crate::open_segment::Entry<'_>| {
+    let live = |entry: &crate::buffers::open_segment::Entry<'_>| {
         segment.get(&entry.key, entry.record().key).and_then(|newest| value_file(&newest.record()))
     };
     let still: BTreeSet<u64> = segment.all().filter_map(|entry| live(&entry)).collect();

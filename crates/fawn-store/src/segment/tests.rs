@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use fawn_ring::{Interval, Key, Secret};
 
 use super::*;
-use crate::directory::PageDirectory;
 use crate::flash::{Flash, Space};
 use crate::page::{Page, PageBuf, Place};
 use crate::record::{Kind, Marks, Record};
+use crate::sealed::directory::PageDirectory;
 
 /// A flash of vectors.
 #[derive(Default)]

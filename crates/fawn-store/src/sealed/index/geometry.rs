@@ -100,7 +100,7 @@ impl Geometry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::SegmentNumber;
+    use crate::sealed::index::SegmentNumber;
     use proptest::prelude::*;
 
     fn comes_back(geometry: &Geometry, x: u32) {

@@ -5,8 +5,8 @@
 use fawn_ring::Key;
 use hashbrown::HashTable;
 
+use super::arena::Arena;
 use crate::api::Gate;
-use crate::arena::Arena;
 use crate::record::{Kind, Record};
 
 /// Bytes that precede each record in the arena: its key position and its gate.

@@ -1,12 +1,12 @@
-//! The slices of a store: who indexes which stretch of the key space.
+//! The slices of a store: who indexes which interval of the key space.
 
 use std::sync::Arc;
 
 use fawn_ring::{Interval, Key};
 
+use super::filter::Filter;
+use super::index::Table;
 use crate::api::Damage;
-use crate::filter::Filter;
-use crate::index::Table;
 use crate::work::{Base, SliceIndex};
 
 /// Slots of a slice that found no place in its lines, above which its newest parts are merged.
@@ -18,14 +18,14 @@ const MOST_FALSE_MATCHES: f64 = 1.0 / 500.0;
 
 /// What is known of a slice's last merge, which failed.
 #[derive(Clone)]
-pub(super) struct FailedMerge {
+pub(crate) struct FailedMerge {
     pub why: String,
     /// It came upon damage: the uptime in seconds before which no merge of the slice is tried.
     pub again: Option<u64>,
 }
 
 /// One slice as the event loop sees it.
-pub(super) struct Slice {
+pub(crate) struct Slice {
     pub interval: Interval,
     /// The index of all its parts but the base; `None` until it is loaded after a restart.
     pub table: Option<Table>,
@@ -55,7 +55,7 @@ pub(super) struct Slice {
 }
 
 impl Slice {
-    pub(super) fn unloaded(interval: Interval, horizon: u64) -> Self {
+    pub(crate) fn unloaded(interval: Interval, horizon: u64) -> Self {
         Self {
             interval,
             table: None,
@@ -75,7 +75,7 @@ impl Slice {
     }
 
     /// A slice with its index, of which `before` had the keys.
-    pub(super) fn loaded(before: &Self, interval: Interval, horizon: u64, index: SliceIndex) -> Self {
+    pub(crate) fn loaded(before: &Self, interval: Interval, horizon: u64, index: SliceIndex) -> Self {
         let mut slice = Self::unloaded(interval, horizon);
         (slice.base, slice.filter) = (before.base, before.filter.clone());
         slice.take(index);
@@ -84,7 +84,7 @@ impl Slice {
 
     /// Puts an index that was just built in place; what is void in it is still to be counted. A base that stays keeps its
     /// filter.
-    pub(super) fn take(&mut self, index: SliceIndex) {
+    pub(crate) fn take(&mut self, index: SliceIndex) {
         let stays = self.base.map(|base| base.number) == index.base.map(|base| base.number);
         self.filter = index.filter.or(self.filter.take().filter(|_| stays));
         (self.bytes, self.stale, self.void) = (index.bytes, index.stale, 0);
@@ -95,47 +95,47 @@ impl Slice {
 
     /// Record bytes that a merge would free, as far as is known; `superseding` is the share of the records newer than a base
     /// that supersede one of it.
-    pub(super) fn garbage(&self, superseding: f64) -> u64 {
+    pub(crate) fn garbage(&self, superseding: f64) -> u64 {
         let records = self.records();
         let gone = records - self.live(superseding).min(records);
         if records == 0 { 0 } else { (u128::from(self.bytes) * u128::from(gone) / u128::from(records)) as u64 }
     }
 
     /// Whether its merges fail over damage.
-    pub(super) fn is_stuck(&self) -> bool {
+    pub(crate) fn is_stuck(&self) -> bool {
         self.failed_merge.as_ref().is_some_and(|failed| failed.again.is_some())
     }
 
     /// Whether too many slots found no place in the lines of its table. What found none when it was built would find none again:
     /// another merge pays only for what has come since.
-    pub(super) fn is_crowded(&self) -> bool {
+    pub(crate) fn is_crowded(&self) -> bool {
         let many = |table: &Table| MANY_SPILLED.max(table.len() / 64).max(2 * self.spilled_when_built);
         self.table.as_ref().is_some_and(|table| table.spilled() > many(table))
     }
 
     /// Whether its table has outgrown the size it was made for, and false matches have become frequent.
-    pub(super) fn is_outgrown(&self) -> bool {
+    pub(crate) fn is_outgrown(&self) -> bool {
         let is_outgrown = |table: &Table| table.len() >= LEAST_REBUILT && table.false_match_rate() > MOST_FALSE_MATCHES;
         self.table.as_ref().is_some_and(is_outgrown)
     }
 
     /// Slots of its index.
-    pub(super) fn slots(&self) -> u64 {
+    pub(crate) fn slots(&self) -> u64 {
         self.table.as_ref().map_or(0, |table| table.len() as u64)
     }
 
     /// Bytes of its filter; of one that slices share, its part.
-    pub(super) fn filter_bytes(&self) -> u64 {
+    pub(crate) fn filter_bytes(&self) -> u64 {
         self.filter.as_ref().map_or(0, |filter| filter.bytes().div_ceil(Arc::strong_count(filter)) as u64)
     }
 
     /// Records of all its parts.
-    pub(super) fn records(&self) -> u64 {
+    pub(crate) fn records(&self) -> u64 {
         self.slots() + self.base.map_or(0, |base| base.records)
     }
 
     /// Records that are neither superseded nor void; `superseding` as in [`garbage`](Self::garbage).
-    pub(super) fn live(&self, superseding: f64) -> u64 {
+    pub(crate) fn live(&self, superseding: f64) -> u64 {
         let newer = self.slots().saturating_sub(self.stale + self.void);
         let base = self.base.map_or(0, |base| base.records).saturating_sub(self.base_void);
         newer + base.saturating_sub((newer as f64 * superseding).round() as u64)
@@ -143,48 +143,48 @@ impl Slice {
 }
 
 /// All slices of a store, in key order; they tile its interval.
-pub(super) struct Slices {
+pub(crate) struct Slices {
     slices: Vec<Slice>,
     /// The slices' low ends, apart from them for the search.
     lows: Vec<Key>,
 }
 
 impl Slices {
-    pub(super) fn new(slices: Vec<Slice>) -> Self {
+    pub(crate) fn new(slices: Vec<Slice>) -> Self {
         let lows = slices.iter().map(|slice| slice.interval.low).collect();
         Self { slices, lows }
     }
 
     /// Number of the slice that holds `key`.
     #[inline]
-    pub(super) fn find(&self, key: &Key) -> usize {
+    pub(crate) fn find(&self, key: &Key) -> usize {
         self.lows.partition_point(|low| low <= key).saturating_sub(1)
     }
 
     /// Number of the slice that begins at `low`.
-    pub(super) fn starting_at(&self, low: &Key) -> Option<usize> {
+    pub(crate) fn starting_at(&self, low: &Key) -> Option<usize> {
         self.lows.binary_search(low).ok()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.slices.len()
     }
 
     #[inline]
-    pub(super) fn get(&self, number: usize) -> &Slice {
+    pub(crate) fn get(&self, number: usize) -> &Slice {
         &self.slices[number]
     }
 
-    pub(super) fn get_mut(&mut self, number: usize) -> &mut Slice {
+    pub(crate) fn get_mut(&mut self, number: usize) -> &mut Slice {
         &mut self.slices[number]
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Slice> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Slice> {
         self.slices.iter()
     }
 
     /// Puts `outputs`, which tile slice `number`, in its place.
-    pub(super) fn replace(&mut self, number: usize, outputs: Vec<Slice>) {
+    pub(crate) fn replace(&mut self, number: usize, outputs: Vec<Slice>) {
         let lows: Vec<Key> = outputs.iter().map(|slice| slice.interval.low).collect();
         self.lows.splice(number..=number, lows);
         self.slices.splice(number..=number, outputs);
@@ -194,7 +194,7 @@ impl Slices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::SegmentNumber;
+    use crate::sealed::index::SegmentNumber;
 
     #[test]
     fn what_found_no_place_when_a_table_was_built_asks_for_no_merge() {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// Counts outstanding reads by the view they were planned in.
 #[derive(Debug, Default)]
-pub(super) struct Views {
+pub(crate) struct Views {
     /// The oldest view that `outstanding` counts.
     base: u64,
     /// Outstanding reads of view `base`, `base + 1`, …; the last is the current view.

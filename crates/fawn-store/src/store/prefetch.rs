@@ -1,4 +1,4 @@
-//! Warming: touching what the lookups of several keys are about to touch.
+//! Prefetch: touching what the lookups of several keys are about to touch.
 //!
 //! A lookup waits for memory three to eight times in a row, a tenth of a microsecond each, and nothing in it can be
 //! done meanwhile. The waits of different keys do not depend on each other: a loop that does nothing else lets the
@@ -9,7 +9,7 @@ use std::hint::black_box;
 use fawn_ring::Key;
 
 use super::Store;
-use crate::index::SegmentNumber;
+use crate::sealed::index::SegmentNumber;
 
 /// The first segment that a table names, without memory of its own.
 #[derive(Default)]
@@ -33,14 +33,14 @@ impl Store {
         let keys = &keys[..keys.len().min(Self::WARM_KEYS)];
         let mut buffered = [None; Self::WARM_KEYS];
         for (key, place) in keys.iter().zip(&mut buffered) {
-            *place = self.open.hint(key);
+            *place = self.buffers.open().hint(key);
         }
         let mut touched = 0;
         let mut sealed = [Key::MIN; Self::WARM_KEYS];
         let mut count = 0;
         for (key, place) in keys.iter().zip(buffered) {
             if let Some(handle) = place {
-                touched ^= self.open.touch(handle);
+                touched ^= self.buffers.open().touch(handle);
             } else {
                 sealed[count] = *key;
                 count += 1;
@@ -54,16 +54,17 @@ impl Store {
 
     /// As [`warm`](Self::warm), for keys that the open segment does not hold.
     fn warm_sealed(&self, keys: &[Key]) -> u8 {
+        let slices = self.sealed.slices();
         let mut touched = 0;
         let mut numbers = [None; Self::WARM_KEYS];
         for (key, number) in keys.iter().zip(&mut numbers) {
-            let frozen = self.frozen.iter().rev().find_map(|frozen| Some((frozen, frozen.segment.hint(key)?)));
-            if let Some((frozen, handle)) = frozen {
-                touched ^= frozen.segment.touch(handle);
+            let frozen = self.buffers.frozen().rev().find_map(|(segment, _)| Some((segment, segment.hint(key)?)));
+            if let Some((segment, handle)) = frozen {
+                touched ^= segment.touch(handle);
             } else if let Some(bytes) = self.cache.peek(key) {
                 touched ^= bytes[0];
             } else {
-                let slice = self.slices.get(self.slices.find(key));
+                let slice = slices.get(slices.find(key));
                 let Some(table) = &slice.table else { continue };
                 let mut first = First::default();
                 table.candidates(key.prefix(), &mut first);
@@ -73,7 +74,7 @@ impl Store {
         }
         for (key, number) in keys.iter().zip(numbers) {
             let Some(number) = number else { continue };
-            if let Some(view) = &self.segments[usize::from(number.get())] {
+            if let Some(view) = self.sealed.view(number) {
                 touched ^= view.directory.locate(key.prefix()).start as u8;
             }
         }

@@ -1,26 +1,19 @@
-//! Sums over all slices and over all segments, kept while these change: to add thousands of them up anew after each install
-//! would hold the event loop up.
+//! Totals over all slices and over all segments, kept while these change: to add thousands of them up again after each
+//! install would hold the event loop up.
 //!
-//! What a slice or a segment adds is kept beside it, so that where it changes the old is taken off and the new put on. What
-//! it adds also hangs on what is the same for all (the time, flushes, what was told of overwrites), so that each time some of
-//! them are looked at anew, in turn: a store of a few is looked at as a whole.
+//! What a slice or a segment adds is kept beside the total, so that where it changes the old is taken off and the new put
+//! on. What it adds also depends on what is the same for all (the time, flushes, overwrites that merges found). So some of
+//! them are looked at again each time, in turn, and a store of a few is looked at as a whole.
 
 use std::ops::Range;
 
-use fawn_ring::Interval;
-
-use super::Store;
 use super::slices::Slice;
-use crate::segment::Footer;
-use crate::work::View;
 
-/// So many slices and segments are looked at anew after each install: some microseconds.
-const A_TURN: usize = 64;
-/// So many are looked at again once a second.
-const A_TICK: usize = 256;
+/// So many slices and segments are looked at again after each install: some microseconds.
+pub(super) const A_TURN: usize = 64;
 
 /// What something adds to a sum.
-pub(super) trait Part: Copy + Default + PartialEq {
+pub(super) trait Addend: Copy + Default + PartialEq {
     /// Of each figure of two, what `of` makes of them.
     fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self;
 }
@@ -34,7 +27,7 @@ pub(super) struct Sum<P> {
     turn: usize,
 }
 
-impl<P: Part> Sum<P> {
+impl<P: Addend> Sum<P> {
     /// The sum of all.
     #[inline]
     pub fn total(&self) -> &P {
@@ -65,7 +58,7 @@ impl<P: Part> Sum<P> {
     }
 
     /// The next of `count` that are looked at anew, at most so many.
-    fn next_turn(&mut self, count: usize, most: usize) -> Range<usize> {
+    pub fn next_turn(&mut self, count: usize, most: usize) -> Range<usize> {
         let first = if self.turn < count { self.turn } else { 0 };
         self.turn = first + most;
         // All of a few, wherever the last turn ended.
@@ -75,7 +68,7 @@ impl<P: Part> Sum<P> {
 
 /// What a slice adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct SlicePart {
+pub(crate) struct SliceStats {
     /// Record bytes of its sealed parts.
     pub bytes: u64,
     /// Of these, bytes known to be superseded or void.
@@ -112,8 +105,8 @@ pub(super) struct SlicePart {
     pub outgrown: u64,
 }
 
-impl SlicePart {
-    fn of(slice: &Slice, superseding: f64) -> Self {
+impl SliceStats {
+    pub(super) fn of(slice: &Slice, superseding: f64) -> Self {
         let table = slice.table.as_ref();
         let (garbage, slots) = (slice.garbage(superseding), slice.slots());
         let index_bytes = table.map_or(0, |table| table.bytes() as u64);
@@ -143,7 +136,7 @@ impl SlicePart {
     }
 }
 
-impl Part for SlicePart {
+impl Addend for SliceStats {
     #[inline]
     fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
         Self {
@@ -172,7 +165,7 @@ impl Part for SlicePart {
 
 /// What a segment adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct SegmentPart {
+pub(crate) struct SegmentStats {
     /// Always 1, so that the sum is the number of segments.
     pub segments: u64,
     /// DRAM of its page directory.
@@ -185,7 +178,7 @@ pub(super) struct SegmentPart {
     pub garbage: u64,
 }
 
-impl Part for SegmentPart {
+impl Addend for SegmentStats {
     #[inline]
     fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
         Self {
@@ -198,115 +191,13 @@ impl Part for SegmentPart {
     }
 }
 
-/// The sums of a store.
-#[derive(Debug, Default)]
-pub(super) struct Sums {
-    pub slices: Sum<SlicePart>,
-    /// What each segment adds, by its number.
-    pub segments: Sum<SegmentPart>,
-}
-
-impl Store {
-    /// Slice `number` has changed.
-    #[inline]
-    pub(super) fn count_slice(&mut self, number: usize) {
-        let part = SlicePart::of(self.slices.get(number), self.draining.superseding());
-        self.sums.slices.set(number, part);
-    }
-
-    /// Segment `number` is another one, or none.
-    pub(super) fn count_segment(&mut self, number: usize) {
-        let part = self.segment_part(number, self.flushed_everywhere());
-        self.sums.segments.set(number, part);
-    }
-
-    fn segment_part(&self, number: usize, flushed: u64) -> SegmentPart {
-        let Some(view) = self.segments.get(number).and_then(Option::as_ref) else { return SegmentPart::default() };
-        // The slices count what is void.
-        let footer = &view.footer;
-        let gone = footer.deletes + expired(footer, &self.times);
-        let gone = self.not_emptied(view, gone.max(footer.numbered_up_to(flushed)));
-        SegmentPart {
-            segments: 1,
-            directory_bytes: view.directory.bytes() as u64,
-            file_bytes: file_bytes(view),
-            deletes: self.not_emptied(view, footer.deletes),
-            garbage: footer.bytes / footer.records.max(1) * gone,
-        }
-    }
-
-    /// Takes in what has changed. Called after every install, never on the request path.
-    pub(super) fn recount(&mut self) {
-        self.recount_some(A_TURN);
-    }
-
-    /// The same, once a second, as time goes by.
-    pub(super) fn recount_by_time(&mut self) {
-        self.recount_some(A_TICK);
-    }
-
-    /// Looks at all slices and segments anew: where something has changed for all of them.
-    pub(super) fn recount_all(&mut self) {
-        self.recount_some(usize::MAX / 2);
-    }
-
-    fn recount_some(&mut self, most: usize) {
-        for number in self.sums.slices.next_turn(self.slices.len(), most) {
-            self.count_slice(number);
-        }
-        let flushed = self.flushed_everywhere();
-        for number in self.sums.segments.next_turn(self.segments.len(), most) {
-            let part = self.segment_part(number, flushed);
-            self.sums.segments.set(number, part);
-        }
-        debug_assert_eq!(self.wrong_sum(), None, "sums are what their parts add up to, and parts are of now");
-        self.note_sums();
-        self.fit_cache();
-        self.choose_mode();
-    }
-
-    fn note_sums(&mut self) {
-        let unsliced = self.unsliced_garbage();
-        let (slices, segments) = (self.sums.slices.total(), self.sums.segments.total());
-        let cleaning = &mut self.cleaning;
-        cleaning.sealed_bytes = slices.bytes;
-        cleaning.garbage_bytes = (slices.garbage + segments.garbage).min(slices.bytes);
-        // Of what no slice counts, stuck slices have their share.
-        cleaning.merged_bytes = slices.bytes - slices.stuck_bytes;
-        let share = cleaning.merged_bytes as f64 / slices.bytes.max(1) as f64;
-        let unsliced = (unsliced as f64 * share) as u64;
-        cleaning.merged_garbage = (slices.garbage - slices.stuck_garbage + unsliced).min(cleaning.merged_bytes);
-        cleaning.index_bytes = slices.index_bytes + slices.filter_bytes + segments.directory_bytes;
-        cleaning.filter_bytes = slices.filter_bytes;
-        cleaning.directory_bytes = segments.directory_bytes;
-        cleaning.index_entries = slices.slots;
-    }
-
-    /// What of the sums is not what adding up anew gives, but for what hangs on times, flushes and overwrites where that is
-    /// looked at in turn.
-    fn wrong_sum(&self) -> Option<String> {
-        let superseding = self.draining.superseding();
-        let slices = self.slices.iter().map(|slice| SlicePart::of(slice, superseding)).collect();
-        let flushed = self.flushed_everywhere();
-        let segments = (0..self.segments.len()).map(|number| self.segment_part(number, flushed)).collect();
-        let slices = wrong(&self.sums.slices, slices, |now, kept| SlicePart {
-            garbage: kept.garbage,
-            stuck_garbage: kept.stuck_garbage,
-            live: kept.live,
-            ..now
-        });
-        let segments = wrong(&self.sums.segments, segments, |now, kept| SegmentPart {
-            garbage: kept.garbage,
-            deletes: kept.deletes,
-            ..now
-        });
-        slices.or(segments)
-    }
-}
-
 /// The first of the parts that is not as `now` says, or the total that is not their sum; `lag` leaves out of a part of now
 /// what may lag behind.
-fn wrong<P: Part + std::fmt::Debug>(sum: &Sum<P>, mut now: Vec<P>, lag: impl Fn(P, P) -> P) -> Option<String> {
+pub(super) fn wrong<P: Addend + std::fmt::Debug>(
+    sum: &Sum<P>,
+    mut now: Vec<P>,
+    lag: impl Fn(P, P) -> P,
+) -> Option<String> {
     now.resize(now.len().max(sum.parts.len()), P::default());
     let kept = |number: usize| sum.parts.get(number).copied().unwrap_or_default();
     let is_small = now.len() <= A_TURN;
@@ -320,27 +211,12 @@ fn wrong<P: Part + std::fmt::Debug>(sum: &Sum<P>, mut now: Vec<P>, lag: impl Fn(
     (total != sum.total).then(|| format!("all add up to {total:?} and are counted as {:?}", sum.total))
 }
 
-/// Bytes of a segment's file.
-fn file_bytes(view: &View) -> u64 {
-    view.footer.total_pages() * crate::page::PAGE_BYTES as u64
-}
-
-/// Records of a segment that have expired, about: where all that are to expire have by then.
-fn expired(footer: &Footer, times: &[(Interval, u32)]) -> u64 {
-    if footer.expiring == 0 {
-        return 0;
-    }
-    let due = times.iter().filter(|(_, now)| footer.latest_expiry <= *now);
-    let share: f64 = due.map(|(keys, _)| footer.share_in(keys)).sum();
-    (footer.expiring as f64 * share.min(1.0)) as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn part(bytes: u64) -> SlicePart {
-        SlicePart { bytes, records: 1, ..SlicePart::default() }
+    fn part(bytes: u64) -> SliceStats {
+        SliceStats { bytes, records: 1, ..SliceStats::default() }
     }
 
     #[test]
@@ -361,7 +237,7 @@ mod tests {
 
     #[test]
     fn all_have_their_turn_and_few_have_it_each_time() {
-        let mut sum = Sum::<SlicePart>::default();
+        let mut sum = Sum::<SliceStats>::default();
         let turns: Vec<_> = (0..5).map(|_| sum.next_turn(150, 64)).collect();
         assert_eq!(turns, [0..64, 64..128, 128..150, 0..64, 64..128]);
         assert_eq!((sum.next_turn(64, 64), sum.next_turn(10, 64), sum.next_turn(0, 64)), (0..64, 0..10, 0..0));
