@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::flash::{FileId, FlashError};
-use crate::page::PageBuf;
-use crate::record::{Kind, Marks, Record};
+use crate::format::page::PageBuf;
+use crate::format::record::{Kind, Marks, Record};
 use crate::sealed::directory::PageDirectory;
 
 /// When a put is answered.

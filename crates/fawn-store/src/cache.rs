@@ -10,7 +10,7 @@ use fawn_ring::Key;
 use quick_cache::unsync::Cache as QuickCache;
 use quick_cache::unsync::DefaultLifecycle;
 
-use crate::record::Record;
+use crate::format::record::Record;
 
 /// What an entry costs beside its bytes: key, pointers, slot and the allocator's share.
 const ENTRY_OVERHEAD_BYTES: u64 = 64;

@@ -10,14 +10,14 @@ use fawn_ring::Interval;
 
 use crate::api::Damage;
 use crate::flash::{FileId, Flash, FlashError};
-use crate::large::Stub;
+use crate::format::large::Stub;
+use crate::format::manifest::{Manifest, ManifestError, Range, State};
+use crate::format::page::{PAGE_BYTES, PageBuf};
+use crate::format::record::{Kind, Record};
+use crate::format::segment::{Cursor, Footer, ReadAhead, SegmentError, read_prefixes};
 use crate::log::{Entry, Expected, LogError, recover, survey};
-use crate::manifest::{Manifest, ManifestError, Range, State};
 use crate::merge::value_file;
-use crate::page::{PAGE_BYTES, PageBuf};
-use crate::record::{Kind, Record};
 use crate::sealed::directory::PageDirectory;
-use crate::segment::{Cursor, Footer, ReadAhead, SegmentError, read_prefixes};
 
 /// Pages read at once.
 const READ_PAGES: usize = 256;

@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 
 use super::arena::Arena;
 use crate::api::Gate;
-use crate::record::{Kind, Record};
+use crate::format::record::{Kind, Record};
 
 /// Bytes that precede each record in the arena: its key position and its gate.
 const ENTRY_HEADER_BYTES: usize = Key::LEN + 8;
@@ -329,7 +329,7 @@ fn entry_at(arena: &[u8], offset: u32) -> Entry<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Marks;
+    use crate::format::record::Marks;
     use fawn_ring::Interval;
     use fawn_ring::Secret;
 

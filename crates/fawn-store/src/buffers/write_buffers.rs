@@ -10,10 +10,10 @@ use fawn_ring::Key;
 
 use super::open_segment::{Entry, OpenSegment};
 use crate::api::Gate;
+use crate::format::manifest::Emptied;
+use crate::format::record::Record;
 use crate::log::LogPosition;
-use crate::manifest::Emptied;
 use crate::options::MAX_FROZEN;
-use crate::record::Record;
 use crate::work::{RangeMark, Work};
 
 /// The gate of a seal that waits for writes that are not in the log.
@@ -269,7 +269,7 @@ impl WriteBuffers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Kind, Marks};
+    use crate::format::record::{Kind, Marks};
 
     fn record(value: &[u8], seq: u64) -> Record<'_> {
         let (kind, marks) = (Kind::Value, Marks::default());

@@ -16,7 +16,7 @@ use fawn_ring::{Interval, Key, Secret};
 
 use crate::api::Write;
 use crate::buffers::{Arena, FETCHED_TOGETHER};
-use crate::record::{HEADER_BYTES, Kind, Marks, Record};
+use crate::format::record::{HEADER_BYTES, Kind, Marks, Record};
 
 /// Parts of the key space that are sorted each for itself.
 const PARTS: usize = 256;

@@ -2,7 +2,7 @@
 
 use super::{ClosedBatch, Entry, LogFull, LogPosition, LogWriter};
 use crate::api::{Ack, Batch, Gate};
-use crate::page::PageBuf;
+use crate::format::page::PageBuf;
 
 /// Unsynced bytes at which an interval batch leaves before its time.
 const INTERVAL_BATCH_BYTES: usize = 1 << 20;

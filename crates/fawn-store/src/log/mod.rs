@@ -44,7 +44,7 @@ pub struct LogShape {
     /// Pages of the ring.
     pub ring_pages: u64,
     /// Start of every checksum, drawn from the store's secret
-    /// ([`State::log_salt`](crate::manifest::State::log_salt)), so that no value that a client stores can pose as a
+    /// ([`State::log_salt`](crate::format::manifest::State::log_salt)), so that no value that a client stores can pose as a
     /// batch.
     pub salt: u32,
 }

@@ -10,12 +10,12 @@ use super::catalog::{content_of, remove_if_there, segment_of};
 use super::merge::{MAX_OUTPUTS, inputs_of};
 use crate::bulk::{Inputs, Run};
 use crate::flash::{FileId, Flash, FlashError};
-use crate::large::Stub;
-use crate::manifest::{Edit, Merged as MergedEdit, Sealed, SealedRange, Segment, Slice};
+use crate::format::large::Stub;
+use crate::format::manifest::{Edit, Merged as MergedEdit, Sealed, SealedRange, Segment, Slice};
+use crate::format::page::PAGE_BYTES;
+use crate::format::segment::Unread;
 use crate::merge::{Input, Merge, Merged, Void};
-use crate::page::PAGE_BYTES;
 use crate::sealed::directory::PageDirectory;
-use crate::segment::Unread;
 use crate::work::View;
 
 /// A new run: its number in the manifest, and what is known of it.

@@ -6,9 +6,9 @@ use std::ops::Range;
 use fawn_ring::{Interval, Key};
 
 use crate::flash::{FileId, Flash, FlashError};
+use crate::format::manifest::{Edit, Manifest, Range as KeyRange, SealedRange, Segment, State};
+use crate::format::segment::Cursor;
 use crate::index::SegmentNumber;
-use crate::manifest::{Edit, Manifest, Range as KeyRange, SealedRange, Segment, State};
-use crate::segment::Cursor;
 use crate::work::{RangeMark, Reclaim, Room, View};
 
 /// Sequence numbers that each seal reserves beyond those given out: more than a store appends until its next seal.

@@ -9,10 +9,11 @@ use super::catalog::{SegmentCatalog, cursor};
 use super::step::Step;
 use crate::api::Damage;
 use crate::flash::{FileId, Flash};
+use crate::format::segment::{ReadAhead, SegmentError, read_prefixes, read_prefixes_of};
+use crate::merge::Overwrites;
 use crate::sealed::filter::Filter;
 use crate::sealed::index::{SegmentNumber, Table};
-use crate::segment::{ReadAhead, SegmentError, read_prefixes, read_prefixes_of};
-use crate::work::{Base, Event, Overwrites, SliceIndex, View};
+use crate::work::{Base, Event, SliceIndex, View};
 
 /// Pages that a rebuild from data reads at once.
 const READ_PAGES: usize = 64;

@@ -10,13 +10,14 @@ use super::load::{AtHand, IndexLoader};
 use super::step::Step;
 use crate::api::Losses;
 use crate::flash::{FileId, Flash, FlashError};
+use crate::format::manifest::{Edit, Merged as MergedEdit};
+use crate::format::segment::{ReadAhead, SegmentError, Unread};
 use crate::log::LogPosition;
-use crate::manifest::{Edit, Merged as MergedEdit};
+use crate::merge::Overwrites;
 use crate::merge::{Input, Merge, Merged, Passed};
 use crate::sealed::directory::PageDirectory;
 use crate::sealed::index::SegmentNumber;
-use crate::segment::{ReadAhead, SegmentError, Unread};
-use crate::work::{Event, MergeWork, MergedSlice, Overwrites, Reclaim, View};
+use crate::work::{Event, MergeWork, MergedSlice, Reclaim, View};
 
 /// Fewest and most pages that a merge reads ahead of a part: with one it could not read for several parts at once, as none
 /// wants more before it has none left.

@@ -29,9 +29,9 @@ use self::merge::Merger;
 use self::scan::Scanner;
 use self::seal::Sealer;
 use crate::flash::{Flash, FlashError};
-use crate::manifest::{Edit, Manifest, State};
+use crate::format::manifest::{Edit, Manifest, State};
+use crate::format::page::PAGE_BYTES;
 use crate::options::Options;
-use crate::page::PAGE_BYTES;
 use crate::work::{Event, MergeWork, Reclaim, Room, View, Work};
 
 pub(crate) use catalog::SEQUENCE_STRIDE;

@@ -6,8 +6,8 @@ use super::Maintenance;
 use super::load::AtHand;
 use super::step::Step;
 use crate::flash::{Flash, FlashError};
+use crate::format::manifest::{Edit, Range as KeyRange};
 use crate::log::LogPosition;
-use crate::manifest::{Edit, Range as KeyRange};
 use crate::work::{Event, SliceIndex};
 
 impl Maintenance {

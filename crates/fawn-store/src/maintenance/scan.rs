@@ -7,10 +7,10 @@ use fawn_ring::{Interval, Key, Secret};
 use super::catalog::SegmentCatalog;
 use crate::api::Losses;
 use crate::flash::Flash;
+use crate::format::page::PAGE_BYTES;
+use crate::format::record::{Kind, Record};
+use crate::format::segment::{Advanced, Cursor, ReadAhead, SegmentError};
 use crate::merge::{Held, Lost, MOST_UNREAD_PAGES, Source, rank};
-use crate::page::PAGE_BYTES;
-use crate::record::{Kind, Record};
-use crate::segment::{Advanced, Cursor, ReadAhead, SegmentError};
 use crate::work::{Scanned, Wanted};
 
 /// Bytes that the cursors of a reading that begins read at a time, all together, for each byte that is asked for.

@@ -9,14 +9,14 @@ use super::step::Step;
 use crate::buffers::FETCHED_TOGETHER;
 use crate::buffers::open_segment::OpenSegment;
 use crate::flash::{FileId, Flash, FlashError};
-use crate::large::Stub;
+use crate::format::large::Stub;
+use crate::format::manifest::{Edit, Emptied, Sealed};
+use crate::format::page::PAGE_PAYLOAD_BYTES;
+use crate::format::record::Kind;
+use crate::format::segment::{Writer, Written};
 use crate::log::LogPosition;
-use crate::manifest::{Edit, Emptied, Sealed};
 use crate::merge::value_file;
-use crate::page::PAGE_PAYLOAD_BYTES;
-use crate::record::Kind;
 use crate::sealed::directory::PageDirectory;
-use crate::segment::{Writer, Written};
 use crate::work::{Event, RangeMark, Reclaim, View};
 
 /// Records written in one step.
@@ -210,7 +210,7 @@ impl Sealer {
             log: sealing.log_start,
             ranges: catalog.range_marks(&sealing.ranges),
             user_bytes: footer.bytes,
-            written_bytes: footer.total_pages() * crate::page::PAGE_BYTES as u64,
+            written_bytes: footer.total_pages() * crate::format::page::PAGE_BYTES as u64,
         }));
         let mut edits = sealed_values(&sealing, catalog);
         edits.extend(sealing.before());

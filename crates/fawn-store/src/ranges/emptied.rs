@@ -4,7 +4,7 @@
 
 use fawn_ring::{Interval, Key};
 
-use crate::manifest::Emptied;
+use crate::format::manifest::Emptied;
 use crate::work::View;
 
 /// Emptied intervals of which something older may be left.

@@ -10,11 +10,12 @@ use super::slices::{FailedMerge, Slice, Slices};
 use super::totals::{A_TURN, SegmentStats, SliceStats, Sum, wrong};
 use super::voids::Voids;
 use crate::api::{Damage, Trouble};
-use crate::manifest::Emptied;
-use crate::page::PAGE_BYTES;
+use crate::format::manifest::Emptied;
+use crate::format::page::PAGE_BYTES;
+use crate::format::segment::Footer;
+use crate::merge::Overwrites;
 use crate::ranges::{EmptiedIntervals, voided_share};
-use crate::segment::Footer;
-use crate::work::{MergedSlice, Overwrites, Reclaim, SliceIndex, View};
+use crate::work::{MergedSlice, Reclaim, SliceIndex, View};
 
 /// What it costs to make room in a table, in entries: pieces of a table are laid out alike, and call for it at about the same
 /// time.
@@ -299,11 +300,6 @@ impl SealedRecords {
         slices.or(segments)
     }
 
-    /// Records of sealed segments that a flush of everything up to `flushed` made void, about.
-    pub(crate) fn flushed_records(&self, flushed: u64) -> u64 {
-        self.views().map(|view| view.footer.numbered_up_to(flushed)).sum()
-    }
-
     /// The share of the records newer than a base that supersede one of it.
     pub(crate) fn superseding(&self) -> f64 {
         self.overwrites.superseding as f64 / self.overwrites.newer.max(1) as f64
@@ -318,12 +314,6 @@ impl SealedRecords {
             *newer /= 2;
             *superseding /= 2;
         }
-    }
-
-    /// No delete record or expired record in `interval` with a number above this was ever dropped.
-    pub(crate) fn horizon(&self, interval: &Interval) -> u64 {
-        let slices = self.slices.iter().filter(|slice| slice.interval.overlaps(interval));
-        slices.map(|slice| slice.horizon).max().unwrap_or(0)
     }
 
     /// Puts a segment in its place.
@@ -632,7 +622,7 @@ mod tests {
         let known = sealed.find(&Key::MIN, &mut candidates);
         assert!(matches!(known, IndexAnswer::Known { filtered: false, refused: false }) && candidates.is_empty());
         sealed.refresh_some(0, 0);
-        assert_eq!((sealed.slice_total().unloaded, sealed.horizon(&Interval::ALL)), (1, 3));
+        assert_eq!((sealed.slice_total().unloaded, sealed.slices().horizon(&Interval::ALL)), (1, 3));
     }
 
     #[test]

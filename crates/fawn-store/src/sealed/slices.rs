@@ -183,6 +183,12 @@ impl Slices {
         self.slices.iter()
     }
 
+    /// No delete record or expired record in `interval` with a number above this was ever dropped.
+    pub(crate) fn horizon(&self, interval: &Interval) -> u64 {
+        let slices = self.slices.iter().filter(|slice| slice.interval.overlaps(interval));
+        slices.map(|slice| slice.horizon).max().unwrap_or(0)
+    }
+
     /// Puts `outputs`, which tile slice `number`, in its place.
     pub(crate) fn replace(&mut self, number: usize, outputs: Vec<Slice>) {
         let lows: Vec<Key> = outputs.iter().map(|slice| slice.interval.low).collect();

@@ -9,7 +9,7 @@ use fawn_ring::{Interval, Key};
 
 use super::index::{SegmentNumber, Table};
 use super::slices::Slice;
-use crate::manifest::Emptied;
+use crate::format::manifest::Emptied;
 use crate::work::{Base, View};
 
 /// So many slots of an index, or entries of a buffer, are looked at to tell how many are void.

@@ -5,10 +5,10 @@ use fawn_ring::Key;
 use super::Store;
 use crate::api::{Appended, Batch, Committed, Gate, Refusal, Write};
 use crate::flash::FlashError;
+use crate::format::manifest::Emptied;
+use crate::format::record::{Kind, Record};
 use crate::log::{ENTRY_HEADER_BYTES, Entry, LogFull, LogPosition};
-use crate::manifest::Emptied;
 use crate::merge::value_file;
-use crate::record::{Kind, Record};
 
 impl Store {
     /// Appends a version of `write.key`, whose position is `key`. The answer to whoever asked waits for the gate.
@@ -40,7 +40,7 @@ impl Store {
         self.cache.remove(key);
         self.ranges.number_from(record.seq);
         self.note_value_file(&record);
-        self.counters.writes.append(len, superseded);
+        self.write_stats.append(len, superseded);
         self.cleaner.note_put(len, write.kind == Kind::Delete);
         Ok(Appended { seq: record.seq, gate })
     }
@@ -64,7 +64,7 @@ impl Store {
             self.freeze()?;
         }
         if !self.buffers.open_mut().has_memory() {
-            self.counters.writes.refused_memory += 1;
+            self.write_stats.refused_memory += 1;
             return Err(Refusal::OutOfMemory);
         }
         match self.log.fits(len + ENTRY_HEADER_BYTES) {
@@ -86,7 +86,7 @@ impl Store {
     /// Why what needs another segment sealed is refused. Without space on the device there is no telling when it will be.
     fn busy_sealing(&mut self) -> Refusal {
         if self.waits_for_space() {
-            self.counters.writes.refused_space += 1;
+            self.write_stats.refused_space += 1;
             return Refusal::NoSpace;
         }
         self.seal_awaited = true;
@@ -260,9 +260,9 @@ mod tests {
     use super::*;
     use crate::buffers::REFUSED;
     use crate::flash::{FileId, Flash as _};
+    use crate::format::segment::tests::Memory;
     use crate::open::OpenError;
     use crate::options::Options;
-    use crate::segment::tests::Memory;
     use fawn_ring::Secret;
 
     #[test]

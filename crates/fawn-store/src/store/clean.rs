@@ -48,7 +48,7 @@ impl Store {
     /// A merge of this slice has failed. Over damage it may again: the slice is stuck. Until it is merged after all, it is as
     /// if nothing in it were garbage: nothing waits for merges of it.
     pub(super) fn note_failed_merge(&mut self, slice: &Key, why: String, over_damage: bool) {
-        self.counters.maintenance.merge_failures += 1;
+        self.maintenance_stats.merge_failures += 1;
         let again = self.cleaner.fail_merge(over_damage, self.uptime);
         if let Some(is_known) = self.sealed.note_failed_merge(slice, &why, again) {
             if !is_known {
@@ -56,7 +56,7 @@ impl Store {
             }
             self.refresh_some();
         }
-        self.counters.maintenance.last_merge_failure = Some(why);
+        self.maintenance_stats.last_merge_failure = Some(why);
         if over_damage {
             self.clean();
         }
@@ -69,8 +69,8 @@ impl Store {
             return Err(Refusal::Busy);
         }
         if index_is_full || lacks_numbers(&self.sealed) {
-            self.counters.writes.refused_memory += 1;
-            let failing = self.counters.maintenance.last_merge_failure.as_ref();
+            self.write_stats.refused_memory += 1;
+            let failing = self.maintenance_stats.last_merge_failure.as_ref();
             let failing = failing.filter(|_| self.sealed.slice_total().failed > 0);
             return Err(failing.map_or(Refusal::OutOfMemory, |why| Refusal::CannotMerge(why.clone())));
         }
@@ -78,7 +78,7 @@ impl Store {
             if self.cleaner.is_freeing_space(&self.sealed) {
                 return Err(Refusal::Busy);
             }
-            self.counters.writes.refused_space += 1;
+            self.write_stats.refused_space += 1;
             return Err(Refusal::NoSpace);
         }
         if self.cleaner.is_behind(&self.sealed) {
@@ -116,7 +116,7 @@ impl Store {
 
     /// Reads and batches of the log so far: for these somebody waits.
     pub fn waits(&self) -> u64 {
-        self.counters.reads.reads + self.log.batches()
+        self.read_stats.reads + self.log.batches()
     }
 
     /// Whether the device is full and deletes wait to be sealed: merges free what sealed records supersede, and the open segment may

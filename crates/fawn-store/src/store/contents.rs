@@ -10,7 +10,7 @@ use fawn_ring::{Interval, Key};
 use super::stats::Held;
 use crate::buffers::WriteBuffers;
 use crate::buffers::open_segment::Entry;
-use crate::record::Kind;
+use crate::format::record::Kind;
 use crate::sealed::index::SegmentNumber;
 use crate::sealed::{LOOKED_AT, SealedRecords};
 
@@ -22,7 +22,7 @@ pub(super) const LOOKED_UP: usize = 2048;
 
 /// An interval of keys that is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct CountedKeys {
     /// The positions of the keys.
     pub keys: Interval,
     /// What is numbered up to here is gone.
@@ -33,7 +33,7 @@ pub struct Stretch {
 /// [`Store::count_on`](crate::Store::count_on). It begins again if a segment is sealed or merged meanwhile.
 #[derive(Debug)]
 pub struct Count {
-    parts: Vec<Stretch>,
+    parts: Vec<CountedKeys>,
     all: Vec<Interval>,
     /// Seals, merges and frozen buffers when it began.
     stamp: Option<(u64, u64, usize)>,
@@ -47,7 +47,7 @@ pub struct Count {
 
 impl Count {
     /// One that begins. The intervals are those of [`Store::held_in`](crate::Store::held_in).
-    pub fn new(parts: Vec<Stretch>, all: Vec<Interval>) -> Self {
+    pub fn new(parts: Vec<CountedKeys>, all: Vec<Interval>) -> Self {
         Self { parts, all, stamp: None, next: (0, 0), held: Vec::new(), twice: Vec::new() }
     }
 }
@@ -117,7 +117,7 @@ impl Contents<'_> {
         Some(held.collect())
     }
 
-    fn sealed_in(self, part: &Stretch, all: &[Interval]) -> Held {
+    fn sealed_in(self, part: &CountedKeys, all: &[Interval]) -> Held {
         let (mut entries, mut bytes) = (0.0, 0.0);
         let superseding = self.sealed.superseding();
         for slice in self.sealed.slices().iter() {

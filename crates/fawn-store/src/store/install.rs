@@ -2,7 +2,7 @@
 
 use super::Store;
 use crate::api::Trouble;
-use crate::page::PAGE_BYTES;
+use crate::format::page::PAGE_BYTES;
 use crate::sealed::PendingEntries;
 use crate::sealed::index::SegmentNumber;
 use crate::work::{Event, MergedSlice, Reclaim, View};
@@ -56,9 +56,9 @@ impl Store {
                 self.clean();
             }
             Event::Merged { slice, outputs, is_partial, overwrites, written_bytes, lost, reclaim } => {
-                self.counters.written.merged += written_bytes;
+                self.write_stats.written.merged += written_bytes;
                 if let Some(lost) = lost {
-                    self.counters.maintenance.lost += lost.records;
+                    self.maintenance_stats.lost_records += lost.records;
                     self.reports.push_trouble(Trouble::Lost(lost));
                 }
                 if let Some(number) = self.sealed.slices().starting_at(&slice) {
@@ -85,7 +85,7 @@ impl Store {
     }
 
     fn begin_seal(&mut self, segment: Option<(SegmentNumber, View, Vec<u64>)>, reclaim: Reclaim) {
-        self.counters.maintenance.seals += 1;
+        self.maintenance_stats.seals += 1;
         self.device.set_seal_stalled(false);
         self.seal_awaited = false;
         self.reads.retire(reclaim, &mut self.work);
@@ -93,7 +93,7 @@ impl Store {
             self.finish_seal();
             return;
         };
-        self.counters.written.sealed += view.footer.total_pages() * PAGE_BYTES as u64;
+        self.write_stats.written.sealed += view.footer.total_pages() * PAGE_BYTES as u64;
         let entries = PendingEntries::new(number, &view.footer, prefixes);
         self.sealed.put_view(number, view, self.ranges.flushed_everywhere());
         if entries.is_over() {
@@ -134,7 +134,7 @@ impl Store {
         self.sealed.install_merge(number, outputs, is_partial, &reclaim, flushed, |sealed| mode.filter_room(sealed));
         self.reads.retire(reclaim, &mut self.work);
         self.cleaner.end_merge();
-        self.counters.maintenance.merges += 1;
+        self.maintenance_stats.merges += 1;
         self.refresh_some();
         self.sealed.forget_emptied(self.buffers.oldest_frozen());
         let slices = self.sealed.slices();

@@ -9,17 +9,17 @@ use super::Store;
 use crate::api::{Candidate, Finished, Gate, Lookup, Read, Rest};
 use crate::buffers::BufferPlace;
 use crate::flash::FileId;
-use crate::page::Page;
-use crate::record::{Kind, Record};
+use crate::format::page::Page;
+use crate::format::record::{Kind, Record};
+use crate::format::segment::{LOST, Sought, find, page_damage};
 use crate::sealed::IndexAnswer;
-use crate::segment::{LOST, Sought, find, page_damage};
 use zerocopy::IntoBytes;
 
 impl Store {
     /// Looks `name` up; `key` is its position, `now` the Unix second.
     #[inline]
     pub fn lookup(&mut self, key: &Key, name: &[u8], now: u32) -> Lookup<'_> {
-        self.counters.reads.lookups += 1;
+        self.read_stats.lookups += 1;
         self.fire_flushes(now);
         if let Some(place) = self.buffers.find(key, name) {
             return self.answer_from_buffer(place, key, now);
@@ -50,7 +50,7 @@ impl Store {
         }
         let filtered = match self.sealed.find(key, &mut self.candidates) {
             IndexAnswer::Known { filtered, refused } => {
-                self.counters.reads.filter_refused += u64::from(refused);
+                self.read_stats.filter_refused += u64::from(refused);
                 filtered
             }
             IndexAnswer::Unloaded(load) => {
@@ -89,8 +89,8 @@ impl Store {
 
     /// A read of `pages` of segment file `file`.
     fn read(&mut self, file: u64, pages: Range<u32>, rest: Rest) -> Read {
-        self.counters.reads.reads += 1;
-        self.counters.reads.pages_read += u64::from(pages.end - pages.start);
+        self.read_stats.reads += 1;
+        self.read_stats.pages += u64::from(pages.end - pages.start);
         Read { file: FileId::Segment(file), first: u64::from(pages.start), count: pages.end - pages.start, rest }
     }
 
@@ -127,8 +127,8 @@ impl Store {
                 if is_absent(self, &record) {
                     return Finished::Absent { gate: self.ranges.flush_gate() };
                 }
-                self.counters.reads.read_hits += 1;
-                self.counters.reads.hit_reads += u64::from(rest.reads);
+                self.read_stats.hits += 1;
+                self.read_stats.hit_reads += u64::from(rest.reads);
                 if planned_now && record.kind == Kind::Value && self.buffers.find(key, name).is_none() {
                     self.cache.insert(*key, bytes);
                 }
@@ -143,8 +143,8 @@ impl Store {
                 Finished::Damaged(page_damage(read.file, read.first, LOST))
             }
             Ok(Sought::Absent) => {
-                self.counters.reads.false_reads += 1;
-                self.counters.reads.filter_passed += u64::from(rest.filtered);
+                self.read_stats.false_reads += 1;
+                self.read_stats.filter_passed += u64::from(rest.filtered);
                 let Some(next) = rest.candidates.pop() else {
                     self.reads.release(rest.view, &mut self.work);
                     return Finished::Absent { gate: Gate::NONE };

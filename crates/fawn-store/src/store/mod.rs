@@ -17,24 +17,24 @@
 //! | [`SealedRecords`] | segments, slices with their indexes, what was emptied |
 //! | [`Cleaner`] | what is merged next, and how far merges are behind |
 //! | [`Cache`] | records that were read |
-//! | `PendingReads`, `WorkQueue`, `DeviceSpace`, `Reports`, `Counters` | reads under way, work, space, reports, counters |
+//! | `PendingReads`, `WorkQueue`, `DeviceSpace`, `Reports` | reads under way, work, space, reports |
 //!
 //! # Layout
 //!
 //! `lookup`: lookup, finish. `prefetch`: what a group of lookups touches, fetched before. `append`: appends, freezing,
 //! group commit. `ranges`: the log and the records of replicated ranges. `install`: events. `clean`: merges, and when to
-//! refuse. `replay`: recovery. `stats`: figures. `contents`: estimates of what is stored. A file each for the smaller parts.
+//! refuse. `replay`: recovery. `stats`, `figures`: what the store reports of itself. `contents`: estimates of what is stored. A file each for the smaller parts.
 
 mod append;
 mod clean;
 mod contents;
-mod counters;
 mod device_space;
+mod figures;
 mod install;
 mod lookup;
 mod pending_reads;
 mod prefetch;
-mod ranges;
+pub(crate) mod ranges;
 mod replay;
 mod reports;
 mod stats;
@@ -44,11 +44,13 @@ use std::collections::VecDeque;
 
 use fawn_ring::{Interval, Key, Secret};
 
-pub use contents::{Count, Stretch};
-pub use stats::{Held, Stats, Written};
+pub use contents::{Count, CountedKeys};
+pub use stats::{
+    BufferStats, CacheStats, DeviceStats, Held, IndexStats, LogStats, MaintenanceStats, ReadStats, SegmentTotals,
+    Stats, WriteStats, Written,
+};
 
 use self::contents::Contents;
-use self::counters::Counters;
 use self::device_space::DeviceSpace;
 use self::pending_reads::PendingReads;
 use self::reports::Reports;
@@ -58,8 +60,8 @@ use crate::buffers::WriteBuffers;
 use crate::cache::Cache;
 use crate::cleaner::Cleaner;
 use crate::flash::Space;
+use crate::format::manifest::Emptied;
 use crate::log::{GroupCommit, LogPosition, LogWriter};
-use crate::manifest::Emptied;
 use crate::options::Options;
 use crate::ranges::{RangeState, RangeTable};
 use crate::sealed::index::SegmentNumber;
@@ -84,7 +86,9 @@ pub struct Store {
     /// The index entries of the seal that is being installed.
     installing: Option<PendingEntries>,
     reports: Reports,
-    counters: Counters,
+    read_stats: ReadStats,
+    write_stats: WriteStats,
+    maintenance_stats: MaintenanceStats,
     /// An operation waits for the seal that is under way.
     seal_awaited: bool,
     /// Entries of frozen and sealed segments that `flush_all` made void and no merge has dropped yet, about.
@@ -137,7 +141,9 @@ impl Store {
             events: VecDeque::new(),
             installing: None,
             reports: Reports::default(),
-            counters: Counters::beginning_with(parts.written),
+            read_stats: ReadStats::default(),
+            write_stats: WriteStats::beginning_with(parts.written),
+            maintenance_stats: MaintenanceStats::default(),
             seal_awaited: false,
             flushed_entries: 0,
             next_value: parts.next_value,
@@ -147,7 +153,8 @@ impl Store {
             closed: false,
             options: parts.options,
         };
-        store.flushed_entries = store.sealed.flushed_records(store.ranges.flushed_everywhere());
+        let flushed = store.ranges.flushed_everywhere();
+        store.flushed_entries = store.sealed.views().map(|view| view.footer.numbered_up_to(flushed)).sum();
         store.refresh(usize::MAX / 2);
         store.cleaner.mode_mut().begin(&store.sealed);
         store
@@ -264,7 +271,7 @@ impl Store {
         Ok(())
     }
 
-    /// A number for a new value file (see [`Stub`](crate::large::Stub)): write and sync the file, then append its stub.
+    /// A number for a new value file (see [`Stub`](crate::format::large::Stub)): write and sync the file, then append its stub.
     /// A file whose stub is not appended after all is its writer's to remove.
     pub fn new_value_file(&mut self) -> u64 {
         let number = self.next_value;
@@ -324,14 +331,14 @@ impl Store {
     /// Number of merges whose run is in the index.
     #[inline]
     pub fn merges(&self) -> u64 {
-        self.counters.maintenance.merges
+        self.maintenance_stats.merges
     }
 
     /// What lies in each of `parts`, which lie side by side in order, of all that lies in `all`, beyond which the store has
     /// nothing: counted where little is buffered, else taken for a share of what is there, as keys are evenly spread.
     /// Overwrites are told as in [`Stats::entries`]. It takes milliseconds where much is buffered: a [`Count`] is made in
     /// pieces.
-    pub fn held_in(&self, parts: &[Stretch], all: &[Interval]) -> Vec<Held> {
+    pub fn held_in(&self, parts: &[CountedKeys], all: &[Interval]) -> Vec<Held> {
         let mut count = Count::new(parts.to_vec(), all.to_vec());
         loop {
             if let Some(held) = self.count_on(&mut count, usize::MAX) {
@@ -342,7 +349,7 @@ impl Store {
 
     /// Goes on with a count, by so many entries of buffers; what it came to, once it is done.
     pub fn count_on(&self, count: &mut Count, entries: usize) -> Option<Vec<Held>> {
-        let installed = (self.counters.maintenance.seals, self.counters.maintenance.merges);
+        let installed = (self.maintenance_stats.seals, self.maintenance_stats.merges);
         self.contents().count_on(count, entries, installed)
     }
 

@@ -23,20 +23,20 @@ impl Extend<SegmentNumber> for First {
 }
 
 impl Store {
-    /// Most keys that one call of [`warm`](Self::warm) looks at: what a processor can wait for at a time, and what its
+    /// Most keys that one call of [`prefetch`](Self::prefetch) looks at: what a processor can wait for at a time, and what its
     /// first cache surely keeps until the lookups come.
-    pub const WARM_KEYS: usize = 16;
+    pub const PREFETCH_KEYS: usize = 16;
 
     /// Touches what a [`lookup`](Self::lookup) of each of these keys will; answers nothing and changes nothing. Keys
-    /// beyond the first [`WARM_KEYS`](Self::WARM_KEYS) are ignored.
-    pub fn warm(&self, keys: &[Key]) {
-        let keys = &keys[..keys.len().min(Self::WARM_KEYS)];
-        let mut buffered = [None; Self::WARM_KEYS];
+    /// beyond the first [`PREFETCH_KEYS`](Self::PREFETCH_KEYS) are ignored.
+    pub fn prefetch(&self, keys: &[Key]) {
+        let keys = &keys[..keys.len().min(Self::PREFETCH_KEYS)];
+        let mut buffered = [None; Self::PREFETCH_KEYS];
         for (key, place) in keys.iter().zip(&mut buffered) {
             *place = self.buffers.open().hint(key);
         }
         let mut touched = 0;
-        let mut sealed = [Key::MIN; Self::WARM_KEYS];
+        let mut sealed = [Key::MIN; Self::PREFETCH_KEYS];
         let mut count = 0;
         for (key, place) in keys.iter().zip(buffered) {
             if let Some(handle) = place {
@@ -47,16 +47,16 @@ impl Store {
             }
         }
         if count > 0 {
-            touched ^= self.warm_sealed(&sealed[..count]);
+            touched ^= self.prefetch_sealed(&sealed[..count]);
         }
         black_box(touched);
     }
 
-    /// As [`warm`](Self::warm), for keys that the open segment does not hold.
-    fn warm_sealed(&self, keys: &[Key]) -> u8 {
+    /// As [`prefetch`](Self::prefetch), for keys that the open segment does not hold.
+    fn prefetch_sealed(&self, keys: &[Key]) -> u8 {
         let slices = self.sealed.slices();
         let mut touched = 0;
-        let mut numbers = [None; Self::WARM_KEYS];
+        let mut numbers = [None; Self::PREFETCH_KEYS];
         for (key, number) in keys.iter().zip(&mut numbers) {
             let frozen = self.buffers.frozen().rev().find_map(|(segment, _)| Some((segment, segment.hint(key)?)));
             if let Some((segment, handle)) = frozen {

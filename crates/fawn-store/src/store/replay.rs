@@ -2,8 +2,8 @@
 
 use super::Store;
 use crate::api::Gate;
+use crate::format::record::Record;
 use crate::log::{Entry, LogPosition, LogWriter};
-use crate::record::Record;
 use crate::work::Room;
 use fawn_ring::Key;
 

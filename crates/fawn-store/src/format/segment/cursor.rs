@@ -15,8 +15,8 @@ use super::fragments::read_prefixes;
 use super::{LOST, SegmentError, page_damage};
 use crate::api::Damage;
 use crate::flash::{FileId, Fill, Flash, FlashError};
-use crate::page::{PAGE_BYTES, PAGE_PAYLOAD_BYTES, Page, PageBuf, Place};
-use crate::record::{HEADER_BYTES, Record, lost_name};
+use crate::format::page::{PAGE_BYTES, PAGE_PAYLOAD_BYTES, Page, PageBuf, Place};
+use crate::format::record::{HEADER_BYTES, Record, lost_name};
 
 /// What becomes of a page that the device fails to read: it may read it another time. Bytes that are wrong are lost in any
 /// case.

@@ -11,7 +11,19 @@ use super::State;
 const MAX_RING_PAGES: u64 = 1 << 38;
 const MAX_PAGE: u64 = 1 << 62;
 
-pub(super) fn check(state: &State) -> Result<(), &'static str> {
+impl State {
+    /// Verifies what must always hold: slices and ranges tile the interval, range ends are slice ends, every part is a
+    /// segment that reaches into its slice, every segment is a part, no file number is used twice or is still to come,
+    /// places of the log are within bounds.
+    ///
+    /// # Errors
+    /// What does not hold.
+    pub fn check(&self) -> Result<(), &'static str> {
+        check(self)
+    }
+}
+
+fn check(state: &State) -> Result<(), &'static str> {
     if state.store >= state.stores {
         return Err("the store's number is one of the directory's stores");
     }

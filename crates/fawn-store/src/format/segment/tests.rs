@@ -7,8 +7,8 @@ use fawn_ring::{Interval, Key, Secret};
 
 use super::*;
 use crate::flash::{Flash, Space};
-use crate::page::{Page, PageBuf, Place};
-use crate::record::{Kind, Marks, Record};
+use crate::format::page::{Page, PageBuf, Place};
+use crate::format::record::{Kind, Marks, Record};
 use crate::sealed::directory::PageDirectory;
 
 /// A flash of vectors.

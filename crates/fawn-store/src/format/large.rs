@@ -1,7 +1,7 @@
 //! Large values: a value above a quarter of a segment has a file of its own; its record is a stub that names it.
 
 use crate::flash::FileId;
-use crate::page::{PAGE_BYTES, PageBuf, pages_for};
+use crate::format::page::{PAGE_BYTES, PageBuf, pages_for};
 
 /// What a stub record's value says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

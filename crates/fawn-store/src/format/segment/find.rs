@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::page_damage;
 use crate::api::Damage;
 use crate::flash::FileId;
-use crate::page::{PAGE_BYTES, PAGE_HEADER_BYTES, PAGE_PAYLOAD_BYTES, Page, Place};
-use crate::record::{HEADER_BYTES, Record};
+use crate::format::page::{PAGE_BYTES, PAGE_HEADER_BYTES, PAGE_PAYLOAD_BYTES, Page, Place};
+use crate::format::record::{HEADER_BYTES, Record};
 use zerocopy::IntoBytes;
 
 /// Where a key's record is.

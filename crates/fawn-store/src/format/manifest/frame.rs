@@ -17,7 +17,7 @@
 
 use zerocopy::IntoBytes;
 
-use crate::page::{PAGE_BYTES, Page, PageBuf};
+use crate::format::page::{PAGE_BYTES, Page, PageBuf};
 
 /// The version that is written, and the newest that is read.
 pub const VERSION: u16 = 4;

@@ -3,10 +3,10 @@
 use fawn_ring::Key;
 
 use super::footer::Footer;
-use super::fragments::Fragments;
+use super::fragment_shape::Fragments;
 use crate::flash::{FileId, Flash, FlashError};
-use crate::page::{PAGE_PAYLOAD_BYTES, PageBuf, Place};
-use crate::record::{Kind, Record};
+use crate::format::page::{PAGE_PAYLOAD_BYTES, PageBuf, Place};
+use crate::format::record::{Kind, Record};
 use crate::sealed::directory::PageDirectory;
 
 /// Pages that are gathered before they are written: 512 KiB.

@@ -2,10 +2,10 @@
 
 use fawn_ring::{Interval, Key};
 
-use super::fragments::Fragments;
+use super::fragment_shape::Fragments;
 use super::{SegmentError, page_damage};
 use crate::flash::{FileId, Flash};
-use crate::page::{PageBuf, Place};
+use crate::format::page::{PageBuf, Place};
 
 /// First bytes of a footer.
 const MAGIC: [u8; 8] = *b"FAWNSEG2";

@@ -7,9 +7,9 @@ use fawn_ring::{Interval, Key, Secret};
 use super::codec::code_fields;
 use crate::api::Damage;
 use crate::flash::FileId;
+use crate::format::page::PAGE_BYTES;
+use crate::format::segment::Footer;
 use crate::log::{LogPosition, LogShape};
-use crate::page::PAGE_BYTES;
-use crate::segment::Footer;
 
 /// Everything that a store's manifest records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct Bonds {
     /// The log was durable up to here: a log that does not go through this place, and does not start behind it, is
     /// another one. At page 0 nothing is known: an older release wrote the manifest.
     pub reached: LogPosition,
-    /// What segments hold ([`Footer::content`](crate::segment::Footer::content)), by file number. None of those that an
+    /// What segments hold ([`Footer::content`](crate::format::segment::Footer::content)), by file number. None of those that an
     /// older release wrote.
     pub contents: BTreeMap<u64, u32>,
 }
@@ -314,15 +314,5 @@ impl State {
     pub fn slice_of(&self, key: &Key) -> Option<usize> {
         let index = self.slices.partition_point(|slice| slice.interval.high < *key);
         self.slices.get(index).is_some_and(|slice| slice.interval.contains(key)).then_some(index)
-    }
-
-    /// Verifies what must always hold: slices and ranges tile the interval, range ends are slice ends, every part is a
-    /// segment that reaches into its slice, every segment is a part, no file number is used twice or is still to come,
-    /// places of the log are within bounds.
-    ///
-    /// # Errors
-    /// What does not hold.
-    pub fn check(&self) -> Result<(), &'static str> {
-        super::check::check(self)
     }
 }

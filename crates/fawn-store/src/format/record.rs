@@ -38,7 +38,7 @@ pub enum Kind {
     Value = 1,
     /// The key is deleted (the paper's delete entry).
     Delete = 2,
-    /// The key's value is in a file of its own; the record's value is a [`crate::large::Stub`].
+    /// The key's value is in a file of its own; the record's value is a [`crate::format::large::Stub`].
     Stub = 3,
     /// Damage has taken a version of some key: of its name only the position's prefix is known, and that is the
     /// record's key ([`Record::lost`]).

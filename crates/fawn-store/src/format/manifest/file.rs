@@ -9,7 +9,7 @@
 //! new one knows is acknowledged. So whenever an unfinished file stands beside a complete one, nothing is missing.
 
 use crate::flash::{FileId, Flash, FlashError};
-use crate::page::{PAGE_BYTES, PageBuf};
+use crate::format::page::{PAGE_BYTES, PageBuf};
 
 use super::codec::{Code, DecodeError, Reader, encode_list};
 use super::frame::{EDITS, Frame, SNAPSHOT, VERSION, WITH_BONDS, frame_pages};

@@ -53,16 +53,16 @@ pub(super) trait Code: Sized {
 /// Encodes a struct as its fields, in the order given.
 macro_rules! code_fields {
     ($name:ident { $($field:ident),+ $(,)? }) => {
-        impl $crate::manifest::codec::Code for $name {
+        impl $crate::format::manifest::codec::Code for $name {
             fn encode(&self, out: &mut Vec<u8>) {
                 let Self { $($field),+ } = self;
-                $($crate::manifest::codec::Code::encode($field, out);)+
+                $($crate::format::manifest::codec::Code::encode($field, out);)+
             }
 
             fn decode(
-                from: &mut $crate::manifest::codec::Reader<'_>,
-            ) -> Result<Self, $crate::manifest::codec::DecodeError> {
-                Ok(Self { $($field: $crate::manifest::codec::Code::decode(from)?),+ })
+                from: &mut $crate::format::manifest::codec::Reader<'_>,
+            ) -> Result<Self, $crate::format::manifest::codec::DecodeError> {
+                Ok(Self { $($field: $crate::format::manifest::codec::Code::decode(from)?),+ })
             }
         }
     };
@@ -185,7 +185,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::manifest::{Edit, State};
+    use crate::format::manifest::{Edit, State};
 
     fn round_trip<T: Code + PartialEq + std::fmt::Debug>(value: &T) {
         let mut bytes = Vec::new();

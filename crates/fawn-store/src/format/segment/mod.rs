@@ -18,6 +18,7 @@
 mod cursor;
 mod find;
 mod footer;
+mod fragment_shape;
 mod fragments;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -26,12 +27,13 @@ mod writer;
 pub use cursor::{Advanced, Cursor, ReadAhead, Unread};
 pub use find::{Sought, find};
 pub use footer::Footer;
-pub use fragments::{Fragments, read_prefixes, read_prefixes_of};
+pub use fragment_shape::Fragments;
+pub use fragments::{read_prefixes, read_prefixes_of};
 pub use writer::{Writer, Written};
 
 use crate::api::Damage;
 use crate::flash::{FileId, FlashError};
-use crate::page::PAGE_BYTES;
+use crate::format::page::PAGE_BYTES;
 
 /// Why a segment could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

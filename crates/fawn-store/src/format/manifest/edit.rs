@@ -77,7 +77,7 @@ pub enum Edit {
     SegmentContent {
         /// Number of the segment's file.
         file: u64,
-        /// Checksum of the segment's pages: [`Footer::content`](crate::segment::Footer::content).
+        /// Checksum of the segment's pages: [`Footer::content`](crate::format::segment::Footer::content).
         content: u32,
     },
     /// The store stops, with the log synced up to its end.
