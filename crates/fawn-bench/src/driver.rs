@@ -139,13 +139,13 @@ impl Driver {
     pub fn counts(&self) -> Counts {
         let (stats, traffic) = (self.stats(), self.files().traffic());
         Counts {
-            reads: stats.reads,
-            pages_read: stats.pages_read,
-            false_reads: stats.false_reads,
-            cache_hits: stats.cache_hits,
-            batches: stats.batches,
-            seals: stats.seals,
-            merges: stats.merges,
+            reads: stats.reads.reads,
+            pages_read: stats.reads.pages,
+            false_reads: stats.reads.false_reads,
+            cache_hits: stats.cache.hits,
+            batches: stats.log.batches,
+            seals: stats.maintenance.seals,
+            merges: stats.maintenance.merges,
             written_bytes: traffic.written_bytes,
             maintenance_read_bytes: traffic.read_bytes,
         }
@@ -246,7 +246,7 @@ impl Driver {
         loop {
             let polled = self.poll()?;
             let stats = self.stats();
-            if stats.slices_loaded == stats.slices {
+            if stats.index.slices_loaded == stats.index.slices {
                 return Ok(());
             }
             if !polled.more {

@@ -13,7 +13,7 @@ use crate::driver::Driver;
 use crate::error::Error;
 
 /// Gets that are looked up together, what they touch fetched ahead.
-pub const GROUP: usize = Store::WARM_KEYS;
+pub const GROUP: usize = Store::PREFETCH_KEYS;
 
 /// One get.
 struct Slot {
@@ -79,7 +79,7 @@ impl Lookups {
             keys[at] = driver.secret().position(&names[at]);
         }
         if gets.len() > 1 {
-            driver.store().warm(&keys[..gets.len()]);
+            driver.store().prefetch(&keys[..gets.len()]);
         }
         let before = self.answered;
         let mut begun = [None; GROUP];

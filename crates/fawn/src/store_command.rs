@@ -332,38 +332,41 @@ fn figures(stores: &[Stats], device_bytes: u64, has_budget: bool) -> Vec<(&'stat
     let count = |figure: fn(&Stats) -> u64| Value::from(sum(figure));
     let of_index = |figure: fn(&Stats) -> u64| with_budget(count(figure));
     let sealed = sum(|store| store.sealed_entries).max(1);
-    let written = stores.iter().fold(Written::default(), |all, store| all.plus(&store.written));
-    let indexed = stores.iter().map(|store| store.phi * store.sealed_records as f64).sum::<f64>();
-    let records = sum(|store| store.sealed_records);
+    let written = stores.iter().fold(Written::default(), |all, store| all.plus(&store.writes.written));
+    let indexed = stores.iter().map(|store| store.index.phi * store.sealed.records as f64).sum::<f64>();
+    let records = sum(|store| store.sealed.records);
     let phi = if records == 0 { 1.0 } else { indexed / records as f64 };
-    let mode = if stores.iter().any(|store| store.draining) { "drained" } else { "indexed" };
+    let mode = if stores.iter().any(|store| store.index.draining) { "drained" } else { "indexed" };
     vec![
         ("entries", count(|store| store.entries)),
         ("buffered_entries", count(|store| store.buffered_entries)),
-        ("slices", count(|store| store.slices)),
-        ("segments", count(|store| store.segments)),
+        ("slices", count(|store| store.index.slices)),
+        ("segments", count(|store| store.sealed.segments)),
         ("live_bytes", count(|store| store.live_bytes)),
-        ("sealed_records", count(|store| store.sealed_records)),
-        ("sealed_bytes", count(|store| store.sealed_bytes)),
-        ("garbage_bytes", count(|store| store.garbage_bytes)),
-        ("segment_file_bytes", count(|store| store.segment_file_bytes)),
+        ("sealed_records", count(|store| store.sealed.records)),
+        ("sealed_bytes", count(|store| store.sealed.bytes)),
+        ("garbage_bytes", count(|store| store.sealed.garbage_bytes)),
+        ("segment_file_bytes", count(|store| store.sealed.file_bytes)),
         ("segment_device_bytes", device_bytes.into()),
-        ("log_bytes", count(|store| store.log_bytes)),
+        ("log_bytes", count(|store| store.log.bytes)),
         ("user_bytes_written", written.user.into()),
         ("log_bytes_written", written.log.into()),
         ("sealed_bytes_written", written.sealed.into()),
         ("merged_bytes_written", written.merged.into()),
         ("write_amplification", written.amplification().into()),
-        ("device_free_bytes", stores.first().map_or(0, |store| store.device_free_bytes).into()),
+        ("device_free_bytes", stores.first().map_or(0, |store| store.device.free_bytes).into()),
         ("mode", with_budget(mode.into())),
         ("phi", with_budget(phi.into())),
-        ("index_slots", of_index(|store| store.index_slots)),
-        ("index_bytes", of_index(|store| store.index_bytes)),
-        ("index_table_bytes", of_index(|store| store.index_bytes - store.directory_bytes - store.filter_bytes)),
-        ("index_directory_bytes", of_index(|store| store.directory_bytes)),
-        ("index_filter_bytes", of_index(|store| store.filter_bytes)),
-        ("index_bytes_per_entry", with_budget((sum(|store| store.index_bytes) as f64 / sealed as f64).into())),
-        ("open_index_bytes", of_index(|store| store.open_index_bytes)),
+        ("index_slots", of_index(|store| store.index.slots)),
+        ("index_bytes", of_index(|store| store.index.bytes)),
+        (
+            "index_table_bytes",
+            of_index(|store| store.index.bytes - store.index.directory_bytes - store.index.filter_bytes),
+        ),
+        ("index_directory_bytes", of_index(|store| store.index.directory_bytes)),
+        ("index_filter_bytes", of_index(|store| store.index.filter_bytes)),
+        ("index_bytes_per_entry", with_budget((sum(|store| store.index.bytes) as f64 / sealed as f64).into())),
+        ("open_index_bytes", of_index(|store| store.buffers.index_bytes)),
     ]
 }
 

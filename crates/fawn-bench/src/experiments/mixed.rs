@@ -134,10 +134,10 @@ impl Absent {
         let usage = session.driver.usage(&meter);
         let energy = fawn_meter::stop(metering)?;
         let after = session.driver.stats();
-        let passed = after.filter_passed - before.filter_passed;
-        let judged = passed + after.filter_refused - before.filter_refused;
-        let in_bases = after.sealed_records.saturating_sub(after.index_slots).max(1);
-        let filter_bits = after.filter_bytes as f64 * 8.0 / in_bases as f64;
+        let passed = after.reads.filter_passed - before.reads.filter_passed;
+        let judged = passed + after.reads.filter_refused - before.reads.filter_refused;
+        let in_bases = after.sealed.records.saturating_sub(after.index.slots).max(1);
+        let filter_bits = after.index.filter_bytes as f64 * 8.0 / in_bases as f64;
         let gets = lookups.answered.max(1) as f64;
         let mut report = session.report("absent");
         report.parameter("seconds", self.time.as_secs_f64());
@@ -148,7 +148,7 @@ impl Absent {
             "cpu_us_a_get": usage.cpu_us / gets,
             "generator_cpu_us": generator_us_a_get(entries, 8),
             "reads_a_get": usage.counts.reads as f64 / gets,
-            "filter_bits_a_record": (after.filter_bytes > 0).then_some(filter_bits),
+            "filter_bits_a_record": (after.index.filter_bytes > 0).then_some(filter_bits),
             "filter_judged": judged,
             "filter_false_positives": (judged > 0).then(|| passed as f64 / judged as f64),
             "device_pages_a_get": device_pages_a_get(&usage, lookups.answered),

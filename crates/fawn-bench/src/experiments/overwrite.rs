@@ -167,7 +167,7 @@ fn row(session: &Session<'_>, number: usize, pass: &Pass) -> Value {
         "read_bytes_over_user": usage.read_bytes.map(|bytes| bytes as f64 / user),
         "expected_write_amplification": phi.map(|phi| expected_amplification(phi, setup.ack)),
         "phi": phi,
-        "index_bytes_an_entry": stats.index_bytes_per_entry,
+        "index_bytes_an_entry": stats.index.bytes_per_entry,
         "seals": usage.counts.seals,
         "merges": usage.counts.merges,
         "most_space_bytes": pass.most_space,

@@ -173,7 +173,7 @@ fn reopen(setup: &Setup, bytes: u64) -> Result<Value, Error> {
         if polled.retry {
             lookups.retry(&mut driver, &history)?;
             let stats = driver.stats();
-            if loaded.is_none() && stats.slices_loaded == stats.slices {
+            if loaded.is_none() && stats.index.slices_loaded == stats.index.slices {
                 loaded = Some((began.elapsed(), cpu_us() - cpu));
             }
         }
@@ -187,7 +187,7 @@ fn reopen(setup: &Setup, bytes: u64) -> Result<Value, Error> {
         if loaded.is_none() {
             // A store without segments has nothing to load.
             let stats = driver.stats();
-            if stats.slices_loaded == stats.slices {
+            if stats.index.slices_loaded == stats.index.slices {
                 loaded = Some((began.elapsed(), cpu_us() - cpu));
             }
         }

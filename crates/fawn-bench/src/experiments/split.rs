@@ -111,10 +111,10 @@ impl Split {
         let after = session.driver.stats();
         let mut report = self.tell(session, done);
         for (name, stats) in [("before", &before), ("after", &after)] {
-            report.parameter(&format!("slices_{name}"), stats.slices);
-            report.parameter(&format!("segments_{name}"), stats.segments);
+            report.parameter(&format!("slices_{name}"), stats.index.slices);
+            report.parameter(&format!("segments_{name}"), stats.sealed.segments);
         }
-        report.parameter("draining", after.draining);
+        report.parameter("draining", after.index.draining);
         session.finish(name, report)
     }
 

@@ -84,8 +84,8 @@ impl DbInner {
 
     /// Looks up the keys of shard `place`, and asks for the pages of those that must be read.
     fn begin_all<K: AsRef<[u8]>>(&self, call: &mut MultiGet<'_, K>, place: usize, reader: &mut Option<Reader>) {
-        let mut group = [0; Store::WARM_KEYS];
-        let mut keys = [Key::MIN; Store::WARM_KEYS];
+        let mut group = [0; Store::PREFETCH_KEYS];
+        let mut keys = [Key::MIN; Store::PREFETCH_KEYS];
         let mut next = 0;
         loop {
             let mut count = 0;
@@ -107,7 +107,7 @@ impl DbInner {
                     return;
                 }
             };
-            core.store.warm(&keys[..count]);
+            core.store.prefetch(&keys[..count]);
             for &number in &group[..count] {
                 call.states[number] = begin(&mut core, call, number);
             }

@@ -105,7 +105,7 @@ fn what_a_model_holds_is_read_back_through_seals_merges_and_restarts() {
             }
             check_all(&db, &model, keys);
             let stats = db.stats();
-            assert!(stats.sum(|store| store.seals) > 2 && stats.sum(|store| store.reads) > 0);
+            assert!(stats.sum(|store| store.maintenance.seals) > 2 && stats.sum(|store| store.reads.reads) > 0);
             db.close().unwrap();
         }
     }
@@ -260,7 +260,7 @@ fn many_threads_share_each_sync_and_see_their_own_puts() {
             });
         }
     });
-    let batches = db.stats().sum(|store| store.batches);
+    let batches = db.stats().sum(|store| store.log.batches);
     assert!(batches < 3200, "{batches} syncs for 3200 puts");
     for thread in 0..16u64 {
         for number in 150..200 {
@@ -370,7 +370,7 @@ fn in_interval_mode_puts_are_durable_soon_without_being_asked() {
     let db = Db::open(&place.path, small(Ack::Interval { ms: 20 })).unwrap();
     db.put(b"key", b"value").unwrap();
     let start = Instant::now();
-    while db.stats().sum(|store| store.batches) == 0 {
+    while db.stats().sum(|store| store.log.batches) == 0 {
         assert!(start.elapsed() < Duration::from_secs(10), "no batch was written");
         std::thread::sleep(Duration::from_millis(1));
     }

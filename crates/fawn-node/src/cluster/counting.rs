@@ -3,7 +3,7 @@
 use super::ranges::Ranges;
 use fawn_kv::node::Node;
 use fawn_kv::status::Role;
-use fawn_store::{Count, Held, Stretch};
+use fawn_store::{Count, CountedKeys, Held};
 
 /// What a node has, about, without what was flushed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,7 +45,7 @@ impl Counting {
             if role != Role::Idle {
                 let is_tail = matches!(role, Role::Tail | Role::Alone);
                 let stretches = replica.meta().alive.flushed(&keys);
-                parts.extend(stretches.map(|(keys, flushed)| (Stretch { keys, flushed }, is_tail)));
+                parts.extend(stretches.map(|(keys, flushed)| (CountedKeys { keys, flushed }, is_tail)));
             }
         }
         parts.sort_unstable_by_key(|(part, _)| part.keys.low);

@@ -12,6 +12,7 @@ use fawn_kv::store::{
     AdoptError, Answer, CasNumbers, FlashStore, Gate, Lookup, Opened, Place, Plain, RangeStore, Recovered, Scan, Ticket,
 };
 use fawn_ring::{Interval, Key};
+use fawn_store::ReplicatedRanges as _;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::page::PageBuf;
 use fawn_store::work::Event;

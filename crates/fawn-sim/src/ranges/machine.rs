@@ -138,7 +138,7 @@ impl RangeMachine {
     pub fn seen(&self) -> Seen {
         let stats = self.store.store().stats();
         let Seen { seals, merges, .. } = self.seen;
-        Seen { seals: seals + stats.seals, merges: merges + stats.merges, ..self.seen }
+        Seen { seals: seals + stats.maintenance.seals, merges: merges + stats.maintenance.merges, ..self.seen }
     }
 
     fn cut_since_last_turn(&mut self) {

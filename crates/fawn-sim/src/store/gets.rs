@@ -88,7 +88,7 @@ impl Get {
         let key = machine.store.secret().position(&self.name);
         let now = machine.now();
         // Changes no answer.
-        machine.store.warm(&[key, key]);
+        machine.store.prefetch(&[key, key]);
         let (record, gate) = match machine.store.lookup(&key, &self.name, now) {
             Lookup::Found { record, gate } => {
                 let mut bytes = Vec::new();

@@ -366,10 +366,13 @@ impl<S: Halves, F: Flash> Open<S, F> {
         // A budget that is tried out calls for merges; a store that waits for one begins no other.
         self.rest()?;
         let stats = self.store.store().stats();
-        let unread = stats.slices - stats.slices_loaded;
+        let unread = stats.index.slices - stats.index.slices_loaded;
         if unread > 0 {
             let path = self.path();
-            bail!("{path}: the index of {unread} of {} slices cannot be read: see `fawn store check`", stats.slices);
+            bail!(
+                "{path}: the index of {unread} of {} slices cannot be read: see `fawn store check`",
+                stats.index.slices
+            );
         }
         Ok(stats)
     }
