@@ -4,7 +4,7 @@
 
 mod alone;
 mod caller;
-mod kept;
+mod persistence;
 mod proxied;
 mod secure;
 mod storage;

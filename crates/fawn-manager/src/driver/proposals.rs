@@ -5,7 +5,7 @@
 
 use crate::consensus::types::Types;
 use crate::consensus::{Group, LogStore, Proposal};
-use crate::decided::Decision;
+use crate::replicated_state::Decision;
 use crate::sealed;
 use openraft::BasicNode;
 use openraft::error::{ClientWriteError, RaftError};
@@ -21,7 +21,7 @@ const MOST_BYTES: usize = 1 << 20;
 const ROOM: u64 = 4096;
 
 /// What comes of a proposal.
-pub type Proposed = Result<ClientWriteResponse<Types>, RaftError<u64, ClientWriteError<u64, BasicNode>>>;
+pub type ProposalResult = Result<ClientWriteResponse<Types>, RaftError<u64, ClientWriteError<u64, BasicNode>>>;
 
 /// Has the group decide.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ impl Proposer {
     ///
     /// # Errors
     /// This member does not lead, or stops.
-    pub async fn propose(&self, proposal: Proposal) -> Proposed {
+    pub async fn propose(&self, proposal: Proposal) -> ProposalResult {
         let is_alone = {
             let metrics = self.group.metrics();
             let metrics = metrics.borrow();

@@ -1,4 +1,4 @@
-//! What strangers do wrong, in the log: at a bounded rate, as anybody who can connect may go on with it for ever.
+//! Warnings about callers, at a bounded rate: anybody who can connect can cause them for ever.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -15,10 +15,10 @@ const SAME: (Duration, usize) = (Duration::from_mins(1), 16);
 
 /// Logs a line, unless there were too many.
 #[derive(Debug, Default)]
-pub struct Told(Mutex<Bucket>);
+pub struct RateLimitedLog(Mutex<LogBudget>);
 
 #[derive(Debug, Default)]
-struct Bucket {
+struct LogBudget {
     /// Lines that were logged and count yet.
     lines: u32,
     /// When the count last went down.
@@ -29,7 +29,7 @@ struct Bucket {
     last: VecDeque<(Instant, String)>,
 }
 
-impl Bucket {
+impl LogBudget {
     /// The number of lines that were left out before this one, if it is to be logged.
     fn next(&mut self, what: &str, now: Instant) -> Option<u64> {
         let since = *self.since.get_or_insert(now);
@@ -52,7 +52,7 @@ impl Bucket {
     }
 }
 
-impl Told {
+impl RateLimitedLog {
     /// Logs a warning.
     pub fn warn(&self, what: &str) {
         let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).next(what, Instant::now());
@@ -70,20 +70,20 @@ mod tests {
 
     #[test]
     fn a_stranger_cannot_fill_the_log() {
-        let (mut bucket, start) = (Bucket::default(), Instant::now());
+        let (mut budget, start) = (LogBudget::default(), Instant::now());
         let lines = 0..10_000;
-        let logged = lines.filter(|line| bucket.next(&line.to_string(), start).is_some()).count();
+        let logged = lines.filter(|line| budget.next(&line.to_string(), start).is_some()).count();
         assert_eq!(logged, BURST as usize);
-        assert_eq!(bucket.next("a", start + EVERY), Some(10_000 - u64::from(BURST)), "what was left out is counted");
-        assert_eq!(bucket.next("b", start + EVERY), None);
-        assert_eq!(bucket.next("c", start + EVERY * 2), Some(1));
-        assert!(bucket.last.len() <= SAME.1);
+        assert_eq!(budget.next("a", start + EVERY), Some(10_000 - u64::from(BURST)), "what was left out is counted");
+        assert_eq!(budget.next("b", start + EVERY), None);
+        assert_eq!(budget.next("c", start + EVERY * 2), Some(1));
+        assert!(budget.last.len() <= SAME.1);
     }
 
     #[test]
     fn a_line_is_not_logged_again_and_again() {
-        let (mut bucket, start) = (Bucket::default(), Instant::now());
-        assert_eq!(["a", "a", "b", "a"].map(|line| bucket.next(line, start)), [Some(0), None, Some(1), None]);
-        assert_eq!(bucket.next("a", start + SAME.0), Some(1));
+        let (mut budget, start) = (LogBudget::default(), Instant::now());
+        assert_eq!(["a", "a", "b", "a"].map(|line| budget.next(line, start)), [Some(0), None, Some(1), None]);
+        assert_eq!(budget.next("a", start + SAME.0), Some(1));
     }
 }
