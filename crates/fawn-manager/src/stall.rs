@@ -55,7 +55,7 @@ impl Stall {
     /// Attempts until an error is none that [passes](is_passing).
     ///
     /// # Errors
-    /// That one; or the last one, if somebody says [`stop`](Self::stop).
+    /// The error that does not pass; or the last one, if somebody says [`stop`](Self::stop).
     pub fn wait_out(&self, mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
         loop {
             match attempt() {

@@ -7,11 +7,11 @@ use openraft::error::{InstallSnapshotError, RaftError};
 use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, VoteRequest, VoteResponse};
 use serde::{Deserialize, Serialize};
 
-/// What each kind of call is numbered (`Control::Consensus::kind`).
+/// The number of a call with entries (`Control::Consensus::kind`).
 pub const APPEND: u8 = 1;
-/// See [`APPEND`].
+/// The number of a call that asks for a vote.
 pub const VOTE: u8 = 2;
-/// See [`APPEND`].
+/// The number of a call with a part of a snapshot.
 pub const SNAPSHOT: u8 = 3;
 
 /// Entries from the leader, or none: it leads still.
@@ -45,7 +45,7 @@ impl From<AppendCall> for AppendEntriesRequest<Types> {
     }
 }
 
-/// The answer.
+/// The answer to entries.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum AppendReply {
     /// All are kept.
@@ -109,7 +109,7 @@ impl From<VoteRequest<u64>> for VoteCall {
     }
 }
 
-/// The answer.
+/// The answer to one that asks for a vote.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum VoteReply {
     /// Whom it votes for, whether that is new, and its log's end.
@@ -130,7 +130,7 @@ impl VoteReply {
     /// As the library has it.
     ///
     /// # Errors
-    /// As [`AppendReply::result`].
+    /// Why the other cannot go on.
     pub fn result(self) -> Result<VoteResponse<u64>, String> {
         match self {
             Self::Vote(vote, vote_granted, last) => {
@@ -158,7 +158,7 @@ impl From<InstallSnapshotRequest<Types>> for SnapshotPart {
     }
 }
 
-/// The answer.
+/// The answer to a part of a snapshot.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum SnapshotReply {
     /// It has been taken, or the vote is a higher one.

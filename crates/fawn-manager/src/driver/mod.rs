@@ -43,7 +43,7 @@ mod versions;
 use crate::clock::now_us;
 use crate::consensus::log::give_up;
 use crate::consensus::network::PeerContacts;
-use crate::consensus::{Group, LogStore, Proposal, StateChange};
+use crate::consensus::{Group, LogStore, StateChange};
 use crate::links::dial::Dialler;
 use crate::links::listen::LinkEvent;
 use crate::links::rate_limited_log::RateLimitedLog;
@@ -589,22 +589,8 @@ impl Driver {
     fn begin_waiting(&mut self) {
         self.look_at_newcomers();
         let Some(term) = self.leadership.term() else { return };
-        if let Some(decisions) = self.proposals.next() {
-            let (proposer, tasks) = (self.proposer.clone(), self.tasks.clone());
-            tokio::spawn(async move {
-                if let Err(error) = proposer.propose(Proposal { term, decisions }).await {
-                    tracing::debug!("the proposal of term {term} was not decided: {error}");
-                }
-                let _ = tasks.send(TaskEvent::Wrote { term });
-            });
-        }
-        if let Some(questions) = self.questions.next() {
-            let (group, tasks) = (self.group.clone(), self.tasks.clone());
-            tokio::spawn(async move {
-                let led = group.confirmed_term().await == Some(term);
-                let _ = tasks.send(TaskEvent::Checked { term, questions, led });
-            });
-        }
+        self.proposals.begin(term, &self.proposer, &self.tasks);
+        self.questions.begin(term, &self.group, &self.tasks);
     }
 }
 

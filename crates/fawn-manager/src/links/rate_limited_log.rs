@@ -4,14 +4,17 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Lines at once.
+/// Lines that are logged at once.
 const BURST: u32 = 20;
 
-/// For each line more.
+/// After so long, one line more is logged.
 const EVERY: Duration = Duration::from_secs(6);
 
-/// The same line is not logged again for so long; of so many lines that is remembered.
-const SAME: (Duration, usize) = (Duration::from_mins(1), 16);
+/// The same line is not logged again for so long.
+const SAME: Duration = Duration::from_mins(1);
+
+/// Lines that are remembered, so that they are not logged again.
+const REMEMBERED: usize = 16;
 
 /// Logs a line, unless there were too many.
 #[derive(Debug, Default)]
@@ -38,13 +41,13 @@ impl LogBudget {
             self.lines = self.lines.saturating_sub(gone);
             self.since = Some(now);
         }
-        self.last.retain(|(at, _)| now.saturating_duration_since(*at) < SAME.0);
+        self.last.retain(|(at, _)| now.saturating_duration_since(*at) < SAME);
         if self.lines >= BURST || self.last.iter().any(|(_, line)| line == what) {
             self.left_out += 1;
             return None;
         }
         self.lines += 1;
-        if self.last.len() == SAME.1 {
+        if self.last.len() == REMEMBERED {
             self.last.pop_front();
         }
         self.last.push_back((now, what.to_owned()));
@@ -69,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stranger_cannot_fill_the_log() {
+    fn a_caller_cannot_fill_the_log() {
         let (mut budget, start) = (LogBudget::default(), Instant::now());
         let lines = 0..10_000;
         let logged = lines.filter(|line| budget.next(&line.to_string(), start).is_some()).count();
@@ -77,13 +80,13 @@ mod tests {
         assert_eq!(budget.next("a", start + EVERY), Some(10_000 - u64::from(BURST)), "what was left out is counted");
         assert_eq!(budget.next("b", start + EVERY), None);
         assert_eq!(budget.next("c", start + EVERY * 2), Some(1));
-        assert!(budget.last.len() <= SAME.1);
+        assert!(budget.last.len() <= REMEMBERED);
     }
 
     #[test]
     fn a_line_is_not_logged_again_and_again() {
         let (mut budget, start) = (LogBudget::default(), Instant::now());
         assert_eq!(["a", "a", "b", "a"].map(|line| budget.next(line, start)), [Some(0), None, Some(1), None]);
-        assert_eq!(budget.next("a", start + SAME.0), Some(1));
+        assert_eq!(budget.next("a", start + SAME), Some(1));
     }
 }
