@@ -5,7 +5,7 @@
 mod alone;
 mod caller;
 mod elections;
-mod kept;
+mod persistence;
 mod proxied;
 mod secure;
 mod storage;

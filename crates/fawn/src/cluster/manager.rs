@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use fawn_kv::link::ManagerId;
 use fawn_kv::manager::Waits;
 use fawn_kv::status::{Answer, Question, Status};
-use fawn_manager::{Operator, Options, Recovered, Tls, start};
+use fawn_manager::{Operator, Options, RecoverySummary, Tls, start};
 use fawn_node::signals;
 
 use super::arguments::{
@@ -177,7 +177,7 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
 
 fn recover(arguments: &RecoverArguments) -> anyhow::Result<Outcome> {
     let waits = if arguments.do_not_wait { Waits::ForOne } else { Waits::ForAll };
-    let Recovered { id, address, others, entries } = fawn_manager::recover(&arguments.dir, waits)?;
+    let RecoverySummary { id, address, others, entries } = fawn_manager::recover(&arguments.dir, waits)?;
     tell(format_args!("manager {id} at {address} is now the only one of its group, with {entries} entries of its log"));
     for (id, address) in others {
         tell(format_args!("never start manager {id} at {address} with its old directory"));

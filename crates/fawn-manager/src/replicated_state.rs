@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Decision {
     /// The cluster begins; only the first counts.
-    Begin(Begun),
+    Begin(Genesis),
     /// Where keys lie, for life; only the first counts.
     Secret(Secret),
     /// A command of the protocol's managers: [`Command::encode`].
@@ -43,7 +43,7 @@ impl Decision {
 
 /// What a cluster begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Begun {
+pub struct Genesis {
     /// Its name for life, drawn at random.
     pub cluster: ClusterId,
     /// Its first settings.
@@ -52,7 +52,7 @@ pub struct Begun {
     pub wedges: u32,
 }
 
-impl Begun {
+impl Genesis {
     /// The manager that each begins with; it does not lead.
     ///
     /// # Panics
@@ -73,7 +73,7 @@ impl Begun {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// What the cluster began with; `None`: it has yet to begin.
-    pub begun: Option<Begun>,
+    pub genesis: Option<Genesis>,
     /// Where keys lie.
     pub secret: Option<Secret>,
     /// Who is in it.
@@ -86,7 +86,7 @@ pub struct Facts {
 
 impl Default for Facts {
     fn default() -> Self {
-        Self { begun: None, secret: None, roster: Roster::default(), version: OLDEST, struck: BTreeSet::new() }
+        Self { genesis: None, secret: None, roster: Roster::default(), version: OLDEST, struck: BTreeSet::new() }
     }
 }
 
@@ -94,10 +94,10 @@ impl Facts {
     /// Carries out what is not about the protocol's state; whether it did anything.
     pub fn apply(&mut self, decision: &Decision) -> bool {
         match decision {
-            Decision::Begin(begun) => {
-                let is_first = self.begun.is_none() && begun.settings.check().is_ok();
+            Decision::Begin(genesis) => {
+                let is_first = self.genesis.is_none() && genesis.settings.check().is_ok();
                 if is_first {
-                    self.begun = Some(*begun);
+                    self.genesis = Some(*genesis);
                 }
                 is_first
             }
@@ -137,24 +137,24 @@ impl Facts {
 
 /// All that is decided.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Decided {
+pub struct ReplicatedState {
     /// Beside the protocol's state.
     pub facts: Facts,
     /// The protocol's state, from when the cluster has begun.
     pub state: Option<State>,
 }
 
-/// [`Decided`] as it is kept. The cluster's version follows, once it is above the first, and then the names that nobody gets
+/// [`ReplicatedState`] as it is kept. The cluster's version follows, once it is above the first, and then the names that nobody gets
 /// again, if there are any.
 #[derive(Serialize, Deserialize)]
-struct Kept {
-    begun: Option<Begun>,
+struct StoredState {
+    genesis: Option<Genesis>,
     secret: Option<Secret>,
     roster: Roster,
     state: Option<Vec<u8>>,
 }
 
-impl Decided {
+impl ReplicatedState {
     /// Carries a decision out; whether it did anything.
     ///
     /// # Errors
@@ -162,9 +162,9 @@ impl Decided {
     pub fn apply(&mut self, decision: &Decision) -> Result<bool, KeptError> {
         let mut did = self.facts.apply(decision);
         match decision {
-            Decision::Begin(begun) if did => {
-                let mut state = begun.manager(Timing::default()).state().clone();
-                state.apply(&begun.found());
+            Decision::Begin(genesis) if did => {
+                let mut state = genesis.manager(Timing::default()).state().clone();
+                state.apply(&genesis.found());
                 self.state = Some(state);
             }
             Decision::Command(bytes) => {
@@ -184,8 +184,8 @@ impl Decided {
 
     /// Its bytes, without a checksum.
     pub fn encode(&self) -> Vec<u8> {
-        let Facts { begun, secret, roster, version, struck } = self.facts.clone();
-        let kept = Kept { begun, secret, roster, state: self.state.as_ref().map(State::encode) };
+        let Facts { genesis, secret, roster, version, struck } = self.facts.clone();
+        let kept = StoredState { genesis, secret, roster, state: self.state.as_ref().map(State::encode) };
         let mut bytes = postcard::to_allocvec(&kept).expect("what can be encoded at all can be into memory");
         // Version 3 had no more, and reads no more; nor does version 4 know of names that nobody gets again.
         if version > OLDEST {
@@ -203,7 +203,8 @@ impl Decided {
     /// Another version, or bytes that make no sense.
     pub fn decode(bytes: &[u8]) -> Result<Self, KeptError> {
         let malformed = |error: postcard::Error| KeptError::Malformed(error.to_string());
-        let (Kept { begun, secret, roster, state }, rest) = postcard::take_from_bytes(bytes).map_err(malformed)?;
+        let (StoredState { genesis, secret, roster, state }, rest) =
+            postcard::take_from_bytes(bytes).map_err(malformed)?;
         let (version, rest) = rest.split_first().map_or((OLDEST, rest), |(version, rest)| (*version, rest));
         let (struck, rest) = match rest {
             [] => (BTreeSet::new(), rest),
@@ -213,6 +214,6 @@ impl Decided {
             return Err(KeptError::Malformed(format!("{} bytes too many", rest.len())));
         }
         let state = state.map(|state| State::decode(&state)).transpose()?;
-        Ok(Self { facts: Facts { begun, secret, roster, version, struck }, state })
+        Ok(Self { facts: Facts { genesis, secret, roster, version, struck }, state })
     }
 }

@@ -3,12 +3,10 @@
 //! Seats say what their machines' clocks show once a second, and are answered. Each then keeps time by itself; a jump of
 //! what it is told it follows as late as one of its own clock ([`fawn_kv::timekeeper`]).
 
-use super::Driver;
-use crate::clock::now_us;
-use crate::links::table::LinkId;
-use fawn_kv::link::{Control, SeatId};
+use fawn_kv::link::SeatId;
+use fawn_kv::roster::Roster;
 use fawn_kv::timekeeper::{EARLIEST, LATEST};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::collections::BTreeMap;
 
 /// A reading of a clock counts for so long, in microseconds.
 const FRESH_US: u64 = 5_000_000;
@@ -18,13 +16,13 @@ const PATIENCE_US: u64 = 3_000_000;
 
 /// What a clock showed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading {
+struct ClockReading {
     /// Unix microseconds at the zero of the manager's own clock.
     zero_us: i64,
     at_us: u64,
 }
 
-impl Reading {
+impl ClockReading {
     fn new(unix_ms: u64, at_us: u64) -> Option<Self> {
         let is_set = (u64::from(EARLIEST)..=u64::from(LATEST)).contains(&(unix_ms / 1000));
         is_set.then(|| Self { zero_us: (unix_ms * 1000).cast_signed() - at_us.cast_signed(), at_us })
@@ -42,34 +40,48 @@ fn middle(mut zeros_us: Vec<i64>, before: Option<i64>) -> Option<i64> {
     Some(if off(later) < off(earlier) { later } else { earlier })
 }
 
-impl Driver {
+/// What the members' clocks show, and the time that follows from it.
+#[derive(Debug, Default)]
+pub struct ClusterClock {
+    readings: BTreeMap<SeatId, ClockReading>,
+    /// Unix microseconds at the zero of this manager's own clock, as seats were told last.
+    zero_us: Option<i64>,
+}
+
+impl ClusterClock {
     /// A seat says what its machine's clock shows.
-    pub(super) fn clock(&mut self, link: LinkId, seat: SeatId, unix_ms: u64) {
-        let now_us = now_us();
-        self.seats.entry(seat).or_default().clock = Reading::new(unix_ms, now_us);
-        if let Some(unix_ms) = self.common_time(now_us) {
-            self.table.say(link, &Control::Time { unix_ms });
+    pub fn read(&mut self, seat: SeatId, unix_ms: u64, now_us: u64) {
+        match ClockReading::new(unix_ms, now_us) {
+            Some(reading) => drop(self.readings.insert(seat, reading)),
+            None => drop(self.readings.remove(&seat)),
         }
     }
 
-    /// What time it is, if enough is known of that.
-    fn common_time(&mut self, now_us: u64) -> Option<u64> {
-        if !self.leads() {
-            return None;
-        }
-        let own_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_millis() as u64);
-        let is_fresh = |reading: &Reading| now_us.saturating_sub(reading.at_us) < FRESH_US;
-        let heard = |seat| self.seats.get(&seat).and_then(|known| known.clock).filter(is_fresh);
+    /// A new leader has yet to hear the clocks.
+    pub fn forget_readings(&mut self) {
+        self.readings.clear();
+    }
+
+    /// Forgets seats that are no member's.
+    pub fn retain(&mut self, mut is_known: impl FnMut(SeatId) -> bool) {
+        self.readings.retain(|seat, _| is_known(*seat));
+    }
+
+    /// The Unix time in milliseconds, if a leader since `led_us` knows enough of it. `own_ms` is what its own machine's clock
+    /// shows.
+    pub fn time_ms(&mut self, roster: &Roster, own_ms: u64, led_us: u64, now_us: u64) -> Option<u64> {
+        let is_fresh = |reading: &ClockReading| now_us.saturating_sub(reading.at_us) < FRESH_US;
+        let heard = |seat| self.readings.get(&seat).copied().filter(is_fresh);
         // One a member: its seats are of one machine.
-        let members: Vec<Option<Reading>> =
-            self.facts.roster.members.values().map(|member| member.seats().find_map(heard)).collect();
-        let is_early = now_us.saturating_sub(self.led_us) < PATIENCE_US;
+        let members: Vec<Option<ClockReading>> =
+            roster.members.values().map(|member| member.seats().find_map(heard)).collect();
+        let is_early = now_us.saturating_sub(led_us) < PATIENCE_US;
         if is_early && members.iter().any(Option::is_none) {
             return None;
         }
-        let all = members.into_iter().flatten().chain(Reading::new(own_ms, now_us));
-        let zero_us = middle(all.map(|reading| reading.zero_us).collect(), self.time_zero_us)?;
-        self.time_zero_us = Some(zero_us);
+        let all = members.into_iter().flatten().chain(ClockReading::new(own_ms, now_us));
+        let zero_us = middle(all.map(|reading| reading.zero_us).collect(), self.zero_us)?;
+        self.zero_us = Some(zero_us);
         Some((now_us.cast_signed() + zero_us).max(0).cast_unsigned() / 1000)
     }
 }
@@ -105,8 +117,22 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_never_set_is_no_witness() {
-        assert!(Reading::new(1000, 5).is_none() && Reading::new(u64::from(u32::MAX) * 1000, 5).is_none());
-        let reading = Reading::new(1_800_000_000_000, 7_000_000).unwrap();
+        assert!(ClockReading::new(1000, 5).is_none() && ClockReading::new(u64::from(u32::MAX) * 1000, 5).is_none());
+        let reading = ClockReading::new(1_800_000_000_000, 7_000_000).unwrap();
         assert_eq!(reading.zero_us, 1_799_999_993_000_000);
+    }
+
+    #[test]
+    fn a_new_leader_waits_for_every_members_clock_and_not_for_ever() {
+        let roster = super::super::testing::roster(&["a", "b"]);
+        let [a, b] = ["a", "b"].map(|name| roster.members[name].first);
+        let (mut clock, own_ms, led_us) = (ClusterClock::default(), 1_800_000_000_000, 10_000_000);
+        clock.read(a, own_ms + 2, led_us);
+        assert_eq!(clock.time_ms(&roster, own_ms, led_us, led_us), None, "the clock of b is not known yet");
+        assert!(clock.time_ms(&roster, own_ms, led_us, led_us + PATIENCE_US).is_some());
+        clock.read(b, own_ms + 1, led_us);
+        assert_eq!(clock.time_ms(&roster, own_ms, led_us, led_us), Some(own_ms + 1));
+        clock.forget_readings();
+        assert_eq!(clock.time_ms(&roster, own_ms, led_us, led_us), None);
     }
 }

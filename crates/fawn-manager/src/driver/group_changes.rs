@@ -1,15 +1,10 @@
 //! Who is in the group of managers, and where the roster says that they are.
 
-use super::operate::HEARD;
-use super::{Driver, Event};
-use crate::clock::now_us;
+use super::group::ManagerGroup;
 use crate::consensus::Group;
-use crate::decided::Decision;
 use crate::links::dial::Dialler;
-use crate::links::table::LinkId;
-use fawn_kv::link::{Control, ManagerId, Party};
+use fawn_kv::link::{ManagerId, Party};
 use fawn_kv::roster::Change;
-use fawn_kv::status::Answer;
 use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
 use openraft::{BasicNode, ChangeMembers, Membership};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,43 +17,27 @@ const CHANGE_US: u64 = 1_000_000;
 /// Whoever is taken into the group has to have heard all that was decided within this.
 const LEARN: Duration = Duration::from_mins(1);
 
-impl Driver {
-    /// The roster is to say where the members of the group are.
-    pub(super) fn align_roster(&mut self) {
-        if !self.leads() || self.facts.begun.is_none() {
-            return;
-        }
-        let members = self.group_members();
-        let membership = members.membership();
-        let voters: BTreeSet<u64> = membership.voter_ids().collect();
-        let known = &self.facts.roster.managers;
-        let mut changes = Vec::new();
-        for (id, node) in membership.nodes().filter(|(id, node)| voters.contains(id) && !node.addr.is_empty()) {
-            let id = ManagerId(*id);
-            if known.get(&id) != Some(&node.addr) {
-                changes.push(Change::Manager { id, address: Some(node.addr.clone()) });
-            }
-        }
-        let is_reached = |id: &u64| membership.get_node(id).is_some_and(|node| !node.addr.is_empty());
-        let gone = known.keys().filter(|id| !voters.contains(&id.0) || !is_reached(&id.0));
-        changes.extend(gone.map(|id| Change::Manager { id: *id, address: None }));
-        for change in changes {
-            self.proposals.add(Decision::Roster(change));
-        }
-    }
+/// Changes of the group that this leader makes by itself.
+#[derive(Debug, Default)]
+pub struct GroupChanges {
+    /// Since when a change has been half done, as far as this leader has seen.
+    half_done_us: Option<u64>,
+    /// When this leader said last that it has moved.
+    moved_us: Option<u64>,
+}
 
+impl GroupChanges {
     /// Goes on with what a leader that is gone has left half done.
-    pub(super) fn finish_change(&mut self, now_us: u64) {
-        let members = self.group_members();
-        let is_there = |id: u64| id == self.me.id.0 || self.heard.is_within(id, HEARD);
-        let left = if self.leads() { left_undone(members.membership(), is_there) } else { None };
-        let Some(left) = left else { return self.changes_since_us = None };
-        let since_us = *self.changes_since_us.get_or_insert(now_us);
+    pub fn finish(&mut self, group: &ManagerGroup, now_us: u64) {
+        let membership = group.membership();
+        let left = left_undone(membership.membership(), |id| group.is_heard(id));
+        let Some(left) = left else { return self.half_done_us = None };
+        let since_us = *self.half_done_us.get_or_insert(now_us);
         if now_us >= since_us + CHANGE_US {
-            self.changes_since_us = Some(now_us);
-            let group = self.group.clone();
+            self.half_done_us = Some(now_us);
+            let raft = group.raft().clone();
             tokio::spawn(async move {
-                match change(&group, left).await {
+                match change(&raft, left).await {
                     Ok(()) => tracing::info!("an interrupted change of the group is complete"),
                     Err(why) => tracing::debug!("{why}"),
                 }
@@ -66,18 +45,18 @@ impl Driver {
         }
     }
 
-    /// A leader that is reached elsewhere than its group knows says so.
-    pub(super) fn move_itself(&mut self) {
-        let (id, now_us) = (self.me.id.0, now_us());
-        let members = self.group_members();
-        let Some(was) = members.membership().get_node(&id).filter(|node| node.addr != self.me.address) else { return };
+    /// A leader that is reached at another `address` than its group knows says so.
+    pub fn announce_address(&mut self, group: &ManagerGroup, address: &str, now_us: u64) {
+        let id = group.me().0;
+        let membership = group.membership();
+        let Some(was) = membership.membership().get_node(&id).filter(|node| node.addr != address) else { return };
         if self.moved_us.is_some_and(|at| now_us < at + CHANGE_US) {
             return;
         }
         self.moved_us = Some(now_us);
-        let (group, was, is) = (self.group.clone(), was.addr.clone(), self.me.address.clone());
+        let (raft, was, is) = (group.raft().clone(), was.addr.clone(), address.to_owned());
         tokio::spawn(async move {
-            match change(&group, moved_to(id, &is)).await {
+            match change(&raft, moved_to(id, &is)).await {
                 Ok(()) => tracing::info!(
                     "this manager moved from {was:?} to {is:?}: give nodes that know only the old address another \
                     --manager"
@@ -86,36 +65,22 @@ impl Driver {
             }
         });
     }
+}
 
-    /// Takes another manager into the group, in place of one that had its address.
-    pub(super) fn add_manager(&self, link: LinkId, number: u64, address: String) {
-        let (group, dialler, tasks) = (self.group.clone(), self.dialler.clone(), self.tasks.clone());
-        let version = self.facts.version;
-        if self.me.address.is_empty() {
-            let why =
-                "this manager has no address that the others can reach: start it with --advertise ADDR:PORT first";
-            return self.answer(link, number, Answer::Refused(why.to_owned()));
+/// The changes after which the roster says where the voters of the group are. `known`: where it says that they are.
+pub fn roster_changes(members: &Membership<u64, BasicNode>, known: &BTreeMap<ManagerId, String>) -> Vec<Change> {
+    let voters: BTreeSet<u64> = members.voter_ids().collect();
+    let mut changes = Vec::new();
+    for (id, node) in members.nodes().filter(|(id, node)| voters.contains(id) && !node.addr.is_empty()) {
+        let id = ManagerId(*id);
+        if known.get(&id) != Some(&node.addr) {
+            changes.push(Change::Manager { id, address: Some(node.addr.clone()) });
         }
-        tokio::spawn(async move {
-            let answer = match add(&group, &dialler, &address, version).await {
-                Ok(()) => Answer::Done,
-                Err(why) => Answer::Refused(why),
-            };
-            let _ = tasks.send(Event::Say { link, control: Box::new(Control::Answer { number, answer }) });
-        });
     }
-
-    /// Takes a manager out of the group.
-    pub(super) fn remove_manager(&self, link: LinkId, number: u64, id: ManagerId) {
-        let (group, tasks) = (self.group.clone(), self.tasks.clone());
-        tokio::spawn(async move {
-            let answer = match remove(&group, id).await {
-                Ok(()) => Answer::Done,
-                Err(why) => Answer::Refused(why),
-            };
-            let _ = tasks.send(Event::Say { link, control: Box::new(Control::Answer { number, answer }) });
-        });
-    }
+    let is_reached = |id: &u64| members.get_node(id).is_some_and(|node| !node.addr.is_empty());
+    let gone = known.keys().filter(|id| !voters.contains(&id.0) || !is_reached(&id.0));
+    changes.extend(gone.map(|id| Change::Manager { id: *id, address: None }));
+    changes
 }
 
 /// What is still to be done of a change of the group, if something is: the second step of the two that every change has; or the
@@ -168,7 +133,11 @@ fn members(group: &Group) -> (BTreeSet<u64>, Vec<(u64, String)>) {
     (membership.voter_ids().collect(), nodes)
 }
 
-async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str, least: u8) -> Result<(), String> {
+/// Takes the manager at an address into the group, in place of one that had its address. It has to speak version `least`.
+///
+/// # Errors
+/// Why it cannot be taken in, in a sentence.
+pub async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str, least: u8) -> Result<(), String> {
     let link = dialler.dial(address, None).await;
     let greeted = link.map_err(|error| format!("no manager answers at {address}: {error}"))?.greeted;
     if greeted.version < least {
@@ -214,7 +183,11 @@ async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str, least: u8) ->
     Ok(())
 }
 
-async fn remove(group: &Group, ManagerId(id): ManagerId) -> Result<(), String> {
+/// Takes a manager out of the group.
+///
+/// # Errors
+/// Why it cannot be taken out, in a sentence.
+pub async fn remove(group: &Group, ManagerId(id): ManagerId) -> Result<(), String> {
     let (voters, nodes) = members(group);
     if !voters.contains(&id) {
         let known: Vec<String> = nodes.iter().map(|(id, address)| format!("{id} at {address}")).collect();
@@ -242,6 +215,16 @@ mod tests {
     fn members(configs: &[&[u64]], at: &[(u64, &str)]) -> Membership<u64, BasicNode> {
         let configs = configs.iter().map(|ids| ids.iter().copied().collect()).collect();
         Membership::new(configs, at.iter().map(|(id, at)| (*id, BasicNode::new(at))).collect::<BTreeMap<_, _>>())
+    }
+
+    #[test]
+    fn the_roster_follows_the_voters_that_are_reached() {
+        let group = members(&[&[1, 2, 3]], &[(1, "a"), (2, "b"), (3, ""), (4, "d")]);
+        let known = [(1, "a"), (2, "old"), (3, "c"), (5, "e")];
+        let known = known.map(|(id, at)| (ManagerId(id), at.to_owned())).into();
+        let change =
+            |id, address: Option<&str>| Change::Manager { id: ManagerId(id), address: address.map(str::to_owned) };
+        assert_eq!(roster_changes(&group, &known), [change(2, Some("b")), change(3, None), change(5, None)]);
     }
 
     #[test]

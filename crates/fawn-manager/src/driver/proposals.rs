@@ -3,9 +3,11 @@
 //! One entry of the log is under way at a time; what is proposed meanwhile goes into the next one together. So a leader that
 //! reaches no majority has one entry that nobody takes, however often its manager proposes the same again.
 
+use super::group::ManagerGroup;
+use super::task_event::{TaskEvent, TaskSender};
 use crate::consensus::types::Types;
 use crate::consensus::{Group, LogStore, Proposal};
-use crate::decided::Decision;
+use crate::replicated_state::Decision;
 use crate::sealed;
 use openraft::BasicNode;
 use openraft::error::{ClientWriteError, RaftError};
@@ -21,7 +23,7 @@ const MOST_BYTES: usize = 1 << 20;
 const ROOM: u64 = 4096;
 
 /// What comes of a proposal.
-pub type Proposed = Result<ClientWriteResponse<Types>, RaftError<u64, ClientWriteError<u64, BasicNode>>>;
+pub type ProposalResult = Result<ClientWriteResponse<Types>, RaftError<u64, ClientWriteError<u64, BasicNode>>>;
 
 /// Has the group decide.
 #[derive(Clone)]
@@ -41,7 +43,7 @@ impl Proposer {
     ///
     /// # Errors
     /// This member does not lead, or stops.
-    pub async fn propose(&self, proposal: Proposal) -> Proposed {
+    pub async fn propose(&self, proposal: Proposal) -> ProposalResult {
         let is_alone = {
             let metrics = self.group.metrics();
             let metrics = metrics.borrow();
@@ -75,8 +77,20 @@ impl Proposals {
         }
     }
 
+    /// Begins the next entry in this term, if something waits and none is under way.
+    pub fn begin(&mut self, term: u64, proposer: &Proposer, tasks: &TaskSender) {
+        let Some(decisions) = self.next() else { return };
+        let (proposer, tasks) = (proposer.clone(), tasks.clone());
+        tokio::spawn(async move {
+            if let Err(error) = proposer.propose(Proposal { term, decisions }).await {
+                tracing::debug!("the proposal of term {term} was not decided: {error}");
+            }
+            let _ = tasks.send(TaskEvent::Wrote { term });
+        });
+    }
+
     /// What is to go into the next entry, if none is under way.
-    pub fn next(&mut self) -> Option<Vec<Decision>> {
+    fn next(&mut self) -> Option<Vec<Decision>> {
         if self.waiting.is_empty() || !self.under_way.is_empty() {
             return None;
         }
@@ -110,8 +124,18 @@ impl Questions {
         self.waiting.extend(questions);
     }
 
+    /// Begins a round of heartbeats in this term that answers what waits, if something does and none is under way.
+    pub fn begin(&mut self, term: u64, group: &ManagerGroup, tasks: &TaskSender) {
+        let Some(questions) = self.next() else { return };
+        let (group, tasks) = (group.clone(), tasks.clone());
+        tokio::spawn(async move {
+            let led = group.confirmed_term().await == Some(term);
+            let _ = tasks.send(TaskEvent::Checked { term, questions, led });
+        });
+    }
+
     /// Those that a round of heartbeats is to answer which begins now, if none is under way.
-    pub fn next(&mut self) -> Option<Vec<u64>> {
+    fn next(&mut self) -> Option<Vec<u64>> {
         if self.waiting.is_empty() || self.under_way {
             return None;
         }

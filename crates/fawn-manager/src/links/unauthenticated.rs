@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::AbortHandle;
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct UnauthenticatedQueue {
     last: u64,
     /// In the order in which they called; from where, and how to hang up.
     all: BTreeMap<u64, (IpAddr, AbortHandle)>,
@@ -15,38 +15,42 @@ struct Waiting {
 
 /// All of them. Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub struct Strangers(Arc<Mutex<Waiting>>);
+pub struct UnauthenticatedPeers(Arc<Mutex<UnauthenticatedQueue>>);
 
 /// One of them, until this is dropped.
 #[derive(Debug)]
-pub struct Stranger {
+pub struct UnauthenticatedPeer {
     number: u64,
-    strangers: Strangers,
+    all: UnauthenticatedPeers,
     /// Where it calls from.
     pub host: IpAddr,
 }
 
-impl Drop for Stranger {
+impl Drop for UnauthenticatedPeer {
     fn drop(&mut self) {
-        self.strangers.waiting().all.remove(&self.number);
+        self.all.waiting().all.remove(&self.number);
     }
 }
 
-impl Strangers {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+impl UnauthenticatedPeers {
+    fn waiting(&self) -> MutexGuard<'_, UnauthenticatedQueue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a connection served in a task of its own, which drops the stranger once it knows who has called. Until then it may end at
+    /// Has a connection served in a task of its own, which drops the peer once it knows who has called. Until then it may end at
     /// any time.
-    pub fn serve<F: Future<Output = ()> + Send + 'static>(&self, host: IpAddr, serve: impl FnOnce(Stranger) -> F) {
+    pub fn serve<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        host: IpAddr,
+        serve: impl FnOnce(UnauthenticatedPeer) -> F,
+    ) {
         if let Some(worst) = self.worst() {
             worst.abort();
         }
         let mut waiting = self.waiting();
         waiting.last += 1;
         let number = waiting.last;
-        let task = tokio::spawn(serve(Stranger { number, strangers: self.clone(), host }));
+        let task = tokio::spawn(serve(UnauthenticatedPeer { number, all: self.clone(), host }));
         waiting.all.insert(number, (host, task.abort_handle()));
     }
 
@@ -79,11 +83,11 @@ mod tests {
     #[tokio::test]
     async fn of_the_host_that_most_are_from_the_one_that_has_waited_longest_goes() {
         let (ended, mut ends) = unbounded_channel();
-        let (strangers, [one, many]) = (Strangers::default(), [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from));
+        let (peers, [one, many]) = (UnauthenticatedPeers::default(), [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from));
         let call = |host, number| {
             let call = Call(number, ended.clone());
-            strangers.serve(host, |stranger| async move {
-                let _held = (stranger, call);
+            peers.serve(host, |peer| async move {
+                let _held = (peer, call);
                 pending::<()>().await;
             });
         };
@@ -92,17 +96,17 @@ mod tests {
         assert_eq!(ends.recv().await, Some(1));
         call(one, 1000);
         assert_eq!(ends.recv().await, Some(2), "there is room for who comes from elsewhere");
-        assert_eq!(strangers.waiting().all.len(), STRANGERS);
+        assert_eq!(peers.waiting().all.len(), STRANGERS);
     }
 
     #[tokio::test]
     async fn whoever_has_said_who_it_is_stays() {
         let (ended, mut ends) = unbounded_channel();
-        let (strangers, host) = (Strangers::default(), IpAddr::from([10, 0, 0, 1]));
+        let (peers, host) = (UnauthenticatedPeers::default(), IpAddr::from([10, 0, 0, 1]));
         let call = Call(0, ended.clone());
         let (greeted, greets) = tokio::sync::oneshot::channel();
-        strangers.serve(host, |stranger| async move {
-            drop(stranger);
+        peers.serve(host, |peer| async move {
+            drop(peer);
             let _ = greeted.send(());
             let _held = call;
             pending::<()>().await;
@@ -110,8 +114,8 @@ mod tests {
         greets.await.unwrap();
         for number in 1..=STRANGERS as u32 + 1 {
             let call = Call(number, ended.clone());
-            strangers.serve(host, |stranger| async move {
-                let _held = (stranger, call);
+            peers.serve(host, |peer| async move {
+                let _held = (peer, call);
                 pending::<()>().await;
             });
         }

@@ -1,24 +1,27 @@
-//! What strangers do wrong, in the log: at a bounded rate, as anybody who can connect may go on with it for ever.
+//! Warnings about callers, at a bounded rate: anybody who can connect can cause them for ever.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Lines at once.
+/// Lines that are logged at once.
 const BURST: u32 = 20;
 
-/// For each line more.
+/// After so long, one line more is logged.
 const EVERY: Duration = Duration::from_secs(6);
 
-/// The same line is not logged again for so long; of so many lines that is remembered.
-const SAME: (Duration, usize) = (Duration::from_mins(1), 16);
+/// The same line is not logged again for so long.
+const SAME: Duration = Duration::from_mins(1);
+
+/// Lines that are remembered, so that they are not logged again.
+const REMEMBERED: usize = 16;
 
 /// Logs a line, unless there were too many.
 #[derive(Debug, Default)]
-pub struct Told(Mutex<Bucket>);
+pub struct RateLimitedLog(Mutex<LogBudget>);
 
 #[derive(Debug, Default)]
-struct Bucket {
+struct LogBudget {
     /// Lines that were logged and count yet.
     lines: u32,
     /// When the count last went down.
@@ -29,7 +32,7 @@ struct Bucket {
     last: VecDeque<(Instant, String)>,
 }
 
-impl Bucket {
+impl LogBudget {
     /// The number of lines that were left out before this one, if it is to be logged.
     fn next(&mut self, what: &str, now: Instant) -> Option<u64> {
         let since = *self.since.get_or_insert(now);
@@ -38,13 +41,13 @@ impl Bucket {
             self.lines = self.lines.saturating_sub(gone);
             self.since = Some(now);
         }
-        self.last.retain(|(at, _)| now.saturating_duration_since(*at) < SAME.0);
+        self.last.retain(|(at, _)| now.saturating_duration_since(*at) < SAME);
         if self.lines >= BURST || self.last.iter().any(|(_, line)| line == what) {
             self.left_out += 1;
             return None;
         }
         self.lines += 1;
-        if self.last.len() == SAME.1 {
+        if self.last.len() == REMEMBERED {
             self.last.pop_front();
         }
         self.last.push_back((now, what.to_owned()));
@@ -52,7 +55,7 @@ impl Bucket {
     }
 }
 
-impl Told {
+impl RateLimitedLog {
     /// Logs a warning.
     pub fn warn(&self, what: &str) {
         let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).next(what, Instant::now());
@@ -69,21 +72,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stranger_cannot_fill_the_log() {
-        let (mut bucket, start) = (Bucket::default(), Instant::now());
+    fn a_caller_cannot_fill_the_log() {
+        let (mut budget, start) = (LogBudget::default(), Instant::now());
         let lines = 0..10_000;
-        let logged = lines.filter(|line| bucket.next(&line.to_string(), start).is_some()).count();
+        let logged = lines.filter(|line| budget.next(&line.to_string(), start).is_some()).count();
         assert_eq!(logged, BURST as usize);
-        assert_eq!(bucket.next("a", start + EVERY), Some(10_000 - u64::from(BURST)), "what was left out is counted");
-        assert_eq!(bucket.next("b", start + EVERY), None);
-        assert_eq!(bucket.next("c", start + EVERY * 2), Some(1));
-        assert!(bucket.last.len() <= SAME.1);
+        assert_eq!(budget.next("a", start + EVERY), Some(10_000 - u64::from(BURST)), "what was left out is counted");
+        assert_eq!(budget.next("b", start + EVERY), None);
+        assert_eq!(budget.next("c", start + EVERY * 2), Some(1));
+        assert!(budget.last.len() <= REMEMBERED);
     }
 
     #[test]
     fn a_line_is_not_logged_again_and_again() {
-        let (mut bucket, start) = (Bucket::default(), Instant::now());
-        assert_eq!(["a", "a", "b", "a"].map(|line| bucket.next(line, start)), [Some(0), None, Some(1), None]);
-        assert_eq!(bucket.next("a", start + SAME.0), Some(1));
+        let (mut budget, start) = (LogBudget::default(), Instant::now());
+        assert_eq!(["a", "a", "b", "a"].map(|line| budget.next(line, start)), [Some(0), None, Some(1), None]);
+        assert_eq!(budget.next("a", start + SAME), Some(1));
     }
 }

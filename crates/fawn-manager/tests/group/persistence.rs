@@ -4,10 +4,10 @@ use crate::caller::{Caller, enrolment, greeting};
 use fawn_kv::ids::ClusterId;
 use fawn_kv::link::{Control, Party};
 use fawn_manager::consensus::LogStore;
-use fawn_manager::consensus::log::KeptMember;
-use fawn_manager::consensus::types::{Entry, LogId, Vote};
+use fawn_manager::consensus::log::StoredMember;
+use fawn_manager::consensus::types::{LogEntry, LogId, Vote};
 use fawn_manager::journal::disk::{Disk, System};
-use fawn_manager::journal::{Image, format};
+use fawn_manager::journal::{JournalImage, format};
 use fawn_manager::{ManagerError, Options, directory, start};
 use fawn_ring::Secret;
 use openraft::storage::{RaftLogStorage, RaftLogStorageExt as _};
@@ -41,7 +41,7 @@ fn cluster(dir: &Path) -> (Option<ClusterId>, usize) {
 }
 
 /// All that is kept in a directory that nobody uses.
-fn kept(dir: &Path) -> (Option<KeptMember>, Vec<Entry>) {
+fn kept(dir: &Path) -> (Option<StoredMember>, Vec<LogEntry>) {
     let store = directory::open(dir).unwrap();
     (store.member().unwrap(), store.all().unwrap())
 }
@@ -119,7 +119,7 @@ fn every_flipped_bit_and_every_cut_of_a_managers_log_is_harmless_or_refused() {
 }
 
 /// Writes what older releases have in place of this.
-fn write_old(path: &Path, image: &Image) {
+fn write_old(path: &Path, image: &JournalImage) {
     let database = redb::Database::create(path).unwrap();
     let begun = database.begin_write().unwrap();
     {
@@ -204,8 +204,8 @@ impl Disk for Device {
     }
 }
 
-fn entry(index: u64) -> Entry {
-    Entry { log_id: LogId::new(CommittedLeaderId::new(3, 0), index), payload: EntryPayload::Blank }
+fn entry(index: u64) -> LogEntry {
+    LogEntry { log_id: LogId::new(CommittedLeaderId::new(3, 0), index), payload: EntryPayload::Blank }
 }
 
 #[test]

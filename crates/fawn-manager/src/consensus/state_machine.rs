@@ -1,11 +1,11 @@
 //! What the entries of the log lead to, and its snapshots. Whoever acts on what is decided hears of each entry that is
 //! committed, in order, before whoever has proposed it is told.
 
-use super::kept::KeptMeta;
-use super::log::{KeepError, KeptSnapshot, LogStore, give_up};
-use super::types::{Entry, LogId, Outcome, SnapshotMeta, StorageError, StoredMembership, Types};
-use crate::decided::{Decided, Decision};
+use super::log::{KeepError, LogStore, StoredSnapshot, give_up};
+use super::stored::StoredSnapshotMeta;
+use super::types::{LogEntry, LogId, ProposalOutcome, SnapshotMeta, StorageError, StoredMembership, Types};
 use crate::journal::file;
+use crate::replicated_state::{Decision, ReplicatedState};
 use crate::sealed;
 use fawn_kv::version::OLDEST;
 use openraft::storage::{RaftStateMachine, Snapshot};
@@ -15,21 +15,21 @@ use tokio::sync::mpsc::UnboundedSender;
 
 /// What has been decided.
 #[derive(Debug)]
-pub enum News {
+pub enum StateChange {
     /// These, in this order.
-    Decided(Vec<Decision>),
+    Decisions(Vec<Decision>),
     /// Everything up to here, at once.
-    Installed(Box<Decided>),
+    Snapshot(Box<ReplicatedState>),
 }
 
 /// What the entries lead to.
 #[derive(Debug)]
-pub struct Machine {
+pub struct StateMachine {
     store: LogStore,
-    decided: Decided,
+    decided: ReplicatedState,
     last: Option<LogId>,
     members: StoredMembership,
-    news: UnboundedSender<News>,
+    news: UnboundedSender<StateChange>,
 }
 
 /// What is wrong with a snapshot.
@@ -44,7 +44,7 @@ pub enum SnapshotError {
 }
 
 /// The bytes of a snapshot.
-pub fn encode(decided: &Decided) -> Vec<u8> {
+pub fn encode(decided: &ReplicatedState) -> Vec<u8> {
     let is_plain = decided.facts.version == OLDEST;
     sealed::seal_as(if is_plain { sealed::OLDEST } else { sealed::VERSIONED }, &decided.encode())
 }
@@ -53,42 +53,42 @@ pub fn encode(decided: &Decided) -> Vec<u8> {
 ///
 /// # Errors
 /// [`SnapshotError`]: it was changed, or another release has made it.
-pub fn decode(bytes: &[u8]) -> Result<Decided, SnapshotError> {
-    Ok(Decided::decode(&sealed::open::<Vec<u8>>(bytes)?)?)
+pub fn decode(bytes: &[u8]) -> Result<ReplicatedState, SnapshotError> {
+    Ok(ReplicatedState::decode(&sealed::open::<Vec<u8>>(bytes)?)?)
 }
 
-impl Machine {
+impl StateMachine {
     /// Goes on from the snapshot that is kept, and tells what is in it.
     ///
     /// # Errors
     /// What is kept cannot be used.
-    pub fn open(store: LogStore, news: UnboundedSender<News>) -> Result<Self, OpenError> {
+    pub fn open(store: LogStore, news: UnboundedSender<StateChange>) -> Result<Self, OpenError> {
         let mut machine =
-            Self { store, decided: Decided::default(), last: None, members: StoredMembership::default(), news };
+            Self { store, decided: ReplicatedState::default(), last: None, members: StoredMembership::default(), news };
         if let Some(kept) = machine.store.snapshot()? {
             machine.install(kept.meta.into(), decode(&kept.data)?);
         }
         Ok(machine)
     }
 
-    fn install(&mut self, meta: SnapshotMeta, decided: Decided) {
+    fn install(&mut self, meta: SnapshotMeta, decided: ReplicatedState) {
         (self.last, self.members) = (meta.last_log_id, meta.last_membership);
         self.decided = decided;
-        self.tell(News::Installed(Box::new(self.decided.clone())));
+        self.tell(StateChange::Snapshot(Box::new(self.decided.clone())));
     }
 
-    fn tell(&self, news: News) {
+    fn tell(&self, news: StateChange) {
         // Whoever has listened has stopped, and so will this.
         let _ = self.news.send(news);
     }
 
-    fn carry_out(&mut self, entry: Entry) -> Outcome {
+    fn carry_out(&mut self, entry: LogEntry) -> ProposalOutcome {
         self.last = Some(entry.log_id);
         match entry.payload {
-            EntryPayload::Blank => Outcome::new(),
+            EntryPayload::Blank => ProposalOutcome::new(),
             EntryPayload::Membership(members) => {
                 self.members = StoredMembership::new(Some(entry.log_id), members);
-                Outcome::new()
+                ProposalOutcome::new()
             }
             EntryPayload::Normal(proposal) if proposal.term != entry.log_id.leader_id.term => {
                 vec![false; proposal.decisions.len()]
@@ -100,7 +100,7 @@ impl Machine {
                     Err(error) => give_up(&error),
                 });
                 let did = did.collect();
-                self.tell(News::Decided(proposal.decisions));
+                self.tell(StateChange::Decisions(proposal.decisions));
                 did
             }
         }
@@ -129,40 +129,40 @@ impl From<file::OpenError> for OpenError {
 
 /// Makes a snapshot of what was decided when it began.
 #[derive(Debug)]
-pub struct Builder {
+pub struct SnapshotBuilder {
     store: LogStore,
     meta: SnapshotMeta,
-    decided: Decided,
+    decided: ReplicatedState,
 }
 
-impl RaftSnapshotBuilder<Types> for Builder {
+impl RaftSnapshotBuilder<Types> for SnapshotBuilder {
     async fn build_snapshot(&mut self) -> Result<Snapshot<Types>, StorageError> {
         let data = encode(&self.decided);
-        let kept = KeptSnapshot { meta: KeptMeta::from(self.meta.clone()), data };
+        let kept = StoredSnapshot { meta: StoredSnapshotMeta::from(self.meta.clone()), data };
         self.store.keep_snapshot(&kept).await?;
         Ok(Snapshot { meta: self.meta.clone(), snapshot: Box::new(Cursor::new(kept.data)) })
     }
 }
 
-impl RaftStateMachine<Types> for Machine {
-    type SnapshotBuilder = Builder;
+impl RaftStateMachine<Types> for StateMachine {
+    type SnapshotBuilder = SnapshotBuilder;
 
     async fn applied_state(&mut self) -> Result<(Option<LogId>, StoredMembership), StorageError> {
         Ok((self.last, self.members.clone()))
     }
 
-    async fn apply<I>(&mut self, entries: I) -> Result<Vec<Outcome>, StorageError>
+    async fn apply<I>(&mut self, entries: I) -> Result<Vec<ProposalOutcome>, StorageError>
     where
-        I: IntoIterator<Item = Entry> + OptionalSend,
+        I: IntoIterator<Item = LogEntry> + OptionalSend,
         I::IntoIter: OptionalSend,
     {
         Ok(entries.into_iter().map(|entry| self.carry_out(entry)).collect())
     }
 
-    async fn get_snapshot_builder(&mut self) -> Builder {
+    async fn get_snapshot_builder(&mut self) -> SnapshotBuilder {
         let name = self.last.map_or_else(|| "0-0".to_owned(), |last| format!("{}-{}", last.leader_id.term, last.index));
         let meta = SnapshotMeta { last_log_id: self.last, last_membership: self.members.clone(), snapshot_id: name };
-        Builder { store: self.store.clone(), meta, decided: self.decided.clone() }
+        SnapshotBuilder { store: self.store.clone(), meta, decided: self.decided.clone() }
     }
 
     async fn begin_receiving_snapshot(&mut self) -> Result<Box<Cursor<Vec<u8>>>, StorageError> {
@@ -179,7 +179,7 @@ impl RaftStateMachine<Types> for Machine {
             tracing::error!("the leader's snapshot cannot be used: {error}");
             StorageIOError::read_snapshot(Some(meta.signature()), &error)
         })?;
-        self.store.keep_snapshot(&KeptSnapshot { meta: KeptMeta::from(meta.clone()), data }).await?;
+        self.store.keep_snapshot(&StoredSnapshot { meta: StoredSnapshotMeta::from(meta.clone()), data }).await?;
         self.install(meta.clone(), decided);
         Ok(())
     }
