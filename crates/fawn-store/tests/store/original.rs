@@ -282,6 +282,6 @@ fn a_get_of_a_sealed_record_is_one_read_of_the_device() {
     for number in 0..500u64 {
         assert!(machine.get(format!("key{number}").as_bytes()).unwrap().is_some());
     }
-    let reads = machine.flash().counters().reads - before.reads.reads;
+    let reads = machine.flash().counters().reads - before.reads;
     assert!((490..=510).contains(&reads), "{reads} reads for 500 gets");
 }
