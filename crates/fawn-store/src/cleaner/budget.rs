@@ -4,14 +4,14 @@ use crate::options::{MAX_FROZEN, Options};
 
 /// The parts of a memory budget that do not depend on what is stored.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget {
+pub(crate) struct MemoryBudget {
     memory: u64,
     buffers: u64,
     merges: u64,
     process: u64,
 }
 
-impl Budget {
+impl MemoryBudget {
     /// That of these options, with open segments of so many bytes.
     pub(crate) fn new(options: &Options, segment_bytes: usize) -> Self {
         Self {
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn index_and_cache_share_what_is_left_of_the_memory() {
         let options = Options::new(Secret([1; 32]), 1 << 30);
-        let budget = Budget::new(&options, 32 << 20);
+        let budget = MemoryBudget::new(&options, 32 << 20);
         let index = budget.index_bytes();
         assert!(index > (1 << 30) / 2 && budget.cache_bytes(index) == (1 << 30) / 32);
         assert_eq!(budget.cache_bytes(0), index + budget.cache_bytes(index));

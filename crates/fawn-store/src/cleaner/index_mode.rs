@@ -15,7 +15,7 @@
 
 use fawn_ring::Key;
 
-use super::budget::Budget;
+use super::budget::MemoryBudget;
 use crate::options::Options;
 use crate::sealed::SealedRecords;
 use crate::work::Work;
@@ -42,7 +42,7 @@ const SLOT_BYTES: u64 = 4;
 /// Whether every record is indexed, or slices have bases.
 #[derive(Debug)]
 pub(crate) struct IndexMode {
-    budget: Budget,
+    budget: MemoryBudget,
     /// The mode that the options fix; `None`: what is stored decides.
     fixed: Option<bool>,
     /// Bases get filters.
@@ -58,7 +58,7 @@ impl IndexMode {
     /// Everything is indexed, until [`begin`](Self::begin) says otherwise.
     pub(super) fn new(options: &Options, segment_bytes: usize) -> Self {
         Self {
-            budget: Budget::new(options, segment_bytes),
+            budget: MemoryBudget::new(options, segment_bytes),
             fixed: options.drain,
             miss_filter: options.miss_filter,
             drained: false,
@@ -66,7 +66,7 @@ impl IndexMode {
         }
     }
 
-    pub(crate) fn budget(&self) -> &Budget {
+    pub(crate) fn budget(&self) -> &MemoryBudget {
         &self.budget
     }
 

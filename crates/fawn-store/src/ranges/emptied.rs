@@ -86,7 +86,8 @@ mod tests {
 
     #[test]
     fn a_wider_interval_takes_the_place_of_those_in_it() {
-        let [lower, upper] = Interval::ALL.divide(2).try_into().unwrap();
+        let halves = Interval::ALL.divide(2);
+        let (lower, upper) = (halves[0], halves[1]);
         let mut emptied = EmptiedIntervals::new(Vec::new());
         emptied.add(lower, 3);
         emptied.add(upper, 4);

@@ -62,7 +62,7 @@ impl PendingEntries {
 
 /// Totals over everything sealed, as of the last [`refresh`](SealedRecords::refresh).
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Totals {
+pub(crate) struct SealedTotals {
     /// Record bytes in all sealed segments of all slices.
     pub bytes: u64,
     /// Of these, bytes known to be superseded or void.
@@ -90,7 +90,7 @@ pub(crate) struct SealedRecords {
     slice_stats: Sum<SliceStats>,
     /// What each segment adds, by its number.
     segment_stats: Sum<SegmentStats>,
-    totals: Totals,
+    totals: SealedTotals,
     /// The Unix second by which records are expired that nobody has asked for, by interval.
     times: Vec<(Interval, u32)>,
     /// What the last merges and loads told of bases.
@@ -107,7 +107,7 @@ impl SealedRecords {
             emptied: EmptiedIntervals::new(emptied),
             slice_stats: Sum::default(),
             segment_stats: Sum::default(),
-            totals: Totals::default(),
+            totals: SealedTotals::default(),
             times: Vec::new(),
             overwrites: Overwrites::default(),
         }
@@ -130,7 +130,7 @@ impl SealedRecords {
         &mut self.emptied
     }
 
-    pub(crate) fn totals(&self) -> &Totals {
+    pub(crate) fn totals(&self) -> &SealedTotals {
         &self.totals
     }
 
@@ -252,7 +252,7 @@ impl SealedRecords {
         let merged_bytes = slices.bytes - slices.stuck_bytes;
         let share = merged_bytes as f64 / slices.bytes.max(1) as f64;
         let unsliced = (unsliced as f64 * share) as u64;
-        self.totals = Totals {
+        self.totals = SealedTotals {
             bytes: slices.bytes,
             garbage_bytes: (slices.garbage + segments.garbage).min(slices.bytes),
             merged_bytes,

@@ -54,12 +54,12 @@ impl Count {
 
 /// Everything that holds records.
 #[derive(Clone, Copy)]
-pub(super) struct Contents<'a> {
+pub(super) struct StoreContents<'a> {
     pub buffers: &'a WriteBuffers,
     pub sealed: &'a SealedRecords,
 }
 
-impl Contents<'_> {
+impl StoreContents<'_> {
     /// Live keys in frozen and sealed segments, about, flushed ones included.
     pub(super) fn entries_beside_open(self) -> u64 {
         let (slices, segments) = (self.sealed.slice_total(), self.sealed.segment_total());

@@ -50,7 +50,7 @@ pub use stats::{
     Stats, WriteStats, Written,
 };
 
-use self::contents::Contents;
+use self::contents::StoreContents;
 use self::device_space::DeviceSpace;
 use self::pending_reads::PendingReads;
 use self::reports::Reports;
@@ -320,8 +320,8 @@ impl Store {
     }
 
     /// Everything that holds records.
-    fn contents(&self) -> Contents<'_> {
-        Contents { buffers: &self.buffers, sealed: &self.sealed }
+    fn contents(&self) -> StoreContents<'_> {
+        StoreContents { buffers: &self.buffers, sealed: &self.sealed }
     }
 
     fn stop(&mut self, why: String) {

@@ -1,12 +1,12 @@
 //! Replicated ranges: the owner of a range keeps its log and its state here, and says what of it is committed.
 //!
 //! A chain's log ends in records that are durable but not committed, and may yet be cut off. So a store of replicated
-//! ranges logs bytes that mean nothing to it ([`log_range`](Store::log_range)), and takes committed versions, numbered by
-//! the chain, one by one ([`append_committed`](Store::append_committed)): lookups and seals see only these.
+//! ranges logs bytes that mean nothing to it ([`log_range`](ReplicatedRanges::log_range)), and takes committed versions, numbered by
+//! the chain, one by one ([`append_committed`](ReplicatedRanges::append_committed)): lookups and seals see only these.
 //!
 //! Recovery may begin only where the log says all that the owner must know. So before a seal can move the log's start,
 //! the owner writes a *checkpoint*, the whole state of all of its ranges, as one group of entries
-//! ([`checkpoint`](Store::checkpoint)): the open segment freezes right behind it, and once that is sealed, recovery begins
+//! ([`checkpoint`](ReplicatedRanges::checkpoint)): the open segment freezes right behind it, and once that is sealed, recovery begins
 //! with the checkpoint. A segment that fills up in between is frozen and sealed without moving the start; what recovery
 //! finds in the log is then in a segment already, and is put in once more. A seal waits until everything that was logged
 //! before it froze is durable: no segment holds what a crash could take out of the log.
@@ -100,11 +100,11 @@ pub trait ReplicatedRanges {
     /// Looks the newest committed version of `name` up, be it a delete record or expired.
     fn lookup_version(&mut self, key: &Key, name: &[u8]) -> Lookup<'_>;
 
-    /// Resumes a [`lookup_version`](Self::lookup_version), as [`finish`](Self::finish) does.
+    /// Resumes a [`lookup_version`](Self::lookup_version), as [`finish`](Store::finish) does.
     fn finish_version<'p>(&mut self, read: Read, pages: &'p mut [Page], key: &Key, name: &[u8]) -> Finished<'p>;
 
     /// Begins to read the newest versions in `interval`, delete records and expired ones included, in the order of key
-    /// positions, those numbered above `since`; as [`scan`](Self::scan) does. Everything that was frozen before is there,
+    /// positions, those numbered above `since`; as [`scan`](Store::scan) does. Everything that was frozen before is there,
     /// in this version or a newer one; [`freeze_unsealed`](Self::freeze_unsealed) before the first part of a copy.
     fn scan_versions(&mut self, interval: Interval, max_bytes: usize, since: u64) -> u64;
 
