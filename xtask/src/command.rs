@@ -10,7 +10,7 @@ use fawn_sim::cluster::planted::Bug;
 use fawn_sim::fuzz::{TARGETS, from_hex};
 
 use crate::ended::Ended;
-use crate::forms;
+use crate::sim_syntax;
 use crate::tell::say;
 
 /// Nodes of a cluster of `--scale`: three copies want three nodes, and more than the most want days and all memory.
@@ -60,9 +60,9 @@ pub struct TidyArguments {
     pub renew_exceptions: bool,
 }
 
-/// What to simulate; [`forms::form`] says what goes together.
+/// What to simulate; [`sim_syntax::RULES`] says what goes together.
 #[derive(Debug, Args)]
-#[command(override_usage = forms::usage())]
+#[command(override_usage = sim_syntax::usage())]
 #[allow(clippy::struct_excessive_bools)] // each is a flag
 pub struct SimArguments {
     /// Run these seeds (TO excluded), and print a summary

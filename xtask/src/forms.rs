@@ -9,6 +9,7 @@ use fawn_sim::cluster::planted::Bug;
 
 use crate::command::{Planted, SimArguments};
 use crate::ended::Ended;
+use crate::sim_syntax::{RULES, Rule};
 
 /// What a seed's cluster is.
 pub type Shape = fn(u64) -> Plan;
@@ -49,42 +50,6 @@ pub enum One {
     Script { path: PathBuf, trace: bool },
     /// Of the test data.
     Scenario { name: String, trace: bool },
-}
-
-/// A form's arguments: those that make it this one, and those that may be there as well.
-struct Rule {
-    needs: &'static [&'static str],
-    may: &'static [&'static str],
-    usage: &'static str,
-}
-
-/// The forms. A command line has the first one whose needs it meets.
-const RULES: &[Rule] = &[
-    Rule { needs: &["--scale"], may: &[], usage: "--scale NODES,NODES,…" },
-    Rule { needs: &["--pauses"], may: &["--seeds"], usage: "--pauses [--seeds FROM..TO]" },
-    Rule { needs: &["--scenario"], may: &["--trace"], usage: "--scenario NAME [--trace]" },
-    Rule { needs: &["--planted", "--script"], may: &["--trace"], usage: "--planted BUG --script FILE [--trace]" },
-    Rule {
-        needs: &["--planted", "--seed"],
-        may: &["--trace", "--shrink"],
-        usage: "--planted BUG --seed N [--trace | --shrink]",
-    },
-    Rule { needs: &["--planted"], may: &["--minutes"], usage: "--planted all|BUG [--minutes M]" },
-    Rule { needs: &["--script"], may: &["--trace"], usage: "--script FILE [--trace]" },
-    Rule { needs: &["--twice"], may: &["--weak"], usage: "--twice FROM..TO [--weak]" },
-    Rule { needs: &["--minutes"], may: &["--from", "--weak"], usage: "--minutes M [--from SEED] [--weak]" },
-    Rule {
-        needs: &["--seed"],
-        may: &["--trace", "--shrink", "--weak"],
-        usage: "--seed N [--trace | --shrink] [--weak]",
-    },
-    Rule { needs: &["--seeds"], may: &["--weak"], usage: "--seeds FROM..TO [--weak]" },
-];
-
-/// The forms, one a line.
-pub fn usage() -> String {
-    let lines: Vec<String> = RULES.iter().rev().map(|rule| format!("cargo xtask sim {}", rule.usage)).collect();
-    lines.join("\n       ")
 }
 
 /// The form that the arguments have.

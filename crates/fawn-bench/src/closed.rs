@@ -223,7 +223,7 @@ mod tests {
     use fawn_report::Nobody;
 
     use super::*;
-    use crate::session::Setup;
+    use crate::setup::Setup;
 
     #[test]
     fn the_longest_that_a_put_was_refused_is_told() {

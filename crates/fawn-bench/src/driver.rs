@@ -17,7 +17,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
 use crate::error::{Error, FlagBytes};
-use crate::session::Setup;
+use crate::setup::Setup;
 use crate::usage::{Counts, Stopwatch, Usage};
 
 /// So long nothing may happen before a store is taken for settled.

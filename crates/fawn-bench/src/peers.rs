@@ -19,7 +19,7 @@ use crate::derived::versions;
 use crate::error::{Error, FlagBytes};
 use crate::experiments::{self, Experiment};
 use crate::journal::Journal;
-use crate::session::Setup;
+use crate::setup::Setup;
 
 /// What the program is called.
 pub const PROGRAM: &str = "fawn-peers";
@@ -83,7 +83,7 @@ impl Peers {
         // Before anything is measured in vain.
         self.command(setup, experiment, OWN)?;
         Self::check_memory(setup.memory, self.scale)?;
-        let (mut report, name) = experiments::measure(setup, experiment, watch)?;
+        let (mut report, name) = experiments::measure_one(setup, experiment, watch)?;
         report.parameter("peers", self.engines.clone());
         report.parameter("peer_scale", self.scale);
         let mut journal = Journal::open(&setup.dir)?;

@@ -178,13 +178,26 @@ impl Client {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Value>>, Error> {
         let batch = keys.into_iter().fold(Batch::new(), Batch::get);
-        let got = batch.run(self).await.into_iter();
+        let got = self.run(batch).await.into_iter();
         got.map(|done| if let Done::Got(value) = done? { Ok(value) } else { Err(Error::Malformed) }).collect()
     }
 
     /// Carries many operations out side by side; what came of each, in their order.
     pub async fn run(&self, batch: Batch) -> Vec<Result<Done, Error>> {
-        batch.run(self).await
+        let operations = batch.into_operations();
+        let mut asked: Vec<Result<Asked, Error>> = Vec::with_capacity(operations.len());
+        for (key, want) in operations {
+            asked.push(self.begin(key, want).await);
+        }
+        let mut done = Vec::with_capacity(asked.len());
+        for asked in asked {
+            let ended = match asked {
+                Ok(asked) => asked.ended().await,
+                Err(error) => Err(error),
+            };
+            done.push(ended.and_then(Done::of));
+        }
+        done
     }
 
     /// Puts a value, whatever is there. Returns what names its version.

@@ -14,8 +14,8 @@ use fawn_report::Watch;
 use crate::dial::Target;
 use crate::error::LoadgenError;
 use crate::null::{NullServer, SHOWN};
+use crate::phase::{LoadPhase, Measured, carry_out};
 use crate::plan::Plan;
-use crate::run::{LoadPhase, Measured, carry_out};
 use crate::versions::KeyVersions;
 
 /// It is not measured for longer than this.

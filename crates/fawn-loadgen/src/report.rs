@@ -5,8 +5,8 @@ use fawn_report::{BenchReport, Column, Form, TextTable, column};
 use serde_json::{Map, Value, json};
 
 use crate::mix::Kind;
+use crate::phase::Measured;
 use crate::plan::Plan;
-use crate::run::Measured;
 use crate::stats::Counted;
 
 /// Of what was asked for, a server that takes less does not keep up.

@@ -2,10 +2,10 @@
 
 use fawn_workload::version_of;
 
+use crate::context::PhaseContext;
 use crate::mix::Kind;
 use crate::protocol::{Answer, key};
 use crate::stats::OperationStats;
-use crate::worker::Shared;
 
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub fn time(stats: &mut OperationStats, flight: &InFlight, answer: Answer<'_>, n
 /// value or one of another length, and is neither throughput nor a latency.
 #[inline]
 pub fn note(
-    shared: &Shared<'_>,
+    shared: &PhaseContext<'_>,
     stats: &mut OperationStats,
     flight: &InFlight,
     answer: Answer<'_>,
@@ -93,7 +93,7 @@ pub fn note(
 }
 
 #[cold]
-fn tell_wrong(shared: &Shared<'_>, flight: &InFlight, found: Option<u32>) -> String {
+fn tell_wrong(shared: &PhaseContext<'_>, flight: &InFlight, found: Option<u32>) -> String {
     let name = name(flight.index);
     match found {
         None => format!("key {name} (entry {}) has a value that was never written for it", flight.index),

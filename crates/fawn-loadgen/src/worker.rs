@@ -4,8 +4,8 @@
 //! for as much again, and send that together. The clock is read once for each receive.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use fawn_machine::process::thread_cpu_us;
 use fawn_machine::wait::wait;
@@ -14,16 +14,14 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
 use crate::choice::Chooser;
+use crate::context::PhaseContext;
 use crate::error::LoadgenError;
 use crate::mix::Kind;
-use crate::newest::Newest;
 use crate::pipe::{Pipe, Received};
-use crate::plan::Plan;
 use crate::protocol::{Answer, Codec, Parsed, RequestKind};
 use crate::schedule::Schedule;
 use crate::stats::OperationStats;
 use crate::verdict::{InFlight, note, time};
-use crate::versions::KeyVersions;
 
 /// Events taken from the system at a time.
 const EVENTS: usize = 256;
@@ -37,26 +35,6 @@ const MOST_ROUNDS: u32 = 8;
 const FIRST_REST: Duration = Duration::from_millis(10);
 /// Bytes of an answer that are told when it is none.
 const TOLD_BYTES: usize = 80;
-
-/// What all loops of a phase share.
-pub struct Shared<'a> {
-    /// What is asked for.
-    pub plan: &'a Plan,
-    /// Which versions there may be.
-    pub versions: &'a KeyVersions,
-    /// What all loops have written last.
-    pub newest: Newest,
-    /// When the phase began; times are nanoseconds after this.
-    pub began: Instant,
-    /// When measuring begins and ends. A load, and a number of operations, end when all is done.
-    pub window: std::ops::Range<u64>,
-    /// The entry whose value the server shows for every key, with its version; `None`: a real server.
-    pub shown: Option<(u64, u32)>,
-    /// Operations answered so far, of all loops.
-    pub answered: AtomicU64,
-    /// One loop has failed: all end.
-    pub stop: AtomicBool,
-}
 
 /// Where a loop's operations come from.
 pub enum Source<'a> {
@@ -160,7 +138,7 @@ struct Connection {
 
 /// The loop.
 pub struct Worker<'a> {
-    shared: &'a Shared<'a>,
+    shared: &'a PhaseContext<'a>,
     codec: Codec,
     connections: Vec<Connection>,
     epoll: OwnedFd,
@@ -187,7 +165,7 @@ impl<'a> Worker<'a> {
     /// # Errors
     /// What the system says to a new epoll set.
     pub fn new(
-        shared: &'a Shared<'a>,
+        shared: &'a PhaseContext<'a>,
         sockets: Vec<(usize, OwnedFd)>,
         source: Source<'a>,
         schedule: Option<Schedule>,

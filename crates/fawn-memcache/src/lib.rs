@@ -64,6 +64,8 @@
 mod admin;
 mod base64;
 mod command;
+mod command_line;
+mod limits;
 pub mod lines;
 mod meta;
 mod number;
@@ -78,8 +80,9 @@ pub use command::{
     Arithmetic, Command, Delete, Detail, Dump, Exptime, MetaGet, MetaRecache, Mode, Request, Stats, Store,
     ValueTooLarge,
 };
+pub use limits::Limits;
 pub use reply::{Answer, Debug, Hit, Number, Responder};
-pub use session::{Event, Limits, Session, Step};
+pub use session::{Event, Session, Step};
 pub use upcoming::Upcoming;
 
 /// The version of memcached whose protocol is spoken, as `version` tells it: clients choose what they send by it.

@@ -2,35 +2,15 @@
 
 use memchr::{memchr, memchr2};
 
-use crate::parse::{self, Key, KeyBuffer, Parsed};
+use crate::command_line::{CommandLine, Key, KeyBuffer};
+use crate::parse;
 use crate::tokens::Tokens;
-use crate::{Command, Exptime, MAX_KEY_BYTES, MAX_LINE_BYTES, Request, Responder, Store, Upcoming, lines, number};
+use crate::{
+    Command, Exptime, Limits, MAX_KEY_BYTES, MAX_LINE_BYTES, Request, Responder, Store, Upcoming, lines, number,
+};
 
 /// First byte of a request of the binary protocol.
 const BINARY_MAGIC: u8 = 0x80;
-
-/// Sizes that a session enforces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Largest item in bytes, counted as memcached counts: key, value and about 60 bytes of header
-    /// ([`Limits::item_size`]). A larger one is refused before any of it is buffered.
-    pub item_bytes: usize,
-}
-
-impl Default for Limits {
-    /// memcached's: 1 MiB.
-    fn default() -> Self {
-        Self { item_bytes: 1 << 20 }
-    }
-}
-
-impl Limits {
-    /// What memcached counts for an item: its header, cas, key with a terminator, flags when not zero, value with its
-    /// line break.
-    pub fn item_size(key_len: usize, flags: u32, value_len: usize) -> usize {
-        48 + 8 + key_len + 1 + if flags == 0 { 0 } else { 4 } + value_len + 2
-    }
-}
 
 /// What [`Session::next`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,8 +259,8 @@ impl Session {
             Err(NoLine::TooLong) => return self.close(),
         };
         match parse::line(line, whole, self.limits, &mut self.decoded) {
-            Parsed::Command { key, command, responder } => (whole, Found::Command { key, command, responder }),
-            Parsed::Block { key, store, responder, len } => {
+            CommandLine::Command { key, command, responder } => (whole, Found::Command { key, command, responder }),
+            CommandLine::Block { key, store, responder, len } => {
                 let total = whole + len + 2;
                 let Some(block) = input.get(whole..total) else { return (0, Found::NeedMore(total)) };
                 let Some(value) = block.strip_suffix(b"\r\n") else {
@@ -291,14 +271,14 @@ impl Session {
                 let command = Command::Store(Store { value, ..store });
                 (total, Found::Command { key, command, responder })
             }
-            Parsed::TooLarge { key, command, responder, skip } => {
+            CommandLine::TooLarge { key, command, responder, skip } => {
                 self.enter(State::SkipBlock(skip), whole, Found::Command { key, command, responder })
             }
-            Parsed::Refused { line, skip } => {
+            CommandLine::Refused { line, skip } => {
                 let state = if skip == 0 { State::Line } else { State::SkipBlock(skip) };
                 self.enter(state, whole, line.map_or(Found::Silence, Found::Reply))
             }
-            Parsed::Close => self.close(),
+            CommandLine::Close => self.close(),
         }
     }
 

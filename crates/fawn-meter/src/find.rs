@@ -86,21 +86,3 @@ pub fn attempt(choice: &Choice, machine: &SystemRoots) -> Option<Found> {
         },
     })
 }
-
-/// The meter that covers most of those that can be read: a sensor on a board or a battery before the processor's counters. A
-/// sensor is taken unasked only where it is the only one that is known to be of a whole board.
-pub(super) fn best(machine: &SystemRoots) -> Option<Meter> {
-    let mut choices = vec![Choice::Battery];
-    let sensors: Vec<Sensor> = Sensor::all(&machine.sys).into_iter().filter(Sensor::is_of_board).collect();
-    if let [only] = &sensors[..] {
-        choices.push(Choice::Hwmon(Some(only.name())));
-    }
-    choices.push(Choice::Rapl);
-    let mut best: Option<Meter> = None;
-    for meter in choices.iter().filter_map(|choice| Meter::open(choice, machine).ok().flatten()) {
-        if best.as_ref().is_none_or(|best| meter.info().scope > best.info().scope) {
-            best = Some(meter);
-        }
-    }
-    best
-}

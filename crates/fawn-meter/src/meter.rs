@@ -10,7 +10,6 @@ use crate::battery::Battery;
 use crate::choice::Choice;
 use crate::csv::Series;
 use crate::error::MeterError;
-use crate::find;
 use crate::hwmon::{Hwmon, Sensor};
 use crate::instrument::{Instrument, InstrumentInfo, OpenInstrument};
 use crate::integral::{GAP, Integral};
@@ -115,7 +114,7 @@ impl Meter {
     pub fn open(choice: &Choice, machine: &SystemRoots) -> Result<Option<Self>, MeterError> {
         let source = match choice {
             Choice::None => return Ok(None),
-            Choice::Auto => return Ok(find::best(machine)),
+            Choice::Auto => return Ok(best(machine)),
             Choice::Rapl => Source::Rapl(machine.sys.clone()),
             Choice::Hwmon(name) => Source::Hwmon(Sensor::choose(&machine.sys, name.as_deref())?),
             Choice::Battery => Source::Battery(machine.sys.clone()),
@@ -153,7 +152,7 @@ impl Meter {
     /// Where it cannot be read, then or later, [`start`] and [`stop`] give no joules instead of an error, and [`loss`](Self::loss)
     /// says why.
     pub fn unasked(machine: &SystemRoots) -> Option<Self> {
-        let meter = find::best(machine).or_else(|| Self::hidden(machine))?;
+        let meter = best(machine).or_else(|| Self::hidden(machine))?;
         Some(meter.with(|inner| inner.is_unasked = true))
     }
 
@@ -492,6 +491,24 @@ fn blank(info: &InstrumentInfo, joules: f64, seconds: f64) -> Energy {
         parts: Vec::new(),
         notes: info.notes.clone(),
     }
+}
+
+/// The meter that covers most of those that can be read: a sensor on a board or a battery before the processor's counters. A
+/// sensor is taken unasked only where it is the only one that is known to be of a whole board.
+fn best(machine: &SystemRoots) -> Option<Meter> {
+    let mut choices = vec![Choice::Battery];
+    let sensors: Vec<Sensor> = Sensor::all(&machine.sys).into_iter().filter(Sensor::is_of_board).collect();
+    if let [only] = &sensors[..] {
+        choices.push(Choice::Hwmon(Some(only.name())));
+    }
+    choices.push(Choice::Rapl);
+    let mut best: Option<Meter> = None;
+    for meter in choices.iter().filter_map(|choice| Meter::open(choice, machine).ok().flatten()) {
+        if best.as_ref().is_none_or(|best| meter.info().scope > best.info().scope) {
+            best = Some(meter);
+        }
+    }
+    best
 }
 
 #[cfg(test)]

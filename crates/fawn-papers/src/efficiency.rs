@@ -3,7 +3,7 @@
 //! This is the one place where either is computed. Without a meter nothing here is in joules, and what a model says has names of
 //! its own, so that it is not taken for measured.
 
-use fawn_loadgen::run::Measured;
+use fawn_loadgen::phase::Measured;
 use fawn_meter::{Energy, Metering, Scope};
 use serde_json::{Value, json};
 

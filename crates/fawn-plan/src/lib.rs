@@ -30,7 +30,7 @@
 //! | [`store`] | what this software takes of a machine |
 //! | `limits`, `sizing` | nodes, and what asks for them |
 //! | `cost`, `loss` | dollars and joules; a node that fails |
-//! | `plan`, `warnings` | all options, ranked |
+//! | `plan`, `ranking`, `warnings` | all options, ranked |
 //! | [`map`] | the cheapest option by data and rate |
 //! | [`tables`], `page`, `svg` | a plan as rows of text, as a page of HTML, as a picture |
 //! | [`paper`] | the papers' tables, recomputed |
@@ -51,6 +51,7 @@ mod page;
 pub mod paper;
 mod plan;
 mod quantity;
+mod ranking;
 mod sizing;
 pub mod store;
 mod svg;

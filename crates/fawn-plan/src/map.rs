@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::plan::rankable;
+use crate::ranking::rankable;
 use crate::{Assumptions, Catalogue, Cost, Model, NodeOption, Sizing, Workload};
 
 /// Sizes along the map, from 100 GB to 10 PB, twenty a power of ten.
@@ -93,11 +93,6 @@ impl Map {
             names: candidates.iter().map(|candidate| candidate.option.name.clone()).collect(),
             cells,
         })
-    }
-
-    /// It as an SVG: data to the right, rates upwards, each option's area with its place among the shares, from 1.
-    pub fn picture(&self) -> String {
-        crate::svg::svg(self, None)
     }
 
     /// The options that are nowhere the cheapest.

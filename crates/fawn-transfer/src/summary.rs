@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::load::{Skipped, Transferred};
+use crate::load::Transferred;
 
 /// The counts of a finished load or dump. As JSON, the fields are the keys.
 #[derive(Debug, Serialize)]
@@ -37,6 +37,15 @@ pub struct Summary {
     started: Instant,
 }
 
+/// Lines that came to nothing, or records to nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SkipCounts {
+    pub bad_lines: u64,
+    pub too_large: u64,
+    /// Records, among those loaded, that had expired.
+    pub expired: u64,
+}
+
 impl Summary {
     /// Starts the clock.
     pub fn start() -> Self {
@@ -64,7 +73,7 @@ impl Summary {
     }
 
     /// Counts what a file had beside records that were loaded.
-    pub(crate) fn skip(&mut self, skipped: &Skipped) {
+    pub(crate) fn skip(&mut self, skipped: &SkipCounts) {
         self.bad_lines = skipped.bad_lines;
         self.too_large += skipped.too_large;
         self.expired = skipped.expired;

@@ -4,6 +4,7 @@
 pub mod energy;
 pub mod net;
 pub mod node;
+mod output;
 pub mod paper;
 pub mod ycsb;
 
@@ -13,24 +14,22 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
-use comfy_table::CellAlignment;
 use fawn_bench::experiments::{Absent, Get, Hit, Mixed, Overwrite, Pace, Restart, Split, Table, load_until_killed};
 use fawn_bench::{Device, Experiment, Peers, Setup};
 use fawn_files::links;
 use fawn_report::plot::svg;
-use fawn_report::{BenchReport, TextTable, Watch};
 use fawn_store::Ack;
 
 use self::energy::{MeterArguments, MetersArguments};
 use self::net::{NetBenchArguments, NetNullArguments};
 use self::node::NodeBenchArguments;
+use self::output::{Bar, print, print_json};
 use self::paper::PaperArguments;
 use self::ycsb::YcsbArguments;
 use crate::interrupt::tell_how_to_go_on;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
-use crate::serve::parse_store_memory;
-use crate::table::terminal;
+use crate::resources::parse_store_memory;
 use crate::tell::unless_closed;
 use crate::values::{AckMode, Count, Size, Span, number, parse_entries, parse_exponent, parse_value_bytes, parse_wait};
 
@@ -211,7 +210,7 @@ pub struct GetArguments {
     #[command(flatten)]
     pub peers: PeerArguments,
     /// Gets in flight
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,8,32,128", value_parser = depth())]
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,8,32,128", value_parser = parse_depth())]
     pub depths: Vec<u32>,
     /// Rounds of store and device; the report has the medians
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = number::<u32>(1..=1000))]
@@ -283,7 +282,7 @@ pub struct MixedArguments {
     #[command(flatten)]
     pub peers: PeerArguments,
     /// Gets in flight
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = parse_depth())]
     pub depth: u32,
     /// Gets per put
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = number::<u32>(1..))]
@@ -303,7 +302,7 @@ pub struct AbsentArguments {
     #[command(flatten)]
     pub peers: PeerArguments,
     /// Gets in flight
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = parse_depth())]
     pub depth: u32,
     /// Duration of the measurement
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_wait)]
@@ -340,7 +339,7 @@ pub struct SplitArguments {
     #[command(flatten)]
     pub data: DataArguments,
     /// Gets in flight
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = parse_depth())]
     pub depth: u32,
     /// Gets per put
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = number::<u32>(1..))]
@@ -410,10 +409,6 @@ pub struct TableArguments {
     /// Program that reads the device
     #[arg(long, default_value = "auto")]
     pub device: DeviceChoice,
-}
-
-fn depth() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
-    number::<u32>(1..=4096)
 }
 
 /// Gets in flight of experiments that do not say.
@@ -664,33 +659,4 @@ impl TableArguments {
             device: self.device.device(),
         }
     }
-}
-
-/// The progress bar.
-struct Bar(Progress);
-
-impl Watch for Bar {
-    fn progress(&self, done: u64, total: u64, what: &str) {
-        self.0.update_of(done, total, what.to_owned());
-    }
-
-    fn note(&self, line: &str) {
-        self.0.note(&format!("fawn: {line}"));
-    }
-}
-
-fn print_json(report: &BenchReport) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer(&mut out, report)?;
-    writeln!(out)
-}
-
-/// Prints a report with the table of its rows.
-fn print(report: &BenchReport, table: &TextTable) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", terminal(table, CellAlignment::Right))?;
-    if let Some(memory) = &report.memory {
-        writeln!(out, "memory: {}", memory.line())?;
-    }
-    report.notes.iter().try_for_each(|note| writeln!(out, "note: {note}"))
 }

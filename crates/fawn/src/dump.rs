@@ -9,9 +9,9 @@ use fawn_transfer::{DumpOptions, dump_cluster, dump_server};
 
 use crate::command::DumpArguments;
 use crate::outcome::Outcome;
-use crate::progress::Terminal;
 use crate::summary;
 use crate::tell::{SlowNotice, tell};
+use crate::transfer_ui::Terminal;
 
 /// Runs `fawn dump`.
 pub fn run(arguments: &DumpArguments, is_of_cluster: bool) -> anyhow::Result<Outcome> {

@@ -5,8 +5,9 @@ use std::io::{Read, Write};
 use anyhow::{Context, bail};
 use fawn_store::record::MAX_VALUE_BYTES;
 use fawn_transfer::client::{
-    Address, Binary, ClientError, Connection, Reply, check_key, flag, push_delete, push_get, push_set_for, unix_now,
+    Address, ClientError, Connection, Reply, flag, push_delete, push_get, push_set_for, unix_now,
 };
+use fawn_transfer::key::{Binary, check_key};
 use fawn_transfer::{Format, Record};
 
 use crate::command::{DeleteArguments, GetArguments, SetArguments};

@@ -9,9 +9,9 @@ use fawn_transfer::{LoadOptions, NotResumable, ResumeState, Target, copy, load_b
 use crate::command::LoadArguments;
 use crate::local_cluster::refuse_cluster;
 use crate::outcome::{Misused, Outcome};
-use crate::progress::Terminal;
-use crate::serve::refuse_file;
+use crate::serve::arguments::refuse_file;
 use crate::summary;
+use crate::transfer_ui::Terminal;
 
 /// Runs `fawn load`.
 pub fn run(arguments: &LoadArguments) -> anyhow::Result<Outcome> {

@@ -23,7 +23,7 @@ use crate::node::COPY_BYTES_PER_S;
 use crate::observe::Admin;
 use crate::outcome::Outcome;
 use crate::resources::default_cache;
-use crate::serve::{ServeArguments, options};
+use crate::serve::arguments::{ServeArguments, options, threads_of_each};
 
 /// An address with a free port.
 const ANY_PORT: &str = "127.0.0.1:0";
@@ -155,11 +155,6 @@ pub fn refuse_cluster(dir: &Path) -> anyhow::Result<()> {
 /// What a node is called, and its directory.
 fn name_of(number: u8) -> String {
     format!("node-{number}")
-}
-
-/// Event loops of each of so many nodes.
-pub fn threads_of_each(threads: NonZeroUsize, nodes: u8) -> NonZeroUsize {
-    NonZeroUsize::new(threads.get() / usize::from(nodes)).unwrap_or(NonZeroUsize::MIN)
 }
 
 /// What to do where the manager in `dir` does not let the nodes in.

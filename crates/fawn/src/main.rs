@@ -16,11 +16,12 @@
 //! | `bench` | a store, measured, and servers over a network |
 //! | `plan` | how many nodes, and what they cost |
 //! | `certs` | a cluster's certificates |
-//! | `load`, `dump`, `keys` | the commands that are clients |
+//! | `load`, `dump`, `keys` | the commands that are clients; `connect` says how they reach a server |
 //! | `summary` | what a load or a dump has come to, for people and as JSON |
 //! | `outcome` | what a command comes to |
 //! | `resources` | what is taken of the machine where nobody says how much |
 //! | `interrupt` | Ctrl-C where much was done |
+//! | `progress`, `transfer_ui` | a bar on a terminal |
 //! | `table` | tables on a terminal |
 //! | `tell` | standard error and output without a reader |
 //!
@@ -37,6 +38,8 @@ mod certs;
 mod cluster;
 mod command;
 mod config;
+mod connect;
+mod consistency;
 mod dump;
 mod interrupt;
 mod keys;
@@ -54,6 +57,7 @@ mod store_command;
 mod summary;
 mod table;
 mod tell;
+mod transfer_ui;
 mod values;
 
 use std::io::{ErrorKind, IsTerminal, Write};

@@ -11,9 +11,9 @@ use fawn_tls::Material;
 
 use crate::observe::ObserveArguments;
 use crate::outcome::{Misused, Outcome};
-use crate::resources::{self, chosen, cores, default_cache, default_memory};
-use crate::serve::{ClientsArguments, check_memory, least_memory, parse_listen, parse_threads, refuse_file};
-use crate::values::{Size, ValueError, number};
+use crate::resources::{self, check_memory, chosen, cores, default_cache, default_memory, least_memory, parse_threads};
+use crate::serve::arguments::{ClientsArguments, refuse_file};
+use crate::values::{Size, ValueError, number, parse_listen};
 
 /// Bytes a second that are copied where nothing is said: a quarter of a gigabit network.
 pub const COPY_BYTES_PER_S: u64 = 32 << 20;

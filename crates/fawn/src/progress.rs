@@ -3,10 +3,8 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use fawn_transfer::Extent;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::interrupt::on_interrupt;
 use crate::tell::tell;
 
 /// A progress bar on standard error, or nothing.
@@ -79,36 +77,6 @@ impl Progress {
     /// Takes the bar away.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
-    }
-}
-
-/// A transfer that is shown on a terminal.
-#[derive(Clone, Copy, Debug)]
-pub struct Terminal;
-
-impl Terminal {
-    fn progress(extent: Extent) -> Progress {
-        match extent {
-            Extent::Bytes(total) => Progress::bytes(total),
-            Extent::Records(total) => Progress::records(total),
-            Extent::Ranges(total) => Progress::ranges(total),
-        }
-    }
-}
-
-impl fawn_transfer::Ui for Terminal {
-    fn bar(&self, extent: Extent) -> Box<dyn fawn_transfer::Progress> {
-        Box::new(Self::progress(extent))
-    }
-
-    fn begin(
-        &self,
-        extent: Extent,
-        interrupted: Box<dyn FnOnce() -> String + Send>,
-    ) -> anyhow::Result<Box<dyn fawn_transfer::Progress>> {
-        let progress = Self::progress(extent);
-        on_interrupt(&progress, interrupted)?;
-        Ok(Box::new(progress))
     }
 }
 

@@ -19,7 +19,7 @@ use crate::interrupt::tell_how_to_go_on;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::resources::default_memory;
-use crate::serve::parse_store_memory;
+use crate::resources::parse_store_memory;
 use crate::tell::{tell, unless_closed};
 use crate::values::Size;
 

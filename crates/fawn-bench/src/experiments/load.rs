@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use super::overwrite::{LOOK, segments};
 use crate::closed::generator_us_a_put;
 use crate::error::{Error, FlagBytes};
-use crate::session::{Session, Setup};
+use crate::session::Session;
+use crate::setup::Setup;
 use crate::usage::Usage;
 
 /// How far a load has come.

@@ -13,10 +13,12 @@ use fawn_workload::{Draw, KEY_BYTES, Permutation, WriteHistory};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::measure::{parameters, told_again};
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::lookups::Lookups;
-use crate::session::{Session, Setup};
+use crate::session::Session;
+use crate::setup::Setup;
 
 /// Entries that are looked up after each restart, if there are as many.
 const SAMPLE: u64 = 20_000;
@@ -58,9 +60,9 @@ impl Restart {
         if setup.again {
             journal.delete()?;
         }
-        let name = format!("restart {} {}", super::parameters(self), setup.words());
+        let name = format!("restart {} {}", parameters(self), setup.words());
         if let Some(report) = journal.result(&name) {
-            super::told_again(watch);
+            told_again(watch);
             return Ok(report.clone());
         }
         let mut rows: Vec<Value> = journal.unfinished(&name).unwrap_or_default();

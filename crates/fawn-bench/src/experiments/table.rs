@@ -9,11 +9,12 @@ use fawn_workload::KEY_BYTES;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Absent, Experiment, Get, Mixed, Overwrite};
+use super::measure::{LOAD, StoreExperiment as _, load, measure, parameters, told_again};
+use super::{Absent, Get, Mixed, Overwrite};
 use crate::device::Device;
 use crate::error::Error;
 use crate::journal::Journal;
-use crate::session::Setup;
+use crate::setup::Setup;
 
 /// Gets in flight.
 const DEPTH: u32 = 32;
@@ -54,12 +55,12 @@ impl Table {
         let mut journal = Journal::open(&setup.dir)?;
         let filter = if setup.miss_filter { " miss-filter" } else { "" };
         let meter = setup.meter_words();
-        let name = format!("table {} ack={}{filter}{meter}", super::parameters(self), setup.ack_name());
+        let name = format!("table {} ack={}{filter}{meter}", parameters(self), setup.ack_name());
         if setup.again {
             journal.forget(&name)?;
         }
         if let Some(report) = journal.result(&name) {
-            super::told_again(watch);
+            told_again(watch);
             return Ok(report.clone());
         }
         let mut so_far: SoFar = journal.unfinished(&name).unwrap_or_default();
@@ -105,26 +106,29 @@ impl Table {
     fn cell(&self, setup: &Setup, watch: &Watched<'_>) -> Result<Vec<Value>, Error> {
         let time = self.cell_time;
         let get = Get { depths: vec![DEPTH], rounds: 3, time: time / 6, device: self.device };
-        let experiments = [
-            Experiment::Load,
-            Experiment::Get(get),
-            Experiment::Mixed(Mixed { depth: DEPTH, gets_a_put: 6, time }),
-            Experiment::Overwrite(Overwrite { passes: 1, zipf: None, most_time: Some(time) }),
-            Experiment::Absent(Absent { depth: DEPTH, time: time / 4 }),
+        let mixed = Mixed { depth: DEPTH, gets_a_put: 6, time };
+        let overwrite = Overwrite { passes: 1, zipf: None, most_time: Some(time) };
+        let absent = Absent { depth: DEPTH, time: time / 4 };
+        let experiments: [(&str, &dyn Fn() -> Result<(BenchReport, String), Error>); 5] = [
+            (LOAD, &|| load(setup, watch)),
+            (Get::WORD, &|| measure(setup, &get, watch)),
+            (Mixed::WORD, &|| measure(setup, &mixed, watch)),
+            (Overwrite::WORD, &|| measure(setup, &overwrite, watch)),
+            (Absent::WORD, &|| measure(setup, &absent, watch)),
         ];
         let mut rows = Vec::new();
-        for experiment in &experiments {
-            let report = match super::run(setup, experiment, watch) {
-                Ok(report) => report,
+        for (word, run) in experiments {
+            let report = match run() {
+                Ok((report, _)) => report,
                 Err(error @ Error::OutOfMemory { .. }) => {
                     rows.push(json!({
                         "value_bytes": setup.value_bytes,
                         "memory": setup.memory,
                         "entries": setup.entries,
-                        "experiment": experiment.word(),
+                        "experiment": word,
                         "what": error.to_string(),
                     }));
-                    if *experiment == Experiment::Load {
+                    if word == LOAD {
                         return Ok(rows);
                     }
                     continue;

@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use fawn_loadgen::run::Measured;
+use fawn_loadgen::phase::Measured;
 use serde_json::{Value, json};
 
 use crate::error::Error;

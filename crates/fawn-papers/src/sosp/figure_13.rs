@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fawn_loadgen::run::Measured;
+use fawn_loadgen::phase::Measured;
 use serde_json::json;
 
 use crate::error::Error;

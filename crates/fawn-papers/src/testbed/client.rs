@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fawn_loadgen::run::{LoadPhase, Measured, carry_out, version_base};
+use fawn_loadgen::phase::{LoadPhase, Measured, carry_out};
+use fawn_loadgen::run::version_base;
 use fawn_loadgen::system::processes_cpu_us;
 use fawn_loadgen::versions::KeyVersions;
 use fawn_loadgen::{Distribution, Mix, Pace, Plan, Protocol, Spacing, Target};

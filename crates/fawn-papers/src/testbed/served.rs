@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use fawn_loadgen::run::Measured;
+use fawn_loadgen::phase::Measured;
 use fawn_workload::KEY_BYTES;
 
 use crate::error::Error;

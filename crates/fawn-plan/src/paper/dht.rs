@@ -1,6 +1,6 @@
 //! Energy, cost and size as the FAWN-DHT report has them.
 
-use super::{Cell, Table};
+use super::table::{Cell, Table};
 
 /// Queries a joule: Table 2.
 pub fn queries_a_joule() -> Table {

@@ -1,6 +1,6 @@
 //! Energy as the e-Energy 2010 paper has it.
 
-use super::{Cell, Table};
+use super::table::{Cell, Table};
 
 /// Queries a joule: Table 1.
 pub fn queries_a_joule() -> Table {

@@ -1,6 +1,6 @@
 //! Energy and cost as the SOSP'09 paper has them (CACM 2011 prints the same).
 
-use super::{Cell, Table};
+use super::table::{Cell, Table};
 use crate::map::Boundary;
 use crate::{Assumptions, Catalogue, Cost, Date, Map, Quantity, Workload};
 

@@ -11,9 +11,9 @@ use super::failure::Failure;
 use super::listing::{Listed, list_keys};
 use super::reply::flag;
 use super::{
-    Address, Answers, Batch, Budget, ClientError, Connection, Endpoint, Permit, Reply, can_be_asked_for, push_get,
-    run_pipeline,
+    Address, Answers, Batch, Budget, ClientError, Connection, Endpoint, Permit, Reply, push_get, run_pipeline,
 };
+use crate::key::can_be_asked_for;
 use crate::records::Record;
 
 /// Records that have been fetched together.

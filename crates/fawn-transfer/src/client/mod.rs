@@ -23,7 +23,5 @@ pub use failure::Failure;
 pub use fetch::{Fetched, Missed, fetch_all, unix_now};
 pub use pipeline::{Answers, Batch, run_pipeline};
 pub use reply::{Reply, flag};
-pub use request::{
-    Binary, KeyError, can_be_asked_for, check_key, check_stored_key, push_delete, push_get, push_set, push_set_for,
-};
+pub use request::{push_delete, push_get, push_set, push_set_for};
 pub use stream::{Credentials, Endpoint, Tls};

@@ -7,10 +7,11 @@ use anyhow::anyhow;
 
 use super::ack_tracker::{AckTracker, Verdict};
 use super::input::name_of;
+use super::job::LoadJob;
+use super::options::OnError;
 use crate::client::{
     Address, Answers, Batch, Budget, ClientError, Connection, Failure, Permit, Reply, push_set, run_pipeline,
 };
-use crate::load::{Load, OnError};
 use crate::records::Record;
 use crate::ui::Notes;
 
@@ -53,10 +54,10 @@ impl ConnectionPool {
     /// A connection cannot be made.
     pub fn open<'scope>(
         scope: &'scope Scope<'scope, '_>,
-        load: &Load<'scope>,
+        load: &LoadJob<'scope>,
         failure: &'scope Failure,
     ) -> Result<(Self, Vec<ScopedJoinHandle<'scope, ()>>), ClientError> {
-        let &Load { options, endpoint, input, acks, notes } = load;
+        let &LoadJob { options, endpoint, input, acks, notes } = load;
         let connections: Result<Vec<_>, _> = (0..options.connections).map(|_| Connection::open(endpoint)).collect();
         let mut queues = Vec::new();
         let mut workers = Vec::new();

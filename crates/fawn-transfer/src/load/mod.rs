@@ -10,11 +10,13 @@ mod ack_tracker;
 mod bulk;
 mod connection_pool;
 mod input;
+mod job;
+mod options;
 mod resume;
 
 use std::cell::OnceCell;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::{self, Scope};
 use std::time::Duration;
@@ -23,93 +25,24 @@ use anyhow::{Context, anyhow, bail};
 use fawn_files::text;
 use fawn_store::record::MAX_VALUE_BYTES;
 
-use crate::client::{Address, Binary, ClientError, Connection, Endpoint, Failure, Missed, fetch_all, unix_now};
+use crate::client::{Address, ClientError, Connection, Endpoint, Failure, Missed, fetch_all, unix_now};
+use crate::key::Binary;
 use crate::records::{Destination, Format, Record};
-use crate::summary::Summary;
+use crate::summary::{SkipCounts, Summary};
 use crate::ui::{Extent, Notes, Ui};
 pub use ack_tracker::Transferred;
 use ack_tracker::{AckTracker, End, Place};
 pub use bulk::load_bulk;
 use connection_pool::{ConnectionPool, Origin};
 use input::Input;
+use job::LoadJob;
+pub use options::{LoadOptions, NotResumable, OnError, ResumeState, Target};
 use resume::{Resume, ResumeError};
 
 /// How often the progress is recorded.
 const TICK: Duration = Duration::from_millis(500);
 /// What an interrupted load says whose progress is not recorded.
 const FROM_THE_START: &str = "acknowledged records stay; run the same command again to start from the beginning";
-
-/// What a load does with a line that it cannot load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnError {
-    /// Report it and stop before it.
-    Stop,
-    /// Report it and go on with the next.
-    Skip,
-}
-
-/// Where a load records how far it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ResumeState {
-    /// Beside the file that is loaded.
-    Beside,
-    /// In this file; a load that cannot keep it fails.
-    In(PathBuf),
-    /// Nowhere.
-    Nowhere,
-}
-
-/// How records are loaded.
-#[derive(Clone, Debug)]
-pub struct LoadOptions {
-    /// How they are written; `None`: as the file's name says.
-    pub format: Option<Format>,
-    /// What to do with a bad line.
-    pub on_error: OnError,
-    /// Whether keys may have any bytes.
-    pub binary_keys: bool,
-    /// Where to record how far the load is.
-    pub resume: ResumeState,
-    /// Whether to load from the beginning even if an earlier load was interrupted.
-    pub restart: bool,
-    /// Connections to the server, at least 1.
-    pub connections: u16,
-}
-
-/// The server that is loaded.
-pub struct Target<'a> {
-    /// Its address.
-    pub address: &'a Address,
-    /// How to connect to it. Asked once, when the load begins.
-    pub endpoint: &'a dyn Fn() -> Endpoint,
-}
-
-/// A load is to be resumed whose input is no file.
-#[derive(Debug, thiserror::Error)]
-#[error("{0} is not a file, and only a file can be resumed: leave --resume out")]
-pub struct NotResumable(String);
-
-impl LoadOptions {
-    /// What to say of a format that nobody has named, when a line that is not in it looks like the other one.
-    fn format_in_doubt(&self, path: &Path, taken: Format, line: &[u8]) -> Option<String> {
-        let is_object = line.trim_ascii_start().starts_with(b"{");
-        if self.format.is_some() || is_object == (taken == Format::Jsonl) {
-            return None;
-        }
-        let file = path.display();
-        Some(match taken {
-            Format::Jsonl if path.as_os_str() == "-" => {
-                "standard input is read as jsonl: give --format tsv where each line is key TAB value".to_owned()
-            }
-            Format::Jsonl => format!(
-                "{file} is read as jsonl, since its name does not end with .tsv: give --format tsv if each line is key TAB value"
-            ),
-            Format::Tsv => format!(
-                "{file} is read as tsv, since its name ends so: give --format jsonl if each line is a JSON object"
-            ),
-        })
-    }
-}
 
 /// Loads a file, or standard input (`-`), into a server.
 ///
@@ -143,7 +76,7 @@ pub fn load_file(options: &LoadOptions, path: &Path, target: &Target<'_>, ui: &d
     let resume = resume.map(|resume| Keeper { resume, explicit });
     let mut summary = Summary::start();
     let endpoint = (target.endpoint)();
-    let load = Load { options, endpoint: &endpoint, input: Some(path), acks: &acks, notes: &notes };
+    let load = LoadJob { options, endpoint: &endpoint, input: Some(path), acks: &acks, notes: &notes };
     let (resume, fed) = load.drive(resume, Measure::Bytes, |_, _, pool| {
         let mut server = OfServer { pool, acks: &acks, endpoint: endpoint.clone(), largest: OnceCell::new() };
         feed_lines(options, (path, format), &mut input, &mut server, &notes)
@@ -175,7 +108,7 @@ pub fn copy(options: &LoadOptions, from: &Address, target: &Target<'_>, ui: &dyn
     let notes = Notes::new(progress.as_ref());
     let (acks, missed) = (AckTracker::new(Place::default()), Missed::default());
     let mut summary = Summary::start();
-    let load = Load { options, endpoint: &endpoint, input: None, acks: &acks, notes: &notes };
+    let load = LoadJob { options, endpoint: &endpoint, input: None, acks: &acks, notes: &notes };
     let (_, fed) = load.drive(None, Measure::Records, |scope, failure, pool| {
         let mut expired = 0;
         for fetched in fetch_all(scope, &source, options.connections, &missed, failure)? {
@@ -272,15 +205,6 @@ impl Sink for OfServer<'_> {
     }
 }
 
-/// Lines that came to nothing, or records to nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Skipped {
-    pub bad_lines: u64,
-    pub too_large: u64,
-    /// Records, among those loaded, that had expired.
-    pub expired: u64,
-}
-
 /// Parses the input and gives its records away.
 fn feed_lines<S: Sink>(
     options: &LoadOptions,
@@ -288,10 +212,10 @@ fn feed_lines<S: Sink>(
     input: &mut Input,
     sink: &mut S,
     notes: &Notes<'_>,
-) -> anyhow::Result<Skipped> {
+) -> anyhow::Result<SkipCounts> {
     let binary = if options.binary_keys { Binary::Take } else { Binary::Refuse };
     let (name, skips) = (input.name().to_owned(), options.on_error == OnError::Skip);
-    let mut skipped = Skipped::default();
+    let mut skipped = SkipCounts::default();
     let mut record = Record::default();
     loop {
         if input.may_wait() {
@@ -372,17 +296,7 @@ impl Keeper {
     }
 }
 
-/// A load into a server.
-struct Load<'a> {
-    options: &'a LoadOptions,
-    endpoint: &'a Endpoint,
-    /// The file that is loaded.
-    input: Option<&'a Path>,
-    acks: &'a AckTracker,
-    notes: &'a Notes<'a>,
-}
-
-impl Load<'_> {
+impl LoadJob<'_> {
     /// Opens the connections, lets `feed` fill them, and waits for the last answer. Gives the state file back, unless it
     /// cannot be written, and what `feed` gave.
     fn drive<R>(
@@ -396,7 +310,7 @@ impl Load<'_> {
         ) -> anyhow::Result<R>,
     ) -> (Option<Keeper>, anyhow::Result<R>) {
         let failure = Failure::default();
-        let &Load { acks, notes, .. } = self;
+        let &LoadJob { acks, notes, .. } = self;
         let fed = thread::scope(|scope| {
             let (mut pool, workers) = ConnectionPool::open(scope, self, &failure)?;
             let (stop, stopped) = channel::<()>();

@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use fawn_files::text::BYTE_ORDER_MARK;
 use serde::{Deserialize, Serialize};
 
-use super::{BadLine, Record};
-use crate::client::Binary;
+use super::record::{BadLine, Record};
+use crate::key::Binary;
 
 /// The object. Unknown fields are refused, because they are most often misspelt ones.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub fn push(out: &mut Vec<u8>, record: &Record) {
     let (mut key, key_base64) = spell(&record.key);
     let Record { flags, exptime, cas, .. } = *record;
     let mut line = Line { key_base64, flags, exptime, cas, ..Line::default() };
-    if key.is_some() && crate::client::check_key(&record.key, Binary::Refuse).is_err() {
+    if key.is_some() && crate::key::check_key(&record.key, Binary::Refuse).is_err() {
         line.key_base64 = Some(STANDARD.encode(&record.key).into());
         key = None;
     }

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use fawn_check::KvOperation;
 use fawn_check::random::Random;
 
-use super::Manner;
 use super::connection::Connection;
 use super::key::{Side, TrialKey};
 use super::ledger::{Ledger, Shared};
+use super::manner::Manner;
 use super::words::{Dialect, request};
 
 /// Operations on a connection until another front-end is asked.

@@ -12,13 +12,13 @@ use fawn_loadgen::{Distribution, Findings, HotKeys, Mix, NullServer, Pace, Plan,
 use fawn_transfer::client::Address;
 
 use super::energy::MeterArguments;
-use super::{Bar, print, print_json};
-use crate::command::ConnectArguments;
+use super::output::{Bar, print, print_json};
+use crate::connect::ConnectArguments;
 use crate::interrupt::tell_how_to_go_on;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::tell::{tell, unless_closed};
-use crate::values::{Count, Size, Span, number, parse_share, parse_socket, parse_wait};
+use crate::values::{Count, Size, Span, number, parse_depth, parse_share, parse_socket, parse_wait};
 
 /// Most operations a second that may be due.
 const MOST_RATE: u64 = 10_000_000;
@@ -99,7 +99,7 @@ pub struct GeneratorArguments {
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = number::<u32>(1..=60_000))]
     pub connections: u32,
     /// Requests in flight on each connection
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::depth())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_depth())]
     pub depth: u32,
     /// Commands to send: get and set (text), or mg and ms (meta)
     #[arg(long, default_value = "text")]

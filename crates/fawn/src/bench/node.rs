@@ -16,8 +16,8 @@ use fawn_papers::{Run, Scale};
 use fawn_plan::amount::{parse_dollars, parse_mbit, parse_watts};
 use tempfile::NamedTempFile;
 
-use super::Bar;
 use super::energy::MeterArguments;
+use super::output::Bar;
 use super::paper::tools;
 use crate::interrupt::tell_how_to_go_on;
 use crate::outcome::Outcome;

@@ -11,8 +11,8 @@ use fawn_papers::finding::State;
 use fawn_papers::{Again, Entry, LIST, MachineInfo, Program, ResultCache, Scale, Tools};
 use serde_json::json;
 
-use super::Bar;
 use super::energy::MeterArguments;
+use super::output::Bar;
 use crate::interrupt::tell_how_to_go_on;
 use crate::outcome::Outcome;
 use crate::progress::Progress;

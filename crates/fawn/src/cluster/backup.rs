@@ -9,7 +9,7 @@ use fawn_kv::status::{Answer, Question};
 use fawn_manager::Backup;
 
 use super::arguments::{BackupArguments, RestoreArguments};
-use super::manager::unexpected;
+use super::managers::unexpected;
 use crate::outcome::Outcome;
 use crate::tell::tell;
 

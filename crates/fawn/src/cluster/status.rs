@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use comfy_table::{Cell, Color, Table, presets};
-use fawn_kv::ids::{Ack, Consistency};
+use fawn_kv::ids::Ack;
 use fawn_kv::link::SeatId;
 use fawn_kv::manager::Standing;
 use fawn_kv::roster::Member;
@@ -19,6 +19,7 @@ mod totals;
 use totals::{Totals, grouped};
 
 use super::arguments::StatusArguments;
+use crate::consistency::consistency_told;
 use crate::outcome::Outcome;
 use crate::tell::unless_closed;
 use crate::values::Size;
@@ -232,14 +233,6 @@ pub fn ack_told(ack: Ack) -> &'static str {
     match ack {
         Ack::Durable => "durable",
         Ack::Replicated => "replicated",
-    }
-}
-
-/// What the copies of a value are to each other.
-pub fn consistency_told(consistency: Consistency) -> &'static str {
-    match consistency {
-        Consistency::Chain => "strong",
-        Consistency::Weak => "weak",
     }
 }
 

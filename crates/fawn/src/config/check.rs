@@ -12,10 +12,9 @@ use serde_json::json;
 
 use super::file::{self, File};
 use super::flags::{Section, sections};
-use super::merge::without_variables;
 use super::problem::Problem;
 use super::settings::{Setting, settings};
-use super::variables::{Environment, environment, unknown};
+use super::variables::{Environment, environment, unknown, without_variables};
 use crate::command::Fawn;
 use crate::outcome::Outcome;
 

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use super::check::bad_value;
 use super::file::{self, File};
 use super::flags::{Kind, Section, sections, variable};
 use super::problem::Problem;
 use super::settings::{Setting, settings};
-use super::variables::{Environment, unknown};
+use super::variables::{Environment, unknown, without_variables};
 use crate::command::Fawn;
 
 /// Why a command is not carried out.
@@ -84,13 +84,6 @@ fn all(mut problems: Vec<Problem>, warnings: Vec<Problem>) -> Refused {
     problems.sort();
     problems.dedup();
     Refused::Problems(problems)
-}
-
-/// The commands without the variables that `clap` itself would look up: they are looked up already, and one that is empty or
-/// is about a switch that was turned off counts for nothing.
-pub(super) fn without_variables(command: clap::Command) -> clap::Command {
-    let plain = |arg: Arg| if arg.get_id() == "config" { arg } else { arg.env(None) };
-    command.mut_args(plain).mut_subcommands(without_variables)
 }
 
 /// The section of the command that a line is about, and what is given to it.
@@ -183,7 +176,7 @@ fn notes(error: &clap::Error, set: &[Setting<'_>]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::command::Command;
-    use crate::serve::ServeArguments;
+    use crate::serve::arguments::ServeArguments;
 
     fn parsed(line: &str, variables: &[(&str, &str)], file: &str) -> Result<Fawn, Refused> {
         let dir = tempfile::tempdir().unwrap();

@@ -76,6 +76,13 @@ pub fn unknown(sections: &[Section], environment: &Environment) -> Vec<Problem> 
     unknown.map(problem).collect()
 }
 
+/// The commands without the variables that `clap` itself would look up: they are looked up already, and one that is empty or
+/// is about a switch that was turned off counts for nothing.
+pub(super) fn without_variables(command: clap::Command) -> clap::Command {
+    let plain = |arg: clap::Arg| if arg.get_id() == "config" { arg } else { arg.env(None) };
+    command.mut_args(plain).mut_subcommands(without_variables)
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;

@@ -15,7 +15,7 @@ use fawn_kv::status::{Answer, Question};
 use fawn_kv::version::Spoken;
 use fawn_manager::Running;
 
-use crate::cluster::status::consistency_told;
+use crate::consistency::consistency_told;
 
 /// A manager that is there answers within this.
 const ANSWER: Duration = Duration::from_secs(5);
