@@ -59,12 +59,12 @@ mod usage;
 use std::process::ExitCode;
 
 use command::Task;
-use ended::Ended;
+use ended::TaskEnd;
 
 fn main() -> ExitCode {
     let Err(error) = run() else { return ExitCode::SUCCESS };
     // Where nobody reads any more there is nobody to tell it.
-    if !matches!(error.downcast_ref(), Some(Ended::Closed)) {
+    if !matches!(error.downcast_ref(), Some(TaskEnd::Closed)) {
         tell::tell(format_args!("xtask: {error:#}"));
     }
     ExitCode::from(ended::code(&error))

@@ -35,9 +35,9 @@ pub mod setup;
 pub mod usage;
 
 pub use columns::table;
-pub use device::Device;
+pub use device::DeviceReader;
 pub use error::Error;
 pub use experiments::{Experiment, run};
 pub use peers::Peers;
-pub use session::Session;
+pub use session::BenchSession;
 pub use setup::Setup;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use fawn_store::Gate;
 
-use crate::driver::Driver;
+use crate::driver::StoreDriver;
 
 /// Puts that were made and wait for their acknowledgement.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Puts {
 
     /// Takes note of those that are durable.
     #[inline]
-    pub fn acknowledge(&mut self, driver: &Driver) {
+    pub fn acknowledge(&mut self, driver: &StoreDriver) {
         while let Some((gate, count)) = self.gates.front() {
             if !driver.is_durable(*gate) {
                 return;

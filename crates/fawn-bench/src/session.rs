@@ -10,12 +10,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::derived::memory;
-use crate::driver::Driver;
+use crate::driver::StoreDriver;
 use crate::error::Error;
 use crate::journal::{Data, Journal};
 use crate::puts::Puts;
 use crate::setup::Setup;
-use crate::usage::{Stopwatch, Usage};
+use crate::usage::{Stopwatch, WorkUsage};
 
 /// How often it is noted how far writing has come.
 const NOTE: Duration = Duration::from_secs(2);
@@ -24,13 +24,13 @@ const NOTE: Duration = Duration::from_secs(2);
 const A_TURN: usize = 64;
 
 /// An open directory.
-pub struct Session<'w> {
+pub struct BenchSession<'w> {
     /// What was asked for.
     pub setup: Setup,
     /// The notes.
     pub journal: Journal,
     /// The store.
-    pub driver: Driver,
+    pub driver: StoreDriver,
     /// What was written to it.
     pub history: WriteHistory,
     /// Who looks on.
@@ -45,7 +45,7 @@ pub struct Session<'w> {
     noted_sealed: bool,
 }
 
-impl<'w> Session<'w> {
+impl<'w> BenchSession<'w> {
     /// Opens the directory, whose data must fit if there are any; loads none.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl<'w> Session<'w> {
             // What a crash left before it was noted.
             journal.delete()?;
         }
-        let driver = Driver::open(&journal.data_path(), setup)?;
+        let driver = StoreDriver::open(&journal.data_path(), setup)?;
         let data = journal.data().cloned();
         let (phases, age, loaded_with) =
             data.map_or((Vec::new(), 0, setup.memory), |data| (data.phases, data.age, data.memory));
@@ -157,7 +157,7 @@ impl<'w> Session<'w> {
     /// Seals and settles, and notes what is there.
     ///
     /// # Errors
-    /// As [`Driver::settle`].
+    /// As [`StoreDriver::settle`].
     pub fn settle(&mut self) -> Result<(), Error> {
         let meter = self.driver.meter();
         self.settle_since(&meter).map(|_| ())
@@ -166,8 +166,8 @@ impl<'w> Session<'w> {
     /// The same; what was used since `meter` began until then.
     ///
     /// # Errors
-    /// As [`Driver::settle`].
-    pub fn settle_since(&mut self, meter: &Stopwatch) -> Result<Usage, Error> {
+    /// As [`StoreDriver::settle`].
+    pub fn settle_since(&mut self, meter: &Stopwatch) -> Result<WorkUsage, Error> {
         let usage = self.driver.settle(meter)?;
         self.puts.acknowledge(&self.driver);
         self.note_data(true)?;
@@ -253,11 +253,11 @@ impl<'w> Session<'w> {
     }
 }
 
-impl Session<'_> {
+impl BenchSession<'_> {
     /// Puts one entry; `false`: the store is busy, or enough puts wait.
     ///
     /// # Errors
-    /// As [`Driver::put`].
+    /// As [`StoreDriver::put`].
     #[inline]
     pub fn put_one(&mut self) -> Result<bool, Error> {
         if !self.puts.has_room() {
@@ -285,7 +285,7 @@ impl Session<'_> {
     /// ends it by `false`. How many were made.
     ///
     /// # Errors
-    /// As [`Driver::put`] and [`Driver::poll`].
+    /// As [`StoreDriver::put`] and [`StoreDriver::poll`].
     pub fn put_many(
         &mut self,
         count: u64,

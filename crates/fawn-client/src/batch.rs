@@ -7,7 +7,7 @@ use fawn_kv::operation::{Delete, Mode, Operation, Outcome};
 
 /// What came of one operation of a [`Batch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum BatchOutcome {
     /// A get has found this.
     Got(Option<Value>),
     /// A value was put; this names its version.
@@ -16,7 +16,7 @@ pub enum Done {
     Deleted(bool),
 }
 
-impl Done {
+impl BatchOutcome {
     /// What an operation has come to by what its request ended with.
     pub(crate) fn of(ended: Ended) -> Result<Self, Error> {
         match ended {

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 
 use crate::newest::Newest;
-use crate::plan::Plan;
+use crate::plan::LoadPlan;
 use crate::versions::KeyVersions;
 
 /// What all loops of a phase share.
 pub struct PhaseContext<'a> {
     /// What is asked for.
-    pub plan: &'a Plan,
+    pub plan: &'a LoadPlan,
     /// Which versions there may be.
     pub versions: &'a KeyVersions,
     /// What all loops have written last.

@@ -43,12 +43,12 @@ pub mod worker;
 pub mod ycsb;
 
 pub use choice::{Distribution, DistributionError, HotKeys};
-pub use dial::Target;
+pub use dial::LoadTarget;
 pub use error::LoadgenError;
+pub use fawn_memcache::client::Dialect;
 pub use mix::Mix;
 pub use null::NullServer;
-pub use plan::{Pace, Plan, Spacing};
-pub use protocol::Protocol;
+pub use plan::{LoadPace, LoadPlan, Spacing};
 pub use report::table;
 pub use run::{Findings, run};
 pub use ycsb::Workload;

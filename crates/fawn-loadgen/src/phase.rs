@@ -12,15 +12,15 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::choice::Chooser;
 use crate::context::PhaseContext;
-use crate::dial::Target;
+use crate::dial::LoadTarget;
 use crate::error::LoadgenError;
 use crate::newest::Newest;
-use crate::plan::{Pace, Plan};
+use crate::plan::{LoadPace, LoadPlan};
 use crate::schedule::Schedule;
 use crate::stats::OperationStats;
 use crate::system::{HostCpu, processes_cpu_us};
 use crate::versions::KeyVersions;
-use crate::worker::{Load, Source, Worker};
+use crate::worker::{KeyLoad, OperationSource, Worker};
 
 /// How often it is told how far a phase is.
 const TELL: Duration = Duration::from_millis(200);
@@ -37,7 +37,7 @@ pub struct LoadPhase {
     /// How long it is measured; a load, and a number of operations, end by themselves.
     pub time: Duration,
     /// By the clock.
-    pub pace: Option<Pace>,
+    pub pace: Option<LoadPace>,
     /// The entry whose value the server shows for every key, with its version.
     pub shown: Option<(u64, u32)>,
     /// For people.
@@ -46,7 +46,7 @@ pub struct LoadPhase {
 
 /// What a phase took.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct PhaseResult {
     /// What the loops counted.
     pub stats: OperationStats,
     /// The time that was measured.
@@ -66,11 +66,11 @@ pub struct Measured {
 /// # Errors
 /// What the servers or the system do that ends it.
 pub fn carry_out(
-    plan: &Plan,
+    plan: &LoadPlan,
     phase: LoadPhase,
     versions: &KeyVersions,
     watch: &dyn Watch,
-) -> Result<Measured, LoadgenError> {
+) -> Result<PhaseResult, LoadgenError> {
     // So that what is wrong with a process is said before anything is done.
     processes_cpu_us(&plan.server_pids)?;
     let mut sockets = dial_all(plan)?;
@@ -89,10 +89,13 @@ pub fn carry_out(
     let main = thread::current();
     let workers = (0..plan.threads).rev().map(|number| {
         let source = if phase.is_load {
-            Source::Load(Load::new(number, plan.threads))
+            OperationSource::Load(KeyLoad::new(number, plan.threads))
         } else {
             let chooser = Chooser::new(plan.distribution, plan.keys, plan.mix, &shared.newest, seed(number));
-            Source::Mix { chooser, left: phase.operations.map_or(u64::MAX, |all| part(all, number, plan.threads)) }
+            OperationSource::Mix {
+                chooser,
+                left: phase.operations.map_or(u64::MAX, |all| part(all, number, plan.threads)),
+            }
         };
         let schedule = phase.pace.map(|pace| Schedule::new(pace, number, plan.threads));
         let mine = sockets.split_off(sockets.len() * number / (number + 1));
@@ -127,10 +130,10 @@ pub fn carry_out(
         if let Some(error) = failure {
             return Err(error);
         }
-        let Observed { server_cpu_us, machine, energy } = watched?;
+        let PhaseUsage { server_cpu_us, machine, energy } = watched?;
         let ended_ns = if end == u64::MAX { stats.ended_ns } else { end };
         let seconds = ended_ns.saturating_sub(start) as f64 / 1e9;
-        Ok(Measured { stats, seconds, server_cpu_us, machine, samples, energy })
+        Ok(PhaseResult { stats, seconds, server_cpu_us, machine, samples, energy })
     })
 }
 
@@ -145,11 +148,11 @@ fn seed(number: usize) -> u64 {
 }
 
 /// A socket for each connection, with the number of its server: to all servers in turn.
-fn dial_all(plan: &Plan) -> Result<Vec<(usize, OwnedFd)>, LoadgenError> {
+fn dial_all(plan: &LoadPlan) -> Result<Vec<(usize, OwnedFd)>, LoadgenError> {
     raise_descriptor_limit(plan.connections);
     let dial = |at: usize| {
         let target = at % plan.targets.len();
-        let socket = Target::dial(&plan.targets[target], plan.secret.as_deref(), plan.timeout)?;
+        let socket = LoadTarget::dial(&plan.targets[target], plan.secret.as_deref(), plan.timeout)?;
         Ok((target, socket))
     };
     (0..plan.connections).map(dial).collect()
@@ -168,8 +171,8 @@ fn raise_descriptor_limit(connections: usize) {
     }
 }
 
-/// As [`Measured`] has them.
-struct Observed {
+/// As [`PhaseResult`] has them.
+struct PhaseUsage {
     server_cpu_us: Option<f64>,
     machine: Option<(f64, f64)>,
     energy: Option<Energy>,
@@ -182,27 +185,27 @@ fn observe(
     watch: &dyn Watch,
     samples: &mut Vec<(u64, u64)>,
     all_ended: impl Fn() -> bool,
-) -> Result<Observed, LoadgenError> {
+) -> Result<PhaseUsage, LoadgenError> {
     let pids = &shared.plan.server_pids;
     let Range { start, end } = shared.window;
-    let told = Told { shared, phase, watch };
+    let told = PhaseWatch { shared, phase, watch };
     told.wait_until(start, None, samples, &all_ended);
     let before = (processes_cpu_us(pids)?, HostCpu::now());
     let metering = fawn_meter::start(shared.plan.meter.as_ref())?;
     told.wait_until(end, metering.as_ref(), samples, &all_ended);
     let server = if pids.is_empty() { None } else { Some(processes_cpu_us(pids)? - before.0) };
     let machine = before.1.and_then(|before| Some(HostCpu::now()?.since(&before)));
-    Ok(Observed { server_cpu_us: server, machine, energy: fawn_meter::stop(metering)? })
+    Ok(PhaseUsage { server_cpu_us: server, machine, energy: fawn_meter::stop(metering)? })
 }
 
 /// A phase, and who is told how far it is.
-struct Told<'t> {
+struct PhaseWatch<'t> {
     shared: &'t PhaseContext<'t>,
     phase: &'t LoadPhase,
     watch: &'t dyn Watch,
 }
 
-impl Told<'_> {
+impl PhaseWatch<'_> {
     /// Waits until then; meanwhile it is sampled how many operations were answered.
     fn wait_until(
         &self,

@@ -7,8 +7,8 @@ use fawn_report::{BenchReport, Watch};
 
 use crate::calibrate::calibrate;
 use crate::error::LoadgenError;
-use crate::phase::{LoadPhase, Measured, carry_out};
-use crate::plan::{Pace, Plan, Spacing};
+use crate::phase::{LoadPhase, PhaseResult, carry_out};
+use crate::plan::{LoadPace, LoadPlan, Spacing};
 use crate::report;
 use crate::stats::{Faults, OperationStats};
 use crate::versions::KeyVersions;
@@ -30,7 +30,7 @@ pub struct Findings {
 ///
 /// # Errors
 /// What the servers or the system do that ends a run; a calibration's, too.
-pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, LoadgenError> {
+pub fn run(plan: &LoadPlan, watch: &dyn Watch) -> Result<Findings, LoadgenError> {
     let has_target = !plan.targets.is_empty();
     let is_measured = has_target && (plan.operations.is_some() || !plan.time.is_zero());
     if is_measured || plan.calibrate {
@@ -67,7 +67,7 @@ pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, LoadgenError> {
 }
 
 /// Refuses more keys than there is DRAM to keep track of.
-fn refuse_too_many_keys(plan: &Plan, available: Option<u64>) -> Result<(), LoadgenError> {
+fn refuse_too_many_keys(plan: &LoadPlan, available: Option<u64>) -> Result<(), LoadgenError> {
     let needed = KeyVersions::bytes(plan.keys, plan.mix.replaces());
     match available {
         Some(available) if needed > available => {
@@ -79,9 +79,9 @@ fn refuse_too_many_keys(plan: &Plan, available: Option<u64>) -> Result<(), Loadg
 }
 
 /// Sets every key, again where that is refused.
-fn load(plan: &Plan, base: u32, watch: &dyn Watch) -> Result<Measured, LoadgenError> {
+fn load(plan: &LoadPlan, base: u32, watch: &dyn Watch) -> Result<PhaseResult, LoadgenError> {
     let versions = KeyVersions::new(plan.keys, base, false, false);
-    let pace = plan.load_rate.map(|rate| Pace { rate, spacing: Spacing::Fixed });
+    let pace = plan.load_rate.map(|rate| LoadPace { rate, spacing: Spacing::Fixed });
     let phase = LoadPhase {
         is_load: true,
         operations: None,

@@ -1,7 +1,7 @@
 //! What the parser has found in a command line.
 
 use crate::number::i32_strict;
-use crate::{Command, Responder, Store};
+use crate::{Command, Responder, StoreRequest};
 
 /// What a command line says.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub enum CommandLine<'a> {
     /// A whole command.
     Command { key: Key<'a>, command: Command<'a>, responder: Responder },
     /// A store whose value follows: `store.value` is still empty, `len` bytes and a line break are its data block.
-    Block { key: Key<'a>, store: Store<'a>, responder: Responder, len: usize },
+    Block { key: Key<'a>, store: StoreRequest<'a>, responder: Responder, len: usize },
     /// A refused command (`None`: the client does not want to hear it); `skip` bytes of data block follow.
     Refused { line: Option<&'static str>, skip: usize },
     /// A value above the limit: the request, and the data block to skip.

@@ -2,20 +2,20 @@
 
 /// Sizes that a session enforces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct SessionLimits {
     /// Largest item in bytes, counted as memcached counts: key, value and about 60 bytes of header
-    /// ([`Limits::item_size`]). A larger one is refused before any of it is buffered.
+    /// ([`SessionLimits::item_size`]). A larger one is refused before any of it is buffered.
     pub item_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for SessionLimits {
     /// memcached's: 1 MiB.
     fn default() -> Self {
         Self { item_bytes: 1 << 20 }
     }
 }
 
-impl Limits {
+impl SessionLimits {
     /// What memcached counts for an item: its header, cas, key with a terminator, flags when not zero, value with its
     /// line break.
     pub fn item_size(key_len: usize, flags: u32, value_len: usize) -> usize {

@@ -2,11 +2,11 @@
 
 use crate::command_line::{CommandLine, Key, KeyBuffer, block_len};
 use crate::number::{u32_strict, u64_strict};
-use crate::reply::{Echo, Form};
+use crate::reply::{Echo, ReplyFamily};
 use crate::tokens::Tokens;
 use crate::{
-    Arithmetic, Command, Delete, Exptime, Limits, MAX_KEY_BYTES, MetaGet, MetaRecache, Mode, Responder, Store,
-    ValueTooLarge, base64, lines,
+    Arithmetic, Command, Delete, Exptime, MAX_KEY_BYTES, MetaGet, MetaRecache, Mode, Responder, SessionLimits,
+    StoreRequest, ValueTooLarge, base64, lines,
 };
 
 /// Most words of a meta line.
@@ -42,7 +42,7 @@ impl Flags {
         self.decoded.map_or(Key::Plain(plain), Key::Decoded)
     }
 
-    fn responder(&self, form: Form) -> Responder {
+    fn responder(&self, form: ReplyFamily) -> Responder {
         Responder::new(form, self.quiet, &self.echo)
     }
 
@@ -190,11 +190,11 @@ pub fn get<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> CommandLine<'a> {
         wants_value: flags.echo.value,
         untraced: flags.untraced,
     });
-    CommandLine::Command { key: flags.key(tokens.get(1)), command, responder: flags.responder(Form::MetaGet) }
+    CommandLine::Command { key: flags.key(tokens.get(1)), command, responder: flags.responder(ReplyFamily::MetaGet) }
 }
 
 /// `ms <key> <bytes> <flags>*`
-pub fn store<'a>(line: &'a [u8], limits: Limits, decoded: &mut KeyBuffer) -> CommandLine<'a> {
+pub fn store<'a>(line: &'a [u8], limits: SessionLimits, decoded: &mut KeyBuffer) -> CommandLine<'a> {
     let Some(tokens) = split(line, 3) else { return CommandLine::reply(lines::BAD_FORMAT, false) };
     let Some(len) = block_len(tokens.get(2)) else { return CommandLine::reply(lines::BAD_FORMAT, false) };
     let refuse = |error| CommandLine::refuse(error, false, len + 2);
@@ -212,15 +212,15 @@ pub fn store<'a>(line: &'a [u8], limits: Limits, decoded: &mut KeyBuffer) -> Com
         (Some(b'P'), _) => Mode::Prepend { vivify },
         _ => return refuse(lines::BAD_MS_MODE),
     };
-    let (key, responder) = (flags.key(tokens.get(1)), flags.responder(Form::MetaStore));
-    if Limits::item_size(key.len(), flags.bits, len) > limits.item_bytes {
+    let (key, responder) = (flags.key(tokens.get(1)), flags.responder(ReplyFamily::MetaStore));
+    if SessionLimits::item_size(key.len(), flags.bits, len) > limits.item_bytes {
         let command = Command::ValueTooLarge(ValueTooLarge { delete: true });
         return CommandLine::TooLarge { key, command, responder, skip: len + 2 };
     }
     if flags.opaque_too_long {
         return refuse(lines::OPAQUE_TOO_LONG);
     }
-    let store = Store {
+    let store = StoreRequest {
         mode,
         value: b"",
         flags: flags.bits,
@@ -248,7 +248,7 @@ pub fn delete<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> CommandLine<'a> {
         drop_value: flags.drop_value,
         flags: flags.bits,
     });
-    CommandLine::Command { key: flags.key(tokens.get(1)), command, responder: flags.responder(Form::MetaDelete) }
+    CommandLine::Command { key: flags.key(tokens.get(1)), command, responder: flags.responder(ReplyFamily::MetaDelete) }
 }
 
 /// `ma <key> <flags>*`
@@ -272,7 +272,11 @@ pub fn arithmetic<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> CommandLine<'a
         compare: flags.compare.filter(|cas| *cas != 0),
         new_cas: flags.new_cas,
     });
-    CommandLine::Command { key: flags.key(tokens.get(1)), command, responder: flags.responder(Form::MetaArithmetic) }
+    CommandLine::Command {
+        key: flags.key(tokens.get(1)),
+        command,
+        responder: flags.responder(ReplyFamily::MetaArithmetic),
+    }
 }
 
 /// `me <key> [b]`
@@ -291,5 +295,9 @@ pub fn debug<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> CommandLine<'a> {
             None => return CommandLine::reply(lines::BAD_FORMAT, false),
         }
     }
-    CommandLine::Command { key, command: Command::MetaDebug, responder: Responder::new(Form::MetaDebug, false, &echo) }
+    CommandLine::Command {
+        key,
+        command: Command::MetaDebug,
+        responder: Responder::new(ReplyFamily::MetaDebug, false, &echo),
+    }
 }

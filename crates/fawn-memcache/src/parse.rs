@@ -4,12 +4,12 @@ use crate::command_line::{CommandLine, Key, KeyBuffer, block_len};
 use crate::number::{i64_lenient, u32_lenient, u64_strict};
 use crate::tokens::Tokens;
 use crate::{
-    Arithmetic, Command, Delete, Exptime, Limits, MAX_KEY_BYTES, Mode, Responder, Store, ValueTooLarge, admin, lines,
-    meta,
+    Arithmetic, Command, Delete, Exptime, MAX_KEY_BYTES, Mode, Responder, SessionLimits, StoreRequest, ValueTooLarge,
+    admin, lines, meta,
 };
 
 /// A command line without its line break. `whole` is its length with the break.
-pub fn line<'a>(line: &'a [u8], whole: usize, limits: Limits, decoded: &mut KeyBuffer) -> CommandLine<'a> {
+pub fn line<'a>(line: &'a [u8], whole: usize, limits: SessionLimits, decoded: &mut KeyBuffer) -> CommandLine<'a> {
     if whole < 4 {
         return CommandLine::reply(lines::BAD_FORMAT, false);
     }
@@ -42,7 +42,7 @@ pub fn line<'a>(line: &'a [u8], whole: usize, limits: Limits, decoded: &mut KeyB
 }
 
 /// `<command> <key> <flags> <exptime> <bytes> [<cas>] [noreply]`
-fn store(line: &[u8], mode: Mode, limits: Limits) -> CommandLine<'_> {
+fn store(line: &[u8], mode: Mode, limits: SessionLimits) -> CommandLine<'_> {
     let tokens = Tokens::split(line);
     if tokens.len() < 5 {
         return CommandLine::reply(lines::BAD_FORMAT, false);
@@ -66,11 +66,11 @@ fn store(line: &[u8], mode: Mode, limits: Limits) -> CommandLine<'_> {
         }
     }
     let (key, responder) = (Key::Plain(key), Responder::text(quiet));
-    if Limits::item_size(key.len(), flags, len) > limits.item_bytes {
+    if SessionLimits::item_size(key.len(), flags, len) > limits.item_bytes {
         let command = Command::ValueTooLarge(ValueTooLarge { delete: mode == Mode::Set });
         return CommandLine::TooLarge { key, command, responder, skip: len + 2 };
     }
-    let store = Store { mode, value: b"", flags, exptime, compare, new_cas: None, invalidate: false };
+    let store = StoreRequest { mode, value: b"", flags, exptime, compare, new_cas: None, invalidate: false };
     CommandLine::Block { key, store, responder, len }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::ranking::rankable;
-use crate::{Assumptions, Catalogue, Cost, Model, NodeOption, Sizing, Workload};
+use crate::{Assumptions, Catalogue, CatalogueModel, Cost, NodeOption, Sizing, Workload};
 
 /// Sizes along the map, from 100 GB to 10 PB, twenty a power of ten.
 pub const COLUMNS: usize = 101;
@@ -123,7 +123,12 @@ fn shares(candidates: &[Candidate], cells: &[usize]) -> Vec<Share> {
 }
 
 /// Goes through the rates of a GB that are on the map, and closes in on each change.
-fn boundaries(candidates: &[Candidate], model: Model, workload: &Workload, assumptions: &Assumptions) -> Vec<Boundary> {
+fn boundaries(
+    candidates: &[Candidate],
+    model: CatalogueModel,
+    workload: &Workload,
+    assumptions: &Assumptions,
+) -> Vec<Boundary> {
     const STEPS: u32 = 2000;
     let winner = |gets_a_gb: f64| {
         let workload = Workload { data_bytes: 1e9, gets_per_second: gets_a_gb, ..*workload };

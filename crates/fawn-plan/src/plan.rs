@@ -5,25 +5,25 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::{Assumptions, Cost, Figure, Flip, Loss, Model, Quantity, Resource, Sizing, Workload};
+use crate::{Assumptions, CatalogueModel, Cost, Figure, Flip, Loss, Quantity, Resource, Sizing, Workload};
 
 /// What to buy or rent for a workload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Plan {
+pub struct PurchasePlan {
     /// The catalogue's name.
     pub catalogue: String,
     /// What it is.
     pub title: String,
     /// How its figures are meant.
-    pub model: Model,
+    pub model: CatalogueModel,
     /// What is asked for.
     pub workload: Workload,
     /// What is reckoned with.
     pub assumptions: Assumptions,
     /// Options of which enough is known, the cheapest first.
-    pub ranked: Vec<Choice>,
+    pub ranked: Vec<RankedOption>,
     /// The others, in the catalogue's order.
-    pub unranked: Vec<Unranked>,
+    pub unranked: Vec<UnrankedOption>,
     /// What would make the second option the first; `None` where there are not two.
     pub flip: Option<Flip>,
     /// What is to be known before one believes this, a sentence each.
@@ -32,7 +32,7 @@ pub struct Plan {
 
 /// An option, as many nodes of it as are needed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Choice {
+pub struct RankedOption {
     /// What it is called.
     pub name: String,
     /// Its machine.
@@ -69,7 +69,7 @@ pub struct Choice {
 
 /// An option of which too little is known to rank it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Unranked {
+pub struct UnrankedOption {
     /// What it is called.
     pub name: String,
     /// What is to be known beside the figures.

@@ -3,11 +3,11 @@
 use crate::cost::unknown_cost;
 use crate::warnings::warnings;
 use crate::{
-    Assumptions, Catalogue, Choice, Cost, Flip, Loss, Model, NodeOption, Plan, Quantity, Resource, Sizing, Unranked,
-    Workload,
+    Assumptions, Catalogue, CatalogueModel, Cost, Flip, Loss, NodeOption, PurchasePlan, Quantity, RankedOption,
+    Resource, Sizing, UnrankedOption, Workload,
 };
 
-impl Plan {
+impl PurchasePlan {
     /// Sizes and ranks every option. What is asked for is something that [`Workload::check`] has let pass.
     pub fn of(catalogue: &Catalogue, workload: &Workload, assumptions: &Assumptions) -> Self {
         let mut ranked = Vec::new();
@@ -15,8 +15,10 @@ impl Plan {
         for option in &catalogue.options {
             let sizing = Sizing::of(option, catalogue.model, workload, assumptions);
             match rankable(option, catalogue.model, &sizing, assumptions) {
-                Ok(cost) => ranked.push(Choice::of(option, catalogue.model, sizing, &cost, workload, assumptions)),
-                Err(missing) => unranked.push(Unranked {
+                Ok(cost) => {
+                    ranked.push(RankedOption::of(option, catalogue.model, sizing, &cost, workload, assumptions))
+                }
+                Err(missing) => unranked.push(UnrankedOption {
                     name: option.name.clone(),
                     note: option.note.clone(),
                     missing,
@@ -52,7 +54,7 @@ impl Plan {
 /// machine that nobody ran this store on, and is warned of.
 pub(crate) fn rankable(
     option: &NodeOption,
-    model: Model,
+    model: CatalogueModel,
     sizing: &Sizing,
     assumptions: &Assumptions,
 ) -> Result<Cost, Vec<String>> {
@@ -75,10 +77,10 @@ pub(crate) fn rankable(
     }
 }
 
-impl Choice {
+impl RankedOption {
     fn of(
         option: &NodeOption,
-        model: Model,
+        model: CatalogueModel,
         sizing: Sizing,
         node: &Cost,
         workload: &Workload,

@@ -24,7 +24,7 @@ pub mod ui;
 
 pub use dump::cluster::{ClusterDump, dump_cluster};
 pub use dump::{DumpOptions, dump_server};
-pub use load::{LoadOptions, NotResumable, OnError, ResumeState, Target, copy, load_bulk, load_file};
+pub use load::{LoadOptions, LoadServer, NotResumable, OnError, ResumeState, copy, load_bulk, load_file};
 pub use records::{Format, Record};
-pub use summary::Summary;
-pub use ui::{Extent, Progress, Ui};
+pub use summary::TransferSummary;
+pub use ui::{Progress, TransferExtent, Ui};

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::load::Transferred;
+use crate::load::TransferCounts;
 
 /// The counts of a finished load or dump. As JSON, the fields are the keys.
 #[derive(Debug, Serialize)]
-pub struct Summary {
+pub struct TransferSummary {
     /// Records moved.
     pub records: u64,
     /// Bytes of their keys and values.
@@ -46,7 +46,7 @@ pub(crate) struct SkipCounts {
     pub expired: u64,
 }
 
-impl Summary {
+impl TransferSummary {
     /// Starts the clock.
     pub fn start() -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Summary {
     }
 
     /// Stops the clock.
-    pub fn finish(&mut self, transferred: &Transferred) {
+    pub fn finish(&mut self, transferred: &TransferCounts) {
         self.seconds = self.started.elapsed().as_secs_f64();
         (self.records, self.bytes, self.too_large) = (transferred.loaded, transferred.bytes, transferred.too_large);
     }

@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use crate::cluster::{Cluster, Condition, Role};
-use crate::load::connection::{Connection, Reply};
+use crate::cluster::{Condition, ProcessRole, TrialCluster};
+use crate::load::connection::{Reply, TrialConnection};
 use crate::net::Port;
 
 /// Keys that are asked for: so many that each member owns, keeps and serves some.
@@ -16,9 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(6);
 
 /// Sets and gets keys by way of every node and front-end that runs. What is refused, or not answered, is asked for again
 /// `within` that time. Returns what was not answered.
-pub fn ask_everyone(cluster: &Cluster, within: Duration) -> Vec<String> {
+pub fn ask_everyone(cluster: &TrialCluster, within: Duration) -> Vec<String> {
     let serving = cluster.members.iter().filter(|member| {
-        matches!(member.role, Role::Node | Role::Front | Role::Single) && member.condition == Condition::Up
+        matches!(member.role, ProcessRole::Node | ProcessRole::Front | ProcessRole::Single)
+            && member.condition == Condition::Up
     });
     let asked = serving.map(|member| (member.name.clone(), cluster.network.reached(&member.host, Port::Client)));
     let asked: Vec<(String, SocketAddr)> = asked.collect();
@@ -58,8 +59,8 @@ fn ask(name: &str, address: SocketAddr, deadline: Instant) -> Vec<String> {
     missing
 }
 
-fn call(connection: &mut Option<Connection>, address: SocketAddr, request: &[u8]) -> io::Result<Reply> {
-    let mut open = connection.take().map_or_else(|| Connection::open(address, PATIENCE), Ok)?;
+fn call(connection: &mut Option<TrialConnection>, address: SocketAddr, request: &[u8]) -> io::Result<Reply> {
+    let mut open = connection.take().map_or_else(|| TrialConnection::open(address, PATIENCE), Ok)?;
     let reply = open.call(request, PATIENCE)?;
     *connection = Some(open);
     Ok(reply)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use fawn_transfer::client::Address;
+use fawn_transfer::client::{Address, Endpoint};
 use fawn_transfer::{Format, OnError};
 
 use crate::bench::BenchArguments;

@@ -64,8 +64,8 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use command::{Command, Fawn};
-use config::Refused;
-use outcome::{Misused, Outcome};
+use config::CommandLineError;
+use outcome::{CommandStatus, UsageError};
 
 fn main() -> ExitCode {
     allocator::give_back_soon();
@@ -84,12 +84,12 @@ fn main() -> ExitCode {
     }
     tell::finish();
     match result {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::Missing) => ExitCode::FAILURE,
+        Ok(CommandStatus::Done) => ExitCode::SUCCESS,
+        Ok(CommandStatus::Missing) => ExitCode::FAILURE,
         // The reader of our output has what it wanted (`fawn dump - | head`).
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            if let Some(Misused(what)) = error.downcast_ref() {
+            if let Some(UsageError(what)) = error.downcast_ref() {
                 // As for `complain`.
                 let _ = fawn.misused(what).print();
                 return ExitCode::from(2);
@@ -115,8 +115,8 @@ fn warn(fawn: &Fawn) {
 }
 
 /// Runs the command.
-fn carry_out(fawn: &Fawn) -> anyhow::Result<Outcome> {
-    fawn.command.check(&fawn.typed).map_err(Misused)?;
+fn carry_out(fawn: &Fawn) -> anyhow::Result<CommandStatus> {
+    fawn.command.check(&fawn.typed).map_err(UsageError)?;
     match &fawn.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Node(arguments) => match &arguments.command {
@@ -144,9 +144,9 @@ fn carry_out(fawn: &Fawn) -> anyhow::Result<Outcome> {
 }
 
 /// Says what is wrong with the arguments, or with what stands for them elsewhere.
-fn refuse(refused: &Refused) -> ExitCode {
+fn refuse(refused: &CommandLineError) -> ExitCode {
     match refused {
-        Refused::Usage(error, notes) => {
+        CommandLineError::Usage(error, notes) => {
             // As for `complain`.
             let _ = error.print();
             for note in notes {
@@ -155,7 +155,7 @@ fn refuse(refused: &Refused) -> ExitCode {
             // Help and version are no errors.
             if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
         }
-        Refused::Problems(problems) => {
+        CommandLineError::Problems(problems) => {
             for problem in problems {
                 tell::tell(format_args!("fawn: {problem}"));
             }

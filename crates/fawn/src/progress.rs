@@ -9,11 +9,11 @@ use crate::tell::tell;
 
 /// A progress bar on standard error, or nothing.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub struct TerminalBar {
     bar: ProgressBar,
 }
 
-impl Progress {
+impl TerminalBar {
     /// Counts bytes of a file; `total` bytes in all when known.
     pub fn bytes(total: Option<u64>) -> Self {
         let counts = "{binary_bytes_per_sec}, {msg}";
@@ -80,7 +80,7 @@ impl Progress {
     }
 }
 
-impl fawn_transfer::Progress for Progress {
+impl fawn_transfer::Progress for TerminalBar {
     fn start_at(&self, position: u64) {
         Self::start_at(self, position);
     }

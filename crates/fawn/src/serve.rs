@@ -8,10 +8,10 @@ use arguments::{ServeArguments, options, refuse_file};
 use fawn_node::ServeOptions;
 
 use crate::local_cluster;
-use crate::outcome::Outcome;
+use crate::outcome::CommandStatus;
 
 /// Serves until a signal asks to stop.
-pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &ServeArguments) -> anyhow::Result<CommandStatus> {
     refuse_file(&arguments.dir)?;
     arguments.observe.log();
     let admin = arguments.observe.open(arguments.insecure)?;
@@ -32,5 +32,5 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
         }
         let _ = out.flush();
     })?;
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }

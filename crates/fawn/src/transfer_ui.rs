@@ -1,32 +1,32 @@
 //! What a person at a terminal sees of a transfer, and is told where a signal ends it.
 
-use fawn_transfer::Extent;
+use fawn_transfer::TransferExtent;
 
 use crate::interrupt::on_interrupt;
-use crate::progress::Progress;
+use crate::progress::TerminalBar;
 
 /// A transfer that is shown on a terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Terminal;
 
 impl Terminal {
-    fn progress(extent: Extent) -> Progress {
+    fn progress(extent: TransferExtent) -> TerminalBar {
         match extent {
-            Extent::Bytes(total) => Progress::bytes(total),
-            Extent::Records(total) => Progress::records(total),
-            Extent::Ranges(total) => Progress::ranges(total),
+            TransferExtent::Bytes(total) => TerminalBar::bytes(total),
+            TransferExtent::Records(total) => TerminalBar::records(total),
+            TransferExtent::Ranges(total) => TerminalBar::ranges(total),
         }
     }
 }
 
 impl fawn_transfer::Ui for Terminal {
-    fn bar(&self, extent: Extent) -> Box<dyn fawn_transfer::Progress> {
+    fn bar(&self, extent: TransferExtent) -> Box<dyn fawn_transfer::Progress> {
         Box::new(Self::progress(extent))
     }
 
     fn begin(
         &self,
-        extent: Extent,
+        extent: TransferExtent,
         interrupted: Box<dyn FnOnce() -> String + Send>,
     ) -> anyhow::Result<Box<dyn fawn_transfer::Progress>> {
         let progress = Self::progress(extent);

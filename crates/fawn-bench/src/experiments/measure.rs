@@ -3,10 +3,13 @@
 use fawn_report::{BenchReport, Watch};
 use serde::Serialize;
 
-use super::{Absent, Get, Hit, Mixed, Overwrite, Pace, Split, load as load_experiment};
+use super::{
+    AbsentExperiment, GetExperiment, HitExperiment, MixedExperiment, OverwriteExperiment, PaceExperiment,
+    SplitExperiment, load as load_experiment,
+};
 use crate::error::Error;
 use crate::journal::Journal;
-use crate::session::Session;
+use crate::session::BenchSession;
 use crate::setup::Setup;
 
 /// What a load is called.
@@ -20,10 +23,10 @@ pub trait StoreExperiment: Serialize {
     const DEPENDS_ON_AGE: bool;
 
     /// Measures, and keeps the report under this name.
-    fn measure(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error>;
+    fn measure(&self, session: &mut BenchSession<'_>, name: &str) -> Result<BenchReport, Error>;
 
     /// Under which name its result is kept: another one if anything is different that counts.
-    fn result_name(&self, session: &Session<'_>) -> String {
+    fn result_name(&self, session: &BenchSession<'_>) -> String {
         let name = format!("{} {} {}", Self::WORD, parameters(self), session.setup.words());
         if Self::DEPENDS_ON_AGE { format!("{name} age={}", session.age()) } else { name }
     }
@@ -35,7 +38,7 @@ macro_rules! store_experiments {
             const WORD: &'static str = $word;
             const DEPENDS_ON_AGE: bool = $depends_on_age;
 
-            fn measure(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
+            fn measure(&self, session: &mut BenchSession<'_>, name: &str) -> Result<BenchReport, Error> {
                 self.run(session, name)
             }
         })+
@@ -43,13 +46,13 @@ macro_rules! store_experiments {
 }
 
 store_experiments! {
-    Get, "get", true;
-    Hit, "hit", true;
-    Overwrite, "overwrite", false;
-    Mixed, "mixed", false;
-    Absent, "absent", true;
-    Pace, "pace", false;
-    Split, "split", false;
+    GetExperiment, "get", true;
+    HitExperiment, "hit", true;
+    OverwriteExperiment, "overwrite", false;
+    MixedExperiment, "mixed", false;
+    AbsentExperiment, "absent", true;
+    PaceExperiment, "pace", false;
+    SplitExperiment, "split", false;
 }
 
 /// Parameters as text.
@@ -72,7 +75,7 @@ pub fn load(setup: &Setup, watch: &dyn Watch) -> Result<(BenchReport, String), E
     if setup.again {
         journal.delete()?;
     }
-    let mut session = Session::of(setup, journal, watch)?;
+    let mut session = BenchSession::of(setup, journal, watch)?;
     let name = load_name(&session);
     let report = match session.journal.result(&name).cloned() {
         Some(report) => {
@@ -95,7 +98,7 @@ pub fn measure(
     watch: &dyn Watch,
 ) -> Result<(BenchReport, String), Error> {
     setup.check()?;
-    let mut session = Session::of(setup, Journal::open(&setup.dir)?, watch)?;
+    let mut session = BenchSession::of(setup, Journal::open(&setup.dir)?, watch)?;
     if !session.is_loaded() {
         let name = load_name(&session);
         load_experiment::run(&mut session, &name)?;
@@ -110,6 +113,6 @@ pub fn measure(
     Ok((report, name))
 }
 
-fn load_name(session: &Session<'_>) -> String {
+fn load_name(session: &BenchSession<'_>) -> String {
     format!("{LOAD} {}", session.setup.words())
 }

@@ -16,14 +16,14 @@ use fawn_report::{BenchReport, Watch};
 use crate::error::Error;
 use crate::setup::Setup;
 
-pub use self::get::Get;
-pub use self::hit::Hit;
-pub use self::mixed::{Absent, Mixed};
-pub use self::overwrite::Overwrite;
-pub use self::pace::Pace;
-pub use self::restart::{Restart, load_until_killed};
-pub use self::split::Split;
-pub use self::table::Table;
+pub use self::get::GetExperiment;
+pub use self::hit::HitExperiment;
+pub use self::mixed::{AbsentExperiment, MixedExperiment};
+pub use self::overwrite::OverwriteExperiment;
+pub use self::pace::PaceExperiment;
+pub use self::restart::{RestartExperiment, load_until_killed};
+pub use self::split::SplitExperiment;
+pub use self::table::TableExperiment;
 
 /// An experiment with its parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,23 +31,23 @@ pub enum Experiment {
     /// All entries are put.
     Load,
     /// Gets of entries at random, beside reads of the device.
-    Get(Get),
+    Get(GetExperiment),
     /// Gets that DRAM answers.
-    Hit(Hit),
+    Hit(HitExperiment),
     /// All entries are overwritten.
-    Overwrite(Overwrite),
+    Overwrite(OverwriteExperiment),
     /// Gets and puts.
-    Mixed(Mixed),
+    Mixed(MixedExperiment),
     /// Gets of keys that are not there.
-    Absent(Absent),
+    Absent(AbsentExperiment),
     /// Gets at a pace, with and without maintenance.
-    Pace(Pace),
+    Pace(PaceExperiment),
     /// A range is cut in two and joined again, beside gets and puts.
-    Split(Split),
+    Split(SplitExperiment),
     /// A load is killed, and the store opened again.
-    Restart(Restart),
+    Restart(RestartExperiment),
     /// All of the others for values and budgets of several sizes.
-    Table(Table),
+    Table(TableExperiment),
 }
 
 impl Experiment {

@@ -25,10 +25,10 @@ pub use dht::{
 };
 pub use energy::queries_a_joule as energy_queries_a_joule;
 pub use sosp::{cost, queries_a_joule, solution_map, solution_space};
-pub use table::{Cell, Table};
+pub use table::{Cell, PaperTable};
 
 /// Every table.
-pub fn tables() -> Vec<Table> {
+pub fn tables() -> Vec<PaperTable> {
     vec![
         queries_a_joule(),
         cost(),

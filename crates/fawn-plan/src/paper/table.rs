@@ -6,7 +6,7 @@ use super::printed;
 
 /// A table of a paper, recomputed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Table {
+pub struct PaperTable {
     /// What it is called on the command line.
     pub name: &'static str,
     /// What it shows, and where the paper has it.
@@ -45,7 +45,7 @@ impl Cell {
     }
 }
 
-impl Table {
+impl PaperTable {
     /// Cells in which what is printed does not follow.
     pub fn discrepancies(&self) -> impl Iterator<Item = &Cell> {
         self.cells.iter().filter(|cell| cell.agrees == Some(false))

@@ -1,9 +1,6 @@
-//! Requests of the meta protocol, appended to a buffer.
+//! Requests about records, in the meta protocol, appended to a buffer.
 
-use std::io::Write;
-
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use fawn_memcache::client::{KeyForm, MetaRequest};
 
 use crate::key::{LONGEST_BINARY_KEY, can_be_asked_for, is_plain_key};
 use crate::records::Record;
@@ -18,58 +15,37 @@ pub fn push_set(out: &mut Vec<u8>, record: &Record) {
 
 /// The same, to live for so many seconds by the server's clock; `None`: until the record's own expiry.
 pub fn push_set_for(out: &mut Vec<u8>, record: &Record, seconds: Option<u32>) {
-    out.extend_from_slice(b"ms ");
-    let base64 = push_key(out, &record.key);
-    // Writing to a vector does not fail.
-    let _ = write!(out, " {}", record.value.len());
-    out.extend_from_slice(base64);
+    let mut request = MetaRequest::store(out, key_form(&record.key), record.value.len());
     if record.flags != 0 {
-        let _ = write!(out, " F{}", record.flags);
+        request = request.number('F', record.flags);
     }
-    match record.exptime {
-        _ if seconds.is_some_and(|seconds| (1..=LONGEST_RELATIVE_EXPIRY).contains(&seconds)) => {
-            let _ = write!(out, " T{}", seconds.unwrap_or(1));
-        }
-        0 => {}
+    request = match (seconds, record.exptime) {
+        (Some(seconds @ 1..=LONGEST_RELATIVE_EXPIRY), _) => request.number('T', seconds),
+        (_, 0) => request,
         // So long ago that it would be read as seconds from now. -1 stores what has already expired.
-        1..=LONGEST_RELATIVE_EXPIRY => out.extend_from_slice(b" T-1"),
-        unix => {
-            let _ = write!(out, " T{unix}");
-        }
-    }
+        (_, 1..=LONGEST_RELATIVE_EXPIRY) => request.number('T', -1),
+        (_, unix) => request.number('T', unix),
+    };
     if record.cas != 0 {
-        let _ = write!(out, " E{}", record.cas);
+        request = request.number('E', record.cas);
     }
-    out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(&record.value);
-    out.extend_from_slice(b"\r\n");
+    request.end_with(&record.value);
 }
 
 /// Appends `mg`: value, flags and seconds to live.
 pub fn push_get(out: &mut Vec<u8>, key: &[u8]) {
-    out.extend_from_slice(b"mg ");
-    let base64 = push_key(out, key);
-    out.extend_from_slice(base64);
-    out.extend_from_slice(b" v f t\r\n");
+    MetaRequest::get(out, key_form(key)).flag("v").flag("f").flag("t").end();
 }
 
 /// Appends `md`: delete.
 pub fn push_delete(out: &mut Vec<u8>, key: &[u8]) {
-    out.extend_from_slice(b"md ");
-    let base64 = push_key(out, key);
-    out.extend_from_slice(base64);
-    out.extend_from_slice(b"\r\n");
+    MetaRequest::delete(out, key_form(key)).end();
 }
 
-/// Appends the key as it is, or in base64 with the flag that says so.
-fn push_key(out: &mut Vec<u8>, key: &[u8]) -> &'static [u8] {
+/// The key as it is, or in base64.
+fn key_form(key: &[u8]) -> KeyForm<'_> {
     debug_assert!(can_be_asked_for(key), "keys are checked before they are sent");
-    if is_plain_key(key) || key.len() > LONGEST_BINARY_KEY {
-        out.extend_from_slice(key);
-        return b"";
-    }
-    out.extend_from_slice(STANDARD.encode(key).as_bytes());
-    b" b"
+    if is_plain_key(key) || key.len() > LONGEST_BINARY_KEY { KeyForm::Plain(key) } else { KeyForm::Base64(key) }
 }
 
 #[cfg(test)]

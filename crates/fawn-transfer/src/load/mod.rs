@@ -25,18 +25,18 @@ use anyhow::{Context, anyhow, bail};
 use fawn_files::text;
 use fawn_store::record::MAX_VALUE_BYTES;
 
-use crate::client::{Address, ClientError, Connection, Endpoint, Failure, Missed, fetch_all, unix_now};
+use crate::client::{Address, ClientError, Endpoint, FirstFailure, MissedKeys, ServerConnection, fetch_all, unix_now};
 use crate::key::Binary;
 use crate::records::{Destination, Format, Record};
-use crate::summary::{SkipCounts, Summary};
-use crate::ui::{Extent, Notes, Ui};
-pub use ack_tracker::Transferred;
-use ack_tracker::{AckTracker, End, Place};
+use crate::summary::{SkipCounts, TransferSummary};
+use crate::ui::{Notes, TransferExtent, Ui};
+pub use ack_tracker::TransferCounts;
+use ack_tracker::{AckTracker, End, InputPosition};
 pub use bulk::load_bulk;
 use connection_pool::{ConnectionPool, Origin};
-use input::Input;
+use input::RecordInput;
 use job::LoadJob;
-pub use options::{LoadOptions, NotResumable, OnError, ResumeState, Target};
+pub use options::{LoadOptions, LoadServer, NotResumable, OnError, ResumeState};
 use resume::{Resume, ResumeError};
 
 /// How often the progress is recorded.
@@ -48,13 +48,18 @@ const FROM_THE_START: &str = "acknowledged records stay; run the same command ag
 ///
 /// # Errors
 /// What was acknowledged before is loaded. [`NotResumable`].
-pub fn load_file(options: &LoadOptions, path: &Path, target: &Target<'_>, ui: &dyn Ui) -> anyhow::Result<Summary> {
+pub fn load_file(
+    options: &LoadOptions,
+    path: &Path,
+    target: &LoadServer<'_>,
+    ui: &dyn Ui,
+) -> anyhow::Result<TransferSummary> {
     let format = options.format.unwrap_or_else(|| Format::of_name(path));
-    let mut input = Input::open(path)?;
+    let mut input = RecordInput::open(path)?;
     let mut resume = resume_state(options, path, target, format, &input)?;
     let start = match &mut resume {
         Some(resume) if !options.restart => resume.find()?,
-        _ => Place::default(),
+        _ => InputPosition::default(),
     };
     input.skip_to(start)?;
 
@@ -63,10 +68,10 @@ pub fn load_file(options: &LoadOptions, path: &Path, target: &Target<'_>, ui: &d
         (Some(_), false) => "run the same command again to continue after the last acknowledged record",
         (Some(_), true) => "run the same command without --restart to continue after the last acknowledged record",
     };
-    let progress = ui.begin(Extent::Bytes(input.size()), Box::new(move || how.to_owned()))?;
+    let progress = ui.begin(TransferExtent::Bytes(input.size()), Box::new(move || how.to_owned()))?;
     progress.start_at(start.offset);
     let notes = Notes::new(progress.as_ref());
-    if start != Place::default() {
+    if start != InputPosition::default() {
         let (name, line) = (input.name(), start.line + 1);
         notes
             .say(&format!("fawn: continuing with {name} at line {line}; {} records were loaded before", start.records));
@@ -74,7 +79,7 @@ pub fn load_file(options: &LoadOptions, path: &Path, target: &Target<'_>, ui: &d
     let acks = AckTracker::new(start);
     let explicit = matches!(options.resume, ResumeState::In(_));
     let resume = resume.map(|resume| Keeper { resume, explicit });
-    let mut summary = Summary::start();
+    let mut summary = TransferSummary::start();
     let endpoint = (target.endpoint)();
     let load = LoadJob { options, endpoint: &endpoint, input: Some(path), acks: &acks, notes: &notes };
     let (resume, fed) = load.drive(resume, Measure::Bytes, |_, _, pool| {
@@ -99,15 +104,20 @@ pub fn load_file(options: &LoadOptions, path: &Path, target: &Target<'_>, ui: &d
 ///
 /// # Errors
 /// What was acknowledged before is loaded.
-pub fn copy(options: &LoadOptions, from: &Address, target: &Target<'_>, ui: &dyn Ui) -> anyhow::Result<Summary> {
+pub fn copy(
+    options: &LoadOptions,
+    from: &Address,
+    target: &LoadServer<'_>,
+    ui: &dyn Ui,
+) -> anyhow::Result<TransferSummary> {
     let endpoint = (target.endpoint)();
     let source = Endpoint { address: from.clone(), tls: None, credentials: None, timeout: endpoint.timeout };
-    let total = Connection::open(&source)?.stat("curr_items")?;
+    let total = ServerConnection::open(&source)?.stat("curr_items")?;
 
-    let progress = ui.begin(Extent::Records(total), Box::new(|| FROM_THE_START.to_owned()))?;
+    let progress = ui.begin(TransferExtent::Records(total), Box::new(|| FROM_THE_START.to_owned()))?;
     let notes = Notes::new(progress.as_ref());
-    let (acks, missed) = (AckTracker::new(Place::default()), Missed::default());
-    let mut summary = Summary::start();
+    let (acks, missed) = (AckTracker::new(InputPosition::default()), MissedKeys::default());
+    let mut summary = TransferSummary::start();
     let load = LoadJob { options, endpoint: &endpoint, input: None, acks: &acks, notes: &notes };
     let (_, fed) = load.drive(None, Measure::Records, |scope, failure, pool| {
         let mut expired = 0;
@@ -133,9 +143,9 @@ pub fn copy(options: &LoadOptions, from: &Address, target: &Target<'_>, ui: &dyn
 fn resume_state(
     options: &LoadOptions,
     path: &Path,
-    target: &Target<'_>,
+    target: &LoadServer<'_>,
     format: Format,
-    input: &Input,
+    input: &RecordInput,
 ) -> anyhow::Result<Option<Resume>> {
     let state = match &options.resume {
         ResumeState::In(_) if input.size().is_none() => return Err(NotResumable(input.name().to_owned()).into()),
@@ -192,7 +202,8 @@ impl Sink for OfServer<'_> {
 
     fn largest(&self) -> usize {
         // One that does not tell its limit may have any; one that cannot be asked fails soon anyhow.
-        let ask = || Connection::open(&self.endpoint).and_then(|mut connection| connection.setting("item_size_max"));
+        let ask =
+            || ServerConnection::open(&self.endpoint).and_then(|mut connection| connection.setting("item_size_max"));
         let told = || ask().ok().flatten().and_then(|bytes| usize::try_from(bytes).ok());
         *self.largest.get_or_init(|| told().map_or(MAX_VALUE_BYTES, |bytes| bytes.min(MAX_VALUE_BYTES)))
     }
@@ -209,7 +220,7 @@ impl Sink for OfServer<'_> {
 fn feed_lines<S: Sink>(
     options: &LoadOptions,
     (path, format): (&Path, Format),
-    input: &mut Input,
+    input: &mut RecordInput,
     sink: &mut S,
     notes: &Notes<'_>,
 ) -> anyhow::Result<SkipCounts> {
@@ -291,7 +302,7 @@ struct Keeper {
 
 impl Keeper {
     /// Records how far the load has come.
-    fn save(&mut self, place: Place) -> Result<(), ResumeError> {
+    fn save(&mut self, place: InputPosition) -> Result<(), ResumeError> {
         self.resume.save(place)
     }
 }
@@ -305,11 +316,11 @@ impl LoadJob<'_> {
         measure: Measure,
         feed: impl for<'scope, 'env> FnOnce(
             &'scope Scope<'scope, 'env>,
-            &'scope Failure,
+            &'scope FirstFailure,
             &mut ConnectionPool,
         ) -> anyhow::Result<R>,
     ) -> (Option<Keeper>, anyhow::Result<R>) {
-        let failure = Failure::default();
+        let failure = FirstFailure::default();
         let &LoadJob { acks, notes, .. } = self;
         let fed = thread::scope(|scope| {
             let (mut pool, workers) = ConnectionPool::open(scope, self, &failure)?;

@@ -43,7 +43,7 @@ pub struct LoadOptions {
 }
 
 /// The server that is loaded.
-pub struct Target<'a> {
+pub struct LoadServer<'a> {
     /// Its address.
     pub address: &'a Address,
     /// How to connect to it. Asked once, when the load begins.

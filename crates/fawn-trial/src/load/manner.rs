@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Which keys a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum KeyChoice {
     /// Any of them.
     Any,
     /// One, which is another client's, too: of each pair the one reads and the other writes. So what is out of reach keeps
@@ -20,7 +20,7 @@ pub struct Manner {
     /// Operations a second of all clients together, at most.
     pub rate: u32,
     /// What they ask for.
-    pub choice: Choice,
+    pub choice: KeyChoice,
     /// A client gives up after so long.
     pub patience: Duration,
     /// Everything that clients choose follows from it.

@@ -22,16 +22,16 @@ use std::thread::JoinHandle;
 
 use fawn_check::random::Random;
 use ledger::Ledger;
-pub use manner::{Choice, Manner};
+pub use manner::{KeyChoice, Manner};
 
 /// Clients under way.
 #[derive(Debug)]
-pub struct Load {
+pub struct TrialLoad {
     stop: Arc<AtomicBool>,
     clients: Vec<JoinHandle<()>>,
 }
 
-impl Load {
+impl TrialLoad {
     /// Sets clients on the front-ends.
     ///
     /// # Errors
@@ -42,11 +42,11 @@ impl Load {
         let client = |number: u16| {
             let (ledger, stop, manner) = (Arc::clone(ledger), Arc::clone(&stop), manner.clone());
             let (fronts, random) = (fronts.to_vec(), random.fork());
-            let own = (manner.choice == Choice::Own).then_some(number);
+            let own = (manner.choice == KeyChoice::Own).then_some(number);
             let name = format!("client {number}");
             std::thread::Builder::new()
                 .name(name)
-                .spawn(move || worker::Client::new(&ledger, fronts, &manner, own, random).run(&stop))
+                .spawn(move || worker::TrialClient::new(&ledger, fronts, &manner, own, random).run(&stop))
         };
         let clients: std::io::Result<Vec<JoinHandle<()>>> = (0..manner.clients).map(client).collect();
         Ok(Self { stop, clients: clients? })

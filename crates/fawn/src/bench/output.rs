@@ -5,11 +5,11 @@ use std::io::Write;
 use comfy_table::CellAlignment;
 use fawn_report::{BenchReport, TextTable, Watch};
 
-use crate::progress::Progress;
+use crate::progress::TerminalBar;
 use crate::table::terminal;
 
 /// The progress bar.
-pub struct Bar(pub Progress);
+pub struct Bar(pub TerminalBar);
 
 impl Watch for Bar {
     fn progress(&self, done: u64, total: u64, what: &str) {

@@ -18,15 +18,15 @@ use super::arguments::{
 };
 use super::backup;
 use super::managers::done;
-use crate::local_cluster::replicas::{Given, warn_if_other};
-use crate::outcome::Outcome;
+use crate::local_cluster::replicas::{RequestedSettings, warn_if_other};
+use crate::outcome::CommandStatus;
 use crate::tell::tell;
 
 /// To be brought up to date may take a new manager a while.
 const ADDED: Duration = Duration::from_mins(1);
 
 /// Runs a manager, or does what is below it.
-pub fn run(arguments: &ManagerArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &ManagerArguments) -> anyhow::Result<CommandStatus> {
     match &arguments.command {
         None => serve(&arguments.run),
         Some(ManagerCommand::Add(arguments)) => add(arguments),
@@ -51,7 +51,7 @@ fn options(arguments: &RunManagerArguments) -> Options {
 }
 
 /// Runs until a signal asks to stop.
-fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
+fn serve(arguments: &RunManagerArguments) -> anyhow::Result<CommandStatus> {
     arguments.observe.log();
     let admin = arguments.observe.open(arguments.insecure)?;
     let board = admin.as_ref().map(|admin| admin.board.clone());
@@ -76,7 +76,7 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
         "manager {id} has started"
     );
     if let Some(consistency) = arguments.consistency {
-        let given = Given { replicas: None, consistency: Some(consistency.into()) };
+        let given = RequestedSettings { replicas: None, consistency: Some(consistency.into()) };
         warn_if_other(&running, given, arguments.dir.clone());
     }
     if let Some(address) = running.address() {
@@ -108,10 +108,10 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
         std::thread::sleep(Duration::from_millis(5));
     }
     tracing::info!("manager {id} has stopped");
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn recover(arguments: &RecoverArguments) -> anyhow::Result<Outcome> {
+fn recover(arguments: &RecoverArguments) -> anyhow::Result<CommandStatus> {
     let waits = if arguments.do_not_wait { Waits::ForOne } else { Waits::ForAll };
     let Recovered { id, address, others, entries } = fawn_manager::recover(&arguments.dir, waits)?;
     tell(format_args!("manager {id} at {address} is now the only one of its group, with {entries} entries of its log"));
@@ -119,18 +119,18 @@ fn recover(arguments: &RecoverArguments) -> anyhow::Result<Outcome> {
         tell(format_args!("never start manager {id} at {address} with its old directory"));
     }
     tell("start this manager as usual; each range serves once the nodes of its chain are back");
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn add(arguments: &AddManagerArguments) -> anyhow::Result<Outcome> {
+fn add(arguments: &AddManagerArguments) -> anyhow::Result<CommandStatus> {
     let managers = &arguments.managers;
     let operator = managers.operator_within(managers.patience().max(ADDED))?.that_gives_up_on_nobody();
     done(managers.ask_as(&operator, &Question::AddManager { address: arguments.address.clone() })?)?;
     tell(format_args!("the manager at {} is in the group", arguments.address));
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn remove(arguments: &RemoveManagerArguments) -> anyhow::Result<Outcome> {
+fn remove(arguments: &RemoveManagerArguments) -> anyhow::Result<CommandStatus> {
     let managers = arguments.managers.status()?.managers;
     let which = &arguments.which;
     let found = managers.iter().find(|manager| manager.address == *which || manager.id.0.to_string() == *which);
@@ -140,5 +140,5 @@ fn remove(arguments: &RemoveManagerArguments) -> anyhow::Result<Outcome> {
     };
     arguments.managers.order(&Question::RemoveManager { id: ManagerId(found.id.0) })?;
     tell(format_args!("manager {} at {} is no longer in the group: stop it", found.id.0, found.address));
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }

@@ -41,15 +41,15 @@ use std::path::PathBuf;
 
 use arguments::ConfigCommand;
 
-use crate::outcome::Outcome;
+use crate::outcome::CommandStatus;
 
 pub use arguments::ConfigArguments;
-pub use merge::{Refused, parse};
+pub use merge::{CommandLineError, parse};
 pub use problem::Problem;
 pub use variables::environment;
 
 /// Does what is asked for, with the file of `--config`.
-pub fn run(arguments: &ConfigArguments, file: Option<&PathBuf>) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &ConfigArguments, file: Option<&PathBuf>) -> anyhow::Result<CommandStatus> {
     match &arguments.command {
         ConfigCommand::Check(arguments) => check::run(arguments.file.as_ref().or(file), arguments.json),
         ConfigCommand::Show(arguments) => show::run(&arguments.commands, file, arguments.json),
