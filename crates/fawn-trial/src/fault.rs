@@ -7,7 +7,7 @@ use serde::Serialize;
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum FaultKind {
     /// A process is killed, and started again a while later.
     Kill,
     /// A process is stopped for longer than a lease, and goes on as if nothing had been.
@@ -46,7 +46,7 @@ pub enum Kind {
     Wipe,
 }
 
-impl Kind {
+impl FaultKind {
     /// All of them.
     pub const ALL: [Self; 18] = [
         Self::Kill,
@@ -139,7 +139,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use fawn_client::{Options, blocking};
 
-use crate::cluster::{Cluster, Condition, Member, Role};
-use crate::load::connection::{Connection, Reply};
+use crate::cluster::{Condition, ProcessRole, TrialCluster, TrialProcess};
+use crate::load::connection::{Reply, TrialConnection};
 use crate::net::Port;
 
 /// Keys that are asked for: so many that each member owns, keeps and serves some.
@@ -21,8 +21,13 @@ const PATIENCE: Duration = Duration::from_secs(6);
 
 /// Sets and gets keys by way of every node and front-end that runs and that clients reach, as `is_reached` says. What is refused,
 /// or not answered, is asked for again `within` that time. Returns what was not answered.
-pub fn ask_everyone(cluster: &Cluster, within: Duration, is_reached: impl Fn(&Member) -> bool) -> Vec<String> {
-    let serves = |member: &&Member| matches!(member.role, Role::Node | Role::Front | Role::Single);
+pub fn ask_everyone(
+    cluster: &TrialCluster,
+    within: Duration,
+    is_reached: impl Fn(&TrialProcess) -> bool,
+) -> Vec<String> {
+    let serves =
+        |member: &&TrialProcess| matches!(member.role, ProcessRole::Node | ProcessRole::Front | ProcessRole::Single);
     let serving = cluster.members.iter().filter(serves).filter(|member| member.condition == Condition::Up);
     let serving = serving.filter(|member| is_reached(member));
     let asked = serving.map(|member| (member.name.clone(), cluster.network.reached(&member.host, Port::Client)));
@@ -48,7 +53,7 @@ impl Program {
     ///
     /// # Errors
     /// No manager answers.
-    pub fn connect(name: &str, cluster: &Cluster) -> anyhow::Result<Self> {
+    pub fn connect(name: &str, cluster: &TrialCluster) -> anyhow::Result<Self> {
         let options = Options { timeout: PATIENCE, ..Options::new(cluster.managers()) };
         Ok(Self { name: name.to_owned(), client: blocking::Client::connect(options)? })
     }
@@ -119,8 +124,8 @@ fn ask(name: &str, address: SocketAddr, deadline: Instant) -> Vec<String> {
     missing
 }
 
-fn call(connection: &mut Option<Connection>, address: SocketAddr, request: &[u8]) -> io::Result<Reply> {
-    let mut open = connection.take().map_or_else(|| Connection::open(address, PATIENCE), Ok)?;
+fn call(connection: &mut Option<TrialConnection>, address: SocketAddr, request: &[u8]) -> io::Result<Reply> {
+    let mut open = connection.take().map_or_else(|| TrialConnection::open(address, PATIENCE), Ok)?;
     let reply = open.call(request, PATIENCE)?;
     *connection = Some(open);
     Ok(reply)

@@ -16,10 +16,10 @@ use fawn_transfer::{Format, Record};
 use serde_json::{Value, json};
 
 use crate::interrupt::tell_how_to_go_on;
-use crate::outcome::Outcome;
-use crate::progress::Progress;
+use crate::outcome::CommandStatus;
+use crate::progress::TerminalBar;
 use crate::resources::default_memory;
-use crate::serve::parse_store_memory;
+use crate::resources::parse_store_memory;
 use crate::tell::{tell, unless_closed};
 use crate::values::Size;
 
@@ -97,7 +97,7 @@ pub struct StatsArguments {
 ///
 /// # Errors
 /// When the directory cannot be opened or read.
-pub fn run(arguments: &StoreArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &StoreArguments) -> anyhow::Result<CommandStatus> {
     match &arguments.command {
         StoreCommand::Check(directory) => check(directory),
         StoreCommand::Stats(arguments) => stats(arguments),
@@ -106,12 +106,12 @@ pub fn run(arguments: &StoreArguments) -> anyhow::Result<Outcome> {
 }
 
 /// A directory of either kind.
-enum Held {
+enum DataDirectory {
     Plain(Directory),
     Member(MemberDirectory),
 }
 
-impl Held {
+impl DataDirectory {
     fn stores(&self) -> usize {
         match self {
             Self::Plain(directory) => directory.stores(),
@@ -151,23 +151,23 @@ impl Held {
 }
 
 /// The directory, which must exist: looking at a store makes none.
-fn existing(path: &Path) -> anyhow::Result<Held> {
+fn existing(path: &Path) -> anyhow::Result<DataDirectory> {
     if !path.join("FORMAT").is_file() {
         bail!("{} holds no FAWN data: give the directory of `fawn serve --dir` or `fawn node --dir`", path.display());
     }
     Ok(if MemberDirectory::is_member(path)? {
-        Held::Member(MemberDirectory::look(path)?)
+        DataDirectory::Member(MemberDirectory::look(path)?)
     } else {
-        Held::Plain(Directory::look(path)?)
+        DataDirectory::Plain(Directory::look(path)?)
     })
 }
 
-fn check(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
+fn check(arguments: &StoreDirectory) -> anyhow::Result<CommandStatus> {
     let directory = existing(&arguments.dir)?;
     let mut reports = Vec::new();
     let mut damaged = false;
     for index in 0..directory.stores() {
-        let progress = Progress::bytes(None);
+        let progress = TerminalBar::bytes(None);
         let files = directory.files(index)?;
         let found = check::check(&files, |done, total| {
             progress.update(done * PAGE_BYTES as u64, format!("of {} MiB", (total * PAGE_BYTES as u64) >> 20));
@@ -198,7 +198,7 @@ fn check(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
     if arguments.json {
         unless_closed(writeln!(std::io::stdout(), "{}", json!({ "damaged": damaged, "stores": reports })))?;
     }
-    Ok(if damaged { Outcome::Missing } else { Outcome::Done })
+    Ok(if damaged { CommandStatus::Missing } else { CommandStatus::Done })
 }
 
 fn findings_json(index: usize, found: &check::Findings) -> Value {
@@ -238,7 +238,7 @@ fn runs(damage: &[Damage]) -> Vec<(&Damage, u64)> {
     runs
 }
 
-fn print_findings(directory: &Held, index: usize, found: &check::Findings) -> std::io::Result<()> {
+fn print_findings(directory: &DataDirectory, index: usize, found: &check::Findings) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     for (damage, pages) in runs(&found.damage) {
         let path = directory.store_path(index).join(damage.file.to_string());
@@ -290,13 +290,13 @@ fn segment_device_bytes(store: &Path) -> std::io::Result<u64> {
     Ok(blocks * 512)
 }
 
-fn stats(arguments: &StatsArguments) -> anyhow::Result<Outcome> {
+fn stats(arguments: &StatsArguments) -> anyhow::Result<CommandStatus> {
     let memory = arguments.memory.unwrap_or_else(|| default_memory(Size { bytes: 0 }));
     let budget = Budget { memory: memory.bytes, miss_filter: arguments.miss_filter };
     let held = existing(&arguments.directory.dir)?;
     let stores = match &held {
-        Held::Member(directory) => member::stats(directory, budget)?,
-        Held::Plain(directory) => member::plain_stats(directory, budget)?,
+        DataDirectory::Member(directory) => member::stats(directory, budget)?,
+        DataDirectory::Plain(directory) => member::plain_stats(directory, budget)?,
     };
     let mut device_bytes = 0;
     for index in 0..held.stores() {
@@ -309,7 +309,7 @@ fn stats(arguments: &StatsArguments) -> anyhow::Result<Outcome> {
         let object: serde_json::Map<String, Value> =
             figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         writeln!(out, "{}", Value::Object(object))?;
-        return Ok(Outcome::Done);
+        return Ok(CommandStatus::Done);
     }
     for (name, value) in figures.into_iter().filter(|(_, value)| !value.is_null()) {
         let text = match value {
@@ -322,7 +322,7 @@ fn stats(arguments: &StatsArguments) -> anyhow::Result<Outcome> {
     if arguments.memory.is_none() {
         writeln!(out, "{:<24} {:>16}", "mode", "unknown without --memory")?;
     }
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
 /// Figures of all stores together, in the order in which they are told; null is what only a budget of memory tells.
@@ -370,8 +370,8 @@ fn figures(stores: &[Stats], device_bytes: u64, has_budget: bool) -> Vec<(&'stat
     ]
 }
 
-fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<Outcome> {
-    let progress = Progress::records(None);
+fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<CommandStatus> {
+    let progress = TerminalBar::records(None);
     tell_how_to_go_on(&progress, "the output is not complete; run the same command again to print all of it", || {})?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut line = Vec::new();
@@ -388,8 +388,8 @@ fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<Outcome> {
     };
     let found = match &arguments.dirs[..] {
         [dir] => match existing(dir)? {
-            Held::Member(directory) => member::dump(&directory, |record| print(&record))?,
-            Held::Plain(directory) => member::plain_dump(&directory, |record| print(&record))?,
+            DataDirectory::Member(directory) => member::dump(&directory, |record| print(&record))?,
+            DataDirectory::Plain(directory) => member::plain_dump(&directory, |record| print(&record))?,
         },
         dirs => {
             let (directories, damaged) = members(dirs)?;
@@ -435,7 +435,7 @@ fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<Outcome> {
     if let Some(lost) = &found.lost {
         tell(format_args!("fawn: the dump is not complete: {lost}"));
     }
-    Ok(if found.is_complete() { Outcome::Done } else { Outcome::Missing })
+    Ok(if found.is_complete() { CommandStatus::Done } else { CommandStatus::Missing })
 }
 
 /// The directories of a cluster's nodes, and what is wrong with those that are damaged.
@@ -443,8 +443,10 @@ fn members(dirs: &[PathBuf]) -> anyhow::Result<(Vec<MemberDirectory>, Vec<String
     let (mut directories, mut damaged) = (Vec::new(), Vec::new());
     for dir in dirs {
         match existing(dir) {
-            Ok(Held::Member(directory)) => directories.push(directory),
-            Ok(Held::Plain(_)) => bail!("{} belongs to no cluster: dump it with a separate command", dir.display()),
+            Ok(DataDirectory::Member(directory)) => directories.push(directory),
+            Ok(DataDirectory::Plain(_)) => {
+                bail!("{} belongs to no cluster: dump it with a separate command", dir.display())
+            }
             Err(error) if matches!(error.downcast_ref(), Some(DirectoryError::Damaged { .. })) => {
                 damaged.push(error.to_string());
             }

@@ -317,7 +317,7 @@ mod tests {
     use fawn_kv::version::NEWEST;
     use fawn_tls::Material;
     use fawn_tls::certificate::now;
-    use fawn_tls::directory::{Wanted, init};
+    use fawn_tls::directory::{Applicant, init};
     use fawn_tls::files::read_chain;
     use std::collections::BTreeSet;
 
@@ -360,7 +360,7 @@ mod tests {
     fn identity(roles: &[Role]) -> Identity {
         let dir = tempfile::tempdir().unwrap();
         let roles = roles.iter().cloned().collect();
-        init(dir.path(), &[Wanted { name: "one".to_owned(), roles, hosts: BTreeSet::new() }], 90, now()).unwrap();
+        init(dir.path(), &[Applicant { name: "one".to_owned(), roles, hosts: BTreeSet::new() }], 90, now()).unwrap();
         Identity::of(&read_chain(&Material::in_dir(dir.path(), "one").cert).unwrap()).unwrap()
     }
 

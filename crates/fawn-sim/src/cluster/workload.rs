@@ -1,6 +1,6 @@
 //! What clients do, and what the checkers are told of it.
 
-use fawn_check::{Checker, Failure, KvModel, KvOperation, KvOutcome};
+use fawn_check::{CheckFailure, Checker, KvModel, KvOperation, KvOutcome};
 
 use super::client::{About, Asking, Ended};
 use super::coverage::Seen;
@@ -85,11 +85,11 @@ impl World {
     pub(super) fn check(
         &mut self,
         key: u64,
-        step: impl FnOnce(&mut Checker<KvModel>) -> Result<(), Failure>,
+        step: impl FnOnce(&mut Checker<KvModel>) -> Result<(), CheckFailure>,
     ) -> Result<(), String> {
         let Some(checker) = &mut self.checkers[key as usize] else { return Ok(()) };
         match step(checker) {
-            Err(Failure::TooHard) => {
+            Err(CheckFailure::TooHard) => {
                 self.checkers[key as usize] = None;
                 self.summary.undecided += 1;
                 Ok(())
@@ -102,7 +102,7 @@ impl World {
     pub(super) fn end_checks(&mut self) -> Result<(), String> {
         for checker in std::mem::take(&mut self.checkers).into_iter().flatten() {
             match checker.finish() {
-                Err(Failure::TooHard) => self.summary.undecided += 1,
+                Err(CheckFailure::TooHard) => self.summary.undecided += 1,
                 verdict => verdict.map_err(|failure| failure.to_string())?,
             }
         }

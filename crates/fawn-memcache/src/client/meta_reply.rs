@@ -1,8 +1,8 @@
-//! Answers of the meta protocol, parsed from a buffer that may end anywhere.
+//! Replies of the meta protocol.
 
-/// One answer.
+/// One reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply<'a> {
+pub enum MetaReply<'a> {
     /// `VA`: a value.
     Value {
         /// The flags of the line, such as `f30 t-1`.
@@ -20,20 +20,20 @@ pub enum Reply<'a> {
     NotStored,
     /// `EX`: the cas differs.
     Exists,
-    /// `MN`: the answer to `mn`.
+    /// `MN`: the reply to `mn`.
     NoOperation,
     /// `ERROR…`, `CLIENT_ERROR …` or `SERVER_ERROR …`, without the line end.
     Error(&'a [u8]),
 }
 
-impl<'a> Reply<'a> {
-    /// Parses the answer at the start of `bytes`: the answer and its length, `None` when it is not complete yet.
+impl<'a> MetaReply<'a> {
+    /// Parses the reply at the start of `bytes`: the reply and its length, `None` when it is not complete yet.
     ///
     /// # Errors
     /// The line is none that the meta protocol knows.
-    pub fn parse(bytes: &'a [u8]) -> Result<Option<(Self, usize)>, Garbled> {
+    pub fn parse(bytes: &'a [u8]) -> Result<Option<(Self, usize)>, MalformedReply> {
         let Some((line, after)) = find_line(bytes) else {
-            return if bytes.len() > LONGEST_LINE { Err(Garbled) } else { Ok(None) };
+            return if bytes.len() > LONGEST_LINE { Err(MalformedReply) } else { Ok(None) };
         };
         let (code, flags) = line.split_at(line.len().min(2));
         let reply = match code {
@@ -45,20 +45,20 @@ impl<'a> Reply<'a> {
             b"EX" => Self::Exists,
             b"MN" => Self::NoOperation,
             _ if is_error(line) => Self::Error(line),
-            _ => return Err(Garbled),
+            _ => return Err(MalformedReply),
         };
         let ends_there = matches!(reply, Self::Error(_)) || flags.is_empty() || flags[0] == b' ';
-        if ends_there { Ok(Some((reply, after))) } else { Err(Garbled) }
+        if ends_there { Ok(Some((reply, after))) } else { Err(MalformedReply) }
     }
 
     /// Parses `VA <size> <flags>*` and its data block, which starts at `after`.
-    fn parse_value(bytes: &'a [u8], line: &'a [u8], after: usize) -> Result<Option<(Self, usize)>, Garbled> {
-        let line = line.strip_prefix(b" ").ok_or(Garbled)?;
+    fn parse_value(bytes: &'a [u8], line: &'a [u8], after: usize) -> Result<Option<(Self, usize)>, MalformedReply> {
+        let line = line.strip_prefix(b" ").ok_or(MalformedReply)?;
         let end = line.iter().position(|&byte| byte == b' ').unwrap_or(line.len());
-        let size = parse_number(&line[..end]).filter(|&size| size <= LARGEST_VALUE).ok_or(Garbled)? as usize;
+        let size = parse_number(&line[..end]).filter(|&size| size <= LARGEST_VALUE).ok_or(MalformedReply)? as usize;
         let flags = line[end..].trim_ascii();
         let Some(block) = bytes.get(after..after + size + 2) else { return Ok(None) };
-        let data = block.strip_suffix(b"\r\n").ok_or(Garbled)?;
+        let data = block.strip_suffix(b"\r\n").ok_or(MalformedReply)?;
         Ok(Some((Self::Value { flags, data }, after + size + 2)))
     }
 }
@@ -69,23 +69,23 @@ pub fn flag(flags: &[u8], letter: u8) -> Option<i64> {
     std::str::from_utf8(&token[1..]).ok()?.parse().ok()
 }
 
-/// The bytes are no answer of the meta protocol.
+/// The bytes are no reply of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Garbled;
+pub struct MalformedReply;
 
-/// No line of an answer is longer: a base64 key, its opaque and every flag fit many times.
-const LONGEST_LINE: usize = 4096;
+/// No line of a reply is longer: a base64 key, its opaque and every flag fit many times.
+pub(super) const LONGEST_LINE: usize = 4096;
 
 /// No server sends a larger value.
 const LARGEST_VALUE: u64 = 1 << 30;
 
 /// Whether the line is one of memcached's three kinds of error.
-fn is_error(line: &[u8]) -> bool {
+pub fn is_error(line: &[u8]) -> bool {
     line == b"ERROR" || [&b"ERROR "[..], b"CLIENT_ERROR", b"SERVER_ERROR"].iter().any(|start| line.starts_with(start))
 }
 
 /// A decimal number without sign.
-fn parse_number(digits: &[u8]) -> Option<u64> {
+pub(super) fn parse_number(digits: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
@@ -101,34 +101,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_answer_is_parsed_with_its_length() {
-        let cases: [(&[u8], Reply<'_>); 8] = [
-            (b"VA 5 f30 t-1\r\na\r\nbc\r\n", Reply::Value { flags: b"f30 t-1", data: b"a\r\nbc" }),
-            (b"VA 0\r\n\r\n", Reply::Value { flags: b"", data: b"" }),
-            (b"HD\r\n", Reply::Done),
-            (b"HD kfoo O1\r\n", Reply::Done),
-            (b"EN\r\n", Reply::Miss),
-            (b"NF\r\n", Reply::NotFound),
-            (b"MN\r\n", Reply::NoOperation),
-            (b"SERVER_ERROR no\r\n", Reply::Error(b"SERVER_ERROR no")),
+    fn every_kind_of_reply_is_parsed_with_its_length() {
+        let cases: [(&[u8], MetaReply<'_>); 8] = [
+            (b"VA 5 f30 t-1\r\na\r\nbc\r\n", MetaReply::Value { flags: b"f30 t-1", data: b"a\r\nbc" }),
+            (b"VA 0\r\n\r\n", MetaReply::Value { flags: b"", data: b"" }),
+            (b"HD\r\n", MetaReply::Done),
+            (b"HD kfoo O1\r\n", MetaReply::Done),
+            (b"EN\r\n", MetaReply::Miss),
+            (b"NF\r\n", MetaReply::NotFound),
+            (b"MN\r\n", MetaReply::NoOperation),
+            (b"SERVER_ERROR no\r\n", MetaReply::Error(b"SERVER_ERROR no")),
         ];
         for (bytes, expected) in cases {
             let mut stream = bytes.to_vec();
             stream.extend_from_slice(b"HD\r\n");
-            assert_eq!(Reply::parse(&stream), Ok(Some((expected, bytes.len()))));
+            assert_eq!(MetaReply::parse(&stream), Ok(Some((expected, bytes.len()))));
         }
     }
 
     #[test]
-    fn an_answer_cut_anywhere_is_awaited() {
+    fn a_reply_cut_anywhere_is_awaited() {
         let whole = b"VA 5 f30 t-1\r\na\r\nbc\r\n";
         for cut in 0..whole.len() {
-            assert_eq!(Reply::parse(&whole[..cut]), Ok(None), "cut at {cut}");
+            assert_eq!(MetaReply::parse(&whole[..cut]), Ok(None), "cut at {cut}");
         }
     }
 
     #[test]
-    fn what_is_no_answer_is_refused() {
+    fn what_is_no_reply_is_refused() {
         let cases: [&[u8]; 7] = [
             b"STORED\r\n",
             b"\r\n",
@@ -139,9 +139,9 @@ mod tests {
             b"ERRORS\r\n",
         ];
         for bytes in cases {
-            assert_eq!(Reply::parse(bytes), Err(Garbled), "{}", String::from_utf8_lossy(bytes));
+            assert_eq!(MetaReply::parse(bytes), Err(MalformedReply), "{}", String::from_utf8_lossy(bytes));
         }
-        assert_eq!(Reply::parse(&[b'x'; LONGEST_LINE + 1]), Err(Garbled));
+        assert_eq!(MetaReply::parse(&[b'x'; LONGEST_LINE + 1]), Err(MalformedReply));
     }
 
     #[test]
