@@ -1,6 +1,7 @@
 //! A seat as the backend of its event loop: what the loop's clients ask goes to the seat's front-end.
 
-use super::links::Links;
+use super::links::membership::Membership;
+use super::links::{ClusterLinks, ClusterLinksParts};
 use super::listening::Listening;
 use super::listings::Listings;
 use super::ready::Readiness;
@@ -61,10 +62,16 @@ impl Backend for Seat {
         let listening = |socket| Listening::new(socket, Arc::clone(&given.epoll), LISTENER);
         let listener = listener.map(listening).transpose()?;
         let relay = Relay::new(if front.is_some() { seat.front() } else { seat.node() }, &chain::Timing::default());
-        let (me, managers) = ((seat, cluster, given.sizes.value), (managers, names));
-        let links = Links::new(me, roster, managers, local_peers, secure, given.epoll);
+        let links = ClusterLinks::new(ClusterLinksParts {
+            membership: Membership::new(seat, cluster, roster, secure),
+            seeds: managers,
+            names,
+            local_peers,
+            epoll: given.epoll,
+            most_value_bytes: given.sizes.value,
+        });
         // Until managers have said which it is.
-        let version = links.cluster_version();
+        let version = links.membership().version();
         if let Some(front) = &mut front {
             front.speak(version);
         }

@@ -12,7 +12,7 @@ use fawn_kv::version::RELAYS;
 impl Seat {
     /// Sends a message to another seat or to a manager or client, over the link or around it.
     pub(super) fn send(&mut self, to: Address, from: Address, message: Message, (now, at): (Now, chain::Now)) {
-        let is_near = SeatId::of(to).is_some_and(|seat| self.links.local_peers.has(seat));
+        let is_near = SeatId::of(to).is_some_and(|seat| self.links.is_local(seat));
         let detour = if is_near { None } else { self.relay.detour(at.us, (to, from), &message) };
         match detour {
             Some((by, relayed)) => self.links.send(by, from, relayed, now.ms),
@@ -38,11 +38,11 @@ impl Seat {
     /// Probes whom this seat has something to say to, and tells in the log whose link is broken, or works again.
     pub(super) fn tick_relay(&mut self, at: chain::Now) {
         if self.links.take_changed() {
-            let version = self.links.cluster_version();
+            let version = self.links.membership().version();
             self.relay.switch(version >= RELAYS);
             self.front.iter_mut().for_each(|front| front.speak(version));
             self.node.iter_mut().for_each(|node| node.speak(version));
-            self.relay.set_helpers(self.links.helpers());
+            self.relay.set_helpers(self.links.membership().helpers());
         }
         let mut out = Vec::new();
         self.relay.tick(at.us, &mut out);
@@ -52,7 +52,7 @@ impl Seat {
         self.node.iter_mut().for_each(|node| node.note_cut_off(is_cut_off));
         for (peer, by) in self.relay.take_news() {
             let Some(seat) = SeatId::of(peer) else { continue };
-            let name = |seat: SeatId| self.links.name_of(seat);
+            let name = |seat: SeatId| self.links.membership().name_of(seat);
             match by.and_then(SeatId::of) {
                 Some(by) if self.broken.insert(seat) => {
                     tracing::warn!("the link to {} is broken: requests take a detour through {}", name(seat), name(by));

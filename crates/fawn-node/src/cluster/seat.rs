@@ -6,8 +6,8 @@
 
 use super::counting::{Counted, Counting};
 use super::dial::prepare;
-use super::link::{Link, State};
-use super::links::{LinkInput, Links};
+use super::link::{LinkState, PeerLink};
+use super::links::{ClusterLinks, LinkInput};
 use super::listening::Listening;
 use super::listings::Listings;
 use super::local_peers::{LocalPeers, Mail, Mailbox};
@@ -90,7 +90,7 @@ pub struct Seat {
     pub(super) node: Option<Node<Ranges>>,
     pub(super) inbox: Inbox,
     pub(super) front: Option<Front>,
-    pub(super) links: Links,
+    pub(super) links: ClusterLinks,
     /// Ways around links that are broken.
     pub(super) relay: Relay,
     /// Whose link is told in the log to be broken.
@@ -240,7 +240,7 @@ impl Seat {
             // Answers go to their connection at once, which takes so many and no more.
             self.deliver_said(now, at);
         }
-        while let Some(came) = self.links.take_came() {
+        while let Some(came) = self.links.next_input() {
             match came {
                 LinkInput::Message(to, from, message, bytes) => {
                     self.deliver_one_message(to, from, message, Some(bytes), (now, at));
@@ -336,7 +336,7 @@ impl Seat {
             tracing::warn!(
                 "no leading manager for {} s (called at {}): this process serves its data as before, and changes of the cluster wait; start the managers there, or restart this process with their present addresses (--manager)",
                 leaderless_ms / 1000,
-                self.links.managers_called().join(", ")
+                self.links.manager_addresses().join(", ")
             );
         }
     }
@@ -395,7 +395,7 @@ impl Seat {
         let Some(listener) = &mut self.listener else { return };
         listener.accept(now.ms, |socket, host| {
             prepare(&socket);
-            self.links.accepted(Link::new(socket, State::Called, None, Lane::Chain, now.ms).from(host));
+            self.links.accept(PeerLink::new(socket, LinkState::Called, None, Lane::Chain, now.ms).from(host));
         });
     }
 

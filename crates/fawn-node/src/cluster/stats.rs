@@ -11,7 +11,7 @@ use crate::shard::stores::LoopStats;
 use fawn_kv::chain;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::Control;
-use fawn_kv::status::{LinkFigures, RangeFigures, Role, SeatFigures, SeatTotals};
+use fawn_kv::status::{RangeFigures, Role, SeatFigures, SeatTotals};
 use fawn_kv::version::{TIMES, TOTALS};
 use std::sync::LazyLock;
 
@@ -28,11 +28,11 @@ impl Seat {
         }
         self.reported_ms = now.ms;
         let figures = self.seat_figures(at, Troubles::for_managers);
-        self.links.tell_leader(&Control::Figures(figures));
+        self.links.send_to_leader(&Control::Figures(figures));
         let totals = Control::Totals { seat: self.id, totals: self.totals() };
-        self.links.tell_leader_since(TOTALS, &totals);
+        self.links.send_to_leader_since(TOTALS, &totals);
         let (unix_ms, _) = fawn_flash::clock::wall();
-        self.links.tell_leader_since(TIMES, &Control::Clock { unix_ms });
+        self.links.send_to_leader_since(TIMES, &Control::Clock { unix_ms });
     }
 
     /// What its node has, as it was counted last.
@@ -86,11 +86,11 @@ impl Seat {
         });
         let seat = SeatSample {
             figures,
-            member: self.links.member().to_owned(),
+            member: self.links.membership().name().to_owned(),
             front: self.front.as_ref().map(|front| (*front.counts(), front.in_flight())),
             node,
             managers: self.links.managers(),
-            certificate: self.links.certificate_expiry(),
+            certificate: self.links.membership().certificate_expiry(),
             relay: (self.relay.counts(), self.relay.broken(at.us)),
             leaderless_ms: if self.links.has_leader() { 0 } else { now.ms.saturating_sub(self.led_ms) },
             waits_for: (!self.ready.is_over()).then(|| self.ready.waits_for(self.around())),
@@ -99,14 +99,7 @@ impl Seat {
     }
 
     fn seat_figures(&mut self, at: chain::Now, tell: impl Fn(&Troubles) -> Vec<String>) -> SeatFigures {
-        let links = self.links.figures().into_iter();
-        let links = links.map(|(to, is_up, waiting, traffic)| LinkFigures {
-            to,
-            is_up,
-            waiting_bytes: waiting as u64,
-            dropped: traffic.dropped,
-        });
-        let mut figures = SeatFigures { seat: self.id, links: links.collect(), ..SeatFigures::default() };
+        let mut figures = SeatFigures { seat: self.id, links: self.links.figures(), ..SeatFigures::default() };
         if let Some(front) = &self.front {
             figures.wedges = front.served(at.us).count() as u32;
         }
