@@ -241,9 +241,8 @@ mod tests {
 
     /// What seat 2 says that calls this one.
     fn greeting() -> Greeting {
-        let Control::Greeting(greeting) =
-            Membership::new(SeatId(2), ClusterId([7; 16]), Roster::default(), None)
-                .greeting(Some(Party::Seat(ME)), Lane::Chain)
+        let Control::Greeting(greeting) = Membership::new(SeatId(2), ClusterId([7; 16]), Roster::default(), None)
+            .greeting(Some(Party::Seat(ME)), Lane::Chain)
         else {
             unreachable!("a greeting is one")
         };

@@ -44,8 +44,7 @@ fn fixture(seeds: &[&str], managers: &[(u64, String)], names: Names) -> Fixture 
 impl Fixture {
     /// What the event loop does between two ticks.
     fn turn(&mut self, now_ms: u64) {
-        let (mut room, at_once) =
-            ([const { std::mem::MaybeUninit::uninit() }; 512], rustix::time::Timespec::default());
+        let (mut room, at_once) = ([const { std::mem::MaybeUninit::uninit() }; 512], rustix::time::Timespec::default());
         let (events, _) = epoll::wait(&*self.epoll, &mut room, Some(&at_once)).unwrap();
         for event in events {
             self.links.on_event(Token::from_u64(event.data.u64() & !WATCHED), event.flags, now_ms);

@@ -9,6 +9,7 @@ mod seats;
 mod stores;
 
 pub use families::FAMILIES;
+pub use seats::LEADERLESS_MS;
 
 use crate::observe::latency::{RequestKind, Summary};
 use crate::runtime::shared::{Failure, Shared};
@@ -17,10 +18,6 @@ use fawn_admin::process::CERTIFICATE_END;
 use fawn_admin::{Page, Source};
 use std::collections::BTreeMap;
 use std::sync::Weak;
-
-/// A seat that has been without a manager that leads for so long, in milliseconds, is in trouble: a new one is elected
-/// within a second.
-pub const LEADERLESS_MS: u64 = 3000;
 
 /// A process that serves; it tells nothing any more once it has stopped.
 pub struct Serving(pub Weak<Shared>);
