@@ -275,7 +275,7 @@ impl<B: Backend> EventLoop<B> {
         while done < events.len() {
             done += self.on_events(&events[done..]);
             let spent = began.elapsed();
-            self.worker.dispatcher_mut().event_ends(began_us + spent.as_micros() as u64);
+            self.worker.dispatcher_mut().output_mut().end_event(began_us + spent.as_micros() as u64);
             if spent >= TURN_BUDGET {
                 break;
             }
@@ -304,7 +304,7 @@ impl<B: Backend> EventLoop<B> {
         counters.wake_ups.add(woken as u64);
         counters.turns.add(1);
         let took_us = began.elapsed().as_micros() as u64;
-        self.worker.dispatcher_mut().event_ends(began_us + took_us);
+        self.worker.dispatcher_mut().output_mut().end_event(began_us + took_us);
         let counters = &self.counters;
         counters.longest_turn_us.max(took_us);
         if took_us > 1000 {
@@ -441,7 +441,8 @@ impl<B: Backend> EventLoop<B> {
         let paused = self.worker.queued() as u64;
         let counters = &self.counters;
         counters.paused.add(paused.wrapping_sub(counters.paused.get()));
-        let buffered = (self.worker.dispatcher().memory().buffered() + self.worker.backend().held_bytes()) as u64;
+        let buffered =
+            (self.worker.dispatcher().admission().memory().buffered() + self.worker.backend().held_bytes()) as u64;
         counters.buffered_bytes.add(buffered.wrapping_sub(counters.buffered_bytes.get()));
     }
 

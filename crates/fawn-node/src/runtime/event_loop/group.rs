@@ -59,7 +59,7 @@ impl<B: Backend> EventLoop<B> {
                 let used = self.worker.pump(conn, input);
                 conn.keep_input(&input[used..]);
             }
-            let out = self.worker.dispatcher_mut().out_mut();
+            let out = self.worker.dispatcher_mut().output_mut().bytes_mut();
             if out.len() > LARGE_ANSWER_BYTES {
                 self.worker.flush(conn);
             } else {
@@ -72,7 +72,7 @@ impl<B: Backend> EventLoop<B> {
         }
         for member in &members {
             let Some(conn) = self.connections.get_mut(member.token) else { continue };
-            self.worker.dispatcher_mut().out_mut().extend_from_slice(&output[member.output.clone()]);
+            self.worker.dispatcher_mut().output_mut().bytes_mut().extend_from_slice(&output[member.output.clone()]);
             self.worker.send_rest(conn);
             self.worker.received(conn, member.received);
             self.finish_event(member.token, member.flags);
