@@ -244,7 +244,7 @@ impl Flow {
 
 /// What the peer did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Received {
+pub enum ReceiveResult {
     /// It sent this many bytes, 0 when there are none now.
     Bytes(usize),
     /// It will send no more.
@@ -334,13 +334,13 @@ impl Connection {
     }
 
     /// Receives once into `buffer`.
-    pub fn receive(&mut self, buffer: &mut [u8], now_ms: u64) -> Received {
+    pub fn receive(&mut self, buffer: &mut [u8], now_ms: u64) -> ReceiveResult {
         let result = recv(&self.socket, buffer, RecvFlags::DONTWAIT).map(|(_, count)| count);
         self.received(result, now_ms)
     }
 
     /// Receives once to the end of the input, which is to hold `total` bytes.
-    pub fn receive_more(&mut self, total: usize, now_ms: u64) -> Received {
+    pub fn receive_more(&mut self, total: usize, now_ms: u64) -> ReceiveResult {
         // Twice what has come already: a client must send what it makes us hold.
         let room = total.saturating_sub(self.input.len()).clamp(1, self.input.len().max(GROW_BYTES));
         self.input.reserve_exact(room);
@@ -358,15 +358,15 @@ impl Connection {
         }
     }
 
-    fn received(&mut self, result: Result<usize, Errno>, now_ms: u64) -> Received {
+    fn received(&mut self, result: Result<usize, Errno>, now_ms: u64) -> ReceiveResult {
         match result {
-            Ok(0) => Received::End,
+            Ok(0) => ReceiveResult::End,
             Ok(count) => {
                 self.received_ms = now_ms;
-                Received::Bytes(count)
+                ReceiveResult::Bytes(count)
             }
-            Err(Errno::AGAIN | Errno::INTR) => Received::Bytes(0),
-            Err(_) => Received::Broken,
+            Err(Errno::AGAIN | Errno::INTR) => ReceiveResult::Bytes(0),
+            Err(_) => ReceiveResult::Broken,
         }
     }
 

@@ -18,7 +18,7 @@ use crate::protocol::{ParserEvent, RequestParser};
 use crate::request::{CLOCK_NOT_SET, Execution, KeyRequest, ReplyBody, ReplyForm, ReplySlot, ReplyTo, ReplyWriter};
 use crate::runtime::clock::Now;
 use crate::runtime::mesh::{Mesh, MessageBatch, PeerRequest};
-use crate::runtime::shared::Shared;
+use crate::runtime::shared::SharedState;
 use crate::shard::backend::Backend;
 use crate::shard::route::Route;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub struct Dispatcher<B: Backend> {
     /// Which loop and store owns a key.
     router: KeyRouter,
     /// What all loops share.
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     /// The loop's counters.
     counters: Arc<Counters>,
     /// Replies of the connection at hand.
@@ -58,7 +58,7 @@ pub struct DispatcherParts<B> {
     /// Which loop and store owns a key.
     pub route: Route,
     /// What all loops share.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SharedState>,
     /// The loop's share of the limit on replies and operations, in bytes.
     pub bytes_limit: usize,
     /// The time.

@@ -4,6 +4,7 @@ pub mod admission;
 pub mod auth;
 pub mod backpressure;
 pub mod connection;
+pub mod connection_table;
 pub mod dispatch;
 pub mod group;
 pub mod listen;

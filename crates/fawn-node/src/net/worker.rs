@@ -1,7 +1,7 @@
 //! What a loop does with one connection at a time: work on its input, send its replies, watch its socket.
 
 use crate::net::auth;
-use crate::net::connection::{Connection, Pause, Received, peer_name};
+use crate::net::connection::{Connection, Pause, ReceiveResult, peer_name};
 use crate::net::dispatch::{Dispatcher, NoCredit};
 use crate::net::memory::HeldBytes;
 use crate::net::tls;
@@ -178,17 +178,17 @@ impl<B: Backend> ConnectionWorker<B> {
         let Pause::NeedMore(total) = conn.pause else { return };
         let received = conn.receive_more(total, self.dispatcher.now().ms);
         self.received(conn, received);
-        if matches!(received, Received::Bytes(1..)) {
+        if matches!(received, ReceiveResult::Bytes(1..)) {
             self.work(conn);
         }
     }
 
     /// Takes note of what was received, and worked on.
-    pub fn received(&mut self, conn: &mut Connection, received: Received) {
+    pub fn received(&mut self, conn: &mut Connection, received: ReceiveResult) {
         match received {
-            Received::Bytes(count) => self.dispatcher.counters().bytes_read.add(count as u64),
-            Received::End => self.hang_up(conn),
-            Received::Broken => conn.flow.broken = true,
+            ReceiveResult::Bytes(count) => self.dispatcher.counters().bytes_read.add(count as u64),
+            ReceiveResult::End => self.hang_up(conn),
+            ReceiveResult::Broken => conn.flow.broken = true,
         }
     }
 
@@ -212,7 +212,7 @@ impl<B: Backend> ConnectionWorker<B> {
         self.handshakes_left -= usize::from(handshaking);
         let mut buffer = std::mem::take(&mut self.buffer);
         let received = conn.receive(&mut buffer, self.dispatcher.now().ms);
-        if let Received::Bytes(count @ 1..) = received {
+        if let ReceiveResult::Bytes(count @ 1..) = received {
             let result = tls.receive(&buffer[..count], &mut conn.input);
             self.cipher.clear();
             tls.take_output(&mut self.cipher);
