@@ -1,11 +1,11 @@
 //! Starting a process of a cluster.
 
+use super::endpoint::{Endpoint, EndpointParts};
 use super::enrol::enrol;
 use super::links::DESCRIPTORS;
 use super::local_peers::{LocalPeers, Mailbox};
 use super::names::Names;
 use super::ranges::Ranges;
-use super::seat::{Seat, SeatParts};
 use crate::error::ServeError;
 use crate::net::listen;
 use crate::observe::started::Started;
@@ -135,7 +135,7 @@ struct Admitted<'a> {
 pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, ServeError> {
     let first = members.first().expect("a process has a member");
     let (mut directories, mut addresses) = (Vec::new(), Vec::new());
-    let running = Running::start::<Seat>(&MEMCACHED, &first.serve, || {
+    let running = Running::start::<Endpoint>(&MEMCACHED, &first.serve, || {
         let mut admitted = admit_all(members, stop)?;
         let mut mailboxes = Vec::new();
         for member in &admitted {
@@ -281,7 +281,7 @@ fn seeds(
     member: &mut Admitted<'_>,
     mailboxes: &[(SeatId, Arc<Mailbox>)],
     names: &Arc<Names>,
-    seeds: &mut Vec<SeatParts>,
+    seeds: &mut Vec<EndpointParts>,
 ) -> Result<(), ServeError> {
     let mut listener = member.listener.take();
     let (options, enrolled, directory) = (member.options, &member.enrolled, member.directory.as_ref());
@@ -291,7 +291,7 @@ fn seeds(
     for (number, (seat, mailbox)) in own.enumerate() {
         let node = directory.map(|directory| open_node(options, directory, enrolled, number, *seat)).transpose()?;
         let front = options.is_front.then(|| open_front(options, enrolled, *seat)).transpose()?;
-        seeds.push(SeatParts {
+        seeds.push(EndpointParts {
             seat: *seat,
             cluster: enrolled.cluster,
             roster: enrolled.roster.clone(),

@@ -26,7 +26,7 @@ impl<B: Backend> ConnectionWorker<B> {
 
     /// Grants a reservation for the connection's first large reply if there is memory.
     pub fn grant_again(&mut self, conn: &mut Connection) {
-        if self.dispatcher().memory().may_reserve_any()
+        if self.dispatcher().admission().memory().may_reserve_any()
             && let Some(request) = conn.flow.reservations.pop_front()
         {
             self.dispatcher_mut().answer_reservation(&request, true);
@@ -47,7 +47,7 @@ impl<B: Backend> ConnectionWorker<B> {
         if flow.unsent_bytes > 0 || !next {
             return;
         }
-        if self.dispatcher().memory().may_reserve_next() {
+        if self.dispatcher().admission().memory().may_reserve_next() {
             let request = flow.reservations.pop_front().expect("the front was just seen");
             self.dispatcher_mut().answer_reservation(&request, true);
         } else {
@@ -57,8 +57,8 @@ impl<B: Backend> ConnectionWorker<B> {
 
     /// Whether some connection may be granted a reservation that was refused.
     pub fn may_grant(&self) -> bool {
-        let may_reserve = self.dispatcher().memory().may_reserve_any()
-            || (self.next_refused && self.dispatcher().memory().may_reserve_next());
+        let may_reserve = self.dispatcher().admission().memory().may_reserve_any()
+            || (self.next_refused && self.dispatcher().admission().memory().may_reserve_next());
         may_reserve && !self.queues.reservations.is_empty()
     }
 
@@ -73,8 +73,8 @@ impl<B: Backend> ConnectionWorker<B> {
 
     /// The next connection of the round, for [`grant_again`](Self::grant_again).
     pub fn next_in_round(&mut self) -> Option<Token> {
-        if self.dispatcher().memory().may_reserve_any()
-            || (self.next_round && self.dispatcher().memory().may_reserve_next())
+        if self.dispatcher().admission().memory().may_reserve_any()
+            || (self.next_round && self.dispatcher().admission().memory().may_reserve_next())
         {
             return self.queues.reservations.pop_front();
         }

@@ -1,7 +1,7 @@
 //! What a loop does with one connection at a time: work on its input, send its replies, watch its socket.
 
 use crate::net::auth;
-use crate::net::connection::{Connection, Pause, Received, peer_name};
+use crate::net::connection::{Connection, Pause, ReceiveResult, peer_name};
 use crate::net::dispatch::{Dispatcher, NoCredit};
 use crate::net::memory::HeldBytes;
 use crate::net::tls;
@@ -178,17 +178,17 @@ impl<B: Backend> ConnectionWorker<B> {
         let Pause::NeedMore(total) = conn.pause else { return };
         let received = conn.receive_more(total, self.dispatcher.now().ms);
         self.received(conn, received);
-        if matches!(received, Received::Bytes(1..)) {
+        if matches!(received, ReceiveResult::Bytes(1..)) {
             self.work(conn);
         }
     }
 
     /// Takes note of what was received, and worked on.
-    pub fn received(&mut self, conn: &mut Connection, received: Received) {
+    pub fn received(&mut self, conn: &mut Connection, received: ReceiveResult) {
         match received {
-            Received::Bytes(count) => self.dispatcher.counters().bytes_read.add(count as u64),
-            Received::End => self.hang_up(conn),
-            Received::Broken => conn.flow.broken = true,
+            ReceiveResult::Bytes(count) => self.dispatcher.counters().bytes_read.add(count as u64),
+            ReceiveResult::End => self.hang_up(conn),
+            ReceiveResult::Broken => conn.flow.broken = true,
         }
     }
 
@@ -196,7 +196,7 @@ impl<B: Backend> ConnectionWorker<B> {
     pub fn hang_up(&mut self, conn: &mut Connection) {
         conn.deaf = true;
         if matches!(conn.pause, Pause::NeedMore(_)) && conn.flow.line.is_some() {
-            self.dispatcher.abandon(&mut conn.flow, b"");
+            self.dispatcher.abandon_line(&mut conn.flow, b"");
             self.flush(conn);
         }
     }
@@ -212,7 +212,7 @@ impl<B: Backend> ConnectionWorker<B> {
         self.handshakes_left -= usize::from(handshaking);
         let mut buffer = std::mem::take(&mut self.buffer);
         let received = conn.receive(&mut buffer, self.dispatcher.now().ms);
-        if let Received::Bytes(count @ 1..) = received {
+        if let ReceiveResult::Bytes(count @ 1..) = received {
             let result = tls.receive(&buffer[..count], &mut conn.input);
             self.cipher.clear();
             tls.take_output(&mut self.cipher);
@@ -310,10 +310,12 @@ impl<B: Backend> ConnectionWorker<B> {
                 self.gated.push(conn.flow.token);
             }
         }
-        if self.dispatcher.out_mut().is_empty() && conn.flow.unsent_bytes == 0 {
+        let now_ms = self.dispatcher.now().ms;
+        let output = self.dispatcher.output_mut().bytes_mut();
+        if output.is_empty() && conn.flow.unsent_bytes == 0 {
             return;
         }
-        let (mut out, now_ms) = (std::mem::take(self.dispatcher.out_mut()), self.dispatcher.now().ms);
+        let mut out = std::mem::take(output);
         let sent = match &mut conn.tls {
             None => conn.send(&mut out, now_ms),
             Some(tls) => {
@@ -330,7 +332,7 @@ impl<B: Backend> ConnectionWorker<B> {
             buffer.clear();
             buffer.shrink_to(KEEP_OUTPUT_BYTES);
         }
-        *self.dispatcher.out_mut() = out;
+        *self.dispatcher.output_mut().bytes_mut() = out;
     }
 
     fn send_cipher(&mut self, conn: &mut Connection) {
@@ -362,15 +364,15 @@ impl<B: Backend> ConnectionWorker<B> {
 
     fn has_room(&self, queue: Queue) -> bool {
         match queue {
-            Queue::Tasks => self.dispatcher.has_room_for_tasks(),
-            Queue::Memory => self.dispatcher.has_room_for_bytes(),
+            Queue::Tasks => self.dispatcher.admission().has_room_for_tasks(self.dispatcher.load()),
+            Queue::Memory => self.dispatcher.admission().has_room_for_bytes(self.dispatcher.load()),
             Queue::Input => self.favoured.is_none() || self.has_room_for_input(),
             Queue::Credit(peer) => self.dispatcher.mesh().may_send(peer),
         }
     }
 
     fn has_room_for_input(&self) -> bool {
-        self.dispatcher.memory().has_room_for_input()
+        self.dispatcher.admission().memory().has_room_for_input()
     }
 
     /// Brings the books up to date after work on a connection: what it holds, what it waits for, what epoll watches.
@@ -407,7 +409,7 @@ impl<B: Backend> ConnectionWorker<B> {
     /// Brings the loop's account up to date with what a connection holds.
     pub fn charge(&mut self, conn: &mut Connection) {
         let now = conn.held_bytes();
-        self.dispatcher.memory_mut().charge(conn.charged, now);
+        self.dispatcher.admission_mut().memory_mut().charge(conn.charged, now);
         conn.charged = now;
     }
 
@@ -442,7 +444,7 @@ impl<B: Backend> ConnectionWorker<B> {
 
     /// Takes a connection off the books.
     pub fn forget(&mut self, conn: &mut Connection) {
-        self.dispatcher.memory_mut().charge(conn.charged, HeldBytes::default());
+        self.dispatcher.admission_mut().memory_mut().charge(conn.charged, HeldBytes::default());
         if self.favoured == Some(conn.flow.token) {
             self.favoured = None;
         }

@@ -9,7 +9,7 @@ use crate::protocol::Protocol;
 use crate::protocol::memcached::MEMCACHED;
 use crate::runtime::event_loop::{EventLoop, LoopParts};
 use crate::runtime::mesh;
-use crate::runtime::shared::{Access, Failure, Shared};
+use crate::runtime::shared::{Access, Failure, SharedState};
 use crate::runtime::signals;
 use crate::shard::backend::Backend;
 use crate::shard::engines::{Engines, Readers};
@@ -60,7 +60,7 @@ pub struct Opened<B: Backend> {
 /// A node that serves.
 #[derive(Debug)]
 pub struct Running {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     threads: Vec<JoinHandle<()>>,
     addresses: Vec<String>,
 }
@@ -90,7 +90,7 @@ impl Running {
         let wakes = mesh::wakes(opened.loops.len()).map_err(ServeError::system("make an eventfd"))?;
         let links = mesh::mesh(&wakes, in_flight(wakes.len()));
         let (secret, count) = (opened.secret, opened.loops.len());
-        let shared = Arc::new(Shared::new(protocol, options.clone(), access, wakes, opened.facts));
+        let shared = Arc::new(SharedState::new(protocol, options.clone(), access, wakes, opened.facts));
         let mut loops = Vec::new();
         for (number, (seed, mesh)) in opened.loops.into_iter().zip(links).enumerate() {
             let shared = Arc::clone(&shared);
@@ -135,7 +135,7 @@ impl Running {
 
     /// What the loops share.
     #[cfg(test)]
-    pub fn shared(&self) -> &Shared {
+    pub fn shared(&self) -> &SharedState {
         &self.shared
     }
 

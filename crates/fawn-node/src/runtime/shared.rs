@@ -19,7 +19,7 @@ use std::time::Instant;
 
 /// A connection on its way from the accepting loop to the one that will serve it.
 #[derive(Debug)]
-pub struct Accepted {
+pub struct IncomingConnection {
     /// The socket.
     pub socket: OwnedFd,
     /// How it came.
@@ -68,7 +68,7 @@ impl Failure {
 
 /// What the loops of a node share.
 #[derive(Debug)]
-pub struct Shared {
+pub struct SharedState {
     /// What clients speak.
     pub protocol: &'static dyn Protocol,
     /// What the node was started with.
@@ -90,7 +90,7 @@ pub struct Shared {
     /// By loop.
     pub wakes: Vec<Arc<Wake>>,
     /// By loop: accepted, not yet taken.
-    inboxes: Vec<Mutex<Vec<Accepted>>>,
+    inboxes: Vec<Mutex<Vec<IncomingConnection>>>,
     /// Connections of all loops, those in inboxes included.
     pub connections: AtomicUsize,
     /// Loops that cannot serve clients yet.
@@ -109,7 +109,7 @@ pub struct Shared {
     pub facts: Vec<(&'static str, String)>,
 }
 
-impl Shared {
+impl SharedState {
     /// What the loops of a node with `options` share.
     pub fn new(
         protocol: &'static dyn Protocol,
@@ -182,13 +182,13 @@ impl Shared {
     }
 
     /// Hands a connection to loop `number`.
-    pub fn hand_over(&self, number: usize, accepted: Accepted) {
+    pub fn hand_over(&self, number: usize, accepted: IncomingConnection) {
         self.inboxes[number].lock().unwrap_or_else(PoisonError::into_inner).push(accepted);
         self.wakes[number].notify();
     }
 
     /// Takes the connections handed to loop `number`.
-    pub fn take_accepted(&self, number: usize) -> Vec<Accepted> {
+    pub fn take_accepted(&self, number: usize) -> Vec<IncomingConnection> {
         std::mem::take(&mut *self.inboxes[number].lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -98,8 +98,8 @@ impl<B: Backend> Dispatcher<B> {
 
     /// A reply has come for a connection, which may be gone.
     pub fn arrived(&mut self, slot: &ReplySlot, granted: u32) {
-        self.memory.arrived(granted as usize);
-        self.timer.answered(slot.stamp, 1);
+        self.admission.memory_mut().arrived(granted as usize);
+        self.output.note_arrived(slot.stamp);
     }
 
     /// Puts a reply that has come where its connection waits for it. `granted` bytes were reserved for it.
@@ -118,7 +118,7 @@ impl<B: Backend> Dispatcher<B> {
         // Until the connection's books are brought up to date.
         let before = conn.charged;
         conn.charged.output += granted as usize;
-        self.memory.charge(before, conn.charged);
+        self.admission.memory_mut().charge(before, conn.charged);
         if slot.part == LISTING {
             return self.listed(&mut conn.flow, slot.answer, &bytes);
         }
@@ -133,7 +133,7 @@ impl<B: Backend> Dispatcher<B> {
     pub fn answer_reservation(&mut self, request: &ReservationRequest, granted: bool) {
         let ReservationRequest { slot, owner, ticket, bytes, .. } = *request;
         if granted {
-            self.memory.reserve(bytes as usize);
+            self.admission.memory_mut().reserve(bytes as usize);
         }
         if owner == self.number {
             self.backend.reserve(ticket, granted, self.now);

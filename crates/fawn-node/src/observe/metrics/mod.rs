@@ -9,21 +9,18 @@ mod seats;
 mod stores;
 
 pub use families::FAMILIES;
+pub use seats::LEADERLESS_MS;
 
 use crate::observe::latency::{RequestKind, Summary};
-use crate::runtime::shared::{Failure, Shared};
+use crate::runtime::shared::{Failure, SharedState};
 use families as all;
 use fawn_admin::process::CERTIFICATE_END;
 use fawn_admin::{Page, Source};
 use std::collections::BTreeMap;
 use std::sync::Weak;
 
-/// A seat that has been without a manager that leads for so long, in milliseconds, is in trouble: a new one is elected
-/// within a second.
-pub const LEADERLESS_MS: u64 = 3000;
-
 /// A process that serves; it tells nothing any more once it has stopped.
-pub struct Serving(pub Weak<Shared>);
+pub struct Serving(pub Weak<SharedState>);
 
 impl Source for Serving {
     fn measure(&self, page: &mut Page) {
@@ -64,7 +61,7 @@ impl Source for Serving {
 }
 
 /// What clients have asked.
-fn clients(shared: &Shared, page: &mut Page) {
+fn clients(shared: &SharedState, page: &mut Page) {
     let totals = shared.totals();
     for (operation, result, count) in [
         ("get", "hit", totals.get_hits),
@@ -123,7 +120,7 @@ fn clients(shared: &Shared, page: &mut Page) {
 }
 
 /// How the event loops do.
-fn loops(shared: &Shared, page: &mut Page) {
+fn loops(shared: &SharedState, page: &mut Page) {
     let totals = shared.totals();
     for (family, count) in [
         (&all::LOOPS, shared.counters.len() as u64),

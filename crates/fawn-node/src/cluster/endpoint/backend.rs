@@ -1,12 +1,18 @@
-//! A seat as the backend of its event loop: what the loop's clients ask goes to the seat's front-end.
+//! An endpoint as the backend of its event loop: what the loop's clients ask goes to the seat's front-end.
 
-use super::links::Links;
-use super::listening::Listening;
-use super::listings::Listings;
-use super::ready::Readiness;
-use super::requests::{Begun, LOCAL, Requests};
-use super::seat::{LISTENER, MAILBOX, Never, READS, STORE, Seat, SeatParts, TICK_MS, time};
-use super::troubles::Troubles;
+use super::{Endpoint, EndpointParts, LISTENER, MAILBOX, NoGates, READS, STORE, time};
+use crate::cluster::counting::ItemCounter;
+use crate::cluster::leader_contact::LeaderContact;
+use crate::cluster::links::membership::Membership;
+use crate::cluster::links::{ClusterLinks, ClusterLinksParts};
+use crate::cluster::listening::Listening;
+use crate::cluster::listings::Listings;
+use crate::cluster::message_queue::MessageQueue;
+use crate::cluster::node_host::NodeHost;
+use crate::cluster::ready::Readiness;
+use crate::cluster::relays::Detours;
+use crate::cluster::requests::{Begun, LOCAL, Requests};
+use crate::cluster::troubles::Troubles;
 use crate::observe::samples::Sample;
 use crate::request::{Completion, Execution, KeyRequest, Listed, ListingForm, ReplyTo, Ticket};
 use crate::runtime::buffers::Pool;
@@ -14,21 +20,17 @@ use crate::runtime::clock::Now;
 use crate::runtime::slab::Token;
 use crate::shard::backend::{Backend, LoopEnvironment, WATCHED};
 use crate::shard::stores::{LoopStats, Turn};
-use fawn_kv::chain;
-use fawn_kv::inbox::Inbox;
 use fawn_kv::message::{Answer, Message};
-use fawn_kv::relay::Relay;
 use fawn_ring::Key;
 use fawn_store::Gate;
 use fawn_store::flash::Space;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
-use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-impl Backend for Seat {
-    type Seed = SeatParts;
-    type Gates = Never;
+impl Backend for Endpoint {
+    type Seed = EndpointParts;
+    type Gates = NoGates;
 
     const WAITS: bool = true;
 
@@ -36,8 +38,8 @@ impl Backend for Seat {
         self.ready.is_over()
     }
 
-    fn make(seed: SeatParts, given: LoopEnvironment<'_>) -> Result<Self, Errno> {
-        let SeatParts {
+    fn make(seed: EndpointParts, given: LoopEnvironment<'_>) -> Result<Self, Errno> {
+        let EndpointParts {
             seat,
             cluster,
             roster,
@@ -60,11 +62,17 @@ impl Backend for Seat {
         }
         let listening = |socket| Listening::new(socket, Arc::clone(&given.epoll), LISTENER);
         let listener = listener.map(listening).transpose()?;
-        let relay = Relay::new(if front.is_some() { seat.front() } else { seat.node() }, &chain::Timing::default());
-        let (me, managers) = ((seat, cluster, given.sizes.value), (managers, names));
-        let links = Links::new(me, roster, managers, local_peers, secure, given.epoll);
+        let detours = Detours::new(if front.is_some() { seat.front() } else { seat.node() });
+        let links = ClusterLinks::new(ClusterLinksParts {
+            membership: Membership::new(seat, cluster, roster, secure),
+            seeds: managers,
+            names,
+            local_peers,
+            epoll: given.epoll,
+            most_value_bytes: given.sizes.value,
+        });
         // Until managers have said which it is.
-        let version = links.cluster_version();
+        let version = links.membership().version();
         if let Some(front) = &mut front {
             front.speak(version);
         }
@@ -73,12 +81,10 @@ impl Backend for Seat {
         }
         Ok(Self {
             id: seat,
-            node,
-            inbox: Inbox::default(),
+            node: node.map(|node| NodeHost::new(seat.node(), node)),
             front,
             links,
-            relay,
-            broken: BTreeSet::new(),
+            detours,
             requests: Requests::new(given.counters, given.sizes.value),
             ready: Readiness::default(),
             pool: Pool::default(),
@@ -86,20 +92,13 @@ impl Backend for Seat {
             listener,
             lists,
             listings: Listings::new(seat.front()),
-            said: VecDeque::new(),
-            out: Vec::new(),
+            messages: MessageQueue::default(),
             ticked_ms: 0,
             reported_ms: 0,
-            led_ms: 0,
-            logged_leaderless_ms: None,
-            durable: fawn_kv::store::Gate(0),
-            reads_ready: false,
-            failed: false,
+            contact: LeaderContact::default(),
             troubles: Troubles::default(),
-            counted: None,
-            counting: None,
-            count_ms: 0,
-            none: Never,
+            counter: ItemCounter::default(),
+            gates: NoGates,
         })
     }
 
@@ -109,8 +108,8 @@ impl Backend for Seat {
 
     fn prefetch(&self, _: usize, _: &[Key]) {}
 
-    fn lend(&mut self) -> (&mut Pool, &Never) {
-        (&mut self.pool, &self.none)
+    fn lend(&mut self) -> (&mut Pool, &NoGates) {
+        (&mut self.pool, &self.gates)
     }
 
     fn durable(&self, _: usize) -> Gate {
@@ -135,21 +134,21 @@ impl Backend for Seat {
             Begun::Ask(ticket, message) => (ticket, message),
         };
         let Some(front) = &mut self.front else { return Execution::Later(ticket) };
-        let (at, me) = (time(now), self.id.front());
-        front.receive(at, *message, &mut self.out);
-        if let [(LOCAL, Message::Reply { answer: Answer::Busy, .. })] = self.out[..] {
+        let (at, out_of_front) = (time(now), self.messages.draft());
+        front.receive(at, *message, out_of_front);
+        if let [(LOCAL, Message::Reply { answer: Answer::Busy, .. })] = out_of_front[..] {
             self.requests.lacks(front.lack_at(&request.key));
         }
         if self.requests.only_looks(ticket)
-            && let [(LOCAL, Message::Reply { .. })] = self.out[..]
-            && let Some((_, Message::Reply { answer, .. })) = self.out.pop()
+            && let [(LOCAL, Message::Reply { .. })] = out_of_front[..]
+            && let Some((_, Message::Reply { answer, .. })) = out_of_front.pop()
         {
             match self.requests.answer_now(ticket, &answer, now, &mut self.pool, out) {
                 Ok(failed) => return Execution::Done { gate: Gate::NONE, failed },
-                Err(message) => front.receive(at, *message, &mut self.out),
+                Err(message) => front.receive(at, *message, out_of_front),
             }
         }
-        self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
+        self.messages.send_draft(self.id.front());
         Execution::Later(ticket)
     }
 
@@ -172,12 +171,12 @@ impl Backend for Seat {
     fn reserve(&mut self, ticket: Ticket, granted: bool, now: Now) {
         let me = self.id.front();
         let next = self.requests.reserve(ticket, granted, now, &mut self.pool);
-        self.said.extend(next.into_iter().map(|message| (me, LOCAL, message)));
+        self.messages.extend(next.into_iter().map(|message| (me, LOCAL, message)));
     }
 
     fn flush_all(&mut self, client: ReplyTo, at_unix: u32, quiet: bool, _: Now) {
         let message = self.requests.flush(client, at_unix, quiet);
-        self.said.push_back((self.id.front(), LOCAL, message));
+        self.messages.push(self.id.front(), LOCAL, message);
     }
 
     fn list(&mut self, client: ReplyTo, _: usize, from: Key, _: bool, form: ListingForm, now: Now) {
@@ -185,58 +184,52 @@ impl Backend for Seat {
             let bytes = Listed { next: None, failed: false, lost: 0 }.encode();
             return self.requests.deliver(Completion::of(client, bytes));
         }
-        self.listings.begin(client, from, form, time(now), &mut self.out);
-        let me = self.id.front();
-        self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
+        self.listings.begin(client, from, form, time(now), self.messages.draft());
+        self.messages.send_draft(self.id.front());
     }
 
     fn on_event(&mut self, data: u64, flags: EventFlags, now: Now) {
         match data {
             MAILBOX | STORE => {}
-            READS => self.reads_ready = true,
+            READS => self.look_again(),
             LISTENER => self.accept(now),
             _ => self.links.on_event(Token::from_u64(data & !WATCHED), flags, now.ms),
         }
     }
 
     fn look_again(&mut self) {
-        self.reads_ready = true;
+        self.node.iter_mut().for_each(NodeHost::note_reads);
     }
 
     fn turn(&mut self, now: Now) -> Turn {
         let mut turn = Turn::default();
         self.settle(now);
-        self.poll_store(now, &mut turn);
-        self.take_reads(now);
+        if let Some(node) = &mut self.node {
+            node.poll_store(now, &mut turn);
+            node.take_reads(time(now), &mut self.messages);
+        }
         self.tick(now);
         self.settle(now);
         self.log_invalid();
         if let Some(why) = self.links.take_ousted() {
             turn.ousted = Some(why);
         }
-        let paused = !self.inbox.takes_clients();
-        self.links.pause(paused);
-        turn.more |= !self.inbox.is_empty() | self.count_on(now);
-        let every = if self.is_busy() { TICK_MS.0 } else { TICK_MS.1 };
-        let tick = self.ticked_ms + every;
+        self.links.pause(self.node.as_ref().is_some_and(|node| !node.takes_clients()));
+        turn.more |= !self.is_settled() | self.count_on(now);
+        let tick = self.ticked_ms + self.tick_interval_ms();
         let listens = self.listener.as_mut().and_then(|listener| listener.listen_again(now.ms));
         turn.due_ms = [turn.due_ms, listens, Some(tick)].into_iter().flatten().min();
         turn
     }
 
     fn wants_turn(&self) -> bool {
-        !self.said.is_empty() || !self.inbox.is_empty() || self.links.has_work() || self.mailbox.has_mail()
+        !self.messages.is_empty() || !self.is_settled() || self.links.has_work() || self.mailbox.has_mail()
     }
 
     fn submit(&mut self, now: Now) -> Result<(), String> {
         self.settle(now);
         if let Some(node) = &mut self.node {
-            // What was written since the last turn goes with this batch.
-            let store = node.store_mut();
-            if store.has_work(now.ms) {
-                store.poll(now.unix, now.ms);
-            }
-            store.submit().map_err(|error| format!("cannot start reads any more: {error}"))?;
+            node.submit(now)?;
         }
         self.links.flush();
         Ok(())
@@ -257,7 +250,7 @@ impl Backend for Seat {
     fn forget_reads(&mut self) {}
 
     fn space(&self) -> Option<Space> {
-        self.node.as_ref()?.store().flash().store().space()
+        self.node()?.store().flash().store().space()
     }
 
     fn stats(&self, now: Now) -> LoopStats {
@@ -271,8 +264,8 @@ impl Backend for Seat {
     fn stop(mut self) -> Result<(), String> {
         // Nobody is answered any more. Whoever is told so need not wait until it has noticed.
         let (me, mut out) = (self.id, Vec::new());
-        if let Some(node) = &mut self.node {
-            node.farewell(&mut out);
+        if let Some(host) = &mut self.node {
+            host.node_mut().farewell(&mut out);
         }
         let of_node = out.len();
         if let Some(front) = self.front.take() {
@@ -283,7 +276,7 @@ impl Backend for Seat {
         }
         self.links.flush();
         match self.node {
-            Some(node) => node.into_store().close().map_err(|error| error.to_string()),
+            Some(host) => host.into_node().into_store().close().map_err(|error| error.to_string()),
             None => Ok(()),
         }
     }
