@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use fawn_machine::Limit;
-use fawn_node::Chosen;
+use fawn_node::SettingOrigins;
 
 use crate::values::{Size, ValueError};
 
@@ -73,7 +73,7 @@ fn buffers_of(memory: u64, most: usize) -> usize {
 
 /// Where the memory and the threads of a server come from, for its log. The log warns where more memory was asked for than there
 /// is.
-pub fn chosen(memory: Option<Size>, threads: Option<NonZeroUsize>) -> Chosen {
+pub fn chosen(memory: Option<Size>, threads: Option<NonZeroUsize>) -> SettingOrigins {
     let Limit { amount, from } = self::memory();
     let limit = Size { bytes: amount };
     let memory = match memory {
@@ -91,7 +91,7 @@ pub fn chosen(memory: Option<Size>, threads: Option<NonZeroUsize>) -> Chosen {
     let (cores, from) = fawn_machine::cores();
     let threads =
         if threads.is_some() { "--threads".to_owned() } else { format!("one a core, {cores} cores ({from})") };
-    Chosen { memory, threads }
+    SettingOrigins { memory, threads }
 }
 
 /// Event loops for each core beyond which they only take turns.

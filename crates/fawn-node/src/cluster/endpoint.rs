@@ -19,7 +19,7 @@ use super::message_queue::{Envelope, MessageQueue};
 use super::names::Names;
 use super::node_host::{NodeHost, weight};
 use super::ranges::Ranges;
-use super::ready::{Around, Readiness};
+use super::ready::{Readiness, ReadinessInputs};
 use super::relays::{Detours, is_relayed};
 use super::requests::{LOCAL, Requests};
 use super::troubles::Troubles;
@@ -302,16 +302,16 @@ impl Endpoint {
         if self.ready.is_over() {
             return;
         }
-        let around = self.around();
-        let asked = self.ready.step(self.front.as_ref(), around, now.ms);
+        let inputs = self.readiness_inputs();
+        let asked = self.ready.step(self.front.as_ref(), inputs, now.ms);
         let front = self.id.front();
         self.messages.extend(asked.into_iter().map(|message| (front, LOCAL, message)));
     }
 
     /// What the endpoint's readiness depends on beside its front-end.
-    fn around(&self) -> Around {
+    fn readiness_inputs(&self) -> ReadinessInputs {
         let is_member = self.node().is_none_or(|node| node.member().is_some());
-        Around { has_leader: self.links.has_leader(), is_member }
+        ReadinessInputs { has_leader: self.links.has_leader(), is_member }
     }
 
     /// What the front-end lacks to carry a request out.

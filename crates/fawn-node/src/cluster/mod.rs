@@ -4,8 +4,9 @@
 //! # Layout
 //!
 //! * `member`: starting a process: its directory, its enrolment, its endpoints. `enrol`: asking a manager to be let in.
-//! * `endpoint`: one event loop's part, with how its loop uses it (`backend`) and its figures (`stats`); `message_queue`: what was said in a turn. `requests`, `reply`:
-//!   requests of clients, and what they are answered. `listings`: all keys. `ready`: when clients may come.
+//! * `endpoint`: one event loop's part, with how its loop uses it (`backend`) and its figures (`stats`). `message_queue`: what was
+//!   said in a turn. `requests`, `reply`: requests of clients, and what they are answered. `listings`: all keys. `ready`: when
+//!   clients may come.
 //! * `relays`: ways around links that are broken. `leader_contact`: how long no manager has led.
 //! * `node_host`: an endpoint's node, with its inbox and the threads of its store. `ranges`: that store. `counting`,
 //!   `troubles`: what an endpoint reports.

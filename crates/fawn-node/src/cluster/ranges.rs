@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The store, as its engine runs it.
-pub struct Served(FlashStore);
+pub struct ServedStore(FlashStore);
 
-impl StoreHandle for Served {
+impl StoreHandle for ServedStore {
     fn inner(&self) -> &Store {
         self.0.store()
     }
@@ -72,7 +72,7 @@ impl StoreHandle for Served {
 
 /// The ranges of a node, on flash.
 pub struct Ranges {
-    engine: Engine<Served>,
+    engine: Engine<ServedStore>,
     reader: Reader,
     /// Reads under way; a free place is empty.
     fetches: Vec<Option<Fetch>>,
@@ -99,7 +99,7 @@ impl Ranges {
             None => FlashStore::open(options, &*files)?,
         };
         let reader = Reader::new(Arc::clone(&files), ReaderOptions::default()).map_err(OpenError::from)?;
-        let engine = Engine::start(files, Served(store), maintenance, index).map_err(OpenError::from)?;
+        let engine = Engine::start(files, ServedStore(store), maintenance, index).map_err(OpenError::from)?;
         let fetches = Vec::new();
         Ok((Self { engine, reader, fetches, free: Vec::new(), pushed: false, asked: true }, opening, ranges))
     }

@@ -3,7 +3,7 @@
 
 use crate::net::connection::{Flow, Pause};
 use crate::net::memory::{MemoryAccount, MemoryLimits};
-use crate::options::Limits;
+use crate::options::ServeLimits;
 
 /// A connection with fewer bytes of replies waiting than this takes them as they come.
 const PROMPT_BYTES: usize = 64 << 10;
@@ -41,7 +41,7 @@ pub struct AdmissionControl {
 impl AdmissionControl {
     /// The bounds of one of `loops` loops, which may hold `bytes_limit` bytes of replies and operations. An item has at most
     /// `item_bytes`.
-    pub fn new(limits: &Limits, loops: usize, bytes_limit: usize, item_bytes: usize) -> Self {
+    pub fn new(limits: &ServeLimits, loops: usize, bytes_limit: usize, item_bytes: usize) -> Self {
         let memory = MemoryLimits { output: bytes_limit, input: 2 * bytes_limit, item: item_bytes };
         Self {
             memory: MemoryAccount::new(memory),
@@ -134,7 +134,7 @@ mod tests {
     const MIB: usize = 1 << 20;
 
     fn admission() -> AdmissionControl {
-        AdmissionControl::new(&Limits { requests_in_flight: 100, ..Limits::default() }, 2, MIB, 1000)
+        AdmissionControl::new(&ServeLimits { requests_in_flight: 100, ..ServeLimits::default() }, 2, MIB, 1000)
     }
 
     fn load(tasks: usize, bytes: usize) -> BackendLoad {
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(pause(&flow, load(0, 0)), None);
         assert_eq!(pause(&flow, load(49, 0)), None);
         assert_eq!(pause(&flow, load(50, 0)), Some(Pause::Tasks), "half of all operations are another loop's");
-        flow.unsent_bytes = Limits::default().output_bytes;
+        flow.unsent_bytes = ServeLimits::default().output_bytes;
         assert_eq!(pause(&flow, load(50, 0)), Some(Pause::Output));
         flow.penalty_until_ms = 1001;
         assert_eq!(pause(&flow, load(50, 0)), Some(Pause::Penalty(1001)));

@@ -9,7 +9,9 @@ use crate::net::memory::HeldBytes;
 use crate::net::reply_queue::ReplyQueue;
 use crate::net::tls::Secure;
 use crate::protocol::{RequestParser, ServerRequest};
-use crate::request::{GetView, KeyAction, KeyRequest, Listed, ListingForm, ReplyForm, ReplySlot, ReplyWriter, Ticket};
+use crate::request::{
+    GetView, KeyAction, KeyRequest, ListingForm, ListingPart, ReplyForm, ReplySlot, ReplyWriter, TaskTicket,
+};
 use crate::runtime::slab::Token;
 use fawn_ring::Key;
 use rustix::buffer::spare_capacity;
@@ -86,7 +88,7 @@ impl Listing {
     }
 
     /// A part has come; whether it was the last one of `stores` stores.
-    pub fn advance(&mut self, part: &Listed, stores: usize) -> bool {
+    pub fn advance(&mut self, part: &ListingPart, stores: usize) -> bool {
         self.asked = false;
         self.lost += part.lost;
         if let Some(next) = part.next {
@@ -101,7 +103,7 @@ impl Listing {
 
 /// A request that had no credit, or had to wait for order.
 #[derive(Debug)]
-pub struct Deferred {
+pub struct DeferredRequest {
     name: Vec<u8>,
     value: Vec<u8>,
     what: BareRequest,
@@ -124,7 +126,7 @@ pub enum RetriedRequest<'a> {
     Server(ServerRequest, ReplyForm),
 }
 
-impl Deferred {
+impl DeferredRequest {
     /// A copy of a request for one key.
     pub fn of_key(request: &KeyRequest<'_>) -> Self {
         let (action, value) = request.action.split();
@@ -162,7 +164,7 @@ pub struct ReservationRequest {
     /// The loop that owns the value.
     pub owner: usize,
     /// The ticket of the task there.
-    pub ticket: Ticket,
+    pub ticket: TaskTicket,
     /// The reply's size in bytes.
     pub bytes: u32,
     /// Since when the reply waits, in milliseconds.
@@ -181,7 +183,7 @@ pub struct Flow {
     /// The line of keys that is being answered.
     pub line: Option<KeyLine>,
     /// A request that is to be tried again before anything else.
-    pub deferred: Option<Box<Deferred>>,
+    pub deferred: Option<Box<DeferredRequest>>,
     /// A `flush_all` was begun; nothing else is worked on until every loop has flushed.
     pub flushing: bool,
     /// A listing of all keys; nothing else is worked on until it ends.
@@ -256,7 +258,7 @@ pub enum ReceiveResult {
 /// One connection.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools)] // each says whether the connection is in one of the loop's lists
-pub struct Connection {
+pub struct ClientConnection {
     /// The socket.
     pub socket: OwnedFd,
     /// TLS, when it is on.
@@ -297,7 +299,7 @@ pub struct Connection {
     pub charged: HeldBytes,
 }
 
-impl Connection {
+impl ClientConnection {
     /// A new connection; its token is not known yet.
     pub fn new(
         socket: OwnedFd,
@@ -499,9 +501,9 @@ mod tests {
             let step = parser.next(line.as_bytes(), &Time::at(1_800_000_000), &mut out);
             // All of a request can be seen.
             let (before, deferred) = match step.event {
-                ParserEvent::Key(request) => (format!("{request:?}"), Deferred::of_key(&request)),
+                ParserEvent::Key(request) => (format!("{request:?}"), DeferredRequest::of_key(&request)),
                 ParserEvent::Server(request, reply) => {
-                    (format!("{request:?} {reply:?}"), Deferred::of_server(request, reply))
+                    (format!("{request:?} {reply:?}"), DeferredRequest::of_server(request, reply))
                 }
                 other => panic!("{line}: {other:?}"),
             };
@@ -516,7 +518,7 @@ mod tests {
     #[test]
     fn a_listing_goes_through_every_part_of_every_store() {
         let mut listing = Listing::new(ListingForm { writer: &MEMCACHED, detail: ListingDetail::Keys });
-        let part = |next, failed| Listed { next, failed, lost: 1 };
+        let part = |next, failed| ListingPart { next, failed, lost: 1 };
         assert!(!listing.advance(&part(Some(Key::MAX), false), 2));
         assert_eq!((listing.store, listing.from, listing.first), (0, Key::MAX, false));
         assert!(!listing.advance(&part(None, false), 2));
@@ -530,7 +532,7 @@ mod tests {
     fn a_byte_now_and_then_is_no_progress_and_a_quarter_of_what_waits_is() {
         const WAITS: usize = 8 << 20;
         let (socket, peer) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
-        let mut conn = Connection::new(socket, None, (parser(), &MEMCACHED), 0);
+        let mut conn = ClientConnection::new(socket, None, (parser(), &MEMCACHED), 0);
         let take = |count: usize| {
             let mut buffer = vec![0; count];
             recv(&peer, &mut buffer[..], RecvFlags::empty()).map_or(0, |(_, count)| count)

@@ -1,13 +1,13 @@
 //! The connections of one loop by token, and which of them are to be serviced or have yet to say who they are.
 
-use crate::net::connection::Connection;
+use crate::net::connection::ClientConnection;
 use crate::runtime::slab::{Slab, Token};
 use std::collections::VecDeque;
 
 /// All connections of a loop.
 #[derive(Debug, Default)]
 pub struct ConnectionTable {
-    all: Slab<Connection>,
+    all: Slab<ClientConnection>,
     /// Connections to be serviced in this turn.
     dirty: Vec<Token>,
     /// Connections that had not said who they are when they came, in that order.
@@ -31,23 +31,23 @@ impl ConnectionTable {
     }
 
     /// All connections.
-    pub fn iter(&self) -> impl Iterator<Item = &Connection> {
+    pub fn iter(&self) -> impl Iterator<Item = &ClientConnection> {
         self.all.iter()
     }
 
     /// The connection of a token, unless it was closed.
-    pub fn get(&self, token: Token) -> Option<&Connection> {
+    pub fn get(&self, token: Token) -> Option<&ClientConnection> {
         self.all.at_token(token)
     }
 
     /// The connection of a token, unless it was closed.
     #[inline]
-    pub fn get_mut(&mut self, token: Token) -> Option<&mut Connection> {
+    pub fn get_mut(&mut self, token: Token) -> Option<&mut ClientConnection> {
         self.all.get_mut(token)
     }
 
     /// Adds a connection, which learns its token.
-    pub fn insert(&mut self, conn: Connection) -> (Token, &Connection) {
+    pub fn insert(&mut self, conn: ClientConnection) -> (Token, &ClientConnection) {
         let token = self.all.insert(conn);
         let conn = self.all.get_mut(token).expect("the connection was just added");
         conn.flow.token = token;
@@ -58,13 +58,13 @@ impl ConnectionTable {
     }
 
     /// Takes a connection out.
-    pub fn remove(&mut self, token: Token) -> Option<Connection> {
+    pub fn remove(&mut self, token: Token) -> Option<ClientConnection> {
         self.all.remove(token)
     }
 
     /// The connection of a token, which is to be serviced in this turn.
     #[inline]
-    pub fn mark(&mut self, token: Token) -> Option<&mut Connection> {
+    pub fn mark(&mut self, token: Token) -> Option<&mut ClientConnection> {
         let conn = self.all.get_mut(token)?;
         if !conn.dirty {
             conn.dirty = true;
@@ -98,7 +98,7 @@ impl ConnectionTable {
         }
         // Most of them have become clients since, or have gone.
         let Self { unauthenticated, all, .. } = self;
-        unauthenticated.retain(|token| all.at_token(*token).is_some_and(Connection::is_unauthenticated));
+        unauthenticated.retain(|token| all.at_token(*token).is_some_and(ClientConnection::is_unauthenticated));
         if !is_full && unauthenticated.len() < share {
             return None;
         }
@@ -119,7 +119,7 @@ mod tests {
     fn insert(table: &mut ConnectionTable, authenticates: bool, now_ms: u64) -> Token {
         let parser = MEMCACHED.parser(ParserOptions { max_item_bytes: 1 << 20, authenticates });
         let (ours, _) = UnixStream::pair().unwrap();
-        table.insert(Connection::new(ours.into(), None, (parser, &MEMCACHED), now_ms)).0
+        table.insert(ClientConnection::new(ours.into(), None, (parser, &MEMCACHED), now_ms)).0
     }
 
     #[test]

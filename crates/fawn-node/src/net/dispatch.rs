@@ -9,7 +9,7 @@ mod server_requests;
 
 use crate::net::admission::{AdmissionControl, BackendLoad};
 use crate::net::auth;
-use crate::net::connection::{Deferred, Flow, KeyLine, Pause, RetriedRequest};
+use crate::net::connection::{DeferredRequest, Flow, KeyLine, Pause, RetriedRequest};
 use crate::net::output::{ImmediateReply, ReplyOutput};
 use crate::net::router::{KeyPlace, KeyRouter};
 use crate::observe::counters::Counters;
@@ -225,13 +225,13 @@ impl<B: Backend> Dispatcher<B> {
             match step.event {
                 ParserEvent::Key(mut request) => {
                     if let Err(pause) = self.key_request(flow, &mut request) {
-                        flow.deferred = Some(Box::new(Deferred::of_key(&request)));
+                        flow.deferred = Some(Box::new(DeferredRequest::of_key(&request)));
                         return (used, pause.into());
                     }
                 }
                 ParserEvent::Server(request, reply) => {
                     if let Err(pause) = self.server_request(flow, request, &reply) {
-                        flow.deferred = Some(Box::new(Deferred::of_server(request, reply)));
+                        flow.deferred = Some(Box::new(DeferredRequest::of_server(request, reply)));
                         return (used, pause);
                     }
                 }

@@ -3,7 +3,7 @@
 //! Each step leaves the processor's caches to the next one only once for the whole group, and the keys of clients that
 //! send one request at a time are fetched ahead together, as those of pipelined requests are.
 
-use crate::net::connection::{Connection, Pause, ReceiveResult};
+use crate::net::connection::{ClientConnection, Pause, ReceiveResult};
 use crate::net::connection_table::ConnectionTable;
 use crate::net::prefetch::PREFETCHED_KEYS;
 use crate::net::worker::{ConnectionWorker, RECEIVE_BYTES, SMALL_INPUT_BYTES};
@@ -63,7 +63,7 @@ impl SocketGroup {
 
     /// Receives from a connection that is ready by `flags`; the group is not full. `false`, and nothing, when the connection is
     /// one to be worked on alone.
-    pub fn receive(&mut self, conn: &mut Connection, flags: EventFlags, now_ms: u64) -> bool {
+    pub fn receive(&mut self, conn: &mut ClientConnection, flags: EventFlags, now_ms: u64) -> bool {
         let held = conn.input.len();
         let waits = matches!(conn.pause, Pause::NeedMore(_)) && conn.interest.contains(EventFlags::IN);
         if !flags.contains(EventFlags::IN) || !waits || held > SMALL_INPUT_BYTES || conn.tls.is_some() {
@@ -116,7 +116,12 @@ impl SocketGroup {
     }
 
     /// Sends the replies to a member, whose connection is `conn`.
-    pub fn send<B: Backend>(&self, member: &GroupMember, conn: &mut Connection, worker: &mut ConnectionWorker<B>) {
+    pub fn send<B: Backend>(
+        &self,
+        member: &GroupMember,
+        conn: &mut ClientConnection,
+        worker: &mut ConnectionWorker<B>,
+    ) {
         let out = worker.dispatcher_mut().output_mut().bytes_mut();
         out.extend_from_slice(&self.output[member.output.clone()]);
         worker.send_rest(conn);

@@ -214,3 +214,78 @@ impl ReplyOutput {
         flow.answers.release(durable, stream_above, (&mut self.bytes, pool), left);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::memcached::MEMCACHED;
+    use crate::shard::backend::SizeLimits;
+    use crate::shard::executor::ShardExecutor;
+    use crate::shard::fake::{Fake, Knobs};
+    use crate::shard::route::Route;
+    use crate::tests::harness::SECRET;
+    use std::sync::Arc;
+
+    /// An output, and what it needs of its loop.
+    struct Fixture {
+        output: ReplyOutput,
+        backend: ShardExecutor<Fake>,
+        flow: Flow,
+    }
+
+    fn fixture() -> Fixture {
+        let ((stores, reads), route) = (Fake::new(1, &Arc::new(Knobs::default())), Route::new(SECRET, 1, 1));
+        let sizes = SizeLimits { value: 1 << 20, large: 1 << 20 };
+        Fixture {
+            output: ReplyOutput::new(RequestTimer::new(Arc::default())),
+            backend: ShardExecutor::new(stores, reads, Arc::default(), (0, &route), sizes),
+            flow: Flow::new(&MEMCACHED),
+        }
+    }
+
+    impl Fixture {
+        fn reply(&mut self, text: &[u8], reply: ImmediateReply) {
+            let start = self.output.len();
+            self.output.bytes_mut().extend_from_slice(text);
+            self.output.finish(&mut self.backend, &mut self.flow, start, reply);
+        }
+
+        /// The output, once what may leave the queue is in it.
+        fn released(&mut self) -> &[u8] {
+            self.output.release(&mut self.backend, &mut self.flow, usize::MAX);
+            &self.output.bytes
+        }
+    }
+
+    #[test]
+    fn everything_queues_from_the_first_reply_that_waits() {
+        let mut fixture = fixture();
+        fixture.reply(b"a", ImmediateReply::DONE);
+        let slot = fixture.output.wait(&mut fixture.backend, &mut fixture.flow, Stamp::NONE);
+        fixture.reply(b"c", ImmediateReply::DONE);
+        assert_eq!(fixture.released(), b"a");
+        fixture.flow.answers.fill(slot.answer, slot.part, b"b".to_vec(), false);
+        assert_eq!(fixture.released(), b"abc");
+    }
+
+    #[test]
+    fn a_line_of_keys_that_is_abandoned_leaves_its_refusal_alone() {
+        let mut fixture = fixture();
+        fixture.reply(b"before ", ImmediateReply::DONE);
+        fixture.output.begin_line(&mut fixture.flow);
+        fixture.reply(b"part", ImmediateReply::DONE);
+        fixture.output.abandon_line(&mut fixture.backend, &mut fixture.flow, b"refusal");
+        assert_eq!(fixture.released(), b"before refusal");
+    }
+
+    #[test]
+    fn a_part_that_fails_stands_for_its_whole_line() {
+        let mut fixture = fixture();
+        fixture.output.begin_line(&mut fixture.flow);
+        fixture.reply(b"part", ImmediateReply::DONE);
+        fixture.reply(b"error", ImmediateReply { failed: true, ..ImmediateReply::DONE });
+        let Some(KeyLine::Queued(answer)) = fixture.flow.line.take() else { panic!("the line is decided as a whole") };
+        fixture.flow.answers.close(answer);
+        assert_eq!(fixture.released(), b"error");
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::net::listen::{Listener, ReservedAddress};
 use crate::observe::counters::Counters;
-use crate::runtime::shared::{Failure, IncomingConnection, SharedState};
+use crate::runtime::shared::{IncomingConnection, SharedState, StopReason};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -95,7 +95,7 @@ impl Acceptor {
         for reserved in std::mem::take(&mut self.reserved) {
             match reserved.listen() {
                 Ok(listener) => self.listeners.push(listener),
-                Err(error) => return shared.end(Failure::Unheard(error.to_string())),
+                Err(error) => return shared.end(StopReason::Unheard(error.to_string())),
             }
         }
         self.watch_again(epoll);

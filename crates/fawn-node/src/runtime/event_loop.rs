@@ -15,7 +15,7 @@ use crate::net::dispatch::{Dispatcher, DispatcherParts};
 use crate::net::group::SocketGroup;
 use crate::net::listen::{Listener, ReservedAddress};
 use crate::net::reaper::{CloseReason, Reaper, reason_to_close};
-use crate::net::worker::{ConnectionWorker, Queue};
+use crate::net::worker::{ConnectionWorker, WaitQueue};
 use crate::observe::counters::Counters;
 use crate::runtime::acceptor::Acceptor;
 use crate::runtime::clock::{Clock, Now};
@@ -24,7 +24,7 @@ use crate::runtime::reports::LoopReports;
 use crate::runtime::shared::SharedState;
 use crate::runtime::slab::Token;
 use crate::runtime::stop::StopProgress;
-use crate::shard::backend::{Backend, LoopEnvironment, Sizes, WATCHED};
+use crate::shard::backend::{Backend, LoopEnvironment, SizeLimits, WATCHED};
 use crate::shard::route::Route;
 use crate::shard::stores::Turn;
 use fawn_store::Gate;
@@ -109,7 +109,7 @@ impl<B: Backend> EventLoop<B> {
         let counters: Arc<Counters> = Arc::clone(&shared.counters[parts.number]);
         let loops = parts.mesh.loops();
         let bytes_limit = (shared.limits.buffered_bytes / 4 / loops).max(1);
-        let sizes = Sizes { value: shared.options.max_item_bytes, large: bytes_limit / 4 };
+        let sizes = SizeLimits { value: shared.options.max_item_bytes, large: bytes_limit / 4 };
         let given = LoopEnvironment {
             number: parts.number,
             counters: Arc::clone(&counters),
@@ -406,11 +406,11 @@ impl<B: Backend> EventLoop<B> {
 
     /// Goes on with connections that need not wait any more.
     fn resume(&mut self) {
-        for queue in [Queue::Tasks, Queue::Memory, Queue::Input] {
+        for queue in [WaitQueue::Tasks, WaitQueue::Memory, WaitQueue::Input] {
             self.resume_some(queue);
         }
         for peer in 0..self.worker.mesh().loops() {
-            self.resume_some(Queue::Credit(peer));
+            self.resume_some(WaitQueue::Credit(peer));
         }
         for _ in 0..self.worker.begin_round() {
             let Some(token) = self.worker.next_in_round() else { break };
@@ -427,7 +427,7 @@ impl<B: Backend> EventLoop<B> {
         counters.buffered_bytes.add(buffered.wrapping_sub(counters.buffered_bytes.get()));
     }
 
-    fn resume_some(&mut self, queue: Queue) {
+    fn resume_some(&mut self, queue: WaitQueue) {
         for _ in 0..RESUMED_A_TURN {
             let Some(token) = self.worker.next_resumed(queue) else { return };
             if let Some(conn) = self.connections.get_mut(token) {

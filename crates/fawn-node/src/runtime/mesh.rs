@@ -10,7 +10,9 @@
 //! A large reply is not sent unasked. Its owner announces its size ([`MessageHeader::NeedsReservation`]), and the loop of
 //! the client reserves memory for it ([`PeerRequest::Reservation`]; see [`crate::net::backpressure`]).
 
-use crate::request::{CompletionStatus, GetView, KeyAction, ListingForm, ReplyForm, ReplySlot, ReplyWriter, Ticket};
+use crate::request::{
+    CompletionStatus, GetView, KeyAction, ListingForm, ReplyForm, ReplySlot, ReplyWriter, TaskTicket,
+};
 use crate::runtime::wake::Wake;
 use fawn_ring::Key;
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -73,7 +75,7 @@ pub enum PeerRequest {
     /// The reply to [`MessageHeader::NeedsReservation`]. It is no request of its own, so it is never answered.
     Reservation {
         /// The task that waits.
-        ticket: Ticket,
+        ticket: TaskTicket,
         /// The reply may come; otherwise the client is gone.
         granted: bool,
     },
@@ -96,7 +98,7 @@ pub enum MessageHeader {
     /// The reply to a request is large, and comes once memory is reserved for it ([`PeerRequest::Reservation`]).
     NeedsReservation {
         /// The task that waits.
-        ticket: Ticket,
+        ticket: TaskTicket,
         /// The reply's size in bytes.
         bytes: u32,
     },
@@ -323,7 +325,7 @@ impl Mesh {
     }
 
     /// Tells `peer` whether memory is reserved for the reply to a request that is on its way to it.
-    pub fn reserve(&mut self, peer: usize, slot: ReplySlot, ticket: Ticket, granted: bool) {
+    pub fn reserve(&mut self, peer: usize, slot: ReplySlot, ticket: TaskTicket, granted: bool) {
         let link = self.links[peer].as_mut().expect("a loop has no link to itself");
         link.requests.push(slot, MessageHeader::Request(PeerRequest::Reservation { ticket, granted }), &[]);
     }

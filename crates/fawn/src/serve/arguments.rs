@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use fawn_node::{Limits, ServeOptions, TlsFiles, UnixOptions};
+use fawn_node::{ServeLimits, ServeOptions, TlsFiles, UnixOptions};
 use fawn_store::Ack;
 
 use crate::consistency::ConsistencyKind;
@@ -166,11 +166,11 @@ impl ClientsArguments {
             tls: if let (Some(cert), Some(key)) = files { Some(TlsFiles { cert, key }) } else { None },
             insecure,
             flush_enabled: !self.no_flush,
-            limits: Limits {
+            limits: ServeLimits {
                 connections: self.max_connections as usize,
                 idle_timeout: self.idle_timeout.map(|span| span.0).filter(|span| !span.is_zero()),
-                buffered_bytes: resources::buffers(Limits::default().buffered_bytes),
-                ..Limits::default()
+                buffered_bytes: resources::buffers(ServeLimits::default().buffered_bytes),
+                ..ServeLimits::default()
             },
             ..ServeOptions::new(dir)
         }

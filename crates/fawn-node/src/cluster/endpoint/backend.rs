@@ -11,10 +11,10 @@ use crate::cluster::message_queue::MessageQueue;
 use crate::cluster::node_host::NodeHost;
 use crate::cluster::ready::Readiness;
 use crate::cluster::relays::Detours;
-use crate::cluster::requests::{Begun, LOCAL, Requests};
+use crate::cluster::requests::{LOCAL, RequestStart, Requests};
 use crate::cluster::troubles::Troubles;
-use crate::observe::samples::Sample;
-use crate::request::{Completion, Execution, KeyRequest, Listed, ListingForm, ReplyTo, Ticket};
+use crate::observe::samples::LoopSample;
+use crate::request::{Completion, Execution, KeyRequest, ListingForm, ListingPart, ReplyTo, TaskTicket};
 use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
 use crate::runtime::slab::Token;
@@ -130,8 +130,8 @@ impl Backend for Endpoint {
         out: &mut Vec<u8>,
     ) -> Execution {
         let (ticket, message) = match self.requests.begin(request, from, &mut self.pool) {
-            Begun::Waits(ticket) => return Execution::Later(ticket),
-            Begun::Ask(ticket, message) => (ticket, message),
+            RequestStart::Waits(ticket) => return Execution::Later(ticket),
+            RequestStart::Ask(ticket, message) => (ticket, message),
         };
         let Some(front) = &mut self.front else { return Execution::Later(ticket) };
         let (at, out_of_front) = (time(now), self.messages.draft());
@@ -152,7 +152,7 @@ impl Backend for Endpoint {
         Execution::Later(ticket)
     }
 
-    fn assign(&mut self, ticket: Ticket, client: ReplyTo) {
+    fn assign(&mut self, ticket: TaskTicket, client: ReplyTo) {
         self.requests.assign(ticket, client);
     }
 
@@ -164,11 +164,11 @@ impl Backend for Endpoint {
         self.requests.next_completion()
     }
 
-    fn next_reservation(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
+    fn next_reservation(&mut self) -> Option<(ReplyTo, TaskTicket, u32)> {
         self.requests.next_reservation()
     }
 
-    fn reserve(&mut self, ticket: Ticket, granted: bool, now: Now) {
+    fn reserve(&mut self, ticket: TaskTicket, granted: bool, now: Now) {
         let me = self.id.front();
         let next = self.requests.reserve(ticket, granted, now, &mut self.pool);
         self.messages.extend(next.into_iter().map(|message| (me, LOCAL, message)));
@@ -181,7 +181,7 @@ impl Backend for Endpoint {
 
     fn list(&mut self, client: ReplyTo, _: usize, from: Key, _: bool, form: ListingForm, now: Now) {
         if !self.lists {
-            let bytes = Listed { next: None, failed: false, lost: 0 }.encode();
+            let bytes = ListingPart { next: None, failed: false, lost: 0 }.encode();
             return self.requests.deliver(Completion::of(client, bytes));
         }
         self.listings.begin(client, from, form, time(now), self.messages.draft());
@@ -257,7 +257,7 @@ impl Backend for Endpoint {
         super::stats::of(self, now)
     }
 
-    fn sample(&mut self, now: Now) -> Sample {
+    fn sample(&mut self, now: Now) -> LoopSample {
         self.take_sample(now)
     }
 

@@ -4,7 +4,7 @@ use super::{Endpoint, time};
 use crate::cluster::counting::count;
 use crate::cluster::node_host::NodeHost;
 use crate::cluster::troubles::Troubles;
-use crate::observe::samples::{NodeSample, Sample, SeatSample, StoreSample};
+use crate::observe::samples::{LoopSample, NodeSample, SeatSample, StoreSample};
 use crate::observe::stats;
 use crate::runtime::clock::Now;
 use crate::shard::engines;
@@ -52,7 +52,7 @@ impl Endpoint {
     }
 
     /// Its figures for the admin port.
-    pub(super) fn take_sample(&mut self, now: Now) -> Sample {
+    pub(super) fn take_sample(&mut self, now: Now) -> LoopSample {
         let at = time(now);
         // A node whose machine's clock is wrong serves all the same.
         let figures = self.seat_figures(at, Troubles::of_health);
@@ -77,9 +77,9 @@ impl Endpoint {
             certificate: self.links.membership().certificate_expiry(),
             relay: self.detours.counts(at),
             leaderless_ms: self.contact.missing_ms(self.links.has_leader(), now.ms),
-            waits_for: (!self.ready.is_over()).then(|| self.ready.waits_for(self.around())),
+            waits_for: (!self.ready.is_over()).then(|| self.ready.waits_for(self.readiness_inputs())),
         };
-        Sample { stores: store.into_iter().collect(), seat: Some(seat) }
+        LoopSample { stores: store.into_iter().collect(), seat: Some(seat) }
     }
 
     fn seat_figures(&mut self, at: chain::Now, tell: impl Fn(&Troubles) -> Vec<String>) -> SeatFigures {

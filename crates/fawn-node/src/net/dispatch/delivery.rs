@@ -1,11 +1,11 @@
 //! What loops ask of each other, and replies on their way back to their connections.
 
 use super::{Dispatcher, LISTING};
-use crate::net::connection::{Connection, ReservationRequest};
+use crate::net::connection::{ClientConnection, ReservationRequest};
 use crate::net::reply_queue::FillOutcome;
 use crate::observe::stats;
 use crate::request::{
-    Completion, CompletionStatus, Execution, KeyRequest, ReplySlot, ReplyTo, ReplyWriter, Ticket, UNRESERVED_BYTES,
+    Completion, CompletionStatus, Execution, KeyRequest, ReplySlot, ReplyTo, ReplyWriter, TaskTicket, UNRESERVED_BYTES,
 };
 use crate::runtime::mesh::{MessageHeader, PeerRequest};
 use crate::shard::backend::Backend;
@@ -92,7 +92,7 @@ impl<B: Backend> Dispatcher<B> {
     }
 
     /// A large reply that loop `owner` has for a connection of this loop.
-    pub fn reservation(&self, slot: ReplySlot, owner: usize, ticket: Ticket, bytes: u32) -> ReservationRequest {
+    pub fn reservation(&self, slot: ReplySlot, owner: usize, ticket: TaskTicket, bytes: u32) -> ReservationRequest {
         ReservationRequest { slot, owner, ticket, bytes, since_ms: self.now.ms }
     }
 
@@ -105,7 +105,7 @@ impl<B: Backend> Dispatcher<B> {
     /// Puts a reply that has come where its connection waits for it. `granted` bytes were reserved for it.
     pub fn fill(
         &mut self,
-        conn: &mut Connection,
+        conn: &mut ClientConnection,
         slot: &ReplySlot,
         mut bytes: Vec<u8>,
         status: CompletionStatus,

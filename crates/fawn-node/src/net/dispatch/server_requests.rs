@@ -7,7 +7,7 @@ use crate::observe::latency::Stamp;
 use crate::observe::stats;
 use crate::protocol::ServerRequest;
 use crate::request::{
-    CLOCK_NOT_SET, Listed, ListingForm, ReplyBody, ReplyForm, ReplySlot, ReplyTo, RequestError, StatsReport,
+    CLOCK_NOT_SET, ListingForm, ListingPart, ReplyBody, ReplyForm, ReplySlot, ReplyTo, RequestError, StatsReport,
 };
 use crate::runtime::mesh::PeerRequest;
 use crate::shard::backend::Backend;
@@ -143,7 +143,7 @@ impl<B: Backend> Dispatcher<B> {
 
     /// Part of a listing has come.
     pub(super) fn listed(&mut self, flow: &mut Flow, answer: u64, bytes: &[u8]) {
-        let (listed, lines) = Listed::decode(bytes);
+        let (listed, lines) = ListingPart::decode(bytes);
         flow.answers.fill(answer, 0, lines.to_vec(), false);
         let Some(listing) = &mut flow.listing else { return };
         if !listing.advance(&listed, self.router.stores()) {

@@ -11,8 +11,8 @@ mod stores;
 pub use families::FAMILIES;
 pub use seats::LEADERLESS_MS;
 
-use crate::observe::latency::{RequestKind, Summary};
-use crate::runtime::shared::{Failure, SharedState};
+use crate::observe::latency::{LatencySummary, RequestKind};
+use crate::runtime::shared::{SharedState, StopReason};
 use families as all;
 use fawn_admin::process::CERTIFICATE_END;
 use fawn_admin::{Page, Source};
@@ -47,7 +47,7 @@ impl Source for Serving {
 
     fn troubles(&self) -> Vec<String> {
         let Some(shared) = self.0.upgrade() else { return Vec::new() };
-        let mut troubles: Vec<String> = shared.failure().map(Failure::why).into_iter().collect();
+        let mut troubles: Vec<String> = shared.failure().map(StopReason::why).into_iter().collect();
         if shared.is_stopping() {
             troubles.push("it stops".to_owned());
             return troubles;
@@ -95,7 +95,8 @@ fn clients(shared: &SharedState, page: &mut Page) {
         page.put(&all::REFUSALS, &[reason], count);
     }
     for what in RequestKind::ALL {
-        let Summary { buckets, count, sum_s } = Summary::of(what, shared.latencies.iter().map(|one| &**one));
+        let LatencySummary { buckets, count, sum_s } =
+            LatencySummary::of(what, shared.latencies.iter().map(|one| &**one));
         page.put_histogram(&all::SECONDS, &[what.name()], buckets, (count, sum_s));
     }
     for (family, count) in [

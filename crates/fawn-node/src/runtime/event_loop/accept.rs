@@ -1,7 +1,7 @@
 //! New connections: a loop takes those that are dealt to it.
 
 use super::{ACCEPTS_A_TURN, EventLoop};
-use crate::net::connection::Connection;
+use crate::net::connection::ClientConnection;
 use crate::net::listen::Family;
 use crate::net::tls::Secure;
 use crate::protocol::ParserOptions;
@@ -102,7 +102,7 @@ impl<B: Backend> EventLoop<B> {
             let _ = sockopt::set_tcp_nodelay(&accepted.socket, true);
             let _ = sockopt::set_socket_keepalive(&accepted.socket, true);
         }
-        let mut conn = Connection::new(accepted.socket, tls, (parser, shared.protocol), self.now.ms);
+        let mut conn = ClientConnection::new(accepted.socket, tls, (parser, shared.protocol), self.now.ms);
         conn.interest = EventFlags::IN;
         let (token, conn) = self.connections.insert(conn);
         self.counters.curr_connections.add(1);

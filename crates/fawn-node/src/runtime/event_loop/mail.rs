@@ -1,7 +1,7 @@
 //! What loops ask of each other and answer, and what the backend has finished.
 
 use super::EventLoop;
-use crate::net::connection::{Connection, Pause, ReservationRequest, end_name, peer_name};
+use crate::net::connection::{ClientConnection, Pause, ReservationRequest, end_name, peer_name};
 use crate::net::connection_table::ConnectionTable;
 use crate::net::dispatch::delivery::Delivery;
 use crate::net::listen::Listener;
@@ -113,7 +113,7 @@ fn describe(listeners: &[Listener], connections: &ConnectionTable, lines: &dyn R
 }
 
 /// What a connection does, in memcached's words.
-fn state(conn: &Connection) -> &'static str {
+fn state(conn: &ClientConnection) -> &'static str {
     match conn.pause {
         Pause::Close => "conn_closing",
         _ if conn.flow.unsent_bytes > 0 => "conn_mwrite",
