@@ -3,15 +3,15 @@
 use crate::consensus::log::KeptMember;
 use crate::consensus::types::LogId;
 use crate::consensus::{Group, LogStore, Machine, Network};
-use crate::directory;
 use crate::driver::{Driver, Identity};
-use crate::join;
 use crate::links::dial::Dialler;
 use crate::links::listen::Listener;
 use crate::links::stream::Tls;
 use crate::metrics::Managing;
 use crate::options::{ManagerError, Options};
-use fawn_kv::link::{ManagerId, Party};
+use crate::{directory, join};
+use fawn_kv::ids::ManagerId;
+use fawn_kv::link::Party;
 use openraft::{BasicNode, Config, SnapshotPolicy};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};

@@ -7,7 +7,7 @@ use super::types::{Entry, LogId, Outcome, SnapshotMeta, StorageError, StoredMemb
 use crate::decided::{Decided, Decision};
 use crate::journal::file;
 use crate::sealed;
-use fawn_kv::version::OLDEST;
+use fawn_kv::wire::version::OLDEST;
 use openraft::storage::{RaftStateMachine, Snapshot};
 use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, StorageIOError};
 use std::io::Cursor;

@@ -4,11 +4,9 @@
 use super::operate::node_of;
 use super::{Driver, Seat};
 use crate::clock::now_us;
-use fawn_kv::ids::FrontId;
-use fawn_kv::link::SeatId;
-use fawn_kv::manager::{Manager, Standing, State};
-use fawn_kv::roster;
-use fawn_kv::unserved::{Presence as SeatPresence, Unserved};
+use fawn_kv::ids::{FrontId, SeatId};
+use fawn_kv::manager::{Manager, Standing, State, roster};
+use fawn_kv::status::unserved::{Presence as SeatPresence, Unserved};
 use std::collections::BTreeMap;
 
 /// A member that was not heard for so long is told of.

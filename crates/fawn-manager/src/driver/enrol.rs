@@ -9,7 +9,7 @@ use fawn_kv::ids::ClusterId;
 use fawn_kv::link::control::Enrolled;
 use fawn_kv::link::{Control, was_removed};
 use fawn_kv::manager::check_virtual_ids;
-use fawn_kv::roster::{Change, Enrolment};
+use fawn_kv::manager::roster::{Change, Enrolment};
 use fawn_kv::status::Answer;
 use fawn_ring::Secret;
 use fawn_tls::Identity;
@@ -247,12 +247,12 @@ impl Driver {
     }
 
     /// When one of these seats was heard last.
-    fn heard_us(&self, seats: impl Iterator<Item = fawn_kv::link::SeatId>) -> Option<u64> {
+    fn heard_us(&self, seats: impl Iterator<Item = fawn_kv::ids::SeatId>) -> Option<u64> {
         seats.filter_map(|seat| self.seats.get(&seat)?.heard_us).max()
     }
 
     /// Whether one of these seats was heard lately.
-    pub(super) fn is_heard(&self, mut seats: impl Iterator<Item = fawn_kv::link::SeatId>) -> bool {
+    pub(super) fn is_heard(&self, mut seats: impl Iterator<Item = fawn_kv::ids::SeatId>) -> bool {
         let now_us = now_us();
         seats.any(|seat| {
             let heard_us = self.seats.get(&seat).and_then(|seat| seat.heard_us);

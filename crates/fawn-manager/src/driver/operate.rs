@@ -6,15 +6,15 @@ use crate::clock::now_us;
 use crate::consensus::Proposal;
 use crate::decided::{Decided, Decision};
 use crate::links::table::LinkId;
-use fawn_kv::ids::Consistency;
-use fawn_kv::link::{Control, ManagerId, SeatId};
+use fawn_kv::ids::{Consistency, ManagerId, SeatId};
+use fawn_kv::link::Control;
+use fawn_kv::manager::roster::{Change, Member};
 use fawn_kv::manager::{Command, Settings, Standing, State};
-use fawn_kv::roster::{Change, Member};
+use fawn_kv::status::unserved::{DUMP, held_alone};
 use fawn_kv::status::{
     Answer, ManagerStatus, NewSettings, Question, RangeStatus, SeatDetails, SeatStatus, Status, WedgeStatus,
 };
-use fawn_kv::unserved::{DUMP, held_alone};
-use fawn_kv::version::TOTALS;
+use fawn_kv::wire::version::TOTALS;
 use fawn_ring::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -5,7 +5,7 @@ use super::operate::HEARD;
 use super::{Driver, Seat};
 use crate::clock::now_us;
 use fawn_kv::manager::Standing;
-use fawn_kv::roster::Member;
+use fawn_kv::manager::roster::Member;
 use fawn_kv::status::Role;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -6,7 +6,8 @@
 use super::Driver;
 use crate::clock::now_us;
 use crate::links::table::LinkId;
-use fawn_kv::link::{Control, SeatId};
+use fawn_kv::ids::SeatId;
+use fawn_kv::link::Control;
 use fawn_kv::timekeeper::{EARLIEST, LATEST};
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -8,8 +8,8 @@ use super::peers::is_outside;
 use crate::decided::Decision;
 use crate::links::table::Peer;
 use fawn_kv::link::Control;
-use fawn_kv::roster::Member;
-use fawn_kv::version::{FAREWELLS, NEWEST};
+use fawn_kv::manager::roster::Member;
+use fawn_kv::wire::version::{FAREWELLS, NEWEST};
 use std::time::Duration;
 
 /// A manager that has answered within this is the one that was greeted.

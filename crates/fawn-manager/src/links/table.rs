@@ -1,10 +1,10 @@
 //! Who is connected, and what waits to be sent to each.
 
 use crate::decided::Facts;
-use fawn_kv::ids::Address;
+use fawn_kv::ids::{Address, SeatId};
 use fawn_kv::link::frame::{put_control, put_message};
-use fawn_kv::link::{Control, Party, SeatId};
-use fawn_kv::message::Message;
+use fawn_kv::link::{Control, Party};
+use fawn_kv::wire::Message;
 use fawn_tls::{Identity, Role};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -254,9 +254,8 @@ pub fn may_be(identity: Option<&Identity>, party: Party, facts: &Facts) -> bool 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fawn_kv::ids::NodeId;
-    use fawn_kv::link::ManagerId;
-    use fawn_kv::version::NEWEST;
+    use fawn_kv::ids::{ManagerId, NodeId};
+    use fawn_kv::wire::version::NEWEST;
     use fawn_tls::Material;
     use fawn_tls::certificate::now;
     use fawn_tls::directory::{Wanted, init};

@@ -14,10 +14,10 @@ use crate::runtime::clock::Now;
 use crate::runtime::slab::Token;
 use crate::shard::backend::{Backend, LoopEnvironment, WATCHED};
 use crate::shard::stores::{LoopStats, Turn};
-use fawn_kv::chain;
-use fawn_kv::inbox::Inbox;
-use fawn_kv::message::{Answer, Message};
-use fawn_kv::relay::Relay;
+use fawn_kv::link::relay::Relay;
+use fawn_kv::node::inbox::Inbox;
+use fawn_kv::timing::Timing;
+use fawn_kv::wire::{Answer, Message};
 use fawn_ring::Key;
 use fawn_store::Gate;
 use fawn_store::flash::Space;
@@ -60,7 +60,7 @@ impl Backend for Seat {
         }
         let listening = |socket| Listening::new(socket, Arc::clone(&given.epoll), LISTENER);
         let listener = listener.map(listening).transpose()?;
-        let relay = Relay::new(if front.is_some() { seat.front() } else { seat.node() }, &chain::Timing::default());
+        let relay = Relay::new(if front.is_some() { seat.front() } else { seat.node() }, &Timing::default());
         let (me, managers) = ((seat, cluster, given.sizes.value), (managers, names));
         let links = Links::new(me, roster, managers, local_peers, secure, given.epoll);
         // Until managers have said which it is.

@@ -23,13 +23,12 @@ use super::names::Names;
 use crate::runtime::slab::{Slab, Token};
 use crate::shard::backend::WATCHED;
 use calls::{Called, REDIAL_MS, Target};
-use fawn_kv::ids::{Address, ClusterId};
-use fawn_kv::inbox::Lane;
-use fawn_kv::link::strangers::STRANGERS;
-use fawn_kv::link::{Control, Frame, Greeted, Greeting, ManagerId, NO_MEMBER, Party, SeatId, control, frame};
-use fawn_kv::message::Message;
-use fawn_kv::roster::{Member, Roster};
-use fawn_kv::version::{OLDEST, Spoken};
+use fawn_kv::ids::{Address, ClusterId, ManagerId, SeatId};
+use fawn_kv::link::unauthenticated::STRANGERS;
+use fawn_kv::link::{Control, Frame, Greeted, Greeting, Lane, NO_MEMBER, Party, frame};
+use fawn_kv::manager::roster::{Member, Roster};
+use fawn_kv::wire::Message;
+use fawn_kv::wire::version::{OLDEST, Spoken};
 use fawn_tls::Reloading;
 use fawn_tls::certificate::Expiry;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -248,7 +247,7 @@ impl Links {
             Address::Client(client) => self.by_caller.get(&(Party::Client(client), Lane::Client)).copied(),
             Address::Node(_) | Address::Front(_) => {
                 let Some(seat) = SeatId::of(to) else { return };
-                let token = self.link_to(seat, control::lane(to, from));
+                let token = self.link_to(seat, Lane::between(to, from));
                 if token.is_none() {
                     self.traffic.entry(seat).or_default().dropped += 1;
                 }

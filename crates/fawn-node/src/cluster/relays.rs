@@ -1,17 +1,16 @@
 //! A seat's ways around broken links: what it sends to another goes by way of a third where the link does not work
-//! ([`fawn_kv::relay`]).
+//! ([`fawn_kv::link::relay`]).
 
 use super::seat::Seat;
 use crate::runtime::clock::Now;
-use fawn_kv::chain;
-use fawn_kv::ids::Address;
-use fawn_kv::link::SeatId;
-use fawn_kv::message::Message;
-use fawn_kv::version::RELAYS;
+use fawn_kv::ids::{Address, SeatId};
+use fawn_kv::timing;
+use fawn_kv::wire::Message;
+use fawn_kv::wire::version::RELAYS;
 
 impl Seat {
     /// Sends a message to another seat or to a manager or client, over the link or around it.
-    pub(super) fn send(&mut self, to: Address, from: Address, message: Message, (now, at): (Now, chain::Now)) {
+    pub(super) fn send(&mut self, to: Address, from: Address, message: Message, (now, at): (Now, timing::Now)) {
         let is_near = SeatId::of(to).is_some_and(|seat| self.links.local_peers.has(seat));
         let detour = if is_near { None } else { self.relay.detour(at.us, (to, from), &message) };
         match detour {
@@ -25,7 +24,7 @@ impl Seat {
         &mut self,
         (to, from, message): (Address, Address, Message),
         bytes: Option<usize>,
-        time: (Now, chain::Now),
+        time: (Now, timing::Now),
     ) {
         let mut out = Vec::new();
         let taken = self.relay.receive(time.1.us, (to, from, message), &mut out);
@@ -36,7 +35,7 @@ impl Seat {
     }
 
     /// Probes whom this seat has something to say to, and tells in the log whose link is broken, or works again.
-    pub(super) fn tick_relay(&mut self, at: chain::Now) {
+    pub(super) fn tick_relay(&mut self, at: timing::Now) {
         if self.links.take_changed() {
             let version = self.links.cluster_version();
             self.relay.switch(version >= RELAYS);

@@ -22,18 +22,18 @@ use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
 use crate::shard::backend::WATCHED;
 use crate::shard::operate::log_short;
-use crate::shard::stores::Gates;
-use crate::shard::stores::Turn;
-use fawn_kv::chain;
-use fawn_kv::front::{Front, Lack};
-use fawn_kv::ids::{Address, ClusterId};
-use fawn_kv::inbox::{Inbox, Lane};
-use fawn_kv::link::{Control, Party, SeatId};
-use fawn_kv::message::{Answer, Found, Message};
+use crate::shard::stores::{Gates, Turn};
+use fawn_kv::frontend::{Front, Lack};
+use fawn_kv::ids::{Address, ClusterId, SeatId};
+use fawn_kv::link::relay::Relay;
+use fawn_kv::link::{Control, Lane, Party};
+use fawn_kv::manager::roster::Roster;
 use fawn_kv::node::Node;
-use fawn_kv::relay::Relay;
-use fawn_kv::roster::Roster;
+use fawn_kv::node::inbox::Inbox;
+use fawn_kv::scan::Found;
 use fawn_kv::store::Answer as Read;
+use fawn_kv::timing;
+use fawn_kv::wire::{Answer, Message};
 use fawn_store::Gate;
 use fawn_tls::Reloading;
 use rustix::fd::OwnedFd;
@@ -136,11 +136,11 @@ impl Gates for Never {
 }
 
 /// Microseconds of a clock that is never set and counts while the machine is suspended, and the Unix second.
-pub fn time(now: Now) -> chain::Now {
+pub fn time(now: Now) -> timing::Now {
     let time = clock_gettime(ClockId::Boottime);
     let us = time.tv_sec.cast_unsigned() * 1_000_000 + time.tv_nsec.cast_unsigned() / 1000;
     // Ranges go by the steady time: what is stamped by a clock that jumps back for a moment would have to be set back.
-    chain::Now { us, unix: now.time.steady().max(chain::Now::UNKNOWN), latest: now.time.latest() }
+    timing::Now { us, unix: now.time.steady().max(timing::Now::UNKNOWN), latest: now.time.latest() }
 }
 
 /// The managers say what time it is in the cluster.
@@ -180,7 +180,7 @@ impl Seat {
         }
     }
 
-    pub(super) fn deliver_said(&mut self, now: Now, at: chain::Now) {
+    pub(super) fn deliver_said(&mut self, now: Now, at: timing::Now) {
         while let Some((to, from, message)) = self.said.pop_front() {
             self.deliver_one_message(to, from, message, None, (now, at));
         }
@@ -193,7 +193,7 @@ impl Seat {
         from: Address,
         message: Message,
         bytes: Option<usize>,
-        (now, at): (Now, chain::Now),
+        (now, at): (Now, timing::Now),
     ) {
         if Relay::takes(&message) && (to == self.id.node() || to == self.id.front()) {
             self.relayed((to, from, message), bytes, (now, at));
@@ -419,7 +419,7 @@ fn weight(message: &Message) -> usize {
             Message::Relayed { message, .. } => message.len(),
             Message::Feed { entries, .. } => entries.iter().map(|entry| entry.bytes()).sum(),
             Message::Scanned { found: Found::Part { kept, .. } | Found::Records { kept, .. }, .. }
-            | Message::CopyPart { kept, .. } => kept.iter().map(fawn_kv::entry::Kept::bytes).sum(),
+            | Message::CopyPart { kept, .. } => kept.iter().map(fawn_kv::range::entry::Kept::bytes).sum(),
             _ => 0,
         }
 }

@@ -8,11 +8,10 @@ use crate::observe::stats;
 use crate::runtime::clock::Now;
 use crate::shard::engines;
 use crate::shard::stores::LoopStats;
-use fawn_kv::chain;
-use fawn_kv::inbox::Lane;
-use fawn_kv::link::Control;
+use fawn_kv::link::{Control, Lane};
 use fawn_kv::status::{LinkFigures, RangeFigures, Role, SeatFigures, SeatTotals};
-use fawn_kv::version::{TIMES, TOTALS};
+use fawn_kv::timing;
+use fawn_kv::wire::version::{TIMES, TOTALS};
 use std::sync::LazyLock;
 
 /// Between two reports to the managers.
@@ -22,7 +21,7 @@ const COUNTED_A_TURN: usize = 64;
 
 impl Seat {
     /// Tells the managers how it does, once a second.
-    pub(super) fn report(&mut self, now: Now, at: chain::Now) {
+    pub(super) fn report(&mut self, now: Now, at: timing::Now) {
         if now.ms < self.reported_ms + REPORT_MS || !self.links.has_leader() {
             return;
         }
@@ -98,7 +97,7 @@ impl Seat {
         Sample { stores: store.into_iter().collect(), seat: Some(seat) }
     }
 
-    fn seat_figures(&mut self, at: chain::Now, tell: impl Fn(&Troubles) -> Vec<String>) -> SeatFigures {
+    fn seat_figures(&mut self, at: timing::Now, tell: impl Fn(&Troubles) -> Vec<String>) -> SeatFigures {
         let links = self.links.figures().into_iter();
         let links = links.map(|(to, is_up, waiting, traffic)| LinkFigures {
             to,

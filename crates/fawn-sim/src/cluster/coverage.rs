@@ -1,6 +1,6 @@
 //! How often seldom paths were taken in a run: those that the protocol counts, and what only the whole cluster shows.
 
-use fawn_kv::paths::{self, Path};
+use fawn_kv::testing::coverage::{self as paths, Path};
 
 /// What only the whole cluster shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

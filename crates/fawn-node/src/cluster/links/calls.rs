@@ -6,9 +6,9 @@ use crate::cluster::link::{Link, State};
 use crate::cluster::names::HostAddress;
 use crate::net::tls::Secure;
 use crate::runtime::slab::Token;
-use fawn_kv::inbox::Lane;
-use fawn_kv::link::{Control, Greeting, Party, SeatId, control};
-use fawn_kv::version::Spoken;
+use fawn_kv::ids::SeatId;
+use fawn_kv::link::{Control, Greeting, Lane, Party, control};
+use fawn_kv::wire::version::Spoken;
 use fawn_tls::{Role, server_name_for};
 use rustix::event::epoll::EventFlags;
 

@@ -3,8 +3,9 @@
 use super::super::clients::{ClientMemory, MOST_CLIENTS};
 use super::super::link::{Link, State};
 use super::{GREETING_MS, Links, Traffic};
-use fawn_kv::link::{Greeting, Party, SeatId, control};
-use fawn_kv::version::Spoken;
+use fawn_kv::ids::SeatId;
+use fawn_kv::link::{Greeting, Party, control};
+use fawn_kv::wire::version::Spoken;
 use std::collections::BTreeMap;
 
 impl Links {

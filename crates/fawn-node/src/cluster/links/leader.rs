@@ -8,9 +8,9 @@ use super::calls::Called;
 use super::{Link, Links};
 use crate::cluster::link::State;
 use crate::runtime::slab::Token;
-use fawn_kv::inbox::Lane;
-use fawn_kv::link::{Control, ManagerId, Party};
-use fawn_kv::version::PROXIES;
+use fawn_kv::ids::ManagerId;
+use fawn_kv::link::{Control, Lane, Party};
+use fawn_kv::wire::version::PROXIES;
 
 /// Between an answer and the next ping.
 const PING_MS: u64 = 100;

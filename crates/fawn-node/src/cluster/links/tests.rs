@@ -3,8 +3,8 @@
 use super::*;
 use crate::cluster::link::{Link, State};
 use crate::tests::harness::PATIENCE;
-use fawn_kv::link::strangers::STRANGERS;
-use fawn_kv::roster::Change;
+use fawn_kv::link::unauthenticated::STRANGERS;
+use fawn_kv::manager::roster::Change;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -148,7 +148,7 @@ fn manager_that_follows() -> (String, std::sync::mpsc::Receiver<Option<Party>>) 
             let from = to.unwrap_or(Party::Manager(ManagerId(2)));
             let you = Party::Seat(SeatId(1));
             let mut answer = Vec::new();
-            let greeted = Greeted { version: fawn_kv::version::PROXIES, cluster: None, from, you };
+            let greeted = Greeted { version: fawn_kv::wire::version::PROXIES, cluster: None, from, you };
             frame::put_control(&mut answer, &Control::Greeted(greeted));
             frame::put_control(&mut answer, &Control::Leads { term: 1, leader: Some(ManagerId(1)) });
             caller.write_all(&answer).unwrap();

@@ -1,11 +1,11 @@
-//! Those who call a seat, before they have said who they are: so many and no more ([`fawn_kv::link::strangers`]).
+//! Those who call a seat, before they have said who they are: so many and no more ([`fawn_kv::link::unauthenticated`]).
 
 use super::Links;
 use crate::cluster::link::{Link, State};
 use crate::net::tls::Secure;
 use crate::observe::warnings::RateLimitedLog;
 use fawn_kv::link::FrameError;
-use fawn_kv::link::strangers::{STRANGERS, worst};
+use fawn_kv::link::unauthenticated::{STRANGERS, worst};
 use std::net::IpAddr;
 use std::time::Instant;
 
