@@ -3,6 +3,7 @@
 use super::*;
 use crate::cluster::link::{Link, State};
 use crate::tests::harness::PATIENCE;
+use fawn_kv::link::control;
 use fawn_kv::link::unauthenticated::STRANGERS;
 use fawn_kv::manager::roster::Change;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
