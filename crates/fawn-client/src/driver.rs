@@ -3,12 +3,12 @@
 use crate::dump::{DumpStart, Dumps};
 use crate::links::{Dialler, LinkEvent, LinkHandle, LinkId, Whom};
 use crate::lookout::Lookout;
-use fawn_kv::chain::Now;
 use fawn_kv::client::{Client as Machine, Ended, Limits, Want, set_asker};
-use fawn_kv::ids::{Address, ClusterId, FrontId, NodeId};
-use fawn_kv::link::{Control, Frame, Party, SeatId, frame};
-use fawn_kv::message::Message;
-use fawn_kv::version::{CONTINUATIONS, NEWEST};
+use fawn_kv::ids::{Address, ClusterId, FrontId, NodeId, SeatId};
+use fawn_kv::link::{Control, Frame, Party, frame};
+use fawn_kv::timing::Now;
+use fawn_kv::wire::Message;
+use fawn_kv::wire::version::{CONTINUATIONS, NEWEST};
 use fawn_ring::Secret;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::collections::{BTreeMap, HashMap};
@@ -370,7 +370,7 @@ impl Driver {
     /// The front-ends that the roster has.
     fn fronts(&self) -> impl Iterator<Item = FrontId> {
         let serving = self.lookout.roster.members.values().filter(|member| member.said.is_front);
-        serving.flat_map(fawn_kv::roster::Member::seats).map(|seat| FrontId(seat.0))
+        serving.flat_map(fawn_kv::manager::roster::Member::seats).map(|seat| FrontId(seat.0))
     }
 
     /// The roster has changed: who has gone, or moved, is not asked there any more.

@@ -1,10 +1,10 @@
 //! All that there is in a cluster: what `fawn_kv::scan` makes of it, over a client's connections.
 
 use crate::error::Error;
-use fawn_kv::chain::Now;
 use fawn_kv::ids::{Address, Asker, NodeId};
-use fawn_kv::message::Message;
 use fawn_kv::scan::{Bookmark, Event, Limits, Scanner};
+use fawn_kv::timing::Now;
+use fawn_kv::wire::Message;
 use fawn_ring::{Interval, Key, Secret};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

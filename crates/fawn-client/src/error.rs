@@ -1,7 +1,7 @@
 //! Why there is no answer.
 
 use fawn_kv::client::MOST_CONTINUATION_BYTES;
-use fawn_kv::message::Answer;
+use fawn_kv::wire::Answer;
 use fawn_tls::TlsError;
 use std::time::Duration;
 

@@ -4,9 +4,9 @@
 //! says who the managers are. A leader that is not reached is called by way of another manager.
 
 use crate::links::{LinkHandle, LinkId, Whom};
-use fawn_kv::ids::ClusterId;
-use fawn_kv::link::{Control, ManagerId, Party, frame};
-use fawn_kv::roster::Roster;
+use fawn_kv::ids::{ClusterId, ManagerId};
+use fawn_kv::link::{Control, Party, frame};
+use fawn_kv::manager::roster::Roster;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -265,7 +265,7 @@ impl Lookout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fawn_kv::roster::Change;
+    use fawn_kv::manager::roster::Change;
 
     #[test]
     fn where_managers_are_called_that_do_not_answer_is_told_and_again_once_a_minute() {

@@ -1,7 +1,7 @@
 //! What is put, and what is got.
 
-use fawn_kv::entry::Kept;
 use fawn_kv::operation::{Mode, Operation, Store};
+use fawn_kv::range::entry::Kept;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A value as it was found.
@@ -103,8 +103,8 @@ pub enum Removal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fawn_kv::entry::Version;
     use fawn_kv::ids::{Epoch, Position, Seq};
+    use fawn_kv::range::entry::Version;
 
     #[test]
     fn what_is_deleted_is_nothing_and_what_is_empty_is_a_value() {

@@ -2,10 +2,11 @@
 
 use crate::links::dial::Dialler;
 use crate::links::stream::{Tls, read_frame};
+use fawn_kv::ids::ManagerId;
 use fawn_kv::link::frame::put_control;
-use fawn_kv::link::{Control, Frame, Frames, ManagerId, Party};
+use fawn_kv::link::{Control, Frame, Frames, Party};
 use fawn_kv::status::{Answer, Question};
-use fawn_kv::version::OLDEST;
+use fawn_kv::wire::version::OLDEST;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::{Duration, Instant};

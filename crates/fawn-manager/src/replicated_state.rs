@@ -3,11 +3,11 @@
 //! A decision is made in a term, and counts only if its entry came into the log in that very term: what a leader has
 //! proposed without knowing that it leads no longer does nothing.
 
-use fawn_kv::chain::Timing;
 use fawn_kv::ids::ClusterId;
+use fawn_kv::manager::roster::{Change, Roster};
 use fawn_kv::manager::{Command, KeptError, Manager, Settings, State, Waits};
-use fawn_kv::roster::{Change, Roster};
-use fawn_kv::version::{OLDEST, SKIPPED_SEATS, STRUCK_NAMES};
+use fawn_kv::timing::Timing;
+use fawn_kv::wire::version::{OLDEST, SKIPPED_SEATS, STRUCK_NAMES};
 use fawn_ring::Secret;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

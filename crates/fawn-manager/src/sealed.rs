@@ -6,7 +6,7 @@
 //! | 4 | CRC-32C of the rest, little-endian |
 //! | … | the value |
 
-use fawn_kv::version;
+use fawn_kv::wire::version;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -1,15 +1,13 @@
 //! Making a connection: TCP, TLS where that is on, and greetings.
 
-use fawn_kv::ids::ClusterId;
-use fawn_kv::inbox::Lane;
+use fawn_kv::ids::{ClusterId, ManagerId, SeatId};
 use fawn_kv::link::control::MAGIC;
-use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, ManagerId, Party, SeatId, frame};
-use fawn_kv::version::Spoken;
+use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Lane, Party, frame};
+use fawn_kv::wire::version::Spoken;
 use fawn_tls::{Links, Material, Reloading, Role, TlsError, advice, server_name_for};
 use rustix::net::sockopt;
-use std::fmt;
-use std::io;
 use std::time::Duration;
+use std::{fmt, io};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cluster, run};
 use fawn_client::{Batch, BatchOutcome, Error, Item, Options, Removal, Swap, What, blocking};
-use fawn_kv::entry::Kept;
+use fawn_kv::range::entry::Kept;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

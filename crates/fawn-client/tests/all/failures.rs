@@ -2,8 +2,9 @@
 
 use crate::cluster::{Cluster, LONG, run};
 use fawn_client::{Client, ConnectError, Error, Options, blocking};
-use fawn_kv::link::{Control, Greeted, ManagerId, Party, frame};
-use fawn_kv::version::Spoken;
+use fawn_kv::ids::ManagerId;
+use fawn_kv::link::{Control, Greeted, Party, frame};
+use fawn_kv::wire::version::Spoken;
 use std::io::Write;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -14,9 +14,11 @@
 use super::replica::{Active, Context, Phase, Replica};
 use super::scan::LATER_US;
 use super::tail::answer;
-use crate::message::{Answer, Found, Health};
-use crate::paths::{Path, took};
+use crate::ids::Health;
+use crate::scan::Found;
 use crate::store::{RangeStore, Ticket};
+use crate::testing::coverage::{Path, took};
+use crate::wire::Answer;
 
 impl Active {
     /// Whether this member, or one after it, has no room for more values.

@@ -1,13 +1,13 @@
 //! Records and marks down the chain, acknowledgements up.
 
+use super::log_suffix::batch;
 use super::replica::{Active, Context, Phase, Replica};
-use super::stretch::batch;
-use crate::entry::{Change, Entry};
 use crate::ids::{Ack, Address, Epoch, Incarnation, Member, Position, Seq};
-use crate::message::Message;
-use crate::paths::{Path, took};
-use crate::planted::{Bug, planted};
+use crate::range::entry::{Change, Entry};
 use crate::store::RangeStore;
+use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::wire::Message;
 use std::sync::Arc;
 
 impl Active {

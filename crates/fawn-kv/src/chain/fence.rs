@@ -1,57 +1,14 @@
-//! Fences: below which wedge epoch nothing is served any more, key by key.
-//!
-//! A front-end that takes a wedge over logs a fence through every chain that has keys of it, before it serves or caches.
-//! From when a member has the fence in its log, committed or not, it refuses puts *and gets* of a lower epoch: an earlier
-//! owner that still runs can then neither change a key behind the new owner's cache nor show what the new owner has yet to
-//! hear of. Truncation rolls fences back with the records that they came from. They are part of what a range remembers
-//! ([`Alive`](crate::meta::Alive)): copied first, kept through restarts, and inherited by ranges that are split
-//! and merged.
+//! A member refuses requests of a wedge's earlier owner: it checks each against the range's [fences](crate::range::fences), and
+//! logs a fence when a front-end takes a wedge over.
 
+use super::log_suffix::NO_KEY;
 use super::replica::{Context, Phase, Replica};
-use super::stretch::NO_KEY;
-use crate::entry::Change;
 use crate::ids::{Address, WedgeEpoch};
-use crate::message::Message;
-use crate::planted::{Bug, planted};
-use crate::steps::Steps;
+use crate::range::entry::Change;
 use crate::store::RangeStore;
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::wire::Message;
 use fawn_ring::{Interval, Key};
-use serde::{Deserialize, Serialize};
-
-/// The lowest wedge epoch that is still served, by position.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fences {
-    steps: Steps<WedgeEpoch>,
-}
-
-impl Fences {
-    /// The lowest wedge epoch that is served at a position.
-    pub fn at(&self, position: &Key) -> WedgeEpoch {
-        self.steps.at(position)
-    }
-
-    /// Raises the fence of these keys to `epoch`, where it is lower.
-    pub fn raise(&mut self, keys: &Interval, epoch: WedgeEpoch) {
-        self.steps.change(keys, |step| *step = (*step).max(epoch));
-    }
-
-    /// Whether all these keys are fenced with `epoch` at least.
-    pub fn cover(&self, keys: &Interval, epoch: WedgeEpoch) -> bool {
-        self.steps.parts(keys).all(|(_, step)| step >= epoch)
-    }
-
-    /// The highest epoch that any of these keys is fenced with.
-    pub fn highest(&self, keys: &Interval) -> WedgeEpoch {
-        self.steps.parts(keys).map(|(_, step)| step).max().unwrap_or_default()
-    }
-
-    /// Takes over the fences of another range: the higher epoch stays.
-    pub fn join(&mut self, other: &Self) {
-        for (keys, epoch) in other.steps.parts(&Interval::ALL) {
-            self.raise(&keys, epoch);
-        }
-    }
-}
 
 impl Replica {
     /// Whether a front-end that asks as of this wedge epoch has been fenced off.

@@ -1,8 +1,8 @@
 //! How a member does, for its operator.
 
-use super::follow::Copying;
+use super::learner::Copying;
 use super::replica::{Active, Phase, Replica};
-use super::tally::Tally;
+use super::stats::Tally;
 use crate::status::{CopyFigures, RangeFigures, Role};
 use fawn_ring::{Interval, Key};
 

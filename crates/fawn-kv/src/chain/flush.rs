@@ -3,25 +3,25 @@
 //! A flush of all keys has one name in all ranges. Ranges are split and merged while it is under way, and of two that are
 //! merged one may have carried it out and the other not. To flush the keys of the first once more would remove what was put
 //! there since; so what a range remembers of a flush is not only that it was carried out, but of which keys
-//! ([`Sessions::flushed`](crate::sessions::Sessions::flushed)).
+//! ([`Sessions::flushed`](crate::range::sessions::Sessions::flushed)).
 
 use super::head::is_too_soon;
+use super::log_suffix::{Logged, NO_KEY};
 use super::replica::{Context, Phase, Replica};
-use super::stretch::{Logged, NO_KEY};
-use crate::entry::{Asked, Change};
 use crate::ids::{Asker, RequestId, WedgeEpoch};
-use crate::message::Answer;
 use crate::operation::Outcome;
-use crate::paths::{Path, took};
-use crate::planted::{Bug, planted};
-use crate::steps::Steps;
+use crate::range::entry::{Asked, Change};
+use crate::range::range_map::Steps;
 use crate::store::RangeStore;
+use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::wire::Answer;
 use fawn_ring::Interval;
 
 /// Stretches of a range that flushes tell apart, about, at most.
 const STRETCHES: usize = 4096;
 
-/// What is asked: [`Message::Flush`](crate::message::Message::Flush).
+/// What is asked: [`Message::Flush`](crate::wire::Message::Flush).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flush {
     pub(super) id: RequestId,
@@ -100,10 +100,10 @@ impl Replica {
 mod tests {
     use crate::chain::Replica;
     use crate::chain::fence::tests::{FRONT, alone, keys, step};
-    use crate::entry::{Change, Version};
     use crate::ids::{Asker, RangeId, RequestId, Seq, WedgeEpoch};
-    use crate::message::{Answer, Message};
-    use crate::meta::Meta;
+    use crate::range::entry::{Change, Version};
+    use crate::range::meta::Meta;
+    use crate::wire::{Answer, Message};
     use fawn_ring::{Interval, Key};
 
     const FLUSH: RequestId = RequestId { session: 1 << 32, number: 1 };

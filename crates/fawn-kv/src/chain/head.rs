@@ -1,15 +1,16 @@
 //! Requests at the head: never carried out twice, conditions judged against the newest state.
 
-use super::replica::{Active, Context, Now, Phase, Replica, Timing};
-use super::stretch::{Logged, NO_KEY};
-use crate::entry::{Asked, Change, Entry, Kept, Shown, Version};
+use super::log_suffix::{Logged, NO_KEY};
+use super::replica::{Active, Context, Phase, Replica};
 use crate::ids::{Asker, Epoch, Position, RangeId, RequestId, Seq, WedgeEpoch};
-use crate::message::Answer;
 use crate::operation::{self, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
-use crate::paths::{Path, took};
-use crate::planted::{Bug, planted};
-use crate::sessions::{Known, Room, Sessions};
+use crate::range::entry::{Asked, Change, Entry, Kept, Shown, Version};
+use crate::range::sessions::{Known, Room, Sessions};
 use crate::store::{Lookup, Place, RangeStore, Ticket};
+use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::timing::{Now, Timing};
+use crate::wire::Answer;
 use fawn_ring::Key;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -7,32 +7,33 @@
 //! # Layout
 //!
 //! * [`Replica`]: the log as the protocol sees it, and the phase that the node is in.
-//! * `feed`: records, marks and acknowledgements between neighbours.
-//! * `checked`: whether a record of another member can be true. `fence`: who is refused because a wedge has another owner.
-//! * `head`: requests. `tail`: gets, leases and barriers.
-//! * `figures`: how it does, `tally`: what has happened to it. `stretch`: records in memory, `unsynced`: those that are not durable.
-//! * `scan`: what those see of a range who are no members. `change`: seal, equalise, activate. `follow`: copies and catching up.
+//! * `head`: requests. `tail`: gets, leases and barriers. `flush`: flushes at the head.
+//! * `feed`: records, marks and acknowledgements between neighbours. `log_suffix`: records in memory, `unsynced`: those that are not
+//!   durable.
+//! * `validation`: whether a record of another member can be true. `fence`: refuses requests of a wedge's earlier owner.
+//! * `reconfigure`: seal, equalise, activate. `learner`: copies and catching up, [as fast as they may](Pace).
+//! * `disk`: a disk that is full or cannot be read. `scan`: what those see of a range who are no members.
+//! * `figures`: how it does, for an operator. `stats`: what has happened to it.
 
-mod change;
-mod checked;
+mod copy_rate;
 mod disk;
 mod feed;
 mod fence;
 mod figures;
 mod flush;
-mod follow;
 mod head;
-mod pace;
+mod learner;
+mod log_suffix;
+mod reconfigure;
 mod replica;
 mod scan;
-mod stretch;
+mod stats;
 mod tail;
-mod tally;
 #[cfg(test)]
 mod tests;
 mod unsynced;
+mod validation;
 
-pub use fence::Fences;
-pub use pace::Pace;
-pub use replica::{Context, Lease, Now, Replica, Timing};
-pub use tally::{PAUSE_BOUNDS_US, Pauses, Tally};
+pub use copy_rate::Pace;
+pub use replica::{Context, Lease, Replica};
+pub use stats::{PAUSE_BOUNDS_US, Pauses, Tally};

@@ -1,23 +1,24 @@
 //! The log of a range as the protocol sees it: what is committed, what is not, how far it is synced.
 
-use super::change::{Levelling, Prepared};
-use super::fence::Fences;
-use super::follow::{CopyPart, Copying, Learning, Reading, Wanted};
+use super::copy_rate::Pace;
 use super::head::Queue;
-use super::pace::Pace;
+use super::learner::{CopyPart, Copying, Learning, Reading, Wanted};
+use super::log_suffix::{Logged, Stretch};
+use super::reconfigure::{Levelling, Prepared};
 use super::scan::{Question, Scanning};
-use super::stretch::{Logged, Stretch};
+use super::stats::Tally;
 use super::tail::Gets;
-use super::tally::Tally;
 use super::unsynced::Unsynced;
-use crate::entry::{Asked, Change, Entry};
 use crate::ids::{Address, Asker, Attempt, Chain, Epoch, Member, Position, RangeId, RequestId, Seq};
-use crate::message::{Answer, Message, Report};
-use crate::meta::{Alive, Meta};
-use crate::paths::{Path, took};
-use crate::planted::{Bug, planted};
-use crate::sessions::{Bounds, Sessions};
+use crate::range::entry::{Asked, Change, Entry};
+use crate::range::fences::Fences;
+use crate::range::meta::{Alive, Meta};
+use crate::range::sessions::Sessions;
 use crate::store::{Place, RangeStore, Recovered, Ticket};
+use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::timing::Timing;
+use crate::wire::{Answer, Message, Report};
 use fawn_ring::{Interval, Key, KeyHasher, Secret};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -29,74 +30,6 @@ const FOLLOWED_US: u64 = 10_000_000;
 /// What part of the history is kept of a range that nobody follows.
 const UNFOLLOWED_SHARE: usize = 16;
 
-/// How long things may take, in microseconds, and how much is kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Timing {
-    /// What was sent and not answered is sent again after this.
-    pub resend_us: u64,
-    /// Between two heartbeats of a node.
-    pub heartbeat_us: u64,
-    /// A node that was not heard of for so long counts as dead.
-    pub dead_us: u64,
-    /// An attempt that has not come to its end after this is superseded.
-    pub attempt_us: u64,
-    /// Committed records of a range kept in memory while somebody follows it, at most …
-    pub history: usize,
-    /// … and bytes of them. While nobody does, a sixteenth: memory that is used again at once stays in the processor's cache.
-    pub history_bytes: usize,
-    /// Records in one message, at most …
-    pub batch: usize,
-    /// … and bytes of them, but for one record that is larger.
-    pub batch_bytes: usize,
-    /// Records of a range that are not committed yet, with the requests that wait for their key to be read, at most; a
-    /// head takes no more before. So many gets wait for flash or a barrier, at most.
-    pub pending: usize,
-    /// Bytes of records that are not committed yet, and of what waits; and of records that are not durable yet. A head that
-    /// has so many takes no more before, nor does a member of the latter.
-    pub pending_bytes: usize,
-    /// Bytes a second that a node copies, at most, in all its ranges.
-    pub copy_bytes_per_s: u64,
-    /// Seconds of the range's time after which a session that is not used is forgotten.
-    pub session_idle_s: u32,
-    /// A range's time that no clock can be right about is set back after so long.
-    pub heal_us: u64,
-    /// What a range remembers of sessions.
-    pub sessions: Bounds,
-    /// A node that was not heard of for so long loses its places on the ring.
-    pub gone_us: u64,
-    /// For so long after it was last heard that two nodes do not hear each other they are kept out of one chain.
-    pub broken_us: u64,
-    /// A neighbour that has not answered for so long is said to be silent.
-    pub silent_us: u64,
-    /// All members set a range's time back where a record says so: the cluster speaks the version that brought that.
-    pub sets_time_back: bool,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        Self {
-            resend_us: 50_000,
-            heartbeat_us: 200_000,
-            dead_us: 1_000_000,
-            attempt_us: 3_000_000,
-            history: 4096,
-            history_bytes: 2 << 20,
-            batch: 64,
-            batch_bytes: 256 << 10,
-            pending: 4096,
-            pending_bytes: 16 << 20,
-            copy_bytes_per_s: 128 << 20,
-            session_idle_s: 3600,
-            heal_us: 600_000_000,
-            sessions: Bounds::default(),
-            gone_us: 30_000_000,
-            broken_us: 60_000_000,
-            silent_us: 700_000,
-            sets_time_back: true,
-        }
-    }
-}
-
 /// The right of a node to answer reads, by its own clock. It covers the chains that the node was active in when it asked:
 /// whoever granted it has looked at them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,28 +38,6 @@ pub struct Lease {
     pub asked_us: u64,
     /// When it ends.
     pub until_us: u64,
-}
-
-/// What the clocks of a node say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Now {
-    /// Microseconds by a clock that is never set and counts while the machine is suspended.
-    pub us: u64,
-    /// Unix second, as far as the node knows; [`UNKNOWN`](Self::UNKNOWN): it does not.
-    pub unix: u32,
-    /// The latest Unix second that the node has gone by, or that its clock shows and may be right about. What has been seen to
-    /// expire up to then does not come back.
-    pub latest: u32,
-}
-
-impl Now {
-    /// The second of a node whose clock was never set. It is later than none, so that what was used then is not forgotten.
-    pub const UNKNOWN: u32 = 1;
-
-    /// By clocks that were never wrong.
-    pub const fn at(us: u64, unix: u32) -> Self {
-        Self { us, unix, latest: unix }
-    }
 }
 
 /// What a step of a replica works with.
@@ -471,7 +382,7 @@ impl Replica {
         if let Some(Asked { id, .. }) = &entry.asked {
             let before = self.asked.insert(*id, entry.position.seq);
             // Of one flush there is a record for each stretch of keys that it came by.
-            let may_double = matches!(entry.change, Change::Flush { .. }) || crate::sessions::may_double();
+            let may_double = matches!(entry.change, Change::Flush { .. }) || crate::range::sessions::may_double();
             assert!(before.is_none() || may_double, "a request about a key is in the log once");
         }
         self.suffix.push_back(entry);

@@ -7,12 +7,13 @@
 //! weak range the owner alone answers, as each member has a log of its own.
 
 use super::replica::{Context, Phase, Replica};
-use crate::entry::{Change, Entry, Kept};
 use crate::ids::{Asker, Position, RequestId};
-use crate::message::{Found, Message, Sought};
-use crate::paths::{Path, took};
-use crate::planted::{Bug, planted};
+use crate::range::entry::{Change, Entry, Kept};
+use crate::scan::{Found, Sought};
 use crate::store::{Part, RangeStore, Scan, Ticket};
+use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::wire::Message;
 use fawn_ring::Interval;
 
 /// Scans of a range that wait for flash, at most.
@@ -163,7 +164,7 @@ impl Replica {
             return Found::TooOld;
         }
         let rest = self.history.iter().skip_while(|entry| entry.position <= after);
-        let entries = super::stretch::batch(rest, context.timing.batch, context.timing.batch_bytes);
+        let entries = super::log_suffix::batch(rest, context.timing.batch, context.timing.batch_bytes);
         let upto = entries.last().map_or(after, |entry| entry.position);
         // What does not follow is after a gap; so is what follows nothing that is here.
         let has_gap = entries.first().map_or(after < committed, |entry| !entry.follows(after));

@@ -2,14 +2,14 @@
 //!
 //! Where reads are spread, any member answers for keys that nobody is writing (CRAQ, Terrace and Freedman 2009).
 
+use super::log_suffix::NO_KEY;
 use super::replica::{Context, Phase, Replica};
-use super::stretch::NO_KEY;
-use crate::entry::{Change, Kept, Version};
 use crate::ids::{Address, Asker, Epoch, RequestId, Seq, WedgeEpoch};
-use crate::message::{Answer, Continuation, Message};
-use crate::paths::{Path, took};
-use crate::planted::{Bug, planted};
+use crate::range::entry::{Change, Kept, Version};
 use crate::store::{Lookup, RangeStore, Ticket};
+use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::wire::{Answer, Continuation, Message};
 use fawn_ring::Key;
 use std::collections::BTreeMap;
 use std::sync::Arc;

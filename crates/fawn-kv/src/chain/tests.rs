@@ -2,10 +2,10 @@
 
 use super::fence::tests::{ME, Plain, recovered, step, step_with};
 use super::replica::Replica;
-use crate::entry::{Change, Entry};
 use crate::ids::{Address, Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, Seq};
-use crate::message::{Given, Message, Records};
-use crate::meta::Meta;
+use crate::range::entry::{Change, Entry};
+use crate::range::meta::Meta;
+use crate::wire::{Given, Message, Records};
 use fawn_ring::{Interval, Key};
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ fn a_part_that_was_read_before_the_copy_began_is_not_taken() {
     let mut replica = Replica::new(RangeId(0), ME, recovered(Meta::default(), Vec::new()), &fawn_ring::Secret([1; 32]));
     learn(&mut replica, Attempt(2));
     step(&mut replica, |replica, context| {
-        let records = crate::message::Given::Another;
+        let records = crate::wire::Given::Another;
         let (range, to, from) = (RangeId(0), ME.incarnation, SOURCE);
         let message = Message::Fetched { range, attempt: None, to, from, records };
         replica.receive(Address::Node(SOURCE.node), message, context);

@@ -1,15 +1,15 @@
 //! The machine: what a program wants, whom that is asked of, and what became of it.
 
-use super::flights::{Flight, Flights};
-use super::reach::Reach;
-use crate::chain::{Now, Timing};
-use crate::entry::{Kept, Shown};
-use crate::front::flights::{Tag, Tries};
-use crate::front::routes::Routes;
-use crate::front::session::Sessions;
+use super::in_flight::{Flight, Flights};
+use super::unreachable::Reach;
+use crate::frontend::in_flight::{Tag, Tries};
+use crate::frontend::routes::Routes;
+use crate::frontend::session::Sessions;
 use crate::ids::{Address, Asker, FrontId, Position, RequestId};
-use crate::message::{Answer, Continuation, Message};
 use crate::operation::Outcome;
+use crate::range::entry::{Kept, Shown};
+use crate::timing::{Now, Timing};
+use crate::wire::{Answer, Continuation, Message};
 use fawn_ring::{Key, Secret};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Default for Limits {
 const OWN_BYTES: usize = 12;
 
 /// Bytes of a program's continuation, at most.
-pub const MOST_CONTINUATION_BYTES: usize = crate::message::MOST_CONTINUATION_BYTES - OWN_BYTES;
+pub const MOST_CONTINUATION_BYTES: usize = crate::wire::MOST_CONTINUATION_BYTES - OWN_BYTES;
 
 /// Between two questions who owns what.
 const ASK_VIEW_US: u64 = 50_000;

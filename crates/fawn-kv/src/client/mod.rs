@@ -6,19 +6,19 @@
 //!
 //! # Layout
 //!
-//! * [`Client`]: the machine: wants in, messages out. `flights`: what was asked and is not answered. `reach`: who could not be
-//!   reached.
+//! * `machine`: [`Client`], wants in and messages out. `in_flight`: requests that are not answered.
+//!   `unreachable`: front-ends that could not be reached.
 
-mod flights;
+mod in_flight;
 mod machine;
-mod reach;
 #[cfg(test)]
 mod tests;
+mod unreachable;
 
 pub use machine::{Client, Ended, Limits, MOST_CONTINUATION_BYTES, Want};
 
 use crate::ids::Address;
-use crate::message::Message;
+use crate::wire::Message;
 
 /// Puts the name in that whoever is called has given the client.
 pub fn set_asker(message: &mut Message, name: Address) {

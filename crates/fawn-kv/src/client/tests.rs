@@ -1,13 +1,12 @@
 //! What a client asks whom, and what it makes of the answers.
 
 use super::{Client, Ended, Limits, Want};
-use crate::chain::Now;
-use crate::entry::Kept;
-use crate::ids::{Address, FrontId, FrontMember, Incarnation, Position, RequestId, WedgeEpoch};
-use crate::manager::Wedge;
-use crate::message::{Answer, Continuation, Message};
+use crate::ids::{Address, FrontId, FrontMember, Incarnation, Position, RequestId, Wedge, WedgeEpoch};
 use crate::operation::{Cas, Operation, Outcome, Store};
-use crate::version::{NEWEST, SURE_UNKNOWNS};
+use crate::range::entry::Kept;
+use crate::timing::Now;
+use crate::wire::version::{NEWEST, SURE_UNKNOWNS};
+use crate::wire::{Answer, Continuation, Message};
 use fawn_ring::{Interval, Secret};
 use std::sync::Arc;
 

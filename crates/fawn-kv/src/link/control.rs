@@ -1,43 +1,14 @@
 //! What is said over a link that is no message of the protocol.
 
-use crate::ids::{Address, ClusterId, FrontId, NodeId};
-use crate::inbox::Lane;
-use crate::roster::{Enrolment, Roster};
+use crate::ids::{Address, ClusterId, ManagerId, SeatId};
+use crate::link::Lane;
+use crate::manager::roster::{Enrolment, Roster};
 use crate::status::{Answer, Question, SeatDetails, SeatFigures, SeatTotals};
-use crate::version::Spoken;
+use crate::wire::version::Spoken;
 use fawn_ring::{DomainId, MachineId, Secret};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-
-/// A member of the managers' group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ManagerId(pub u64);
-
-/// One event loop of a process that serves: it runs a node, a front-end, or both, which have its number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct SeatId(pub u32);
-
-impl SeatId {
-    /// The node that it runs, if it does.
-    pub fn node(self) -> Address {
-        Address::Node(NodeId(u64::from(self.0)))
-    }
-
-    /// The front-end that it runs, if it does.
-    pub fn front(self) -> Address {
-        Address::Front(FrontId(self.0))
-    }
-
-    /// Where an address is to be found: `None` for managers and clients.
-    pub fn of(address: Address) -> Option<Self> {
-        match address {
-            Address::Node(NodeId(node)) => u32::try_from(node).ok().map(Self),
-            Address::Front(FrontId(front)) => Some(Self(front)),
-            Address::Manager | Address::Client(_) => None,
-        }
-    }
-}
 
 /// One end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -75,15 +46,6 @@ impl fmt::Display for Party {
             Self::Newcomer => f.write_str("a newcomer"),
             Self::Operator => f.write_str("an operator"),
         }
-    }
-}
-
-/// The connection that something goes over, of the two between a pair of seats: what members of chains say to each other
-/// does not wait behind what front-ends ask and are answered.
-pub fn lane(to: Address, from: Address) -> Lane {
-    match (to, from) {
-        (Address::Node(_), Address::Node(_)) => Lane::Chain,
-        _ => Lane::Client,
     }
 }
 

@@ -9,8 +9,8 @@
 
 use super::control::Control;
 use crate::ids::Address;
-use crate::message::{Message, WireError};
-use crate::versioned::append;
+use crate::wire::encoding::append;
+use crate::wire::{Message, WireError};
 
 /// Bytes before the body.
 pub const HEADER_BYTES: usize = 8;

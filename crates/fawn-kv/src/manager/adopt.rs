@@ -8,14 +8,14 @@
 //!
 //! There is room for one directory: where ranges have been made, others are told so.
 
-use super::lead::{Effects, Manager};
+use super::leader::{Effects, Manager};
 use super::settings::check_virtual_ids;
 use super::state::{Command, Did, State};
 use crate::ids::{Address, Chain, Epoch, Incarnation, Member, NodeId, Position, Seq};
-use crate::message::Message;
-use crate::paths::{Path, took};
-use crate::planted::{Bug, planted};
 use crate::store::{ADOPTED, Plain};
+use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::wire::Message;
 use fawn_ring::{DomainId, Interval, Key, MachineId};
 use serde::{Deserialize, Serialize};
 

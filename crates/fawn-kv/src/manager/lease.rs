@@ -1,10 +1,10 @@
 //! Leases: granted by a leader that has confirmed that it leads after it was asked; never to a node that has yet to seal.
 
-use super::lead::{Effects, Manager};
+use super::leader::{Effects, Manager};
 use crate::ids::{Address, Epoch, Member, RangeId};
-use crate::message::Message;
-use crate::paths::{Path, took};
-use crate::planted::{Bug, planted};
+use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::wire::Message;
 use std::collections::BTreeMap;
 
 /// Questions for each node, or front-end, whose confirmation is waited for, at most: while a leader reaches no majority none
@@ -99,9 +99,9 @@ impl Manager {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::Timing;
     use crate::ids::{ClusterId, NodeId, Rules};
     use crate::manager::{Command, Leases, Settings};
+    use crate::timing::Timing;
     use fawn_ring::MachineId;
 
     const CLUSTER: ClusterId = ClusterId([1; 16]);

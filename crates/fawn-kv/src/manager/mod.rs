@@ -2,38 +2,38 @@
 //!
 //! # Layout
 //!
-//! * [`State`]: what is decided: a deterministic state machine, fed by an ordered log of [`Command`]s.
-//! * [`Manager`]: what its leader does: hears nodes, grants leases, plans changes and drives them to their end.
-//! * `recovered`: going on after decisions that were lost.
-//! * `foresee`: what would change if nodes left.
-//! * `adopt`: how the first ranges come to be what a plain directory holds.
-//! * `outages`: which nodes do not hear each other.
-//! * `snapshot`: the bytes of both, as managers keep them.
-//! * [`Wedges`]: which front-end owns which wedge of the key space, and how it passes to another; `near`: one that is near its
-//!   keys.
+//! * [`State`]: what is decided: a deterministic state machine, fed by an ordered log of [`Command`]s. `settings`: the operator's.
+//! * [`Manager`] (`leader`): what the leader does: it hears nodes, grants leases, plans changes and drives them to their end.
+//! * `plan`: who should be in which chain. `attempts`: a change of a chain, from the first order to the last.
+//!   `placement_preview`: what would change if nodes left. `link_failures`: which nodes do not hear each other.
+//! * `lease`: leases of nodes. `graceful_leave`: a member stops and says so. `recovery`: going on after decisions that were lost.
+//! * [`Wedges`]: which front-end owns which wedge of the key space, and how it passes to another; `wedge_locality`: an owner that is
+//!   near the wedge's keys.
+//! * `adopt`: how the first ranges come to be what a plain directory holds. [`roster`]: members by name. `snapshot`: the bytes of the
+//!   decided state, as managers keep them.
 
 mod adopt;
-mod drive;
-mod farewell;
-mod foresee;
-mod lead;
+mod attempts;
+mod graceful_leave;
+mod leader;
 mod lease;
-mod near;
-mod outages;
+mod link_failures;
+mod placement_preview;
 mod plan;
-mod recovered;
+mod recovery;
+pub mod roster;
 mod settings;
 mod snapshot;
 mod state;
+mod wedge_locality;
 mod wedges;
 
 pub use adopt::Adopted;
-pub use lead::{Effects, Manager};
-pub use recovered::Waits;
+pub use leader::{Effects, Manager};
+pub use recovery::Waits;
 pub use settings::{
     Leases, MOST_LEASE_US, MOST_REPLICAS, MOST_VIRTUAL_IDS, Settings, SettingsError, check_virtual_ids,
 };
 pub use snapshot::{KeptError, NEWEST, VERSION};
 pub use state::{Command, Into, Over, Pending, Range, Registered, Standing, State};
-pub use wedges::{Wedge, Wedges};
-pub(crate) use wedges::{numbered, wedge_at};
+pub use wedges::Wedges;

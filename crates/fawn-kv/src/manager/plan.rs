@@ -7,13 +7,13 @@
 //! 3. cut where a place of the ring is inside it, or made one with the next where none is between them any more;
 //! 4. a chain of the same members, where others than its rules are set.
 
-use super::lead::{Effects, Manager};
+use super::leader::{Effects, Manager};
 use super::state::{Command, Into, Standing};
-use crate::ids::{Ack, Address, Member, NodeId, Position, RangeId};
-use crate::message::{Health, Message};
-use crate::paths::{Path, took};
-use crate::planted::{Bug, planted};
-use crate::version::RELAYS;
+use crate::ids::{Ack, Address, Health, Member, NodeId, Position, RangeId};
+use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::wire::Message;
+use crate::wire::version::RELAYS;
 use fawn_ring::{Key, Ring, VirtualId};
 use std::collections::{BTreeMap, BTreeSet};
 

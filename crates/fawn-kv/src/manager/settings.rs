@@ -123,9 +123,9 @@ pub fn check_virtual_ids(count: u32) -> Result<(), SettingsError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::Timing;
     use crate::ids::ClusterId;
     use crate::manager::Manager;
+    use crate::timing::Timing;
 
     fn settings(replicas: u32, least: u8, leases: Leases) -> Settings {
         let rules = Rules { min_write_replicas: least, ..Rules::default() };

@@ -2,12 +2,12 @@
 //! without the commands before it. Both begin with a version, a command with the one that brought it, so that what an older
 //! release can read does not depend on who wrote it; the rest is as on the wire (docs/wire.md, "How things are written").
 
-use super::lead::Manager;
+use super::leader::Manager;
 use super::state::{Command, State};
-use crate::chain::Timing;
 use crate::ids::ClusterId;
-use crate::version;
-use crate::versioned::{self, Refused};
+use crate::timing::Timing;
+use crate::wire::encoding::{self, Refused};
+use crate::wire::version;
 
 /// Version of the bytes of states, and of commands that there always were.
 pub const VERSION: u8 = 2;
@@ -37,7 +37,7 @@ impl Command {
 
     /// The command's bytes.
     pub fn encode(&self) -> Vec<u8> {
-        versioned::encode(self.since(), self)
+        encoding::encode(self.since(), self)
     }
 
     /// The command that `bytes` are.
@@ -45,7 +45,7 @@ impl Command {
     /// # Errors
     /// [`KeptError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, KeptError> {
-        let (version, command) = versioned::decode_of::<Self>(VERSION..=NEWEST, bytes)?;
+        let (version, command) = encoding::decode_of::<Self>(VERSION..=NEWEST, bytes)?;
         if command.since() != version {
             return Err(KeptError::Malformed(format!("version {version} has no such command")));
         }
@@ -56,7 +56,7 @@ impl Command {
 impl State {
     /// The state's bytes.
     pub fn encode(&self) -> Vec<u8> {
-        versioned::encode(VERSION, self)
+        encoding::encode(VERSION, self)
     }
 
     /// The state that `bytes` are.
@@ -64,7 +64,7 @@ impl State {
     /// # Errors
     /// [`KeptError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, KeptError> {
-        Ok(versioned::decode(VERSION, bytes)?)
+        Ok(encoding::decode(VERSION, bytes)?)
     }
 }
 

@@ -7,8 +7,8 @@ use crate::ids::{
     Attempt, Chain, ClusterId, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId, Seq,
     WedgeEpoch, WedgeId,
 };
-use crate::paths::{Path, took};
-use crate::planted::{Bug, planted};
+use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
 use fawn_ring::{DomainId, Interval, Key, MachineId, Node as Place, VirtualId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

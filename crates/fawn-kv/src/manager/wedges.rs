@@ -5,30 +5,17 @@
 //! none. When the last one that anybody may have granted is over, a *grant* gives the wedge to another front-end, in the
 //! next wedge epoch. Between the two, the owner goes on without its cache.
 
-use super::lead::{Effects, Manager};
+use super::leader::{Effects, Manager};
 use super::lease::note;
 use super::state::Command;
-use crate::chain::Timing;
-use crate::ids::{Address, FrontId, FrontMember, Incarnation, WedgeEpoch, WedgeId};
-use crate::message::Message;
-use crate::paths::{Path, took};
-use crate::planted::{Bug, planted};
-use fawn_ring::{Interval, Key};
+use crate::ids::{Address, FrontId, FrontMember, Incarnation, Wedge, WedgeEpoch, WedgeId, numbered};
+use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::timing::Timing;
+use crate::wire::Message;
+use fawn_ring::Interval;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// One wedge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wedge {
-    /// Its keys.
-    pub keys: Interval,
-    /// How many owners it has had.
-    pub epoch: WedgeEpoch,
-    /// The owner; `None` before the first.
-    pub owner: Option<FrontMember>,
-    /// The owner gets no leases any more.
-    pub released: bool,
-}
 
 /// The front-ends and the wedges, as they are decided.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -321,17 +308,6 @@ impl Manager {
     fn has_no_lease_on(&self, wedge: WedgeId, owner: FrontMember, now_us: u64) -> bool {
         self.is_over(self.fronts.leases.get(&(wedge, owner)).copied(), now_us) || planted(Bug::TakeOverWithoutLeaseWait)
     }
-}
-
-/// The wedges with their names.
-pub(crate) fn numbered(wedges: &[Wedge]) -> impl DoubleEndedIterator<Item = (WedgeId, &Wedge)> {
-    wedges.iter().enumerate().map(|(at, wedge)| (WedgeId(at as u32), wedge))
-}
-
-/// The wedge of a position, of wedges that cover the key space.
-pub(crate) fn wedge_at<'a>(wedges: &'a [Wedge], place: &Key) -> Option<(WedgeId, &'a Wedge)> {
-    let at = wedges.partition_point(|wedge| wedge.keys.high < *place);
-    wedges.get(at).map(|wedge| (WedgeId(at as u32), wedge))
 }
 
 #[cfg(test)]

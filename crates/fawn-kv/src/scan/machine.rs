@@ -1,12 +1,13 @@
 //! The machine: whom it asks for what next, and what came of it.
 
 use super::{Bookmark, Cut, Event, Stretch, What};
-use crate::chain::Now;
 use crate::ids::{Address, Asker, Chain, Member, NodeId, Position, RangeId, RequestId};
-use crate::map::Map;
-use crate::message::{Found, Message, Sought};
-use crate::paths::{Path, took};
-use crate::planted::{Bug, planted};
+use crate::range::chain_map::Map;
+use crate::scan::{Found, Sought};
+use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::timing::Now;
+use crate::wire::Message;
 use fawn_ring::Interval;
 use std::collections::VecDeque;
 
@@ -294,7 +295,7 @@ impl Scanner {
         self.say(What::Anew(keys));
     }
 
-    fn over(&mut self, at: Position, alive: crate::meta::Alive) {
+    fn over(&mut self, at: Position, alive: crate::range::meta::Alive) {
         let Some(Stretch { keys, passes, .. }) = self.bookmark.stretches.pop() else { return };
         let range = self.map.lookup(&keys.low).map(|(range, _)| range).unwrap_or_default();
         let cut = Box::new(Cut { keys, range, at, passes, alive });
@@ -306,7 +307,7 @@ impl Scanner {
         let Some(stretch) = self.bookmark.stretches.last() else { return };
         if stretch.from.is_none() {
             let at = stretch.began.unwrap_or_default();
-            self.over(at, crate::meta::Alive::default());
+            self.over(at, crate::range::meta::Alive::default());
         }
     }
 }

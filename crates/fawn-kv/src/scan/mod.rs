@@ -22,17 +22,17 @@
 
 mod bookmark;
 mod machine;
-mod said;
+mod messages;
 #[cfg(test)]
 mod tests;
 
 pub use bookmark::{Bookmark, Stretch};
 pub use machine::{Limits, Scanner};
-pub use said::{Found, Sought};
+pub use messages::{Found, Sought};
 
-use crate::entry::Kept;
 use crate::ids::{Position, RangeId};
-use crate::meta::Alive;
+use crate::range::entry::Kept;
+use crate::range::meta::Alive;
 use fawn_ring::{Interval, Key};
 
 /// What has come of it.

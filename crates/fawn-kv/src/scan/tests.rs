@@ -1,13 +1,14 @@
 //! A scan, told by hand what members would answer.
 
 use super::{Bookmark, Cut, Event, Limits, Scanner, What};
-use crate::chain::Now;
-use crate::entry::{Kept, Version};
 use crate::ids::{
     Address, Asker, Chain, Consistency, Epoch, Incarnation, Member, NodeId, Position, RangeId, RequestId, Rules, Seq,
 };
-use crate::message::{Found, Message, Sought};
-use crate::meta::Alive;
+use crate::range::entry::{Kept, Version};
+use crate::range::meta::Alive;
+use crate::scan::{Found, Sought};
+use crate::timing::Now;
+use crate::wire::Message;
 use fawn_ring::{Interval, Key};
 
 const ASKER: Asker = Asker { address: Address::Client(7), tag: 9 };

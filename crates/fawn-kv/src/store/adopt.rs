@@ -17,8 +17,8 @@ use super::flash::{FlashStore, Opened};
 use super::images::Image;
 use super::{Plain, Recovered};
 use crate::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};
-use crate::meta::Meta;
-use crate::planted::{Bug, planted};
+use crate::range::meta::Meta;
+use crate::testing::injected_bugs::{Bug, planted};
 use fawn_ring::Interval;
 
 /// Why a node cannot begin with what a plain store holds. Nothing was changed.

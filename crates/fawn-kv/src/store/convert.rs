@@ -3,8 +3,8 @@
 use fawn_store::record::{Kind, Marks, Record};
 
 use super::adopt::CasNumbers;
-use crate::entry::{Change, Entry, Kept, Version};
 use crate::ids::{Epoch, Position, Seq};
+use crate::range::entry::{Change, Entry, Kept, Version};
 
 /// The record of a version, or of there being none, that the record at `position` brought about.
 pub(super) fn record<'a>(key: &'a [u8], position: Position, version: Option<&'a Version>) -> Record<'a> {

@@ -33,9 +33,9 @@ use super::images::{Image, Images};
 use super::reads::{Answer, Asked, Fetch};
 use super::write::Write;
 use super::{Gate, Lookup, Part, Place, Plain, RangeStore, Recovered, Scan, Ticket};
-use crate::entry::{Entry, Kept};
 use crate::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};
-use crate::meta::Meta;
+use crate::range::entry::{Entry, Kept};
+use crate::range::meta::Meta;
 use std::sync::Arc;
 
 /// Bytes of records in a part of a copy, at most, but for the last of them.

@@ -12,10 +12,10 @@ use fawn_store::{Refusal, Store};
 use super::Recovered;
 use super::convert::{record, record_of};
 use super::write::Write;
-use crate::entry::{Change, Entry, FLUSHED_BYTES};
 use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
-use crate::meta::Meta;
-use crate::versioned::append;
+use crate::range::entry::{Change, Entry, FLUSHED_BYTES};
+use crate::range::meta::Meta;
+use crate::wire::encoding::append;
 
 /// Bytes of a checkpoint for the cluster, and for a range beside its metadata and its log: its entry's header, keys, attempt,
 /// lengths.

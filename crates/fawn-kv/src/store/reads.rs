@@ -12,7 +12,7 @@ use super::adopt::CasNumbers;
 use super::convert::kept;
 use super::flash::FlashStore;
 use super::{Lookup, Part, Ticket};
-use crate::entry::Kept;
+use crate::range::entry::Kept;
 
 /// A lookup that is not answered yet.
 #[derive(Debug)]

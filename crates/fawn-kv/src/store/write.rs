@@ -7,10 +7,10 @@ use fawn_ring::Interval;
 use serde::{Deserialize, Serialize};
 
 use super::Recovered;
-use crate::entry::{Entry, Kept};
 use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
-use crate::meta::Meta;
-use crate::versioned::{self, Refused};
+use crate::range::entry::{Entry, Kept};
+use crate::range::meta::Meta;
+use crate::wire::encoding::{self, Refused};
 
 /// One write of a range. The numbers of the variants are in the log: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ impl Write<'_> {
 
     /// The same, after what is in a buffer.
     pub(super) fn encode_into(&self, buffer: Vec<u8>, committed: Position) -> Vec<u8> {
-        versioned::encode_into(buffer, Self::VERSION, &(committed, self))
+        encoding::encode_into(buffer, Self::VERSION, &(committed, self))
     }
 
     /// The write that these bytes are, and up to where its range was committed then.
@@ -58,7 +58,7 @@ impl Write<'_> {
     /// # Errors
     /// What is wrong with them, for people.
     pub fn decode(bytes: &[u8]) -> Result<(Position, Self), String> {
-        versioned::decode(Self::VERSION, bytes).map_err(|refused| match refused {
+        encoding::decode(Self::VERSION, bytes).map_err(|refused| match refused {
             Refused::Version(version) => {
                 format!("a write of a range has version {version}: open it with a newer program")
             }

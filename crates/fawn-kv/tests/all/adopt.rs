@@ -1,10 +1,10 @@
 //! How the first ranges come to be what a plain directory holds.
 
-use fawn_kv::chain::Timing;
 use fawn_kv::ids::{Address, Attempt, ClusterId, Epoch, Incarnation, Member, NodeId, RangeId, Rules};
 use fawn_kv::manager::{Adopted, Command, Effects, Leases, Manager, Settings, State};
-use fawn_kv::message::Message;
 use fawn_kv::store::Plain;
+use fawn_kv::timing::Timing;
+use fawn_kv::wire::Message;
 use fawn_ring::{Interval, Key, MachineId};
 
 const CLUSTER: ClusterId = ClusterId([1; 16]);

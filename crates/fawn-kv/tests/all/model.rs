@@ -1,6 +1,7 @@
 //! A server of one connection: the protocol over the operations over a map.
 
-use fawn_kv::operation::{self, Append, Hit, Item, NewValue, Operation, Outcome, Recache, evaluate};
+use fawn_kv::operation;
+use fawn_kv::operation::{Append, Hit, Item, NewValue, Operation, Outcome, Recache, evaluate};
 use fawn_memcache::{Command, CommandOutcome, CommandRequest, Mode, Session, SessionEvent, SessionLimits, Stats};
 use std::collections::HashMap;
 use std::mem;

@@ -1,10 +1,10 @@
 //! What the manager orders when a node joins or leaves is what the ring says of it (FAWN SOSP'09 §3.4.4), and no more.
 
-use fawn_kv::chain::Timing;
-use fawn_kv::ids::{Address, ClusterId, Epoch, Incarnation, Member, NodeId, Position, RangeId, Rules};
+use fawn_kv::ids::{Address, ClusterId, Epoch, Health, Incarnation, Member, NodeId, Position, RangeId, Rules};
 use fawn_kv::manager::{Command, Effects, Into, Leases, Manager, Range, Settings, Standing};
-use fawn_kv::message::{Health, Message, NEWEST, OLDEST, Report};
-use fawn_kv::version::FAREWELLS;
+use fawn_kv::timing::Timing;
+use fawn_kv::wire::version::{FAREWELLS, NEWEST, OLDEST};
+use fawn_kv::wire::{Message, Report};
 use fawn_ring::{DomainId, Interval, Key, MachineId, Ring};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

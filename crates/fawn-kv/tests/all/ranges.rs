@@ -3,7 +3,7 @@
 
 use fawn_kv::ids::{Attempt, Chain, ClusterId, Epoch, Incarnation, Member, NodeId, Position, RangeId, Rules, Seq};
 use fawn_kv::manager::{Command, Into, Leases, MOST_REPLICAS, MOST_VIRTUAL_IDS, Range, Settings, State};
-use fawn_kv::map::Map;
+use fawn_kv::range::chain_map::Map;
 use fawn_ring::{Interval, Key, MachineId};
 use proptest::collection::vec;
 use proptest::prelude::*;

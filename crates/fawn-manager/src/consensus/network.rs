@@ -6,8 +6,9 @@ use super::types::Types;
 use crate::links::dial::{self, Dialler};
 use crate::links::stream::read_frame;
 use crate::sealed;
+use fawn_kv::ids::ManagerId;
 use fawn_kv::link::frame::{MOST_BYTES, put_control};
-use fawn_kv::link::{Control, Frame, Frames, ManagerId, Party};
+use fawn_kv::link::{Control, Frame, Frames, Party};
 use openraft::error::{
     InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError, SnapshotMismatch, Unreachable,
 };

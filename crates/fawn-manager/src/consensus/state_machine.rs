@@ -7,7 +7,7 @@ use super::types::{LogEntry, LogId, ProposalOutcome, SnapshotMeta, StorageError,
 use crate::journal::file;
 use crate::replicated_state::{Decision, ReplicatedState};
 use crate::sealed;
-use fawn_kv::version::OLDEST;
+use fawn_kv::wire::version::OLDEST;
 use openraft::storage::{RaftStateMachine, Snapshot};
 use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, StorageIOError};
 use std::io::Cursor;

@@ -2,8 +2,8 @@
 
 use crate::links::table::{is_outside, may_be};
 use crate::replicated_state::Facts;
-use fawn_kv::ids::ClusterId;
-use fawn_kv::link::{Greeting, ManagerId, NO_MEMBER, Party, was_removed};
+use fawn_kv::ids::{ClusterId, ManagerId};
+use fawn_kv::link::{Greeting, NO_MEMBER, Party, was_removed};
 use fawn_tls::Identity;
 
 /// What a process of another cluster is told, and the manager's log.
@@ -74,10 +74,10 @@ fn removed_name<'a>(facts: &'a Facts, identity: &Identity) -> Option<&'a str> {
 mod tests {
     use super::super::testing;
     use super::*;
-    use fawn_kv::inbox::Lane;
-    use fawn_kv::link::SeatId;
+    use fawn_kv::ids::SeatId;
+    use fawn_kv::link::Lane;
     use fawn_kv::link::control::MAGIC;
-    use fawn_kv::version::NEWEST;
+    use fawn_kv::wire::version::NEWEST;
 
     const ME: ManagerId = ManagerId(1);
 

@@ -3,8 +3,8 @@
 //! Seats say what their machines' clocks show once a second, and are answered. Each then keeps time by itself; a jump of
 //! what it is told it follows as late as one of its own clock ([`fawn_kv::timekeeper`]).
 
-use fawn_kv::link::SeatId;
-use fawn_kv::roster::Roster;
+use fawn_kv::ids::SeatId;
+use fawn_kv::manager::roster::Roster;
 use fawn_kv::timekeeper::{EARLIEST, LATEST};
 use std::collections::BTreeMap;
 

@@ -3,11 +3,9 @@
 
 use super::committed::CommittedState;
 use super::seats::{Seats, node_of};
-use fawn_kv::ids::FrontId;
-use fawn_kv::link::SeatId;
-use fawn_kv::manager::{Standing, State};
-use fawn_kv::roster;
-use fawn_kv::unserved::{Presence as SeatPresence, Unserved};
+use fawn_kv::ids::{FrontId, SeatId};
+use fawn_kv::manager::{Standing, State, roster};
+use fawn_kv::status::unserved::{Presence as SeatPresence, Unserved};
 use std::collections::BTreeMap;
 
 /// A member that was not heard for so long is told of.

@@ -2,10 +2,10 @@
 
 use super::seats::{node_of, seat_of};
 use crate::replicated_state::{Decision, Facts, Genesis, ReplicatedState};
-use fawn_kv::chain::Timing;
 use fawn_kv::ids::{ClusterId, NodeId};
+use fawn_kv::manager::roster::Member;
 use fawn_kv::manager::{Effects, Manager, State, Waits};
-use fawn_kv::roster::Member;
+use fawn_kv::timing::Timing;
 
 /// What a decision has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl CommittedState {
 mod tests {
     use super::super::testing;
     use super::*;
-    use fawn_kv::roster::Change;
+    use fawn_kv::manager::roster::Change;
 
     #[test]
     fn a_cluster_begins_once() {

@@ -4,7 +4,7 @@ use super::seats::RECENT;
 use crate::consensus::Group;
 use crate::consensus::network::PeerContacts;
 use crate::consensus::types::StoredMembership;
-use fawn_kv::link::ManagerId;
+use fawn_kv::ids::ManagerId;
 use fawn_kv::status::ManagerStatus;
 use openraft::{BasicNode, RaftMetrics, ServerState};
 use std::sync::Arc;

@@ -3,8 +3,9 @@
 use super::group::ManagerGroup;
 use crate::consensus::Group;
 use crate::links::dial::Dialler;
-use fawn_kv::link::{ManagerId, Party};
-use fawn_kv::roster::Change;
+use fawn_kv::ids::ManagerId;
+use fawn_kv::link::Party;
+use fawn_kv::manager::roster::Change;
 use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
 use openraft::{BasicNode, ChangeMembers, Membership};
 use std::collections::{BTreeMap, BTreeSet};

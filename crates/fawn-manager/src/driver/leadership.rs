@@ -3,7 +3,8 @@
 //! Consensus says first that a member leads. It acts as the leader only once a majority has confirmed it, and it has applied all
 //! that was decided before; it stops as soon as consensus says so.
 
-use fawn_kv::link::{Control, ManagerId};
+use fawn_kv::ids::ManagerId;
+use fawn_kv::link::Control;
 
 /// What consensus says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

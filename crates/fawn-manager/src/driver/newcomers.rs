@@ -16,7 +16,7 @@ use fawn_kv::ids::ClusterId;
 use fawn_kv::link::control::Enrolled;
 use fawn_kv::link::{Control, was_removed};
 use fawn_kv::manager::check_virtual_ids;
-use fawn_kv::roster::{Change, Enrolment, Roster};
+use fawn_kv::manager::roster::{Change, Enrolment, Roster};
 use fawn_kv::status::Answer;
 use fawn_ring::Secret;
 use fawn_tls::Identity;
@@ -320,7 +320,7 @@ mod tests {
         fn connect(&mut self) {
             use crate::links::table::{LinkPeer, Outbox};
             let party = fawn_kv::link::Party::Seat(self.roster.members["a"].first);
-            let (outbox, version) = (Outbox::default(), fawn_kv::version::NEWEST);
+            let (outbox, version) = (Outbox::default(), fawn_kv::wire::version::NEWEST);
             let peer = LinkPeer { party, version, outbox, identity: None, host: None, hears_roster: false };
             self.table.add(LinkId(1), peer);
         }

@@ -16,9 +16,10 @@ use crate::consensus::Proposal;
 use crate::links::dial::Dialler;
 use crate::links::table::{LinkId, LinkTable};
 use crate::replicated_state::{Decision, ReplicatedState};
-use fawn_kv::link::{Control, ManagerId};
+use fawn_kv::ids::ManagerId;
+use fawn_kv::link::Control;
 use fawn_kv::status::{Answer, Question};
-use fawn_kv::version::TOTALS;
+use fawn_kv::wire::version::TOTALS;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 

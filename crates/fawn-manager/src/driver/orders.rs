@@ -4,10 +4,10 @@ use super::committed::CommittedState;
 use super::seats::{Liveness, node_of};
 use crate::replicated_state::Decision;
 use fawn_kv::ids::Consistency;
+use fawn_kv::manager::roster::Change;
 use fawn_kv::manager::{Command, Settings, Standing};
-use fawn_kv::roster::Change;
+use fawn_kv::status::unserved::{DUMP, held_alone};
 use fawn_kv::status::{NewSettings, PlannedChange, Question};
-use fawn_kv::unserved::{DUMP, held_alone};
 use fawn_ring::NodeId;
 use std::collections::BTreeSet;
 
@@ -202,7 +202,7 @@ mod tests {
         let strike = Decision::Roster(Change::Strike { name: "a".to_owned() });
         assert_eq!(remove(&committed, alive, "a", false), Ok(vec![strike.clone()]));
         assert!(remove(&committed, alive, "c", false).unwrap_err().contains("there is no member c"));
-        committed.apply(&Decision::Version(fawn_kv::version::NEWEST), 0);
+        committed.apply(&Decision::Version(fawn_kv::wire::version::NEWEST), 0);
         committed.apply(&strike, 0);
         assert_eq!(remove(&committed, alive, "a", false), Ok(Vec::new()), "it is done already");
     }

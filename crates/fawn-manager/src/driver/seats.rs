@@ -1,8 +1,7 @@
 //! What this member knows of each seat beside what is decided: when it was heard, and what it reports.
 
 use crate::links::table::LinkTable;
-use fawn_kv::ids::NodeId;
-use fawn_kv::link::SeatId;
+use fawn_kv::ids::{NodeId, SeatId};
 use fawn_kv::status::{SeatDetails, SeatFigures, SeatTotals};
 use std::collections::BTreeMap;
 use std::time::Duration;

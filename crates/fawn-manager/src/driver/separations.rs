@@ -43,7 +43,7 @@ fn reason(committed: &CommittedState, other: NodeId) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fawn_kv::link::SeatId;
+    use fawn_kv::ids::SeatId;
 
     #[test]
     fn a_seats_own_trouble_is_shown_before_that_it_is_kept_out_of_chains() {

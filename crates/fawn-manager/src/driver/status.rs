@@ -4,10 +4,9 @@ use super::committed::CommittedState;
 use super::group::ManagerGroup;
 use super::seats::{Seats, node_of, seat_of};
 use super::separations::Separations;
-use fawn_kv::ids::WedgeId;
-use fawn_kv::link::SeatId;
+use fawn_kv::ids::{SeatId, WedgeId};
 use fawn_kv::manager::Manager;
-use fawn_kv::roster::Member;
+use fawn_kv::manager::roster::Member;
 use fawn_kv::status::{RangeStatus, SeatDetails, SeatStatus, Status, WedgeStatus};
 use std::collections::BTreeMap;
 

@@ -3,8 +3,8 @@
 use super::committed::CommittedState;
 use crate::replicated_state::{Decision, Genesis};
 use fawn_kv::ids::{ClusterId, Rules};
+use fawn_kv::manager::roster::{Change, Enrolment, Roster};
 use fawn_kv::manager::{Leases, Settings};
-use fawn_kv::roster::{Change, Enrolment, Roster};
 
 /// A process with one seat, and a directory of its own.
 pub fn enrolment(name: &str) -> Enrolment {

@@ -3,7 +3,7 @@
 //! Everybody: all managers of the group, and all members of the roster, whether they live or not: one that is away must not
 //! come back to what it does not know. A member that is gone for good is removed, and no longer counts.
 
-use fawn_kv::version::NEWEST;
+use fawn_kv::wire::version::NEWEST;
 
 /// The newest version that all of these speak; `None`: it is not known of one of them.
 pub fn newest_of_all(spoken: impl IntoIterator<Item = Option<u8>>) -> Option<u8> {

@@ -3,11 +3,10 @@
 pub use super::stream::BoxedStream;
 use super::stream::{Tls, plain, read_frame, tune};
 use fawn_kv::ids::ClusterId;
-use fawn_kv::inbox::Lane;
 use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::frame::put_control;
-use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Party};
-use fawn_kv::version::Spoken;
+use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Lane, Party};
+use fawn_kv::wire::version::Spoken;
 use fawn_tls::advice;
 use std::io;
 use std::time::Duration;

@@ -8,9 +8,10 @@
 use super::dial::{Dialler, OutgoingLink};
 use super::stream::{BoxedStream, SILENCE, STALLED, read_frame};
 use crate::consensus::Group;
+use fawn_kv::ids::ManagerId;
 use fawn_kv::link::frame::put_control;
-use fawn_kv::link::{Control, Frame, Frames, Greeting, ManagerId, Party, Proxied};
-use fawn_kv::version::PROXIES;
+use fawn_kv::link::{Control, Frame, Frames, Greeting, Party, Proxied};
+use fawn_kv::wire::version::PROXIES;
 use fawn_tls::{Identity, Role};
 use std::io;
 use std::net::IpAddr;
@@ -146,8 +147,8 @@ pub fn caller_of(proxied: Proxied, is_secured: bool) -> Result<Caller, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fawn_kv::inbox::Lane;
-    use fawn_kv::link::SeatId;
+    use fawn_kv::ids::SeatId;
+    use fawn_kv::link::Lane;
     use fawn_kv::link::control::MAGIC;
 
     fn proxied(from: Party, roles: Option<&[&str]>) -> Proxied {

@@ -1,11 +1,11 @@
 //! Who is connected, and what waits to be sent to each.
 
 use crate::replicated_state::Facts;
-use fawn_kv::ids::Address;
+use fawn_kv::ids::{Address, SeatId};
 use fawn_kv::link::frame::{put_control, put_message};
-use fawn_kv::link::{Control, Party, SeatId};
-use fawn_kv::message::Message;
-use fawn_kv::version::FAREWELLS;
+use fawn_kv::link::{Control, Party};
+use fawn_kv::wire::Message;
+use fawn_kv::wire::version::FAREWELLS;
 use fawn_tls::{Identity, Role};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -312,9 +312,9 @@ pub fn may_be(identity: Option<&Identity>, party: Party, facts: &Facts) -> bool 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fawn_kv::ids::ManagerId;
     use fawn_kv::ids::NodeId;
-    use fawn_kv::link::ManagerId;
-    use fawn_kv::version::NEWEST;
+    use fawn_kv::wire::version::NEWEST;
     use fawn_tls::Material;
     use fawn_tls::certificate::now;
     use fawn_tls::directory::{Applicant, init};

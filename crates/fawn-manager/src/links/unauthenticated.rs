@@ -1,6 +1,6 @@
-//! Those who call a manager, before they have said who they are: so many and no more ([`fawn_kv::link::strangers`]).
+//! Those who call a manager, before they have said who they are: so many and no more ([`fawn_kv::link::unauthenticated`]).
 
-use fawn_kv::link::strangers::{STRANGERS, worst};
+use fawn_kv::link::unauthenticated::{STRANGERS, worst};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,14 +1,14 @@
 //! A group of one.
 
 use crate::caller::{Caller, LONG, Seat, enrolment, greeting, until};
-use fawn_kv::ids::{Address, ClusterId, Incarnation};
+use fawn_kv::ids::{Address, ClusterId, Incarnation, ManagerId, SeatId};
 use fawn_kv::link::control::Enrolled;
-use fawn_kv::link::{Control, Frame, Greeting, ManagerId, Party, SeatId};
+use fawn_kv::link::{Control, Frame, Greeting, Party};
+use fawn_kv::manager::roster::Enrolment;
 use fawn_kv::manager::{Standing, Waits};
-use fawn_kv::message::Message;
-use fawn_kv::roster::Enrolment;
 use fawn_kv::status::{Answer, NewSettings, Question, SeatDetails, SeatTotals};
-use fawn_kv::version::{NEWEST, TOTALS};
+use fawn_kv::wire::Message;
+use fawn_kv::wire::version::{NEWEST, TOTALS};
 use fawn_manager::{Backup, ManagerError, Options, Running, start};
 use fawn_ring::Secret;
 use std::net::TcpStream;

@@ -1,13 +1,13 @@
 //! One end of a link to a manager, and a node that has no data.
 
-use fawn_kv::ids::{Address, ClusterId, Incarnation, Member, NodeId};
-use fawn_kv::inbox::Lane;
+use fawn_kv::ids::{Address, ClusterId, Incarnation, Member, NodeId, SeatId};
 use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::frame::{put_control, put_message};
-use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Party, SeatId};
-use fawn_kv::message::{Message, NEWEST, OLDEST};
-use fawn_kv::roster::Enrolment;
+use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Lane, Party};
+use fawn_kv::manager::roster::Enrolment;
 use fawn_kv::status::{Answer, Question, Status};
+use fawn_kv::wire::Message;
+use fawn_kv::wire::version::{NEWEST, OLDEST};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;

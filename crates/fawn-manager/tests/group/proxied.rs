@@ -2,7 +2,8 @@
 
 use crate::caller::{Caller, LONG, Seat, greeting};
 use crate::three::Group;
-use fawn_kv::link::{Control, Frame, Frames, Greeting, ManagerId, Party, Proxied, SeatId};
+use fawn_kv::ids::{ManagerId, SeatId};
+use fawn_kv::link::{Control, Frame, Frames, Greeting, Party, Proxied};
 use fawn_kv::status::{Answer, Question};
 use fawn_manager::Operator;
 use std::io::{Read, Write};

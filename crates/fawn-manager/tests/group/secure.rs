@@ -2,7 +2,8 @@
 
 use crate::caller::{Bytes, Caller, LONG, Seat, greeting, until};
 use crate::three::addresses;
-use fawn_kv::link::{Greeting, Party, SeatId};
+use fawn_kv::ids::SeatId;
+use fawn_kv::link::{Greeting, Party};
 use fawn_kv::status::{Answer, Question};
 use fawn_manager::{Operator, OperatorError, Options, Tls, start};
 use fawn_tls::certificate::now;

@@ -3,9 +3,9 @@
 use crate::caller::{Caller, enrolment, greeting};
 use fawn_kv::ids::{ClusterId, Rules};
 use fawn_kv::link::Party;
+use fawn_kv::manager::roster::Change;
 use fawn_kv::manager::{Command, Leases, Settings, Waits};
-use fawn_kv::roster::Change;
-use fawn_kv::version::{SKIPPED_SEATS, STRUCK_NAMES};
+use fawn_kv::wire::version::{SKIPPED_SEATS, STRUCK_NAMES};
 use fawn_manager::consensus::state_machine::{self, SnapshotError};
 use fawn_manager::consensus::types::{LogEntry, LogId, StorageError, Types};
 use fawn_manager::consensus::{LogStore, StateMachine};

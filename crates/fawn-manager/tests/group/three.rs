@@ -1,11 +1,11 @@
 //! A group of three, in one process.
 
 use crate::caller::{Caller, LONG, Seat, enrolment, until};
-use fawn_kv::ids::Incarnation;
-use fawn_kv::link::{Control, Frame, ManagerId, Party};
+use fawn_kv::ids::{Incarnation, ManagerId};
+use fawn_kv::link::{Control, Frame, Party};
 use fawn_kv::manager::Waits;
 use fawn_kv::status::{Answer, NewSettings, Question, Status};
-use fawn_kv::version::NEWEST;
+use fawn_kv::wire::version::NEWEST;
 use fawn_manager::consensus::stored::StoredVote;
 use fawn_manager::consensus::types::{LogEntry, LogId};
 use fawn_manager::directory;
@@ -142,7 +142,7 @@ fn without_a_majority_nothing_is_decided_and_nobody_has_a_lease() {
     }
     // What was asked before they were gone may still be answered.
     while seat.link.hear(Duration::from_millis(500)).is_some() {}
-    let beat = fawn_kv::message::Message::Heartbeat {
+    let beat = fawn_kv::wire::Message::Heartbeat {
         cluster: seat.enrolled.cluster,
         member,
         nonce: 900,
@@ -152,8 +152,10 @@ fn without_a_majority_nothing_is_decided_and_nobody_has_a_lease() {
     seat.link.send(fawn_kv::ids::Address::Node(seat.node()), &beat);
     let end = std::time::Instant::now() + Duration::from_secs(2);
     while let Some(frame) = seat.link.hear(end.saturating_duration_since(std::time::Instant::now())) {
-        let is_lease =
-            matches!(frame, fawn_kv::link::Frame::Message { message: fawn_kv::message::Message::Lease { .. }, .. });
+        let is_lease = matches!(
+            frame,
+            fawn_kv::link::Frame::Message { message: fawn_kv::wire::Message::Lease { .. }, .. }
+        );
         assert!(!is_lease, "a lease without a majority");
     }
     for place in (0..3).filter(|place| *place != leader) {

@@ -5,9 +5,10 @@
 //! continuation comes by way of that front-end, too: it names itself to whom it passes the get on.
 
 use super::link::PeerLink;
-use fawn_kv::ids::Address;
-use fawn_kv::link::{Party, SeatId};
-use fawn_kv::message::{MOST_CONTINUATION_BYTES, Message};
+use fawn_kv::client::MOST_CONTINUATION_BYTES;
+use fawn_kv::ids::{Address, SeatId};
+use fawn_kv::link::Party;
+use fawn_kv::wire::Message;
 
 /// Clients of a seat at a time.
 pub const MOST_CLIENTS: usize = 4096;
@@ -88,7 +89,7 @@ mod tests {
     use super::super::link::LinkState;
     use super::*;
     use fawn_kv::ids::{Asker, NodeId, RequestId};
-    use fawn_kv::inbox::Lane;
+    use fawn_kv::link::Lane;
     use std::os::unix::net::UnixStream;
 
     #[test]

@@ -28,14 +28,13 @@ use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
 use crate::shard::backend::WATCHED;
 use crate::shard::stores::Gates;
-use fawn_kv::chain;
-use fawn_kv::front::{Front, Lack};
-use fawn_kv::ids::ClusterId;
-use fawn_kv::inbox::Lane;
-use fawn_kv::link::{Control, Party, SeatId};
-use fawn_kv::message::{Answer, Message};
+use fawn_kv::frontend::{Front, Lack};
+use fawn_kv::ids::{ClusterId, SeatId};
+use fawn_kv::link::{Control, Lane, Party};
+use fawn_kv::manager::roster::Roster;
 use fawn_kv::node::Node;
-use fawn_kv::roster::Roster;
+use fawn_kv::timing;
+use fawn_kv::wire::{Answer, Message};
 use fawn_store::Gate;
 use fawn_tls::Reloading;
 use rustix::fd::OwnedFd;
@@ -123,11 +122,11 @@ impl Gates for NoGates {
 }
 
 /// Microseconds of a clock that is never set and counts while the machine is suspended, and the Unix second.
-pub fn time(now: Now) -> chain::Now {
+pub fn time(now: Now) -> timing::Now {
     let time = clock_gettime(ClockId::Boottime);
     let us = time.tv_sec.cast_unsigned() * 1_000_000 + time.tv_nsec.cast_unsigned() / 1000;
     // Ranges go by the steady time: what is stamped by a clock that jumps back for a moment would have to be set back.
-    chain::Now { us, unix: now.time.steady().max(chain::Now::UNKNOWN), latest: now.time.latest() }
+    timing::Now { us, unix: now.time.steady().max(timing::Now::UNKNOWN), latest: now.time.latest() }
 }
 
 /// The managers say what time it is in the cluster.
@@ -162,7 +161,7 @@ impl Endpoint {
         }
     }
 
-    fn deliver_messages(&mut self, now: Now, at: chain::Now) {
+    fn deliver_messages(&mut self, now: Now, at: timing::Now) {
         while let Some(envelope) = self.messages.pop() {
             self.deliver_one_message(envelope, None, (now, at));
         }
@@ -173,7 +172,7 @@ impl Endpoint {
         &mut self,
         (to, from, message): Envelope,
         bytes: Option<usize>,
-        (now, at): (Now, chain::Now),
+        (now, at): (Now, timing::Now),
     ) {
         let (node, front) = (self.id.node(), self.id.front());
         if is_relayed(&message) && (to == node || to == front) {
@@ -271,7 +270,7 @@ impl Endpoint {
     }
 
     /// Says who is in the cluster to those who have to know, and whether any of them answers.
-    fn tick_detours(&mut self, at: chain::Now) {
+    fn tick_detours(&mut self, at: timing::Now) {
         if self.links.take_changed() {
             let membership = self.links.membership();
             self.detours.set_members(membership.version(), membership.helpers());

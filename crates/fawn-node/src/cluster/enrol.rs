@@ -1,13 +1,12 @@
 //! Asking the managers to be let in: once, at the start, before there is an event loop.
 
 use crate::error::ServeError;
-use fawn_kv::ids::ClusterId;
-use fawn_kv::inbox::Lane;
-use fawn_kv::link::control::{self, Enrolled};
-use fawn_kv::link::{Control, Frame, Frames, Greeting, ManagerId, Party, frame};
-use fawn_kv::roster::Enrolment;
+use fawn_kv::ids::{ClusterId, ManagerId};
+use fawn_kv::link::control::Enrolled;
+use fawn_kv::link::{Control, Frame, Frames, Greeting, Lane, Party, control, frame};
+use fawn_kv::manager::roster::Enrolment;
 use fawn_kv::status::Answer;
-use fawn_kv::version::Spoken;
+use fawn_kv::wire::version::Spoken;
 use fawn_ring::Secret;
 use fawn_tls::{Reloading, Role, advice, server_name_for};
 use rustls::{ClientConnection, StreamOwned};
@@ -187,8 +186,9 @@ fn ask(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fawn_kv::link::{Greeted, SeatId};
-    use fawn_kv::roster::{Change, Roster};
+    use fawn_kv::ids::SeatId;
+    use fawn_kv::link::Greeted;
+    use fawn_kv::manager::roster::{Change, Roster};
     use std::net::TcpListener;
 
     fn enrolled(roster: &Roster) -> Enrolled {

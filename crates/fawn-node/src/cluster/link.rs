@@ -1,9 +1,8 @@
 //! One connection to another party of the cluster: its socket, frames that are not whole yet, frames that are not sent yet.
 
 use crate::net::tls::Secure;
-use fawn_kv::inbox::Lane;
-use fawn_kv::link::{Control, Frame, FrameError, Frames, Party, frame};
-use fawn_kv::version::OLDEST;
+use fawn_kv::link::{Control, Frame, FrameError, Frames, Lane, Party, frame};
+use fawn_kv::wire::version::OLDEST;
 use fawn_tls::Identity;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
@@ -267,9 +266,10 @@ fn take_frames(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fawn_kv::ids::{Address, Asker, NodeId, RequestId};
-    use fawn_kv::link::{Greeted, SeatId};
-    use fawn_kv::message::{Message, NEWEST};
+    use fawn_kv::ids::{Address, Asker, NodeId, RequestId, SeatId};
+    use fawn_kv::link::Greeted;
+    use fawn_kv::wire::Message;
+    use fawn_kv::wire::version::NEWEST;
     use std::io::Write as _;
     use std::os::unix::net::UnixStream;
 

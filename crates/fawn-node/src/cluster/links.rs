@@ -24,12 +24,11 @@ use super::local_peers::{HandedLink, LocalPeers, Mail};
 use super::names::Names;
 use crate::runtime::slab::Token;
 use calls::{CallTarget, OutgoingCalls, REDIAL_MS};
-use fawn_kv::ids::Address;
-use fawn_kv::inbox::Lane;
-use fawn_kv::link::strangers::STRANGERS;
-use fawn_kv::link::{Control, Frame, FrameError, Greeted, Greeting, NO_MEMBER, Party, SeatId, control, frame};
-use fawn_kv::message::Message;
+use fawn_kv::ids::{Address, SeatId};
+use fawn_kv::link::unauthenticated::STRANGERS;
+use fawn_kv::link::{Control, Frame, FrameError, Greeted, Greeting, Lane, NO_MEMBER, Party, frame};
 use fawn_kv::status::LinkFigures;
+use fawn_kv::wire::Message;
 use leader::LeaderDiscovery;
 use membership::Membership;
 use peers::PeerTable;
@@ -186,7 +185,7 @@ impl ClusterLinks {
             Address::Client(client) => self.peers.client(client),
             Address::Node(_) | Address::Front(_) => {
                 let Some(seat) = SeatId::of(to) else { return };
-                let token = self.peers.link_to(seat, control::lane(to, from), &self.membership, now_ms);
+                let token = self.peers.link_to(seat, Lane::between(to, from), &self.membership, now_ms);
                 if token.is_none() {
                     self.note_dropped(to);
                 }

@@ -6,12 +6,12 @@
 
 use super::reply::info_of;
 use crate::request::{Completion, ListingDetail, ListingForm, ListingPart, ReplyTo};
-use fawn_kv::chain::Now;
-use fawn_kv::entry::Kept;
 use fawn_kv::ids::{Address, Asker};
-use fawn_kv::map::Map;
-use fawn_kv::message::Message;
+use fawn_kv::range::chain_map::Map;
+use fawn_kv::range::entry::Kept;
 use fawn_kv::scan::{Bookmark, Limits, Scanner, What};
+use fawn_kv::timing::Now;
+use fawn_kv::wire::Message;
 use fawn_ring::Key;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -191,7 +191,7 @@ mod tests {
     use crate::request::ReplySlot;
     use crate::runtime::slab::Token;
     use fawn_kv::ids::{Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq};
-    use fawn_kv::message::Found;
+    use fawn_kv::scan::Found;
     use fawn_ring::Interval;
     use std::collections::BTreeSet;
 

@@ -2,9 +2,9 @@
 //! wrong one.
 
 use super::link::PeerLink;
-use fawn_kv::ids::Address;
-use fawn_kv::link::{Frame, Greeting, SeatId};
-use fawn_kv::message::Message;
+use fawn_kv::ids::{Address, SeatId};
+use fawn_kv::link::{Frame, Greeting};
+use fawn_kv::wire::Message;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;

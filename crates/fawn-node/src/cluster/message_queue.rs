@@ -1,7 +1,7 @@
 //! Messages that parties of an endpoint have said in a turn, in their order, until they are delivered.
 
 use fawn_kv::ids::Address;
-use fawn_kv::message::Message;
+use fawn_kv::wire::Message;
 use std::collections::VecDeque;
 
 /// To whom, from whom, what.

@@ -5,13 +5,15 @@ use super::ranges::Ranges;
 use crate::runtime::clock::Now;
 use crate::shard::operate::log_short;
 use crate::shard::stores::Turn;
-use fawn_kv::chain;
 use fawn_kv::ids::Address;
-use fawn_kv::inbox::{Inbox, Lane};
-use fawn_kv::message::{Found, Message};
+use fawn_kv::link::Lane;
 use fawn_kv::node::Node;
+use fawn_kv::node::inbox::Inbox;
+use fawn_kv::scan::Found;
 use fawn_kv::store::Answer as Read;
 use fawn_kv::store::{Gate, RangeStore as _};
+use fawn_kv::wire::Message;
+use fawn_kv::{chain, timing};
 
 /// What a message takes beside keys and values, about, in bytes.
 const MESSAGE_BYTES: usize = 256;
@@ -82,7 +84,7 @@ impl NodeHost {
 
     /// Takes one message of the inbox if `left` allows it, or else goes on at once with all that were taken. Returns whether there
     /// may be more to do.
-    pub fn step(&mut self, at: chain::Now, left: &mut usize, messages: &mut MessageQueue) -> bool {
+    pub fn step(&mut self, at: timing::Now, left: &mut usize, messages: &mut MessageQueue) -> bool {
         let next = if *left > 0 { self.inbox.pop() } else { None };
         let settles = next.is_none();
         match next {
@@ -98,7 +100,7 @@ impl NodeHost {
     }
 
     /// Lets the node look at the time, when that is due or when something has become durable.
-    pub fn tick(&mut self, at: chain::Now, is_due: bool, messages: &mut MessageQueue) {
+    pub fn tick(&mut self, at: timing::Now, is_due: bool, messages: &mut MessageQueue) {
         let durable = self.node.store().durable();
         if is_due || durable > self.durable {
             self.durable = durable;
@@ -113,7 +115,7 @@ impl NodeHost {
     }
 
     /// Hands the node what its store has read.
-    pub fn take_reads(&mut self, at: chain::Now, messages: &mut MessageQueue) {
+    pub fn take_reads(&mut self, at: timing::Now, messages: &mut MessageQueue) {
         let (node, out) = (&mut self.node, messages.draft());
         while let Some((ticket, answer)) = node.store_mut().take_answer() {
             match answer {
@@ -173,7 +175,7 @@ pub fn weight(message: &Message) -> usize {
             Message::Relayed { message, .. } => message.len(),
             Message::Feed { entries, .. } => entries.iter().map(|entry| entry.bytes()).sum(),
             Message::Scanned { found: Found::Part { kept, .. } | Found::Records { kept, .. }, .. }
-            | Message::CopyPart { kept, .. } => kept.iter().map(fawn_kv::entry::Kept::bytes).sum(),
+            | Message::CopyPart { kept, .. } => kept.iter().map(fawn_kv::range::entry::Kept::bytes).sum(),
             _ => 0,
         }
 }

@@ -2,9 +2,9 @@
 
 use crate::shard::engines::log_troubles;
 use fawn_flash::{DeviceTraffic, Engine, Files, PollOutcome, Reader, ReaderOptions, StoreHandle};
-use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
-use fawn_kv::meta::Meta;
+use fawn_kv::range::entry::{Entry, Kept};
+use fawn_kv::range::meta::Meta;
 use fawn_kv::store::{
     AdoptError, Answer, Fetch, FlashStore, Gate, Lookup, Opened, Place, Plain, RangeStore, Recovered, Scan, Ticket,
 };

@@ -6,9 +6,9 @@
 
 use super::requests::LOCAL;
 use crate::observe::warnings::RateLimitedLog;
-use fawn_kv::front::{Front, Lack};
+use fawn_kv::frontend::{Front, Lack};
 use fawn_kv::ids::{Asker, RequestId};
-use fawn_kv::message::{Answer, Message};
+use fawn_kv::wire::{Answer, Message};
 use fawn_ring::Key;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -161,13 +161,12 @@ impl Readiness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fawn_kv::chain::{Now, Timing};
-    use fawn_kv::front::Limits;
+    use fawn_kv::frontend::Limits;
     use fawn_kv::ids::{
         Address, Attempt, Chain, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId, Rules,
-        Seq, WedgeEpoch,
+        Seq, Wedge, WedgeEpoch,
     };
-    use fawn_kv::manager::Wedge;
+    use fawn_kv::timing::{Now, Timing};
     use fawn_ring::{Interval, Secret};
 
     const IN: ReadinessInputs = ReadinessInputs { has_leader: true, is_member: true };

@@ -1,15 +1,15 @@
 //! Ways around broken links: what an endpoint sends to another seat goes through a third one where the link does not work
-//! ([`fawn_kv::relay`]).
+//! ([`fawn_kv::link::relay`]).
 
 use super::links::ClusterLinks;
 use super::message_queue::{Envelope, MessageQueue};
 use crate::runtime::clock::Now;
-use fawn_kv::chain::{self, Timing};
-use fawn_kv::ids::Address;
-use fawn_kv::link::SeatId;
-use fawn_kv::message::Message;
-use fawn_kv::relay::{Counts, Relay};
-use fawn_kv::version::RELAYS;
+use fawn_kv::ids::{Address, SeatId};
+use fawn_kv::link::relay::{Counts, Relay};
+use fawn_kv::timing;
+use fawn_kv::timing::Timing;
+use fawn_kv::wire::Message;
+use fawn_kv::wire::version::RELAYS;
 use std::collections::BTreeSet;
 
 /// The ways of one endpoint.
@@ -26,7 +26,7 @@ impl Detours {
     }
 
     /// Sends a message to another seat or to a manager or client, over the link or around it.
-    pub fn send(&mut self, links: &mut ClusterLinks, (to, from, message): Envelope, (now, at): (Now, chain::Now)) {
+    pub fn send(&mut self, links: &mut ClusterLinks, (to, from, message): Envelope, (now, at): (Now, timing::Now)) {
         let is_local = SeatId::of(to).is_some_and(|seat| links.is_local(seat));
         let detour = if is_local { None } else { self.relay.detour(at.us, (to, from), &message) };
         match detour {
@@ -36,7 +36,7 @@ impl Detours {
     }
 
     /// A message of another seat's relay has come. Returns what is for this endpoint.
-    pub fn receive(&mut self, envelope: Envelope, at: chain::Now, messages: &mut MessageQueue) -> Option<Envelope> {
+    pub fn receive(&mut self, envelope: Envelope, at: timing::Now, messages: &mut MessageQueue) -> Option<Envelope> {
         let mut out = Vec::new();
         let taken = self.relay.receive(at.us, envelope, &mut out);
         messages.extend(out);
@@ -50,7 +50,7 @@ impl Detours {
     }
 
     /// Probes whom this endpoint has something to say to. Returns whether no other member answers it.
-    pub fn tick(&mut self, at: chain::Now, messages: &mut MessageQueue) -> bool {
+    pub fn tick(&mut self, at: timing::Now, messages: &mut MessageQueue) -> bool {
         let mut out = Vec::new();
         self.relay.tick(at.us, &mut out);
         messages.extend(out);
@@ -73,12 +73,12 @@ impl Detours {
     }
 
     /// Whether no other member answers.
-    pub fn is_cut_off(&self, at: chain::Now) -> bool {
+    pub fn is_cut_off(&self, at: timing::Now) -> bool {
         self.relay.is_cut_off(at.us)
     }
 
     /// Messages that took a way around a broken link, and links that are broken now.
-    pub fn counts(&self, at: chain::Now) -> (Counts, usize) {
+    pub fn counts(&self, at: timing::Now) -> (Counts, usize) {
         (self.relay.counts(), self.relay.broken(at.us))
     }
 }

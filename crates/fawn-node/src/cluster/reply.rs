@@ -4,10 +4,10 @@ use crate::observe::counters::{Counter, Counters};
 use crate::request::{ItemInfo, KeyRequest, ReplyBody, RequestError};
 use crate::shard::operate::{self, count, shown_item};
 use crate::shard::recency::{LastUse, Recency};
-use fawn_kv::entry::{Kept, Version};
-use fawn_kv::front::Lack;
-use fawn_kv::message::Answer;
+use fawn_kv::frontend::Lack;
 use fawn_kv::operation::{Append, Decision, Hit, Item, Operation, Outcome, evaluate};
+use fawn_kv::range::entry::{Kept, Version};
+use fawn_kv::wire::Answer;
 
 /// What an answer is made with.
 pub struct ReplyContext<'a> {

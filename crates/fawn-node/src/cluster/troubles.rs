@@ -1,10 +1,11 @@
 //! What is wrong with a seat, in sentences for its operator; and the log, where something begins to be wrong or is over.
 
 use super::ranges::Ranges;
-use fawn_kv::chain::{self, Replica};
+use fawn_kv::chain::Replica;
 use fawn_kv::ids::RangeId;
 use fawn_kv::node::Node;
 use fawn_kv::store::RangeStore as _;
+use fawn_kv::timing;
 
 /// By how many seconds a machine's clock may differ from the cluster's time before its operator is told.
 const CLOCK_OFF_S: i64 = 5;
@@ -28,7 +29,7 @@ pub struct Troubles {
 
 impl Troubles {
     /// What is wrong with a seat's node, if it has one, and with its clock, which is ahead by `off_s` seconds.
-    pub fn of(node: Option<&Node<Ranges>>, at: chain::Now, off_s: i64) -> Self {
+    pub fn of(node: Option<&Node<Ranges>>, at: timing::Now, off_s: i64) -> Self {
         let replicas = node.into_iter().flat_map(Node::replicas);
         let ahead =
             replicas.map(|(range, replica)| (replica.ahead_s(at.unix), range)).filter(|(ahead_s, _)| *ahead_s > 0);
@@ -39,7 +40,7 @@ impl Troubles {
             is_full: node.is_some_and(|node| node.store().is_full()),
             ahead: furthest.map(|(ahead_s, range)| (range, ahead_s, count)),
             clock_off_s: Some(off_s).filter(|off_s| off_s.abs() > CLOCK_OFF_S),
-            is_unset: at.unix <= chain::Now::UNKNOWN,
+            is_unset: at.unix <= timing::Now::UNKNOWN,
             is_cut_off: false,
         }
     }
@@ -131,10 +132,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_in_sentences_that_say_what_to_do() {
-        let well = Troubles::of(None, chain::Now::at(1, 1_800_000_000), 3);
+        let well = Troubles::of(None, timing::Now::at(1, 1_800_000_000), 3);
         assert_eq!(well, Troubles::default());
         assert_eq!(well.sentences(), [""; 0]);
-        let off = Troubles::of(None, chain::Now::at(1, 1_800_000_000), -31_536_000);
+        let off = Troubles::of(None, timing::Now::at(1, 1_800_000_000), -31_536_000);
         assert_eq!(off.of_health(), [""; 0], "it serves all the same");
         assert_eq!(
             off.sentences(),
@@ -150,7 +151,7 @@ mod tests {
         assert!(short.of_health().join("; ").starts_with("it refuses puts of 4 of its ranges"));
         assert_eq!(short.for_managers(), [""; 0], "they know");
         assert!(well.with_cut_off(true).for_managers().join("; ").starts_with("no other member answers it"));
-        let unset = Troubles::of(None, chain::Now::at(1, chain::Now::UNKNOWN), 0);
+        let unset = Troubles::of(None, timing::Now::at(1, timing::Now::UNKNOWN), 0);
         assert!(unset.sentences().join("; ").contains("is not set"));
     }
 }

@@ -3,8 +3,8 @@
 
 use fawn_flash::DeviceTraffic;
 use fawn_kv::chain::Tally;
-use fawn_kv::front::Counts;
-use fawn_kv::relay;
+use fawn_kv::frontend::Counts;
+use fawn_kv::link::relay;
 use fawn_kv::status::SeatFigures;
 use fawn_store::Stats;
 use fawn_tls::certificate::Expiry;

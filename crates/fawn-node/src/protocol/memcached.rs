@@ -5,7 +5,8 @@ use crate::request::{
     GetView, ItemInfo, KeyAction, KeyRequest, ListingDetail, OperationReply, ReplyBody, ReplyForm, ReplyState,
     ReplyWriter, RequestError, ShownItem, StatsReport, ttl,
 };
-use fawn_kv::operation::{self as kv, Operation, Outcome};
+use fawn_kv::operation as kv;
+use fawn_kv::operation::{Operation, Outcome};
 use fawn_memcache::{
     Command, CommandOutcome, CommandRequest, CounterValue, Debug, Detail, Dump, Exptime, Hit, Mode, Responder, Session,
     SessionEvent, SessionLimits, Stats, lines, report,

@@ -1,9 +1,10 @@
 //! Messages arrive. Those for a node that pauses wait in its inbox, and are taken in its order once it goes on.
 
 use fawn_kv::ids::Address;
-use fawn_kv::inbox::{Inbox, Lane};
+use fawn_kv::link::Lane;
 use fawn_kv::manager::Effects;
-use fawn_kv::message::Message;
+use fawn_kv::node::inbox::Inbox;
+use fawn_kv::wire::Message;
 
 use super::events::Event;
 use super::world::{Party, World};
@@ -102,5 +103,5 @@ impl World {
 
 /// An inbox so small that it meets its bounds.
 pub(super) fn inbox() -> Inbox {
-    Inbox::new(fawn_kv::inbox::Bounds { messages: 4, bytes: 16 << 10, chain_bytes: 32 << 10 })
+    Inbox::new(fawn_kv::node::inbox::Bounds { messages: 4, bytes: 16 << 10, chain_bytes: 32 << 10 })
 }

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use fawn_check::random::Random;
 use fawn_check::{KvOperation, KvOutcome};
 use fawn_kv::client::Want;
-use fawn_kv::entry::{Kept, Shown};
 use fawn_kv::ids::{Address, Asker, Consistency, FrontId, RangeId, RequestId, WedgeEpoch};
-use fawn_kv::map::Map;
-use fawn_kv::message::{Answer, Message};
 use fawn_kv::operation::{Arithmetic, Cas, Delete, MetaGet, Mode, Operation, Outcome, Recache, Store};
+use fawn_kv::range::chain_map::Map;
+use fawn_kv::range::entry::{Kept, Shown};
+use fawn_kv::wire::{Answer, Message};
 use fawn_ring::{Interval, Key};
 
 use super::script::Script;

@@ -1,6 +1,7 @@
 //! How often seldom paths were taken in a run: those that the protocol counts, and what only the whole cluster shows.
 
-use fawn_kv::paths::{self, Path};
+use fawn_kv::testing::coverage as paths;
+use fawn_kv::testing::coverage::Path;
 
 /// What only the whole cluster shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use fawn_kv::chain::Now;
-use fawn_kv::entry::{Kept, Version};
 use fawn_kv::ids::{Address, Asker, Position};
-use fawn_kv::message::Message;
+use fawn_kv::range::entry::{Kept, Version};
 use fawn_kv::scan::{Bookmark, Cut, Event, Limits, Scanner, What};
+use fawn_kv::timing::Now;
+use fawn_kv::wire::Message;
 use fawn_ring::Interval;
 
 use super::store::SECRET;

@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use fawn_kv::entry::Kept;
 use fawn_kv::ids::Address;
 use fawn_kv::manager::Command;
+use fawn_kv::range::entry::Kept;
 use fawn_kv::store::{Gate, Part, Ticket};
 
 use super::world::Party;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use fawn_check::random::Random;
-use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
-use fawn_kv::meta::Meta;
+use fawn_kv::range::entry::{Entry, Kept};
+use fawn_kv::range::meta::Meta;
 use fawn_kv::store::{
     AdoptError, Answer, CasNumbers, FlashStore, Gate, Lookup, Opened, Place, Plain, RangeStore, Recovered, Scan, Ticket,
 };

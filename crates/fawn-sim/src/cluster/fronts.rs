@@ -1,12 +1,11 @@
 //! Front-ends in the simulated cluster, and what goes wrong with them.
 
 use fawn_check::random::Random;
-use fawn_kv::chain::Now;
-use fawn_kv::front::{Front, Limits};
-use fawn_kv::ids::{Address, FrontId, FrontMember};
-use fawn_kv::manager::Wedge;
-use fawn_kv::message::Message;
-use fawn_kv::version::NEWEST;
+use fawn_kv::frontend::{Front, Limits};
+use fawn_kv::ids::{Address, FrontId, FrontMember, Wedge};
+use fawn_kv::timing::Now;
+use fawn_kv::wire::Message;
+use fawn_kv::wire::version::NEWEST;
 
 use super::events::Event;
 use super::store::SECRET;

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fawn_kv::chain::{Lease, Replica, Timing};
-use fawn_kv::entry::{Change, Entry, Version};
+use fawn_kv::chain::{Lease, Replica};
 use fawn_kv::ids::{Ack, Chain, Consistency, Epoch, Member, NodeId, Position, RangeId, Rules, Seq};
 use fawn_kv::node::Node;
+use fawn_kv::range::entry::{Change, Entry, Version};
 use fawn_kv::store::RangeStore;
+use fawn_kv::timing::Timing;
 
 /// A node, a key, and a value that it has committed.
 type Had = (NodeId, Vec<u8>, Vec<u8>);

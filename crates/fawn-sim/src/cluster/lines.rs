@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use fawn_kv::entry::{Change, Entry, Kept};
 use fawn_kv::ids::{Chain, Incarnation, Member, Position};
-use fawn_kv::message::{Answer, Found, Given, Message, Sought};
 use fawn_kv::operation::Operation;
+use fawn_kv::range::entry::{Change, Entry, Kept};
+use fawn_kv::scan::{Found, Sought};
+use fawn_kv::wire::{Answer, Given, Message};
 
 /// Stands for all that managers order nodes.
 pub const ORDERS: &str = "orders";

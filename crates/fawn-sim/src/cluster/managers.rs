@@ -1,9 +1,9 @@
 //! The managers: one log that all agree on, and leaders that may not know yet that they no longer lead.
 
-use fawn_kv::chain::Timing;
 use fawn_kv::ids::ClusterId;
 use fawn_kv::manager::{Command, Manager, Settings, State};
-use fawn_kv::version::NEWEST;
+use fawn_kv::timing::Timing;
+use fawn_kv::wire::version::NEWEST;
 
 /// Managers over one agreed log, as a consensus library would run them.
 #[derive(Debug)]

@@ -59,7 +59,7 @@ mod world;
 pub use act_text::ACTS;
 pub use acts::KINDS as FAULTS;
 pub use coverage::Coverage;
-pub use fawn_kv::planted;
+pub use fawn_kv::testing::injected_bugs as planted;
 pub use pauses::{Pause, measure as pauses};
 pub use plan::{Plan, Summary, Violation};
 pub use scale::{Cluster, Work};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fawn_check::random::Random;
-use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
-use fawn_kv::meta::Meta;
+use fawn_kv::range::entry::{Entry, Kept};
+use fawn_kv::range::meta::Meta;
 use fawn_kv::store::{Gate, Lookup, Place, Plain, RangeStore, Recovered, Scan, Ticket};
 use fawn_ring::{Interval, Key};
 
@@ -212,10 +212,10 @@ impl RangeStore for NodeStore {
 
 #[cfg(test)]
 mod tests {
-    use fawn_kv::chain::{Now, Timing};
     use fawn_kv::ids::{Address, Incarnation, NodeId};
-    use fawn_kv::message::Message;
     use fawn_kv::node::{Identity, Node, OtherCluster};
+    use fawn_kv::timing::{Now, Timing};
+    use fawn_kv::wire::Message;
     use fawn_ring::MachineId;
 
     use super::*;

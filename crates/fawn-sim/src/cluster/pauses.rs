@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fawn_kv::ids::{Attempt, Epoch, NodeId, RangeId, Rules};
 use fawn_kv::manager::{Command, Into, Standing};
-use fawn_kv::message::Message;
 use fawn_kv::node::Node;
 use fawn_kv::store::RangeStore;
+use fawn_kv::wire::Message;
 
 use super::events::Event;
 use super::plan::{Plan, Violation};

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use fawn_check::random::Random;
-use fawn_kv::chain::Now;
 use fawn_kv::ids::{Attempt, ClusterId, NodeId, RangeId};
-use fawn_kv::inbox::Inbox;
+use fawn_kv::node::inbox::Inbox;
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::store::{RangeStore, Recovered};
 use fawn_kv::timekeeper::{Patience, Step, Timekeeper};
+use fawn_kv::timing::Now;
 use fawn_ring::{DomainId, Interval, MachineId};
 
 use super::arriving::inbox;

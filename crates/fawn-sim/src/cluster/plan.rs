@@ -3,7 +3,7 @@
 use std::fmt;
 
 use fawn_check::random::Random;
-use fawn_kv::front::Counts;
+use fawn_kv::frontend::Counts;
 use fawn_kv::ids::{Ack, Consistency, Rules};
 
 use super::courses::Course;

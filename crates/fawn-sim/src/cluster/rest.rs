@@ -3,11 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use fawn_kv::entry::Kept;
-use fawn_kv::ids::{Chain, NodeId, RangeId};
+use fawn_kv::ids::{Chain, Health, NodeId, RangeId};
 use fawn_kv::manager::{Registered, Standing};
-use fawn_kv::message::Health;
-use fawn_kv::meta::Meta;
+use fawn_kv::range::entry::Kept;
+use fawn_kv::range::meta::Meta;
 use fawn_kv::store::{Lookup, RangeStore, Ticket};
 use fawn_ring::{Key, Ring};
 

@@ -4,12 +4,12 @@
 //! a large cluster would set them, and that nothing is looked at after each step that takes longer the more nodes there
 //! are: a change is looked at once it is over.
 
-use fawn_kv::chain::Timing;
-use fawn_kv::front::Limits;
+use fawn_kv::frontend::Limits;
 use fawn_kv::ids::{Address, Asker, FrontId, NodeId, RequestId, Rules};
 use fawn_kv::manager::{Command, Standing, State};
-use fawn_kv::message::Message;
 use fawn_kv::operation::{Operation, Store};
+use fawn_kv::timing::Timing;
+use fawn_kv::wire::Message;
 
 use super::client::name;
 use super::events::Event;

@@ -21,13 +21,12 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 
 use fawn_kv::ids::{Ack, Consistency, Rules};
-use fawn_kv::message::Message;
+use fawn_kv::wire::Message;
 
 use super::acts::Act;
-use super::faults;
-use super::lines;
 use super::plan::{Plan, Summary, Violation};
 use super::world::World;
+use super::{faults, lines};
 use crate::quiet;
 
 /// The line after which a script says what its run tells.

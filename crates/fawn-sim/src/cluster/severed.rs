@@ -5,8 +5,8 @@
 
 use fawn_check::random::Random;
 use fawn_kv::ids::Address;
-use fawn_kv::message::Message;
-use fawn_kv::relay::Relay;
+use fawn_kv::link::relay::Relay;
+use fawn_kv::wire::Message;
 
 use super::acts::{Act, Links};
 use super::client::Ended;

@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use fawn_kv::chain::Now;
 use fawn_kv::client::{Client, Ended, Limits, Want};
 use fawn_kv::ids::{Address, FrontId};
-use fawn_kv::message::{Answer, Message};
-use fawn_kv::version::NEWEST;
+use fawn_kv::timing::Now;
+use fawn_kv::wire::version::NEWEST;
+use fawn_kv::wire::{Answer, Message};
 
 use super::fronts::is_own_session;
 use super::store::SECRET;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use fawn_check::random::Random;
-use fawn_kv::entry::{Change, Entry, Kept, Version};
 use fawn_kv::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};
-use fawn_kv::meta::Meta;
+use fawn_kv::range::entry::{Change, Entry, Kept, Version};
+use fawn_kv::range::meta::Meta;
 use fawn_kv::store::{CasNumbers, Gate, Lookup, Part, Place, Plain, RangeStore, Recovered, Scan, Ticket, adopted};
 use fawn_ring::{Interval, Key, Secret};
 

@@ -6,8 +6,8 @@ use std::io::Write as _;
 
 use fawn_kv::ids::Address;
 use fawn_kv::manager::{Command, Into};
-use fawn_kv::message::Message;
 use fawn_kv::node::Node;
+use fawn_kv::wire::Message;
 
 use super::acts::Act;
 use super::coverage::Seen;

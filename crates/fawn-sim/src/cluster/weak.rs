@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use fawn_check::{KvOperation, KvOutcome};
 use fawn_kv::ids::{Ack, NodeId, RangeId};
 use fawn_kv::manager::{Command, State};
-use fawn_kv::message::Message;
+use fawn_kv::wire::Message;
 use fawn_ring::Interval;
 
 use super::client::{Asking, Ended, name, position};

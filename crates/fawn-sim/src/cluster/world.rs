@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use fawn_check::random::Random;
 use fawn_check::{Checker, KvModel};
-use fawn_kv::chain::{Now, Timing};
-use fawn_kv::front::Front;
+use fawn_kv::frontend::Front;
 use fawn_kv::ids::{Ack, Address, Consistency, FrontId, NodeId};
+use fawn_kv::link::relay::Relay;
 use fawn_kv::manager::{Command, Effects, Leases, Settings, State, Wedges};
-use fawn_kv::message::{Answer, Message};
 use fawn_kv::node::Node;
-use fawn_kv::relay::Relay;
-use fawn_kv::sessions::Bounds;
+use fawn_kv::range::sessions::Bounds;
 use fawn_kv::store::{Gate, Ticket};
+use fawn_kv::timing::{Now, Timing};
+use fawn_kv::wire::{Answer, Message};
 use fawn_ring::Key;
 
 use super::acts::Act;

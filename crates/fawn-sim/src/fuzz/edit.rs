@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use fawn_kv::message::Message;
+use fawn_kv::wire::Message;
 use postcard::ser_flavors::Flavor;
 
 /// What is changed in which message of a conversation.

@@ -6,16 +6,15 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use fawn_check::random::Random;
-use fawn_kv::chain::{Now, Timing};
-use fawn_kv::front::{Front, Limits};
+use fawn_kv::frontend::{Front, Limits};
 use fawn_kv::ids::{
     Address, Asker, Attempt, Chain, ClusterId, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position,
-    RangeId, RequestId, Seq, WedgeEpoch, WedgeId,
+    RangeId, RequestId, Seq, Wedge, WedgeEpoch, WedgeId,
 };
-use fawn_kv::manager::Wedge;
-use fawn_kv::message::Message;
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::operation::Operation;
+use fawn_kv::timing::{Now, Timing};
+use fawn_kv::wire::Message;
 use fawn_ring::{Interval, MachineId, Secret};
 
 use super::generate::generate;

@@ -3,8 +3,9 @@
 use std::fmt::Debug;
 
 use fawn_check::random::Random;
-use fawn_kv::message::{Message, NEWEST, OLDEST};
 use fawn_kv::operation::{Item, Operation, evaluate};
+use fawn_kv::wire::Message;
+use fawn_kv::wire::version::{NEWEST, OLDEST};
 
 use super::generate::generate;
 use super::{Input, Target};

@@ -8,16 +8,16 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use fawn_check::random::Random;
-use fawn_kv::chain::{Now, Timing};
 use fawn_kv::client::{Client, Limits as ClientLimits, Want};
-use fawn_kv::front::{Front, Limits};
+use fawn_kv::frontend::{Front, Limits};
 use fawn_kv::ids::{Ack, Address, Asker, ClusterId, Consistency, FrontId, NodeId, Rules};
 use fawn_kv::manager::{Effects, Leases, Manager, Settings};
-use fawn_kv::message::Message;
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::operation::{Delete, Mode, Operation, Store};
 use fawn_kv::scan::{Bookmark, Limits as ScanLimits, Scanner};
-use fawn_kv::version::NEWEST;
+use fawn_kv::timing::{Now, Timing};
+use fawn_kv::wire::Message;
+use fawn_kv::wire::version::NEWEST;
 use fawn_ring::{Interval, MachineId, Secret};
 
 use super::edit::{Edit, kind};

@@ -2,10 +2,10 @@
 //! began, front-ends that nobody knows. None of it may change what is decided, or be granted anything.
 
 use fawn_check::random::Random;
-use fawn_kv::chain::Timing;
 use fawn_kv::ids::{Address, ClusterId, FrontId, FrontMember, Incarnation, Member, NodeId, RangeId, Rules};
 use fawn_kv::manager::{Effects, Leases, Manager, Settings, State};
-use fawn_kv::message::Message;
+use fawn_kv::timing::Timing;
+use fawn_kv::wire::Message;
 use fawn_ring::MachineId;
 
 use super::generate::generate;

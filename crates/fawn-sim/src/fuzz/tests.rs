@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fawn_kv::message::Message;
+use fawn_kv::wire::Message;
 
 use super::*;
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use fawn_check::random::Random;
-use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{ClusterId, Position, RangeId, Seq};
+use fawn_kv::range::entry::{Entry, Kept};
 use fawn_kv::store::{Answer, Fetch, FlashStore, Gate, Lookup, Opened, Part, RangeStore, Scan, Ticket};
 use fawn_ring::Key;
 use fawn_store::flash::{FileId, Flash};

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use fawn_kv::entry::{Change, Entry, Kept, Version};
 use fawn_kv::ids::{Attempt, Position, RangeId, Seq};
-use fawn_kv::meta::Meta;
+use fawn_kv::range::entry::{Change, Entry, Kept, Version};
+use fawn_kv::range::meta::Meta;
 use fawn_kv::store::{Gate, Recovered};
 use fawn_ring::{Interval, Secret};
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use fawn_kv::entry::{Asked, Change, Entry, Kept, Version};
 use fawn_kv::ids::{Address, Asker, Attempt, Position, RangeId, RequestId, Seq};
-use fawn_kv::meta::Meta;
 use fawn_kv::operation::Outcome;
+use fawn_kv::range::entry::{Asked, Change, Entry, Kept, Version};
+use fawn_kv::range::meta::Meta;
 use fawn_kv::store::{Place, RangeStore, Recovered};
 use fawn_ring::{Interval, Key};
 

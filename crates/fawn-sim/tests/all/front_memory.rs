@@ -2,14 +2,13 @@
 //!
 //! `cargo test -p fawn-sim --test all front_memory -- --nocapture` prints the figures.
 
-use fawn_kv::chain::{Now, Timing};
-use fawn_kv::front::{Front, Limits};
+use fawn_kv::frontend::{Front, Limits};
 use fawn_kv::ids::{
     Address, Asker, Attempt, Chain, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, RangeId, RequestId, Seq,
-    WedgeEpoch, WedgeId,
+    Wedge, WedgeEpoch, WedgeId,
 };
-use fawn_kv::manager::Wedge;
-use fawn_kv::message::Message;
+use fawn_kv::timing::{Now, Timing};
+use fawn_kv::wire::Message;
 use fawn_ring::{Interval, Secret};
 
 const FRONT: FrontId = FrontId(1);

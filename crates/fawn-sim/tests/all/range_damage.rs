@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fawn_check::random::Random;
-use fawn_kv::entry::{Change, Entry, Version};
 use fawn_kv::ids::{Epoch, Position, RangeId, Seq};
+use fawn_kv::range::entry::{Change, Entry, Version};
 use fawn_kv::store::{FlashStore, Lookup, Opened, RangeStore, Recovered};
 use fawn_ring::{Interval, Secret};
 use fawn_sim::flash::SimFlash;

@@ -1,9 +1,9 @@
 //! Large clusters, and how long planned changes stop writes: that they come to rest, and what grows.
 
-use fawn_kv::chain::Timing;
 use fawn_kv::ids::{Address, Attempt, ClusterId, Incarnation, NodeId, RangeId};
-use fawn_kv::message::Message;
 use fawn_kv::node::{Identity, Node};
+use fawn_kv::timing::Timing;
+use fawn_kv::wire::Message;
 use fawn_ring::{Interval, MachineId, Secret};
 use fawn_sim::cluster::{Cluster, MemoryStore, Work, pauses};
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ fn an_empty_range_takes_less_than_16_kib() {
     let identity =
         Identity { id: NodeId(1), machine: MachineId(1), domain: None, virtual_ids: 8, secret: Secret([7; 32]) };
     let mut node = Node::new(identity, 0, Timing::default(), MemoryStore::empty(1), BTreeMap::new());
-    let (now, mut out) = (fawn_kv::chain::Now::at(1, 1), Vec::new());
+    let (now, mut out) = (fawn_kv::timing::Now::at(1, 1), Vec::new());
     let incarnation = Incarnation(1);
     node.receive(
         now,

@@ -1,9 +1,9 @@
 //! What a node says of neighbours that it does not hear.
 
-use fawn_kv::chain::{Now, Timing};
 use fawn_kv::ids::{Address, Attempt, Chain, ClusterId, Epoch, Incarnation, Member, NodeId, Position, RangeId, Seq};
-use fawn_kv::message::Message;
 use fawn_kv::node::{Identity, Node};
+use fawn_kv::timing::{Now, Timing};
+use fawn_kv::wire::Message;
 use fawn_ring::{Interval, MachineId, Secret};
 use fawn_sim::cluster::MemoryStore;
 use std::collections::BTreeMap;

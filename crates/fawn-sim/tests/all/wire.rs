@@ -1,13 +1,13 @@
 //! The bytes of messages.
 
 use fawn_check::random::Random;
-use fawn_kv::entry::{Asked, Change, Entry, Shown, Version};
 use fawn_kv::ids::{
     Address, Asker, Epoch, FrontId, FrontMember, Incarnation, Position, RangeId, RequestId, Seq, WedgeEpoch,
 };
-use fawn_kv::message::{Message, NEWEST, OLDEST, WireError};
 use fawn_kv::operation::Outcome;
-use fawn_kv::version::FAREWELLS;
+use fawn_kv::range::entry::{Asked, Change, Entry, Shown, Version};
+use fawn_kv::wire::version::{FAREWELLS, NEWEST, OLDEST};
+use fawn_kv::wire::{Message, WireError};
 use fawn_ring::{Interval, Key};
 use std::sync::Arc;
 

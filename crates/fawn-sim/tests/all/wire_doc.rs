@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fawn_kv::entry::{Asked, Change, Entry, Version};
 use fawn_kv::ids::{Address, Asker, Epoch, FrontId, Incarnation, Position, RangeId, RequestId, Seq};
 use fawn_kv::manager::Command;
-use fawn_kv::message::{Message, NEWEST, OLDEST};
 use fawn_kv::operation::{Cas, Operation, Outcome};
+use fawn_kv::range::entry::{Asked, Change, Entry, Version};
+use fawn_kv::wire::Message;
+use fawn_kv::wire::version::{NEWEST, OLDEST};
 
 use crate::schema::Schema;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use fawn_client::{Bookmark, Cut, Event, What};
-use fawn_kv::entry::Kept;
+use fawn_kv::range::entry::Kept;
 use fawn_ring::Key;
 
 use super::leftovers::{DumpPhase, Leftovers};

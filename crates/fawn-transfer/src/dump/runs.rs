@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-use fawn_kv::entry::Kept;
+use fawn_kv::range::entry::Kept;
 use fawn_ring::{Interval, Key};
 use serde::{Deserialize, Serialize};
 

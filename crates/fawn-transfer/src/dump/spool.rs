@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use fawn_client::Cut;
-use fawn_kv::entry::Kept;
+use fawn_kv::range::entry::Kept;
 use fawn_ring::{Interval, Key};
 use rustix::fs::FallocateFlags;
 
@@ -204,9 +204,9 @@ impl Spool {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use fawn_kv::entry::Version;
     use fawn_kv::ids::{Epoch, Position, RangeId, Seq};
-    use fawn_kv::meta::Alive;
+    use fawn_kv::range::entry::Version;
+    use fawn_kv::range::meta::Alive;
 
     use super::*;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use fawn_kv::link::ManagerId;
+use fawn_kv::ids::ManagerId;
 use fawn_kv::manager::Waits;
 use fawn_kv::status::Question;
 use fawn_manager::{Options, RecoverySummary, start};

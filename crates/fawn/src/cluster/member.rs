@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use anyhow::bail;
-use fawn_kv::link::SeatId;
-use fawn_kv::roster::Member;
+use fawn_kv::ids::SeatId;
+use fawn_kv::manager::roster::Member;
+use fawn_kv::status::unserved::DUMP;
 use fawn_kv::status::{Question, Status};
-use fawn_kv::unserved::DUMP;
 
 use super::arguments::{DrainArguments, NodeCommand, RemoveArguments};
 use super::status::short_ranges;

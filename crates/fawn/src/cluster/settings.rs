@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use fawn_kv::link::SeatId;
-use fawn_kv::roster::Roster;
+use fawn_kv::ids::SeatId;
+use fawn_kv::manager::roster::Roster;
 use fawn_kv::status::{Answer, NewSettings, PlannedChange, Question};
 
 use super::arguments::{ClusterArguments, ClusterCommand, RebalanceArguments, SetClusterArguments};

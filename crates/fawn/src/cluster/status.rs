@@ -5,12 +5,11 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use comfy_table::{Cell, Color, Table, presets};
-use fawn_kv::ids::Ack;
-use fawn_kv::link::SeatId;
+use fawn_kv::ids::{Ack, SeatId};
 use fawn_kv::manager::Standing;
-use fawn_kv::roster::Member;
+use fawn_kv::manager::roster::Member;
+use fawn_kv::status::unserved::{SILENT_MS, Unserved};
 use fawn_kv::status::{LinkFigures, ManagerStatus, RangeStatus, Role, SeatFigures, SeatStatus, Status};
-use fawn_kv::unserved::{SILENT_MS, Unserved};
 use fawn_ring::Interval;
 use serde_json::{Value, json};
 

@@ -6,13 +6,12 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use fawn_kv::ids::Consistency;
-use fawn_kv::inbox::Lane;
 use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::frame::put_control;
-use fawn_kv::link::{Control, Frame, Frames, Greeting, Party};
+use fawn_kv::link::{Control, Frame, Frames, Greeting, Lane, Party};
 use fawn_kv::manager::Settings;
 use fawn_kv::status::{Answer, Question};
-use fawn_kv::version::Spoken;
+use fawn_kv::wire::version::Spoken;
 use fawn_manager::Running;
 
 use crate::consistency::consistency_told;

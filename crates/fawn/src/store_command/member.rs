@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 use fawn_flash::{Directory, Files, MemberDirectory, Overlay, Stats};
-use fawn_kv::entry::{Change, Version};
 use fawn_kv::ids::{RangeId, Seq};
+use fawn_kv::range::entry::{Change, Version};
 use fawn_kv::store::{AdoptError, Answer, FlashStore, Opened, Part, RangeStore as _, Recovered, Scan};
 use fawn_ring::{Interval, Key, Secret};
 use fawn_store::flash::{FileId, Flash};
@@ -530,8 +530,8 @@ mod tests {
     use std::sync::Arc;
 
     use fawn_flash::{Caching, Db, DbOptions, Extras};
-    use fawn_kv::entry::Entry;
     use fawn_kv::ids::{Attempt, ClusterId, Epoch, Position};
+    use fawn_kv::range::entry::Entry;
 
     use super::*;
 

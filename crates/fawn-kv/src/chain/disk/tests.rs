@@ -1,11 +1,12 @@
 use super::*;
 use crate::chain::fence::tests::{FRONT, ME, Plain, alone, recovered, step_with};
-use crate::entry::{Change, Entry};
-use crate::ids::{Address, Asker, Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId};
-use crate::ids::{RequestId, Seq, WedgeEpoch};
-use crate::message::Message;
-use crate::meta::Meta;
+use crate::ids::{
+    Address, Asker, Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq, WedgeEpoch,
+};
 use crate::operation::{Delete, Mode, Operation, Store};
+use crate::range::entry::{Change, Entry};
+use crate::range::meta::Meta;
+use crate::wire::Message;
 use fawn_ring::Interval;
 
 const RANGE: RangeId = RangeId(0);

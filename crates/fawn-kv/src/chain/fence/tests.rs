@@ -1,16 +1,18 @@
 //! Fences by themselves, and as a member of a chain keeps them.
 
 use super::*;
-use crate::chain::{Lease, Timing};
-use crate::entry::{Entry, Kept};
+use crate::chain::Lease;
 use crate::ids::{
     Asker, Attempt, Chain, ClusterId, Epoch, FrontId, Incarnation, Member, NodeId, Position, RangeId, RequestId, Rules,
     Seq,
 };
-use crate::message::Answer;
-use crate::meta::Meta;
 use crate::operation::{Operation, Store};
+use crate::range::entry::{Entry, Kept};
+use crate::range::fences::Fences;
+use crate::range::meta::Meta;
 use crate::store::{Gate, Lookup, Part, Place, Recovered, Scan, Ticket};
+use crate::timing::Timing;
+use crate::wire::Answer;
 use fawn_ring::Secret;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,54 +23,6 @@ fn at(prefix: u64) -> Key {
 
 pub(in crate::chain) fn keys(low: u64, high: u64) -> Interval {
     Interval::new(at(low), Key::highest_with_prefix(high))
-}
-
-#[test]
-fn a_fence_never_falls() {
-    let mut fences = Fences::default();
-    fences.raise(&keys(10, 19), WedgeEpoch(3));
-    fences.raise(&keys(5, 14), WedgeEpoch(2));
-    let seen: Vec<u64> = [4, 5, 9, 10, 14, 15, 19, 20].map(|prefix| fences.at(&at(prefix)).0).to_vec();
-    assert_eq!(seen, [0, 2, 2, 3, 3, 3, 3, 0]);
-}
-
-#[test]
-fn fences_reach_to_the_ends_of_the_key_space() {
-    let mut fences = Fences::default();
-    fences.raise(&Interval::ALL, WedgeEpoch(1));
-    fences.raise(&Interval::new(at(7), Key::MAX), WedgeEpoch(2));
-    assert_eq!((fences.at(&Key::MIN), fences.at(&Key::MAX)), (WedgeEpoch(1), WedgeEpoch(2)));
-    assert!(fences.cover(&Interval::ALL, WedgeEpoch(1)) && !fences.cover(&Interval::ALL, WedgeEpoch(2)));
-    assert!(fences.cover(&Interval::new(at(7), Key::MAX), WedgeEpoch(2)));
-}
-
-#[test]
-fn joined_fences_are_the_higher_of_both_everywhere() {
-    // Small enough to compare with a table.
-    let mut state = 1_u64;
-    let mut below = |bound: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % bound
-    };
-    for _ in 0..200 {
-        let (mut fences, mut tables) = ([Fences::default(), Fences::default()], [[0_u64; 20]; 2]);
-        for _ in 0..8 {
-            let (which, low, epoch) = (below(2) as usize, below(20), below(5));
-            let high = low + below(20 - low);
-            fences[which].raise(&keys(low, high), WedgeEpoch(epoch));
-            for slot in &mut tables[which][low as usize..=high as usize] {
-                *slot = (*slot).max(epoch);
-            }
-        }
-        let mut joined = fences[0].clone();
-        joined.join(&fences[1]);
-        for prefix in 0..20 {
-            let most = tables[0][prefix as usize].max(tables[1][prefix as usize]);
-            assert_eq!(joined.at(&at(prefix)).0, most);
-            assert_eq!(joined.at(&Key::highest_with_prefix(prefix)).0, most);
-        }
-        assert!(joined.steps.values().count() <= 21, "neighbours that are equal are one step: {joined:?}");
-    }
 }
 
 /// A store in which everything is durable at once, and what is committed is found.

@@ -3,10 +3,10 @@
 use super::*;
 use crate::chain::fence::tests::{FRONT, ME, Plain, alone, head_of, step_with};
 use crate::ids::{Address, Incarnation, Member, NodeId, RangeId, Rules};
-use crate::message::Message;
-use crate::meta::Meta;
 use crate::operation::{MetaGet, Mode, Store};
-use crate::sessions::Bounds;
+use crate::range::meta::Meta;
+use crate::range::sessions::Bounds;
+use crate::wire::Message;
 use fawn_ring::Interval;
 
 const RANGE: RangeId = RangeId(0);
@@ -156,7 +156,7 @@ fn a_session_that_is_about_to_be_forgotten_is_asked_to_wait() {
 fn gets_and_requests_beyond_those_that_may_wait_are_told_so() {
     let mut bench = Bench::new();
     bench.store.waits = true;
-    let timing = crate::chain::Timing::default();
+    let timing = crate::timing::Timing::default();
     for _ in 0..timing.pending {
         assert_eq!(bench.get(), None);
     }
@@ -231,7 +231,7 @@ fn a_session_of_which_too_many_requests_are_remembered_has_to_wait() {
 
 #[test]
 fn of_two_ranges_that_were_merged_no_more_sessions_are_remembered_than_of_one() {
-    let (timing, mut meta) = (crate::chain::Timing::default(), Meta::default());
+    let (timing, mut meta) = (crate::timing::Timing::default(), Meta::default());
     let most = timing.sessions.sessions + timing.pending;
     for at in 1..=2 * most as u64 {
         let (id, asker) = (RequestId { session: at << 32, number: 1 }, Asker { address: FRONT, tag: 7 });

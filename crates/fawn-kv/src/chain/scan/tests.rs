@@ -1,11 +1,11 @@
 //! What a member shows to those who are no members.
 
 use super::*;
-use crate::chain::Timing;
 use crate::chain::fence::tests::{FRONT, ME, Plain, alone, step_with};
 use crate::ids::{RangeId, RequestId, Seq, WedgeEpoch};
-use crate::meta::Meta;
 use crate::operation::{Delete, Operation, Store};
+use crate::range::meta::Meta;
+use crate::timing::Timing;
 
 const RANGE: RangeId = RangeId(0);
 

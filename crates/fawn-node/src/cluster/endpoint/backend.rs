@@ -20,7 +20,7 @@ use crate::runtime::clock::Now;
 use crate::runtime::slab::Token;
 use crate::shard::backend::{Backend, LoopEnvironment, WATCHED};
 use crate::shard::stores::{LoopStats, Turn};
-use fawn_kv::message::{Answer, Message};
+use fawn_kv::wire::{Answer, Message};
 use fawn_ring::Key;
 use fawn_store::Gate;
 use fawn_store::flash::Space;

@@ -9,11 +9,10 @@ use crate::observe::stats;
 use crate::runtime::clock::Now;
 use crate::shard::engines;
 use crate::shard::stores::LoopStats;
-use fawn_kv::chain;
-use fawn_kv::inbox::Lane;
-use fawn_kv::link::Control;
+use fawn_kv::link::{Control, Lane};
 use fawn_kv::status::{RangeFigures, Role, SeatFigures, SeatTotals};
-use fawn_kv::version::{TIMES, TOTALS};
+use fawn_kv::timing;
+use fawn_kv::wire::version::{TIMES, TOTALS};
 use std::sync::LazyLock;
 
 /// Between two reports to the managers.
@@ -21,7 +20,7 @@ const REPORT_MS: u64 = 1000;
 
 impl Endpoint {
     /// Tells the managers how it does, once a second.
-    pub(super) fn report(&mut self, now: Now, at: chain::Now) {
+    pub(super) fn report(&mut self, now: Now, at: timing::Now) {
         if now.ms < self.reported_ms + REPORT_MS || !self.links.has_leader() {
             return;
         }
@@ -82,7 +81,7 @@ impl Endpoint {
         LoopSample { stores: store.into_iter().collect(), seat: Some(seat) }
     }
 
-    fn seat_figures(&mut self, at: chain::Now, tell: impl Fn(&Troubles) -> Vec<String>) -> SeatFigures {
+    fn seat_figures(&mut self, at: timing::Now, tell: impl Fn(&Troubles) -> Vec<String>) -> SeatFigures {
         let mut figures = SeatFigures { seat: self.id, links: self.links.figures(), ..SeatFigures::default() };
         if let Some(front) = &self.front {
             figures.wedges = front.served(at.us).count() as u32;

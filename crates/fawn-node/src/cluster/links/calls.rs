@@ -2,8 +2,8 @@
 
 use crate::cluster::names::{HostAddress, Names};
 use crate::runtime::slab::Token;
-use fawn_kv::inbox::Lane;
-use fawn_kv::link::SeatId;
+use fawn_kv::ids::SeatId;
+use fawn_kv::link::Lane;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -8,9 +8,10 @@ use super::membership::Membership;
 use super::peers::PeerTable;
 use crate::cluster::link::PeerLink;
 use crate::runtime::slab::Token;
-use fawn_kv::link::{Control, ManagerId, Party};
-use fawn_kv::roster::Roster;
-use fawn_kv::version::PROXIES;
+use fawn_kv::ids::ManagerId;
+use fawn_kv::link::{Control, Party};
+use fawn_kv::manager::roster::Roster;
+use fawn_kv::wire::version::PROXIES;
 
 /// While no manager that the roster names is connected for so long, those that were named at the start are called, too.
 const LOST_MS: u64 = 1000;
@@ -262,7 +263,7 @@ fn leave_proxies(peers: &mut PeerTable, kept: Option<Token>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fawn_kv::roster::Change;
+    use fawn_kv::manager::roster::Change;
 
     fn token(slot: u64) -> Token {
         Token::from_u64(1 << 32 | slot)

@@ -2,11 +2,10 @@
 
 use crate::cluster::link::{LinkState, PeerLink};
 use crate::net::tls::Secure;
-use fawn_kv::ids::{Address, ClusterId};
-use fawn_kv::inbox::Lane;
-use fawn_kv::link::{Control, Greeted, Greeting, Party, SeatId, control};
-use fawn_kv::roster::{Member, Roster};
-use fawn_kv::version::{OLDEST, Spoken};
+use fawn_kv::ids::{Address, ClusterId, SeatId};
+use fawn_kv::link::{Control, Greeted, Greeting, Lane, Party, control};
+use fawn_kv::manager::roster::{Member, Roster};
+use fawn_kv::wire::version::{OLDEST, Spoken};
 use fawn_tls::certificate::Expiry;
 use fawn_tls::{Reloading, Role, server_name_for};
 use std::sync::Arc;

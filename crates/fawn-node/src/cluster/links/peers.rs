@@ -10,10 +10,10 @@ use crate::cluster::clients::ClientMemory;
 use crate::cluster::dial::dial;
 use crate::cluster::link::{LinkState, PeerLink};
 use crate::runtime::slab::Token;
-use fawn_kv::inbox::Lane;
-use fawn_kv::link::strangers::STRANGERS;
-use fawn_kv::link::{Control, ManagerId, Party, SeatId};
-use fawn_kv::version::PROXIES;
+use fawn_kv::ids::{ManagerId, SeatId};
+use fawn_kv::link::unauthenticated::STRANGERS;
+use fawn_kv::link::{Control, Lane, Party};
+use fawn_kv::wire::version::PROXIES;
 use rustix::event::epoll::EventFlags;
 use std::collections::{BTreeMap, HashMap};
 

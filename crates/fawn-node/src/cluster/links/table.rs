@@ -4,8 +4,7 @@ use crate::cluster::clients::MOST_UNTAKEN_BYTES;
 use crate::cluster::link::{LinkState, PeerLink};
 use crate::runtime::slab::{Slab, Token};
 use crate::shard::backend::WATCHED;
-use fawn_kv::inbox::Lane;
-use fawn_kv::link::{Control, Party};
+use fawn_kv::link::{Control, Lane, Party};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
@@ -180,7 +179,7 @@ impl LinkTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fawn_kv::link::SeatId;
+    use fawn_kv::ids::SeatId;
     use std::os::unix::net::UnixStream;
 
     fn table() -> LinkTable {

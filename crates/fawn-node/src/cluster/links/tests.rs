@@ -3,10 +3,9 @@
 use super::*;
 use crate::shard::backend::WATCHED;
 use crate::tests::harness::PATIENCE;
-use fawn_kv::ids::ClusterId;
-use fawn_kv::link::ManagerId;
-use fawn_kv::roster::{Change, Roster};
-use fawn_kv::version::Spoken;
+use fawn_kv::ids::{ClusterId, ManagerId};
+use fawn_kv::manager::roster::{Change, Roster};
+use fawn_kv::wire::version::Spoken;
 use rustix::event::epoll;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use std::io::{ErrorKind, Read, Write};
@@ -132,7 +131,7 @@ fn strangers_who_say_nothing_keep_nobody_out() {
     assert!(!idle[1..].iter().any(is_over));
     let (mut greeting, from) = (Vec::new(), Party::Client(0));
     let Spoken { oldest: lowest, newest: highest } = Spoken::OWN;
-    let (magic, lane, cluster) = (control::MAGIC, Lane::Client, Some(CLUSTER));
+    let (magic, lane, cluster) = (fawn_kv::link::control::MAGIC, Lane::Client, Some(CLUSTER));
     let control = Control::Greeting(Greeting { magic, lowest, highest, cluster, from, to: None, lane });
     frame::put_control(&mut greeting, &control);
     client.write_all(&greeting).unwrap();
@@ -174,7 +173,7 @@ fn manager_that_follows() -> (String, std::sync::mpsc::Receiver<Option<Party>>) 
             let from = to.unwrap_or(Party::Manager(ManagerId(2)));
             let you = Party::Seat(SeatId(1));
             let mut answer = Vec::new();
-            let greeted = Greeted { version: fawn_kv::version::PROXIES, cluster: None, from, you };
+            let greeted = Greeted { version: fawn_kv::wire::version::PROXIES, cluster: None, from, you };
             frame::put_control(&mut answer, &Control::Greeted(greeted));
             frame::put_control(&mut answer, &Control::Leads { term: 1, leader: Some(ManagerId(1)) });
             caller.write_all(&answer).unwrap();

@@ -5,7 +5,7 @@ use crate::cluster::link::LinkState;
 use crate::observe::warnings::RateLimitedLog;
 use crate::runtime::slab::Token;
 use fawn_kv::link::FrameError;
-use fawn_kv::link::strangers::worst;
+use fawn_kv::link::unauthenticated::worst;
 use std::net::IpAddr;
 use std::time::Instant;
 

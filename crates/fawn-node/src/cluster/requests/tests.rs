@@ -5,9 +5,9 @@ use crate::observe::latency::Stamp;
 use crate::protocol::memcached::MEMCACHED;
 use crate::protocol::{ParserEvent, ParserOptions, Protocol};
 use crate::request::ReplySlot;
-use fawn_kv::entry::{Kept, Shown, Version};
 use fawn_kv::ids::{Epoch, Position, Seq};
 use fawn_kv::operation::{Cas, Hit, Outcome};
+use fawn_kv::range::entry::{Kept, Shown, Version};
 
 const NOW: Now = Now::at(1000, 1);
 const MAX_VALUE_BYTES: usize = 1 << 20;

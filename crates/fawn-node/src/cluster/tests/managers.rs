@@ -1,13 +1,14 @@
 //! A manager in memory: the protocol's own, alone in its group and forgetful, over real connections.
 
-use fawn_kv::chain::Timing;
-use fawn_kv::ids::{Address, ClusterId, Rules};
-use fawn_kv::link::control::{self, Enrolled, Greeted};
-use fawn_kv::link::{Control, Frame, Frames, ManagerId, Party, SeatId, frame};
+use fawn_kv::ids::{Address, ClusterId, ManagerId, Rules, SeatId};
+use fawn_kv::link::control::{Enrolled, Greeted};
+use fawn_kv::link::{Control, Frame, Frames, Party, control, frame};
+use fawn_kv::manager::roster::{Change, Roster};
 use fawn_kv::manager::{Command, Effects, Leases, Manager, Settings};
-use fawn_kv::message;
-use fawn_kv::roster::{Change, Roster};
 use fawn_kv::status::SeatFigures;
+use fawn_kv::timing::Timing;
+use fawn_kv::wire::Message;
+use fawn_kv::wire::version::NEWEST;
 use fawn_ring::Secret;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
@@ -152,7 +153,7 @@ impl Driver {
             Control::Greeting(greeting) => {
                 assert_eq!(greeting.magic, control::MAGIC);
                 self.links.get_mut(&number).unwrap().party = Some(greeting.from);
-                let (version, from) = (message::NEWEST, Party::Manager(ManagerId(1)));
+                let (version, from) = (NEWEST, Party::Manager(ManagerId(1)));
                 let greeted = Greeted { version, cluster: Some(CLUSTER), from, you: greeting.from };
                 self.say(number, &Control::Greeted(greeted));
                 self.say(number, &Control::Leads { term: 1, leader: Some(ManagerId(1)) });
@@ -207,7 +208,7 @@ impl Driver {
         }
     }
 
-    fn send(&mut self, to: Address, message: &message::Message) {
+    fn send(&mut self, to: Address, message: &Message) {
         let party = SeatId::of(to).map(Party::Seat);
         let Some(link) = self.links.values_mut().rev().find(|link| link.party.is_some() && link.party == party) else {
             return;

@@ -137,9 +137,8 @@ pub fn troubles(sample: &SeatSample) -> Vec<String> {
 mod tests {
     use super::*;
     use fawn_kv::chain::Tally;
-    use fawn_kv::ids::{Epoch, Position, RangeId, Seq};
-    use fawn_kv::link::SeatId;
-    use fawn_kv::relay::Counts;
+    use fawn_kv::ids::{Epoch, Position, RangeId, SeatId, Seq};
+    use fawn_kv::link::relay::Counts;
     use fawn_kv::status::{CopyFigures, SeatFigures};
     use fawn_ring::Interval;
 

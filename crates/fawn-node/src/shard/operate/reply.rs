@@ -8,7 +8,8 @@ use crate::request::{
     ShownItem, UNREADABLE, UNWRITABLE, ttl,
 };
 use crate::shard::recency::LastUse;
-use fawn_kv::operation::{self as kv, Item, MetaGet, Mode, Operation, Outcome};
+use fawn_kv::operation as kv;
+use fawn_kv::operation::{Item, MetaGet, Mode, Operation, Outcome};
 use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Record};

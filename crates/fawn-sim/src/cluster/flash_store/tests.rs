@@ -1,6 +1,6 @@
 use super::*;
-use fawn_kv::entry::Version;
 use fawn_kv::ids::Epoch;
+use fawn_kv::range::entry::Version;
 
 const RANGE: RangeId = RangeId(2);
 const CLUSTER: ClusterId = ClusterId([3; 16]);

@@ -1,11 +1,10 @@
 //! What a status says of members that are there and of those that are not.
 
 use fawn_kv::ids::{
-    Attempt, Chain, ClusterId, Epoch, Incarnation, Member as Replica, NodeId, Position, RangeId, Rules, Seq,
+    Attempt, Chain, ClusterId, Epoch, Incarnation, ManagerId, Member as Replica, NodeId, Position, RangeId, Rules, Seq,
 };
-use fawn_kv::link::ManagerId;
+use fawn_kv::manager::roster::{Change, Enrolment, Roster};
 use fawn_kv::manager::{Leases, Settings};
-use fawn_kv::roster::{Change, Enrolment, Roster};
 use fawn_kv::status::{RangeFigures, SeatDetails};
 
 use super::*;

@@ -84,7 +84,7 @@ pub fn grouped(number: u64) -> String {
 mod tests {
     use super::*;
     use crate::cluster::status::tests::{seat, status};
-    use fawn_kv::link::SeatId;
+    use fawn_kv::ids::SeatId;
     use fawn_kv::status::{SeatDetails, SeatTotals};
 
     #[test]

@@ -1,0 +1,321 @@
+//! The one way to change a chain, as a member sees it: seal, equalise, activate.
+
+use super::learner::Following;
+use super::replica::{Active, Context, Phase, Replica};
+use crate::ids::{Address, Attempt, Chain, Member, Position, RangeId, Seq};
+use crate::range::entry::{Change, Entry};
+use crate::store::{Gate, RangeStore, Recovered};
+use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::wire::Message;
+use fawn_ring::Secret;
+
+/// A log that is being made like the source's.
+#[derive(Debug)]
+pub(super) struct Levelling {
+    pub(super) attempt: Attempt,
+    /// Whose; `None` for the source itself, and for a range that begins.
+    pub(super) following: Option<Following>,
+    source: Option<Member>,
+    /// The end of the source's log, once that is known.
+    pub(super) last: Option<Position>,
+    /// The log is as it should be once this is durable.
+    gate: Option<Gate>,
+    /// The manager was told.
+    told_us: Option<u64>,
+}
+
+/// What a member has written for an attempt while it serves, so that it need not once it has sealed: that its log is level as
+/// of then. It says so before it is. But whatever was acknowledged in the present chain is in the log, and stays there; that is
+/// what the next chain has to begin with, whichever attempt it comes of, and this one begins it only if it is level then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prepared {
+    attempt: Attempt,
+    /// That is durable with this.
+    gate: Gate,
+    /// The manager was told that it is …
+    told: bool,
+    /// … and, after the seal, that all of the log is.
+    told_synced: bool,
+}
+
+impl Levelling {
+    /// A log that is being made like another's whose end is yet to be known.
+    fn with(source: Member, attempt: Attempt) -> Self {
+        let following = Some(Following::of(source));
+        Self { attempt, following, source: Some(source), last: None, gate: None, told_us: None }
+    }
+
+    /// Whether the log is as it should be, if not durable yet.
+    pub(super) fn is_level(&self) -> bool {
+        self.gate.is_some()
+    }
+
+    /// Whether this is the member that the others are made level with.
+    pub(super) fn is_source(&self) -> bool {
+        self.source.is_some() && self.following.is_none()
+    }
+}
+
+impl Replica {
+    /// Whether a planted bug lets a member that has sealed go on.
+    pub(super) fn goes_on(&self) -> bool {
+        let bug = planted(Bug::AcceptAfterSeal) || planted(Bug::SealedTailReads);
+        bug && matches!(self.phase, Phase::Active(_))
+    }
+
+    /// The chain is about to change, and this member is to stay.
+    pub(super) fn prepare<S: RangeStore>(&mut self, attempt: Attempt, context: &mut Context<'_, S>) {
+        let Phase::Active(active) = &self.phase else { return };
+        if attempt < self.promised || attempt <= active.chain.attempt || active.chain.is_weak() {
+            return;
+        }
+        let gate = match self.prepared {
+            Some(prepared) if prepared.attempt > attempt => return,
+            Some(prepared) if prepared.attempt == attempt => prepared.gate,
+            _ => context.store.hold(self.range, attempt),
+        };
+        self.prepared = Some(Prepared { attempt, gate, told: false, told_synced: false });
+    }
+
+    pub(super) fn say_prepared<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+        let Some(prepared) = self.prepared.as_mut().filter(|prepared| !prepared.told) else { return };
+        if context.store.durable() >= prepared.gate {
+            prepared.told = true;
+            let (member, range, attempt) = (self.me, self.range, prepared.attempt);
+            context.out.push((Address::Manager, Message::Prepared { member, range, attempt }));
+        }
+    }
+
+    /// Says that all of the sealed log is synced, once it is.
+    pub(super) fn say_synced<S: RangeStore>(&mut self, attempt: Attempt, context: &mut Context<'_, S>) {
+        if self.prepared.is_some_and(|prepared| !prepared.told_synced) && self.is_synced_for(attempt, context) {
+            self.say_sealed(attempt, context);
+        }
+    }
+
+    /// Whether it was prepared for the attempt, and all of its log is synced.
+    fn is_synced_for<S: RangeStore>(&self, attempt: Attempt, context: &Context<'_, S>) -> bool {
+        let prepared = self.prepared.filter(|prepared| prepared.attempt == attempt);
+        prepared.is_some_and(|prepared| {
+            let synced = self.synced() >= self.last().seq && context.store.durable() >= prepared.gate;
+            synced || planted(Bug::EqualiseUnsynced)
+        })
+    }
+
+    fn say_sealed<S: RangeStore>(&mut self, attempt: Attempt, context: &mut Context<'_, S>) {
+        let synced = self.is_complete() && self.is_synced_for(attempt, context);
+        if let Some(prepared) = self.prepared.as_mut().filter(|_| synced) {
+            prepared.told_synced = true;
+            self.held = Some(attempt);
+        }
+        let (member, range, last, held) = (self.me, self.range, self.last(), self.held);
+        context.out.push((Address::Manager, Message::Sealed { member, range, attempt, last, held, synced }));
+    }
+
+    /// The manager is about to change the chain.
+    pub(super) fn seal<S: RangeStore>(
+        &mut self,
+        attempt: Attempt,
+        source: Option<Member>,
+        context: &mut Context<'_, S>,
+    ) {
+        let active = self.chain().is_some_and(|chain| chain.attempt >= attempt);
+        if (attempt < self.promised && !planted(Bug::NoAttemptCheck)) || active {
+            took(Path::SealSuperseded);
+            return;
+        }
+        if matches!(&self.phase, Phase::Levelling(levelling) if levelling.attempt < attempt) {
+            took(Path::SealedWhileLevelling);
+        }
+        let levelling = matches!(&self.phase, Phase::Levelling(levelling) if levelling.attempt == attempt);
+        self.promised = attempt;
+        let source = source.filter(|source| *source != self.me && self.follows.is_none());
+        if matches!(self.phase, Phase::Active(_)) {
+            self.paused_us.get_or_insert(context.now_us);
+        }
+        if !levelling && !self.goes_on() {
+            self.phase = source.map_or(Phase::Sealed(attempt), |source| {
+                took(Path::LevelsAtOnce);
+                Phase::Levelling(Levelling::with(source, attempt))
+            });
+        }
+        self.learn_synced(context);
+        self.say_sealed(attempt, context);
+        if !levelling && source.is_some() {
+            self.ask(context);
+        }
+    }
+
+    /// The log is to be made like the source's, which ends at `last`.
+    pub(super) fn equalise<S: RangeStore>(
+        &mut self,
+        attempt: Attempt,
+        source: Option<Member>,
+        last: Position,
+        context: &mut Context<'_, S>,
+    ) {
+        if let Phase::Levelling(levelling) = &mut self.phase
+            && levelling.attempt == attempt
+            && source.is_some()
+        {
+            // It has begun by itself.
+            levelling.last.get_or_insert(last);
+            levelling.told_us = None;
+            return self.ask(context);
+        }
+        match &self.phase {
+            Phase::Sealed(sealed) if *sealed == attempt => {}
+            Phase::Sealed(_) if planted(Bug::NoAttemptCheck) => {}
+            Phase::Active(_) if self.goes_on() => {}
+            _ => return,
+        }
+        if source == Some(self.me) && self.last() != last && !planted(Bug::SourceChosenAgain) {
+            // A late order, to a range that was over and that a late seal has brought back, empty.
+            return;
+        }
+        if source.is_none() && self.last() != Position::default() {
+            // What the order takes for new holds something: managers that know nothing of it, of another cluster say.
+            return;
+        }
+        let other = source.filter(|source| *source != self.me);
+        if let Some(source) = other.filter(|_| self.follows.is_some()) {
+            // In a weak range whoever is made level with another has learnt the range in this life.
+            self.follow_only(source, attempt.before(), attempt, context);
+        }
+        let following = other.map(Following::of);
+        if source.is_none() {
+            self.reset(context);
+            (self.complete, self.copying) = (true, None);
+        }
+        let last = Some(last);
+        self.phase = Phase::Levelling(Levelling { attempt, following, source, last, gate: None, told_us: None });
+        self.ask(context);
+    }
+
+    /// Goes on with being made level.
+    pub(super) fn level<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+        let (complete, log_end, range, member) = (self.is_complete(), self.last(), self.range, self.me);
+        let Phase::Levelling(levelling) = &mut self.phase else { return };
+        let Some(last) = levelling.last else { return };
+        let reaches = planted(Bug::NoTruncation) && log_end.seq >= last.seq;
+        if !complete || (log_end != last && !reaches) {
+            return;
+        }
+        let attempt = levelling.attempt;
+        let gate = *levelling.gate.get_or_insert_with(|| context.store.hold(range, attempt));
+        if context.store.durable() < gate && !planted(Bug::EqualiseUnsynced) {
+            return;
+        }
+        let late = |told: u64| context.now_us >= told + context.timing.resend_us;
+        if levelling.told_us.is_none_or(late) {
+            levelling.told_us = Some(context.now_us);
+            context.out.push((Address::Manager, Message::Level { member, range, attempt }));
+        }
+        self.held = Some(attempt);
+        let synced = self.synced();
+        assert!(planted(Bug::EqualiseUnsynced) || synced >= log_end.seq, "what came before a durable write is durable");
+    }
+
+    /// A chain is active.
+    pub(crate) fn activated<S: RangeStore>(&mut self, chain: Chain, context: &mut Context<'_, S>) {
+        self.activate(chain, context);
+        self.progress(context);
+    }
+
+    fn activate<S: RangeStore>(&mut self, chain: Chain, context: &mut Context<'_, S>) {
+        if (chain.attempt < self.promised && !planted(Bug::NoAttemptCheck)) || chain.epoch <= self.heard {
+            return;
+        }
+        let Some(place) = chain.place(self.me) else {
+            // What it has is kept until the manager says otherwise.
+            self.heard = chain.epoch;
+            if matches!(self.phase, Phase::Active(_)) {
+                took(Path::LeftOut);
+            }
+            self.paused_us = None;
+            if !matches!(self.phase, Phase::Learning(_)) {
+                self.phase = Phase::Idle;
+            }
+            return;
+        };
+        // Whoever has been made level for the chain, in this life, was told what it is made of.
+        let early = planted(Bug::ActivateBeforeLevel) && !matches!(self.phase, Phase::Learning(_));
+        if self.held != Some(chain.attempt) && !early {
+            return;
+        }
+        if matches!(self.phase, Phase::Learning(_)) {
+            // Late news: the chain has been left since, and what is here follows a newer one.
+            return;
+        }
+        let (after, position) = (self.last(), Position { epoch: chain.epoch, seq: chain.first });
+        // A chain goes on where the one before ended.
+        let goes_on = after == chain.after || (chain.is_weak() && after.seq < chain.first);
+        if !(goes_on && after.seq < chain.first || early) || position <= after || !position.is_possible() {
+            return self.refuse("Activate: the chain does not continue where this member's log ends");
+        }
+        self.heard = chain.epoch;
+        let answers = chain.answerer() == self.me;
+        self.tally.activations += 1;
+        // Some of those that were to be made level for the chain may ask late.
+        self.followed_us = Some(context.now_us);
+        if let Some(since) = self.paused_us.take() {
+            self.tally.pauses.record(context.now_us.saturating_sub(since));
+        }
+        self.phase = Phase::Active(Active {
+            since_us: context.now_us,
+            place,
+            mark: after.seq,
+            sent: chain.first,
+            full_below: false,
+            successor_has: chain.first,
+            sent_mark: after.seq,
+            sent_at_us: context.now_us,
+            told: (Seq(0), Seq(0), false),
+            queue: super::head::Queue::default(),
+            gets: super::tail::Gets::default(),
+            chain,
+        });
+        // Every member has it, synced; or, in a weak chain, this one has.
+        self.commit(after.seq, answers, context);
+        let (time, change) = (self.ahead.time, Change::Begin { after });
+        let begin = Entry { position, time, key: Vec::new(), change, asked: None };
+        self.append(begin, context);
+        self.forget_overfull(context);
+    }
+
+    /// The range is over. If its log is level, all of it is committed, and this says so; if not, what is not known to be
+    /// committed goes.
+    pub(crate) fn close<S: RangeStore>(
+        &mut self,
+        attempt: Attempt,
+        answers: bool,
+        context: &mut Context<'_, S>,
+    ) -> bool {
+        let level = self.held == Some(attempt) && self.is_complete();
+        if level {
+            self.commit(self.last().seq, answers, context);
+        } else {
+            self.truncate(self.meta.committed, context);
+        }
+        level
+    }
+
+    /// What a range begins with that comes of one that was split, or two that were merged; they stand still since `paused_us`.
+    pub(crate) fn inherited(
+        me: Member,
+        attempt: Attempt,
+        range: RangeId,
+        (recovered, paused_us): (Recovered, Option<u64>),
+        secret: &Secret,
+    ) -> Self {
+        let mut replica = Self::new(range, me, recovered, secret);
+        (replica.promised, replica.paused_us) = (attempt, paused_us);
+        replica
+    }
+
+    /// Since when it takes and answers nothing, as its chain changes.
+    pub(crate) fn paused_us(&self) -> Option<u64> {
+        self.paused_us
+    }
+}
