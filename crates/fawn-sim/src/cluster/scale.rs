@@ -132,7 +132,7 @@ impl Cluster {
     pub fn load(&mut self) -> Result<Work, String> {
         self.begin();
         // The checkers are not told of these.
-        self.world.checkers.judge_no_keys();
+        self.world.checkers.answers.judge_no_keys();
         let operation =
             postcard::to_allocvec(&Operation::Store(Store::set(b"1"))).expect("an operation can be encoded");
         for key in 0..self.keys {

@@ -20,7 +20,7 @@ use fawn_ring::{Interval, MachineId, Secret};
 
 use super::generate::generate;
 use super::messages::{most_bytes_of_takers, pool, set_versions};
-use super::{Input, Target};
+use super::target::{Input, Target};
 use crate::cluster::MemoryStore;
 
 const SECRET: Secret = Secret([7; 32]);

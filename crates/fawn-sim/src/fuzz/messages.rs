@@ -7,7 +7,7 @@ use fawn_kv::message::{Message, NEWEST, OLDEST};
 use fawn_kv::operation::{Item, Operation, evaluate};
 
 use super::generate::generate;
-use super::{Input, Target};
+use super::target::{Input, Target};
 
 /// Bytes of memory that a byte of a message may take: a session with one request is seven bytes on the wire and two
 /// nodes of B-trees in memory.

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use fawn_check::random::Random;
 use fawn_memcache::{Answer, Command, Event, Hit, Limits, MAX_LINE_BYTES, Number, Request, Session};
 
-use super::{Input, Target};
+use super::target::{Input, Target};
 
 const LIMITS: Limits = Limits { item_bytes: 300 };
 
@@ -116,10 +116,10 @@ impl Target for Sessions {
         let new =
             if first.first().is_some_and(|byte| byte & 1 == 1) { Session::with_authentication } else { Session::new };
         let whole = pieces.concat();
-        let told = transcript(new(LIMITS), [whole.as_slice()].into_iter());
-        let told_of_pieces = transcript(new(LIMITS), pieces.iter().map(Vec::as_slice));
-        assert_eq!(told, told_of_pieces, "where bytes are cut changes nothing");
-        told.requests > 0
+        let of_whole = transcript(new(LIMITS), [whole.as_slice()].into_iter());
+        let of_pieces = transcript(new(LIMITS), pieces.iter().map(Vec::as_slice));
+        assert_eq!(of_whole, of_pieces, "where bytes are cut changes nothing");
+        of_whole.requests > 0
     }
 }
 
@@ -148,13 +148,13 @@ fn command(random: &mut Random, bytes: &mut Vec<u8>) {
 
 /// What the bytes say and what answers them, as one checksum, so that what is held is the session's doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Told {
+struct Transcript {
     checksum: u32,
     requests: u64,
 }
 
-fn transcript<'a>(mut session: Session, pieces: impl Iterator<Item = &'a [u8]>) -> Told {
-    let (mut told, mut pending, mut text) = (Told::default(), Vec::new(), Vec::new());
+fn transcript<'a>(mut session: Session, pieces: impl Iterator<Item = &'a [u8]>) -> Transcript {
+    let (mut transcript, mut pending, mut text) = (Transcript::default(), Vec::new(), Vec::new());
     for piece in pieces {
         pending.extend_from_slice(piece);
         loop {
@@ -164,7 +164,7 @@ fn transcript<'a>(mut session: Session, pieces: impl Iterator<Item = &'a [u8]>) 
             text.clear();
             match step.event {
                 Event::Request(request) => {
-                    told.requests += 1;
+                    transcript.requests += 1;
                     write!(text, "{request:?}").expect("memory takes text");
                     request.responder.write(&mut text, request.key, &answer(&request));
                     if let Command::Authenticate { password: b"p", .. } = request.command {
@@ -179,16 +179,16 @@ fn transcript<'a>(mut session: Session, pieces: impl Iterator<Item = &'a [u8]>) 
                     break;
                 }
                 Event::Close => {
-                    told.checksum = crc32c::crc32c_append(told.checksum, b"closed");
-                    return told;
+                    transcript.checksum = crc32c::crc32c_append(transcript.checksum, b"closed");
+                    return transcript;
                 }
             }
-            told.checksum = crc32c::crc32c_append(told.checksum, &text);
+            transcript.checksum = crc32c::crc32c_append(transcript.checksum, &text);
             assert!(consumed > 0, "a step takes bytes");
             pending.drain(..consumed);
         }
     }
-    told
+    transcript
 }
 
 fn answer<'a>(request: &Request<'a>) -> Answer<'a> {

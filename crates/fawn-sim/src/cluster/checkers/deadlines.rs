@@ -21,6 +21,7 @@ pub struct Deadlines {
 }
 
 impl Deadlines {
+    /// No deadline holds before links are severed.
     pub fn new(severs_alone: bool) -> Self {
         Self { severs_alone, severed_us: None }
     }

@@ -20,6 +20,7 @@ pub struct Histories {
 }
 
 impl Histories {
+    /// Empty histories of so many keys, of which so many clients ask.
     pub fn new(keys: u64, clients: u32) -> Self {
         Self {
             checkers: (0..keys).map(|_| Some(Checker::new())).collect(),

@@ -2,6 +2,7 @@
 //!
 //! Each checker owns what it knows of the run. None of them changes what happens.
 
+mod answers;
 pub mod coverage;
 mod deadlines;
 pub mod dumps;
@@ -15,64 +16,47 @@ mod rest;
 mod weak;
 mod wrong_clocks;
 
-use fawn_check::{KvOperation, KvOutcome};
+use fawn_check::KvOperation;
 use fawn_kv::chain::Timing;
-use fawn_kv::ids::{Ack, Address, Consistency, RangeId};
+use fawn_kv::ids::{Ack, Address, RangeId};
 use fawn_kv::manager::{Command, Into, State};
 use fawn_kv::message::Message;
 use fawn_kv::node::Node;
 use fawn_kv::scan;
-use fawn_ring::Interval;
 
+use crate::cluster::checkers::answers::AnswerChecker;
 use crate::cluster::checkers::coverage::{ClusterPath, Coverage};
-use crate::cluster::checkers::deadlines::Deadlines;
 use crate::cluster::checkers::dumps::Dumps;
-use crate::cluster::checkers::expiries::Expiries;
-use crate::cluster::checkers::flushes::DelayedFlushes;
-use crate::cluster::checkers::histories::Histories;
 use crate::cluster::checkers::invariants::Invariants;
 use crate::cluster::checkers::redundancy::{Redundancy, meets_take_over, parents};
-use crate::cluster::checkers::weak::{WeakChecker, owners_lost_by, who_lacks};
-use crate::cluster::checkers::wrong_clocks::{SetBack, WrongClocks};
+use crate::cluster::checkers::weak::{owners_lost_by, who_lacks};
+use crate::cluster::checkers::wrong_clocks::SetBack;
 use crate::cluster::clients::Clients;
-use crate::cluster::clients::operation::{About, Asking, Conclusion};
+use crate::cluster::clients::operation::Conclusion;
 use crate::cluster::event::Kernel;
-use crate::cluster::keys::expires;
 use crate::cluster::network::is_under_way;
 use crate::cluster::processes::Processes;
 use crate::cluster::processes::managers::Managers;
 use crate::cluster::processes::node::NodeProcess;
 use crate::cluster::processes::store::node_store::NodeStore;
-use crate::cluster::processes::store::plain::PlainWrite;
 use crate::cluster::script::Script;
 use crate::cluster::summary::Summary;
-use crate::cluster::time::unix;
 
 pub use invariants::checksum;
 
 /// All checkers of a run.
 pub struct Checkers {
-    histories: Histories,
-    expiries: Expiries,
-    flushes: DelayedFlushes,
-    clocks: WrongClocks,
-    /// What is known of the cluster, if it is weak.
-    weak: Option<WeakChecker>,
+    pub answers: AnswerChecker,
     invariants: Invariants,
     /// What the managers have agreed on.
     agreed: State,
     redundancy: Redundancy,
-    deadlines: Deadlines,
     dumps: Dumps,
     coverage: Coverage,
     /// Whether all that must hold is looked at after every step: work that grows with the cluster.
     looks_at_steps: bool,
-    answered: u64,
-    given_up: u64,
     /// Chains whose members all stopped before they had synced what was acknowledged.
     losses: u64,
-    /// Keys of weak clusters that are judged less strictly.
-    weakened: u64,
 }
 
 /// What came of a look at a node.
@@ -88,33 +72,20 @@ impl Checkers {
     pub fn new(script: &Script, timing: &Timing, agreed: State) -> Self {
         let plan = &script.plan;
         Self {
-            histories: Histories::new(plan.keys, plan.clients),
-            expiries: Expiries::default(),
-            flushes: DelayedFlushes::default(),
-            clocks: WrongClocks::new(plan.lost_clock),
-            weak: (plan.rules.consistency == Consistency::Weak).then(|| WeakChecker::new(plan.keys)),
+            answers: AnswerChecker::new(script),
             invariants: Invariants::of(plan.rules, timing),
             agreed,
             redundancy: Redundancy::new(plan.replicas, script.spares_members(), script.keeps_first()),
-            deadlines: Deadlines::new(script.severs_alone()),
             dumps: Dumps::default(),
             coverage: Coverage::default(),
             looks_at_steps: true,
-            answered: 0,
-            given_up: 0,
             losses: 0,
-            weakened: 0,
         }
     }
 
     /// From here on nothing is looked at after each step, and no cluster is dumped.
     pub fn look_at_no_steps(&mut self) {
         self.looks_at_steps = false;
-    }
-
-    /// From here on no key's history is judged.
-    pub fn judge_no_keys(&mut self) {
-        self.histories.give_up_all();
     }
 
     /// A path was taken that only the whole cluster shows.
@@ -132,36 +103,6 @@ impl Checkers {
         self.redundancy.note_failure();
     }
 
-    /// Links are severed from now on.
-    pub fn note_severed(&mut self, now_us: u64) {
-        self.deadlines.sever(now_us);
-    }
-
-    /// Whether requests must be answered in time.
-    pub fn have_deadlines(&self) -> bool {
-        self.deadlines.is_on()
-    }
-
-    /// A request of a client does not wait for too long.
-    ///
-    /// # Errors
-    /// It does.
-    pub fn look_at_wait(&self, now_us: u64, client: usize, asking: Option<&Asking>) -> Result<(), String> {
-        self.deadlines.look_at_wait(now_us, client, asking)
-    }
-
-    /// A process goes by a clock that is wrong: whatever has an expiry may be gone from now on, and nothing needs to be.
-    ///
-    /// # Errors
-    /// The history of a key is not linearizable.
-    pub fn note_wrong_clock(&mut self, kernel: &mut Kernel) -> Result<(), String> {
-        if self.clocks.note_wrong() {
-            self.expiries.may_all_expire(kernel, &mut self.histories, &self.clocks)?;
-            self.flushes.may_all_be_due(kernel, &mut self.histories, &self.clocks)?;
-        }
-        Ok(())
-    }
-
     /// Looks at a node after a step.
     ///
     /// # Errors
@@ -173,21 +114,7 @@ impl Checkers {
         node: &Node<NodeStore>,
     ) -> Result<NodeLook, String> {
         let changed = self.looks_at_steps && self.invariants.look(node)?;
-        Ok(NodeLook { changed, set_back: self.clocks.look((number, run), node, unix(now_us)) })
-    }
-
-    /// The time of ranges was set back, to what time it is or later. What expires is judged no more.
-    ///
-    /// # Errors
-    /// It was set back further.
-    pub fn look_at_set_back(&mut self, all: &[SetBack]) -> Result<(), String> {
-        for set_back in all {
-            let keys = set_back.keys()?;
-            for key in self.histories.keys_of(About::Range(RangeId(0), keys)).into_iter().filter(|key| expires(*key)) {
-                self.histories.give_up(key);
-            }
-        }
-        Ok(())
+        Ok(NodeLook { changed, set_back: self.answers.look_at_times(now_us, (number, run), node) })
     }
 
     /// Looks at all nodes after a step that has changed the right of one to answer reads.
@@ -217,11 +144,11 @@ impl Checkers {
     pub fn agree(&mut self, processes: &Processes, command: &Command) -> Result<(), String> {
         self.look_for_losses(&processes.managers, command);
         self.see_command(processes, command);
-        let lost = if self.weak.is_some() { owners_lost_by(&self.agreed, command) } else { Vec::new() };
+        let lost = if self.answers.is_weak() { owners_lost_by(&self.agreed, command) } else { Vec::new() };
         let parents = parents(&self.agreed, command);
         let least = parents.iter().map(|range| self.agreed.ranges[range].chain.members.len()).min();
         let Some(did) = self.agreed.apply(command) else { return Ok(()) };
-        self.weaken(&lost);
+        self.answers.weaken(&lost);
         if self.redundancy.look_at_change(&self.agreed, &did.active, least)? {
             self.coverage.see(ClusterPath::PlannedChange);
         }
@@ -232,7 +159,7 @@ impl Checkers {
     /// only the rest is checked: that all comes to rest, and no number is given out twice.
     fn look_for_losses(&mut self, managers: &Managers, command: &Command) {
         let Command::Begin { range, source: Some(source), .. } = command else { return };
-        if self.weak.is_some() {
+        if self.answers.is_weak() {
             return;
         }
         let lost = managers.states().any(|state| {
@@ -241,7 +168,7 @@ impl Checkers {
         });
         if lost {
             self.losses += 1;
-            self.histories.give_up_all();
+            self.answers.judge_no_keys();
             self.invariants.forget(*range);
         }
     }
@@ -262,163 +189,6 @@ impl Checkers {
         }
     }
 
-    /// From here on these keys are judged less strictly.
-    fn weaken(&mut self, lost: &[Interval]) {
-        for keys in lost {
-            for key in self.histories.keys_of(About::Range(RangeId(0), *keys)) {
-                self.weakened += u64::from(self.histories.give_up(key));
-            }
-        }
-    }
-
-    /// A client asks something. The checkers of its keys are told, unless it is a flush with a delay.
-    ///
-    /// # Errors
-    /// The history of a key is not linearizable.
-    pub fn begun(
-        &mut self,
-        kernel: &mut Kernel,
-        clients: &Clients,
-        number: usize,
-        asking: &Asking,
-    ) -> Result<(), String> {
-        let (now_us, operation) = (kernel.now_us(), self.histories.open(number));
-        let keys = self.histories.keys_of(asking.about);
-        if let Some(weak) = &mut self.weak {
-            weak.note_asked(&keys, asking.operation);
-        }
-        if self.flushes.begin(kernel, &self.clocks, (operation, asking), clients.do_others_flush(number)) {
-            return Ok(());
-        }
-        for key in keys {
-            self.histories.tell(key, |checker| checker.invoke(now_us, operation, asking.operation))?;
-        }
-        Ok(())
-    }
-
-    /// A value is put that expires.
-    ///
-    /// # Errors
-    /// The history of its key is not linearizable.
-    pub fn note_expiry(&mut self, kernel: &mut Kernel, value: (u64, u64, u32)) -> Result<(), String> {
-        self.expiries.put(kernel, &mut self.histories, &self.clocks, value)
-    }
-
-    /// What a client asked has ended; where it `must_be_answered`, not because nobody answers.
-    ///
-    /// # Errors
-    /// The answer is wrong, or comes too late.
-    pub fn ended(
-        &mut self,
-        now_us: u64,
-        number: usize,
-        conclusion: Conclusion,
-        must_be_answered: bool,
-    ) -> Result<(), String> {
-        let operation = self.histories.close(number);
-        if let Some(weak) = &mut self.weak {
-            weak.look_at_last(now_us, number, &conclusion)?;
-        }
-        if must_be_answered {
-            self.deadlines.look_at_given_up(now_us, number, &conclusion)?;
-        }
-        let (asking, outcomes) = match conclusion {
-            Conclusion::Answered(asking, outcomes) => (asking, outcomes),
-            Conclusion::GivenUp(asking) => (asking, Vec::new()),
-            Conclusion::ShownNoMore(asking) => {
-                self.coverage.see(ClusterPath::ShownNoMore);
-                (asking, Vec::new())
-            }
-        };
-        if let (true, KvOperation::Put { value }) = (outcomes.is_empty(), asking.operation) {
-            self.expiries.give_up(value);
-        }
-        self.answered += u64::from(!outcomes.is_empty());
-        self.given_up += u64::from(outcomes.is_empty());
-        if self.flushes.end(operation, &asking, !outcomes.is_empty()) {
-            return Ok(());
-        }
-        for (at, key) in self.histories.keys_of(asking.about).into_iter().enumerate() {
-            // What is about a whole range has one outcome for all keys.
-            let outcome = outcomes.get(at).or(outcomes.first()).copied();
-            if let Some(weak) = &self.weak {
-                weak.look_at_answer(key, outcome)?;
-            }
-            self.histories.tell(key, |checker| match outcome {
-                Some(outcome) => checker.complete(now_us, operation, outcome),
-                None => checker.unknown(operation),
-            })?;
-        }
-        Ok(())
-    }
-
-    /// A value may be gone from now on, by one clock or another.
-    ///
-    /// # Errors
-    /// The history of its key is not linearizable.
-    pub fn may_expire(&mut self, kernel: &mut Kernel, value: (u64, u64, u32)) -> Result<(), String> {
-        self.expiries.may_expire(kernel, &mut self.histories, &self.clocks, value)
-    }
-
-    /// By all clocks a value, which a put may not have brought yet, is expired.
-    ///
-    /// # Errors
-    /// The history of its key is not linearizable.
-    pub fn expired(&mut self, now_us: u64, value: (u64, u64, u64)) -> Result<(), String> {
-        self.expiries.expired(now_us, &mut self.histories, &self.clocks, value)
-    }
-
-    /// By one clock or another a flush is due.
-    ///
-    /// # Errors
-    /// The history of a key is not linearizable.
-    pub fn may_flush(&mut self, kernel: &mut Kernel, operation: u64) -> Result<(), String> {
-        self.flushes.may_be_due(kernel, &mut self.histories, &self.clocks, operation)
-    }
-
-    /// By all clocks a flush is due.
-    ///
-    /// # Errors
-    /// The history of a key is not linearizable.
-    pub fn flushed(&mut self, kernel: &mut Kernel, operation: u64) -> Result<(), String> {
-        self.flushes.due(kernel, &mut self.histories, &self.clocks, operation)
-    }
-
-    /// The keys in an interval, by their numbers; and whether a store of them may have been told to flush later.
-    pub fn keys_in(&self, keys: Interval) -> (Vec<u64>, bool) {
-        (self.histories.keys_of(About::Range(RangeId(0), keys)), self.weak.is_none())
-    }
-
-    /// A plain store of an interval of keys was asked to write, and told `cas`, before the cluster began.
-    pub fn note_plain(&mut self, kernel: &mut Kernel, at_us: u64, (write, cas): (PlainWrite, u64), of: Interval) {
-        let operation = self.histories.new_operation();
-        let all = About::Range(RangeId(0), of);
-        let (about, asked, outcome) = match write {
-            PlainWrite::Put { key, value, expiry } => {
-                if expiry > 0 {
-                    self.note_expiry(kernel, (key, value, expiry)).expect("clocks are right at first");
-                }
-                (About::Key(key), KvOperation::Put { value }, KvOutcome::Stored { version: Some(cas) })
-            }
-            PlainWrite::Delete { key } => (About::Key(key), KvOperation::Delete, KvOutcome::Deleted),
-            PlainWrite::Flush { due: 0 } => (all, KvOperation::Delete, KvOutcome::Gone),
-            PlainWrite::Flush { due } => {
-                return self.flushes.acknowledged(kernel, &self.clocks, (operation, all, due));
-            }
-        };
-        let keys = self.histories.keys_of(about);
-        if let Some(weak) = &mut self.weak {
-            weak.note_asked(&keys, asked);
-        }
-        for key in keys {
-            let told = self.histories.tell(key, |checker| {
-                checker.invoke(at_us, operation, asked)?;
-                checker.complete(at_us, operation, outcome)
-            });
-            told.expect("what one client does is linearizable");
-        }
-    }
-
     /// Time has passed at a client, which perhaps dumps, or begins to if it `may_begin`. What it says is added to `out`.
     pub fn tick_dump(
         &mut self,
@@ -436,7 +206,7 @@ impl Checkers {
     /// It is not what was committed.
     pub fn look_at_dump(&mut self, client: usize, events: Vec<scan::Event>) -> Result<(), String> {
         // Of a weak cluster no log is all members'; and what was lost may be in what came before.
-        let is_judged = self.weak.is_none() && self.losses == 0;
+        let is_judged = !self.answers.is_weak() && self.losses == 0;
         self.dumps.take(&self.invariants, client, events, is_judged)
     }
 
@@ -445,9 +215,23 @@ impl Checkers {
         self.dumps.receive(now_us, client, message);
     }
 
+    /// What a client asked has ended; where it `must_be_answered`, not because nobody answers.
+    ///
+    /// # Errors
+    /// The answer is wrong, or comes too late.
+    pub fn ended(
+        &mut self,
+        now_us: u64,
+        number: usize,
+        conclusion: Conclusion,
+        must_be_answered: bool,
+    ) -> Result<(), String> {
+        self.answers.ended(now_us, number, (conclusion, must_be_answered), &mut self.coverage)
+    }
+
     /// What a client that is idle asks in the last look at a weak cluster.
     pub fn next_question(&mut self, now_us: u64, client: usize) -> Option<(u64, KvOperation)> {
-        self.weak.as_mut()?.next_question(now_us, client, &self.agreed)
+        self.answers.next_question(now_us, client, &self.agreed)
     }
 
     /// Why some client, dump or chain is not at rest; empty if all are.
@@ -466,7 +250,7 @@ impl Checkers {
         clients: &mut Clients,
         timing: &Timing,
     ) -> Result<bool, String> {
-        let Some(weak) = &mut self.weak else { return Ok(true) };
+        let Some(weak) = self.answers.weak() else { return Ok(true) };
         // What was asked long ago, and comes late, is carried out.
         let asks = |message: &Message| {
             let asks = matches!(message, Message::Ask { .. } | Message::AskMany { .. });
@@ -489,22 +273,20 @@ impl Checkers {
     /// # Errors
     /// It does not.
     pub fn finish(&mut self, processes: &mut Processes, timing: &Timing) -> Result<(), String> {
-        if self.weak.is_none() {
-            rest::look_whether_level(processes, self.histories.positions())?;
+        if !self.answers.is_weak() {
+            rest::look_whether_level(processes, self.answers.positions())?;
             rest::look_for_room(processes, &timing.sessions)?;
         }
         rest::look_at_domains(&self.agreed)?;
-        self.histories.end()?;
+        self.answers.finish()?;
         self.coverage.end();
         Ok(())
     }
 
     /// What they add to what a run came to.
     pub fn summarize(&self, summary: &mut Summary) {
-        (summary.operations, summary.given_up) = (self.answered, self.given_up);
-        (summary.losses, summary.weakened) = (self.losses, self.weakened);
-        summary.undecided = self.histories.undecided();
-        summary.flushes_came_due = self.flushes.came_due();
+        self.answers.summarize(summary);
+        summary.losses = self.losses;
         (summary.records, summary.chains) = (self.invariants.records(), self.invariants.chains());
         summary.fences = self.invariants.fences;
         summary.coverage = self.coverage;

@@ -82,6 +82,7 @@ fn keeps_owner(agreed: &State, id: RangeId) -> bool {
 }
 
 impl WeakChecker {
+    /// A checker of so many keys.
     pub fn new(keys: u64) -> Self {
         Self { asked: (0..keys).map(|_| KeyWrites::default()).collect(), last: None }
     }

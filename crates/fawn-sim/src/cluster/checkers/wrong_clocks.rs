@@ -55,6 +55,7 @@ impl SetBack {
 }
 
 impl WrongClocks {
+    /// The clocks of a run in which all are right at first, but that one may be lost.
     pub fn new(is_one_lost: bool) -> Self {
         Self { is_one_lost, watch: None }
     }

@@ -61,6 +61,7 @@ fn count(decrement: bool, delta: u64, initial: Option<u64>) -> Operation<'static
     })
 }
 
+/// What a get that the tail has answered shows.
 pub fn found(kept: Option<&Kept>) -> KvOutcome {
     match kept.and_then(|kept| Some((kept.version.as_ref()?, kept.position))) {
         None => KvOutcome::Miss,
@@ -80,6 +81,7 @@ fn number(value: &[u8]) -> u64 {
     })
 }
 
+/// What an operation that the head has carried out shows, committed as record `seq`.
 pub fn outcome_of(operation: KvOperation, outcome: Outcome, seq: u64, shown: Option<Shown>) -> KvOutcome {
     let version = |cas: Cas| Some(cas.resolve(seq));
     match outcome {

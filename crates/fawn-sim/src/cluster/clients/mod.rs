@@ -20,10 +20,12 @@ pub struct Clients {
 }
 
 impl Clients {
+    /// These clients, which ask for so many keys.
     pub fn new(clients: Vec<Client>, keys: u64) -> Self {
         Self { clients, keys }
     }
 
+    /// All of them, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Client> {
         self.clients.iter()
     }

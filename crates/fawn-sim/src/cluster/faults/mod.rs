@@ -29,6 +29,7 @@ pub struct Faults {
 }
 
 impl Faults {
+    /// The actions of a script, with their times, in a cluster with these settings.
     pub fn new(actions: Vec<(u64, FaultAction)>, settings: Settings) -> Self {
         Self { actions, counts: [0; KINDS.len()], is_healing: false, settings }
     }

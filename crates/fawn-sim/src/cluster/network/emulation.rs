@@ -48,6 +48,7 @@ impl LinkEmulation {
         number
     }
 
+    /// The links of a cut are sound again, unless another cut has them as well.
     pub fn mend(&mut self, cut: u64) {
         self.cuts.remove(&cut);
     }

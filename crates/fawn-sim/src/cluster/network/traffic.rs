@@ -19,6 +19,7 @@ pub struct MessageCounts {
 }
 
 impl MessageCounts {
+    /// Counts a message.
     pub fn count(&mut self, from: Party, to: Party, message: &Message, bytes: usize) {
         self.messages += 1;
         self.bytes += bytes as u64;

@@ -35,6 +35,7 @@ pub struct ClockReading {
 }
 
 impl NodeClock {
+    /// Clocks that begin so; no process has read them yet.
     pub fn new(ahead_us: Option<u64>, offset_us: u64, fast_ppm: u64) -> Self {
         Self { offset_us, fast_ppm, ahead_us, jump: None, keeper: Timekeeper::with(PATIENCE) }
     }

@@ -75,6 +75,7 @@ impl FrontProcess {
         (now_us < self.paused_until_us).then(|| self.paused_until_us - now_us)
     }
 
+    /// It pauses until then.
     pub fn pause(&mut self, until_us: u64) {
         self.paused_until_us = until_us;
     }

@@ -51,14 +51,17 @@ impl Managers {
         }
     }
 
+    /// How many managers there are.
     pub fn count(&self) -> usize {
         self.members.len()
     }
 
+    /// Who leads.
     pub fn leader(&self) -> Option<usize> {
         self.leader
     }
 
+    /// The number of the last change of the leader.
     pub fn term(&self) -> u64 {
         self.term
     }

@@ -109,10 +109,12 @@ impl NodeProcess {
         self.run
     }
 
+    /// Its clocks.
     pub fn clock(&self) -> &NodeClock {
         &self.clock
     }
 
+    /// Its clocks.
     pub fn clock_mut(&mut self) -> &mut NodeClock {
         &mut self.clock
     }
@@ -132,6 +134,7 @@ impl NodeProcess {
         (now_us < self.paused_until_us).then(|| self.paused_until_us - now_us)
     }
 
+    /// It pauses until then.
     pub fn pause(&mut self, until_us: u64) {
         self.paused_until_us = until_us;
     }
@@ -269,14 +272,17 @@ impl NodeProcess {
         self.inbox.pop()
     }
 
+    /// It crashes when it says something of a kind.
     pub fn crash_at(&mut self, trigger: CrashTrigger) {
         self.triggers.crash_at = Some(trigger);
     }
 
+    /// Messages are held back from when it says something of a kind.
     pub fn hold_back_at(&mut self, trigger: HoldBackTrigger) {
         self.triggers.hold_back_at = Some(trigger);
     }
 
+    /// It pauses for so long when it reads from flash next.
     pub fn pause_at_read(&mut self, for_us: u64) {
         self.triggers.pause_at_read_us = for_us;
     }

@@ -25,6 +25,7 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// A trace of what a script asks for.
     pub fn new(show: Show) -> Self {
         Self { show, text: String::new(), is_over: false }
     }

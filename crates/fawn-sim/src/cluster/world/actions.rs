@@ -35,7 +35,7 @@ impl World {
             FaultAction::Cut { links, for_us } => self.network.cut(&mut self.kernel, links, *for_us),
             FaultAction::Sever { links } => {
                 self.network.links().cut(links);
-                self.checkers.note_severed(now_us);
+                self.checkers.answers.note_severed(now_us);
             }
             FaultAction::CrashFront { front, for_us } => self.crash_front(*front, *for_us),
             FaultAction::PauseFront { front, for_us } => self.processes.fronts[*front].pause(now_us + for_us),

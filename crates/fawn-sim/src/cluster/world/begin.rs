@@ -83,13 +83,13 @@ pub fn fill_plain_stores(script: &Script, kernel: &mut Kernel, processes: &mut P
     let mut at_us = 0;
     for (store, keys) in Interval::ALL.divide(stores).into_iter().enumerate() {
         let plain = Plain { store: store as u32, stores, keys };
-        let (held, may_flush_later) = checkers.keys_in(keys);
+        let (held, may_flush_later) = checkers.answers.keys_in(keys);
         let writes = draw_writes(&mut random, &held, may_flush_later);
         let (node_store, told) = NodeStore::of_plain(random.fork(), script.plan.on_flash, plain, &writes);
         processes.nodes[store].begin_with(node_store);
         for write in writes.into_iter().zip(told) {
             at_us += 1;
-            checkers.note_plain(kernel, at_us, write, keys);
+            checkers.answers.note_plain(kernel, at_us, write, keys);
         }
     }
     // Of few keys so few are written that clients come later.

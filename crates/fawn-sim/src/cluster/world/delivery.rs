@@ -9,6 +9,7 @@ use crate::cluster::time::unix;
 use crate::cluster::world::World;
 
 impl World {
+    /// Bytes have come to a party, or wait until it goes on.
     pub fn deliver(&mut self, to: Party, from: Address, bytes: Vec<u8>) -> Result<(), String> {
         let now_us = self.now_us();
         if let Party::Front(front) = to

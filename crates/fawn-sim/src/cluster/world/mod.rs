@@ -63,6 +63,7 @@ pub struct World {
 }
 
 impl World {
+    /// A small cluster, as a script says.
     pub fn new(script: &Script) -> Self {
         Self::with(script, begin::timing_of(script), script.plan.lease_us())
     }
@@ -101,6 +102,7 @@ impl World {
         world
     }
 
+    /// The time since the beginning, in microseconds.
     pub fn now_us(&self) -> u64 {
         self.kernel.now_us()
     }
@@ -174,11 +176,11 @@ impl World {
             }
             Event::Read { node, run, ticket, read } => return self.read(node, run, ticket, *read),
             Event::MayExpire { key, value, expiry } => {
-                return self.checkers.may_expire(&mut self.kernel, (key, value, expiry));
+                return self.checkers.answers.may_expire(&mut self.kernel, (key, value, expiry));
             }
             Event::Expired { key, value, operation } => return self.expired(key, value, operation),
-            Event::MayFlush(operation) => return self.checkers.may_flush(&mut self.kernel, operation),
-            Event::Flushed(operation) => return self.checkers.flushed(&mut self.kernel, operation),
+            Event::MayFlush(operation) => return self.checkers.answers.may_flush(&mut self.kernel, operation),
+            Event::Flushed(operation) => return self.checkers.answers.flushed(&mut self.kernel, operation),
             Event::ManagerTick(number) => {
                 self.kernel.after(self.tick_us, Event::ManagerTick(number));
                 self.processes.managers.tick(&mut self.kernel, &mut self.network, number);

@@ -30,7 +30,7 @@ impl World {
         self.network.send_all(&mut self.kernel, Party::Client(number), out);
         self.checkers.look_at_dump(number, events)?;
         if self.must_be_answered(number) {
-            self.checkers.look_at_wait(now_us, number, self.clients.asking(number))?;
+            self.checkers.answers.look_at_wait(now_us, number, self.clients.asking(number))?;
         }
         let delay = self.kernel.delay(500, 15_000);
         self.kernel.after(delay, Event::ClientTick(number));
@@ -44,9 +44,9 @@ impl World {
     fn ask_anything(&mut self, number: usize) -> Result<(), String> {
         let now_us = self.now_us();
         let asking = self.clients.begin(number, now_us, unix(now_us));
-        self.checkers.begun(&mut self.kernel, &self.clients, number, &asking)?;
+        self.checkers.answers.begun(&mut self.kernel, &self.clients, number, &asking)?;
         if let (About::Key(key), KvOperation::Put { value }, 1..) = (asking.about, asking.operation, asking.expiry) {
-            self.checkers.note_expiry(&mut self.kernel, (key, value, asking.expiry))?;
+            self.checkers.answers.note_expiry(&mut self.kernel, (key, value, asking.expiry))?;
         }
         Ok(())
     }
@@ -60,7 +60,7 @@ impl World {
         }
         let now_us = self.now_us();
         let asking = self.clients.begin_with(number, (key, operation), now_us, unix(now_us));
-        self.checkers.begun(&mut self.kernel, &self.clients, number, &asking)
+        self.checkers.answers.begun(&mut self.kernel, &self.clients, number, &asking)
     }
 
     /// What a client asked has ended.
@@ -72,7 +72,7 @@ impl World {
     /// Whether a client's requests must be answered in time: nothing goes wrong that keeps it, or whom it asks, from others.
     fn must_be_answered(&self, number: usize) -> bool {
         let is_severed = |front| self.network.is_severed(self.now_us(), number, front);
-        self.checkers.have_deadlines()
+        self.checkers.answers.have_deadlines()
             && !self.faults.is_healing()
             && !self.clients.only_front(number).is_some_and(is_severed)
     }
@@ -84,6 +84,6 @@ impl World {
             self.kernel.after(100_000, Event::Expired { key, value, operation });
             return Ok(());
         }
-        self.checkers.expired(self.now_us(), (key, value, operation))
+        self.checkers.answers.expired(self.now_us(), (key, value, operation))
     }
 }

@@ -44,7 +44,7 @@ impl World {
         if let Some(ticket) = process.take_bad_read(&mut reads) {
             self.trace.happening(now_us, &format!("bad-read {number}"), &format!("read {ticket} of n{number}"));
         }
-        self.checkers.look_at_set_back(&look.set_back)?;
+        self.checkers.answers.look_at_set_back(&look.set_back)?;
         self.begin_reads(number, run, reads);
         if self.processes.nodes[number].begin_sync(written, durable, failed) {
             // What is acknowledged unsynced is at stake for longer.
@@ -127,7 +127,7 @@ impl World {
         if reading.followed {
             self.checkers.see(ClusterPath::JumpFollowed);
         }
-        if reading.wrong { self.checkers.note_wrong_clock(&mut self.kernel) } else { Ok(()) }
+        if reading.wrong { self.checkers.answers.note_wrong_clock(&mut self.kernel) } else { Ok(()) }
     }
 
     /// A node starts, with what its store has.

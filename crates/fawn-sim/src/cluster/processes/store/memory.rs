@@ -19,7 +19,7 @@ const SCAN: usize = 2;
 
 /// One write.
 #[derive(Clone, Debug)]
-enum Write {
+enum MemoryWrite {
     Join(ClusterId),
     /// What the plain store holds is a range.
     Adopt(ClusterId, RangeId),
@@ -40,7 +40,7 @@ enum Write {
 
 /// One range.
 #[derive(Clone, Debug)]
-struct Image {
+struct RangeImage {
     /// The newest version of each key, by its position.
     kept: BTreeMap<(Key, Vec<u8>), Kept>,
     forgotten: Seq,
@@ -48,7 +48,7 @@ struct Image {
     entries: VecDeque<Entry>,
 }
 
-impl Image {
+impl RangeImage {
     fn new(keys: Interval) -> Self {
         let recovered = Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() };
         Self { kept: BTreeMap::new(), forgotten: Seq(0), recovered, entries: VecDeque::new() }
@@ -93,70 +93,70 @@ impl Image {
 struct Images {
     /// The cluster that they are of.
     cluster: Option<ClusterId>,
-    ranges: BTreeMap<RangeId, Image>,
+    ranges: BTreeMap<RangeId, RangeImage>,
     /// What is of no cluster: which store it is, and the range that it is to become.
-    plain: Option<(Plain, Image)>,
+    plain: Option<(Plain, RangeImage)>,
 }
 
 impl Images {
-    fn at(&mut self, range: RangeId) -> &mut Image {
+    fn at(&mut self, range: RangeId) -> &mut RangeImage {
         self.ranges.get_mut(&range).expect("a range is created before it is written to")
     }
 
-    fn write(&mut self, write: &Write) {
+    fn write(&mut self, write: &MemoryWrite) {
         match write {
-            Write::Join(cluster) => self.cluster = Some(*cluster),
-            Write::Adopt(cluster, range) => {
+            MemoryWrite::Join(cluster) => self.cluster = Some(*cluster),
+            MemoryWrite::Adopt(cluster, range) => {
                 self.cluster = Some(*cluster);
                 self.ranges.extend(self.plain.take().map(|(_, image)| (*range, image)));
             }
-            Write::Create(range, keys) => {
-                self.ranges.insert(*range, Image::new(*keys));
+            MemoryWrite::Create(range, keys) => {
+                self.ranges.insert(*range, RangeImage::new(*keys));
             }
-            Write::Append(range, entry) => self.at(*range).entries.push_back(entry.clone()),
-            Write::Truncate(range, to) => {
+            MemoryWrite::Append(range, entry) => self.at(*range).entries.push_back(entry.clone()),
+            MemoryWrite::Truncate(range, to) => {
                 while self.at(*range).entries.pop_back_if(|entry| entry.position > *to).is_some() {}
             }
-            Write::Hold(range, attempt) => self.at(*range).recovered.held = Some(*attempt),
-            Write::Reset(range) => {
+            MemoryWrite::Hold(range, attempt) => self.at(*range).recovered.held = Some(*attempt),
+            MemoryWrite::Reset(range) => {
                 let keys = self.at(*range).recovered.keys;
-                self.ranges.insert(*range, Image::new(keys));
+                self.ranges.insert(*range, RangeImage::new(keys));
             }
-            Write::Install(range, kept) => {
+            MemoryWrite::Install(range, kept) => {
                 let image = self.at(*range);
                 image.settle();
                 for kept in kept {
                     image.keep(kept.clone());
                 }
             }
-            Write::InstallEnd(range, meta, forgotten) => {
+            MemoryWrite::InstallEnd(range, meta, forgotten) => {
                 let image = self.at(*range);
                 image.settle();
                 image.recovered.meta = meta.clone();
                 image.forgotten = image.forgotten.max(*forgotten);
             }
-            Write::Commit(range, to) => {
+            MemoryWrite::Commit(range, to) => {
                 self.at(*range).settle_to(*to);
             }
-            Write::Forget(range, upto) => self.at(*range).forget(*upto),
-            Write::Inherit(over, ranges) => self.inherit(over, ranges),
-            Write::Drop(range) => {
+            MemoryWrite::Forget(range, upto) => self.at(*range).forget(*upto),
+            MemoryWrite::Inherit(over, ranges) => self.inherit(over, ranges),
+            MemoryWrite::Drop(range) => {
                 self.ranges.remove(range);
             }
         }
     }
 
     fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) {
-        let over: Vec<Image> = over.iter().filter_map(|range| self.ranges.remove(range)).collect();
+        let over: Vec<RangeImage> = over.iter().filter_map(|range| self.ranges.remove(range)).collect();
         let forgotten = over.iter().map(|image| image.forgotten).max().unwrap_or_default();
         let entries = over.iter().flat_map(|image| &image.entries);
         let mut all: Vec<Kept> = over.iter().flat_map(|image| image.kept.values()).cloned().collect();
         // What is in the log is all committed: whoever is not sure has cut it off.
-        let mut committed = Image::new(Interval::ALL);
+        let mut committed = RangeImage::new(Interval::ALL);
         entries.for_each(|entry| committed.commit(entry));
         all.extend(committed.kept.into_values());
         for (range, recovered) in ranges {
-            let mut image = Image { forgotten, ..Image::new(recovered.keys) };
+            let mut image = RangeImage { forgotten, ..RangeImage::new(recovered.keys) };
             for kept in all.iter().filter(|kept| recovered.keys.contains(&SECRET.position(&kept.key))) {
                 image.keep(kept.clone());
             }
@@ -174,7 +174,7 @@ pub struct MemoryStore {
     /// What a crash leaves, at least.
     base: Images,
     /// What is not durable yet, in order.
-    unsynced: VecDeque<Write>,
+    unsynced: VecDeque<MemoryWrite>,
     durable: Gate,
     /// Lookups that wait for flash.
     pub waiting: Vec<(Ticket, Option<Kept>)>,
@@ -209,7 +209,7 @@ impl MemoryStore {
     /// A plain store after some writes, and what each of them was told as cas.
     pub fn of_plain(random: Random, plain: Plain, writes: &[PlainWrite]) -> (Self, Vec<u64>) {
         let cas = CasNumbers::of(plain.store, plain.stores);
-        let (mut image, mut told, mut flushed, mut due) = (Image::new(plain.keys), Vec::new(), 0, 0);
+        let (mut image, mut told, mut flushed, mut due) = (RangeImage::new(plain.keys), Vec::new(), 0, 0);
         for (write, seq) in writes.iter().zip(1..) {
             let position = Position { epoch: Epoch(0), seq: Seq(seq) };
             told.push(cas.told(seq));
@@ -255,13 +255,13 @@ impl MemoryStore {
         self.failed = true;
     }
 
-    fn write(&mut self, write: Write) -> Gate {
+    fn write(&mut self, write: MemoryWrite) -> Gate {
         self.unsynced.push_back(write);
         self.written()
     }
 
     /// Writes what lookups see at once.
-    fn show(&mut self, write: Write) -> Gate {
+    fn show(&mut self, write: MemoryWrite) -> Gate {
         self.shown.write(&write);
         self.write(write)
     }
@@ -298,8 +298,10 @@ impl MemoryStore {
             self.synced(Gate(self.durable.0 + survives));
         }
         let mut store = Self::new(random);
-        let recovered =
-            |image: &Image| Recovered { entries: image.entries.iter().cloned().collect(), ..image.recovered.clone() };
+        let recovered = |image: &RangeImage| Recovered {
+            entries: image.entries.iter().cloned().collect(),
+            ..image.recovered.clone()
+        };
         let recovered = self.base.ranges.iter().map(|(range, image)| (*range, recovered(image))).collect();
         store.shown = self.base.clone();
         store.base = self.base;
@@ -316,7 +318,7 @@ impl RangeStore for MemoryStore {
     }
 
     fn join(&mut self, cluster: ClusterId) -> Gate {
-        self.show(Write::Join(cluster))
+        self.show(MemoryWrite::Join(cluster))
     }
 
     fn plain(&self) -> Option<Plain> {
@@ -330,57 +332,57 @@ impl RangeStore for MemoryStore {
             return None;
         }
         let adopted = image.recovered.clone();
-        self.show(Write::Adopt(cluster, range));
+        self.show(MemoryWrite::Adopt(cluster, range));
         Some(adopted)
     }
 
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate {
-        self.show(Write::Create(range, keys))
+        self.show(MemoryWrite::Create(range, keys))
     }
 
     fn append(&mut self, range: RangeId, entry: &Arc<Entry>) -> Gate {
-        self.write(Write::Append(range, (**entry).clone()))
+        self.write(MemoryWrite::Append(range, (**entry).clone()))
     }
 
     fn truncate(&mut self, range: RangeId, to: Position) -> Gate {
-        self.write(Write::Truncate(range, to))
+        self.write(MemoryWrite::Truncate(range, to))
     }
 
     fn hold(&mut self, range: RangeId, attempt: Attempt) -> Gate {
-        self.write(Write::Hold(range, attempt))
+        self.write(MemoryWrite::Hold(range, attempt))
     }
 
     fn reset(&mut self, range: RangeId) -> Gate {
-        self.show(Write::Reset(range))
+        self.show(MemoryWrite::Reset(range))
     }
 
     fn install(&mut self, range: RangeId, kept: &[Kept]) -> Option<Gate> {
-        Some(self.show(Write::Install(range, kept.to_vec())))
+        Some(self.show(MemoryWrite::Install(range, kept.to_vec())))
     }
 
     fn install_end(&mut self, range: RangeId, meta: &Meta, forgotten: Seq) -> Gate {
-        self.show(Write::InstallEnd(range, meta.clone(), forgotten))
+        self.show(MemoryWrite::InstallEnd(range, meta.clone(), forgotten))
     }
 
     fn commit(&mut self, range: RangeId, entry: &Entry, _: &Key) {
         self.shown.at(range).commit(entry);
         // As when a segment is sealed.
         if self.random.chance(1, 8) {
-            self.write(Write::Commit(range, entry.position));
+            self.write(MemoryWrite::Commit(range, entry.position));
             // As when slices are merged.
             if self.random.chance(1, 8) {
                 let upto = Seq(entry.position.seq.0.saturating_sub(self.random.below(20)));
-                self.show(Write::Forget(range, upto));
+                self.show(MemoryWrite::Forget(range, upto));
             }
         }
     }
 
     fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) -> Gate {
-        self.show(Write::Inherit(over.to_vec(), ranges.to_vec()))
+        self.show(MemoryWrite::Inherit(over.to_vec(), ranges.to_vec()))
     }
 
     fn drop_range(&mut self, range: RangeId) -> Gate {
-        self.show(Write::Drop(range))
+        self.show(MemoryWrite::Drop(range))
     }
 
     fn lookup(&mut self, range: RangeId, key: &[u8], ticket: Ticket) -> Lookup {
