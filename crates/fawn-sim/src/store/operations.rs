@@ -92,24 +92,25 @@ impl Machine {
                 None => break,
             }
         }
-        self.check_scan(interval, began, &found);
+        check_scan(self, interval, began, &found);
         Ok(Some(found))
     }
+}
 
-    fn check_scan(&self, interval: Interval, began: u32, found: &[(Vec<u8>, Item)]) {
-        let secret = *self.program.store.secret();
-        let positions: Vec<Key> = found.iter().map(|(name, _)| secret.position(name)).collect();
-        assert!(positions.is_sorted(), "a scan is in key order");
-        let by_name: BTreeMap<&[u8], &Item> = found.iter().map(|(name, item)| (&**name, item)).collect();
-        assert_eq!(by_name.len(), found.len(), "a scan gives each key once");
-        let inside = |name: &[u8]| interval.contains(&secret.position(name));
-        for (name, item) in &by_name {
-            assert!(inside(name), "a scan stays in its interval");
-            let alive = self.history.oracle.get(name, began);
-            assert_eq!(alive, Some(*item), "a scan gives only what is alive: {:?}", String::from_utf8_lossy(name));
-        }
-        for (name, item) in self.history.oracle.alive(self.now()).iter().filter(|(name, _)| inside(name)) {
-            assert!(by_name.contains_key(&**name), "a scan misses {:?}, {item:?}", String::from_utf8_lossy(name));
-        }
+/// A scan that began at a second has found exactly what is alive.
+fn check_scan(machine: &Machine, interval: Interval, began: u32, found: &[(Vec<u8>, Item)]) {
+    let secret = *machine.program.store.secret();
+    let positions: Vec<Key> = found.iter().map(|(name, _)| secret.position(name)).collect();
+    assert!(positions.is_sorted(), "a scan is in key order");
+    let by_name: BTreeMap<&[u8], &Item> = found.iter().map(|(name, item)| (&**name, item)).collect();
+    assert_eq!(by_name.len(), found.len(), "a scan gives each key once");
+    let inside = |name: &[u8]| interval.contains(&secret.position(name));
+    for (name, item) in &by_name {
+        assert!(inside(name), "a scan stays in its interval");
+        let alive = machine.history.oracle.get(name, began);
+        assert_eq!(alive, Some(*item), "a scan gives only what is alive: {:?}", String::from_utf8_lossy(name));
+    }
+    for (name, item) in machine.history.oracle.alive(machine.now()).iter().filter(|(name, _)| inside(name)) {
+        assert!(by_name.contains_key(&**name), "a scan misses {:?}, {item:?}", String::from_utf8_lossy(name));
     }
 }
