@@ -5,7 +5,7 @@ use fawn_kv::ids::RangeId;
 use fawn_kv::store::{FlashStore, Opened, RangeStore};
 use fawn_ring::{Interval, Secret};
 use fawn_sim::flash::{PowerCut, SimFlash};
-use fawn_sim::ranges::{RangeMachine, MachineCounts};
+use fawn_sim::ranges::{MachineCounts, RangeMachine};
 use fawn_store::Options;
 use fawn_store::work::Work;
 
