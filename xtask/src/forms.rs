@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fawn_sim::cluster::Plan;
-use fawn_sim::cluster::planted::Bug;
+use fawn_sim::cluster::injected_bugs::Bug;
 
 use crate::command::{PlantedBugs, SimArguments};
 use crate::ended::TaskEnd;

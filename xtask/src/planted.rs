@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fawn_sim::cluster::planted::Bug;
+use fawn_sim::cluster::injected_bugs::Bug;
 
 use crate::forms::One;
 
@@ -48,7 +48,7 @@ mod with {
     use std::sync::{Mutex, PoisonError};
 
     use anyhow::bail;
-    use fawn_sim::cluster::planted::plant;
+    use fawn_sim::cluster::injected_bugs::plant;
     use fawn_sim::cluster::{Plan, Script};
 
     use super::{Bug, Duration, One};

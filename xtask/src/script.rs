@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context as _, anyhow, bail};
-use fawn_sim::cluster::planted::Bug;
+use fawn_sim::cluster::injected_bugs::Bug;
 use fawn_sim::cluster::shrink::shrink;
 use fawn_sim::cluster::{Plan, Script};
 
@@ -51,7 +51,7 @@ pub fn run_one(one: &One, bug: Option<Bug>) -> anyhow::Result<()> {
 /// Makes the failing run of a seed small, and prints it as a script.
 fn shrink_seed(seed: u64, shape: SeedPlan, bug: Option<Bug>) -> anyhow::Result<()> {
     let script = Script::of(seed, &shape(seed));
-    tell(format_args!("seed {seed}: {} acts", script.acts()));
+    tell(format_args!("seed {seed}: {} acts", script.actions()));
     let Some((smallest, violation)) = shrink(&script) else {
         bail!("seed {seed} does not fail: there is nothing to shrink");
     };
@@ -59,8 +59,8 @@ fn shrink_seed(seed: u64, shape: SeedPlan, bug: Option<Bug>) -> anyhow::Result<(
     say(format_args!(
         "# {}\n# Of {} acts, these {} are needed. To repeat: cargo xtask sim {planted}--script FILE",
         violation.what.lines().next().unwrap_or_default(),
-        script.acts(),
-        smallest.acts()
+        script.actions(),
+        smallest.actions()
     ))?;
     Ok(say(smallest.to_string().trim_end())?)
 }

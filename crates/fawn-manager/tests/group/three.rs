@@ -152,10 +152,8 @@ fn without_a_majority_nothing_is_decided_and_nobody_has_a_lease() {
     seat.link.send(fawn_kv::ids::Address::Node(seat.node()), &beat);
     let end = std::time::Instant::now() + Duration::from_secs(2);
     while let Some(frame) = seat.link.hear(end.saturating_duration_since(std::time::Instant::now())) {
-        let is_lease = matches!(
-            frame,
-            fawn_kv::link::Frame::Message { message: fawn_kv::wire::Message::Lease { .. }, .. }
-        );
+        let is_lease =
+            matches!(frame, fawn_kv::link::Frame::Message { message: fawn_kv::wire::Message::Lease { .. }, .. });
         assert!(!is_lease, "a lease without a majority");
     }
     for place in (0..3).filter(|place| *place != leader) {
