@@ -155,7 +155,7 @@ impl Bench<'_> {
             self.rounds(&by_db, depths, rounds, |mode, depth| {
                 if mode == "db" { Ok(self.db(&db, depth)) } else { self.many(&db, depth) }
             })?;
-            println!("Db reads by {}", db.stats().reads.reads);
+            println!("Db reads by {}", db.stats().reads);
             db.close()?;
         }
         Ok(())

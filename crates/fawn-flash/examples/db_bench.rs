@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         stats.sum(|store| store.maintenance.seals),
         stats.sum(|store| store.maintenance.merges),
         stats.files,
-        stats.reads.reads,
+        stats.reads,
     );
     db.close()?;
     Ok(())

@@ -43,12 +43,12 @@ pub fn ask_everyone(
 
 /// A program that uses the client library, and so asks the owner of each key itself.
 #[derive(Debug)]
-pub struct Program {
+pub struct ClientProgram {
     name: String,
     client: blocking::Client,
 }
 
-impl Program {
+impl ClientProgram {
     /// Connects to the cluster, by way of any of its managers.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ use crate::net::Network;
 use crate::outage::{PastFault, by_kind};
 use crate::plan::{PlannedFault, plan};
 use crate::report::{Operations, TrialReport, TrialViolation};
-use crate::severed::{Program, ask_everyone};
+use crate::severed::{ClientProgram, ask_everyone};
 use crate::status::ClientPace;
 use crate::verify::{put_everything, read_everything};
 
@@ -76,7 +76,7 @@ struct Trial<'a> {
     arguments: &'a Arguments,
     cluster: TrialCluster,
     /// Uses the client library from the beginning on.
-    program: Option<Program>,
+    program: Option<ClientProgram>,
     ledger: Arc<Ledger>,
     in_force: Vec<InForce>,
     report: TrialReport,
@@ -140,7 +140,7 @@ pub fn run(
     cluster.start_all(START)?;
     let ledger = Arc::new(Ledger::new(sizes.keys, promise, &dir.join("operations.txt"))?);
     let report = TrialReport { seed, hosts: hosts.to_owned(), ..TrialReport::default() };
-    let program = (shape == TrialShape::Cluster).then(|| Program::connect("a program", &cluster)).transpose()?;
+    let program = (shape == TrialShape::Cluster).then(|| ClientProgram::connect("a program", &cluster)).transpose()?;
     let mut trial = Trial { arguments, cluster, program, ledger, in_force: Vec::new(), report, stop, tell };
     let took = trial.level(ClientPace::Busy, START).context("the cluster does not become healthy")?;
     tell(&format!("ready after another {:.1} s", took.as_secs_f64()));
@@ -326,7 +326,7 @@ impl Trial<'_> {
         let mut missing = ask_everyone(&self.cluster, ANSWERED, |member| is_reached(&member.name));
         missing.extend(self.program.iter().flat_map(|program| program.ask(ANSWERED)));
         // One that begins while the link is broken has to find its way, too.
-        match Program::connect("a new program", &self.cluster) {
+        match ClientProgram::connect("a new program", &self.cluster) {
             Ok(program) => missing.extend(program.ask(ANSWERED)),
             Err(error) => missing.push(format!("a new program cannot connect: {error}")),
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use fawn_trial::arguments::{TrialShape, TrialSizes};
 use fawn_trial::cluster::TrialCluster;
 use fawn_trial::net::{FaultState, Network};
-use fawn_trial::severed::{Program, ask_everyone};
+use fawn_trial::severed::{ClientProgram, ask_everyone};
 
 use crate::fawn;
 
@@ -28,7 +28,7 @@ fn every_node_answers_for_every_key_while_two_of_them_do_not_hear_each_other() {
         std::thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(ask_everyone(&cluster, PATIENCE, |_| true), [""; 0]);
-    let program = Program::connect("a program", &cluster).unwrap();
+    let program = ClientProgram::connect("a program", &cluster).unwrap();
     assert_eq!(program.ask(PATIENCE), [""; 0]);
     let host = |name: &str| cluster.members.iter().find(|member| member.name == name).unwrap().host.clone();
     // Both ways; and one way, between a node and a front-end that keeps nothing.
@@ -49,7 +49,7 @@ fn every_node_answers_for_every_key_while_two_of_them_do_not_hear_each_other() {
         let set = |state| pairs.iter().try_for_each(|(from, to)| cluster.network.cut(from, to, state));
         set(FaultState::Broken).unwrap();
         assert_eq!(program.ask(PATIENCE), [""; 0]);
-        assert_eq!(Program::connect("a new program", &cluster).unwrap().ask(PATIENCE), [""; 0]);
+        assert_eq!(ClientProgram::connect("a new program", &cluster).unwrap().ask(PATIENCE), [""; 0]);
         set(FaultState::Mended).unwrap();
     }
 }
