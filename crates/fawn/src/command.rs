@@ -467,7 +467,7 @@ pub struct SetArguments {
     /// Client flags to store with the value
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>(..))]
     pub flags: u32,
-    /// Expire the value after this long [default: never]
+    /// Expire the value after this long, until 2106 at most [default: never]
     #[arg(long, value_name = "DURATION")]
     pub expire: Option<Span>,
     /// Key

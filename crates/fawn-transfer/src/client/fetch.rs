@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::error::excerpt;
 use super::failure::Failure;
 use super::listing::{Listed, list_keys};
 use super::reply::flag;
 use super::{
-    Address, Answers, Batch, Budget, ClientError, Connection, Endpoint, Permit, Reply, can_be_asked_for, push_get,
-    run_pipeline,
+    Address, Answers, Batch, Budget, ClientError, Connection, Endpoint, Permit, Reply, ServerClock, can_be_asked_for,
+    push_get, run_pipeline,
 };
 use crate::records::Record;
 
@@ -67,13 +66,13 @@ const QUEUE_RECORDS: usize = 16;
 const HANDOVER: (usize, usize) = (256, 256 * 1024);
 
 /// Starts threads in `scope` that fetch every record of the server, and gives the channel that they fill. It closes
-/// when all is fetched, or early when something failed: then `failure` knows.
+/// when all is fetched, or early when something failed: then `failure` knows. `clock` is the server's.
 ///
 /// # Errors
 /// A connection cannot be made.
 pub fn fetch_all<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    endpoint: &Endpoint,
+    (endpoint, clock): (&Endpoint, ServerClock),
     connections: u16,
     missed: &Missed,
     failure: &'scope Failure,
@@ -91,6 +90,7 @@ pub fn fetch_all<'scope>(
             bytes: 0,
             budget: budget.clone(),
             missed: missed.clone(),
+            clock,
             address: endpoint.address.clone(),
         };
         scope.spawn(move || failure.keep(run_pipeline(connection, &queue, &mut collector)));
@@ -132,6 +132,7 @@ struct Collector {
     bytes: usize,
     budget: Budget,
     missed: Missed,
+    clock: ServerClock,
     address: Address,
 }
 
@@ -148,7 +149,7 @@ impl Answers<Listed> for Collector {
     fn answer(&mut self, listed: Listed, reply: Reply<'_>) -> anyhow::Result<()> {
         match reply {
             Reply::Value { flags, data } => {
-                let exptime = expiry(flag(flags, b't').unwrap_or(-1), listed.exptime, unix_now());
+                let exptime = expiry(flag(flags, b't').unwrap_or(-1), listed.exptime, self.clock.now());
                 let client_flags = flag(flags, b'f').unwrap_or(0) as u32;
                 self.bytes += data.len() + listed.key.len();
                 self.records.push(Record {
@@ -183,7 +184,7 @@ impl Answers<Listed> for Collector {
     }
 }
 
-/// The expiry as a Unix second, 0 for never, from the seconds to live that came with the value.
+/// The expiry as a Unix second, 0 for never, from the seconds to live that came with the value at `now` by the server's clock.
 ///
 /// The listing tells the second itself, which does not wander with the clock; it is taken unless the expiry was changed
 /// since.
@@ -195,11 +196,6 @@ fn expiry(ttl: i64, listed: u32, now: u32) -> u32 {
 
 /// Seconds by which a server's clock and ours, both cut to whole seconds, may seem to differ.
 const CLOCK_SLACK: u32 = 2;
-
-/// Seconds since 1970.
-pub fn unix_now() -> u32 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| u32::try_from(age.as_secs()).unwrap_or(u32::MAX))
-}
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@
 
 mod address;
 mod budget;
+mod clock;
 mod connection;
 mod error;
 mod failure;
@@ -17,13 +18,15 @@ mod stream;
 
 pub use address::Address;
 pub use budget::{Budget, Permit};
+pub use clock::{ServerClock, set_now, unix_now};
 pub use connection::Connection;
 pub use error::ClientError;
 pub use failure::Failure;
-pub use fetch::{Fetched, Missed, fetch_all, unix_now};
+pub use fetch::{Fetched, Missed, fetch_all};
 pub use pipeline::{Answers, Batch, run_pipeline};
 pub use reply::{Reply, flag};
 pub use request::{
-    Binary, KeyError, can_be_asked_for, check_key, check_stored_key, push_delete, push_get, push_set, push_set_for,
+    Binary, KeyError, LONGEST_RELATIVE_EXPIRY, can_be_asked_for, check_key, check_stored_key, is_plain_key,
+    push_delete, push_get, push_set, push_set_for,
 };
 pub use stream::{Credentials, Endpoint, Tls};

@@ -17,7 +17,7 @@ const LONGEST_BINARY_KEY: usize = LONGEST_KEY / 4 * 3;
 const LONGEST_STORED_KEY: usize = fawn_store::record::MAX_KEY_BYTES;
 
 /// memcached reads an expiry above this as Unix seconds, else as seconds from now.
-const LONGEST_RELATIVE_EXPIRY: u32 = 30 * 24 * 3600;
+pub const LONGEST_RELATIVE_EXPIRY: u32 = 30 * 24 * 3600;
 
 /// Why a key cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -23,7 +23,9 @@ use anyhow::{Context, anyhow, bail};
 use fawn_files::text;
 use fawn_store::record::MAX_VALUE_BYTES;
 
-use crate::client::{Address, Binary, ClientError, Connection, Endpoint, Failure, Missed, fetch_all, unix_now};
+use crate::client::{
+    Address, Binary, ClientError, Connection, Endpoint, Failure, Missed, ServerClock, fetch_all, set_now,
+};
 use crate::records::{Destination, Format, Record};
 use crate::summary::Summary;
 use crate::ui::{Extent, Notes, Ui};
@@ -169,7 +171,9 @@ pub fn load_file(options: &LoadOptions, path: &Path, target: &Target<'_>, ui: &d
 pub fn copy(options: &LoadOptions, from: &Address, target: &Target<'_>, ui: &dyn Ui) -> anyhow::Result<Summary> {
     let endpoint = (target.endpoint)();
     let source = Endpoint { address: from.clone(), tls: None, credentials: None, timeout: endpoint.timeout };
-    let total = Connection::open(&source)?.stat("curr_items")?;
+    let mut connection = Connection::open(&source)?;
+    let (total, clock) = (connection.stat("curr_items")?, ServerClock::of(&mut connection)?);
+    drop(connection);
 
     let progress = ui.begin(Extent::Records(total), Box::new(|| FROM_THE_START.to_owned()))?;
     let notes = Notes::new(progress.as_ref());
@@ -177,6 +181,7 @@ pub fn copy(options: &LoadOptions, from: &Address, target: &Target<'_>, ui: &dyn
     let mut summary = Summary::start();
     let load = Load { options, endpoint: &endpoint, input: None, acks: &acks, notes: &notes };
     let (_, fed) = load.drive(None, Measure::Records, |scope, failure, pool| {
+    clock.difference().into_iter().for_each(|told| notes.say(&format!("fawn: {told}")));
         let mut expired = 0;
         for fetched in fetch_all(scope, &source, options.connections, &missed, failure)? {
             for record in &fetched.records {
@@ -349,7 +354,7 @@ fn feed_lines<S: Sink>(
 
 /// Whether the record is stored only to be gone at once.
 fn has_expired(record: &Record) -> bool {
-    record.exptime != 0 && record.exptime <= unix_now()
+    record.exptime != 0 && set_now().is_some_and(|now| record.exptime <= now)
 }
 
 /// What the progress bar counts.
