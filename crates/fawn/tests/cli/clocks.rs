@@ -411,3 +411,14 @@ fn expiries_are_by_the_servers_clock(kind: Kind) {
     assert!(late.code == 1 && late.stderr.contains("is after 2106-02-07, when the latest expiry is"), "{late:?}");
     assert_eq!(fawn_by(&clock, &["get", "--to", address, "late"]).code, 1);
 }
+
+#[test]
+fn no_certificates_are_made_by_a_clock_that_nobody_has_set() {
+    let Some(clock) = Clock::new() else { return };
+    clock.set(-now());
+    let dir = tempfile::tempdir().unwrap();
+    let certs = dir.path().join("certs");
+    let run = fawn_by(&clock, &["certs", "init", "--certs", certs.to_str().unwrap(), "--member", "n1"]);
+    assert!(run.code == 1 && run.stderr.contains("this machine's clock shows 1970-01-0"), "{run:?}");
+    assert!(run.stderr.trim_end().ends_with(": set the clock first") && !certs.exists(), "{run:?}");
+}
