@@ -238,9 +238,10 @@ lines end with LF or CRLF.
          in Unix seconds, 0 for never; a record with cas gets this number, any
          other one that the server chooses
 
-Keys are 1 to 250 bytes without blanks and control characters. A key_base64 may hold any bytes; with --binary-keys, \
-so may every key. The load sends such keys base64-encoded (meta protocol, flag b). They are at most 186 bytes, or \
-250 without blanks, line feeds and zero bytes. With --bulk they are at most 65535 bytes.
+Keys are 1 to 250 bytes without blanks and control characters. A key_base64 may hold any bytes, and so may a tsv \
+key that escapes its blanks and control characters, e.g. two\\x20words; with --binary-keys, so may every key. The \
+load sends such keys base64-encoded (meta protocol, flag b). They are at most 186 bytes, or 250 without blanks, \
+line feeds and zero bytes. With --bulk they are at most 65535 bytes.
 
 While a file is loaded, FILE.fawn-resume records how much of it the server has acknowledged. After an interruption, \
 run the same command again: the load continues there, unless the file has changed before that place. A complete \

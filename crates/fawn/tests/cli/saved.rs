@@ -44,6 +44,19 @@ fn keys_of_every_length_with_control_characters_are_dumped_and_loaded(kind: Kind
     );
     assert_eq!(second.dump_lines("jsonl"), first.dump_lines("jsonl"));
 
+    let tsv = first.dir().join("out.tsv");
+    let run = fawn(&["dump", "--from", &first.address, tsv.to_str().unwrap()]);
+    assert!(run.code == 0 && run.stdout.contains("; 71 lost flags or expiry"), "{run:?}");
+    let third = Server::start(kind).unwrap();
+    fawn(&["set", "--to", &third.address, "  a blank  ", "v"]);
+    let run = third.load(&tsv, &[]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let all = third.dir().join("all.tsv");
+    std::fs::write(&all, third.dump_lines("tsv").join("\n")).unwrap();
+    let fourth = Server::start(kind).unwrap();
+    assert_eq!(fourth.load(&all, &[]).code, 0);
+    assert_eq!((fourth.dump_lines("tsv").len(), fourth.dump_lines("tsv")), (72, third.dump_lines("tsv")));
+
     let empty = Server::start(kind).unwrap();
     let run = fawn(&["load", "--to", &empty.address, "--from-memcached", &first.address]);
     assert_eq!(run.code, 0, "{}", run.stderr);
