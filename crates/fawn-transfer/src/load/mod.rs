@@ -20,7 +20,6 @@ use std::thread::{self, Scope};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use fawn_files::text;
 use fawn_store::record::MAX_VALUE_BYTES;
 
 use crate::client::{
@@ -94,8 +93,13 @@ pub struct NotResumable(String);
 impl LoadOptions {
     /// What to say of a format that nobody has named, when a line that is not in it looks like the other one.
     fn format_in_doubt(&self, path: &Path, taken: Format, line: &[u8]) -> Option<String> {
-        let is_object = line.trim_ascii_start().starts_with(b"{");
-        if self.format.is_some() || is_object == (taken == Format::Jsonl) {
+        let is_json = match line.trim_ascii_start().first() {
+            Some(b'{') => true,
+            // A key may begin so, too.
+            Some(b'[') => taken == Format::Jsonl,
+            _ => false,
+        };
+        if self.format.is_some() || is_json == (taken == Format::Jsonl) {
             return None;
         }
         let file = path.display();
@@ -177,13 +181,13 @@ pub fn copy(options: &LoadOptions, from: &Address, target: &Target<'_>, ui: &dyn
 
     let progress = ui.begin(Extent::Records(total), Box::new(|| FROM_THE_START.to_owned()))?;
     let notes = Notes::new(progress.as_ref());
+    clock.difference().into_iter().for_each(|told| notes.say(&format!("fawn: {told}")));
     let (acks, missed) = (AckTracker::new(Place::default()), Missed::default());
     let mut summary = Summary::start();
     let load = Load { options, endpoint: &endpoint, input: None, acks: &acks, notes: &notes };
     let (_, fed) = load.drive(None, Measure::Records, |scope, failure, pool| {
-    clock.difference().into_iter().for_each(|told| notes.say(&format!("fawn: {told}")));
         let mut expired = 0;
-        for fetched in fetch_all(scope, &source, options.connections, &missed, failure)? {
+        for fetched in fetch_all(scope, (&source, clock), options.connections, &missed, failure)? {
             for record in &fetched.records {
                 expired += has_expired(record) as u64;
                 pool.push(record, acks.enter(End::default()), Origin::Key(record.key.as_slice().into()))?;
@@ -323,10 +327,6 @@ fn feed_lines<S: Sink>(
             Ok(()) => {
                 skipped.expired += has_expired(&record) as u64;
                 sink.take(&record, line.end)?;
-            }
-            Err(error) if number == 1 && text::foreign(text).is_some() => {
-                let encoding = text::foreign(text).context(error.to_string())?;
-                bail!(input::foreign(&name, encoding));
             }
             Err(error) if skips => {
                 skipped.bad_lines += 1;
