@@ -331,3 +331,11 @@ fn a_missing_file_is_named() {
     assert_eq!(run.code, 1);
     assert!(run.stderr.starts_with("fawn: cannot read nowhere.tsv: No such file"), "{}", run.stderr);
 }
+
+#[test]
+fn what_is_no_state_of_a_load_is_not_read_for_ever() {
+    let Some(server) = Server::start(Kind::Fawn) else { return };
+    let run = server.load(&server.file("in.tsv", "a\t1\n"), &["--resume", "/dev/zero"]);
+    assert!(run.code == 1 && run.stderr.contains("/dev/zero") && run.stderr.contains("it is damaged"), "{run:?}");
+    assert!(run.stderr.contains("--restart"), "{run:?}");
+}
