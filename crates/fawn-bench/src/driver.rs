@@ -70,8 +70,9 @@ impl StoreDriver {
     pub fn open(directory: &Path, setup: &Setup) -> Result<Self, Error> {
         let Setup { memory, miss_filter, ack, value_bytes, depth, .. } = *setup;
         let directory = Directory::open(directory, 1)?;
-        let files = Arc::new(directory.files(0, Caching::Auto)?);
         let options = Options { ack, miss_filter, ..Options::new(directory.secret(), memory) };
+        directory.make_room(&options)?;
+        let files = Arc::new(directory.files(0, Caching::Auto)?);
         let unix = unix_now();
         let (engine, opening) = Engine::open(Arc::clone(&files), options, unix)?;
         let reader = Reader::new(files, ReaderOptions { depth, ..ReaderOptions::default() })?;

@@ -47,7 +47,8 @@ impl<'a> Item<'a> {
         Self { flags, ..self }
     }
 
-    /// It is not there any more after so long; by whole seconds, and by the clock of whoever keeps it.
+    /// It is not there any more after so long, by whole seconds from now by this machine's clock: that must be right. What
+    /// would end after 2106 ends then.
     #[must_use]
     pub fn expires_in(self, time: Duration) -> Self {
         self.expires_at(unix_in(time))

@@ -21,9 +21,13 @@ use fawn_kv::ids::ClusterId;
 use fawn_kv::manager::Waits;
 use openraft::CommittedLeaderId;
 use serde::{Deserialize, Serialize};
+use std::io::{self, Read};
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"FAWNMBK1";
+
+/// No backup is longer, in bytes.
+const MOST_BYTES: u64 = 256 << 20;
 
 /// When a backup was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +64,9 @@ pub enum BackupError {
     /// It begins otherwise.
     #[error("it is not a manager's backup: give the file that `fawn manager backup` wrote")]
     NoBackup,
+    /// The system does not give it.
+    #[error("it cannot be read: {0}")]
+    Io(#[from] io::Error),
     /// It was changed, or is of another release.
     #[error(transparent)]
     Sealed(#[from] SealedError),
@@ -78,6 +85,19 @@ pub fn encode(decided: &ReplicatedState, place: BackupPoint) -> Vec<u8> {
 }
 
 impl Backup {
+    /// Reads a backup from a file or a pipe, and nothing else that may be endless.
+    ///
+    /// # Errors
+    /// [`BackupError`].
+    pub fn read(mut input: impl Read) -> Result<Self, BackupError> {
+        let mut bytes = Vec::new();
+        input.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes)?;
+        if bytes == MAGIC {
+            input.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        }
+        Self::decode(&bytes)
+    }
+
     /// Reads a backup.
     ///
     /// # Errors

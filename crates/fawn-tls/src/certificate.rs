@@ -33,6 +33,9 @@ impl fmt::Display for Host {
     }
 }
 
+/// The first Unix second at which a clock counts as set: 2020-01-01.
+const EARLIEST: i64 = 1_577_836_800;
+
 /// From when until when a certificate is good, in Unix seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
@@ -43,9 +46,15 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// From a day before `now` (clocks differ, and some machines have none when they start) for so many days.
-    pub fn days(now: i64, days: u32) -> Self {
-        Self { from: now - DAY, until: now + i64::from(days) * DAY }
+    /// From a day before `now` (clocks differ) for so many days.
+    ///
+    /// # Errors
+    /// [`TlsError::Clock`]: `now` is before 2020, as on a board whose clock nobody has set.
+    pub fn days(now: i64, days: u32) -> Result<Self, TlsError> {
+        if now < EARLIEST {
+            return Err(TlsError::Clock(date(now)));
+        }
+        Ok(Self { from: now - DAY, until: now + i64::from(days) * DAY })
     }
 
     /// Whole days that are left; negative when it is over.

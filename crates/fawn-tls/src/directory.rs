@@ -120,9 +120,9 @@ pub fn init(dir: &Path, wanted: &[Applicant], days: u32, now: i64) -> Result<Vec
         return Err(TlsError::Exists { path: ca.cert, what });
     }
     wanted.iter().try_for_each(Applicant::check)?;
-    let (authority, pair) = Authority::make(Validity::days(now, AUTHORITY_DAYS))?;
+    let (authority, pair) = Authority::make(Validity::days(now, AUTHORITY_DAYS)?)?;
     let mut pairs = vec![(AUTHORITY.to_owned(), pair)];
-    pairs.extend(issue(&authority, wanted, Validity::days(now, days))?);
+    pairs.extend(issue(&authority, wanted, Validity::days(now, days)?)?);
     make_dir(dir)?;
     write_all(dir, &pairs)
 }
@@ -133,7 +133,7 @@ pub fn init(dir: &Path, wanted: &[Applicant], days: u32, now: i64) -> Result<Vec
 /// As [`init`].
 pub fn add(dir: &Path, wanted: &[Applicant], days: u32, now: i64) -> Result<Vec<WrittenCertificate>, TlsError> {
     wanted.iter().try_for_each(Applicant::check)?;
-    let pairs = issue(&authority_of(dir)?, wanted, Validity::days(now, days))?;
+    let pairs = issue(&authority_of(dir)?, wanted, Validity::days(now, days)?)?;
     write_all(dir, &pairs)
 }
 
@@ -328,7 +328,7 @@ pub fn renew(dir: &Path, which: &Which, keys: Keys, days: u32, now: i64) -> Resu
             serves: facts.roles().iter().any(Role::serves),
             names: facts.names,
             hosts: facts.hosts,
-            validity: Validity::days(now, days),
+            validity: Validity::days(now, days)?,
         };
         let has_new_key = keys == Keys::New || !has_key;
         if has_new_key {
@@ -349,7 +349,7 @@ pub fn renew(dir: &Path, which: &Which, keys: Keys, days: u32, now: i64) -> Resu
 
 /// Puts a new certificate in the place of the file's first; others there, of an authority that is replaced, stay.
 fn renew_authority(authority: &mut Authority, files: &Material, facts: &Facts, now: i64) -> Result<(), TlsError> {
-    let cert = authority.renewed(&facts.subject, Validity::days(now, AUTHORITY_DAYS))?;
+    let cert = authority.renewed(&facts.subject, Validity::days(now, AUTHORITY_DAYS)?)?;
     let old = std::fs::read_to_string(&files.cert).map_err(|error| TlsError::file(&files.cert, error.to_string()))?;
     let others = old.split_once(END).map_or("", |(_, others)| others);
     replace(&files.cert, &format!("{cert}{others}"), Readers::All)

@@ -55,6 +55,9 @@ pub enum TlsError {
         /// What is there.
         has: String,
     },
+    /// Certificates are not made while the clock is wrong.
+    #[error("this machine's clock shows {0}, so certificates would be of that time: set the clock first")]
+    Clock(String),
     /// A certificate that says nothing about roles.
     #[error("a certificate has no role: create one with `fawn certs add`")]
     NoRole,

@@ -2,7 +2,7 @@
 //! same. And small files that say where that place is, under a checksum of their own.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes read at a time.
 const READ_SIZE: u64 = 1 << 20;
+
+/// No state is longer, in bytes.
+const MOST_STATE_BYTES: u64 = 64 << 20;
 
 /// CRC-32C of the bytes of a file before `offset`.
 ///
@@ -66,11 +69,14 @@ pub fn write_state(path: &Path, state: &impl Serialize) -> io::Result<()> {
 /// # Errors
 /// [`StateError`].
 pub fn read_state<T: DeserializeOwned>(path: &Path, version: u32) -> Result<Option<T>, StateError> {
-    let text = match std::fs::read(path) {
-        Ok(text) => text,
+    let file = match File::open(path) {
+        Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
+    // What is cut there is damaged: it has no checksum.
+    let mut text = Vec::new();
+    file.take(MOST_STATE_BYTES).read_to_end(&mut text)?;
     let end = memchr::memchr(b'\n', &text).unwrap_or(text.len());
     let (state, sum) = text.split_at(end);
     let is_sound = sum == format!("\ncrc32c {:08x}\n", crc32c::crc32c(state)).as_bytes();

@@ -19,7 +19,7 @@ pub struct TransferSummary {
     pub bad_lines: u64,
     /// Records that the server found too large and that were skipped.
     pub too_large: u64,
-    /// Records, among those moved, that had expired before.
+    /// Records, among those moved, that had expired by this machine's clock.
     pub expired: u64,
     /// Keys that were gone between listing and fetching.
     pub vanished: u64,

@@ -193,9 +193,10 @@ lines end with LF or CRLF.
          in Unix seconds, 0 for never; a record with cas gets this number, any
          other one that the server chooses
 
-Keys are 1 to 250 bytes without blanks and control characters. A key_base64 may hold any bytes; with --binary-keys, \
-so may every key. The load sends such keys base64-encoded (meta protocol, flag b). They are at most 186 bytes, or \
-250 without blanks, line feeds and zero bytes. With --bulk they are at most 65535 bytes.
+Keys are 1 to 250 bytes without blanks and control characters. A key_base64 may hold any bytes, and so may a tsv \
+key that escapes its blanks and control characters, e.g. two\\x20words; with --binary-keys, so may every key. The \
+load sends such keys base64-encoded (meta protocol, flag b). They are at most 186 bytes, or 250 without blanks, \
+line feeds and zero bytes. With --bulk they are at most 65535 bytes.
 
 While a file is loaded, FILE.fawn-resume records how much of it the server has acknowledged. After an interruption, \
 run the same command again: the load continues there, unless the file has changed before that place. A complete \
@@ -422,7 +423,7 @@ pub struct SetArguments {
     /// Client flags to store with the value
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>(..))]
     pub flags: u32,
-    /// Expire the value after this long [default: never]
+    /// Expire the value after this long, until 2106 at most [default: never]
     #[arg(long, value_name = "DURATION")]
     pub expire: Option<Span>,
     /// Key

@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use anyhow::{Context, bail};
 use fawn_store::record::MAX_VALUE_BYTES;
 use fawn_transfer::client::{
-    Address, ClientError, MetaReply, ServerConnection, flag, push_delete, push_get, push_set_for, unix_now,
+    Address, ClientError, LONGEST_RELATIVE_EXPIRY, MetaReply, ServerClock, ServerConnection, flag, push_delete,
+    push_get, push_set_for,
 };
 use fawn_transfer::key::{Binary, check_key};
 use fawn_transfer::{Format, Record};
@@ -17,6 +18,7 @@ use crate::tell::{tell, unless_closed};
 /// Prints the values of keys, in their order.
 pub fn get(arguments: &GetArguments) -> anyhow::Result<CommandStatus> {
     let mut connection = ServerConnection::open(&arguments.server.endpoint())?;
+    let clock = arguments.json.then(|| ServerClock::of(&mut connection)).transpose()?;
     let mut stdout = std::io::stdout().lock();
     let mut outcome = CommandStatus::Done;
     for key in &arguments.keys {
@@ -26,8 +28,8 @@ pub fn get(arguments: &GetArguments) -> anyhow::Result<CommandStatus> {
         match connection.call(&request)? {
             MetaReply::Value { flags, data } => {
                 let mut out = Vec::new();
-                if arguments.json {
-                    Format::Jsonl.push(&mut out, &record_of(key, flags, data));
+                if let Some(clock) = clock {
+                    Format::Jsonl.push(&mut out, &record_of(key, flags, data, clock));
                 } else {
                     out.extend_from_slice(data);
                     out.extend_from_slice(if arguments.raw { b"" } else { b"\n" });
@@ -57,17 +59,26 @@ pub fn set(arguments: &SetArguments) -> anyhow::Result<CommandStatus> {
         }
         text => text.as_bytes().to_vec(),
     };
-    let seconds = arguments.expire.map(|span| span.0.as_secs_f64().ceil() as u32);
-    let exptime = seconds.map_or(0, |seconds| unix_now().saturating_add(seconds).max(1));
-    let record = Record { key: arguments.key.as_bytes().to_vec(), value, flags: arguments.flags, exptime, cas: 0 };
     let mut connection = ServerConnection::open(&arguments.server.endpoint())?;
+    let seconds = arguments.expire.map(|span| span.0.as_secs_f64().ceil() as u64);
+    let exptime = seconds.map_or(Ok(0), |seconds| expiry_in(seconds, &mut connection))?;
+    let record = Record { key: arguments.key.as_bytes().to_vec(), value, flags: arguments.flags, exptime, cas: 0 };
     let mut request = Vec::new();
-    // This machine's clock and the server's may differ.
-    push_set_for(&mut request, &record, seconds);
+    push_set_for(&mut request, &record, seconds.and_then(|seconds| u32::try_from(seconds).ok()));
     match connection.call(&request)? {
         MetaReply::Done => Ok(CommandStatus::Done),
         other => Err(unexpected(other, &arguments.server.to)),
     }
+}
+
+/// The Unix second in so many seconds by the server's clock, which may differ from this machine's. The server itself counts
+/// a short time; any second stands for it.
+fn expiry_in(seconds: u64, connection: &mut ServerConnection) -> anyhow::Result<u32> {
+    if seconds <= u64::from(LONGEST_RELATIVE_EXPIRY) {
+        return Ok(1);
+    }
+    let at = u64::from(ServerClock::of(connection)?.now()) + seconds;
+    u32::try_from(at).ok().context("--expire is after 2106-02-07, when the latest expiry is: give a shorter time")
 }
 
 /// Deletes keys.
@@ -99,9 +110,9 @@ fn missing(key: &str) -> CommandStatus {
 }
 
 /// A record as `fawn dump` would write it.
-fn record_of(key: &str, flags: &[u8], data: &[u8]) -> Record {
+fn record_of(key: &str, flags: &[u8], data: &[u8], clock: ServerClock) -> Record {
     let exptime = match u32::try_from(flag(flags, b't').unwrap_or(-1)) {
-        Ok(ttl) => unix_now().saturating_add(ttl).max(1),
+        Ok(ttl) => clock.now().saturating_add(ttl).max(1),
         Err(_) => 0,
     };
     let client_flags = flag(flags, b'f').unwrap_or(0) as u32;

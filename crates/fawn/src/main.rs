@@ -62,13 +62,17 @@ mod values;
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use command::{Command, Fawn};
 use config::CommandLineError;
 use outcome::{CommandStatus, UsageError};
+use signal_hook::consts::SIGXFSZ;
 
 fn main() -> ExitCode {
     allocator::give_back_soon();
+    // What is written beyond the limit of file sizes (ulimit -f) fails, and says why, instead of ending the program.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     tell::finish_before_abort();
     // The first reading looks for the kernel's clock: while there is one thread, so that all read the same one.
     let _ = fawn_flash::clock::boot_ms();

@@ -26,7 +26,7 @@ pub fn print(summary: &TransferSummary, verb: &str, json: bool, out: &mut dyn Wr
     let (records, size) = (HumanCount(summary.records), Size { bytes: summary.bytes });
     let what = if summary.records == 1 { "record" } else { "records" };
     write!(out, "{verb} {records} {what} ({size}) in {:.1} s, {} per second", summary.seconds, HumanCount(rate))?;
-    let expired = format!("of those {verb} had expired before");
+    let expired = format!("of those {verb} had expired by this machine's clock");
     // For one, and for any other number.
     let details = [
         (summary.loaded_before, ["loaded before"; 2]),
@@ -80,7 +80,8 @@ mod tests {
             it.vanished = 1;
         }));
         assert!(one.starts_with("loaded 1 record ("), "{one}");
-        let rest = "; 1 bad line skipped; 1 of those loaded had expired before; 1 gone since it was listed\n";
+        let rest =
+            "; 1 bad line skipped; 1 of those loaded had expired by this machine's clock; 1 gone since it was listed\n";
         assert!(one.ends_with(rest), "{one}");
         let more = told(&summary(|it| {
             it.records = 30_002;
@@ -88,6 +89,9 @@ mod tests {
             it.expired = 30;
         }));
         assert!(more.starts_with("loaded 30,002 records ("), "{more}");
-        assert!(more.ends_with("; 2 bad lines skipped; 30 of those loaded had expired before\n"), "{more}");
+        assert!(
+            more.ends_with("; 2 bad lines skipped; 30 of those loaded had expired by this machine's clock\n"),
+            "{more}"
+        );
     }
 }

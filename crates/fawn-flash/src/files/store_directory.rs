@@ -80,6 +80,10 @@ impl StoreDirectory {
         match errno {
             Errno::NOSPC | Errno::DQUOT => FlashError::NoSpace,
             Errno::NOENT => FlashError::NotFound(file),
+            Errno::FBIG => FlashError::Io(format!(
+                "{}: {errno}; raise the limit of file sizes (ulimit -f), or choose a file system for larger files",
+                self.doing(file, doing)
+            )),
             _ if is_transient(errno) => FlashError::Transient(format!("{}: {errno}", self.doing(file, doing))),
             _ => FlashError::Io(format!("{}: {errno}", self.doing(file, doing))),
         }

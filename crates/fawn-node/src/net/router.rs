@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn every_key_has_one_place_whichever_loop_looks() {
-        let mut routers = [0, 1].map(|number| KeyRouter::new(number, Route::new(SECRET, 2, 4)));
+        let mut routers = [0, 1].map(|number| KeyRouter::new(number, Route::new(SECRET, 4, 2)));
         let mut homes = [0; 2];
         for number in 0..100 {
             let name = format!("key{number}");

@@ -185,6 +185,23 @@ fn what_cannot_be_used_is_shown_with_the_reason() {
 }
 
 #[test]
+fn no_certificate_is_made_by_a_clock_that_nobody_has_set() {
+    let dir = cluster();
+    let before = facts(dir.path(), "a").validity;
+    let other = dir.path().join("other");
+    for refused in [
+        init(&other, &[], 90, 1000),
+        add(dir.path(), &[wanted("late", &[member("late")], &[])], 90, 1000),
+        renew(dir.path(), &Which::All, Keys::Keep, 90, 1000),
+    ] {
+        let why = refused.unwrap_err().to_string();
+        assert!(why.contains("clock shows 1970-01-01") && why.ends_with(": set the clock first"), "{why}");
+    }
+    assert!(!other.exists());
+    assert_eq!(facts(dir.path(), "a").validity, before);
+}
+
+#[test]
 fn a_certificate_says_what_it_was_made_with() {
     let dir = cluster();
     let a = facts(dir.path(), "a");
@@ -194,7 +211,7 @@ fn a_certificate_says_what_it_was_made_with() {
     assert_eq!(facts(dir.path(), "both").names, ["both.member.fawn", "manager.fawn", "both.manager.fawn"]);
     assert!(a.validity.from < now() && (89..=90).contains(&a.validity.days_left(now())));
     assert!(facts(dir.path(), "ca").is_authority);
-    assert_eq!(date(Validity::days(0, 1).until), "1970-01-02");
+    assert_eq!(date(Validity::days(1_800_000_000, 1).unwrap().until), "2027-01-16");
 }
 
 #[test]

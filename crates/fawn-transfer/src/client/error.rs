@@ -84,6 +84,14 @@ pub enum ClientError {
         /// The line, as it came.
         line: String,
     },
+    /// Neither the server nor this machine knows the time, by which expiries go.
+    #[error("{address} does not tell the time, and this machine's clock shows {shows}: set the clock first")]
+    NoClock {
+        /// The server.
+        address: Address,
+        /// The day that this machine's clock shows.
+        shows: String,
+    },
     /// A file of certificates cannot be used.
     #[error("cannot use {path} as certificates ({reason}); give a PEM file with --tls-ca")]
     Certificates {

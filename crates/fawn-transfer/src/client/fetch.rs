@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::error::excerpt;
 use super::failure::FirstFailure;
 use super::listing::{ListedKey, list_keys};
 use super::{
-    Address, Answers, Budget, ClientError, Endpoint, MetaReply, Permit, RequestBatch, ServerConnection, push_get,
-    run_pipeline,
+    Address, Answers, Budget, ClientError, Endpoint, MetaReply, Permit, RequestBatch, ServerClock, ServerConnection,
+    push_get, run_pipeline,
 };
 use crate::key::can_be_asked_for;
 use crate::records::Record;
@@ -68,13 +67,13 @@ const QUEUE_RECORDS: usize = 16;
 const HANDOVER: (usize, usize) = (256, 256 * 1024);
 
 /// Starts threads in `scope` that fetch every record of the server, and gives the channel that they fill. It closes
-/// when all is fetched, or early when something failed: then `failure` knows.
+/// when all is fetched, or early when something failed: then `failure` knows. `clock` is the server's.
 ///
 /// # Errors
 /// A connection cannot be made.
 pub fn fetch_all<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    endpoint: &Endpoint,
+    (endpoint, clock): (&Endpoint, ServerClock),
     connections: u16,
     missed: &MissedKeys,
     failure: &'scope FirstFailure,
@@ -92,6 +91,7 @@ pub fn fetch_all<'scope>(
             bytes: 0,
             budget: budget.clone(),
             missed: missed.clone(),
+            clock,
             address: endpoint.address.clone(),
         };
         scope.spawn(move || failure.keep(run_pipeline(connection, &queue, &mut collector)));
@@ -133,6 +133,7 @@ struct Collector {
     bytes: usize,
     budget: Budget,
     missed: MissedKeys,
+    clock: ServerClock,
     address: Address,
 }
 
@@ -149,7 +150,7 @@ impl Answers<ListedKey> for Collector {
     fn answer(&mut self, listed: ListedKey, reply: MetaReply<'_>) -> anyhow::Result<()> {
         match reply {
             MetaReply::Value { flags, data } => {
-                let exptime = expiry(flag(flags, b't').unwrap_or(-1), listed.exptime, unix_now());
+                let exptime = expiry(flag(flags, b't').unwrap_or(-1), listed.exptime, self.clock.now());
                 let client_flags = flag(flags, b'f').unwrap_or(0) as u32;
                 self.bytes += data.len() + listed.key.len();
                 self.records.push(Record {
@@ -184,7 +185,7 @@ impl Answers<ListedKey> for Collector {
     }
 }
 
-/// The expiry as a Unix second, 0 for never, from the seconds to live that came with the value.
+/// The expiry as a Unix second, 0 for never, from the seconds to live that came with the value at `now` by the server's clock.
 ///
 /// The listing tells the second itself, which does not wander with the clock; it is taken unless the expiry was changed
 /// since.
@@ -196,11 +197,6 @@ fn expiry(ttl: i64, listed: u32, now: u32) -> u32 {
 
 /// Seconds by which a server's clock and ours, both cut to whole seconds, may seem to differ.
 const CLOCK_SLACK: u32 = 2;
-
-/// Seconds since 1970.
-pub fn unix_now() -> u32 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| u32::try_from(age.as_secs()).unwrap_or(u32::MAX))
-}
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@
 
 mod address;
 mod budget;
+mod clock;
 mod connection;
 mod error;
 mod failure;
@@ -16,11 +17,12 @@ mod stream;
 
 pub use address::Address;
 pub use budget::{Budget, Permit};
+pub use clock::{ServerClock, set_now, unix_now};
 pub use connection::ServerConnection;
 pub use error::ClientError;
 pub use failure::FirstFailure;
 pub use fawn_memcache::client::{MetaReply, flag};
-pub use fetch::{FetchedRecords, MissedKeys, fetch_all, unix_now};
+pub use fetch::{FetchedRecords, MissedKeys, fetch_all};
 pub use pipeline::{Answers, RequestBatch, run_pipeline};
-pub use request::{push_delete, push_get, push_set, push_set_for};
+pub use request::{LONGEST_RELATIVE_EXPIRY, push_delete, push_get, push_set, push_set_for};
 pub use stream::{Credentials, Endpoint, Tls};

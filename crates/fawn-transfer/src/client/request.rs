@@ -6,7 +6,7 @@ use crate::key::{LONGEST_BINARY_KEY, can_be_asked_for, is_plain_key};
 use crate::records::Record;
 
 /// memcached reads an expiry above this as Unix seconds, else as seconds from now.
-const LONGEST_RELATIVE_EXPIRY: u32 = 30 * 24 * 3600;
+pub const LONGEST_RELATIVE_EXPIRY: u32 = 30 * 24 * 3600;
 
 /// Appends `ms`: store this record whatever is there.
 pub fn push_set(out: &mut Vec<u8>, record: &Record) {

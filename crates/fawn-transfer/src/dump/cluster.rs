@@ -50,7 +50,7 @@ pub fn dump_cluster(options: &DumpOptions, client: &Client, ui: &dyn Ui) -> anyh
     }
     worked?;
     let state = dumping.finish()?;
-    (summary.cut, summary.long_keys) = (state.cut, state.long_keys);
+    (summary.expired, summary.cut, summary.long_keys) = (state.expired, state.cut, state.long_keys);
     summary.finish(&TransferCounts { loaded: state.records, bytes: state.bytes, ..TransferCounts::default() });
     Ok(ClusterDump { summary, began: state.began, done: state.done })
 }

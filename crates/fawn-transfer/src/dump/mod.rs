@@ -21,7 +21,7 @@ use std::thread;
 use self::leftovers::{DumpPhase, Leftovers};
 use self::output::Output;
 pub use self::state::DumpedInterval;
-use crate::client::{Endpoint, FetchedRecords, FirstFailure, MissedKeys, ServerConnection, fetch_all};
+use crate::client::{Endpoint, FetchedRecords, FirstFailure, MissedKeys, ServerClock, ServerConnection, fetch_all};
 use crate::load::TransferCounts;
 use crate::records::Format;
 use crate::summary::TransferSummary;
@@ -51,16 +51,19 @@ impl DumpOptions {
 /// # Errors
 /// Nothing is left in the file's place.
 pub fn dump_server(options: &DumpOptions, endpoint: &Endpoint, ui: &dyn Ui) -> anyhow::Result<TransferSummary> {
-    let total = ServerConnection::open(endpoint)?.stat("curr_items")?;
+    let mut connection = ServerConnection::open(endpoint)?;
+    let (total, clock) = (connection.stat("curr_items")?, ServerClock::of(&mut connection)?);
+    drop(connection);
     let leftovers = Leftovers::default();
     let progress = ui.begin(TransferExtent::Records(total), leftovers.interrupted())?;
+    clock.difference().into_iter().for_each(|told| progress.note(&format!("fawn: {told}")));
     let mut output = {
         let mut phase = leftovers.lock();
         let output = Output::create(&options.file)?;
         *phase = output.partial().map_or(DumpPhase::Streaming, |partial| DumpPhase::Begun(vec![partial.to_owned()]));
         output
     };
-    let dumped = of_server_into(options, endpoint, &mut output, progress.as_ref()).and_then(|summary| {
+    let dumped = of_server_into(options, (endpoint, clock), &mut output, progress.as_ref()).and_then(|summary| {
         let mut phase = leftovers.lock();
         output.sync()?;
         // What cannot get its name is complete all the same.
@@ -77,14 +80,14 @@ pub fn dump_server(options: &DumpOptions, endpoint: &Endpoint, ui: &dyn Ui) -> a
 /// Fetches every record, and writes it.
 fn of_server_into(
     options: &DumpOptions,
-    endpoint: &Endpoint,
+    server: (&Endpoint, ServerClock),
     output: &mut Output,
     progress: &dyn Progress,
 ) -> anyhow::Result<TransferSummary> {
     let (failure, missed) = (FirstFailure::default(), MissedKeys::default());
     let mut summary = TransferSummary::start();
     let written = thread::scope(|scope| {
-        let records = fetch_all(scope, endpoint, options.connections, &missed, &failure)?;
+        let records = fetch_all(scope, server, options.connections, &missed, &failure)?;
         write_all(&records, options.format(), output, &mut summary, progress)
     });
     progress.finish();

@@ -2,11 +2,13 @@
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use fawn_files::links::{sync_directory, target, with_suffix};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use super::state::Paths;
 use crate::checksum;
@@ -17,7 +19,7 @@ const WRITE_SIZE: usize = 256 * 1024;
 /// Where the records go.
 pub enum Output {
     /// Standard output, a pipe or a device, which nothing may take the place of.
-    Stream(BufWriter<Box<dyn Write>>),
+    Stream { stream: BufWriter<Box<dyn Write>>, name: String },
     /// `partial` becomes `path` when it is complete.
     File { file: BufWriter<File>, partial: PathBuf, path: PathBuf },
 }
@@ -27,7 +29,7 @@ impl Output {
     /// link stays: the file is made where it leads to.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         if path.as_os_str() == "-" {
-            return Ok(Self::Stream(BufWriter::with_capacity(WRITE_SIZE, Box::new(io::stdout()))));
+            return Ok(Self::stream(io::stdout(), "standard output".to_owned()));
         }
         let found = std::fs::metadata(path);
         if found.as_ref().is_ok_and(Metadata::is_dir) {
@@ -35,7 +37,7 @@ impl Output {
         }
         if found.is_ok_and(|found| !found.is_file()) {
             let file = OpenOptions::new().write(true).open(path).with_context(|| cannot_write(path))?;
-            return Ok(Self::Stream(BufWriter::with_capacity(WRITE_SIZE, Box::new(file))));
+            return Ok(Self::stream(file, path.display().to_string()));
         }
         let path = target(path).with_context(|| format!("cannot follow {}", path.display()))?;
         let partial = partial_of(&path);
@@ -43,10 +45,14 @@ impl Output {
         Ok(Self::File { file, partial, path })
     }
 
+    fn stream(stream: impl Write + 'static, name: String) -> Self {
+        Self::Stream { stream: BufWriter::with_capacity(WRITE_SIZE, Box::new(stream)), name }
+    }
+
     /// Where a dump into it keeps what it needs to go on; none with a stream.
     pub fn paths(&self) -> Option<Paths> {
         match self {
-            Self::Stream(_) => None,
+            Self::Stream { .. } => None,
             Self::File { path, .. } => Some(Paths::of(path)),
         }
     }
@@ -54,7 +60,7 @@ impl Output {
     /// The file that is not complete.
     pub fn partial(&self) -> Option<&Path> {
         match self {
-            Self::Stream(_) => None,
+            Self::Stream { .. } => None,
             Self::File { partial, .. } => Some(partial),
         }
     }
@@ -73,7 +79,7 @@ impl Output {
     /// Of the bytes [before](checksum::before) a place of the file.
     pub fn checksum(&self, offset: u64) -> anyhow::Result<u32> {
         match self {
-            Self::Stream(_) => Ok(0),
+            Self::Stream { .. } => Ok(0),
             Self::File { file, partial, .. } => {
                 checksum::before(file.get_ref(), offset).with_context(|| format!("cannot read {}", partial.display()))
             }
@@ -94,7 +100,7 @@ impl Output {
     /// What was written so far is safe.
     pub fn sync(&mut self) -> anyhow::Result<()> {
         match self {
-            Self::Stream(stream) => Ok(stream.flush()?),
+            Self::Stream { stream, name } => stream.flush().with_context(|| format!("cannot write {name}")),
             Self::File { file, partial, .. } => {
                 file.flush().and_then(|()| file.get_ref().sync_all()).with_context(|| cannot_write(partial))
             }
@@ -103,7 +109,7 @@ impl Output {
 
     pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         match self {
-            Self::Stream(stream) => Ok(stream.write_all(bytes)?),
+            Self::Stream { stream, name } => stream.write_all(bytes).with_context(|| format!("cannot write {name}")),
             Self::File { file, partial, .. } => file.write_all(bytes).with_context(|| cannot_write(partial)),
         }
     }
@@ -124,8 +130,15 @@ impl Output {
 /// Opens a file that is not complete, for this process alone for as long as it is open.
 fn lock(partial: &Path) -> anyhow::Result<File> {
     loop {
-        let file = OpenOptions::new().create(true).read(true).write(true).truncate(false).open(partial);
-        let file = file.with_context(|| format!("cannot write {}", partial.display()))?;
+        let mut options = OpenOptions::new();
+        let options = options.create(true).read(true).write(true).truncate(false);
+        // A link would take the name of the file, and the records would be where it leads.
+        let file = match options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(partial) {
+            Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+                bail!("{} is a symbolic link: remove it, or choose another file", partial.display())
+            }
+            file => file.with_context(|| format!("cannot write {}", partial.display()))?,
+        };
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -150,5 +163,5 @@ pub fn partial_of(path: &Path) -> PathBuf {
 
 /// Why a file is not written, perhaps.
 pub fn cannot_write(path: &Path) -> String {
-    format!("cannot write {}; is there space?", path.display())
+    format!("cannot write {}; is there space, and does `ulimit -f` allow so large a file?", path.display())
 }

@@ -15,7 +15,7 @@ use super::leftovers::{DumpPhase, Leftovers};
 use super::output::{Output, cannot_write};
 use super::spool::Spool;
 use super::state::{DumpState, DumpedInterval, Paths, find};
-use crate::client::unix_now;
+use crate::client::set_now;
 use crate::records::{Format, Record};
 
 /// Between two saves.
@@ -136,9 +136,9 @@ impl ResumableDump {
         let Self { spool, output, format, .. } = self;
         let crc32c = self.state.crc32c;
         let (mut line, mut written, now) =
-            (Vec::new(), WrittenInterval { crc32c, ..WrittenInterval::default() }, unix_now());
+            (Vec::new(), WrittenInterval { crc32c, ..WrittenInterval::default() }, set_now());
         spool.merge(cut, |kept| {
-            let Some(record) = record_of(kept, now) else { return Ok(()) };
+            let Some(record) = record_of(kept) else { return Ok(()) };
             line.clear();
             format.push(&mut line, &record);
             output.write(&line)?;
@@ -146,6 +146,7 @@ impl ResumableDump {
             written.bytes += (record.key.len() + record.value.len()) as u64;
             written.file_bytes += line.len() as u64;
             written.crc32c = crc32c::crc32c_append(written.crc32c, &line);
+            written.expired += u64::from(record.exptime != 0 && now.is_some_and(|now| record.exptime <= now));
             written.cut += u64::from(!format.carries_all_of(&record));
             written.long_keys += u64::from(!record.is_loadable());
             Ok(())
@@ -155,6 +156,7 @@ impl ResumableDump {
         state.bytes += written.bytes;
         state.file_bytes += written.file_bytes;
         state.crc32c = written.crc32c;
+        state.expired += written.expired;
         state.cut += written.cut;
         state.long_keys += written.long_keys;
         let records = written.records;
@@ -221,15 +223,17 @@ struct WrittenInterval {
     file_bytes: u64,
     /// Of the file with them.
     crc32c: u32,
+    /// By this machine's clock.
+    expired: u64,
     cut: u64,
     long_keys: u64,
 }
 
-/// The record that a version is; none if it says that the key is gone. What has expired is gone, though a range whose time
-/// stands still, as nothing is written, still has it.
-fn record_of(kept: Kept, now: u32) -> Option<Record> {
+/// The record that a version is; none if it says that the key is gone. What expires is judged by its range's time alone: this
+/// machine's clock may be wrong.
+fn record_of(kept: Kept) -> Option<Record> {
     let Kept { key, position, version } = kept;
-    let version = version.filter(|version| version.expiry == 0 || version.expiry > now)?;
+    let version = version?;
     let cas = version.client_cas.unwrap_or(position.seq.0);
     Some(Record { key, value: version.value, flags: version.flags, exptime: version.expiry, cas })
 }
@@ -442,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_expired_is_left_out() {
+    fn what_has_expired_by_this_machines_clock_alone_is_dumped_and_counted() {
         let (_dir, file) = file();
         let mut dumping = begin(&file);
         let expires = |place, expiry| {
@@ -452,8 +456,9 @@ mod tests {
         };
         take(&mut dumping, What::Part(vec![expires(1, 0), expires(2, 1_000_000_000), expires(3, u32::MAX)])).unwrap();
         take(&mut dumping, over()).unwrap();
-        assert_eq!(dumping.finish().unwrap().records, 2);
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n3\t3\n");
+        let State { records, expired, .. } = dumping.finish().unwrap();
+        assert_eq!((records, expired), (3, 1));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n2\t2\n3\t3\n");
     }
 
     /// One that was stopped when two records were in the file.

@@ -54,6 +54,9 @@ pub struct DumpState {
     pub crc32c: u32,
     pub records: u64,
     pub bytes: u64,
+    /// Records that have expired by this machine's clock, though not by their range's time.
+    #[serde(default)]
+    pub expired: u64,
     pub cut: u64,
     pub long_keys: u64,
     pub done: Vec<DumpedInterval>,
@@ -73,6 +76,7 @@ impl DumpState {
             crc32c: 0,
             records: 0,
             bytes: 0,
+            expired: 0,
             cut: 0,
             long_keys: 0,
             done: Vec::new(),

@@ -132,7 +132,7 @@ impl RecordInput {
         let text = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
         let mut text = text.strip_suffix(b"\r").unwrap_or(text);
         if self.end.line == 1 {
-            if let Some(encoding) = text::marked(text) {
+            if let Some(encoding) = text::foreign(text) {
                 bail!(foreign(&self.name, encoding));
             }
             text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
@@ -168,7 +168,7 @@ fn cannot_read(name: &str) -> String {
 }
 
 /// What is said of a file in another encoding.
-pub fn foreign(name: &str, encoding: text::Foreign) -> String {
+fn foreign(name: &str, encoding: text::Foreign) -> String {
     let encoding = encoding.name();
     format!(
         "{name} is {encoding} text, but records are UTF-8: save it as UTF-8, or convert it with `iconv -f \
@@ -235,10 +235,12 @@ mod tests {
 
     #[test]
     fn a_file_in_utf_16_is_refused_with_the_way_out() {
-        let bytes: Vec<u8> = "\u{feff}a\tb\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let (_dir, mut input) = input_of(&bytes);
-        let why = input.next_line(|| 0).map(drop).unwrap_err().to_string();
-        assert!(why.contains("is UTF-16 text") && why.contains("iconv -f UTF-16 -t UTF-8"), "{why}");
+        for text in ["\u{feff}a\tb\n", "a\tb\n"] {
+            let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            let (_dir, mut input) = input_of(&bytes);
+            let why = input.next_line(|| 0).map(drop).unwrap_err().to_string();
+            assert!(why.contains("is UTF-16 text") && why.contains("iconv -f UTF-16 -t UTF-8"), "{why}");
+        }
     }
 
     #[test]

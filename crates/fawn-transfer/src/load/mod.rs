@@ -22,10 +22,11 @@ use std::thread::{self, Scope};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use fawn_files::text;
 use fawn_store::record::MAX_VALUE_BYTES;
 
-use crate::client::{Address, ClientError, Endpoint, FirstFailure, MissedKeys, ServerConnection, fetch_all, unix_now};
+use crate::client::{
+    Address, ClientError, Endpoint, FirstFailure, MissedKeys, ServerClock, ServerConnection, fetch_all, set_now,
+};
 use crate::key::Binary;
 use crate::records::{Destination, Format, Record};
 use crate::summary::{SkipCounts, TransferSummary};
@@ -112,16 +113,19 @@ pub fn copy(
 ) -> anyhow::Result<TransferSummary> {
     let endpoint = (target.endpoint)();
     let source = Endpoint { address: from.clone(), tls: None, credentials: None, timeout: endpoint.timeout };
-    let total = ServerConnection::open(&source)?.stat("curr_items")?;
+    let mut connection = ServerConnection::open(&source)?;
+    let (total, clock) = (connection.stat("curr_items")?, ServerClock::of(&mut connection)?);
+    drop(connection);
 
     let progress = ui.begin(TransferExtent::Records(total), Box::new(|| FROM_THE_START.to_owned()))?;
     let notes = Notes::new(progress.as_ref());
+    clock.difference().into_iter().for_each(|told| notes.say(&format!("fawn: {told}")));
     let (acks, missed) = (AckTracker::new(InputPosition::default()), MissedKeys::default());
     let mut summary = TransferSummary::start();
     let load = LoadJob { options, endpoint: &endpoint, input: None, acks: &acks, notes: &notes };
     let (_, fed) = load.drive(None, Measure::Records, |scope, failure, pool| {
         let mut expired = 0;
-        for fetched in fetch_all(scope, &source, options.connections, &missed, failure)? {
+        for fetched in fetch_all(scope, (&source, clock), options.connections, &missed, failure)? {
             for record in &fetched.records {
                 expired += has_expired(record) as u64;
                 pool.push(record, acks.enter(End::default()), Origin::Key(record.key.as_slice().into()))?;
@@ -254,10 +258,6 @@ fn feed_lines<S: Sink>(
                 skipped.expired += has_expired(&record) as u64;
                 sink.take(&record, line.end)?;
             }
-            Err(error) if number == 1 && text::foreign(text).is_some() => {
-                let encoding = text::foreign(text).context(error.to_string())?;
-                bail!(input::foreign(&name, encoding));
-            }
             Err(error) if skips => {
                 skipped.bad_lines += 1;
                 notes.bad(&format!("{name}:{number}: skipped: {error}"));
@@ -284,7 +284,7 @@ fn feed_lines<S: Sink>(
 
 /// Whether the record is stored only to be gone at once.
 fn has_expired(record: &Record) -> bool {
-    record.exptime != 0 && record.exptime <= unix_now()
+    record.exptime != 0 && set_now().is_some_and(|now| record.exptime <= now)
 }
 
 /// What the progress bar counts.

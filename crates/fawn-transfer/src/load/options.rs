@@ -58,8 +58,13 @@ pub struct NotResumable(pub(super) String);
 impl LoadOptions {
     /// What to say of a format that nobody has named, when a line that is not in it looks like the other one.
     pub(super) fn format_in_doubt(&self, path: &Path, taken: Format, line: &[u8]) -> Option<String> {
-        let is_object = line.trim_ascii_start().starts_with(b"{");
-        if self.format.is_some() || is_object == (taken == Format::Jsonl) {
+        let is_json = match line.trim_ascii_start().first() {
+            Some(b'{') => true,
+            // A key may begin so, too.
+            Some(b'[') => taken == Format::Jsonl,
+            _ => false,
+        };
+        if self.format.is_some() || is_json == (taken == Format::Jsonl) {
             return None;
         }
         let file = path.display();

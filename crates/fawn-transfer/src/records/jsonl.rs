@@ -24,8 +24,8 @@ struct JsonRecord<'a> {
     value_base64: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "is_zero")]
     flags: u32,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    exptime: u32,
+    #[serde(default, skip_serializing_if = "is_none")]
+    exptime: u64,
     #[serde(default, skip_serializing_if = "is_none")]
     cas: u64,
 }
@@ -34,8 +34,9 @@ struct JsonRecord<'a> {
 pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
     // One where files were joined means nothing.
     let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
-    let line: JsonRecord<'_> = serde_json::from_slice(line)?;
-    (record.flags, record.exptime, record.cas) = (line.flags, line.exptime, line.cas);
+    let line: JsonRecord<'_> = serde_json::from_slice(line).map_err(|error| spread(line, error))?;
+    let exptime = u32::try_from(line.exptime).map_err(|_| BadLine::Exptime(line.exptime))?;
+    (record.flags, record.exptime, record.cas) = (line.flags, exptime, line.cas);
     let meant = if line.key_base64.is_some() { Binary::Take } else { Binary::Refuse };
     fill(&mut record.key, "key", line.key, line.key_base64)?;
     fill(&mut record.value, "value", line.value, line.value_base64)?;
@@ -47,7 +48,7 @@ pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
 pub fn push(out: &mut Vec<u8>, record: &Record) {
     let (mut key, key_base64) = spell(&record.key);
     let Record { flags, exptime, cas, .. } = *record;
-    let mut line = JsonRecord { key_base64, flags, exptime, cas, ..JsonRecord::default() };
+    let mut line = JsonRecord { key_base64, flags, exptime: exptime.into(), cas, ..JsonRecord::default() };
     if key.is_some() && crate::key::check_key(&record.key, Binary::Refuse).is_err() {
         line.key_base64 = Some(STANDARD.encode(&record.key).into());
         key = None;
@@ -56,6 +57,15 @@ pub fn push(out: &mut Vec<u8>, record: &Record) {
     (line.value, line.value_base64) = spell(&record.value);
     serde_json::to_writer(&mut *out, &line).expect("strings and numbers are JSON, and a vector takes them");
     out.push(b'\n');
+}
+
+/// What is wrong with a line that is no record: it may be a part of one, or of an array.
+fn spread(line: &[u8], error: serde_json::Error) -> BadLine {
+    match line.trim_ascii() {
+        [b'[', ..] => BadLine::Spread("'.[]'"),
+        b"{" => BadLine::Spread("."),
+        _ => error.into(),
+    }
 }
 
 /// Replaces `out` by the bytes that one of two fields spells.
@@ -90,8 +100,8 @@ fn is_zero(number: &u32) -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_none(cas: &u64) -> bool {
-    *cas == 0
+fn is_none(number: &u64) -> bool {
+    *number == 0
 }
 
 #[cfg(test)]
@@ -122,6 +132,11 @@ mod tests {
         assert!(refusal(r#"{"key":"k","key_base64":"aw==","value":"v"}"#).contains("either key"));
         assert!(refusal(r#"{"key":"k","value_base64":"?"}"#).contains("not base64"));
         assert!(refusal(r#"{"key":"k","value":"v","exptme":1}"#).contains("exptme"));
+        let late = refusal(r#"{"key":"k","value":"v","exptime":4294967296}"#);
+        assert!(late.starts_with("exptime 4294967296 is after 4294967295 (2106-02-07), the latest"), "{late}");
+        for (line, program) in [(r#"[{"key":"k","value":"v"},"#, "`jq -c '.[]' FILE |"), (" { ", "`jq -c . FILE |")] {
+            assert!(refusal(line).contains(program), "{line}");
+        }
         assert!(refusal(r#"{"key":"k","value":"v","flags":-1}"#).contains("not a JSON record"));
         assert_eq!(refusal("key\tvalue"), "not a JSON record: expected value at column 1");
     }

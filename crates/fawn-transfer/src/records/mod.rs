@@ -103,7 +103,7 @@ mod tests {
                 assert_eq!(line.pop(), Some(b'\n'));
                 assert!(!line.contains(&b'\n') && !line.contains(&b'\r'), "one record is one line");
                 let mut read = Record { flags: 9, exptime: 9, cas: 9, key: vec![9], value: vec![9] };
-                format.parse(&line, Binary::Take, Destination::Server, &mut read).unwrap();
+                format.parse(&line, Binary::Refuse, Destination::Server, &mut read).unwrap();
                 assert_eq!(read, record, "{format:?} {}", String::from_utf8_lossy(&line));
             }
         }
@@ -161,11 +161,13 @@ mod tests {
     #[test]
     fn keys_that_only_stores_take_are_spelt_so_that_they_are_meant() {
         let record = Record { key: vec![b'k'; 251], value: b"v".to_vec(), ..Record::default() };
-        let mut line = Vec::new();
-        Format::Jsonl.push(&mut line, &record);
-        let parse = |into| Format::Jsonl.parse(line.trim_ascii_end(), Binary::Refuse, into, &mut Record::default());
-        assert!(parse(Destination::Store).is_ok());
-        assert!(matches!(parse(Destination::Server), Err(BadLine::Key(KeyError::TooLong(251)))));
+        for format in [Format::Tsv, Format::Jsonl] {
+            let mut line = Vec::new();
+            format.push(&mut line, &record);
+            let parse = |into| format.parse(line.trim_ascii_end(), Binary::Refuse, into, &mut Record::default());
+            assert!(parse(Destination::Store).is_ok());
+            assert!(matches!(parse(Destination::Server), Err(BadLine::Key(KeyError::TooLong(251)))));
+        }
     }
 
     #[test]

@@ -36,6 +36,14 @@ pub enum BadLine {
     /// Not an object with the known fields.
     #[error("not a JSON record: {}", without_line(.0))]
     Json(#[from] serde_json::Error),
+    /// An array of records, or a record over several lines.
+    #[error("a line must be a whole JSON object: write the records so with `jq -c {0} FILE | fawn load -`")]
+    Spread(&'static str),
+    /// Later than any expiry.
+    #[error(
+        "exptime {0} is after 4294967295 (2106-02-07), the latest expiry: give an earlier Unix second, or 0 for none"
+    )]
+    Exptime(u64),
     /// Neither or both of a field's two spellings.
     #[error("give either {0} or {0}_base64")]
     OneOf(&'static str),

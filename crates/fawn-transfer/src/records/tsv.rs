@@ -3,9 +3,9 @@
 use fawn_files::text::BYTE_ORDER_MARK;
 
 use super::record::{BadLine, Record};
-use crate::key::Binary;
+use crate::key::{Binary, check_key, is_plain_key};
 
-/// Parses one line.
+/// Parses one line. A key whose odd bytes are all escaped is meant to have them.
 pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
     if line.starts_with(BYTE_ORDER_MARK) {
         return Err(BadLine::ByteOrderMark);
@@ -17,19 +17,23 @@ pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
     (record.flags, record.exptime, record.cas) = (0, 0, 0);
     unescape(&line[..tab], &mut record.key).map_err(|at| BadLine::Escape(at + 1))?;
     unescape(&line[tab + 1..], &mut record.value).map_err(|at| BadLine::Escape(tab + 1 + at + 1))?;
-    Ok(Binary::Refuse)
+    let spelt = &line[..tab];
+    Ok(if spelt.contains(&b'\\') && is_plain_key(spelt) { Binary::Take } else { Binary::Refuse })
 }
 
-/// Appends one line.
+/// Appends one line. A key that is not plain, or longer than memcached's protocol carries, has an escape, so that it loads
+/// without further ado.
 pub fn push(out: &mut Vec<u8>, record: &Record) {
     // A reader would take one at the start of a file for no part of the key.
     let rest = record.key.strip_prefix(BYTE_ORDER_MARK);
     if rest.is_some() {
         out.extend_from_slice(b"\\xef\\xbb\\xbf");
     }
-    escape(rest.unwrap_or(&record.key), out);
+    let mut is_odd = check_key(&record.key, Binary::Refuse).is_err();
+    // The first byte is enough for one that is too long.
+    escape(rest.unwrap_or(&record.key), out, |byte| std::mem::take(&mut is_odd) || byte == b' ');
     out.push(b'\t');
-    escape(&record.value, out);
+    escape(&record.value, out, |_| false);
     out.push(b'\n');
 }
 
@@ -61,18 +65,17 @@ fn hexadecimal(digits: Option<&[u8]>) -> Option<u8> {
     u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// Appends `bytes` with what would break a line, or a terminal, escaped.
-fn escape(bytes: &[u8], out: &mut Vec<u8>) {
+/// Appends `bytes` with what would break a line, or a terminal, escaped, and what `also` says.
+fn escape(bytes: &[u8], out: &mut Vec<u8>, mut also: impl FnMut(u8) -> bool) {
+    let digit = |value: u8| b"0123456789abcdef"[value as usize];
     for &byte in bytes {
         match byte {
             b'\t' => out.extend_from_slice(b"\\t"),
             b'\n' => out.extend_from_slice(b"\\n"),
             b'\r' => out.extend_from_slice(b"\\r"),
             b'\\' => out.extend_from_slice(b"\\\\"),
-            0..0x20 | 0x7f => {
-                let digit = |value: u8| b"0123456789abcdef"[value as usize];
-                out.extend_from_slice(&[b'\\', b'x', digit(byte >> 4), digit(byte & 15)]);
-            }
+            0..0x20 | 0x7f => out.extend_from_slice(&[b'\\', b'x', digit(byte >> 4), digit(byte & 15)]),
+            _ if also(byte) => out.extend_from_slice(&[b'\\', b'x', digit(byte >> 4), digit(byte & 15)]),
             _ => out.push(byte),
         }
     }
@@ -106,6 +109,17 @@ mod tests {
         // As spreadsheets of old end lines.
         let error = parse(b"a\t1\rb\t2", &mut Record::default()).unwrap_err();
         assert!(matches!(error, BadLine::CarriageReturn(4)), "{error}");
+    }
+
+    #[test]
+    fn a_key_with_escapes_alone_is_meant() {
+        let meant = |line: &[u8]| parse(line, &mut Record::default()).unwrap();
+        for line in [&b"a\\x20b\tv"[..], b"a\\tb\tv w", b"a\\\\b\tv"] {
+            assert_eq!(meant(line), Binary::Take);
+        }
+        for line in [&b"ab\tv\\n"[..], b"a b\tv", b"a\\tb c\tv"] {
+            assert_eq!(meant(line), Binary::Refuse, "{}", String::from_utf8_lossy(line));
+        }
     }
 
     #[test]

@@ -309,8 +309,8 @@ pub struct RecoverArguments {
 The first line lists all problems. A member's figures are current: a silent or stopped member has none.
 
 --check is for scripts. It prints one line to standard output: `ok: …` with exit code 0, or `not ok: …` with the \
-reasons and exit code 1. With --json it prints the whole status, and the exit code is that of --check. If no \
-manager answers, the exit code is 1, too.")]
+reasons and exit code 1. With --json it prints the whole status, with the verdict and the reasons as `healthy` and \
+`lacks`; the exit code is that of --check. If no manager answers, the exit code is 1, too.")]
 pub struct StatusArguments {
     #[command(flatten)]
     pub managers: ManagersArguments,

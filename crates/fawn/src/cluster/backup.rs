@@ -1,6 +1,7 @@
 //! `fawn manager backup` and `restore`.
 
-use std::io::{Read as _, Write as _};
+use std::fs::File;
+use std::io::Write as _;
 
 use anyhow::{Context as _, anyhow};
 use fawn_files::links;
@@ -45,14 +46,12 @@ pub fn restore(arguments: &RestoreArguments) -> anyhow::Result<CommandStatus> {
     let RestoreArguments { dir, file, do_not_wait, .. } = arguments;
     let is_stdin = file.as_os_str() == "-";
     let name = if is_stdin { "standard input".to_owned() } else { file.display().to_string() };
-    let bytes = if is_stdin {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    let backup = if is_stdin {
+        Backup::read(std::io::stdin().lock())
     } else {
-        std::fs::read(file)
+        Backup::read(File::open(file).with_context(|| format!("cannot read {name}"))?)
     };
-    let bytes = bytes.with_context(|| format!("cannot read {name}"))?;
-    let backup = Backup::decode(&bytes).map_err(|error| anyhow!("cannot use {name}: {error}"))?;
+    let backup = backup.map_err(|error| anyhow!("cannot use {name}: {error}"))?;
     let waits = if *do_not_wait { Waits::ForOne } else { Waits::ForAll };
     let id = backup.restore(dir, waits)?;
     let day = fawn_tls::certificate::date(i64::try_from(backup.place.taken_unix).unwrap_or(i64::MAX));

@@ -264,6 +264,16 @@ fn lacks(status: &Status, unserved: &Unserved) -> Vec<String> {
     lacks
 }
 
+/// The same, and what members say of themselves.
+fn lacks_with_reasons(status: &Status, unserved: &Unserved) -> Vec<String> {
+    let mut lacks = lacks(status, unserved);
+    for (name, member) in &status.roster.members {
+        let troubles: BTreeSet<&String> = MemberRow::of(status, member).troubles().collect();
+        lacks.extend(troubles.iter().map(|why| format!("{name}: {why}")));
+    }
+    lacks
+}
+
 /// With how few copies writes go on where ranges are served, if that is fewer than there are to be.
 fn few_copies(status: &Status, unserved: &Unserved) -> Option<String> {
     let least = usize::from(status.settings.rules.min_write_replicas).max(1);
@@ -288,16 +298,7 @@ fn manager_name(manager: &ManagerStatus) -> String {
 
 /// All in a line, for scripts, and whether all is well.
 fn check(status: &Status, unserved: &Unserved) -> (String, bool) {
-    let mut lacks = lacks(status, unserved);
-    for (name, member) in &status.roster.members {
-        lacks.extend(
-            MemberRow::of(status, member)
-                .troubles()
-                .collect::<BTreeSet<_>>()
-                .iter()
-                .map(|why| format!("{name}: {why}")),
-        );
-    }
+    let lacks = lacks_with_reasons(status, unserved);
     let line = if lacks.is_empty() {
         let members = counted(status.roster.members.len(), "member", "members");
         let ranges = counted(status.ranges.len(), "range", "ranges");
@@ -500,10 +501,12 @@ fn json(status: &Status, unserved: &Unserved, rates: &Rates) -> Value {
         json!({"wedge": wedge.wedge.0, "epoch": wedge.epoch.0, "owner": owner})
     });
     let rules = status.settings.rules;
+    let lacks = lacks_with_reasons(status, unserved);
     json!({
         "cluster": status.cluster.map(|cluster| cluster.to_string()),
         "settled": status.is_settled,
-        "lacks": lacks(status, unserved),
+        "healthy": lacks.is_empty(),
+        "lacks": lacks,
         "totals": Totals::of(status).map(|totals| totals.json()),
         "version": status.version,
         "term": status.term,
@@ -545,7 +548,7 @@ fn member_json(status: &Status, rates: &Rates, name: &str, member: &Member) -> V
         "domain": member.said.domain,
         "release": member.said.release,
         "head": head, "mid": mid, "tail": tail,
-        "lag": had.lag(&lasts(status)),
+        "lag": had.is_answering().then(|| had.lag(&lasts(status))),
         "copy_bytes_per_s": had.rate(rates),
         "seats": seats.collect::<Vec<_>>(),
     })

@@ -18,7 +18,7 @@ use fawn_store::record::{Kind, Record as Stored};
 use fawn_store::work::{Event, Work};
 use fawn_store::{Batch, Committed, Damage, Losses, Maintenance, OpenError, Options, Step, Store};
 use fawn_transfer::Record;
-use fawn_transfer::client::unix_now;
+use fawn_transfer::client::{set_now, unix_now};
 
 pub mod cluster;
 
@@ -406,7 +406,7 @@ impl OpenStore<Store> {
         each: &mut impl FnMut(Record) -> anyhow::Result<()>,
         DumpFindings { lost, expired, .. }: &mut DumpFindings,
     ) -> anyhow::Result<()> {
-        let now = unix_now();
+        let now = set_now().unwrap_or(0);
         self.store.seal().map_err(|refusal| anyhow!("{}: {refusal}", self.path()))?;
         self.rest()?;
         let mut parts = VecDeque::from([self.store.interval()]);
@@ -483,7 +483,7 @@ impl OpenStore<FlashStore> {
         expired: &mut u64,
     ) -> anyhow::Result<()> {
         let meta = &recovered.meta;
-        let time = meta.alive.time.max(unix_now());
+        let time = meta.alive.time.max(set_now().unwrap_or(0));
         let mut from = None;
         loop {
             let part = self.part(range, from, recovered)?;

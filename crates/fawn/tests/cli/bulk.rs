@@ -63,7 +63,7 @@ fn what_is_loaded_is_served_beside_what_was_there() {
     let run = bulk(&server.data(), &file, &["--memory", "16M", "--threads", "1"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     assert!(run.stdout.starts_with("loaded 6 records (879.0 KiB) in "), "{}", run.stdout);
-    assert!(run.stdout.contains("; 1 of those loaded had expired before"), "{}", run.stdout);
+    assert!(run.stdout.contains("; 1 of those loaded had expired by this machine's clock"), "{}", run.stdout);
     server.start_again();
     assert_eq!(server.say("get kept replaced expired later", "END\r\n"), {
         "VALUE kept 0 3\r\nold\r\nVALUE replaced 7 4\r\nlast\r\nVALUE later 0 0\r\n\r\nEND\r\n"

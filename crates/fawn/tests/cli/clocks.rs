@@ -9,7 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::process::Signal;
 
 use crate::cluster::{Cluster, Process};
-use crate::server::{fawn, fawn_command, say, wait_for};
+use crate::server::{Kind, Run, Server as AnyServer, fawn, fawn_command, on_each_server, say, wait_for};
+
+on_each_server!(expiries_are_by_the_servers_clock);
 
 const YEAR: i64 = 31_536_000;
 
@@ -344,4 +346,79 @@ fn the_status_names_ranges_whose_time_is_ahead_and_what_does_not_expire_goes_on(
     assert!(check.stdout.contains("restart the node, which sets the expiry clock back ten minutes later"), "{check:?}");
     let log = std::fs::read_to_string(cluster.file("n1.log")).unwrap();
     assert!(log.contains("ranges is ahead of the system clock, that of range "), "{log}");
+}
+
+/// Runs `fawn` by this clock.
+fn fawn_by(clock: &Clock, arguments: &[&str]) -> Run {
+    let mut command = fawn_command(arguments);
+    clock.give(&mut command);
+    command.output().unwrap().into()
+}
+
+#[test]
+fn a_dump_of_a_cluster_has_what_lives_there_whatever_the_clock_of_who_dumps_it_shows() {
+    let Some(clock) = Clock::new() else { return };
+    let cluster = Cluster::start(1, 1);
+    for set in ["set plain 0 0 1", "set timed 0 1000 1"] {
+        assert_eq!(say(cluster.clients(), &format!("{set}\r\nx"), "\r\n"), "STORED\r\n");
+    }
+    for (ahead_s, expired) in [(2 * YEAR, true), (-YEAR, false), (-now(), false)] {
+        clock.set(ahead_s);
+        let dump = fawn_by(&clock, &["dump", "--manager", &cluster.manager.address, "-"]);
+        assert_eq!((dump.code, dump.stdout.lines().count()), (0, 2), "{ahead_s}: {dump:?}");
+        let says = "; 1 of those dumped had expired by this machine's clock";
+        assert_eq!(dump.stderr.contains(says), expired, "{ahead_s}: {}", dump.stderr);
+    }
+}
+
+/// The expiry that a line of JSON has.
+fn exptime(line: &str) -> i64 {
+    let rest = line.split("\"exptime\":").nth(1).unwrap_or_else(|| panic!("{line}"));
+    rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+}
+
+fn expiries_are_by_the_servers_clock(kind: Kind) {
+    let (Some(clock), Some(server), Some(other)) = (Clock::new(), AnyServer::start(kind), AnyServer::start(kind))
+    else {
+        return;
+    };
+    let (address, to) = (server.address.as_str(), other.address.as_str());
+    server.say("set timed 0 1000 1\r\nx", "\r\n");
+    let until = now() + 1000;
+    let is_near = |at: i64, than: i64| (at - than).abs() <= 60;
+    for ahead_s in [YEAR, -YEAR, -now()] {
+        clock.set(ahead_s);
+        let dump = fawn_by(&clock, &["dump", "--from", address, "-"]);
+        let (line, told) = (&dump.stdout, &dump.stderr);
+        assert!(is_near(exptime(line), until) && told.contains("fawn: the server's clock is "), "{ahead_s}: {dump:?}");
+        let get = fawn_by(&clock, &["get", "--json", "--to", address, "timed"]);
+        assert!(is_near(exptime(&get.stdout), until), "{ahead_s}: {get:?}");
+        let copy = fawn_by(&clock, &["load", "--from-memcached", address, "--to", to]);
+        assert!(copy.stderr.contains("fawn: the server's clock is "), "{ahead_s}: {copy:?}");
+        let set = fawn_by(&clock, &["set", "--to", address, "--expire", "40d", "long", "x"]);
+        assert_eq!(set.code, 0, "{ahead_s}: {}", set.stderr);
+        for (server, key, left) in [(&other, "timed", 1000), (&server, "long", 40 * 86_400)] {
+            let answer = server.say(&format!("mg {key} t"), "\r\n");
+            let found = answer.trim().strip_prefix("HD t").and_then(|left| left.parse().ok());
+            assert!(found.is_some_and(|found| is_near(found, left)), "{ahead_s}, {key}: {answer}");
+        }
+        server.say("delete long", "\r\n");
+    }
+    clock.set(0);
+    let dump = fawn_by(&clock, &["dump", "--from", address, "-"]);
+    assert!(!dump.stderr.contains("clock"), "{}", dump.stderr);
+    let late = fawn_by(&clock, &["set", "--to", address, "--expire", "36500d", "late", "x"]);
+    assert!(late.code == 1 && late.stderr.contains("is after 2106-02-07, when the latest expiry is"), "{late:?}");
+    assert_eq!(fawn_by(&clock, &["get", "--to", address, "late"]).code, 1);
+}
+
+#[test]
+fn no_certificates_are_made_by_a_clock_that_nobody_has_set() {
+    let Some(clock) = Clock::new() else { return };
+    clock.set(-now());
+    let dir = tempfile::tempdir().unwrap();
+    let certs = dir.path().join("certs");
+    let run = fawn_by(&clock, &["certs", "init", "--certs", certs.to_str().unwrap(), "--member", "n1"]);
+    assert!(run.code == 1 && run.stderr.contains("this machine's clock shows 1970-01-0"), "{run:?}");
+    assert!(run.stderr.trim_end().ends_with(": set the clock first") && !certs.exists(), "{run:?}");
 }

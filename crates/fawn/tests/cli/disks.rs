@@ -241,3 +241,13 @@ fn a_store_on_a_disk_that_is_mounted_read_only_can_be_looked_at_and_is_not_serve
         assert!(served.stderr.contains(dir), "{served:?}");
     }
 }
+
+#[test]
+fn a_bench_that_has_no_room_says_where_and_how_much_and_leaves_nothing() {
+    let Some(disk) = Disk::new(48) else { return };
+    let dir = disk.file("bench");
+    let run = fawn(&["bench", "store", "load", "--dir", dir.to_str().unwrap(), "--entries", "1000"]);
+    assert!(run.code == 1 && run.stderr.contains("/bench/data has no room for a new store: "), "{run:?}");
+    assert!(run.stderr.contains(" MiB are free; give a smaller --memory"), "{run:?}");
+    assert!(std::fs::read_dir(dir.join("data")).is_ok_and(|mut data| data.next().is_none()), "nothing is half-made");
+}

@@ -1,7 +1,7 @@
 //! `fawn dump`.
 
 use std::os::unix::fs::FileTypeExt as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use rustix::fs::{FileType, Mode};
 
@@ -197,4 +197,37 @@ fn a_server_that_does_not_list_its_keys_is_an_error_that_says_so() {
     let run = fawn(&["dump", "--from", &server.address, "-"]);
     assert_eq!(run.code, 1);
     assert!(run.stderr.contains("does not list its keys"), "{}", run.stderr);
+}
+
+#[test]
+fn what_cannot_be_written_is_named_with_what_to_do() {
+    let Some(server) = Server::start(Kind::Fawn) else { return };
+    fawn(&["set", "--to", &server.address, "k", &"x".repeat(100_000)]);
+    let run = fawn(&["dump", "--from", &server.address, "/dev/full"]);
+    assert_eq!(run.stderr, "fawn: cannot write /dev/full: No space left on device (os error 28)\n");
+    let (file, to) = (server.dir().join("out.jsonl"), &server.address);
+    let script = format!("ulimit -f 1; exec {} dump --from {to} {}", env!("CARGO_BIN_EXE_fawn"), file.display());
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    let says = format!("cannot write {}.part; is there space, and does `ulimit -f` allow", file.display());
+    assert!(output.status.code() == Some(1) && told.contains(&says) && told.contains("too large"), "{told}");
+    assert_eq!(
+        std::fs::read_dir(server.dir())
+            .unwrap()
+            .filter(|entry| { entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("out") })
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_symbolic_link_in_the_place_of_a_dump_that_is_not_complete_is_not_followed() {
+    let Some(server) = Server::start(Kind::Fawn) else { return };
+    let file = server.dir().join("out.jsonl");
+    let (part, other) = (server.dir().join("out.jsonl.part"), server.file("other", "mine"));
+    std::os::unix::fs::symlink(&other, &part).unwrap();
+    let run = fawn(&["dump", "--from", &server.address, file.to_str().unwrap()]);
+    assert!(run.code == 1 && run.stderr.contains("out.jsonl.part is a symbolic link: remove it"), "{run:?}");
+    assert_eq!(std::fs::read_to_string(other).unwrap(), "mine");
+    assert!(part.is_symlink() && !file.exists());
 }

@@ -74,7 +74,7 @@ fn a_record_that_has_expired_replaces_the_old_value_by_nothing(kind: Kind) {
     let path = server
         .file("in.jsonl", "{\"key\":\"a\",\"value\":\"old\"}\n{\"key\":\"a\",\"value\":\"new\",\"exptime\":1000}\n");
     let run = server.load(&path, &[]);
-    assert!(run.stdout.contains("; 1 of those loaded had expired before"), "{}", run.stdout);
+    assert!(run.stdout.contains("; 1 of those loaded had expired by this machine's clock"), "{}", run.stdout);
     assert_eq!(server.say("get a", "END\r\n"), "END\r\n");
 }
 
@@ -330,4 +330,12 @@ fn a_missing_file_is_named() {
     let run = fawn(&["load", "--to", "127.0.0.1:1", "nowhere.tsv"]);
     assert_eq!(run.code, 1);
     assert!(run.stderr.starts_with("fawn: cannot read nowhere.tsv: No such file"), "{}", run.stderr);
+}
+
+#[test]
+fn what_is_no_state_of_a_load_is_not_read_for_ever() {
+    let Some(server) = Server::start(Kind::Fawn) else { return };
+    let run = server.load(&server.file("in.tsv", "a\t1\n"), &["--resume", "/dev/zero"]);
+    assert!(run.code == 1 && run.stderr.contains("/dev/zero") && run.stderr.contains("it is damaged"), "{run:?}");
+    assert!(run.stderr.contains("--restart"), "{run:?}");
 }

@@ -239,3 +239,12 @@ fn another_manager_leads_while_the_leaders_device_is_full() {
     assert!(!first.is_stalled());
     assert_eq!(others[0].status().unwrap().settings.replicas, 7);
 }
+
+#[test]
+fn what_is_no_backup_is_not_read_to_its_end() {
+    let here = tempfile::tempdir().unwrap();
+    let dir = here.path().join("m");
+    let run = fawn(&["manager", "restore", "--managers-are-lost", "--dir", dir.to_str().unwrap(), "/dev/zero"]);
+    assert!(run.code == 1 && run.stderr.contains("cannot use /dev/zero: it is not a manager's backup"), "{run:?}");
+    assert!(!dir.exists());
+}

@@ -474,3 +474,14 @@ fn is_larger(kib: u64) -> bool {
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok());
     total.is_some_and(|total: u64| total > kib) && fawn_machine::memory().amount > kib << 10
 }
+
+#[test]
+fn a_limit_of_file_sizes_is_told_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("ulimit -f 1000; exec {SERVE}"));
+    let output = command.env("FAWN", env!("CARGO_BIN_EXE_fawn")).env("DIR", dir.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let says = "File too large (os error 27); raise the limit of file sizes (ulimit -f)";
+    assert!(output.status.code() == Some(1) && said.contains(says), "{said}");
+}

@@ -44,6 +44,19 @@ fn keys_of_every_length_with_control_characters_are_dumped_and_loaded(kind: Kind
     );
     assert_eq!(second.dump_lines("jsonl"), first.dump_lines("jsonl"));
 
+    let tsv = first.dir().join("out.tsv");
+    let run = fawn(&["dump", "--from", &first.address, tsv.to_str().unwrap()]);
+    assert!(run.code == 0 && run.stdout.contains("; 71 lost flags or expiry"), "{run:?}");
+    let third = Server::start(kind).unwrap();
+    fawn(&["set", "--to", &third.address, "  a blank  ", "v"]);
+    let run = third.load(&tsv, &[]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let all = third.dir().join("all.tsv");
+    std::fs::write(&all, third.dump_lines("tsv").join("\n")).unwrap();
+    let fourth = Server::start(kind).unwrap();
+    assert_eq!(fourth.load(&all, &[]).code, 0);
+    assert_eq!((fourth.dump_lines("tsv").len(), fourth.dump_lines("tsv")), (72, third.dump_lines("tsv")));
+
     let empty = Server::start(kind).unwrap();
     let run = fawn(&["load", "--to", &empty.address, "--from-memcached", &first.address]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -266,4 +279,30 @@ fn a_dump_is_written_through_a_symbolic_link() {
         assert_eq!(std::fs::read_to_string(disk.join("out.tsv")).unwrap(), format!("k\t{value}\n"));
     }
     assert_eq!(std::fs::read_dir(&disk).unwrap().count(), 1, "nothing else is left behind");
+}
+
+#[test]
+fn records_that_are_spread_over_lines_are_refused_with_what_converts_them() {
+    let Some(server) = Server::fawn(&[]) else { return };
+    let one = "{\"key\":\"a\",\"value\":\"1\"}";
+    for (name, text, program) in [
+        ("array.json", format!("[{one},\n{one}]\n"), "`jq -c '.[]' FILE | fawn load -`"),
+        ("array.json", format!("[\n  {one}\n]\n"), "`jq -c '.[]' FILE | fawn load -`"),
+        ("pretty.json", one.replace(['{', ','], "{\n  "), "`jq -c . FILE | fawn load -`"),
+    ] {
+        let run = server.load(&server.file(name, text), &[]);
+        assert!(run.code == 1 && run.stderr.contains(program), "{}", run.stderr);
+        assert!(!run.stderr.contains("tsv"), "{}", run.stderr);
+    }
+    let late = "{\"key\":\"a\",\"value\":\"1\",\"exptime\":4294967296}\n";
+    let run = server.load(&server.file("late.jsonl", late), &[]);
+    assert!(run.code == 1 && run.stderr.contains("late.jsonl:1: exptime 4294967296 is after"), "{}", run.stderr);
+}
+
+#[test]
+fn nothing_of_a_file_in_utf_16_is_loaded_even_where_keys_may_have_any_bytes() {
+    let Some(server) = Server::fawn(&[]) else { return };
+    let run = server.load(&server.file("in.tsv", &utf16("a\t1\nb\t2\n")[2..]), &["--binary-keys"]);
+    assert!(run.code == 1 && run.stderr.contains("is UTF-16 text"), "{}", run.stderr);
+    assert_eq!(server.dump_lines("tsv"), [""; 0]);
 }

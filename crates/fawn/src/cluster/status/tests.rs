@@ -137,6 +137,7 @@ fn what_a_dead_member_said_last_is_not_shown_as_of_now() {
     );
     assert!(!told.contains("it is ill"), "{told}");
     let json = json(&status, &status.unserved(), &Rates::new());
+    assert_eq!((&json["members"][1]["lag"], &json["members"][2]["lag"]), (&0.into(), &Value::Null));
     assert_eq!(json["members"][2]["seats"][0]["figures"], Value::Null);
     assert_eq!(json["members"][1]["seats"][0]["figures"]["items"], 25_003);
 }
@@ -223,6 +224,11 @@ fn writes_do_not_go_on_where_nobody_serves() {
     let mut status = super::tests::status(1);
     seat(&mut status, 1).figures.as_mut().unwrap().trouble = Some("its disk is full".to_owned());
     assert_eq!(checked(&status).0, "not ok: n1 has trouble; n1: its disk is full\n");
+    let told = |status: &Status| json(status, &status.unserved(), &Rates::new());
+    assert_eq!(told(&status)["healthy"], false);
+    assert_eq!(told(&status)["lacks"], serde_json::json!(["n1 has trouble", "n1: its disk is full"]));
+    seat(&mut status, 1).figures.as_mut().unwrap().trouble = None;
+    assert_eq!((&told(&status)["healthy"], told(&status)["lacks"].to_string()), (&true.into(), "[]".to_owned()));
 }
 
 #[test]
