@@ -55,6 +55,12 @@ impl Drop for Shell {
     }
 }
 
+/// Sends signals that have numbers alone.
+fn send_numbers(child: &Child, signals: &[i32]) {
+    let script: String = signals.iter().map(|signal| format!("kill -{signal} {} || exit; ", child.id())).collect();
+    assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+}
+
 fn get(address: &str, key: &str) -> String {
     say(address, &format!("get {key}"), "END\r\n")
 }
@@ -72,6 +78,25 @@ fn a_hangup_or_quit_stops_cleanly_with_all_that_was_acknowledged() {
         let kept = fawn(&["store", "dump", data.to_str().unwrap()]).stdout.lines().count();
         assert_eq!(kept, 100, "{signal:?}");
     }
+}
+
+#[test]
+fn a_signal_to_halt_stops_cleanly_and_other_real_time_signals_mean_nothing() {
+    let mut server = Shell::start(&format!("exec {SERVE} --ack memory"));
+    assert_eq!(say(&server.address, "set k 0 0 1\r\nv", "\r\n"), "STORED\r\n");
+    send_numbers(&server.child, &[16, 30, 35, 36, 38, 64]);
+    wait_for("the log of the last one", || server.log().contains("signal 64 (real-time) is ignored").then_some(()));
+    assert!(server.log().contains("(PWR) is ignored") && server.is_running(), "{}", server.log());
+    send_numbers(&server.child, &[37]);
+    assert_eq!(server.child.wait().unwrap().code(), Some(0), "{}", server.log());
+    let kept = fawn(&["store", "dump", server.dir.path().join("data").to_str().unwrap()]);
+    assert_eq!(kept.stdout.lines().count(), 1, "{}", kept.stderr);
+
+    let dir = server.dir.path().join("manager");
+    let manager = fawn_command(&["manager", "--dir", dir.to_str().unwrap(), "--listen", "127.0.0.1:0"]);
+    let mut manager = Process::logged(manager, Path::new("/dev/null"), " ready on ");
+    send_numbers(&manager.child, &[16, 30, 35, 64, 37]);
+    assert_eq!(manager.child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
