@@ -234,6 +234,8 @@ pub struct Connection {
     pub waits_for_reservation: bool,
     /// When it was made (milliseconds).
     pub began_ms: u64,
+    /// No byte has come yet.
+    pub is_mute: bool,
     /// When bytes last came (milliseconds).
     pub received_ms: u64,
     /// When bytes last left, or there were none to leave (milliseconds). Bytes that leave count once they are a quarter of
@@ -283,6 +285,7 @@ impl Connection {
             queued: false,
             waits_for_reservation: false,
             began_ms: now_ms,
+            is_mute: true,
             received_ms: now_ms,
             moved_ms: now_ms,
             to_move: 0,
@@ -325,6 +328,7 @@ impl Connection {
             Ok(0) => Received::End,
             Ok(count) => {
                 self.received_ms = now_ms;
+                self.is_mute = false;
                 Received::Bytes(count)
             }
             Err(Errno::AGAIN | Errno::INTR) => Received::Bytes(0),

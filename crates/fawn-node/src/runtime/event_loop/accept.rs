@@ -89,14 +89,12 @@ impl<B: Backend> EventLoop<B> {
     /// Gives a new connection to the loop whose turn it is.
     pub(super) fn place(&mut self, accepted: Accepted) {
         let shared = Arc::clone(&self.shared);
-        let counters = &self.counters;
-        let is_full = shared.connections.fetch_add(1, Ordering::Relaxed) >= shared.limits.connections;
-        // The loop that is to have it may know of one that never said who it is.
-        if (is_full && !shared.has_unauthenticated()) || !descriptors::leaves_room(&accepted.socket) {
+        shared.connections.fetch_add(1, Ordering::Relaxed);
+        // The loop that is to have it may know of one that has never said anything.
+        if !descriptors::leaves_room(&accepted.socket) {
             shared.connections.fetch_sub(1, Ordering::Relaxed);
             return self.refuse(&accepted);
         }
-        counters.total_connections.add(1);
         let home = self.next_home;
         self.next_home = (home + 1) % self.worker.mesh().loops();
         if home == self.number {
@@ -142,24 +140,36 @@ impl<B: Backend> EventLoop<B> {
         if self.worker.mesh().loops() > 1 && self.shared.has_accepted(self.number) {
             for accepted in self.shared.take_accepted(self.number) {
                 self.adopt(accepted);
+    /// Makes room where all connections are taken: of those that have never sent a byte the oldest is closed, once it has had time
+    /// to send one. Returns whether one was closed.
+    fn close_mute(&mut self) -> bool {
+        let time_ms = self.shared.limits.stranger_timeout.as_millis() as u64;
+        let is_over_due = |conn: &&Connection| conn.is_mute && self.now.ms >= conn.began_ms + time_ms;
+        let oldest = self.connections.iter().filter(is_over_due).min_by_key(|conn| conn.began_ms);
+        let Some(token) = oldest.map(|conn| conn.flow.token) else { return false };
+        self.counters.stall_kicks.add(1);
+        self.close(token);
+        true
+    }
+
             }
         }
     }
 
     pub(super) fn adopt(&mut self, accepted: Accepted) {
         let shared = Arc::clone(&self.shared);
-        if shared.has_unauthenticated() {
-            let is_full = shared.connections.load(Ordering::Relaxed) > shared.limits.connections;
-            if !self.make_room(is_full) && is_full {
-                shared.connections.fetch_sub(1, Ordering::Relaxed);
-                return self.refuse(&accepted);
-            }
+        let is_full = shared.connections.load(Ordering::Relaxed) > shared.limits.connections;
+        let has_room = shared.has_unauthenticated() && self.make_room(is_full);
+        if is_full && !has_room && !self.close_mute() {
+            shared.connections.fetch_sub(1, Ordering::Relaxed);
+            return self.refuse(&accepted);
         }
         let tls = match shared.tls_for(accepted.family).map(|config| Secure::new(&config)).transpose() {
             Ok(tls) => tls.map(Box::new),
             Err(error) => {
                 tracing::error!("cannot create a TLS connection: {error}");
                 shared.connections.fetch_sub(1, Ordering::Relaxed);
+        self.counters.total_connections.add(1);
                 return;
             }
         };
