@@ -86,7 +86,9 @@ impl Drop for Disk {
 fn serve(dir: &Path, log: &Path) -> Process {
     let fixed =
         ["serve", "--dir", dir.to_str().unwrap(), "--listen", "127.0.0.1:0", "--memory", "64M", "--threads", "1"];
-    Process::logged(fawn_command(&fixed), log, "serving memcached on ")
+    let mut command = fawn_command(&fixed);
+    command.args(["--admin", "127.0.0.1:0"]);
+    Process::logged(command, log, "serving memcached on ")
 }
 
 fn set(address: &str, key: &str) -> String {
@@ -137,6 +139,13 @@ fn on_a_disk_that_is_full_to_the_last_page_gets_and_deletes_go_on_and_make_room_
     assert_eq!((dumped.code, dumped.stdout.lines().count()), (0, kept), "{}", dumped.stderr);
     let server = serve(&dir, &log);
     assert!(is_there(&server.address, "k1") && !is_there(&server.address, "k0"));
+    let health = || {
+        let (status, health) = http(&admin_in(&log), "/health");
+        reasons(status, &health).join("; ")
+    };
+    wait_for("the health of a full store", || {
+        health().starts_with("store 0 refuses puts, because its disk").then_some(())
+    });
     assert!(set(&server.address, "refused").starts_with(NO_SPACE));
     let all = (1..1200).map(|n| format!("k{n}")).chain((0..more).map(|n| format!("more{n}")));
     for key in all {
@@ -154,8 +163,13 @@ fn on_a_disk_that_is_full_to_the_last_page_gets_and_deletes_go_on_and_make_room_
 
 /// Where a process of a cluster has its admin port.
 fn admin_of(cluster: &Cluster, name: &str) -> String {
-    let log = std::fs::read_to_string(cluster.file(&format!("{name}.log"))).unwrap();
-    let address = log.lines().find_map(|line| line.split_once(" on http://")).expect("its log says so").1;
+    admin_in(&cluster.file(&format!("{name}.log")))
+}
+
+/// Where a process has its admin port that has this log: the last that was started with it.
+fn admin_in(log: &Path) -> String {
+    let log = std::fs::read_to_string(log).unwrap();
+    let address = log.lines().rev().find_map(|line| line.split_once(" on http://")).expect("its log says so").1;
     address.trim_end_matches('/').to_owned()
 }
 
