@@ -26,7 +26,9 @@ impl Flash for Files {
         self.create_reserved(file, pages).or_else(|error| match error {
             FlashError::NoSpace if self.gives_way(file) => self.create_reserved(file, pages),
             error => Err(error),
-        })
+        })?;
+        self.spare.note_room();
+        Ok(())
     }
 
     fn read(&self, file: FileId, first: u64, pages: &mut [Page]) -> Result<(), FlashError> {
@@ -146,7 +148,9 @@ impl Flash for Files {
     }
 
     fn keep_spare(&self, bytes: u64) -> u64 {
-        if self.is_read_only { self.spare.bytes() } else { self.spare.hold(&self.directory, bytes) }
+        let held = if self.is_read_only { self.spare.bytes() } else { self.spare.hold(&self.directory, bytes) };
+        // Space is of no use where there is no place for a file.
+        if self.directory.lacks_files() { 0 } else { held }
     }
 
     fn space(&self) -> Result<Space, FlashError> {
