@@ -9,7 +9,7 @@ use fawn_ring::Secret;
 
 use super::error::{DirectoryError, io_error, missing};
 use super::format::{Format, secret_text};
-use super::layout::{DirectoryKind, FORMAT, LOCK, MAX_STORES, MEMBER, OF_VOLUMES, SECRET, store_path};
+use super::layout::{DirectoryKind, FORMAT, LOCK, MAX_STORES, MEMBER, SECRET, is_of_volume, store_path};
 use super::lock::{Lock, lock, lock_to_look};
 use super::member_file;
 use super::text::{NEW, replace, sync_directory};
@@ -111,9 +111,7 @@ fn refuse_foreign(path: &Path) -> Result<(), DirectoryError> {
         let ours = match name.strip_prefix("store-") {
             Some(number) => number.parse::<usize>().is_ok() && is_empty(&path.join(&*name)),
             None => {
-                name == LOCK
-                    || OF_VOLUMES.contains(&&*name)
-                    || [SECRET, MEMBER, FORMAT].contains(&name.trim_end_matches(NEW))
+                name == LOCK || is_of_volume(&name) || [SECRET, MEMBER, FORMAT].contains(&name.trim_end_matches(NEW))
             }
         };
         if !ours {
