@@ -2,6 +2,7 @@
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
@@ -129,13 +130,19 @@ fn is_empty(path: &Path) -> bool {
 fn create(path: &Path, format: Format, own: impl FnOnce() -> io::Result<(&'static str, String)>) -> io::Result<()> {
     // Others who may enter could otherwise read what clients store.
     fs::set_permissions(path, Permissions::from_mode(0o700))?;
-    for index in 0..format.stores {
+    make_stores(path, 0..format.stores)?;
+    let (name, text) = own()?;
+    replace(path, name, &text)?;
+    replace(path, FORMAT, &format.text())
+}
+
+/// Makes the directories of these stores, where they are not there yet.
+pub(super) fn make_stores(path: &Path, stores: Range<usize>) -> io::Result<()> {
+    for index in stores {
         match DirBuilder::new().mode(0o700).create(store_path(path, index)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             result => result?,
         }
     }
-    let (name, text) = own()?;
-    replace(path, name, &text)?;
-    replace(path, FORMAT, &format.text())
+    Ok(())
 }
