@@ -174,13 +174,18 @@ fn complain(error: &anyhow::Error) {
     let _ = writeln!(stderr, "{red}fawn:{plain} {}", sentence(error));
 }
 
-/// The error with its causes, `what: why: why`, without those that it tells itself.
+/// The error with its causes, `what: why: why`, without those that it tells itself. What the process is short of is no fault of
+/// whatever failed for it.
 fn sentence(error: &anyhow::Error) -> String {
-    error.chain().fold(String::new(), |told, cause| match cause.to_string() {
+    let told = error.chain().fold(String::new(), |told, cause| match cause.to_string() {
         cause if told.is_empty() => cause,
         cause if told.contains(&cause) => told,
         cause => format!("{told}: {cause}"),
-    })
+    });
+    if told.contains("Too many open files") && !told.contains("ulimit") {
+        return format!("{told}: raise the limit of open files (ulimit -n)");
+    }
+    told
 }
 
 #[cfg(test)]
@@ -192,5 +197,7 @@ mod tests {
         let cause = std::io::Error::other("no space");
         let error = anyhow::Error::new(cause).context("cannot write a (no space)").context("giving up");
         assert_eq!(sentence(&error), "giving up: cannot write a (no space)");
+        let error = anyhow::Error::new(std::io::Error::from_raw_os_error(24)).context("opening a");
+        assert!(sentence(&error).ends_with("(os error 24): raise the limit of open files (ulimit -n)"));
     }
 }

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::{Files, names, until_uninterrupted};
 use crate::os::page_io;
 use crate::os::random::random;
-use crate::os::retry::{Backoff, retry};
+use crate::os::retry::{retry, retry_with};
 
 impl Flash for Files {
     fn nonce(&self) -> Result<u64, FlashError> {
@@ -32,7 +32,7 @@ impl Flash for Files {
     }
 
     fn read(&self, file: FileId, first: u64, pages: &mut [Page]) -> Result<(), FlashError> {
-        self.read_with(file, first, pages, &mut Backoff::default())
+        self.read_with(file, first, pages, &mut self.backoff())
     }
 
     fn read_many(&self, fills: &mut [Fill<'_>]) -> Result<(), (usize, FlashError)> {
@@ -134,10 +134,10 @@ impl Flash for Files {
         let mut files = Vec::new();
         let listing = || format!("{}: listing", self.path().display());
         let list = || fs::Dir::read_from(&self.directory)?.collect::<Result<Vec<_>, _>>();
-        for entry in retry(listing, list).map_err(error)? {
+        for entry in retry_with(&mut self.backoff(), listing, list).map_err(error)? {
             let Some(file) = entry.file_name().to_str().ok().and_then(names::parse) else { continue };
             let look = || fs::statat(&self.directory, entry.file_name(), fs::AtFlags::SYMLINK_NOFOLLOW);
-            match retry(|| self.directory.doing(file, "looking at"), look) {
+            match retry_with(&mut self.backoff(), || self.directory.doing(file, "looking at"), look) {
                 Ok(stat) => files.push((file, stat.st_size.cast_unsigned() / PAGE_BYTES as u64)),
                 // Removed since the directory was read.
                 Err(Errno::NOENT) => {}

@@ -349,6 +349,60 @@ fn too_few_descriptors_are_refused_with_what_to_do() {
     );
 }
 
+#[test]
+fn a_manager_with_few_descriptors_serves_a_cluster_or_is_refused_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = |limit: u32| {
+        let script = format!("ulimit -n {limit}; exec $FAWN manager --dir $DIR/m --listen 127.0.0.1:0 --replicas 2");
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(script).env("FAWN", env!("CARGO_BIN_EXE_fawn")).env("DIR", dir.path());
+        command
+    };
+    let output = manager(50).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && said.contains("50 open files") && said.contains("ulimit -Hn"), "{said}");
+    assert!(!dir.path().join("m/manager.log").exists(), "nothing is begun");
+
+    let log = dir.path().join("log");
+    let manager = Process::logged(manager(256), &log, " ready on ");
+    // More of them than it has descriptors.
+    let _strangers: Vec<_> = (0..300).map(|_| TcpStream::connect(&manager.address).unwrap()).collect();
+    let nodes = ["n1", "n2"].map(|name| {
+        let data = dir.path().join(name);
+        let any = "127.0.0.1:0";
+        let node = ["node", "--name", name, "--dir", data.to_str().unwrap(), "--listen", any, "--cluster-listen", any];
+        let node = [&node[..], &["--manager", &manager.address, "--memory", "64M", "--threads", "1"]].concat();
+        Process::logged(fawn_command(&node), Path::new("/dev/null"), "serving memcached on ")
+    });
+    for node in &nodes {
+        wait_for("a write", || (say(&node.address, "set k 0 0 1\r\nv", "\r\n") == "STORED\r\n").then_some(()));
+    }
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.contains("at most 128 connections at a time"), "{log}");
+    assert!(log.matches("cannot accept").count() < 3, "{log}");
+}
+
+#[test]
+fn whoever_only_looks_at_a_store_is_told_that_descriptors_are_short() {
+    let mut server = Shell::start(&format!("exec {SERVE}"));
+    assert_eq!(say(&server.address, "set k 0 0 1\r\nv", "\r\n"), "STORED\r\n");
+    server.send(Signal::TERM);
+    server.child.wait().unwrap();
+    for command in ["dump", "check", "stats"] {
+        // Fewer are needed one time, more another: none may wait for ever.
+        for limit in 7..14 {
+            let script = format!("ulimit -n {limit}; exec timeout 60 $FAWN store {command} $DIR/data");
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(script).env("FAWN", env!("CARGO_BIN_EXE_fawn")).env("DIR", server.dir.path());
+            let output = shell.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let code = output.status.code();
+            let is_told = code == Some(1) && said.contains("Too many open files") && said.contains("ulimit -n");
+            assert!(code == Some(0) || is_told, "{command}, {limit}: {code:?}: {said}");
+        }
+    }
+}
+
 /// Whether system calls can be made to fail here.
 fn can_inject() -> bool {
     let tried = Command::new("strace").args(["-e", "inject=getpid:error=EPERM", "-o", "/dev/null", "true"]).output();
