@@ -4,6 +4,7 @@ use super::{ACCEPTS_A_TURN, EventLoop, LISTENERS, Start};
 use crate::net::connection::Connection;
 use crate::net::listen::Family;
 use crate::net::tls::Secure;
+use crate::observe::warnings::RateLimitedLog;
 use crate::protocol::ParserOptions;
 use crate::runtime::shared::{Accepted, Failure};
 use crate::runtime::slab::Token;
@@ -14,6 +15,7 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags, accept_with, send, sockopt};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// Connections of a loop that have not said who they are yet, whatever their share is.
 const LEAST_UNAUTHENTICATED: usize = 8;
@@ -62,7 +64,10 @@ impl<B: Backend> EventLoop<B> {
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
                 Err(error) => {
-                    tracing::warn!("cannot accept connections for 100 ms: {error}");
+                    static LOG: RateLimitedLog = RateLimitedLog::new();
+                    if let Some(more) = LOG.happened(Instant::now()) {
+                        tracing::warn!("cannot accept connections for 100 ms: {error}{more}");
+                    }
                     let counters = &self.counters;
                     counters.accept_pauses.add(1);
                     counters.accept_paused_us.add(100_000);
@@ -135,11 +140,6 @@ impl<B: Backend> EventLoop<B> {
         true
     }
 
-    pub(super) fn take_accepted(&mut self) {
-        self.accept_again();
-        if self.worker.mesh().loops() > 1 && self.shared.has_accepted(self.number) {
-            for accepted in self.shared.take_accepted(self.number) {
-                self.adopt(accepted);
     /// Makes room where all connections are taken: of those that have never sent a byte the oldest is closed, once it has had time
     /// to send one. Returns whether one was closed.
     fn close_mute(&mut self) -> bool {
@@ -152,6 +152,11 @@ impl<B: Backend> EventLoop<B> {
         true
     }
 
+    pub(super) fn take_accepted(&mut self) {
+        self.accept_again();
+        if self.worker.mesh().loops() > 1 && self.shared.has_accepted(self.number) {
+            for accepted in self.shared.take_accepted(self.number) {
+                self.adopt(accepted);
             }
         }
     }
@@ -164,12 +169,12 @@ impl<B: Backend> EventLoop<B> {
             shared.connections.fetch_sub(1, Ordering::Relaxed);
             return self.refuse(&accepted);
         }
+        self.counters.total_connections.add(1);
         let tls = match shared.tls_for(accepted.family).map(|config| Secure::new(&config)).transpose() {
             Ok(tls) => tls.map(Box::new),
             Err(error) => {
                 tracing::error!("cannot create a TLS connection: {error}");
                 shared.connections.fetch_sub(1, Ordering::Relaxed);
-        self.counters.total_connections.add(1);
                 return;
             }
         };
