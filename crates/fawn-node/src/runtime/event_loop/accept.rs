@@ -117,8 +117,9 @@ impl<B: Backend> EventLoop<B> {
         }
     }
 
-    /// Makes room for another unauthenticated connection: of those the longest silent one is closed if they are more than their
-    /// share, or if all connections are taken. Returns whether one was closed.
+    /// Makes room for another connection: of the unauthenticated ones the longest silent is closed if they are more than their
+    /// share, or if all connections are taken. In the latter case one that never sent a byte goes where nobody has to say who it
+    /// is. Returns whether one was closed.
     fn make_room(&mut self, is_full: bool) -> bool {
         let share = self.shared.limits.connections / 2 / self.worker.mesh().loops();
         if !is_full && self.unauthenticated.len() < share.max(LEAST_UNAUTHENTICATED) {
@@ -131,22 +132,14 @@ impl<B: Backend> EventLoop<B> {
             return false;
         }
         let silent_since = |token: &Token| self.connections.at_token(*token).map_or(0, |conn| conn.received_ms);
-        let Some(at) = (0..self.unauthenticated.len()).min_by_key(|at| silent_since(&self.unauthenticated[*at])) else {
-            return false;
+        let token = match (0..self.unauthenticated.len()).min_by_key(|at| silent_since(&self.unauthenticated[*at])) {
+            Some(at) => self.unauthenticated.remove(at),
+            None => {
+                let had_time_ms = self.shared.limits.stranger_timeout.as_millis() as u64;
+                oldest_mute(self.connections.iter(), self.now.ms.saturating_sub(had_time_ms)).filter(|_| is_full)
+            }
         };
-        let Some(token) = self.unauthenticated.remove(at) else { return false };
-        self.counters.stall_kicks.add(1);
-        self.close(token);
-        true
-    }
-
-    /// Makes room where all connections are taken: of those that have never sent a byte the oldest is closed, once it has had time
-    /// to send one. Returns whether one was closed.
-    fn close_mute(&mut self) -> bool {
-        let time_ms = self.shared.limits.stranger_timeout.as_millis() as u64;
-        let is_over_due = |conn: &&Connection| conn.is_mute && self.now.ms >= conn.began_ms + time_ms;
-        let oldest = self.connections.iter().filter(is_over_due).min_by_key(|conn| conn.began_ms);
-        let Some(token) = oldest.map(|conn| conn.flow.token) else { return false };
+        let Some(token) = token else { return false };
         self.counters.stall_kicks.add(1);
         self.close(token);
         true
@@ -164,10 +157,12 @@ impl<B: Backend> EventLoop<B> {
     pub(super) fn adopt(&mut self, accepted: Accepted) {
         let shared = Arc::clone(&self.shared);
         let is_full = shared.connections.load(Ordering::Relaxed) > shared.limits.connections;
-        let has_room = shared.has_unauthenticated() && self.make_room(is_full);
-        if is_full && !has_room && !self.close_mute() {
-            shared.connections.fetch_sub(1, Ordering::Relaxed);
-            return self.refuse(&accepted);
+        if is_full || shared.has_unauthenticated() {
+            let has_room = self.make_room(is_full);
+            if is_full && !has_room {
+                shared.connections.fetch_sub(1, Ordering::Relaxed);
+                return self.refuse(&accepted);
+            }
         }
         self.counters.total_connections.add(1);
         let tls = match shared.tls_for(accepted.family).map(|config| Secure::new(&config)).transpose() {
@@ -201,4 +196,10 @@ impl<B: Backend> EventLoop<B> {
             self.close(token);
         }
     }
+}
+
+/// The oldest of the connections that have never sent a byte, if it was there by `began_ms`.
+fn oldest_mute<'a>(all: impl Iterator<Item = &'a Connection>, began_ms: u64) -> Option<Token> {
+    let mute = all.filter(|conn| conn.is_mute && conn.began_ms <= began_ms);
+    mute.min_by_key(|conn| conn.began_ms).map(|conn| conn.flow.token)
 }
