@@ -184,12 +184,12 @@ fn on_a_disk_without_a_place_for_one_more_file_deletes_go_on_and_make_room_also_
         std::fs::metadata(dir.join("store-0/spare")).is_ok_and(|file| file.len() > 0).then_some(())
     });
     let files = disk.fill_with_files();
-    let more = set_until_refused(&server.address, "more", NO_SPACE);
     let health = || {
         let (status, health) = http(&admin_in(&log), "/health");
         reasons(status, &health).join("; ")
     };
     wait_for("its health", || health().starts_with("store 0 refuses puts, because its disk").then_some(()));
+    let more = set_until_refused(&server.address, "more", NO_SPACE);
     let delete = |server: &Process, key: String| {
         wait_for("a delete", || match &say(&server.address, &format!("delete {key}"), "\r\n")[..] {
             "DELETED\r\n" => Some(()),
