@@ -174,18 +174,13 @@ fn complain(error: &anyhow::Error) {
     let _ = writeln!(stderr, "{red}fawn:{plain} {}", sentence(error));
 }
 
-/// The error with its causes, `what: why: why`, without those that it tells itself. What the process is short of is no fault of
-/// whatever failed for it.
+/// The error with its causes, `what: why: why`, without those that it tells itself.
 fn sentence(error: &anyhow::Error) -> String {
-    let told = error.chain().fold(String::new(), |told, cause| match cause.to_string() {
+    tell::advised(error.chain().fold(String::new(), |told, cause| match cause.to_string() {
         cause if told.is_empty() => cause,
         cause if told.contains(&cause) => told,
         cause => format!("{told}: {cause}"),
-    });
-    if told.contains("Too many open files") && !told.contains("ulimit") {
-        return format!("{told}: raise the limit of open files (ulimit -n)");
-    }
-    told
+    }))
 }
 
 #[cfg(test)]
