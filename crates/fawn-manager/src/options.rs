@@ -125,6 +125,15 @@ pub enum ManagerError {
         /// Why.
         error: io::Error,
     },
+    /// The process may not open what it needs.
+    #[error(
+        "the system allows this manager {limit} open files, too few for a cluster; raise the hard limit (ulimit -Hn, \
+        LimitNOFILE=) to 1024 or more"
+    )]
+    Descriptors {
+        /// Its limit.
+        limit: usize,
+    },
     /// No manager has begun there.
     #[error("there is no manager's log in {0}: give the --dir of a manager")]
     Empty(PathBuf),

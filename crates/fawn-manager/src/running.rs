@@ -7,7 +7,7 @@ use crate::directory;
 use crate::driver::{Driver, MemberIdentity};
 use crate::join;
 use crate::links::dial::Dialler;
-use crate::links::listen::Listener;
+use crate::links::listen::{Listener, connections_that_fit};
 use crate::links::stream::Tls;
 use crate::metrics::ManagerMetrics;
 use crate::options::{ManagerError, Options};
@@ -193,6 +193,7 @@ async fn run(
     let tls = options.tls.as_ref().map(Tls::of).transpose()?;
     let bound = bind(&options).await?;
     let address = reached_at(&options, bound.as_ref().map(|(_, address)| *address))?;
+    let limits = connections_that_fit()?;
     let store = directory::open(&options.dir)?;
     let member = identify(&options, &store, &address)?;
     let id = ManagerId(member.id);
@@ -207,7 +208,7 @@ async fn run(
     let group = group.map_err(|error| ManagerError::Group(error.to_string()))?;
     tokio::spawn(elections::spread(group.clone()));
     let (events, links) = mpsc::channel(MOST_EVENTS);
-    let listener = Listener::new(events, tls.clone(), (group.clone(), dialler.clone()));
+    let listener = Listener::new(events, tls.clone(), limits, (group.clone(), dialler.clone()));
     let bound_to = bound.as_ref().map(|(_, address)| *address);
     if let Some((socket, _)) = bound {
         tokio::spawn(listener.clone().listen(socket));

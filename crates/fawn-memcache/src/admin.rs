@@ -58,8 +58,10 @@ fn lru_crawler<'a>(tokens: &Tokens<'a>, quiet: bool) -> CommandLine<'a> {
             }
             return CommandLine::text(Command::Dump(form), quiet);
         }
-        (b"crawl", 3) if argument == b"all" => lines::OK,
-        (b"crawl", 3) => lines::BAD_CLASS,
+        (b"crawl", 3) => match classes(argument) {
+            Classes::All | Classes::Empty => lines::OK,
+            Classes::Bad => lines::BAD_CLASS,
+        },
         (b"tocrawl", 3) => u32_strict(argument).map_or(lines::BAD_FORMAT, |_| lines::OK),
         (b"sleep", 3) => match u32_strict(argument) {
             None => lines::BAD_FORMAT,

@@ -184,11 +184,11 @@ fn complain(error: &anyhow::Error) {
 
 /// The error with its causes, `what: why: why`, without those that it tells itself.
 fn sentence(error: &anyhow::Error) -> String {
-    error.chain().fold(String::new(), |told, cause| match cause.to_string() {
+    tell::advised(error.chain().fold(String::new(), |told, cause| match cause.to_string() {
         cause if told.is_empty() => cause,
         cause if told.contains(&cause) => told,
         cause => format!("{told}: {cause}"),
-    })
+    }))
 }
 
 #[cfg(test)]
@@ -200,5 +200,7 @@ mod tests {
         let cause = std::io::Error::other("no space");
         let error = anyhow::Error::new(cause).context("cannot write a (no space)").context("giving up");
         assert_eq!(sentence(&error), "giving up: cannot write a (no space)");
+        let error = anyhow::Error::new(std::io::Error::from_raw_os_error(24)).context("opening a");
+        assert!(sentence(&error).ends_with("(os error 24): raise the limit of open files (ulimit -n)"));
     }
 }

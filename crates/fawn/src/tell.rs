@@ -19,7 +19,15 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 /// Prints a line on standard error, if anybody listens.
 pub fn tell(line: impl Display) {
     // One write a line: lines of several threads do not mix.
-    write(format!("{line}\n").as_bytes());
+    write(format!("{}\n", advised(line.to_string())).as_bytes());
+}
+
+/// The line, with what to do if the process is short of something: that is no fault of whatever failed for it.
+pub fn advised(line: String) -> String {
+    if line.contains("Too many open files") && !line.contains("ulimit") {
+        return format!("{line}: raise the limit of open files (ulimit -n)");
+    }
+    line
 }
 
 /// Nobody is left to tell about a failure.

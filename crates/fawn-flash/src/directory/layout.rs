@@ -18,7 +18,25 @@ pub(super) const MEMBER: &str = "MEMBER";
 /// Name of the file that is locked.
 pub(super) const LOCK: &str = "LOCK";
 /// What file systems and their tools keep at the root of a volume.
-pub(super) const OF_VOLUMES: [&str; 5] = ["lost+found", ".snapshot", ".snapshots", ".zfs", "System Volume Information"];
+const OF_VOLUMES: [&str; 10] = [
+    "lost+found",
+    ".snapshot",
+    ".snapshots",
+    ".zfs",
+    "System Volume Information",
+    "$RECYCLE.BIN",
+    ".Trash",
+    ".Trashes",
+    ".fseventsd",
+    "@eaDir",
+];
+/// How names begin that such tools complete, e.g. with the number of a user.
+const OF_VOLUMES_BEGIN: [&str; 3] = [".Trash-", "aquota.", "quota."];
+
+/// Whether file systems or their tools keep a file or directory of this name at the root of a volume.
+pub(super) fn is_of_volume(name: &str) -> bool {
+    OF_VOLUMES.contains(&name) || OF_VOLUMES_BEGIN.iter().any(|start| name.starts_with(start))
+}
 
 /// What the stores of a directory are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

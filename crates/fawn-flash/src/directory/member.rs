@@ -3,6 +3,7 @@
 //! A plain directory becomes a member's when the cluster has taken its node in: only then does `FORMAT` say so. Until then
 //! `fawn serve` goes on with it as if nothing had happened.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,10 +14,10 @@ use fawn_store::flash::FlashError;
 use super::error::{DirectoryError, io_error, missing};
 use super::format::{Format, secret_text};
 use super::hex::hex;
-use super::layout::{DirectoryKind, FORMAT, MEMBER, SECRET, interval_of, store_path};
+use super::layout::{DirectoryKind, FORMAT, MAX_STORES, MEMBER, SECRET, interval_of, store_path};
 use super::lock::Lock;
 use super::member_file::MemberFile;
-use super::opened::OpenedDirectory;
+use super::opened::{OpenedDirectory, make_stores};
 use super::space_check;
 use super::text::replace;
 use crate::files::{Caching, Files};
@@ -92,6 +93,35 @@ impl MemberDirectory {
     /// [`DirectoryError::NoRoom`]: what was made of them is gone, and who the node is stays.
     pub fn make_room(&self, options: &Options) -> Result<(), DirectoryError> {
         space_check::ensure(&self.path, self.stores(), options, false)
+    }
+
+    /// Gives the directory another number of stores (1 to [`MAX_STORES`](super::MAX_STORES)), if its node has yet to enrol and
+    /// nothing was ever made of its stores: an earlier start with other options found no room for them, say. Otherwise the
+    /// number stays what it was.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn choose_stores(&mut self, stores: usize) -> Result<(), DirectoryError> {
+        assert!((1..=MAX_STORES).contains(&stores), "a directory has 1 to {MAX_STORES} stores");
+        let Format { stores: before, kind, .. } = self.format;
+        if stores == before || kind != DirectoryKind::Member || self.card.cluster.is_some() {
+            return Ok(());
+        }
+        if !space_check::are_unmade(&self.path, before)? {
+            return Ok(());
+        }
+        let change = || {
+            make_stores(&self.path, before..stores)?;
+            let format = Format { stores, ..self.format };
+            replace(&self.path, FORMAT, &format.text())?;
+            for index in stores..before {
+                // What is left of one has no meaning any more.
+                let _ = fs::remove_dir_all(self.store_path(index));
+            }
+            Ok(format)
+        };
+        self.format = change().map_err(|source| io_error(&self.path, source))?;
+        Ok(())
     }
 
     /// Whether there is a member's directory at `path`.

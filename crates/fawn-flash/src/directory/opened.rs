@@ -2,6 +2,7 @@
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use fawn_ring::Secret;
 
 use super::error::{DirectoryError, io_error, missing};
 use super::format::{Format, secret_text};
-use super::layout::{DirectoryKind, FORMAT, LOCK, MAX_STORES, MEMBER, OF_VOLUMES, SECRET, store_path};
+use super::layout::{DirectoryKind, FORMAT, LOCK, MAX_STORES, MEMBER, SECRET, is_of_volume, store_path};
 use super::lock::{Lock, lock, lock_to_look};
 use super::member_file;
 use super::text::{NEW, replace, sync_directory};
@@ -111,9 +112,7 @@ fn refuse_foreign(path: &Path) -> Result<(), DirectoryError> {
         let ours = match name.strip_prefix("store-") {
             Some(number) => number.parse::<usize>().is_ok() && is_empty(&path.join(&*name)),
             None => {
-                name == LOCK
-                    || OF_VOLUMES.contains(&&*name)
-                    || [SECRET, MEMBER, FORMAT].contains(&name.trim_end_matches(NEW))
+                name == LOCK || is_of_volume(&name) || [SECRET, MEMBER, FORMAT].contains(&name.trim_end_matches(NEW))
             }
         };
         if !ours {
@@ -131,13 +130,19 @@ fn is_empty(path: &Path) -> bool {
 fn create(path: &Path, format: Format, own: impl FnOnce() -> io::Result<(&'static str, String)>) -> io::Result<()> {
     // Others who may enter could otherwise read what clients store.
     fs::set_permissions(path, Permissions::from_mode(0o700))?;
-    for index in 0..format.stores {
+    make_stores(path, 0..format.stores)?;
+    let (name, text) = own()?;
+    replace(path, name, &text)?;
+    replace(path, FORMAT, &format.text())
+}
+
+/// Makes the directories of these stores, where they are not there yet.
+pub(super) fn make_stores(path: &Path, stores: Range<usize>) -> io::Result<()> {
+    for index in stores {
         match DirBuilder::new().mode(0o700).create(store_path(path, index)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             result => result?,
         }
     }
-    let (name, text) = own()?;
-    replace(path, name, &text)?;
-    replace(path, FORMAT, &format.text())
+    Ok(())
 }

@@ -19,10 +19,7 @@ use crate::files::{Caching, Files};
 /// [`DirectoryError::NoRoom`]: nothing is left that was made for them, and of a plain directory in which nothing was ever
 /// written nothing at all.
 pub(super) fn ensure(path: &Path, stores: usize, options: &Options, is_plain: bool) -> Result<(), DirectoryError> {
-    let failed = |source: FlashError| DirectoryError::Io {
-        path: path.to_owned(),
-        source: std::io::Error::other(source.to_string()),
-    };
+    let failed = |source| failed(path, source);
     let mut wanted = 0;
     let mut free = u64::MAX;
     for index in 0..stores {
@@ -39,6 +36,23 @@ pub(super) fn ensure(path: &Path, stores: usize, options: &Options, is_plain: bo
     }
     discard(path, stores, is_plain);
     Err(DirectoryError::NoRoom { path: path.to_owned(), wanted, free })
+}
+
+/// Whether all stores of a directory have yet to be made.
+pub(super) fn are_unmade(path: &Path, stores: usize) -> Result<bool, DirectoryError> {
+    for index in 0..stores {
+        let is_unmade = Files::open(&store_path(path, index), Caching::Buffered)
+            .and_then(|files| is_unmade(&Overlay::new(files)))
+            .map_err(|source| failed(path, source))?;
+        if !is_unmade {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn failed(path: &Path, source: FlashError) -> DirectoryError {
+    DirectoryError::Io { path: path.to_owned(), source: std::io::Error::other(source.to_string()) }
 }
 
 /// Whether a store has yet to be made: there is nothing, or what a making leaves that was cut short before the first opening.

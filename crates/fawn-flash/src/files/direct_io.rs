@@ -7,23 +7,24 @@ use rustix::io::Errno;
 
 use super::names;
 use super::store_directory::StoreDirectory;
-use crate::os::retry::retry;
+use crate::os::retry::{Backoff, retry, retry_with};
 
 /// Name of the file that is written to find out.
 const PROBE: &str = "direct-io-probe";
 
 /// Whether a page of the commit log can be read around the page cache, which takes no space; `None`: there is no log.
-pub fn can_read_log(directory: &StoreDirectory) -> Option<bool> {
+/// What the system is short of is asked for again as long as a `backoff` lasts.
+pub fn can_read_log(directory: &StoreDirectory, backoff: fn() -> Backoff) -> Option<bool> {
     let open = |flags| {
         let name = names::name_of(FileId::CommitLog);
         fs::openat(directory, name, OFlags::RDONLY | OFlags::CLOEXEC | flags, Mode::empty())
     };
     let doing = || directory.doing(FileId::CommitLog, "opening");
     let size = || open(OFlags::empty()).and_then(|fd| fs::fstat(&fd));
-    let is_there = retry(doing, size).is_ok_and(|stat| stat.st_size > 0);
+    let is_there = retry_with(&mut backoff(), doing, size).is_ok_and(|stat| stat.st_size > 0);
     let mut page = PageBuf::zeroed(1);
     let mut read = || open(OFlags::DIRECT).and_then(|fd| rustix::io::pread(&fd, page.bytes_mut(), 0));
-    is_there.then(|| retry(doing, &mut read)).map(|read| read == Ok(PAGE_BYTES))
+    is_there.then(|| retry_with(&mut backoff(), doing, &mut read)).map(|read| read == Ok(PAGE_BYTES))
 }
 
 /// Whether a page can be written and read around the page cache: some file systems refuse at open, others at the

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::{Files, names, until_uninterrupted};
 use crate::os::page_io;
 use crate::os::random::random;
-use crate::os::retry::{Backoff, retry};
+use crate::os::retry::{retry, retry_with};
 
 impl Flash for Files {
     fn nonce(&self) -> Result<u64, FlashError> {
@@ -26,11 +26,13 @@ impl Flash for Files {
         self.create_reserved(file, pages).or_else(|error| match error {
             FlashError::NoSpace if self.gives_way(file) => self.create_reserved(file, pages),
             error => Err(error),
-        })
+        })?;
+        self.spare.note_room();
+        Ok(())
     }
 
     fn read(&self, file: FileId, first: u64, pages: &mut [Page]) -> Result<(), FlashError> {
-        self.read_with(file, first, pages, &mut Backoff::default())
+        self.read_with(file, first, pages, &mut self.backoff())
     }
 
     fn read_many(&self, fills: &mut [Fill<'_>]) -> Result<(), (usize, FlashError)> {
@@ -132,10 +134,10 @@ impl Flash for Files {
         let mut files = Vec::new();
         let listing = || format!("{}: listing", self.path().display());
         let list = || fs::Dir::read_from(&self.directory)?.collect::<Result<Vec<_>, _>>();
-        for entry in retry(listing, list).map_err(error)? {
+        for entry in retry_with(&mut self.backoff(), listing, list).map_err(error)? {
             let Some(file) = entry.file_name().to_str().ok().and_then(names::parse) else { continue };
             let look = || fs::statat(&self.directory, entry.file_name(), fs::AtFlags::SYMLINK_NOFOLLOW);
-            match retry(|| self.directory.doing(file, "looking at"), look) {
+            match retry_with(&mut self.backoff(), || self.directory.doing(file, "looking at"), look) {
                 Ok(stat) => files.push((file, stat.st_size.cast_unsigned() / PAGE_BYTES as u64)),
                 // Removed since the directory was read.
                 Err(Errno::NOENT) => {}
@@ -146,7 +148,9 @@ impl Flash for Files {
     }
 
     fn keep_spare(&self, bytes: u64) -> u64 {
-        if self.is_read_only { self.spare.bytes() } else { self.spare.hold(&self.directory, bytes) }
+        let held = if self.is_read_only { self.spare.bytes() } else { self.spare.hold(&self.directory, bytes) };
+        // Space is of no use where there is no place for a file.
+        if self.directory.lacks_files() { 0 } else { held }
     }
 
     fn space(&self) -> Result<Space, FlashError> {

@@ -98,7 +98,7 @@ impl Files {
         descriptors::raise_limit();
         let directory = StoreDirectory::open(path)?;
         let is_direct = caching == Caching::Auto
-            && match direct_io::can_read_log(&directory) {
+            && match direct_io::can_read_log(&directory, Backoff::default) {
                 Some(can_read) => can_read,
                 None => direct_io::can_write(&directory)?,
             };
@@ -112,7 +112,7 @@ impl Files {
     pub fn look(path: &Path) -> Result<Self, FlashError> {
         descriptors::raise_limit();
         let directory = StoreDirectory::open(path)?;
-        let is_direct = direct_io::can_read_log(&directory) == Some(true);
+        let is_direct = direct_io::can_read_log(&directory, Backoff::brief) == Some(true);
         Ok(Self::of(directory, is_direct, true))
     }
 
@@ -132,6 +132,11 @@ impl Files {
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             async_writer: Mutex::default(),
         }
+    }
+
+    /// How long calls are tried again. A store goes on in the end; whoever only looks is told what is short.
+    fn backoff(&self) -> Backoff {
+        if self.is_read_only { Backoff::brief() } else { Backoff::default() }
     }
 
     /// Number of the file system's device, as `stat` has it; 0 when the system does not say.
@@ -169,7 +174,7 @@ impl Files {
 
     /// The open file, for the store's own threads: waits until the system has a descriptor for it.
     fn own_descriptor(&self, file: FileId) -> Result<Arc<OpenFile>, FlashError> {
-        retry(|| self.directory.doing(file, "opening"), || self.try_descriptor(file))
+        retry_with(&mut self.backoff(), || self.directory.doing(file, "opening"), || self.try_descriptor(file))
             .map_err(|errno| self.error(file, "opening", errno))
     }
 

@@ -1,8 +1,8 @@
 //! [`SpareFile`]: space of the device that is kept for deletes and merges.
 //!
 //! A store takes no puts while less is free than deletes and merges need. Other programs know nothing of that: one that fills
-//! the device to the last page would leave nothing to delete with. So a file, `spare`, holds that space. It is cut when a
-//! segment or a manifest finds no other room, and made again once there is twice as much. Its content means nothing, so it needs
+//! the device to the last page would leave nothing to delete with. So a file, `spare`, holds that space. It is removed
+//! when a segment or a manifest finds no other room, and made again once there is twice as much. Its content means nothing, so it needs
 //! no sync, and any copy of a directory may leave it out.
 
 use std::sync::{Mutex, PoisonError};
@@ -29,12 +29,14 @@ struct Reserve {
     bytes: u64,
     /// The file system reserves no space.
     is_refused: bool,
+    /// It was given back, and no file has found room since.
+    is_needed: bool,
 }
 
 impl SpareFile {
     /// The file as an earlier opening has left it.
     pub fn find(directory: &StoreDirectory) -> Self {
-        Self { reserve: Mutex::new(Reserve { bytes: allocated(directory), is_refused: false }) }
+        Self { reserve: Mutex::new(Reserve { bytes: allocated(directory), ..Reserve::default() }) }
     }
 
     /// Bytes that are held.
@@ -46,7 +48,7 @@ impl SpareFile {
     pub fn hold(&self, directory: &StoreDirectory, bytes: u64) -> u64 {
         let mut reserve = self.reserve.lock().unwrap_or_else(PoisonError::into_inner);
         let is_enough = bytes <= reserve.bytes && reserve.bytes / 2 <= bytes.max(1 << 20);
-        if bytes == 0 || is_enough || reserve.is_refused {
+        if bytes == 0 || is_enough || reserve.is_refused || reserve.is_needed {
             return reserve.bytes;
         }
         let missing = bytes.saturating_sub(reserve.bytes);
@@ -57,7 +59,7 @@ impl SpareFile {
         match resize(directory, reserve.bytes, bytes) {
             Ok(()) => reserve.bytes = bytes,
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-                *reserve = Reserve { bytes: 0, is_refused: true };
+                *reserve = Reserve { is_refused: true, ..Reserve::default() };
                 remove(directory);
             }
             Err(errno) => tracing::debug!(%errno, "{}: {SPARE} keeps its size", directory.path().display()),
@@ -71,13 +73,15 @@ impl SpareFile {
         if reserve.bytes == 0 {
             return false;
         }
-        let cut = || {
+        let give_back = || {
             let file = fs::openat(directory, SPARE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
             fs::ftruncate(&file, 0)?;
             // Some file systems have freed nothing before.
-            fs::fsync(&file)
+            fs::fsync(&file)?;
+            // Where the file system has room, but for no more files, its place is what is needed.
+            fs::unlinkat(directory, SPARE, AtFlags::empty())
         };
-        match cut() {
+        match give_back() {
             Ok(()) => tracing::info!(
                 "the device is full: {} MiB that {} reserves for deletes and merges are in use from now on",
                 reserve.bytes >> 20,
@@ -85,8 +89,13 @@ impl SpareFile {
             ),
             Err(errno) => tracing::warn!(%errno, "{}: {SPARE} frees no space", directory.path().display()),
         }
-        reserve.bytes = 0;
+        (reserve.bytes, reserve.is_needed) = (0, true);
         true
+    }
+
+    /// A file has found room: space may be held again.
+    pub fn note_room(&self) {
+        self.reserve.lock().unwrap_or_else(PoisonError::into_inner).is_needed = false;
     }
 }
 
@@ -138,6 +147,9 @@ mod tests {
         assert_eq!(hold(0), 5 << 20);
         assert!(again.release(&directory) && !again.release(&directory));
         assert_eq!((allocated(&directory), hold(0)), (0, 0));
+        assert!(!dir.path().join(SPARE).exists(), "its place among the files is given back, too");
+        assert_eq!(hold(8 << 20), 0, "what is given back is needed");
+        again.note_room();
         assert_eq!(hold(8 << 20), 8 << 20);
         assert_eq!(hold(1 << 20), 1 << 20, "far more than is needed goes back");
         assert_eq!(allocated(&directory), 1 << 20);

@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fawn_store::flash::{FileId, FlashError, Space};
 use rustix::fs::{self, AtFlags, Mode, OFlags};
@@ -10,11 +11,16 @@ use rustix::io::Errno;
 use super::names;
 use crate::os::retry::{is_transient, retry};
 
+/// A store takes no puts while the file system has place for fewer files: merges, seals and manifests need some.
+const FILES_LEFT: u64 = 16;
+
 /// An open directory: system calls get its descriptor, people its path.
 #[derive(Debug)]
 pub struct StoreDirectory {
     path: PathBuf,
     fd: OwnedFd,
+    /// There was place for few more files when it was last asked for.
+    lacks_files: AtomicBool,
 }
 
 impl AsFd for StoreDirectory {
@@ -31,7 +37,7 @@ impl StoreDirectory {
     pub fn open(path: &Path) -> Result<Self, FlashError> {
         let fd = fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|errno| FlashError::Io(format!("{}: opening: {errno}", path.display())))?;
-        Ok(Self { path: path.to_owned(), fd })
+        Ok(Self { path: path.to_owned(), fd, lacks_files: AtomicBool::new(false) })
     }
 
     /// Path of the directory.
@@ -57,7 +63,7 @@ impl StoreDirectory {
         fs::unlinkat(&self.fd, names::name_of(file), AtFlags::empty())
     }
 
-    /// Bytes of the device, and those that are free.
+    /// Bytes of the device, and those that are free: none where the file system has no place for more files.
     ///
     /// # Errors
     /// [`FlashError::Io`].
@@ -67,7 +73,22 @@ impl StoreDirectory {
             .map_err(|errno| FlashError::Io(format!("{}: asking for free space: {errno}", self.path.display())))?;
         // As `df` has it: what is reserved for the system is neither used nor free.
         let used = stat.f_blocks.saturating_sub(stat.f_bfree);
-        Ok(Space { total: (used + stat.f_bavail) * stat.f_frsize, free: stat.f_bavail * stat.f_frsize })
+        // Some count no files.
+        let lacks_files = stat.f_files > 0 && stat.f_favail < FILES_LEFT;
+        if lacks_files != self.lacks_files.swap(lacks_files, Ordering::Relaxed) && lacks_files {
+            tracing::warn!(
+                "{}: the file system has room for {} more files (inodes), so puts are refused: remove small files from it",
+                self.path.display(),
+                stat.f_favail
+            );
+        }
+        let free = if lacks_files { 0 } else { stat.f_bavail };
+        Ok(Space { total: (used + stat.f_bavail) * stat.f_frsize, free: free * stat.f_frsize })
+    }
+
+    /// Whether the file system had place for few more files when its space was last asked for.
+    pub fn lacks_files(&self) -> bool {
+        self.lacks_files.load(Ordering::Relaxed)
     }
 
     /// What is done with a file, for people.

@@ -3,7 +3,7 @@
 //! A range is served while a member of its chain is there, in the life that the chain names, and takes part in it. A node
 //! that has started again has another life: it may have lost its data, and serves nothing until a chain has it again.
 
-use crate::ids::{Chain, Incarnation, Member, RangeId, SeatId};
+use crate::ids::{Chain, Epoch, Incarnation, Member, RangeId, SeatId};
 use crate::status::{Role, SeatFigures, Status};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +12,9 @@ pub const SILENT_MS: u64 = 1000;
 
 /// The last resort, as an order.
 pub const DUMP: &str = "stop the nodes and load what `fawn store dump DIR DIR` prints into a new cluster";
+
+/// What to do where managers have forgotten what they decided, as an order.
+const PUT_BACK: &str = "stop the managers, and put the newer log back or run `fawn manager recover`";
 
 /// What is known of a seat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +25,8 @@ pub struct Presence {
     pub life: Option<Incarnation>,
     /// The ranges of whose chains it is an active member; `None`: it has not said yet.
     pub active: Option<BTreeSet<RangeId>>,
+    /// The newest chain of each of its ranges that its node knows of.
+    pub newest: BTreeMap<RangeId, Epoch>,
 }
 
 impl Presence {
@@ -31,7 +36,10 @@ impl Presence {
         let active = |figures: &SeatFigures| {
             figures.ranges.iter().filter(|range| is_active(range.role)).map(|range| range.range).collect()
         };
-        Self { is_there, life, active: figures.map(active) }
+        let newest = figures.into_iter().flat_map(|figures| &figures.ranges);
+        // A chain begins with a record.
+        let newest = newest.map(|range| (range.range, range.epoch.max(range.last.epoch))).collect();
+        Self { is_there, life, active: figures.map(active), newest }
     }
 
     fn serves(&self, range: RangeId, member: &Member) -> bool {
@@ -49,6 +57,8 @@ struct Cause {
     waits: bool,
     /// Its chain is being changed.
     is_changing: bool,
+    /// A node knows a newer chain than the managers, who have decided on each: their log was replaced by an older one.
+    is_forgotten: bool,
 }
 
 /// Ranges that nobody serves.
@@ -76,7 +86,9 @@ impl Unserved {
             let lacking = known().filter(|(member, (_, presence))| is_lacking(member, presence));
             let lacking: Vec<SeatId> = lacking.map(|(_, (seat, _))| *seat).collect();
             let waits = known().count() > lacking.len();
-            unserved.insert(range, Cause { lacking, waits, is_changing });
+            let is_forgotten =
+                seats.values().filter_map(|seat| seat.newest.get(&range)).any(|epoch| *epoch > chain.epoch);
+            unserved.insert(range, Cause { lacking, waits, is_changing, is_forgotten });
         }
         Self { ranges: unserved }
     }
@@ -114,6 +126,9 @@ impl Unserved {
 
     fn next_step(&self, name: &mut impl FnMut(SeatId) -> String) -> String {
         let causes = || self.ranges.values();
+        if causes().any(|cause| cause.is_forgotten) {
+            return format!("the managers' log is older than what their nodes know: {PUT_BACK}");
+        }
         let lacking: BTreeSet<String> =
             causes().filter(|cause| !cause.waits).flat_map(|cause| &cause.lacking).map(|seat| name(*seat)).collect();
         if !lacking.is_empty() {
@@ -183,7 +198,7 @@ mod tests {
     }
 
     fn active() -> Presence {
-        Presence { is_there: true, life: Some(Incarnation(1)), active: Some([RANGE].into()) }
+        Presence { is_there: true, life: Some(Incarnation(1)), active: Some([RANGE].into()), newest: BTreeMap::new() }
     }
 
     fn away() -> Presence {
@@ -238,6 +253,21 @@ mod tests {
         assert!(older.ends_with("stop the managers, and run `fawn manager recover`"), "{older}");
         let changing = said(&[1, 2], true, &[(1, sealed()), (2, away())]);
         assert!(changing.ends_with("their chains are changing"), "{changing}");
+    }
+
+    #[test]
+    fn managers_that_have_forgotten_a_chain_are_told_apart_from_all_else() {
+        let knows = |epoch| Presence { newest: [(RANGE, Epoch(epoch))].into(), ..sealed() };
+        let (older, same) = (chain(&[1]).epoch.0 + 1, chain(&[1]).epoch.0);
+        let told =
+            "the managers' log is older than what their nodes know: stop the managers, and put the newer log back";
+        for seats in
+            [[(1, knows(older)), (2, away())], [(1, away()), (3, knows(older))], [(1, knows(older)), (2, again())]]
+        {
+            assert!(said(&[1, 2], true, &seats).contains(told), "{}", said(&[1, 2], true, &seats));
+            assert!(said(&[1, 2], false, &seats).contains(told));
+        }
+        assert!(said(&[1, 2], true, &[(1, knows(same)), (2, away())]).ends_with("their chains are changing"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::stream::{BoxedStream, PeerStream, SILENCE, STALLED, Tls, plain, read_
 use super::table::{LinkId, Outbox};
 use super::unauthenticated::{UnauthenticatedPeer, UnauthenticatedPeers};
 use crate::consensus::{Group, calls};
+use crate::options::ManagerError;
 use fawn_kv::ids::Address;
 use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::frame::{MOST_BYTES, put_control};
@@ -37,6 +38,12 @@ const NEWCOMER: Duration = Duration::from_secs(12);
 
 /// Connections of those who have said who they are, at a time.
 const MOST_CONNECTIONS: usize = 4096;
+
+/// Those of the smallest cluster with a front-end or two.
+const LEAST_CONNECTIONS: usize = 16;
+
+/// Descriptors of the process, its log and calls of other managers, at least.
+const OWN_DESCRIPTORS: usize = 32;
 
 /// The longest frame of one that is no manager: a heartbeat of a node with very many ranges is far shorter.
 const MOST_SAID: usize = 16 << 20;
@@ -85,21 +92,43 @@ pub enum LinkEvent {
     Closed(LinkId),
 }
 
-/// Raises the process's limit on descriptors as far as it may; how many connections that leaves room for. A quarter is kept for
-/// the log, calls of other managers and those who have not said who they are.
-fn connections_that_fit() -> usize {
+/// How many connections the process's limit on descriptors leaves room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// Of those who have said who they are.
+    known: usize,
+    /// Of those who have not.
+    unauthenticated: usize,
+}
+
+impl ConnectionLimits {
+    /// Those that fit `limit` descriptors; `None`: too few for a cluster. A quarter is for those who have not said who they are, and
+    /// another for the log and calls of other managers.
+    fn of(limit: usize) -> Option<Self> {
+        let unauthenticated = (limit / 4).min(STRANGERS);
+        let known = limit.saturating_sub((limit / 4).max(OWN_DESCRIPTORS) + unauthenticated).min(MOST_CONNECTIONS);
+        (known >= LEAST_CONNECTIONS).then_some(Self { known, unauthenticated })
+    }
+}
+
+/// Raises the process's limit on descriptors as far as it may; how many connections that leaves room for.
+///
+/// # Errors
+/// [`ManagerError::Descriptors`]: too few for a cluster.
+pub fn connections_that_fit() -> Result<ConnectionLimits, ManagerError> {
     let old = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: old.maximum, maximum: old.maximum };
     let current = if setrlimit(Resource::Nofile, raised).is_ok() { old.maximum } else { old.current };
     let limit = current.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let fit = (limit - limit / 4).saturating_sub(STRANGERS).clamp(1, MOST_CONNECTIONS);
-    if fit < MOST_CONNECTIONS {
+    let fit = ConnectionLimits::of(limit).ok_or(ManagerError::Descriptors { limit })?;
+    if fit.known < MOST_CONNECTIONS {
         tracing::warn!(
-            "at most {fit} connections at a time: the system allows this manager {limit} open files; raise the hard limit \
-             (ulimit -Hn, LimitNOFILE=) for a larger cluster"
+            "at most {} connections at a time: the system allows this manager {limit} open files; raise the hard limit \
+             (ulimit -Hn, LimitNOFILE=) for a larger cluster",
+            fit.known
         );
     }
-    fit
+    Ok(fit)
 }
 
 /// Takes calls. Clones are the same.
@@ -127,14 +156,19 @@ impl std::fmt::Debug for GroupHandle {
 
 impl Listener {
     /// One that hands on to `events` what comes.
-    pub fn new(events: mpsc::Sender<LinkEvent>, tls: Option<Tls>, (group, dialler): (Group, Arc<Dialler>)) -> Self {
-        let room = Arc::new(Semaphore::new(connections_that_fit()));
+    pub fn new(
+        events: mpsc::Sender<LinkEvent>,
+        tls: Option<Tls>,
+        limits: ConnectionLimits,
+        (group, dialler): (Group, Arc<Dialler>),
+    ) -> Self {
+        let room = Arc::new(Semaphore::new(limits.known));
         Self {
             events,
             tls,
             next: Arc::default(),
             room,
-            unauthenticated: UnauthenticatedPeers::default(),
+            unauthenticated: UnauthenticatedPeers::new(limits.unauthenticated),
             refusals: Arc::default(),
             group: GroupHandle(group),
             dialler,
@@ -148,7 +182,7 @@ impl Listener {
                 Ok((stream, from)) => self.take(stream, from.ip().to_canonical()),
                 Err(error) => {
                     // Too many open files: the next may fit.
-                    tracing::warn!("cannot accept a connection: {error}");
+                    self.refusals.warn(&format!("cannot accept a connection: {error}"));
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -382,4 +416,21 @@ async fn write(mut writes: impl AsyncWrite + Unpin, outbox: Outbox) -> io::Resul
         }
     }
     writes.shutdown().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_descriptors_are_shared_out_and_too_few_refused() {
+        let limits = |limit| ConnectionLimits::of(limit).map(|limits| (limits.known, limits.unauthenticated));
+        assert_eq!(limits(0), None);
+        assert_eq!(limits(63), None);
+        assert_eq!(limits(64), Some((16, 16)));
+        assert_eq!(limits(256), Some((128, 64)));
+        assert_eq!(limits(1024), Some((512, 256)));
+        assert_eq!(limits(1 << 20), Some((MOST_CONNECTIONS, STRANGERS)));
+        assert_eq!(limits(usize::MAX), Some((MOST_CONNECTIONS, STRANGERS)));
+    }
 }

@@ -1,20 +1,22 @@
 //! Those who call a manager, before they have said who they are: so many and no more ([`fawn_kv::link::unauthenticated`]).
 
-use fawn_kv::link::unauthenticated::{STRANGERS, worst};
+use fawn_kv::link::unauthenticated::worst;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::AbortHandle;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct UnauthenticatedQueue {
+    /// No more than this.
+    most: usize,
     last: u64,
     /// In the order in which they called; from where, and how to hang up.
     all: BTreeMap<u64, (IpAddr, AbortHandle)>,
 }
 
 /// All of them. Clones are the same.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct UnauthenticatedPeers(Arc<Mutex<UnauthenticatedQueue>>);
 
 /// One of them, until this is dropped.
@@ -33,6 +35,11 @@ impl Drop for UnauthenticatedPeer {
 }
 
 impl UnauthenticatedPeers {
+    /// None, and never more than `most`.
+    pub fn new(most: usize) -> Self {
+        Self(Arc::new(Mutex::new(UnauthenticatedQueue { most, last: 0, all: BTreeMap::new() })))
+    }
+
     fn waiting(&self) -> MutexGuard<'_, UnauthenticatedQueue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -57,7 +64,7 @@ impl UnauthenticatedPeers {
     /// Takes the one that has to go, if there is no room.
     fn worst(&self) -> Option<AbortHandle> {
         let mut waiting = self.waiting();
-        if waiting.all.len() < STRANGERS {
+        if waiting.all.len() < waiting.most {
             return None;
         }
         let all: Vec<_> = waiting.all.iter().map(|(number, (host, _))| (*number, *host, *number)).collect();
@@ -68,6 +75,7 @@ impl UnauthenticatedPeers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fawn_kv::link::unauthenticated::STRANGERS;
     use std::future::pending;
     use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -83,7 +91,8 @@ mod tests {
     #[tokio::test]
     async fn of_the_host_that_most_are_from_the_one_that_has_waited_longest_goes() {
         let (ended, mut ends) = unbounded_channel();
-        let (peers, [one, many]) = (UnauthenticatedPeers::default(), [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from));
+        let (peers, [one, many]) =
+            (UnauthenticatedPeers::new(STRANGERS), [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from));
         let call = |host, number| {
             let call = Call(number, ended.clone());
             peers.serve(host, |peer| async move {
@@ -102,7 +111,7 @@ mod tests {
     #[tokio::test]
     async fn whoever_has_said_who_it_is_stays() {
         let (ended, mut ends) = unbounded_channel();
-        let (peers, host) = (UnauthenticatedPeers::default(), IpAddr::from([10, 0, 0, 1]));
+        let (peers, host) = (UnauthenticatedPeers::new(STRANGERS), IpAddr::from([10, 0, 0, 1]));
         let call = Call(0, ended.clone());
         let (greeted, greets) = tokio::sync::oneshot::channel();
         peers.serve(host, |peer| async move {

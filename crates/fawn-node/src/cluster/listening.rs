@@ -52,7 +52,7 @@ impl Listening {
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
                 Err(error) => {
-                    tracing::warn!("cannot accept connections of the cluster for {DEAF_MS} ms: {error}");
+                    deaf(error);
                     let _ = epoll::delete(&*self.epoll, &self.socket);
                     self.deaf_until_ms = Some(now_ms + DEAF_MS);
                     return;
@@ -70,11 +70,19 @@ impl Listening {
         {
             Ok(()) | Err(Errno::EXIST) => None,
             Err(error) => {
-                tracing::warn!("cannot accept connections of the cluster for another {DEAF_MS} ms: {error}");
+                deaf(error);
                 Some(now_ms + DEAF_MS)
             }
         };
         self.deaf_until_ms
+    }
+}
+
+/// Logs, now and then, that nobody who calls is heard for a moment.
+fn deaf(error: Errno) {
+    static LOG: RateLimitedLog = RateLimitedLog::new();
+    if let Some(more) = LOG.happened(Instant::now()) {
+        tracing::warn!("cannot accept connections of the cluster for {DEAF_MS} ms: {error}{more}");
     }
 }
 

@@ -233,7 +233,8 @@ fn listen_for_others(options: &ClusterOptions) -> Result<(OwnedFd, String), Serv
 }
 
 fn open_directory(options: &ClusterOptions) -> Result<MemberDirectory, ServeError> {
-    let directory = MemberDirectory::open(&options.serve.dir, options.serve.threads.get()).map_err(refused)?;
+    let mut directory = MemberDirectory::open(&options.serve.dir, options.serve.threads.get()).map_err(refused)?;
+    directory.choose_stores(options.serve.threads.get()).map_err(refused)?;
     if directory.stores() != options.serve.threads.get() {
         let (dir, stores) = (options.serve.dir.display(), directory.stores());
         tracing::warn!("{dir} has {stores} stores: {stores} threads serve them");

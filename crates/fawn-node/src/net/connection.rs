@@ -288,6 +288,8 @@ pub struct ClientConnection {
     pub waits_for_reservation: bool,
     /// When it was made (milliseconds).
     pub began_ms: u64,
+    /// No byte has come yet.
+    pub is_mute: bool,
     /// When bytes last came (milliseconds).
     pub received_ms: u64,
     /// When bytes last left, or there were none to leave (milliseconds). Bytes that leave count once they are a quarter of
@@ -323,6 +325,7 @@ impl ClientConnection {
             queued: false,
             waits_for_reservation: false,
             began_ms: now_ms,
+            is_mute: true,
             received_ms: now_ms,
             moved_ms: now_ms,
             to_move: 0,
@@ -365,6 +368,7 @@ impl ClientConnection {
             Ok(0) => ReceiveResult::End,
             Ok(count) => {
                 self.received_ms = now_ms;
+                self.is_mute = false;
                 ReceiveResult::Bytes(count)
             }
             Err(Errno::AGAIN | Errno::INTR) => ReceiveResult::Bytes(0),

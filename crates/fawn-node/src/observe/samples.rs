@@ -29,6 +29,8 @@ pub struct StoreSample {
     pub traffic: DeviceTraffic,
     /// The device's number, as `stat` has it.
     pub device: u64,
+    /// It refuses puts for want of space or memory.
+    pub is_full: bool,
 }
 
 /// Messages that wait, and their bytes.

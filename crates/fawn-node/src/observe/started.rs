@@ -28,6 +28,9 @@ impl StartReport<'_> {
     pub fn log(&self) {
         let Self { what, members, has_stores, ack, read_path, loops, addresses, cluster_addresses } = self;
         let [first, ..] = &members[..] else { return };
+        // What the flags say does not count for stores that are there.
+        let asked: usize = members.iter().map(|options| options.threads.get()).sum();
+        let threads_from = if *loops == asked { &first.chosen.threads[..] } else { "the directory's stores" };
         let dirs: Vec<String> = members.iter().map(|options| options.dir.display().to_string()).collect();
         let (dir, file_system, memory_bytes, memory_from) = if *has_stores {
             let memory_bytes = members.iter().map(|options| options.memory_bytes).sum();
@@ -42,7 +45,7 @@ impl StartReport<'_> {
             memory_bytes,
             memory_from,
             threads = loops,
-            threads_from = first.chosen.threads,
+            threads_from,
             connections = first.limits.connections,
             ack,
             read_path,

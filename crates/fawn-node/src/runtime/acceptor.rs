@@ -2,11 +2,13 @@
 
 use crate::net::listen::{Listener, ReservedAddress};
 use crate::observe::counters::Counters;
+use crate::observe::warnings::RateLimitedLog;
 use crate::runtime::shared::{IncomingConnection, SharedState, StopReason};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
+use std::time::Instant;
 
 /// How long nothing is accepted after the system has refused a connection, e.g. for want of descriptors.
 const DEAF_MS: u64 = 100;
@@ -116,7 +118,10 @@ impl Acceptor {
             Err(Errno::AGAIN) => AcceptStep::Drained,
             Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => AcceptStep::Retry,
             Err(error) => {
-                tracing::warn!("cannot accept connections for {DEAF_MS} ms: {error}");
+                static LOG: RateLimitedLog = RateLimitedLog::new();
+                if let Some(more) = LOG.happened(Instant::now()) {
+                    tracing::warn!("cannot accept connections for {DEAF_MS} ms: {error}{more}");
+                }
                 counters.accept_pauses.add(1);
                 counters.accept_paused_us.add(1000 * DEAF_MS);
                 self.pause(epoll, now_ms + DEAF_MS);

@@ -201,7 +201,8 @@ pub fn until_signal<T>(
 ) -> Result<(), ServeError> {
     // Before anything else, so that a signal while stores are opened is not fatal to them.
     let asked = signals::asked_to_stop().map_err(ServeError::system("watch for signals"))?;
-    let heard = signals::that_stop().into_iter().chain(signals::MEANINGLESS.iter().copied());
+    let meaningless = signals::meaningless();
+    let heard = signals::that_stop().into_iter().chain(meaningless.iter().copied());
     let mut signals = Signals::new(heard).map_err(ServeError::system("watch for signals"))?;
     let handle = signals.handle();
     let stop: Stopper = Arc::default();
@@ -212,7 +213,7 @@ pub fn until_signal<T>(
             let mut stopping: Option<Instant> = None;
             for signal in signals.forever() {
                 let name = signals::name(signal);
-                if signals::MEANINGLESS.contains(&signal) {
+                if meaningless.contains(&signal) {
                     tracing::info!("signal {signal} ({name}) is ignored, because it has no meaning here");
                     continue;
                 }

@@ -304,7 +304,8 @@ impl Stores for Engines {
         let sample = |engine: &Engine| {
             let (store, traffic) = (engine.store_ref(), engine.files().traffic());
             let device = engine.files().device();
-            StoreSample { number: u64::from(store.place().0), stats: store.stats(), traffic, device }
+            let (number, is_full) = (u64::from(store.place().0), store.is_full());
+            StoreSample { number, stats: store.stats(), traffic, device, is_full }
         };
         self.stores.iter().map(sample).collect()
     }

@@ -361,6 +361,34 @@ fn connections_that_never_authenticate_keep_nobody_out() {
 }
 
 #[test]
+fn connections_that_never_send_a_byte_keep_nobody_out_of_a_plain_server() {
+    for loops in [1, 2] {
+        let node = Node::start(loops, 1, |options| {
+            options.limits.connections = 16;
+            options.limits.stranger_timeout = Duration::from_millis(300);
+        });
+        // Somebody who has once said something may be silent.
+        let mut known: Vec<_> = (0..4).map(|_| node.client()).collect();
+        known.iter_mut().for_each(|client| client.ask("mn\r\n", "MN\r\n"));
+        let _mute: Vec<_> = (0..40).map(|_| node.client()).collect();
+        std::thread::sleep(Duration::from_millis(400));
+        let mut late: Vec<_> = (0..4).map(|_| node.client()).collect();
+        late.iter_mut().chain(&mut known).for_each(|client| client.ask("mn\r\n", "MN\r\n"));
+    }
+}
+
+#[test]
+fn connections_that_have_just_come_are_not_closed_for_others() {
+    let node = Node::start(1, 1, |options| {
+        options.limits.connections = 4;
+        options.limits.stranger_timeout = Duration::from_mins(10);
+    });
+    let mut first: Vec<_> = (0..4).map(|_| node.client()).collect();
+    assert!(node.client().rest().contains("Too many open connections"));
+    first.iter_mut().for_each(|client| client.ask("mn\r\n", "MN\r\n"));
+}
+
+#[test]
 fn wrong_passwords_slow_a_connection_down() {
     let dir = tempfile::tempdir().unwrap();
     let node = Node::start(1, 1, |options| options.auth_file = Some(users(&dir)));

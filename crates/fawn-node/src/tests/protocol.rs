@@ -212,6 +212,8 @@ fn what_tools_ask_a_memcached_is_no_error() {
     client.ask("cache_memlimit 4\r\n", "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n");
     client.ask("stats extstore\r\n", "END\r\n");
     client.ask("lru_crawler metadump 2\r\n", "END\r\n");
+    client.ask("lru_crawler crawl all\r\nlru_crawler crawl 1\r\nlru_crawler crawl 1,63\r\n", "OK\r\nOK\r\nOK\r\n");
+    client.ask("lru_crawler crawl 0\r\nlru_crawler crawl 1,x\r\n", "BADCLASS invalid class id\r\n".repeat(2));
     // Half a value is awaited by one of the connections.
     let mut other = node.client();
     other.say("set half 0 0 10\r\nhalf");

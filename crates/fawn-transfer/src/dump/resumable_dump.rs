@@ -456,7 +456,7 @@ mod tests {
         };
         take(&mut dumping, What::Part(vec![expires(1, 0), expires(2, 1_000_000_000), expires(3, u32::MAX)])).unwrap();
         take(&mut dumping, over()).unwrap();
-        let State { records, expired, .. } = dumping.finish().unwrap();
+        let DumpState { records, expired, .. } = dumping.finish().unwrap();
         assert_eq!((records, expired), (3, 1));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n2\t2\n3\t3\n");
     }

@@ -59,8 +59,8 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<CommandStatus> {
     for signal in signals::that_stop() {
         signal_hook::flag::register(signal, stop.clone()).context("cannot wait for signals")?;
     }
-    for signal in signals::MEANINGLESS {
-        signal_hook::flag::register(*signal, Arc::default()).context("cannot wait for signals")?;
+    for signal in signals::meaningless() {
+        signal_hook::flag::register(signal, Arc::default()).context("cannot wait for signals")?;
     }
     let mut running = Arc::new(start(Options { board, ..options(arguments) })?);
     let id = running.id().0;

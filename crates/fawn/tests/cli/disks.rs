@@ -25,9 +25,14 @@ struct Disk {
 impl Disk {
     /// `None`, with a message, where nothing may be mounted.
     fn new(mib: u32) -> Option<Self> {
+        Self::mounted(&format!("size={mib}M"))
+    }
+
+    /// With these options of `mount`.
+    fn mounted(options: &str) -> Option<Self> {
         let mounted_on = tempfile::tempdir().unwrap();
         let at = mounted_on.path().display();
-        let mount = format!("mount -t tmpfs -o size={mib}M tmpfs '{at}' || exit; echo ready; read line");
+        let mount = format!("mount -t tmpfs -o {options} tmpfs '{at}' || exit; echo ready; read line");
         let script = format!("{mount}; mount -o remount,ro '{at}' && echo read-only || echo refused; exec cat");
         let mut unshare = Command::new("unshare");
         if !rustix::process::geteuid().is_root() {
@@ -66,6 +71,11 @@ impl Disk {
         line == "read-only\n"
     }
 
+    /// Another program makes empty files until there is no place for one more; how many it made.
+    fn fill_with_files(&self) -> usize {
+        (0..).take_while(|n| std::fs::File::create(self.file(&format!("empty{n}"))).is_ok()).count()
+    }
+
     /// Another program writes until nothing is left.
     fn fill(&self) {
         let mut file = std::fs::File::create(self.file("other")).unwrap();
@@ -86,7 +96,9 @@ impl Drop for Disk {
 fn serve(dir: &Path, log: &Path) -> Process {
     let fixed =
         ["serve", "--dir", dir.to_str().unwrap(), "--listen", "127.0.0.1:0", "--memory", "64M", "--threads", "1"];
-    Process::logged(fawn_command(&fixed), log, "serving memcached on ")
+    let mut command = fawn_command(&fixed);
+    command.args(["--admin", "127.0.0.1:0"]);
+    Process::logged(command, log, "serving memcached on ")
 }
 
 fn set(address: &str, key: &str) -> String {
@@ -127,6 +139,13 @@ fn on_a_disk_that_is_full_to_the_last_page_gets_and_deletes_go_on_and_make_room_
     disk.fill();
     // What fits the buffers in memory and the log may be taken; the rest is refused.
     let more = set_until_refused(&server.address, "more", NO_SPACE);
+    let health = || {
+        let (status, health) = http(&admin_in(&log), "/health");
+        reasons(status, &health).join("; ")
+    };
+    wait_for("the health of a full store", || {
+        health().starts_with("store 0 refuses puts, because its disk").then_some(())
+    });
     assert!(is_there(&server.address, "k0"));
     assert_eq!(say(&server.address, "delete k0", "\r\n"), "DELETED\r\n");
 
@@ -152,10 +171,57 @@ fn on_a_disk_that_is_full_to_the_last_page_gets_and_deletes_go_on_and_make_room_
     assert!(is_there(&server.address, "new"));
 }
 
+#[test]
+fn on_a_disk_without_a_place_for_one_more_file_deletes_go_on_and_make_room_also_after_a_crash() {
+    let Some(disk) = Disk::mounted("size=256M,nr_inodes=60") else { return };
+    let logs = tempfile::tempdir().unwrap();
+    let (dir, log) = (disk.file("data"), logs.path().join("log"));
+    let mut server = serve(&dir, &log);
+    for n in 0..1200 {
+        assert_eq!(set(&server.address, &format!("k{n}")), "STORED\r\n");
+    }
+    wait_for("space that is kept", || {
+        std::fs::metadata(dir.join("store-0/spare")).is_ok_and(|file| file.len() > 0).then_some(())
+    });
+    let files = disk.fill_with_files();
+    let health = || {
+        let (status, health) = http(&admin_in(&log), "/health");
+        reasons(status, &health).join("; ")
+    };
+    wait_for("its health", || health().starts_with("store 0 refuses puts, because its disk").then_some(()));
+    let more = set_until_refused(&server.address, "more", NO_SPACE);
+    let delete = |server: &Process, key: String| {
+        wait_for("a delete", || match &say(&server.address, &format!("delete {key}"), "\r\n")[..] {
+            "DELETED\r\n" => Some(()),
+            refused if refused.starts_with("SERVER_ERROR") => None,
+            other => panic!("{key}: {other}"),
+        });
+    };
+    (0..600).for_each(|n| delete(&server, format!("k{n}")));
+    server.signal(Signal::KILL);
+    server.child.wait().unwrap();
+    let server = serve(&dir, &log);
+    assert!(is_there(&server.address, "k600") && !is_there(&server.address, "k599"));
+    (600..1200).for_each(|n| delete(&server, format!("k{n}")));
+    (0..more).for_each(|n| delete(&server, format!("more{n}")));
+    let log = std::fs::read_to_string(&log).unwrap();
+    assert!(log.contains("more files (inodes)"), "{log}");
+    assert!(log.matches("the device is full").count() < 5, "{log}");
+    for n in 0..files {
+        std::fs::remove_file(disk.file(&format!("empty{n}"))).unwrap();
+    }
+    wait_for("sets again", || (set(&server.address, "k") == "STORED\r\n").then_some(()));
+}
+
 /// Where a process of a cluster has its admin port.
 fn admin_of(cluster: &Cluster, name: &str) -> String {
-    let log = std::fs::read_to_string(cluster.file(&format!("{name}.log"))).unwrap();
-    let address = log.lines().find_map(|line| line.split_once(" on http://")).expect("its log says so").1;
+    admin_in(&cluster.file(&format!("{name}.log")))
+}
+
+/// Where a process has its admin port that has this log: the last that was started with it.
+fn admin_in(log: &Path) -> String {
+    let log = std::fs::read_to_string(log).unwrap();
+    let address = log.lines().rev().find_map(|line| line.split_once(" on http://")).expect("its log says so").1;
     address.trim_end_matches('/').to_owned()
 }
 

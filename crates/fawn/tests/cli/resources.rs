@@ -55,6 +55,12 @@ impl Drop for Shell {
     }
 }
 
+/// Sends signals that have numbers alone.
+fn send_numbers(child: &Child, signals: &[i32]) {
+    let script: String = signals.iter().map(|signal| format!("kill -{signal} {} || exit; ", child.id())).collect();
+    assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+}
+
 fn get(address: &str, key: &str) -> String {
     say(address, &format!("get {key}"), "END\r\n")
 }
@@ -72,6 +78,25 @@ fn a_hangup_or_quit_stops_cleanly_with_all_that_was_acknowledged() {
         let kept = fawn(&["store", "dump", data.to_str().unwrap()]).stdout.lines().count();
         assert_eq!(kept, 100, "{signal:?}");
     }
+}
+
+#[test]
+fn a_signal_to_halt_stops_cleanly_and_other_real_time_signals_mean_nothing() {
+    let mut server = Shell::start(&format!("exec {SERVE} --ack memory"));
+    assert_eq!(say(&server.address, "set k 0 0 1\r\nv", "\r\n"), "STORED\r\n");
+    send_numbers(&server.child, &[16, 30, 35, 36, 38, 64]);
+    wait_for("the log of the last one", || server.log().contains("signal 64 (real-time) is ignored").then_some(()));
+    assert!(server.log().contains("(PWR) is ignored") && server.is_running(), "{}", server.log());
+    send_numbers(&server.child, &[37]);
+    assert_eq!(server.child.wait().unwrap().code(), Some(0), "{}", server.log());
+    let kept = fawn(&["store", "dump", server.dir.path().join("data").to_str().unwrap()]);
+    assert_eq!(kept.stdout.lines().count(), 1, "{}", kept.stderr);
+
+    let dir = server.dir.path().join("manager");
+    let manager = fawn_command(&["manager", "--dir", dir.to_str().unwrap(), "--listen", "127.0.0.1:0"]);
+    let mut manager = Process::logged(manager, Path::new("/dev/null"), " ready on ");
+    send_numbers(&manager.child, &[16, 30, 35, 64, 37]);
+    assert_eq!(manager.child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -322,6 +347,60 @@ fn too_few_descriptors_are_refused_with_what_to_do() {
         output.status.code() == Some(1) && said.contains("100 open files") && said.contains("ulimit -Hn"),
         "{said}"
     );
+}
+
+#[test]
+fn a_manager_with_few_descriptors_serves_a_cluster_or_is_refused_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = |limit: u32| {
+        let script = format!("ulimit -n {limit}; exec $FAWN manager --dir $DIR/m --listen 127.0.0.1:0 --replicas 2");
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(script).env("FAWN", env!("CARGO_BIN_EXE_fawn")).env("DIR", dir.path());
+        command
+    };
+    let output = manager(50).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && said.contains("50 open files") && said.contains("ulimit -Hn"), "{said}");
+    assert!(!dir.path().join("m/manager.log").exists(), "nothing is begun");
+
+    let log = dir.path().join("log");
+    let manager = Process::logged(manager(256), &log, " ready on ");
+    // More of them than it has descriptors.
+    let _strangers: Vec<_> = (0..300).map(|_| TcpStream::connect(&manager.address).unwrap()).collect();
+    let nodes = ["n1", "n2"].map(|name| {
+        let data = dir.path().join(name);
+        let any = "127.0.0.1:0";
+        let node = ["node", "--name", name, "--dir", data.to_str().unwrap(), "--listen", any, "--cluster-listen", any];
+        let node = [&node[..], &["--manager", &manager.address, "--memory", "64M", "--threads", "1"]].concat();
+        Process::logged(fawn_command(&node), Path::new("/dev/null"), "serving memcached on ")
+    });
+    for node in &nodes {
+        wait_for("a write", || (say(&node.address, "set k 0 0 1\r\nv", "\r\n") == "STORED\r\n").then_some(()));
+    }
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.contains("at most 128 connections at a time"), "{log}");
+    assert!(log.matches("cannot accept").count() < 3, "{log}");
+}
+
+#[test]
+fn whoever_only_looks_at_a_store_is_told_that_descriptors_are_short() {
+    let mut server = Shell::start(&format!("exec {SERVE}"));
+    assert_eq!(say(&server.address, "set k 0 0 1\r\nv", "\r\n"), "STORED\r\n");
+    server.send(Signal::TERM);
+    server.child.wait().unwrap();
+    for command in ["dump", "check", "stats"] {
+        // Fewer are needed one time, more another: none may wait for ever.
+        for limit in [7, 8, 12] {
+            let script = format!("ulimit -n {limit}; exec timeout 60 $FAWN store {command} $DIR/data");
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(script).env("FAWN", env!("CARGO_BIN_EXE_fawn")).env("DIR", server.dir.path());
+            let output = shell.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let code = output.status.code();
+            let is_told = code == Some(1) && said.contains("Too many open files") && said.contains("ulimit -n");
+            assert!(code == Some(0) || is_told, "{command}, {limit}: {code:?}: {said}");
+        }
+    }
 }
 
 /// Whether system calls can be made to fail here.

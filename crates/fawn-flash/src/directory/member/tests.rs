@@ -134,6 +134,32 @@ fn an_interrupted_creation_of_a_members_directory_is_begun_anew() {
 }
 
 #[test]
+fn the_number_of_stores_may_change_until_one_is_made() {
+    let (_parent, path) = new_path();
+    let open = |stores| {
+        let mut directory = MemberDirectory::open(&path, stores).unwrap();
+        directory.choose_stores(stores).unwrap();
+        directory
+    };
+    let id = open(4).directory_id();
+    for stores in [2, 5] {
+        let directory = open(stores);
+        assert_eq!((directory.stores(), directory.directory_id()), (stores, id));
+        drop(directory);
+        assert_eq!(MemberDirectory::look(&path).unwrap().stores(), stores);
+        assert!(!path.join(format!("store-{stores}")).exists());
+    }
+    // What a making leaves that is cut short is nothing of worth; other files are.
+    fs::write(path.join("store-4/manifest-0000000000000001"), "").unwrap();
+    assert_eq!(open(3).stores(), 3);
+    fs::write(path.join("store-2/segment-0000000000000001"), "").unwrap();
+    assert_eq!(open(1).stores(), 3);
+    fs::remove_file(path.join("store-2/segment-0000000000000001")).unwrap();
+    open(3).set_enrolled(CLUSTER, SECRET_OF_CLUSTER, "n1", 1).unwrap();
+    assert_eq!(open(1).stores(), 3, "the managers know its seats");
+}
+
+#[test]
 fn damage_is_named_and_only_the_owner_may_look() {
     let (_parent, path) = new_path();
     let mut member = MemberDirectory::open(&path, 1).unwrap();

@@ -66,6 +66,7 @@ impl Endpoint {
             stats: node.store().flash().store().stats(),
             traffic: node.store().traffic(),
             device: node.store().device(),
+            is_full: node.store().flash().store().is_full(),
         });
         let seat = SeatSample {
             figures,

@@ -56,6 +56,8 @@ impl Source for Serving {
         troubles.extend(asked.stuck.iter().map(|number| format!("event loop {number} makes no progress")));
         let seats = asked.samples.iter().filter_map(|sample| sample.seat.as_ref());
         troubles.extend(seats.flat_map(seats::troubles));
+        let single = asked.samples.iter().filter(|sample| sample.seat.is_none());
+        troubles.extend(single.flat_map(|sample| &sample.stores).filter_map(stores::trouble));
         troubles
     }
 }

@@ -8,7 +8,7 @@ use fawn_store::page::PAGE_BYTES;
 use std::collections::BTreeMap;
 
 /// Puts a store's figures on a page.
-pub fn measure(StoreSample { number, stats, traffic, device }: &StoreSample, page: &mut Page) {
+pub fn measure(StoreSample { number, stats, traffic, device, .. }: &StoreSample, page: &mut Page) {
     let number = number.to_string();
     let lookup_read_bytes = stats.reads.pages * PAGE_BYTES as u64;
     for (family, value) in [
@@ -78,6 +78,17 @@ pub fn devices<'a>(stores: impl Iterator<Item = &'a StoreSample>, page: &mut Pag
     }
 }
 
+/// What is wrong with a single server's store, in a sentence. Seats say so themselves.
+pub fn trouble(store: &StoreSample) -> Option<String> {
+    store.is_full.then(|| {
+        format!(
+            "store {} refuses puts, because its disk or its index is full: delete something, make room on the disk, or \
+            raise --memory",
+            store.number
+        )
+    })
+}
+
 /// Its major and minor number, as `/proc/self/mountinfo` and `lsblk` have them.
 fn device_name(device: u64) -> String {
     format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device))
@@ -96,6 +107,7 @@ mod tests {
             stats: Stats { device: DeviceStats { bytes: 1000, free_bytes: free }, ..Stats::default() },
             traffic: DeviceTraffic::default(),
             device,
+            is_full: false,
         };
         let stores = [store(0, 0x0801, 300), store(1, 0x0801, 299), store(2, 0x0802, 900)];
         let mut page = Page::default();

@@ -7,6 +7,7 @@ use crate::net::tls::Secure;
 use crate::protocol::ParserOptions;
 use crate::runtime::acceptor::AcceptStep;
 use crate::runtime::shared::IncomingConnection;
+use crate::runtime::slab::Token;
 use crate::shard::backend::Backend;
 use fawn_flash::descriptors;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -32,14 +33,12 @@ impl<B: Backend> EventLoop<B> {
     /// Gives a new connection to the loop whose turn it is.
     fn place(&mut self, accepted: IncomingConnection) {
         let shared = Arc::clone(&self.shared);
-        let counters = &self.counters;
-        let is_full = shared.connections.fetch_add(1, Ordering::Relaxed) >= shared.limits.connections;
-        // The loop that is to have it may know of one that never said who it is.
-        if (is_full && !shared.has_unauthenticated()) || !descriptors::leaves_room(&accepted.socket) {
+        shared.connections.fetch_add(1, Ordering::Relaxed);
+        // The loop that is to have it may know of one that has never said anything.
+        if !descriptors::leaves_room(&accepted.socket) {
             shared.connections.fetch_sub(1, Ordering::Relaxed);
             return self.refuse(&accepted);
         }
-        counters.total_connections.add(1);
         let home = self.acceptor.next_home(self.worker.mesh().loops());
         if home == self.number {
             self.adopt(accepted);
@@ -56,11 +55,16 @@ impl<B: Backend> EventLoop<B> {
         }
     }
 
-    /// Makes room for another unauthenticated connection: of those the longest silent one is closed if they are more than their
-    /// share, or if all connections are taken. Returns whether one was closed.
+    /// Makes room for another connection: of the unauthenticated ones the longest silent is closed if they are more than their
+    /// share, or if all connections are taken. In the latter case one that never sent a byte goes where nobody has to say who it
+    /// is. Returns whether one was closed.
     fn make_room(&mut self, is_full: bool) -> bool {
         let share = self.shared.limits.connections / 2 / self.worker.mesh().loops();
-        let Some(token) = self.connections.evict_unauthenticated(share.max(LEAST_UNAUTHENTICATED), is_full) else {
+        let silent = self.connections.evict_unauthenticated(share.max(LEAST_UNAUTHENTICATED), is_full);
+        let Some(token) = silent.or_else(|| {
+            let had_time_ms = self.shared.limits.stranger_timeout.as_millis() as u64;
+            oldest_mute(self.connections.iter(), self.now.ms.saturating_sub(had_time_ms)).filter(|_| is_full)
+        }) else {
             return false;
         };
         self.counters.stall_kicks.add(1);
@@ -79,13 +83,15 @@ impl<B: Backend> EventLoop<B> {
 
     fn adopt(&mut self, accepted: IncomingConnection) {
         let shared = Arc::clone(&self.shared);
-        if shared.has_unauthenticated() {
-            let is_full = shared.connections.load(Ordering::Relaxed) > shared.limits.connections;
-            if !self.make_room(is_full) && is_full {
+        let is_full = shared.connections.load(Ordering::Relaxed) > shared.limits.connections;
+        if is_full || shared.has_unauthenticated() {
+            let has_room = self.make_room(is_full);
+            if is_full && !has_room {
                 shared.connections.fetch_sub(1, Ordering::Relaxed);
                 return self.refuse(&accepted);
             }
         }
+        self.counters.total_connections.add(1);
         let tls = match shared.tls_for(accepted.family).map(|config| Secure::new(&config)).transpose() {
             Ok(tls) => tls.map(Box::new),
             Err(error) => {
@@ -112,4 +118,10 @@ impl<B: Backend> EventLoop<B> {
             self.close(token);
         }
     }
+}
+
+/// The oldest of the connections that have never sent a byte, if it was there by `began_ms`.
+fn oldest_mute<'a>(all: impl Iterator<Item = &'a ClientConnection>, began_ms: u64) -> Option<Token> {
+    let mute = all.filter(|conn| conn.is_mute && conn.began_ms <= began_ms);
+    mute.min_by_key(|conn| conn.began_ms).map(|conn| conn.flow.token)
 }
