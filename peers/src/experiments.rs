@@ -11,9 +11,9 @@ use fawn_report::{BenchReport, Latencies};
 use fawn_workload::Draw;
 use serde_json::{Value, json};
 
-use crate::gets::{ClosedLoopResult, ClosedLoop};
+use crate::gets::{ClosedLoop, ClosedLoopResult};
 use crate::pages::PAGE_BYTES;
-use crate::session::{Puts, EngineSession};
+use crate::session::{EngineSession, Puts};
 
 /// Keys beyond the entries, of which the absent are drawn.
 const ABSENT: u64 = 1 << 40;

@@ -12,7 +12,7 @@ use fawn_report::Latencies;
 use fawn_workload::{Draw, WriteHistory, key_of, mix, version_of};
 
 use crate::engine::EngineReader;
-use crate::session::{Puts, EngineSession};
+use crate::session::{EngineSession, Puts};
 
 /// The writer is woken when it owes so many puts; else it looks once in a while.
 const WAKE: u64 = 16;

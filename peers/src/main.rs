@@ -31,7 +31,7 @@ use clap::{Args, Parser, Subcommand};
 use fawn_report::BenchReport;
 use fawn_workload::{LEAST_VALUE_BYTES, WriteHistory};
 
-use crate::data::{Notes, EngineDirectory};
+use crate::data::{EngineDirectory, Notes};
 use crate::engine::{AckPolicy, Settings};
 use crate::engines::EngineKind;
 use crate::experiments::PeerExperiment;

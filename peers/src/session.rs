@@ -3,14 +3,14 @@
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use fawn_bench::usage::{StoreCounts, Stopwatch, WorkUsage};
+use fawn_bench::usage::{Stopwatch, StoreCounts, WorkUsage};
 use fawn_machine::process::resident_bytes;
 use fawn_report::BenchReport;
 use fawn_workload::{Draw, Order, WriteHistory};
 use serde_json::{Map, Value};
 
 use crate::data::EngineDirectory;
-use crate::engine::{AckPolicy, PutBatch, Engine, Settings};
+use crate::engine::{AckPolicy, Engine, PutBatch, Settings};
 use crate::engines::EngineKind;
 use crate::keeper::Keeper;
 use crate::tell::ProgressWriter;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use fawn_report::BenchReport;
 use fawn_workload::WriteHistory;
 
-use crate::data::{Notes, EngineDirectory};
-use crate::engine::{AckPolicy, PutBatch, Engine, EngineReader, Settings};
+use crate::data::{EngineDirectory, Notes};
+use crate::engine::{AckPolicy, Engine, EngineReader, PutBatch, Settings};
 use crate::engines::EngineKind;
 use crate::experiments::{PeerExperiment, run};
 use crate::keeper::Keeper;
@@ -124,9 +124,14 @@ fn rows_tell_how_often_everything_was_written_before() {
     let absent = PeerExperiment::Absent { depth: 2, time: Duration::from_millis(5) };
     let overwrite = PeerExperiment::Overwrite { passes: 2, zipf: None, most_time: None };
     let skewed = PeerExperiment::Overwrite { passes: 2, zipf: Some(0.99), most_time: None };
-    for (experiment, before) in
-        [(&PeerExperiment::Load, 0.0), (&absent, 1.0), (&overwrite, 1.0), (&absent, 3.0), (&skewed, 3.0), (&absent, 4.0)]
-    {
+    for (experiment, before) in [
+        (&PeerExperiment::Load, 0.0),
+        (&absent, 1.0),
+        (&overwrite, 1.0),
+        (&absent, 3.0),
+        (&skewed, 3.0),
+        (&absent, 4.0),
+    ] {
         let report: BenchReport = run(&mut session, experiment).unwrap();
         assert!(report.rows.iter().all(|row| row["versions"].as_f64() == Some(before)), "{before}: {:?}", report.rows);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use crate::engine::{AckPolicy, PutBatch, Engine, EngineReader, Settings};
+use crate::engine::{AckPolicy, Engine, EngineReader, PutBatch, Settings};
 
 /// Its cache takes a quarter more than it is told, for what describes the pages.
 const CACHE_OVER_TOLD: (u64, u64) = (5, 4);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, config};
 
-use crate::engine::{AckPolicy, PutBatch, Engine, QUIET, EngineReader, Settings};
+use crate::engine::{AckPolicy, Engine, EngineReader, PutBatch, QUIET, Settings};
 
 const LEAST_MEMTABLE_BYTES: u64 = 512 << 10;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};
 
-use crate::engine::{AckPolicy, PutBatch, Engine, EngineReader, Settings};
+use crate::engine::{AckPolicy, Engine, EngineReader, PutBatch, Settings};
 
 /// Addresses that are set apart, over bytes of keys and values: a page may be half empty, and there are older versions.
 const MAP_OVER_USER: u64 = 6;

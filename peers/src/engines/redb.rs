@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase as _, TableDefinition};
 
-use crate::engine::{AckPolicy, PutBatch, Engine, EngineReader, Settings};
+use crate::engine::{AckPolicy, Engine, EngineReader, PutBatch, Settings};
 
 const ENTRIES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("entries");
 /// What commits without a sync leave unused is found again after one with it; so there is one after so many bytes.

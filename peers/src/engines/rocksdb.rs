@@ -7,7 +7,7 @@ use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, DB, DBCompressionType, Options, WriteBatch, WriteOptions,
 };
 
-use crate::engine::{AckPolicy, PutBatch, Engine, QUIET, EngineReader, Settings};
+use crate::engine::{AckPolicy, Engine, EngineReader, PutBatch, QUIET, Settings};
 
 /// Memtables, of which one is written to and one is flushed.
 const MEMTABLES: u64 = 2;

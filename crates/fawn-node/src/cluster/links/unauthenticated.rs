@@ -1,4 +1,4 @@
-//! Those who call a seat, before they have said who they are: so many and no more ([`fawn_kv::link::strangers`]).
+//! Those who call a seat, before they have said who they are: so many and no more ([`fawn_kv::link::unauthenticated`]).
 
 use super::table::LinkTable;
 use crate::cluster::link::LinkState;
