@@ -346,7 +346,7 @@ impl Responder {
             (CommandOutcome::TooLarge, _) => self.error(out, &[lines::TOO_LARGE]),
             (CommandOutcome::OutOfMemory, _) => self.error(out, &[lines::OUT_OF_MEMORY]),
             (_, ReplyFamily::MetaStore | ReplyFamily::MetaDelete | ReplyFamily::MetaArithmetic) => {
-                self.meta_status(out, key, answer)
+                self.meta_status(out, key, answer);
             }
             (_, ReplyFamily::Text) => self.classic(out, answer),
             _ => panic!("{answer:?} is no answer to a command of {:?}", self.form()),

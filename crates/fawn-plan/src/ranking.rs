@@ -16,7 +16,7 @@ impl PurchasePlan {
             let sizing = Sizing::of(option, catalogue.model, workload, assumptions);
             match rankable(option, catalogue.model, &sizing, assumptions) {
                 Ok(cost) => {
-                    ranked.push(RankedOption::of(option, catalogue.model, sizing, &cost, workload, assumptions))
+                    ranked.push(RankedOption::of(option, catalogue.model, sizing, &cost, workload, assumptions));
                 }
                 Err(missing) => unranked.push(UnrankedOption {
                     name: option.name.clone(),

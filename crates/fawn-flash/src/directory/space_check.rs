@@ -19,7 +19,7 @@ use crate::files::{Caching, Files};
 /// [`DirectoryError::NoRoom`]: nothing is left that was made for them, and of a plain directory in which nothing was ever
 /// written nothing at all.
 pub(super) fn ensure(path: &Path, stores: usize, options: &Options, is_plain: bool) -> Result<(), DirectoryError> {
-    let failed = |source| failed(path, source);
+    let failed = |source| failed(path, &source);
     let mut wanted = 0;
     let mut free = u64::MAX;
     for index in 0..stores {
@@ -43,7 +43,7 @@ pub(super) fn are_unmade(path: &Path, stores: usize) -> Result<bool, DirectoryEr
     for index in 0..stores {
         let is_unmade = Files::open(&store_path(path, index), Caching::Buffered)
             .and_then(|files| is_unmade(&Overlay::new(files)))
-            .map_err(|source| failed(path, source))?;
+            .map_err(|source| failed(path, &source))?;
         if !is_unmade {
             return Ok(false);
         }
@@ -51,7 +51,7 @@ pub(super) fn are_unmade(path: &Path, stores: usize) -> Result<bool, DirectoryEr
     Ok(true)
 }
 
-fn failed(path: &Path, source: FlashError) -> DirectoryError {
+fn failed(path: &Path, source: &FlashError) -> DirectoryError {
     DirectoryError::Io { path: path.to_owned(), source: std::io::Error::other(source.to_string()) }
 }
 

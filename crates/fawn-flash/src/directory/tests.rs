@@ -323,7 +323,9 @@ fn a_directory_of_an_older_format_is_proved_by_its_stores_and_gets_checksums() {
 fn what_a_file_system_keeps_at_its_root_is_no_stranger() {
     let (_parent, path) = new_path();
     let names = ["lost+found", ".Trash-1000", ".Trashes", "aquota.user", "quota.group", "@eaDir"];
-    names.iter().for_each(|name| fs::create_dir_all(path.join(name)).unwrap());
+    for name in names {
+        fs::create_dir_all(path.join(name)).unwrap();
+    }
     assert!(Directory::open(&path, 1).unwrap().is_new());
     assert!(names.iter().all(|name| path.join(name).exists()));
     let (_parent, path) = new_path();

@@ -207,7 +207,7 @@ impl Listener {
                 }
                 Ok(Err(error)) => this.refusals.warn(&format!("a connection from {from} is refused: {error}")),
                 Err(_) => {
-                    this.refusals.warn(&format!("a connection from {from} is refused: its handshake takes too long"))
+                    this.refusals.warn(&format!("a connection from {from} is refused: its handshake takes too long"));
                 }
             }
         });

@@ -53,13 +53,14 @@ mod tests {
 
     #[test]
     fn replies_of_both_dialects_are_parsed_wherever_they_are_cut() {
-        let cases: [(&[u8], &[u8], Option<&[u8]>); 4] = [
-            (b"VALUE k 0 3 17\r\na\nb\r\nEND\r\n", b"VALUE k 0 3 17", Some(b"a\nb")),
-            (b"VA 0 c5\r\n\r\n", b"VA 0 c5", Some(b"")),
-            (b"STORED\r\n", b"STORED", None),
-            (b"12\r\n", b"12", None),
+        let cases = [
+            ("VALUE k 0 3 17\r\na\nb\r\nEND\r\n", "VALUE k 0 3 17", Some("a\nb")),
+            ("VA 0 c5\r\n\r\n", "VA 0 c5", Some("")),
+            ("STORED\r\n", "STORED", None),
+            ("12\r\n", "12", None),
         ];
         for (bytes, line, value) in cases {
+            let (bytes, line, value) = (bytes.as_bytes(), line.as_bytes(), value.map(str::as_bytes));
             let more = [bytes, b"HD\r\n"].concat();
             assert_eq!(LineReply::parse(&more), Ok(Some((LineReply { line, value }, bytes.len()))));
             for cut in 0..bytes.len() {

@@ -369,11 +369,15 @@ fn connections_that_never_send_a_byte_keep_nobody_out_of_a_plain_server() {
         });
         // Somebody who has once said something may be silent.
         let mut known: Vec<_> = (0..4).map(|_| node.client()).collect();
-        known.iter_mut().for_each(|client| client.ask("mn\r\n", "MN\r\n"));
+        for client in &mut known {
+            client.ask("mn\r\n", "MN\r\n");
+        }
         let _mute: Vec<_> = (0..40).map(|_| node.client()).collect();
         std::thread::sleep(Duration::from_millis(400));
         let mut late: Vec<_> = (0..4).map(|_| node.client()).collect();
-        late.iter_mut().chain(&mut known).for_each(|client| client.ask("mn\r\n", "MN\r\n"));
+        for client in late.iter_mut().chain(&mut known) {
+            client.ask("mn\r\n", "MN\r\n");
+        }
     }
 }
 
@@ -385,7 +389,9 @@ fn connections_that_have_just_come_are_not_closed_for_others() {
     });
     let mut first: Vec<_> = (0..4).map(|_| node.client()).collect();
     assert!(node.client().rest().contains("Too many open connections"));
-    first.iter_mut().for_each(|client| client.ask("mn\r\n", "MN\r\n"));
+    for client in &mut first {
+        client.ask("mn\r\n", "MN\r\n");
+    }
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn text(kind: KeyKind, key: &str, operation: &KvOperation) -> Vec<u8> {
         KvOperation::Add { value: number } => store(TextStore::Add, &value(kind, number)),
         KvOperation::Replace { value: number } => store(TextStore::Replace, &value(kind, number)),
         KvOperation::CompareAndSwap { expected, value: number } => {
-            store(TextStore::Cas(expected), &value(kind, number))
+            store(TextStore::Cas(expected), &value(kind, number));
         }
         KvOperation::Extend { digit, before, vivify: false } => {
             store(if before { TextStore::Prepend } else { TextStore::Append }, digit.to_string().as_bytes());

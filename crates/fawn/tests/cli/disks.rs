@@ -73,7 +73,7 @@ impl Disk {
 
     /// Another program makes empty files until there is no place for one more; how many it made.
     fn fill_with_files(&self) -> usize {
-        (0..).take_while(|n| std::fs::File::create(self.file(&format!("empty{n}"))).is_ok()).count()
+        (0..100_000).take_while(|n| std::fs::File::create(self.file(&format!("empty{n}"))).is_ok()).count()
     }
 
     /// Another program writes until nothing is left.
