@@ -3,8 +3,8 @@
 use crate::ids::{Position, RequestId};
 use crate::operation::Outcome;
 use crate::range::entry::{Asked, Change, Entry};
-use crate::range::range_map::Steps;
-use crate::range::sequence_map::Numbered;
+use crate::range::range_map::RangeMap;
+use crate::range::sequence_map::SequenceMap;
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ struct Session {
     /// Up to this number all are answered.
     answered: u64,
     /// Those above it that were carried out, each by itself: not only the highest.
-    done: Numbered<(Position, Outcome)>,
+    done: SequenceMap<(Position, Outcome)>,
     /// Unix second of its last record.
     used: u32,
 }
@@ -105,14 +105,14 @@ impl Session {
 ///
 /// A session's number begins with the Unix second at which it began: the horizon is one of those.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Encoded")]
+#[serde(from = "EncodedSessions")]
 pub struct Sessions {
     by: BTreeMap<u64, Session>,
     /// A session that began up to this second, and is not there, has been forgotten.
     horizon: u32,
     /// Of flushes that were carried out and are not known to be answered: which keys they have reached. It may be some of
     /// the range only, where ranges that were merged were not all asked before.
-    flushed: BTreeMap<RequestId, Steps<bool>>,
+    flushed: BTreeMap<RequestId, RangeMap<bool>>,
     /// Requests in `by`, and ends of stretches in `flushed`.
     #[serde(skip)]
     requests: usize,
@@ -121,14 +121,14 @@ pub struct Sessions {
 /// [`Sessions`] as they are encoded: the rest follows.
 #[derive(Deserialize)]
 #[serde(rename = "Sessions")]
-struct Encoded {
+struct EncodedSessions {
     by: BTreeMap<u64, Session>,
     horizon: u32,
-    flushed: BTreeMap<RequestId, Steps<bool>>,
+    flushed: BTreeMap<RequestId, RangeMap<bool>>,
 }
 
-impl From<Encoded> for Sessions {
-    fn from(Encoded { by, horizon, flushed }: Encoded) -> Self {
+impl From<EncodedSessions> for Sessions {
+    fn from(EncodedSessions { by, horizon, flushed }: EncodedSessions) -> Self {
         let mut sessions = Self { by, horizon, flushed, requests: 0 };
         sessions.count_again();
         sessions
@@ -211,7 +211,7 @@ impl Sessions {
     }
 
     /// The keys that the flush of this name has reached.
-    pub fn flushed(&self, id: RequestId) -> Option<&Steps<bool>> {
+    pub fn flushed(&self, id: RequestId) -> Option<&RangeMap<bool>> {
         self.flushed.get(&id)
     }
 

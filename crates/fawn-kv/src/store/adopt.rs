@@ -15,7 +15,7 @@ use fawn_store::{OpenError, Options};
 use super::flash::{FlashStore, Opened};
 use super::images::Image;
 use super::{Plain, Recovered};
-use crate::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};
+use crate::ids::{Attempt, ClusterId, Position, RangeId};
 use crate::range::meta::Meta;
 use crate::testing::injected_bugs::{Bug, planted};
 use fawn_ring::Interval;
@@ -41,38 +41,6 @@ impl AdoptError {
             Self::Open(error) => error.at(store),
             Self::LargeValues => format!("{store}: {self}"),
         }
-    }
-}
-
-/// What a plain store tells its clients as the cas of records that have none of their own: no two of a directory's stores
-/// ever tell the same.
-#[derive(Clone, Copy, Debug)]
-pub struct CasNumbers {
-    store: u64,
-    stores: u64,
-}
-
-impl CasNumbers {
-    /// Of one store among several.
-    pub fn of(store: u32, stores: u32) -> Self {
-        Self { store: u64::from(store), stores: u64::from(stores) }
-    }
-
-    /// What is told of the record with this number.
-    pub fn told(self, seq: u64) -> u64 {
-        seq * self.stores + self.store
-    }
-
-    /// What a record is shown with as a client's cas in a range.
-    pub fn kept(self, epoch: u32, seq: u64, client_cas: Option<u64>) -> Option<u64> {
-        client_cas.or_else(|| (epoch == 0 && !planted(Bug::AdoptedCasLost)).then(|| self.told(seq)))
-    }
-
-    /// Where the log of the range ends that a store becomes of which no record is numbered above `last`: above any number
-    /// and any cas.
-    pub fn end(self, last: u64) -> Position {
-        let seq = Seq(if planted(Bug::AdoptedNumbersAgain) { last } else { self.told(last + 1) });
-        Position { epoch: Epoch(0), seq }
     }
 }
 

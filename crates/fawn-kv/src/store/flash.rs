@@ -26,10 +26,10 @@ use fawn_store::{
     Ack, Batch, Committed, Gate as LogGate, Losses, Maintenance, OpenError, Opening, Options, Refusal, Store,
 };
 
-use super::adopt::CasNumbers;
+use super::cas::CasNumbers;
 use super::convert::record_of;
 use super::images::{Image, Images};
-use super::reads::{Answer, Asked, Fetch};
+use super::lookups::{Answer, Asked, Fetch};
 use super::write::Write;
 use super::{Gate, Lookup, Part, Place, Plain, RangeStore, Recovered, Scan, Ticket};
 use crate::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};

@@ -9,16 +9,19 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 mod adopt;
+mod cas;
 mod convert;
 mod flash;
 mod images;
+mod lookups;
 mod reads;
 mod write;
 
 pub(crate) use adopt::ADOPTED;
-pub use adopt::{AdoptError, CasNumbers, adopted, may_adopt};
+pub use adopt::{AdoptError, adopted, may_adopt};
+pub use cas::CasNumbers;
 pub use flash::{FlashStore, Opened};
-pub use reads::{Answer, Fetch};
+pub use lookups::{Answer, Fetch};
 pub use write::Write;
 
 /// A place in the order of a store's writes; a write is durable once [`RangeStore::durable`] has reached its gate.
