@@ -32,13 +32,13 @@ pub struct Notes {
 
 /// A directory for one engine.
 #[derive(Debug)]
-pub struct Place {
+pub struct EngineDirectory {
     dir: PathBuf,
     /// What it holds.
     pub notes: Notes,
 }
 
-impl Place {
+impl EngineDirectory {
     /// Opens it, or makes it. What was not loaded to its end, or was being written to when the process was killed, is
     /// deleted, to be loaded again; and all of it if `again`.
     ///
@@ -149,21 +149,21 @@ mod tests {
     fn data_stay_once_they_are_loaded_and_go_when_a_writer_was_killed() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
-        let mut place = Place::open(dir, empty(3), false).unwrap();
+        let mut place = EngineDirectory::open(dir, empty(3), false).unwrap();
         place.writes().unwrap();
         fs::write(place.data().join("file"), "half").unwrap();
-        let mut place = Place::open(dir, empty(3), false).unwrap();
+        let mut place = EngineDirectory::open(dir, empty(3), false).unwrap();
         assert!(!place.data().join("file").exists(), "a load was interrupted");
         place.writes().unwrap();
         fs::write(place.data().join("file"), "all").unwrap();
         place.notes.load = Some((BenchReport::new("load"), 1, "memory".to_owned()));
         place.wrote(Vec::new()).unwrap();
-        let mut place = Place::open(dir, empty(3), false).unwrap();
+        let mut place = EngineDirectory::open(dir, empty(3), false).unwrap();
         assert!(place.is_loaded() && place.data().join("file").exists());
-        let other = Place::open(dir, empty(4), false).unwrap_err().to_string();
+        let other = EngineDirectory::open(dir, empty(4), false).unwrap_err().to_string();
         assert!(other.contains("holds 3 entries of 8 bytes in redb, not 4 of 8"), "{other}");
         place.writes().unwrap();
-        let place = Place::open(dir, empty(3), false).unwrap();
+        let place = EngineDirectory::open(dir, empty(3), false).unwrap();
         assert!(!place.is_loaded() && !place.data().join("file").exists());
     }
 
@@ -171,7 +171,7 @@ mod tests {
     fn a_directory_with_something_else_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("letter"), "dear").unwrap();
-        let refused = Place::open(dir.path(), empty(3), true).unwrap_err().to_string();
+        let refused = EngineDirectory::open(dir.path(), empty(3), true).unwrap_err().to_string();
         assert!(refused.contains("is not empty"), "{refused}");
     }
 }

@@ -12,7 +12,7 @@ pub const QUIET: Duration = Duration::from_millis(300);
 
 /// When puts are acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ack {
+pub enum AckPolicy {
     /// At once; nothing is synced, and no log is written where the engine can do without.
     Memory,
     /// At once; there is a sync so often.
@@ -24,7 +24,7 @@ pub enum Ack {
     Durable,
 }
 
-impl FromStr for Ack {
+impl FromStr for AckPolicy {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -52,7 +52,7 @@ pub struct Settings {
     /// All memory for caches and buffers, the page cache of its files included, in bytes.
     pub memory: u64,
     /// When puts are acknowledged.
-    pub ack: Ack,
+    pub ack: AckPolicy,
     /// Bits of a Bloom filter for each key, where the engine has filters; 0: none.
     pub bloom_bits: f64,
 }
@@ -66,13 +66,13 @@ impl Settings {
 
 /// Puts that are made together.
 #[derive(Debug)]
-pub struct Batch {
+pub struct PutBatch {
     keys: Vec<[u8; KEY_BYTES]>,
     values: Vec<u8>,
     value_bytes: usize,
 }
 
-impl Batch {
+impl PutBatch {
     /// None yet, of values of so many bytes.
     pub fn new(value_bytes: usize) -> Self {
         Self { keys: Vec::new(), values: Vec::new(), value_bytes }
@@ -106,13 +106,13 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// What the engine says.
-    fn put(&self, batch: &Batch) -> anyhow::Result<()>;
+    fn put(&self, batch: &PutBatch) -> anyhow::Result<()>;
 
     /// What one thread gets with. Where puts are made meanwhile (`is_changing`), it finds what was put before each get.
     ///
     /// # Errors
     /// What the engine says.
-    fn reader(&self, is_changing: bool) -> anyhow::Result<Box<dyn Reader + '_>>;
+    fn reader(&self, is_changing: bool) -> anyhow::Result<Box<dyn EngineReader + '_>>;
 
     /// Makes durable what was put.
     ///
@@ -135,7 +135,7 @@ pub trait Engine: Send + Sync {
 }
 
 /// Gets of one thread.
-pub trait Reader {
+pub trait EngineReader {
     /// Whether the key is there; `value` is told its value.
     ///
     /// # Errors

@@ -5,22 +5,22 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use fawn_bench::closed::{generator_us_a_get, generator_us_a_put};
 use fawn_bench::derived::versions;
-use fawn_bench::usage::Usage;
+use fawn_bench::usage::WorkUsage;
 use fawn_report::latency::median;
 use fawn_report::{BenchReport, Latencies};
 use fawn_workload::Draw;
 use serde_json::{Value, json};
 
-use crate::gets::{Came, Closed};
+use crate::gets::{ClosedLoopResult, ClosedLoop};
 use crate::pages::PAGE_BYTES;
-use crate::session::{Puts, Session};
+use crate::session::{Puts, EngineSession};
 
 /// Keys beyond the entries, of which the absent are drawn.
 const ABSENT: u64 = 1 << 40;
 
 /// An experiment with its parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Experiment {
+pub enum PeerExperiment {
     /// All entries are put.
     Load,
     /// Gets of entries at random.
@@ -63,8 +63,8 @@ pub enum Experiment {
 ///
 /// # Errors
 /// What the engine says; a value that was not put.
-pub fn run(session: &mut Session, experiment: &Experiment) -> anyhow::Result<BenchReport> {
-    if *experiment == Experiment::Load {
+pub fn run(session: &mut EngineSession, experiment: &PeerExperiment) -> anyhow::Result<BenchReport> {
+    if *experiment == PeerExperiment::Load {
         return load_or_tell(session);
     }
     if !session.place.is_loaded() {
@@ -72,18 +72,18 @@ pub fn run(session: &mut Session, experiment: &Experiment) -> anyhow::Result<Ben
     }
     let before = versions(&session.history());
     let mut report = match experiment {
-        Experiment::Load => unreachable!("it was dealt with above"),
-        Experiment::Get { depths, rounds, time } => get(session, depths, *rounds, *time)?,
-        Experiment::Overwrite { passes, zipf, most_time } => overwrite(session, *passes, *zipf, *most_time)?,
-        Experiment::Mixed { depth, gets_a_put, time } => mixed(session, *depth, *gets_a_put, *time)?,
-        Experiment::Absent { depth, time } => absent(session, *depth, *time)?,
+        PeerExperiment::Load => unreachable!("it was dealt with above"),
+        PeerExperiment::Get { depths, rounds, time } => get(session, depths, *rounds, *time)?,
+        PeerExperiment::Overwrite { passes, zipf, most_time } => overwrite(session, *passes, *zipf, *most_time)?,
+        PeerExperiment::Mixed { depth, gets_a_put, time } => mixed(session, *depth, *gets_a_put, *time)?,
+        PeerExperiment::Absent { depth, time } => absent(session, *depth, *time)?,
     };
     session.finish(&mut report, before);
     Ok(report)
 }
 
 /// Loads, or tells again what a load came to.
-fn load_or_tell(session: &mut Session) -> anyhow::Result<BenchReport> {
+fn load_or_tell(session: &mut EngineSession) -> anyhow::Result<BenchReport> {
     match &session.place.notes.load {
         Some((report, memory, ack)) if (*memory, ack) == (session.settings.memory, &session.ack_name) => {
             Ok(report.clone())
@@ -95,7 +95,7 @@ fn load_or_tell(session: &mut Session) -> anyhow::Result<BenchReport> {
     }
 }
 
-fn load(session: &mut Session) -> anyhow::Result<BenchReport> {
+fn load(session: &mut EngineSession) -> anyhow::Result<BenchReport> {
     session.place.writes()?;
     let entries = session.settings.entries;
     let stretch = session.stretch();
@@ -131,18 +131,18 @@ fn load(session: &mut Session) -> anyhow::Result<BenchReport> {
 }
 
 /// The most space since this was last asked, bytes.
-fn most_space(session: &Session) -> f64 {
+fn most_space(session: &EngineSession) -> f64 {
     session.keeper.take_most_space().max(crate::keeper::space(&session.place.data())) as f64
 }
 
-fn get(session: &Session, depths: &[u32], rounds: u32, time: Duration) -> anyhow::Result<BenchReport> {
+fn get(session: &EngineSession, depths: &[u32], rounds: u32, time: Duration) -> anyhow::Result<BenchReport> {
     let settings = &session.settings;
     let total = u64::from(rounds) * depths.len() as u64;
-    let mut came: Vec<(u32, Came)> = Vec::new();
+    let mut came: Vec<(u32, ClosedLoopResult)> = Vec::new();
     for number in 0..total {
         let depth = depths[number as usize % depths.len()];
         session.progress.tell(number, total, &format!("gets, {depth} in flight"));
-        let closed = Closed { depth, time, gets_a_put: None, first: 0, count: settings.entries };
+        let closed = ClosedLoop { depth, time, gets_a_put: None, first: 0, count: settings.entries };
         came.push((depth, session.closed(closed)?));
     }
     let mut report = session.report("get");
@@ -151,7 +151,7 @@ fn get(session: &Session, depths: &[u32], rounds: u32, time: Duration) -> anyhow
     let ours = generator_us_a_get(settings.entries, settings.value_bytes);
     for depth in depths {
         let of_depth = || came.iter().filter(|(of, _)| of == depth).map(|(_, came)| came);
-        let middle = |of: &dyn Fn(&Came) -> f64| median(of_depth().map(of));
+        let middle = |of: &dyn Fn(&ClosedLoopResult) -> f64| median(of_depth().map(of));
         let of_latency = |share: f64| middle(&|came| came.latencies.us(share));
         report.row(json!({
             "depth": depth,
@@ -169,7 +169,7 @@ fn get(session: &Session, depths: &[u32], rounds: u32, time: Duration) -> anyhow
 }
 
 /// Pages that were read from the device for each get, by the system's count.
-fn pages_a_get<'u>(of: impl Iterator<Item = (&'u Usage, u64)>) -> Option<f64> {
+fn pages_a_get<'u>(of: impl Iterator<Item = (&'u WorkUsage, u64)>) -> Option<f64> {
     let (mut pages, mut all) = (0.0, 0);
     for (usage, gets) in of {
         pages += usage.read_bytes? as f64 / PAGE_BYTES as f64;
@@ -179,7 +179,7 @@ fn pages_a_get<'u>(of: impl Iterator<Item = (&'u Usage, u64)>) -> Option<f64> {
 }
 
 fn overwrite(
-    session: &mut Session,
+    session: &mut EngineSession,
     passes: u32,
     zipf: Option<f64>,
     most_time: Option<Duration>,
@@ -224,7 +224,7 @@ fn overwrite(
     Ok(report)
 }
 
-fn pass_row(session: &Session, pass: u32, made: u64, usage: &Usage) -> Value {
+fn pass_row(session: &EngineSession, pass: u32, made: u64, usage: &WorkUsage) -> Value {
     let (puts, user) = (made.max(1) as f64, session.user_bytes(made.max(1)));
     let most_space = most_space(session);
     json!({
@@ -242,7 +242,7 @@ fn pass_row(session: &Session, pass: u32, made: u64, usage: &Usage) -> Value {
     })
 }
 
-fn mixed(session: &mut Session, depth: u32, gets_a_put: u64, time: Duration) -> anyhow::Result<BenchReport> {
+fn mixed(session: &mut EngineSession, depth: u32, gets_a_put: u64, time: Duration) -> anyhow::Result<BenchReport> {
     if gets_a_put == 0 {
         bail!("overwrite measures puts alone: give --gets-a-put 1 or more");
     }
@@ -251,7 +251,7 @@ fn mixed(session: &mut Session, depth: u32, gets_a_put: u64, time: Duration) -> 
     session.progress.tell(0, 1, "gets and puts");
     let (entries, value_bytes) = (session.settings.entries, session.settings.value_bytes);
     let stretch = session.stretch();
-    let closed = Closed { depth, time, gets_a_put: Some(gets_a_put), first: 0, count: entries };
+    let closed = ClosedLoop { depth, time, gets_a_put: Some(gets_a_put), first: 0, count: entries };
     let came = session.closed(closed)?;
     // It began settled, and so what is written until it is settled again is what these puts have caused.
     let whole = session.settle(&stretch)?;
@@ -283,10 +283,10 @@ fn mixed(session: &mut Session, depth: u32, gets_a_put: u64, time: Duration) -> 
     Ok(report)
 }
 
-fn absent(session: &Session, depth: u32, time: Duration) -> anyhow::Result<BenchReport> {
+fn absent(session: &EngineSession, depth: u32, time: Duration) -> anyhow::Result<BenchReport> {
     session.progress.tell(0, 1, "gets of absent keys");
     let entries = session.settings.entries;
-    let closed = Closed { depth, time, gets_a_put: None, first: entries, count: ABSENT };
+    let closed = ClosedLoop { depth, time, gets_a_put: None, first: entries, count: ABSENT };
     let came = session.closed(closed)?;
     let gets = came.gets.max(1) as f64;
     let mut report = session.report("absent");

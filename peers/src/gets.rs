@@ -6,13 +6,13 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use fawn_bench::usage::Usage;
+use fawn_bench::usage::WorkUsage;
 use fawn_machine::fresh_seed;
 use fawn_report::Latencies;
 use fawn_workload::{Draw, WriteHistory, key_of, mix, version_of};
 
-use crate::engine::Reader;
-use crate::session::{Puts, Session};
+use crate::engine::EngineReader;
+use crate::session::{Puts, EngineSession};
 
 /// The writer is woken when it owes so many puts; else it looks once in a while.
 const WAKE: u64 = 16;
@@ -25,7 +25,7 @@ const KEPT: usize = 512;
 
 /// How a closed loop runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Closed {
+pub struct ClosedLoop {
     /// Gets in flight.
     pub depth: u32,
     /// For so long.
@@ -39,7 +39,7 @@ pub struct Closed {
 }
 
 /// What it came to.
-pub struct Came {
+pub struct ClosedLoopResult {
     /// Gets answered.
     pub gets: u64,
     /// Puts made.
@@ -49,7 +49,7 @@ pub struct Came {
     /// Latencies of gets.
     pub latencies: Latencies,
     /// What it took.
-    pub usage: Usage,
+    pub usage: WorkUsage,
 }
 
 /// What the threads have in common.
@@ -103,12 +103,12 @@ impl Common {
     }
 }
 
-impl Session {
+impl EngineSession {
     /// Runs it.
     ///
     /// # Errors
     /// What the engine says; a value that was not put.
-    pub fn closed(&self, closed: Closed) -> anyhow::Result<Came> {
+    pub fn closed(&self, closed: ClosedLoop) -> anyhow::Result<ClosedLoopResult> {
         let common = Common {
             begin: Barrier::new(closed.depth as usize + 1),
             is_over: AtomicBool::new(false),
@@ -137,11 +137,11 @@ impl Session {
             return Err(error);
         }
         let latencies = common.latencies.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(Came { gets: latencies.count(), puts: common.puts.into_inner(), longest_put, latencies, usage })
+        Ok(ClosedLoopResult { gets: latencies.count(), puts: common.puts.into_inner(), longest_put, latencies, usage })
     }
 
     /// Waits for the end, and makes the puts until then; the longest that it took to make some that were due.
-    fn writer(&self, closed: Closed, common: &Common) -> anyhow::Result<Duration> {
+    fn writer(&self, closed: ClosedLoop, common: &Common) -> anyhow::Result<Duration> {
         let end = Instant::now() + closed.time;
         let mut puts = Puts::new(self, None);
         let mut longest = Duration::ZERO;
@@ -168,7 +168,7 @@ impl Session {
         Ok(longest)
     }
 
-    fn getter(&self, closed: Closed, seed: u64, common: &Common, writer: &Thread) -> anyhow::Result<()> {
+    fn getter(&self, closed: ClosedLoop, seed: u64, common: &Common, writer: &Thread) -> anyhow::Result<()> {
         let mut draw = Draw::uniform(closed.count, seed);
         let reader = self.engine.reader(closed.gets_a_put.is_some());
         // Without puts nobody changes it.
@@ -206,7 +206,7 @@ impl Session {
     }
 
     /// One get, verified by the history that is `held`, if nobody changes it.
-    fn get(&self, reader: &mut dyn Reader, index: u64, held: Option<&WriteHistory>) -> anyhow::Result<()> {
+    fn get(&self, reader: &mut dyn EngineReader, index: u64, held: Option<&WriteHistory>) -> anyhow::Result<()> {
         let least = self.ask(held, |history| history.least(index));
         let mut version = None;
         let mut is_sound = true;

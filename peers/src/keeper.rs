@@ -31,7 +31,7 @@ const FOLIO_BYTES: u64 = 2 << 20;
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct KeeperState {
     is_over: AtomicBool,
     /// Writers wait.
     is_full: AtomicBool,
@@ -48,14 +48,14 @@ struct Shared {
 /// The thread, until it is dropped.
 #[derive(Debug)]
 pub struct Keeper {
-    shared: Arc<Shared>,
+    shared: Arc<KeeperState>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Keeper {
     /// Keeps the files below `dir`; `budget` is that of the page cache in bytes, where there is one.
     pub fn start(dir: &Path, budget: Option<u64>) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(KeeperState::default());
         let (dir, of_thread) = (dir.to_owned(), Arc::clone(&shared));
         let thread = std::thread::spawn(move || keep(&dir, budget, &of_thread));
         Self { shared, thread: Some(thread) }
@@ -127,7 +127,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn keep(dir: &Path, budget: Option<u64>, shared: &Shared) {
+fn keep(dir: &Path, budget: Option<u64>, shared: &KeeperState) {
     let mut cache = budget.map(PageCache::new);
     let mut looked: Option<Instant> = None;
     while !shared.is_over.load(Relaxed) {
@@ -155,7 +155,7 @@ fn keep(dir: &Path, budget: Option<u64>, shared: &Shared) {
 }
 
 /// A file and where it is mapped.
-struct Cached {
+struct CachedFile {
     file: File,
     bytes: u64,
     map: Option<usize>,
@@ -166,7 +166,7 @@ struct PageCache {
     budget: u64,
     /// Pages are dropped by so many bytes.
     window: u64,
-    files: BTreeMap<PathBuf, Cached>,
+    files: BTreeMap<PathBuf, CachedFile>,
     /// Where dropping goes on.
     hand: (PathBuf, u64),
 }
@@ -188,7 +188,7 @@ impl PageCache {
             let map = largest_map(&maps, &path);
             // LMDB's locks are memory, not data.
             if !path.ends_with("lock.mdb") {
-                self.files.insert(path, Cached { file, bytes: found.len(), map });
+                self.files.insert(path, CachedFile { file, bytes: found.len(), map });
             }
         }
     }
@@ -254,7 +254,7 @@ impl PageCache {
 }
 
 /// Drops a part of a file from the page cache; how many bytes have gone.
-fn drop_window(cached: &Cached, offset: u64, bytes: u64) -> Option<u64> {
+fn drop_window(cached: &CachedFile, offset: u64, bytes: u64) -> Option<u64> {
     let before = cached_bytes(cached.file.as_fd(), offset, bytes)?;
     if before == 0 {
         return Some(0);

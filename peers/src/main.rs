@@ -31,13 +31,13 @@ use clap::{Args, Parser, Subcommand};
 use fawn_report::BenchReport;
 use fawn_workload::{LEAST_VALUE_BYTES, WriteHistory};
 
-use crate::data::{Notes, Place};
-use crate::engine::{Ack, Settings};
-use crate::engines::Kind;
-use crate::experiments::Experiment;
+use crate::data::{Notes, EngineDirectory};
+use crate::engine::{AckPolicy, Settings};
+use crate::engines::EngineKind;
+use crate::experiments::PeerExperiment;
 use crate::keeper::Keeper;
-use crate::session::Session;
-use crate::tell::Progress;
+use crate::session::EngineSession;
+use crate::tell::ProgressWriter;
 
 /// Less than this no engine's smallest buffers fit in.
 const LEAST_MEMORY: u64 = 4 << 20;
@@ -115,7 +115,7 @@ enum Command {
 struct Data {
     /// The engine
     #[arg(long)]
-    engine: Kind,
+    engine: EngineKind,
     /// Data directory; created if it does not exist
     #[arg(long)]
     dir: PathBuf,
@@ -155,15 +155,15 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 fn main() -> ExitCode {
     let (data, experiment) = match Arguments::parse().command {
-        Command::Load(data) => (data, Experiment::Load),
-        Command::Get { data, depths, rounds, seconds } => (data, Experiment::Get { depths, rounds, time: seconds }),
+        Command::Load(data) => (data, PeerExperiment::Load),
+        Command::Get { data, depths, rounds, seconds } => (data, PeerExperiment::Get { depths, rounds, time: seconds }),
         Command::Overwrite { data, passes, zipf, most_seconds } => {
-            (data, Experiment::Overwrite { passes, zipf, most_time: most_seconds })
+            (data, PeerExperiment::Overwrite { passes, zipf, most_time: most_seconds })
         }
         Command::Mixed { data, depth, gets_a_put, seconds } => {
-            (data, Experiment::Mixed { depth, gets_a_put, time: seconds })
+            (data, PeerExperiment::Mixed { depth, gets_a_put, time: seconds })
         }
-        Command::Absent { data, depth, seconds } => (data, Experiment::Absent { depth, time: seconds }),
+        Command::Absent { data, depth, seconds } => (data, PeerExperiment::Absent { depth, time: seconds }),
     };
     match measure(&data, &experiment).and_then(|report| print(&data, &report)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -174,15 +174,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(data: &Data, experiment: &Experiment) -> anyhow::Result<BenchReport> {
+fn measure(data: &Data, experiment: &PeerExperiment) -> anyhow::Result<BenchReport> {
     if data.value_bytes < LEAST_VALUE_BYTES {
         bail!("a value holds its version: give --value-bytes {LEAST_VALUE_BYTES} or more");
     }
     if data.memory < LEAST_MEMORY {
         bail!("an engine's buffers take some room: give --memory {LEAST_MEMORY} or more, or a smaller --peer-scale");
     }
-    let ack: Ack = data.ack.parse().map_err(anyhow::Error::msg)?;
-    let is_load = *experiment == Experiment::Load;
+    let ack: AckPolicy = data.ack.parse().map_err(anyhow::Error::msg)?;
+    let is_load = *experiment == PeerExperiment::Load;
     let empty = Notes {
         engine: data.engine.name().to_owned(),
         entries: data.entries,
@@ -192,7 +192,7 @@ fn measure(data: &Data, experiment: &Experiment) -> anyhow::Result<BenchReport> 
         load: None,
         is_clean: false,
     };
-    let place = Place::open(&data.dir, empty, data.again && is_load)?;
+    let place = EngineDirectory::open(&data.dir, empty, data.again && is_load)?;
     let settings = Settings {
         dir: std::fs::canonicalize(place.data())?,
         entries: data.entries,
@@ -202,7 +202,7 @@ fn measure(data: &Data, experiment: &Experiment) -> anyhow::Result<BenchReport> 
         bloom_bits: data.bloom_bits,
     };
     let engine = data.engine.open(&settings)?;
-    let mut session = Session {
+    let mut session = EngineSession {
         kind: data.engine,
         keeper: Keeper::start(&settings.dir, engine.page_cache()),
         settings,
@@ -211,7 +211,7 @@ fn measure(data: &Data, experiment: &Experiment) -> anyhow::Result<BenchReport> 
         history: RwLock::new(WriteHistory::new(data.entries, place.notes.phases.clone())),
         place,
         engine,
-        progress: Progress::new(data.progress),
+        progress: ProgressWriter::new(data.progress),
     };
     experiments::run(&mut session, experiment)
 }

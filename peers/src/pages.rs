@@ -10,7 +10,7 @@ pub const PAGE_BYTES: u64 = 4096;
 
 /// What cachestat(2) takes.
 #[repr(C)]
-struct Range {
+struct CachestatRange {
     offset: u64,
     bytes: u64,
 }
@@ -31,7 +31,7 @@ const CACHESTAT: libc::c_long = 451;
 
 /// Bytes of this part of a file that the page cache holds; `None`: the kernel is older than 6.5.
 pub fn cached_bytes(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> Option<u64> {
-    let (range, mut stat) = (Range { offset, bytes }, Stat::default());
+    let (range, mut stat) = (CachestatRange { offset, bytes }, Stat::default());
     // SAFETY: the kernel reads a range and writes a stat, both of which live during the call, and nothing else.
     let code = unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), &raw const range, &raw mut stat, 0) };
     (code == 0).then_some(stat.cached * PAGE_BYTES)

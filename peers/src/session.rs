@@ -3,22 +3,22 @@
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use fawn_bench::usage::{Counts, Stopwatch, Usage};
+use fawn_bench::usage::{StoreCounts, Stopwatch, WorkUsage};
 use fawn_machine::process::resident_bytes;
 use fawn_report::BenchReport;
 use fawn_workload::{Draw, Order, WriteHistory};
 use serde_json::{Map, Value};
 
-use crate::data::Place;
-use crate::engine::{Ack, Batch, Engine, Settings};
-use crate::engines::Kind;
+use crate::data::EngineDirectory;
+use crate::engine::{AckPolicy, PutBatch, Engine, Settings};
+use crate::engines::EngineKind;
 use crate::keeper::Keeper;
-use crate::tell::Progress;
+use crate::tell::ProgressWriter;
 
 /// An open engine.
-pub struct Session {
+pub struct EngineSession {
     /// Which it is.
-    pub kind: Kind,
+    pub kind: EngineKind,
     /// What it was opened with.
     pub settings: Settings,
     /// The same on the command line.
@@ -26,7 +26,7 @@ pub struct Session {
     /// Puts that are acknowledged together.
     pub batch: usize,
     /// Its directory.
-    pub place: Place,
+    pub place: EngineDirectory,
     /// The page cache's. It ends before the engine, whose map it knows.
     pub keeper: Keeper,
     /// The engine.
@@ -34,16 +34,16 @@ pub struct Session {
     /// What was written.
     pub history: RwLock<WriteHistory>,
     /// Where it is told how far things are.
-    pub progress: Progress,
+    pub progress: ProgressWriter,
 }
 
 /// Takes the measure of a stretch of work, without the keeper's part.
-pub struct Stretch {
+pub struct WorkMeter {
     meter: Stopwatch,
     keeper_cpu_us: f64,
 }
 
-impl Session {
+impl EngineSession {
     /// What was written so far.
     pub fn history(&self) -> RwLockReadGuard<'_, WriteHistory> {
         self.history.read().unwrap_or_else(PoisonError::into_inner)
@@ -54,14 +54,14 @@ impl Session {
     }
 
     /// Begins a stretch.
-    pub fn stretch(&self) -> Stretch {
-        Stretch { keeper_cpu_us: self.keeper.cpu_us(), meter: Stopwatch::start(Counts::default()) }
+    pub fn stretch(&self) -> WorkMeter {
+        WorkMeter { keeper_cpu_us: self.keeper.cpu_us(), meter: Stopwatch::start(StoreCounts::default()) }
     }
 
     /// What was used since it began.
-    pub fn usage(&self, stretch: &Stretch) -> Usage {
-        let usage = stretch.meter.usage(Counts::default());
-        Usage { cpu_us: usage.cpu_us - (self.keeper.cpu_us() - stretch.keeper_cpu_us), ..usage }
+    pub fn usage(&self, stretch: &WorkMeter) -> WorkUsage {
+        let usage = stretch.meter.usage(StoreCounts::default());
+        WorkUsage { cpu_us: usage.cpu_us - (self.keeper.cpu_us() - stretch.keeper_cpu_us), ..usage }
     }
 
     /// Bytes of keys and values of so many entries.
@@ -127,28 +127,28 @@ impl Session {
     ///
     /// # Errors
     /// What the engine says.
-    pub fn settle(&self, stretch: &Stretch) -> anyhow::Result<Usage> {
+    pub fn settle(&self, stretch: &WorkMeter) -> anyhow::Result<WorkUsage> {
         self.progress.tell(0, 1, "waiting until it is settled");
         let idle = self.engine.settle()?;
         let usage = self.usage(stretch);
-        Ok(Usage { seconds: usage.seconds - idle.as_secs_f64(), ..usage })
+        Ok(WorkUsage { seconds: usage.seconds - idle.as_secs_f64(), ..usage })
     }
 }
 
 /// Makes puts, from one thread.
 pub struct Puts<'s> {
-    session: &'s Session,
+    session: &'s EngineSession,
     /// Of a skewed workload.
     skewed: Option<Draw>,
-    batch: Batch,
+    batch: PutBatch,
     entries: Vec<u64>,
     synced: Instant,
 }
 
 impl<'s> Puts<'s> {
     /// None yet; entries are drawn by `skewed`, or come each once in random order.
-    pub fn new(session: &'s Session, skewed: Option<Draw>) -> Self {
-        let batch = Batch::new(session.settings.value_bytes);
+    pub fn new(session: &'s EngineSession, skewed: Option<Draw>) -> Self {
+        let batch = PutBatch::new(session.settings.value_bytes);
         Self { session, skewed, batch, entries: Vec::new(), synced: Instant::now() }
     }
 
@@ -180,7 +180,7 @@ impl<'s> Puts<'s> {
             let mut history = self.session.history_mut();
             self.entries.iter().for_each(|_| history.wrote());
         }
-        if let Ack::Interval { ms } = self.session.settings.ack
+        if let AckPolicy::Interval { ms } = self.session.settings.ack
             && self.synced.elapsed() >= Duration::from_millis(ms.into())
         {
             self.session.engine.sync()?;

@@ -8,12 +8,12 @@ const APART: Duration = Duration::from_millis(500);
 
 /// Lines of `progress DONE TOTAL WHAT`, if somebody wants them.
 #[derive(Debug)]
-pub struct Progress {
+pub struct ProgressWriter {
     is_wanted: bool,
     last: Mutex<Option<(Instant, String)>>,
 }
 
-impl Progress {
+impl ProgressWriter {
     /// `is_wanted`, or silence.
     pub fn new(is_wanted: bool) -> Self {
         Self { is_wanted, last: Mutex::new(None) }

@@ -20,14 +20,14 @@ const PLACE: &str = "bench-small";
 
 /// An experiment, as `fawn bench paper list --json` has it.
 #[derive(Debug, Deserialize)]
-struct Entry {
+struct ExperimentListing {
     name: String,
-    scales: BTreeMap<String, Expected>,
+    scales: BTreeMap<String, ExpectedOutput>,
 }
 
 /// What it is to have.
 #[derive(Debug, Deserialize)]
-struct Expected {
+struct ExpectedOutput {
     rows: usize,
 }
 
@@ -63,7 +63,8 @@ pub fn run_task(arguments: &BenchArguments) -> anyhow::Result<()> {
     all.args(peers.iter().flat_map(|program| [OsStr::new("--peer-program"), program.as_os_str()]));
     shown(&mut all)?;
     let list = output(paper().args(["list", "--json"]))?;
-    let list: Vec<Entry> = serde_json::from_str(&list).context("`fawn bench paper list --json` prints no list")?;
+    let list: Vec<ExperimentListing> =
+        serde_json::from_str(&list).context("`fawn bench paper list --json` prints no list")?;
     let complaints = check(&list, scale, &out, peers.is_some())?;
     for complaint in &complaints {
         tell(format_args!("bench-small: {complaint}"));
@@ -75,7 +76,7 @@ pub fn run_task(arguments: &BenchArguments) -> anyhow::Result<()> {
 }
 
 /// What is not as it should be of what was written; with peers, nothing is skipped.
-fn check(list: &[Entry], scale: &str, out: &Path, has_peers: bool) -> anyhow::Result<Vec<String>> {
+fn check(list: &[ExperimentListing], scale: &str, out: &Path, has_peers: bool) -> anyhow::Result<Vec<String>> {
     let read = |name: &str| {
         let path = out.join(name);
         std::fs::read_to_string(&path).with_context(|| format!("{} was not written", path.display()))
@@ -111,7 +112,7 @@ fn check(list: &[Entry], scale: &str, out: &Path, has_peers: bool) -> anyhow::Re
     Ok(complaints)
 }
 
-fn check_page(page: &str, list: &[Entry]) -> Vec<String> {
+fn check_page(page: &str, list: &[ExperimentListing]) -> Vec<String> {
     let mut complaints = Vec::new();
     if !page.starts_with("<!DOCTYPE html>") || !page.trim_end().ends_with("</html>") {
         complaints.push("the page is incomplete".to_owned());
@@ -177,7 +178,7 @@ fn records(text: &str) -> Option<Vec<Vec<String>>> {
 mod tests {
     use super::*;
 
-    fn list() -> Vec<Entry> {
+    fn list() -> Vec<ExperimentListing> {
         serde_json::from_str(r#"[{"name": "a", "scales": {"tiny": {"rows": 2}}}]"#).unwrap()
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::tree::{File, Tree};
+use crate::tree::{Tree, TreeFile};
 
 /// The table of contents.
 const SUMMARY: &str = "book/src/SUMMARY.md";
@@ -44,7 +44,7 @@ fn path(target: &str) -> String {
     linked.unwrap_or_else(|| format!("book/src/{target}"))
 }
 
-fn is_page(file: &File) -> bool {
+fn is_page(file: &TreeFile) -> bool {
     let is_inside = ["book/src/", "docs/", "results/"].iter().any(|folder| file.path.starts_with(folder));
     is_inside && file.has_extension("md") && file.path != SUMMARY
 }

@@ -7,7 +7,7 @@
 use proc_macro2::TokenStream;
 
 use crate::source::items::{ItemKind, implemented, items};
-use crate::tree::{File, Tree};
+use crate::tree::{Tree, TreeFile};
 
 /// Documents at the root that cite sources as they are today.
 const DOCUMENTS: &[&str] = &["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"];
@@ -33,13 +33,13 @@ pub fn check(tree: &Tree) -> Vec<String> {
 }
 
 /// Whether a file is a document for people who read code.
-fn is_document(file: &File) -> bool {
+fn is_document(file: &TreeFile) -> bool {
     let is_inside = ["docs/", "book/src/"].iter().any(|folder| file.path.starts_with(folder));
     DOCUMENTS.contains(&file.path.as_str()) || (is_inside && file.has_extension("md"))
 }
 
 /// Code in lines of text, and words of blocks that are no program.
-fn citations(file: &File) -> Vec<(usize, &str)> {
+fn citations(file: &TreeFile) -> Vec<(usize, &str)> {
     let (mut found, mut fence) = (Vec::new(), None);
     for (number, line) in file.lines() {
         if let Some(language) = line.trim_start().strip_prefix("```") {
@@ -95,8 +95,8 @@ fn find(tree: &Tree, path: &str) -> Result<(), String> {
 fn resolve(tree: &Tree, citation: &str) -> Result<(), String> {
     let (path, name) = citation.split_once("::").map_or((citation, None), |(path, name)| (path, Some(name)));
     let is_meant =
-        |file: &&File| file.path.strip_suffix(path).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
-    let files: Vec<&File> = tree.files.iter().filter(is_meant).collect();
+        |file: &&TreeFile| file.path.strip_suffix(path).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+    let files: Vec<&TreeFile> = tree.files.iter().filter(is_meant).collect();
     let exact = files.iter().find(|file| file.path == path);
     let file = match (exact, files.as_slice()) {
         (Some(file), _) | (None, [file]) => file,

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
-use fawn_sim::cluster::planted::Bug;
+use fawn_sim::cluster::injected_bugs::Bug;
 use fawn_sim::fuzz::{TARGETS, from_hex};
 
-use crate::ended::Ended;
-use crate::forms;
+use crate::ended::TaskEnd;
+use crate::sim_syntax;
 use crate::tell::say;
 
 /// Nodes of a cluster of `--scale`: three copies want three nodes, and more than the most want days and all memory.
@@ -60,9 +60,9 @@ pub struct TidyArguments {
     pub renew_exceptions: bool,
 }
 
-/// What to simulate; [`forms::form`] says what goes together.
+/// What to simulate; [`sim_syntax::RULES`] says what goes together.
 #[derive(Debug, Args)]
-#[command(override_usage = forms::usage())]
+#[command(override_usage = sim_syntax::usage())]
 #[allow(clippy::struct_excessive_bools)] // each is a flag
 pub struct SimArguments {
     /// Run these seeds (TO excluded), and print a summary
@@ -94,7 +94,7 @@ pub struct SimArguments {
     pub twice: Option<Range<u64>>,
     /// Plant a bug, or each of them for 15 minutes or --minutes, and search for it
     #[arg(long, value_name = "all|BUG", value_parser = planted)]
-    pub planted: Option<Planted>,
+    pub planted: Option<PlantedBugs>,
     /// Measure the cost of changes in clusters of this many nodes, 3 to 10000
     #[arg(long, value_name = "NODES,…", value_parser = sizes)]
     pub scale: Option<Sizes>,
@@ -180,7 +180,7 @@ pub struct Sizes(pub Vec<u32>);
 
 /// The bugs to plant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Planted {
+pub enum PlantedBugs {
     /// All, one after the other.
     All,
     /// One.
@@ -195,7 +195,7 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Result<Opt
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     match Xtask::try_parse_from(&arguments) {
         Ok(Xtask { task }) => Ok(Some(task)),
-        Err(error) if error.use_stderr() => Err(Ended::Usage(sentence(&error, &arguments)).into()),
+        Err(error) if error.use_stderr() => Err(TaskEnd::Usage(sentence(&error, &arguments)).into()),
         Err(help) => {
             say(help.render().to_string().trim_end())?;
             Ok(None)
@@ -254,13 +254,13 @@ fn sizes(text: &str) -> Result<Sizes, String> {
         .map_err(|_| format!("write numbers of nodes, {} to {}, separated by commas", NODES.start, NODES.end - 1))
 }
 
-fn planted(name: &str) -> Result<Planted, String> {
+fn planted(name: &str) -> Result<PlantedBugs, String> {
     if name == "all" {
-        return Ok(Planted::All);
+        return Ok(PlantedBugs::All);
     }
     let bug = Bug::ALL.iter().find(|bug| format!("{bug:?}") == name);
     let names = || Bug::ALL.iter().map(|bug| format!("{bug:?}")).collect::<Vec<_>>().join(", ");
-    bug.map(|bug| Planted::One(*bug)).ok_or_else(|| format!("write all, or one of {}", names()))
+    bug.map(|bug| PlantedBugs::One(*bug)).ok_or_else(|| format!("write all, or one of {}", names()))
 }
 
 fn hex(text: &str) -> Result<String, String> {

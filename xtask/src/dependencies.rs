@@ -31,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-admin", &[]),
     ("fawn-plan", &["fawn-report"]),
     ("fawn-meter", &["fawn-files", "fawn-report"]),
-    ("fawn-loadgen", &["fawn-machine", "fawn-meter", "fawn-report", "fawn-workload"]),
+    ("fawn-loadgen", &["fawn-machine", "fawn-memcache", "fawn-meter", "fawn-report", "fawn-workload"]),
     ("fawn-store", &["fawn-ring"]),
     ("fawn-kv", &["fawn-ring", "fawn-store"]),
     ("fawn-flash", &["fawn-files", "fawn-machine", "fawn-ring", "fawn-store"]),
@@ -71,7 +71,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["fawn-admin", "fawn-files", "fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store", "fawn-tls"],
     ),
     ("fawn-check", &[]),
-    ("fawn-transfer", &["fawn-client", "fawn-files", "fawn-flash", "fawn-kv", "fawn-ring", "fawn-store", "fawn-tls"]),
+    (
+        "fawn-transfer",
+        &["fawn-client", "fawn-files", "fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store", "fawn-tls"],
+    ),
     ("fawn-sim", &["fawn-check", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store"]),
     (
         "fawn",
@@ -98,7 +101,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fawn-workload",
         ],
     ),
-    ("fawn-trial", &["fawn-check"]),
+    ("fawn-trial", &["fawn-check", "fawn-client", "fawn-memcache"]),
     ("xtask", &["fawn-check", "fawn-sim"]),
 ];
 

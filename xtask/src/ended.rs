@@ -12,7 +12,7 @@ use std::io;
 
 /// An end with an exit code of its own.
 #[derive(Debug, thiserror::Error)]
-pub enum Ended {
+pub enum TaskEnd {
     /// The command line is wrong; the sentence says what to do.
     #[error("{0}")]
     Usage(String),
@@ -30,9 +30,9 @@ pub enum Ended {
 /// The exit code of a task that has ended with this error.
 pub fn code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref() {
-        Some(Ended::Usage(_)) => 2,
-        Some(Ended::Closed) => 141,
-        Some(Ended::Stopped(_)) => 130,
-        Some(Ended::Unwritten(_)) | None => 1,
+        Some(TaskEnd::Usage(_)) => 2,
+        Some(TaskEnd::Closed) => 141,
+        Some(TaskEnd::Stopped(_)) => 130,
+        Some(TaskEnd::Unwritten(_)) | None => 1,
     }
 }

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fawn_sim::cluster::Plan;
-use fawn_sim::cluster::planted::Bug;
+use fawn_sim::cluster::injected_bugs::Bug;
 
-use crate::command::{Planted, SimArguments};
-use crate::ended::Ended;
+use crate::command::{PlantedBugs, SimArguments};
+use crate::ended::TaskEnd;
+use crate::sim_syntax::{RULES, Rule};
 
 /// What a seed's cluster is.
-pub type Shape = fn(u64) -> Plan;
+pub type SeedPlan = fn(u64) -> Plan;
 
 /// How long each planted bug is looked for, in minutes.
 const PLANTED_MINUTES: u64 = 15;
@@ -21,11 +22,11 @@ const PAUSES: Range<u64> = 0..300;
 
 /// What to run.
 #[derive(Debug)]
-pub enum Form {
+pub enum SimForm {
     /// Many seeds, for some time or until they end.
-    Seeds { seeds: Range<u64>, within: Option<Duration>, shape: Shape },
+    Seeds { seeds: Range<u64>, within: Option<Duration>, shape: SeedPlan },
     /// Each seed twice.
-    Twice { seeds: Range<u64>, shape: Shape },
+    Twice { seeds: Range<u64>, shape: SeedPlan },
     /// One run.
     One(One),
     /// A bug, and one run with it.
@@ -42,56 +43,20 @@ pub enum Form {
 #[derive(Debug)]
 pub enum One {
     /// Of a seed.
-    Seed { seed: u64, shape: Shape, trace: bool },
+    Seed { seed: u64, shape: SeedPlan, trace: bool },
     /// Of a seed, made small.
-    Shrink { seed: u64, shape: Shape },
+    Shrink { seed: u64, shape: SeedPlan },
     /// Of a file.
     Script { path: PathBuf, trace: bool },
     /// Of the test data.
     Scenario { name: String, trace: bool },
 }
 
-/// A form's arguments: those that make it this one, and those that may be there as well.
-struct Rule {
-    needs: &'static [&'static str],
-    may: &'static [&'static str],
-    usage: &'static str,
-}
-
-/// The forms. A command line has the first one whose needs it meets.
-const RULES: &[Rule] = &[
-    Rule { needs: &["--scale"], may: &[], usage: "--scale NODES,NODES,…" },
-    Rule { needs: &["--pauses"], may: &["--seeds"], usage: "--pauses [--seeds FROM..TO]" },
-    Rule { needs: &["--scenario"], may: &["--trace"], usage: "--scenario NAME [--trace]" },
-    Rule { needs: &["--planted", "--script"], may: &["--trace"], usage: "--planted BUG --script FILE [--trace]" },
-    Rule {
-        needs: &["--planted", "--seed"],
-        may: &["--trace", "--shrink"],
-        usage: "--planted BUG --seed N [--trace | --shrink]",
-    },
-    Rule { needs: &["--planted"], may: &["--minutes"], usage: "--planted all|BUG [--minutes M]" },
-    Rule { needs: &["--script"], may: &["--trace"], usage: "--script FILE [--trace]" },
-    Rule { needs: &["--twice"], may: &["--weak"], usage: "--twice FROM..TO [--weak]" },
-    Rule { needs: &["--minutes"], may: &["--from", "--weak"], usage: "--minutes M [--from SEED] [--weak]" },
-    Rule {
-        needs: &["--seed"],
-        may: &["--trace", "--shrink", "--weak"],
-        usage: "--seed N [--trace | --shrink] [--weak]",
-    },
-    Rule { needs: &["--seeds"], may: &["--weak"], usage: "--seeds FROM..TO [--weak]" },
-];
-
-/// The forms, one a line.
-pub fn usage() -> String {
-    let lines: Vec<String> = RULES.iter().rev().map(|rule| format!("cargo xtask sim {}", rule.usage)).collect();
-    lines.join("\n       ")
-}
-
 /// The form that the arguments have.
 ///
 /// # Errors
-/// [`Ended::Usage`]: they have none.
-pub fn form(arguments: SimArguments) -> Result<Form, Ended> {
+/// [`TaskEnd::Usage`]: they have none.
+pub fn form(arguments: SimArguments) -> Result<SimForm, TaskEnd> {
     check(&arguments)?;
     let SimArguments {
         seeds,
@@ -109,14 +74,14 @@ pub fn form(arguments: SimArguments) -> Result<Form, Ended> {
         weak,
     } = arguments;
     let bug = match planted {
-        Some(Planted::One(bug)) => Some(bug),
-        Some(Planted::All) if seed.is_some() || script.is_some() => {
+        Some(PlantedBugs::One(bug)) => Some(bug),
+        Some(PlantedBugs::All) if seed.is_some() || script.is_some() => {
             return wrong("--planted all does not apply to one run: name one bug, e.g. --planted NoFence");
         }
-        Some(Planted::All) | None => None,
+        Some(PlantedBugs::All) | None => None,
     };
     let weak = weak || bug.is_some_and(Bug::is_weak);
-    let shape: Shape = if weak { Plan::weak } else { Plan::of };
+    let shape: SeedPlan = if weak { Plan::weak } else { Plan::of };
     let one = match (seed, script, scenario) {
         (Some(seed), ..) if shrink => Some(One::Shrink { seed, shape }),
         (Some(seed), ..) => Some(One::Seed { seed, shape, trace }),
@@ -126,30 +91,30 @@ pub fn form(arguments: SimArguments) -> Result<Form, Ended> {
     };
     if let Some(one) = one {
         return Ok(match bug {
-            Some(bug) => Form::PlantedIn(bug, one),
-            None => Form::One(one),
+            Some(bug) => SimForm::PlantedIn(bug, one),
+            None => SimForm::One(one),
         });
     }
     if planted.is_some() {
         let bugs = bug.map_or_else(|| Bug::ALL.to_vec(), |bug| vec![bug]);
-        return Ok(Form::PlantedFor(bugs, Duration::from_mins(minutes.unwrap_or(PLANTED_MINUTES))));
+        return Ok(SimForm::PlantedFor(bugs, Duration::from_mins(minutes.unwrap_or(PLANTED_MINUTES))));
     }
     if let Some(minutes) = minutes {
         let seeds = from.unwrap_or(0)..u64::MAX;
         if seeds.is_empty() {
             return wrong("--from leaves no seed: give a smaller one");
         }
-        return Ok(Form::Seeds { seeds, within: Some(Duration::from_mins(minutes)), shape });
+        return Ok(SimForm::Seeds { seeds, within: Some(Duration::from_mins(minutes)), shape });
     }
     if let Some(sizes) = scale {
-        return Ok(Form::Scale(sizes.0));
+        return Ok(SimForm::Scale(sizes.0));
     }
     if pauses {
-        return Ok(Form::Pauses(seeds.unwrap_or(PAUSES)));
+        return Ok(SimForm::Pauses(seeds.unwrap_or(PAUSES)));
     }
     match (twice, seeds) {
-        (Some(seeds), _) => Ok(Form::Twice { seeds, shape }),
-        (None, Some(seeds)) => Ok(Form::Seeds { seeds, within: None, shape }),
+        (Some(seeds), _) => Ok(SimForm::Twice { seeds, shape }),
+        (None, Some(seeds)) => Ok(SimForm::Seeds { seeds, within: None, shape }),
         (None, None) => wrong(NOTHING),
     }
 }
@@ -158,7 +123,7 @@ pub fn form(arguments: SimArguments) -> Result<Form, Ended> {
 const NOTHING: &str = "choose what to simulate, e.g. --seeds 0..100: see cargo xtask sim --help";
 
 /// Whether all that is given belongs to one form.
-fn check(arguments: &SimArguments) -> Result<(), Ended> {
+fn check(arguments: &SimArguments) -> Result<(), TaskEnd> {
     let given = given(arguments);
     let meets = |rule: &&Rule| rule.needs.iter().all(|need| given.contains(need));
     let Some(rule) = RULES.iter().find(meets) else { return wrong(NOTHING) };
@@ -192,6 +157,6 @@ fn given(arguments: &SimArguments) -> Vec<&'static str> {
     all.into_iter().filter_map(|(name, is_given)| is_given.then_some(name)).collect()
 }
 
-fn wrong<T>(sentence: &str) -> Result<T, Ended> {
-    Err(Ended::Usage(sentence.to_owned()))
+fn wrong<T>(sentence: &str) -> Result<T, TaskEnd> {
+    Err(TaskEnd::Usage(sentence.to_owned()))
 }

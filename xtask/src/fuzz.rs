@@ -1,7 +1,7 @@
 //! Every decoder on damaged inputs. The fuzzer is `fawn_sim::fuzz`.
 
 use crate::command::FuzzArguments;
-use crate::ended::Ended;
+use crate::ended::TaskEnd;
 
 /// Becomes a program that runs what the arguments say: its allocator counts, and no other task's has to. It is built
 /// without `--release`, since overflows of arithmetic are failures, too.
@@ -13,7 +13,7 @@ pub fn run_task(arguments: &FuzzArguments) -> anyhow::Result<()> {
     let from_or_first = from.unwrap_or(0);
     if executions.is_some_and(|executions| from_or_first.checked_add(executions).is_none()) {
         let sentence = format!("--from leaves fewer than --executions up to {}: give a smaller one", u64::MAX);
-        return Err(Ended::Usage(sentence).into());
+        return Err(TaskEnd::Usage(sentence).into());
     }
     let numbers = [("--executions", executions), ("--seed", seed), ("--from", from)];
     let numbers = numbers.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?.to_string())));

@@ -3,7 +3,7 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 use crate::source::items::{ItemKind, SyntaxItem, attributes, is_punct, items, parts};
-use crate::tree::File;
+use crate::tree::TreeFile;
 
 /// What makes a type one of `clap`'s.
 const DERIVED: &[&str] = &["Args", "Parser", "Subcommand", "ValueEnum"];
@@ -12,7 +12,7 @@ const DERIVED: &[&str] = &["Args", "Parser", "Subcommand", "ValueEnum"];
 const SHOWN: &[&str] = &["about", "long_about", "help", "long_help", "before_help", "after_help", "after_long_help"];
 
 /// Whether a file may have arguments of `fawn`.
-pub fn is_of_help(file: &File) -> bool {
+pub fn is_of_help(file: &TreeFile) -> bool {
     file.path.starts_with("crates/fawn/src/") && file.has_extension("rs") && !file.is_test()
 }
 

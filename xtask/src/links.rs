@@ -1,6 +1,6 @@
 //! Links between the project's documents lead somewhere.
 
-use crate::tree::{File, Tree};
+use crate::tree::{Tree, TreeFile};
 
 /// Symbolic links by which the book has folders of the project, and those folders.
 const LINKED: [(&str, &str); 2] = [("book/src/internals", "docs"), ("book/src/results", "results")];
@@ -19,7 +19,7 @@ pub fn check(tree: &Tree) -> Vec<String> {
 }
 
 /// The targets of `[text](target)` outside of code blocks, with their lines.
-fn links(file: &File) -> Vec<(usize, &str)> {
+fn links(file: &TreeFile) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut is_code = false;
     for (number, line) in file.lines() {
@@ -35,7 +35,7 @@ fn links(file: &File) -> Vec<(usize, &str)> {
 }
 
 /// What is wrong with a link, if anything.
-fn problem(tree: &Tree, from: &File, target: &str) -> Option<String> {
+fn problem(tree: &Tree, from: &TreeFile, target: &str) -> Option<String> {
     if target.contains("://") || target.starts_with("mailto:") {
         return None;
     }
@@ -66,7 +66,7 @@ fn resolve(from: &str, link: &str) -> String {
 }
 
 /// The anchors of a file's headings: lower case, blanks as dashes, punctuation dropped.
-fn headings(file: &File) -> impl Iterator<Item = String> {
+fn headings(file: &TreeFile) -> impl Iterator<Item = String> {
     let titles = file.text.lines().filter_map(|line| line.strip_prefix('#')).map(|rest| rest.trim_start_matches('#'));
     titles.map(|title| {
         let kept = title.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn tree(text: &str) -> Tree {
-        let file = |path: &str, text: &str| File { path: path.to_owned(), text: text.to_owned() };
+        let file = |path: &str, text: &str| TreeFile { path: path.to_owned(), text: text.to_owned() };
         Tree { files: vec![file("README.md", "# Set up, quickly\n"), file("docs/a.md", text)] }
     }
 

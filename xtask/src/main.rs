@@ -11,7 +11,7 @@
 //! | `ci` | `cargo test --workspace`, then `tidy` |
 //!
 //! Longer suites get tasks of their own here, so that everything that CI or a developer runs has one name. `command` has
-//! their arguments, `forms` what of `sim`'s goes together, `ended` the exit codes.
+//! their arguments, `sim_syntax` and `forms` what of `sim`'s goes together, `ended` the exit codes.
 //!
 //! The checks of `tidy`: `rules` (text), `circles`, `sizes` and `names` (structure, from what `source` and `modules` know),
 //! `links`, `book`, `citations` and `sentences` (documents), `dependencies`. `exceptions` are the lists of what they let pass.
@@ -46,6 +46,7 @@ mod script;
 mod seeds;
 mod sentences;
 mod sim;
+mod sim_syntax;
 mod sizes;
 mod source;
 mod summary;
@@ -58,12 +59,12 @@ mod usage;
 use std::process::ExitCode;
 
 use command::Task;
-use ended::Ended;
+use ended::TaskEnd;
 
 fn main() -> ExitCode {
     let Err(error) = run() else { return ExitCode::SUCCESS };
     // Where nobody reads any more there is nobody to tell it.
-    if !matches!(error.downcast_ref(), Some(Ended::Closed)) {
+    if !matches!(error.downcast_ref(), Some(TaskEnd::Closed)) {
         tell::tell(format_args!("xtask: {error:#}"));
     }
     ExitCode::from(ended::code(&error))

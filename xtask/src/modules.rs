@@ -43,7 +43,7 @@ pub enum Resolution {
 
 /// Every crate of the tree.
 pub fn crates(tree: &Tree) -> Vec<Crate> {
-    let mut by_folder: BTreeMap<&str, Vec<&crate::tree::File>> = BTreeMap::new();
+    let mut by_folder: BTreeMap<&str, Vec<&crate::tree::TreeFile>> = BTreeMap::new();
     for file in tree.files.iter().filter(|file| file.has_extension("rs") && !file.is_test()) {
         if let Some((folder, _)) = file.path.split_once("src/") {
             by_folder.entry(folder).or_default().push(file);
@@ -58,11 +58,11 @@ pub fn crates(tree: &Tree) -> Vec<Crate> {
 }
 
 /// Reads files, on all processors.
-fn read(files: &[&crate::tree::File]) -> Vec<SourceFile> {
+fn read(files: &[&crate::tree::TreeFile]) -> Vec<SourceFile> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let part = files.len().div_ceil(threads).max(1);
     std::thread::scope(|scope| {
-        let read = |files: &[&crate::tree::File]| -> Vec<SourceFile> {
+        let read = |files: &[&crate::tree::TreeFile]| -> Vec<SourceFile> {
             files.iter().map(|file| SourceFile::read(&file.path, &file.text)).collect()
         };
         let threads: Vec<_> = files.chunks(part).map(|files| scope.spawn(move || read(files))).collect();
@@ -208,11 +208,11 @@ fn tests_of(path: &[String], source: &SourceFile) -> Vec<Vec<String>> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::tree::File;
+    use crate::tree::TreeFile;
 
     /// A tree of files with texts.
     pub fn tree(files: &[(&str, &str)]) -> Tree {
-        let file = |(path, text): &(&str, &str)| File { path: (*path).to_owned(), text: (*text).to_owned() };
+        let file = |(path, text): &(&str, &str)| TreeFile { path: (*path).to_owned(), text: (*text).to_owned() };
         Tree { files: files.iter().map(file).collect() }
     }
 

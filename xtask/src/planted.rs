@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fawn_sim::cluster::planted::Bug;
+use fawn_sim::cluster::injected_bugs::Bug;
 
 use crate::forms::One;
 
@@ -48,12 +48,12 @@ mod with {
     use std::sync::{Mutex, PoisonError};
 
     use anyhow::bail;
-    use fawn_sim::cluster::planted::plant;
+    use fawn_sim::cluster::injected_bugs::plant;
     use fawn_sim::cluster::{Plan, Script};
 
     use super::{Bug, Duration, One};
-    use crate::forms::Shape;
-    use crate::seeds::{Course, Stop, on_all_cores};
+    use crate::forms::SeedPlan;
+    use crate::seeds::{LongRun, Stop, on_all_cores};
     use crate::tell::say;
 
     /// Characters of what a bug is found by.
@@ -95,7 +95,7 @@ mod with {
         let median = times.get(times.len() / 2).unwrap_or(&0.0);
         say(format_args!("found {} of {}, median {median:.1} CPU s", times.len(), times.len() + missed.len()))?;
         if stopped {
-            return Err(crate::ended::Ended::Stopped(ran).into());
+            return Err(crate::ended::TaskEnd::Stopped(ran).into());
         }
         if !missed.is_empty() {
             bail!("not found, so run longer or improve the simulator: {}", missed.join(", "));
@@ -104,9 +104,9 @@ mod with {
     }
 
     /// Plants one bug; returns what it was found by.
-    fn look_for(bug: Bug, within: Duration, stop: &Stop) -> anyhow::Result<(Course, Option<String>)> {
+    fn look_for(bug: Bug, within: Duration, stop: &Stop) -> anyhow::Result<(LongRun, Option<String>)> {
         plant(Some(bug));
-        let shape: Shape = if bug.is_weak() { Plan::weak } else { Plan::of };
+        let shape: SeedPlan = if bug.is_weak() { Plan::weak } else { Plan::of };
         let found = Mutex::new(None);
         let course = on_all_cores(stop, 0..u64::MAX, Some(within), |seed, _| {
             let Err(violation) = Script::of(seed, &shape(seed)).tell().0 else {

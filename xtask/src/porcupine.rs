@@ -15,7 +15,7 @@ use fawn_check::generate::history;
 use fawn_check::{Verdict, check};
 
 use crate::command::PorcupineArguments;
-use crate::ended::Ended;
+use crate::ended::TaskEnd;
 use crate::process::root;
 use crate::tell::say;
 
@@ -40,8 +40,8 @@ struct Question {
 
 /// What came of it.
 #[derive(Default)]
-struct Counts {
-    kinds: BTreeMap<String, Kind>,
+struct HistoryCounts {
+    kinds: BTreeMap<String, KindVerdicts>,
     right: usize,
     /// Of those, the ones that are not as they were drawn.
     right_though_changed: usize,
@@ -52,14 +52,14 @@ struct Counts {
 
 /// What both say of the histories that have an operation of one kind.
 #[derive(Default)]
-struct Kind {
+struct KindVerdicts {
     right: usize,
     wrong: usize,
     /// Of those, the ones whose shortest wrong prefix ends with the operation's outcome.
     last: usize,
 }
 
-impl Counts {
+impl HistoryCounts {
     /// Takes note that both say of a text that it is right or wrong.
     fn agree(&mut self, what: &'static str, text: &str, right: bool) {
         // TIME, "invoke" or "complete", NUMBER, ID, and what it is.
@@ -89,10 +89,10 @@ pub fn run_task(arguments: &PorcupineArguments) -> anyhow::Result<()> {
     let PorcupineArguments { histories, from, seed } = *arguments;
     let (from, histories, shown) = seed.map_or((from, histories, false), |seed| (seed, 1, true));
     let Some(end) = from.checked_add(histories) else {
-        return Err(Ended::Usage("--from or --seed leaves too few seeds: give a smaller one".to_owned()).into());
+        return Err(TaskEnd::Usage("--from or --seed leaves too few seeds: give a smaller one".to_owned()).into());
     };
     let program = build()?;
-    let mut counts = Counts::default();
+    let mut counts = HistoryCounts::default();
     let mut questions = Vec::new();
     for seed in from..end {
         ask(seed, &mut questions, &mut counts)?;
@@ -104,14 +104,14 @@ pub fn run_task(arguments: &PorcupineArguments) -> anyhow::Result<()> {
         }
     }
     compare(&questions, &verdicts, &mut counts)?;
-    let Counts { kinds, right, right_though_changed, wrong, prefixes, undecided } = counts;
+    let HistoryCounts { kinds, right, right_though_changed, wrong, prefixes, undecided } = counts;
     say(format_args!("histories       {histories:>8}  seeds {from}..{end}"))?;
     say(format_args!("linearizable    {right:>8}  ({right_though_changed} of them changed after they were drawn)"))?;
     say(format_args!("not             {wrong:>8}  ({prefixes} with the same shortest wrong prefix)"))?;
     say(format_args!("undecided       {undecided:>8}  by one of the two"))?;
     say(format_args!("Porcupine says the same of all others:"))?;
     say(format_args!("with            linearizable     not  where its outcome is the first that is wrong"))?;
-    for (kind, Kind { right, wrong, last }) in kinds {
+    for (kind, KindVerdicts { right, wrong, last }) in kinds {
         say(format_args!("{kind:<12}        {right:>8}{wrong:>8}{last:>8}"))?;
     }
     if undecided > 1 + histories as usize / UNDECIDED {
@@ -124,7 +124,7 @@ pub fn run_task(arguments: &PorcupineArguments) -> anyhow::Result<()> {
 }
 
 /// Draws a history, judges it, and adds what Porcupine is to be asked.
-fn ask(seed: u64, questions: &mut Vec<Question>, counts: &mut Counts) -> anyhow::Result<()> {
+fn ask(seed: u64, questions: &mut Vec<Question>, counts: &mut HistoryCounts) -> anyhow::Result<()> {
     let (history, changed) = history(seed, SIZES[(seed % SIZES.len() as u64) as usize]);
     let (text, ours) = (history.to_text(), check(&history));
     match &ours {
@@ -183,7 +183,7 @@ fn judge(program: &PathBuf, questions: &[Question]) -> anyhow::Result<Vec<String
 }
 
 /// Fails when the two do not say the same.
-fn compare(questions: &[Question], verdicts: &[String], counts: &mut Counts) -> anyhow::Result<()> {
+fn compare(questions: &[Question], verdicts: &[String], counts: &mut HistoryCounts) -> anyhow::Result<()> {
     let mut differ = 0;
     for (Question { seed, what, text, ours }, verdict) in questions.iter().zip(verdicts) {
         match (ours, verdict.as_str()) {

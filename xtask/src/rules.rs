@@ -1,6 +1,6 @@
 //! The project's own rules about text: what no lint of the compiler knows.
 
-use crate::tree::{File, Tree};
+use crate::tree::{Tree, TreeFile};
 
 /// Lines of a Rust file at most. Files are thought about at 600.
 const LONGEST_FILE: usize = 700;
@@ -8,9 +8,9 @@ const LONGEST_FILE: usize = 700;
 /// The files that may hold unsafe code, each block with its reason.
 const UNSAFE_FILES: &[&str] = &[
     "crates/fawn/src/allocator.rs",
-    "crates/fawn-flash/src/behind.rs",
     "crates/fawn-flash/src/reader/ring.rs",
-    "crates/fawn-flash/src/together.rs",
+    "crates/fawn-flash/src/uring/async_writer.rs",
+    "crates/fawn-flash/src/uring/batch_reader.rs",
     "peers/src/engines/bdb.rs",
     "peers/src/engines/lmdb.rs",
     "peers/src/keeper.rs",
@@ -70,7 +70,7 @@ fn forbidden_words() -> Vec<(String, &'static str)> {
     ]
 }
 
-fn check_words(file: &File, complaints: &mut Vec<String>) {
+fn check_words(file: &TreeFile, complaints: &mut Vec<String>) {
     let words = forbidden_words();
     for (number, line) in file.lines() {
         for (word, advice) in words.iter().filter(|(word, _)| line.contains(word.as_str())) {
@@ -83,7 +83,7 @@ fn check_words(file: &File, complaints: &mut Vec<String>) {
     }
 }
 
-fn check_length(file: &File, complaints: &mut Vec<String>) {
+fn check_length(file: &TreeFile, complaints: &mut Vec<String>) {
     let length = file.lines().count();
     if length > LONGEST_FILE {
         complaints.push(format!("{}: {length} lines; split it (at most {LONGEST_FILE})", file.path));
@@ -91,14 +91,14 @@ fn check_length(file: &File, complaints: &mut Vec<String>) {
 }
 
 /// A file says first what it is. The tests of a module belong to it and need no introduction.
-fn check_module_doc(file: &File, complaints: &mut Vec<String>) {
+fn check_module_doc(file: &TreeFile, complaints: &mut Vec<String>) {
     let is_tests = file.path.ends_with("/tests.rs") || file.path.ends_with("_tests.rs");
     if !is_tests && !file.text.starts_with("//!") {
         complaints.push(format!("{}:1: start with a module comment (//!)", file.path));
     }
 }
 
-fn check_unsafe(file: &File, complaints: &mut Vec<String>) {
+fn check_unsafe(file: &TreeFile, complaints: &mut Vec<String>) {
     let lines: Vec<&str> = file.text.lines().collect();
     for (number, line) in file.lines() {
         if !is_unsafe_code(line) {
@@ -119,7 +119,7 @@ fn is_unsafe_code(line: &str) -> bool {
     ["{", "fn", "impl", "extern", "trait"].iter().any(|what| code.contains(&format!("{keyword}{what}")))
 }
 
-fn check_purity(file: &File, complaints: &mut Vec<String>) {
+fn check_purity(file: &TreeFile, complaints: &mut Vec<String>) {
     let is_pure = PURE_CRATES.iter().any(|name| file.path.starts_with(&format!("crates/{name}/src/")));
     if !is_pure {
         return;
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn complaints(path: &str, text: &str) -> Vec<String> {
-        check(&Tree { files: vec![File { path: path.to_owned(), text: text.to_owned() }] })
+        check(&Tree { files: vec![TreeFile { path: path.to_owned(), text: text.to_owned() }] })
     }
 
     #[test]

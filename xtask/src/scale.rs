@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{anyhow, ensure};
 use fawn_sim::cluster::{Cluster, Pause, Work, pauses as pauses_of};
 
-use crate::ended::Ended;
+use crate::ended::TaskEnd;
 use crate::seeds::{Stop, on_all_cores};
 use crate::tell::say;
 use crate::usage::{cpu_s, memory};
@@ -66,7 +66,7 @@ fn managers(work: &Work) -> u64 {
     work.commands + work.taken + work.sent
 }
 
-fn grown(small: &Phase, large: &Phase) -> Result<(), Ended> {
+fn grown(small: &Phase, large: &Phase) -> Result<(), TaskEnd> {
     let times = |one: u64, other: u64| other as f64 / one.max(1) as f64;
     say(format_args!(
         "  {:<9} time x {:.2}, messages x {:.1}, bytes x {:.1}, managers x {:.1}, views' bytes x {:.1}, CPU x {:.1}",
@@ -84,7 +84,7 @@ fn grown(small: &Phase, large: &Phase) -> Result<(), Ended> {
 fn changes(nodes: u32, keys: u64) -> anyhow::Result<Vec<Phase>> {
     let began_kib = memory("VmRSS:")?;
     let mut cluster = Cluster::new(nodes, keys);
-    let steps: [(&str, Step); 6] = [
+    let steps: [(&str, ScalePhase); 6] = [
         ("form", Cluster::form),
         ("load", Cluster::load),
         ("join", Cluster::join),
@@ -132,7 +132,7 @@ fn changes(nodes: u32, keys: u64) -> anyhow::Result<Vec<Phase>> {
     Ok(phases)
 }
 
-fn show_phase(phase: &Phase) -> Result<(), Ended> {
+fn show_phase(phase: &Phase) -> Result<(), TaskEnd> {
     let Phase { name, work, cpu_s, peak_kib } = phase;
     say(format_args!(
         "  {name:<9} {:>7.1} s {:>9} {:>7.1} {:>8} {:>7} {:>7} {:>7} {:>6} {:>8.1} {:>7} {:>8} {cpu_s:>6.2} {:>8}",
@@ -155,7 +155,7 @@ fn show_phase(phase: &Phase) -> Result<(), Ended> {
 type PartOf = fn(&Pause) -> u64;
 
 /// A phase of a cluster.
-type Step = fn(&mut Cluster) -> Result<Work, String>;
+type ScalePhase = fn(&mut Cluster) -> Result<Work, String>;
 
 /// For how long joins and leaves stop writes, in runs without faults.
 pub fn pauses(seeds: Range<u64>) -> anyhow::Result<()> {
@@ -196,7 +196,7 @@ pub fn pauses(seeds: Range<u64>) -> anyhow::Result<()> {
     Ok(course.or_stopped()?)
 }
 
-fn show(name: &str, mut times: Vec<u64>) -> Result<(), Ended> {
+fn show(name: &str, mut times: Vec<u64>) -> Result<(), TaskEnd> {
     times.sort_unstable();
     let (count, max) = (times.len(), times.last().copied().unwrap_or(0));
     let at = |percent: usize| times.get(count * percent / 100).copied().unwrap_or(max);

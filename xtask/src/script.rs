@@ -6,14 +6,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context as _, anyhow, bail};
-use fawn_sim::cluster::planted::Bug;
+use fawn_sim::cluster::injected_bugs::Bug;
 use fawn_sim::cluster::shrink::shrink;
 use fawn_sim::cluster::{Plan, Script};
 
-use crate::ended::Ended;
-use crate::forms::{One, Shape};
+use crate::ended::TaskEnd;
+use crate::forms::{One, SeedPlan};
 use crate::process::root;
-use crate::seeds::{Course, Stop, on_all_cores};
+use crate::seeds::{LongRun, Stop, on_all_cores};
 use crate::summary::table;
 use crate::tell::{say, tell};
 use crate::usage::cpu_s;
@@ -49,9 +49,9 @@ pub fn run_one(one: &One, bug: Option<Bug>) -> anyhow::Result<()> {
 }
 
 /// Makes the failing run of a seed small, and prints it as a script.
-fn shrink_seed(seed: u64, shape: Shape, bug: Option<Bug>) -> anyhow::Result<()> {
+fn shrink_seed(seed: u64, shape: SeedPlan, bug: Option<Bug>) -> anyhow::Result<()> {
     let script = Script::of(seed, &shape(seed));
-    tell(format_args!("seed {seed}: {} acts", script.acts()));
+    tell(format_args!("seed {seed}: {} acts", script.actions()));
     let Some((smallest, violation)) = shrink(&script) else {
         bail!("seed {seed} does not fail: there is nothing to shrink");
     };
@@ -59,8 +59,8 @@ fn shrink_seed(seed: u64, shape: Shape, bug: Option<Bug>) -> anyhow::Result<()> 
     say(format_args!(
         "# {}\n# Of {} acts, these {} are needed. To repeat: cargo xtask sim {planted}--script FILE",
         violation.what.lines().next().unwrap_or_default(),
-        script.acts(),
-        smallest.acts()
+        script.actions(),
+        smallest.actions()
     ))?;
     Ok(say(smallest.to_string().trim_end())?)
 }
@@ -85,7 +85,9 @@ fn scenario(name: &str) -> anyhow::Result<Script> {
     }
     names.sort_unstable();
     if !names.iter().any(|known| known == name) {
-        return Err(Ended::Usage(format!("there is no scenario {name}: the scenarios are {}", names.join(", "))).into());
+        return Err(
+            TaskEnd::Usage(format!("there is no scenario {name}: the scenarios are {}", names.join(", "))).into()
+        );
     }
     read(&folder.join(format!("{name}.script")))
 }
@@ -100,7 +102,7 @@ fn run(script: &Script) -> anyhow::Result<()> {
     let summary = result?;
     if script.show.names.is_empty() {
         let (took, cpu_s) = (began.elapsed(), cpu_s()? - began_cpu_s);
-        let course = Course { ran: 1, took, cpu_s, threads: 1, stopped: false };
+        let course = LongRun { ran: 1, took, cpu_s, threads: 1, stopped: false };
         say(table(&summary, 0, &course))?;
     }
     Ok(())
@@ -110,7 +112,7 @@ fn run(script: &Script) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// One is not.
-pub fn twice(seeds: Range<u64>, shape: Shape) -> anyhow::Result<()> {
+pub fn twice(seeds: Range<u64>, shape: SeedPlan) -> anyhow::Result<()> {
     let differing = Mutex::new(Vec::new());
     let course = on_all_cores(&Stop::on_interrupt()?, seeds, None, |seed, progress| {
         let script = Script::of(seed, &shape(seed));

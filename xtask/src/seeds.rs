@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
-use crate::ended::Ended;
+use crate::ended::TaskEnd;
 use crate::tell::say;
 use crate::usage::cpu_s;
 
@@ -38,7 +38,7 @@ impl Stop {
 }
 
 /// What a long run came to.
-pub struct Course {
+pub struct LongRun {
     /// Seeds that were run to their end.
     pub ran: u64,
     /// How long it took.
@@ -51,20 +51,20 @@ pub struct Course {
     pub stopped: bool,
 }
 
-impl Course {
+impl LongRun {
     /// Fails if Ctrl-C has ended it.
     ///
     /// # Errors
-    /// [`Ended::Stopped`].
-    pub fn or_stopped(&self) -> Result<(), Ended> {
-        if self.stopped { Err(Ended::Stopped(self.ran)) } else { Ok(()) }
+    /// [`TaskEnd::Stopped`].
+    pub fn or_stopped(&self) -> Result<(), TaskEnd> {
+        if self.stopped { Err(TaskEnd::Stopped(self.ran)) } else { Ok(()) }
     }
 }
 
 /// What a person at a terminal sees meanwhile, on standard error. Elsewhere nothing is shown.
-pub struct Progress(ProgressBar);
+pub struct SeedProgress(ProgressBar);
 
-impl Progress {
+impl SeedProgress {
     fn new(seeds: &Range<u64>, within: Option<Duration>) -> Self {
         if !io::stderr().is_terminal() {
             return Self(ProgressBar::hidden());
@@ -86,7 +86,7 @@ impl Progress {
     ///
     /// # Errors
     /// As of [`say`].
-    pub fn say(&self, lines: impl std::fmt::Display) -> Result<(), Ended> {
+    pub fn say(&self, lines: impl std::fmt::Display) -> Result<(), TaskEnd> {
         self.0.suspend(|| say(lines))
     }
 }
@@ -99,12 +99,12 @@ pub fn on_all_cores(
     stop: &Stop,
     seeds: Range<u64>,
     within: Option<Duration>,
-    work: impl Fn(u64, &Progress) -> anyhow::Result<ControlFlow<()>> + Sync,
-) -> anyhow::Result<Course> {
+    work: impl Fn(u64, &SeedProgress) -> anyhow::Result<ControlFlow<()>> + Sync,
+) -> anyhow::Result<LongRun> {
     let (began, began_cpu_s) = (Instant::now(), cpu_s()?);
     let threads = std::thread::available_parallelism()?.get();
     let (next, ran, enough) = (AtomicU64::new(seeds.start), AtomicU64::new(0), AtomicBool::new(false));
-    let (progress, failed) = (Progress::new(&seeds, within), Mutex::new(None));
+    let (progress, failed) = (SeedProgress::new(&seeds, within), Mutex::new(None));
     let take = || {
         let in_time = within.is_none_or(|within| began.elapsed() < within);
         let goes_on = in_time && !stop.is_pressed() && !enough.load(Ordering::Relaxed);
@@ -135,5 +135,5 @@ pub fn on_all_cores(
         return Err(error);
     }
     let (ran, took, cpu_s) = (ran.into_inner(), began.elapsed(), cpu_s()? - began_cpu_s);
-    Ok(Course { ran, took, cpu_s, threads, stopped: stop.is_pressed() })
+    Ok(LongRun { ran, took, cpu_s, threads, stopped: stop.is_pressed() })
 }

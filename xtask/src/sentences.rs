@@ -2,7 +2,7 @@
 
 use crate::help;
 use crate::prose::{Sentence, sentences};
-use crate::tree::{File, Tree};
+use crate::tree::{Tree, TreeFile};
 
 /// Words that nine sentences of ten have at most.
 const MOST: usize = 28;
@@ -31,7 +31,7 @@ pub fn check(tree: &Tree) -> Vec<String> {
     complaints
 }
 
-fn is_for_newcomers(file: &File) -> bool {
+fn is_for_newcomers(file: &TreeFile) -> bool {
     let is_page = ["book/src/guide/", "book/src/operations/"].iter().any(|folder| file.path.starts_with(folder));
     file.path == "README.md" || (is_page && file.has_extension("md"))
 }

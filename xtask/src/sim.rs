@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::bail;
 use fawn_sim::cluster::{Script, Summary};
 
-use crate::forms::{Form, Shape};
+use crate::forms::{SeedPlan, SimForm};
 use crate::seeds::{Stop, on_all_cores};
 use crate::summary::{paths, table};
 use crate::tell::say;
@@ -24,20 +24,20 @@ const NAMED: usize = 20;
 ///
 /// # Errors
 /// A violation, or why it cannot run.
-pub fn run_task(form: Form) -> anyhow::Result<()> {
+pub fn run_task(form: SimForm) -> anyhow::Result<()> {
     match form {
-        Form::Seeds { seeds, within, shape } => many(seeds, within, shape),
-        Form::Twice { seeds, shape } => script::twice(seeds, shape),
-        Form::One(one) => script::run_one(&one, None),
-        Form::PlantedIn(bug, one) => planted::run_one(bug, &one),
-        Form::PlantedFor(bugs, within) => planted::find(&bugs, within),
-        Form::Scale(sizes) => scale::scale(&sizes),
-        Form::Pauses(seeds) => scale::pauses(seeds),
+        SimForm::Seeds { seeds, within, shape } => many(seeds, within, shape),
+        SimForm::Twice { seeds, shape } => script::twice(seeds, shape),
+        SimForm::One(one) => script::run_one(&one, None),
+        SimForm::PlantedIn(bug, one) => planted::run_one(bug, &one),
+        SimForm::PlantedFor(bugs, within) => planted::find(&bugs, within),
+        SimForm::Scale(sizes) => scale::scale(&sizes),
+        SimForm::Pauses(seeds) => scale::pauses(seeds),
     }
 }
 
 /// Runs seeds on all cores, and tells what came of them.
-fn many(seeds: Range<u64>, within: Option<Duration>, shape: Shape) -> anyhow::Result<()> {
+fn many(seeds: Range<u64>, within: Option<Duration>, shape: SeedPlan) -> anyhow::Result<()> {
     let (total, violations) = (Mutex::new(Summary::default()), Mutex::new(Vec::new()));
     let course = on_all_cores(&Stop::on_interrupt()?, seeds, within, |seed, progress| {
         match Script::of(seed, &shape(seed)).tell().0 {

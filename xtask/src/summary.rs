@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use fawn_sim::cluster::{FAULTS, Summary};
 
-use crate::seeds::Course;
+use crate::seeds::LongRun;
 
 /// The table: the sum of all runs that ended well, and how many did not.
-pub fn table(sum: &Summary, violated: usize, course: &Course) -> String {
-    let Course { ran, took, cpu_s, threads, .. } = course;
+pub fn table(sum: &Summary, violated: usize, course: &LongRun) -> String {
+    let LongRun { ran, took, cpu_s, threads, .. } = course;
     let (seconds, fronts) = (took.as_secs_f64(), &sum.fronts);
     // Clocks of processes go by hundredths.
     let a_second = sum.operations as f64 / cpu_s.max(0.01);

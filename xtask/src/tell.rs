@@ -4,16 +4,18 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write as _};
 
-use crate::ended::Ended;
+use crate::ended::TaskEnd;
 
 /// Prints lines on standard output; those of several threads do not mix.
 ///
 /// # Errors
 /// They cannot be written.
-pub fn say(lines: impl Display) -> Result<(), Ended> {
+pub fn say(lines: impl Display) -> Result<(), TaskEnd> {
     let (text, mut output) = (format!("{lines}\n"), io::stdout().lock());
     let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
-    written.map_err(|error| if error.kind() == ErrorKind::BrokenPipe { Ended::Closed } else { Ended::Unwritten(error) })
+    written.map_err(
+        |error| if error.kind() == ErrorKind::BrokenPipe { TaskEnd::Closed } else { TaskEnd::Unwritten(error) },
+    )
 }
 
 /// Prints a line on standard error, if anybody listens.

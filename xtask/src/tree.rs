@@ -10,11 +10,11 @@ use crate::process::output;
 /// Every text file that is, or is about to be, in the repository.
 pub struct Tree {
     /// The files, sorted by path.
-    pub files: Vec<File>,
+    pub files: Vec<TreeFile>,
 }
 
 /// One file.
-pub struct File {
+pub struct TreeFile {
     /// Path from the root, with `/`.
     pub path: String,
     /// Its contents.
@@ -40,7 +40,7 @@ impl Tree {
             };
             // Binary files have no lines to judge.
             if let Ok(text) = String::from_utf8(bytes) {
-                files.push(File { path: path.to_owned(), text });
+                files.push(TreeFile { path: path.to_owned(), text });
             }
         }
         files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -51,17 +51,17 @@ impl Tree {
     pub fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         let inside =
-            |file: &File| file.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            |file: &TreeFile| file.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         path.is_empty() || self.files.iter().any(inside)
     }
 
     /// The file at this path.
-    pub fn file(&self, path: &str) -> Option<&File> {
+    pub fn file(&self, path: &str) -> Option<&TreeFile> {
         self.files.iter().find(|file| file.path == path)
     }
 }
 
-impl File {
+impl TreeFile {
     /// Whether the name ends with `.` and `extension`.
     pub fn has_extension(&self, extension: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)

@@ -15,10 +15,10 @@ pub trait Source: Send + Sync {
 
 /// What a process has to tell. Clones are of the same board.
 #[derive(Clone, Default)]
-pub struct Board(Arc<Mutex<Posted>>);
+pub struct Board(Arc<Mutex<RegisteredSource>>);
 
 #[derive(Default)]
-struct Posted {
+struct RegisteredSource {
     sources: Vec<Arc<dyn Source>>,
     /// What the process waits for before it serves.
     waits_for: Option<String>,
@@ -32,7 +32,7 @@ impl Board {
         board
     }
 
-    fn with<T>(&self, look: impl FnOnce(&mut Posted) -> T) -> T {
+    fn with<T>(&self, look: impl FnOnce(&mut RegisteredSource) -> T) -> T {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

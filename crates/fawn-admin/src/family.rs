@@ -2,7 +2,7 @@
 
 /// How a metric behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// It only grows, and begins at 0 with the process.
     Counter,
     /// It goes up and down.
@@ -11,7 +11,7 @@ pub enum Kind {
     Histogram,
 }
 
-impl Kind {
+impl MetricKind {
     /// As the text format has it.
     pub fn name(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ pub struct Family {
     /// Its name: `fawn_`, what it is of, and its unit; counters end in `_total`.
     pub name: &'static str,
     /// How it behaves.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// Names of its labels.
     pub labels: &'static [&'static str],
     /// What it means, in a sentence.
@@ -42,7 +42,7 @@ macro_rules! families {
         $(
             #[doc = $help]
             pub static $name: $crate::Family =
-                $crate::Family { name: $text, kind: $crate::Kind::$kind, labels: &[$($label),*], help: $help };
+                $crate::Family { name: $text, kind: $crate::MetricKind::$kind, labels: &[$($label),*], help: $help };
         )*
         /// All metrics that are told of here.
         pub static FAMILIES: &[&$crate::Family] = &[$(&$name),*];

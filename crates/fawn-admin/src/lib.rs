@@ -18,6 +18,6 @@ pub mod process;
 mod server;
 
 pub use board::{Board, Source};
-pub use family::{Family, Kind};
+pub use family::{Family, MetricKind};
 pub use page::{Number, Page};
 pub use server::{AdminError, Server};

@@ -3,7 +3,7 @@
 //! The format is a few lines a metric, and what is put in comes from snapshots: a registry of a library would hold every
 //! number twice.
 
-use crate::family::{Family, Kind};
+use crate::family::{Family, MetricKind};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -77,7 +77,7 @@ impl Page {
 
     /// Puts a counter or gauge in, with the values of its labels in their order.
     pub fn put(&mut self, family: &'static Family, labels: &[&str], number: impl Into<Number>) {
-        assert_ne!(family.kind, Kind::Histogram, "{} is a histogram", family.name);
+        assert_ne!(family.kind, MetricKind::Histogram, "{} is a histogram", family.name);
         let lines = self.lines(family, labels);
         sample(lines, (family.name, ""), (family.labels, labels), None, number.into());
     }
@@ -91,7 +91,7 @@ impl Page {
         buckets: impl IntoIterator<Item = (f64, u64)>,
         (count, sum): (u64, f64),
     ) {
-        assert_eq!(family.kind, Kind::Histogram, "{} is no histogram", family.name);
+        assert_eq!(family.kind, MetricKind::Histogram, "{} is no histogram", family.name);
         let lines = self.lines(family, labels);
         let all = (family.labels, labels);
         for (bound, below) in buckets {

@@ -114,7 +114,7 @@ impl Drop for Server {
 
 async fn serve(listener: TcpListener, board: Board, mut stopped: watch::Receiver<bool>) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let mut open: VecDeque<Open> = VecDeque::new();
+    let mut open: VecDeque<HttpConnection> = VecDeque::new();
     loop {
         let stream = tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -146,12 +146,12 @@ async fn serve(listener: TcpListener, board: Board, mut stopped: watch::Receiver
                 tracing::debug!("a connection of the admin port was closed: {error}");
             }
         });
-        open.push_back(Open { task, asked });
+        open.push_back(HttpConnection { task, asked });
     }
 }
 
 /// A connection.
-struct Open {
+struct HttpConnection {
     task: JoinHandle<()>,
     /// Whether a whole request has come.
     asked: Arc<AtomicBool>,
@@ -159,7 +159,7 @@ struct Open {
 
 /// Closes a connection if all are taken: the oldest of those that have asked nothing, so that who sends half a request keeps
 /// nobody out, or else the oldest.
-fn make_room(open: &mut VecDeque<Open>) {
+fn make_room(open: &mut VecDeque<HttpConnection>) {
     open.retain(|one| !one.task.is_finished());
     if open.len() >= CONNECTIONS {
         let silent = open.iter().position(|one| !one.asked.load(Ordering::Relaxed));

@@ -10,9 +10,9 @@ static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 /// A child that is asked to stop by [`ask_all_to_stop`], until this is dropped.
 #[derive(Debug)]
-pub struct Registered(Pid);
+pub struct StoppableChild(Pid);
 
-impl Registered {
+impl StoppableChild {
     /// One that was started just now.
     pub fn of(child: &Child) -> Self {
         let own = Pid::from_child(child);
@@ -21,7 +21,7 @@ impl Registered {
     }
 }
 
-impl Drop for Registered {
+impl Drop for StoppableChild {
     fn drop(&mut self) {
         RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|running| *running != self.0);
     }

@@ -8,14 +8,14 @@ use fawn_workload::{Draw, key_of, version_of, write_value};
 
 use crate::error::Error;
 use crate::lookups::{GROUP, Lookups};
-use crate::session::Session;
+use crate::session::BenchSession;
 
 /// Puts that may be owed before gets wait for them.
 const MOST_OWED_PUTS: u64 = 64;
 
 /// How a closed loop runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Closed {
+pub struct ClosedLoop {
     /// Gets in flight.
     pub depth: usize,
     /// For so long.
@@ -26,7 +26,7 @@ pub struct Closed {
 
 /// The puts that a closed loop made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Made {
+pub struct ClosedLoopPuts {
     /// How many.
     pub puts: u64,
     /// The longest that one which was due had to wait until the store took it.
@@ -96,7 +96,7 @@ impl Mix {
     }
 }
 
-impl Session<'_> {
+impl BenchSession<'_> {
     /// Keeps gets of the entries that `pick` picks in flight, and makes puts.
     ///
     /// # Errors
@@ -104,15 +104,15 @@ impl Session<'_> {
     pub fn closed(
         &mut self,
         lookups: &mut Lookups,
-        closed: Closed,
+        closed: ClosedLoop,
         mut pick: impl FnMut() -> u64,
-    ) -> Result<Made, Error> {
+    ) -> Result<ClosedLoopPuts, Error> {
         let end = Instant::now() + closed.time;
         let mut mix = Mix::new(closed.depth, closed.gets_a_put);
         loop {
             let goes_on = Instant::now() < end;
             if self.turn(lookups, &mut mix, goes_on, &mut pick)? {
-                return Ok(Made { puts: mix.made, longest_refused: mix.longest_refused });
+                return Ok(ClosedLoopPuts { puts: mix.made, longest_refused: mix.longest_refused });
             }
         }
     }
@@ -161,7 +161,7 @@ impl Session<'_> {
             lookups.retry(&mut self.driver, &self.history)?;
         }
         if self.driver.reader.in_flight() > 0 {
-            if self.driver.reader.has_news() {
+            if self.driver.reader.has_completions() {
                 mix.batch = (mix.batch + 1).min(mix.depth.div_ceil(2));
             } else {
                 mix.batch = (mix.batch / 2).max(mix.depth / TAKEN_SHARE).max(1);
@@ -223,7 +223,7 @@ mod tests {
     use fawn_report::Nobody;
 
     use super::*;
-    use crate::session::Setup;
+    use crate::setup::Setup;
 
     #[test]
     fn the_longest_that_a_put_was_refused_is_told() {
@@ -241,14 +241,14 @@ mod tests {
             again: false,
             meter: None,
         };
-        let mut session = Session::open(&setup, &Nobody).unwrap();
+        let mut session = BenchSession::open(&setup, &Nobody).unwrap();
         let mut lookups = Lookups::new(setup.value_bytes);
         let mut draw = Draw::uniform(setup.entries, 1);
-        let closed = Closed { depth: 4, time: Duration::from_millis(100), gets_a_put: Some(1) };
+        let closed = ClosedLoop { depth: 4, time: Duration::from_millis(100), gets_a_put: Some(1) };
         let made = session.closed(&mut lookups, closed, || draw.draw()).unwrap();
         assert!(made.puts > 0 && made.longest_refused > Duration::ZERO, "{made:?}");
-        let without = session.closed(&mut lookups, Closed { gets_a_put: None, ..closed }, || draw.draw()).unwrap();
-        assert_eq!(without, Made { puts: 0, longest_refused: Duration::ZERO });
+        let without = session.closed(&mut lookups, ClosedLoop { gets_a_put: None, ..closed }, || draw.draw()).unwrap();
+        assert_eq!(without, ClosedLoopPuts { puts: 0, longest_refused: Duration::ZERO });
         session.close().unwrap();
     }
 

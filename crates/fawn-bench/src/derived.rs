@@ -7,7 +7,7 @@ use fawn_workload::{Order, WriteHistory};
 
 /// The share of the entries that are still in an index; `None`: the store does not tell, and all are.
 pub fn phi(stats: &Stats) -> Option<f64> {
-    Some(stats.phi)
+    Some(stats.index.phi)
 }
 
 /// The write amplification that the design expects of uniform overwrites: log and seal, and merges by `phi`. Where puts
@@ -33,16 +33,16 @@ pub fn versions(history: &WriteHistory) -> f64 {
 pub fn memory(stats: &Stats) -> StoreMemory {
     let resident = resident_bytes();
     let without_cache =
-        |(rss, _): (u64, u64)| rss.saturating_sub(stats.cache_bytes) as f64 / stats.entries.max(1) as f64;
+        |(rss, _): (u64, u64)| rss.saturating_sub(stats.cache.bytes) as f64 / stats.entries.max(1) as f64;
     StoreMemory {
         budget_bytes: stats.memory_limit,
         entries: stats.entries,
-        index_bytes: stats.index_bytes,
-        directory_bytes: stats.directory_bytes,
-        filter_bytes: stats.filter_bytes,
-        index_bytes_an_entry: stats.index_bytes_per_entry,
-        buffer_bytes: stats.buffer_bytes,
-        cache_bytes: stats.cache_bytes,
+        index_bytes: stats.index.bytes,
+        directory_bytes: stats.index.directory_bytes,
+        filter_bytes: stats.index.filter_bytes,
+        index_bytes_an_entry: stats.index.bytes_per_entry,
+        buffer_bytes: stats.buffers.bytes,
+        cache_bytes: stats.cache.bytes,
         rss_bytes: resident.map(|(now, _)| now),
         most_rss_bytes: resident.map(|(_, most)| most),
         rss_without_cache_bytes_an_entry: resident.map(without_cache),

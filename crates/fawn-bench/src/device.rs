@@ -27,7 +27,7 @@ const READS_A_SECOND: f64 = 250_000.0;
 /// Who reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Device {
+pub enum DeviceReader {
     /// `fio`, with `io_uring` and registered buffers, one thread. (Files it can register only where it chooses the pages
     /// itself, and then each file as often as any other, however large.)
     Fio,
@@ -35,7 +35,7 @@ pub enum Device {
     Own,
 }
 
-impl Device {
+impl DeviceReader {
     /// `fio` if it is installed.
     pub fn installed() -> Self {
         let found = Command::new("fio").arg("--version").output();
@@ -53,7 +53,7 @@ impl Device {
 
 /// What the device gave.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Given {
+pub struct DeviceReads {
     /// 4 KiB reads a second.
     pub reads_a_second: f64,
     /// CPU time of each, microseconds.
@@ -63,7 +63,7 @@ pub struct Given {
 /// What the segment files of a store hold, holes left out.
 #[derive(Debug)]
 pub struct Segments {
-    extents: Vec<Extent>,
+    extents: Vec<PageExtent>,
     /// How many pages there are up to the end of each extent.
     ends: Vec<u64>,
     /// Where `fio` finds the files under short names, and the list of what it is to read.
@@ -72,7 +72,7 @@ pub struct Segments {
 
 /// Pages of a file that lie together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Extent {
+struct PageExtent {
     file: u64,
     first: u64,
     pages: u64,
@@ -120,14 +120,20 @@ impl Segments {
     ///
     /// # Errors
     /// [`Error::Fio`], [`Error::Flash`].
-    pub fn read(&self, device: Device, files: &Arc<Files>, depth: u32, time: Duration) -> Result<Given, Error> {
+    pub fn read(
+        &self,
+        device: DeviceReader,
+        files: &Arc<Files>,
+        depth: u32,
+        time: Duration,
+    ) -> Result<DeviceReads, Error> {
         match device {
-            Device::Fio => self.fio(files.path(), depth, time),
-            Device::Own => self.own(files, depth, time),
+            DeviceReader::Fio => self.fio(files.path(), depth, time),
+            DeviceReader::Own => self.own(files, depth, time),
         }
     }
 
-    fn fio(&self, directory: &Path, depth: u32, time: Duration) -> Result<Given, Error> {
+    fn fio(&self, directory: &Path, depth: u32, time: Duration) -> Result<DeviceReads, Error> {
         let reads = (time.as_secs_f64() * READS_A_SECOND) as u64 + 1;
         self.list(directory, reads).map_err(Error::io(&self.links))?;
         let output = Command::new("fio")
@@ -179,7 +185,7 @@ impl Segments {
         list.flush()
     }
 
-    fn own(&self, files: &Arc<Files>, depth: u32, time: Duration) -> Result<Given, Error> {
+    fn own(&self, files: &Arc<Files>, depth: u32, time: Duration) -> Result<DeviceReads, Error> {
         let mut draw = Draw::uniform(self.pages(), fresh_seed());
         let mut reader = Reader::new(Arc::clone(files), ReaderOptions { depth, ..ReaderOptions::default() })?;
         let (began, cpu) = (Instant::now(), cpu_us());
@@ -205,12 +211,12 @@ impl Segments {
             return Err(error.into());
         }
         let (seconds, cpu) = (began.elapsed().as_secs_f64(), cpu_us() - cpu);
-        Ok(Given { reads_a_second: done as f64 / seconds, cpu_us_a_read: cpu / done.max(1) as f64 })
+        Ok(DeviceReads { reads_a_second: done as f64 / seconds, cpu_us_a_read: cpu / done.max(1) as f64 })
     }
 }
 
 /// Adds the stretches of whole pages of a file that are no holes: those are read without the device.
-fn add_extents(path: &Path, file: u64, extents: &mut Vec<Extent>) -> std::io::Result<()> {
+fn add_extents(path: &Path, file: u64, extents: &mut Vec<PageExtent>) -> std::io::Result<()> {
     let opened = match fs::File::open(path) {
         // A merge has removed it meanwhile.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -226,13 +232,13 @@ fn add_extents(path: &Path, file: u64, extents: &mut Vec<Extent>) -> std::io::Re
         at = seek(&opened, SeekFrom::Hole(first * PAGE_BYTES as u64))?;
         let end = at / PAGE_BYTES as u64;
         if end > first {
-            extents.push(Extent { file, first, pages: end - first });
+            extents.push(PageExtent { file, first, pages: end - first });
         }
     }
 }
 
 /// What the output of `fio` says.
-fn figures_of_fio(text: &str) -> Option<Given> {
+fn figures_of_fio(text: &str) -> Option<DeviceReads> {
     // Warnings come before it.
     let found: Value = serde_json::from_str(&text[text.find('{')?..]).ok()?;
     let job = found.get("jobs")?.get(0)?;
@@ -240,7 +246,7 @@ fn figures_of_fio(text: &str) -> Option<Given> {
     let figure = |of: &Value, name: &str| of.get(name)?.as_f64();
     let (iops, reads, ms) = (figure(read, "iops")?, figure(read, "total_ios")?, figure(read, "runtime")?);
     let percent = figure(job, "usr_cpu")? + figure(job, "sys_cpu")?;
-    (reads > 0.0).then_some(Given { reads_a_second: iops, cpu_us_a_read: percent * ms * 10.0 / reads })
+    (reads > 0.0).then_some(DeviceReads { reads_a_second: iops, cpu_us_a_read: percent * ms * 10.0 / reads })
 }
 
 #[cfg(test)]
@@ -269,7 +275,7 @@ mod tests {
         sparse.write_all_at(&[1; PAGE_BYTES], 32 * PAGE_BYTES as u64).unwrap();
         fs::write(dir.path().join("commit-log"), "x").unwrap();
         let segments = Segments::of(dir.path(), &dir.path().join("links")).unwrap();
-        let extent = |file, first, pages| Extent { file, first, pages };
+        let extent = |file, first, pages| PageExtent { file, first, pages };
         assert_eq!(segments.extents, [extent(3, 0, 2), extent(5, 32, 1)]);
         for _ in 0..2 {
             segments.list(dir.path(), 300).expect("what a crash left is no obstacle");

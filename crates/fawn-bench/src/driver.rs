@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use fawn_flash::{Caching, Directory, Engine, Files, Polled, Reader, ReaderOptions, Traffic};
+use fawn_flash::{Caching, DeviceTraffic, Directory, Engine, Files, PollOutcome, Reader, ReaderOptions};
 use fawn_machine::process::thread_cpu_us;
 use fawn_machine::wait::wait;
 use fawn_ring::Secret;
@@ -17,8 +17,8 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
 use crate::error::{Error, FlagBytes};
-use crate::session::Setup;
-use crate::usage::{Counts, Stopwatch, Usage};
+use crate::setup::Setup;
+use crate::usage::{Stopwatch, StoreCounts, WorkUsage};
 
 /// So long nothing may happen before a store is taken for settled.
 const QUIET: Duration = Duration::from_millis(100);
@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// The longest of the steps in which the event loop takes in what the store's threads have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Steps {
+pub struct StepTimes {
     /// Wall time of the longest, microseconds.
     pub longest_us: f64,
     /// CPU time of that which took the most, microseconds.
@@ -36,7 +36,7 @@ pub struct Steps {
     last_us: Option<f64>,
 }
 
-impl Steps {
+impl StepTimes {
     /// The wall time of the last step, once.
     pub fn take_last(&mut self) -> Option<f64> {
         self.last_us.take()
@@ -44,7 +44,7 @@ impl Steps {
 }
 
 /// An open store and its reader.
-pub struct Driver {
+pub struct StoreDriver {
     engine: Engine,
     pub(crate) reader: Reader,
     epoll: OwnedFd,
@@ -56,13 +56,13 @@ pub struct Driver {
     /// What opening has found.
     pub opening: Opening,
     /// Steps since they were last reset.
-    pub steps: Steps,
+    pub steps: StepTimes,
     path: PathBuf,
     /// Its lock ends after the store.
     _directory: Directory,
 }
 
-impl Driver {
+impl StoreDriver {
     /// Opens the store of this setup in `directory`, or makes it.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl Driver {
             unix,
             value: vec![0; value_bytes],
             opening,
-            steps: Steps::default(),
+            steps: StepTimes::default(),
             _directory: directory,
         })
     }
@@ -136,16 +136,16 @@ impl Driver {
     }
 
     /// The store's counts.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> StoreCounts {
         let (stats, traffic) = (self.stats(), self.files().traffic());
-        Counts {
-            reads: stats.reads,
-            pages_read: stats.pages_read,
-            false_reads: stats.false_reads,
-            cache_hits: stats.cache_hits,
-            batches: stats.batches,
-            seals: stats.seals,
-            merges: stats.merges,
+        StoreCounts {
+            reads: stats.reads.reads,
+            pages_read: stats.reads.pages,
+            false_reads: stats.reads.false_reads,
+            cache_hits: stats.cache.hits,
+            batches: stats.log.batches,
+            seals: stats.maintenance.seals,
+            merges: stats.maintenance.merges,
             written_bytes: traffic.written_bytes,
             maintenance_read_bytes: traffic.read_bytes,
         }
@@ -157,7 +157,7 @@ impl Driver {
     }
 
     /// What was used since `meter` began.
-    pub fn usage(&self, meter: &Stopwatch) -> Usage {
+    pub fn usage(&self, meter: &Stopwatch) -> WorkUsage {
         meter.usage(self.counts())
     }
 
@@ -204,14 +204,14 @@ impl Driver {
     /// # Errors
     /// [`Error::Flash`] when the store has stopped.
     #[inline]
-    pub fn poll(&mut self) -> Result<Polled, Error> {
+    pub fn poll(&mut self) -> Result<PollOutcome, Error> {
         let began = Instant::now();
         let now_ms = began.duration_since(self.began).as_millis() as u64;
         if now_ms / 1000 != self.now_ms / 1000 {
             self.unix = unix_now();
         }
         self.now_ms = now_ms;
-        let cpu = self.engine.has_news(now_ms).then(thread_cpu_us);
+        let cpu = self.engine.poll_is_due(now_ms).then(thread_cpu_us);
         let polled = self.engine.poll(self.unix, now_ms);
         if let Some(cpu) = cpu {
             let (us, cpu) = (began.elapsed().as_secs_f64() * 1e6, thread_cpu_us() - cpu);
@@ -246,7 +246,7 @@ impl Driver {
         loop {
             let polled = self.poll()?;
             let stats = self.stats();
-            if stats.slices_loaded == stats.slices {
+            if stats.index.slices_loaded == stats.index.slices {
                 return Ok(());
             }
             if !polled.more {
@@ -260,10 +260,10 @@ impl Driver {
     ///
     /// # Errors
     /// As [`poll`](Self::poll), or [`Error::Refused`] when there is no space.
-    pub fn settle(&mut self, meter: &Stopwatch) -> Result<Usage, Error> {
+    pub fn settle(&mut self, meter: &Stopwatch) -> Result<WorkUsage, Error> {
         let mut sealed = false;
         // When it became quiet, what had been done to its files by then, and what was used.
-        let mut quiet: Option<(Instant, (Traffic, u64), Usage)> = None;
+        let mut quiet: Option<(Instant, (DeviceTraffic, u64), WorkUsage)> = None;
         loop {
             if !sealed {
                 sealed = match self.store().seal() {

@@ -33,7 +33,7 @@ pub struct Data {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct JournalFile {
     version: u32,
     data: Option<Data>,
     results: BTreeMap<String, BenchReport>,
@@ -44,10 +44,10 @@ struct Kept {
 #[derive(Debug)]
 pub struct Journal {
     place: StateFile,
-    kept: Kept,
+    kept: JournalFile,
 }
 
-impl Kept {
+impl JournalFile {
     fn nothing() -> Self {
         Self { version: VERSION, data: None, results: BTreeMap::new(), unfinished: BTreeMap::new() }
     }
@@ -60,7 +60,7 @@ impl Journal {
     /// [`Error::Foreign`] when there is something else, [`Error::Journal`], [`Error::Io`].
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let place = StateFile::open(dir, NAME)?;
-        let kept = place.read()?.unwrap_or_else(Kept::nothing);
+        let kept = place.read()?.unwrap_or_else(JournalFile::nothing);
         Ok(Self { place, kept })
     }
 
@@ -94,7 +94,7 @@ impl Journal {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(source) => return Err(Error::Io { path: data, source }),
         }
-        self.kept = Kept::nothing();
+        self.kept = JournalFile::nothing();
         self.save()
     }
 

@@ -12,7 +12,7 @@
 //! * [`peers`]: the same on other storage engines, by another program; [`children`]: programs that run.
 //! * [`usage`], [`derived`]: what a stretch of work took; figures that follow from the store's counts.
 //! * [`columns`]: tables of reports.
-//! * [`session`], [`journal`], [`run_state`]: a directory with its data and what was measured on them.
+//! * [`setup`]: what is asked for. [`session`], [`journal`], [`run_state`]: a directory with its data and what was measured on them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -31,11 +31,13 @@ pub mod peers;
 pub mod puts;
 pub mod run_state;
 pub mod session;
+pub mod setup;
 pub mod usage;
 
 pub use columns::table;
-pub use device::Device;
+pub use device::DeviceReader;
 pub use error::Error;
 pub use experiments::{Experiment, run};
 pub use peers::Peers;
-pub use session::{Session, Setup};
+pub use session::BenchSession;
+pub use setup::Setup;

@@ -9,14 +9,14 @@ use fawn_store::page::Page;
 use fawn_store::{Finished, Lookup, Read, Store};
 use fawn_workload::{KEY_BYTES, WriteHistory, key_of, version_of};
 
-use crate::driver::Driver;
+use crate::driver::StoreDriver;
 use crate::error::Error;
 
 /// Gets that are looked up together, what they touch fetched ahead.
-pub const GROUP: usize = Store::WARM_KEYS;
+pub const GROUP: usize = Store::PREFETCH_KEYS;
 
 /// One get.
-struct Slot {
+struct GetSlot {
     index: u64,
     name: [u8; KEY_BYTES],
     key: Key,
@@ -29,7 +29,7 @@ struct Slot {
 /// Gets under way and those that were answered.
 pub struct Lookups {
     value_bytes: usize,
-    slots: Vec<Option<Slot>>,
+    slots: Vec<Option<GetSlot>>,
     free: Vec<u32>,
     /// Reads to be started that follow from others.
     again: Vec<u32>,
@@ -71,7 +71,12 @@ impl Lookups {
     ///
     /// # Errors
     /// [`Error::Wrong`], [`Error::Damage`].
-    pub fn ask(&mut self, driver: &mut Driver, history: &WriteHistory, gets: &[(u64, Instant)]) -> Result<(), Error> {
+    pub fn ask(
+        &mut self,
+        driver: &mut StoreDriver,
+        history: &WriteHistory,
+        gets: &[(u64, Instant)],
+    ) -> Result<(), Error> {
         let mut names = [[0; KEY_BYTES]; GROUP];
         let mut keys = [Key::MIN; GROUP];
         for (at, (index, _)) in gets.iter().enumerate() {
@@ -79,13 +84,19 @@ impl Lookups {
             keys[at] = driver.secret().position(&names[at]);
         }
         if gets.len() > 1 {
-            driver.store().warm(&keys[..gets.len()]);
+            driver.store().prefetch(&keys[..gets.len()]);
         }
         let before = self.answered;
         let mut begun = [None; GROUP];
         for (at, &(index, since)) in gets.iter().enumerate() {
-            let slot =
-                Slot { index, name: names[at], key: keys[at], least: history.least(index), begun: since, read: None };
+            let slot = GetSlot {
+                index,
+                name: names[at],
+                key: keys[at],
+                least: history.least(index),
+                begun: since,
+                read: None,
+            };
             if self.look_up(driver, history, slot, None)? {
                 begun[at] = Some(since);
             }
@@ -102,9 +113,9 @@ impl Lookups {
     #[inline]
     fn look_up(
         &mut self,
-        driver: &mut Driver,
+        driver: &mut StoreDriver,
         history: &WriteHistory,
-        mut slot: Slot,
+        mut slot: GetSlot,
         place: Option<u32>,
     ) -> Result<bool, Error> {
         let unix = driver.unix;
@@ -144,7 +155,7 @@ impl Lookups {
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
-    pub fn retry(&mut self, driver: &mut Driver, history: &WriteHistory) -> Result<(), Error> {
+    pub fn retry(&mut self, driver: &mut StoreDriver, history: &WriteHistory) -> Result<(), Error> {
         for place in std::mem::take(&mut self.parked) {
             let slot = self.slots[place as usize].take().expect("what is parked is under way");
             let begun = slot.begun;
@@ -160,7 +171,12 @@ impl Lookups {
     ///
     /// # Errors
     /// [`Error::Wrong`], [`Error::Damage`], [`Error::Flash`].
-    pub fn take(&mut self, driver: &mut Driver, history: &WriteHistory, most: Option<usize>) -> Result<u64, Error> {
+    pub fn take(
+        &mut self,
+        driver: &mut StoreDriver,
+        history: &WriteHistory,
+        most: Option<usize>,
+    ) -> Result<u64, Error> {
         let before = self.answered;
         let (unix, now) = (driver.unix, Instant::now());
         let (store, reader) = driver.halves();
@@ -225,7 +241,7 @@ impl Lookups {
 
 /// Whether this is what the get must find.
 #[inline]
-fn judge(history: &WriteHistory, value_bytes: usize, slot: &Slot, value: Option<&[u8]>) -> Result<(), Error> {
+fn judge(history: &WriteHistory, value_bytes: usize, slot: &GetSlot, value: Option<&[u8]>) -> Result<(), Error> {
     let version = value.and_then(|value| version_of(slot.index, value).filter(|_| value.len() == value_bytes));
     let is_sound = version.is_some() == value.is_some();
     if is_sound && history.admits(slot.index, slot.least, version) {
@@ -235,7 +251,7 @@ fn judge(history: &WriteHistory, value_bytes: usize, slot: &Slot, value: Option<
 }
 
 #[cold]
-fn wrong(slot: &Slot, value: Option<&[u8]>, version: Option<u32>) -> Error {
+fn wrong(slot: &GetSlot, value: Option<&[u8]>, version: Option<u32>) -> Error {
     let found = match (value, version) {
         (None, _) => "nothing".to_owned(),
         (Some(_), Some(version)) => format!("version {version}"),

@@ -6,14 +6,14 @@ use fawn_workload::Draw;
 
 use crate::error::Error;
 use crate::lookups::{GROUP, Lookups};
-use crate::session::Session;
+use crate::session::BenchSession;
 
 /// Gets that are begun in one turn of the loop at most.
 const A_TURN: usize = 8 * GROUP;
 
 /// How an open loop runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Paced {
+pub struct OpenLoop {
     /// Gets a second.
     pub rate: f64,
     /// For so long.
@@ -24,7 +24,7 @@ pub struct Paced {
     pub began: Instant,
 }
 
-impl Session<'_> {
+impl BenchSession<'_> {
     /// Asks as the clock says; how many puts were made. `tend` is called in each turn as long as there is something to ask.
     ///
     /// # Errors
@@ -33,10 +33,10 @@ impl Session<'_> {
         &mut self,
         lookups: &mut Lookups,
         draw: &mut Draw,
-        paced: Paced,
+        paced: OpenLoop,
         mut tend: impl FnMut(&mut Self) -> Result<(), Error>,
     ) -> Result<u64, Error> {
-        let Paced { rate, time, gets_a_put, began } = paced;
+        let OpenLoop { rate, time, gets_a_put, began } = paced;
         let end = time.as_secs_f64();
         let gets_a_put = gets_a_put.unwrap_or(u64::MAX);
         let mut next = 0.0;

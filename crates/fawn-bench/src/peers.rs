@@ -14,12 +14,12 @@ use fawn_report::{BenchReport, Watch};
 use fawn_workload::WriteHistory;
 use serde_json::{Map, Value};
 
-use crate::children::Registered;
+use crate::children::StoppableChild;
 use crate::derived::versions;
 use crate::error::{Error, FlagBytes};
 use crate::experiments::{self, Experiment};
 use crate::journal::Journal;
-use crate::session::Setup;
+use crate::setup::Setup;
 
 /// What the program is called.
 pub const PROGRAM: &str = "fawn-peers";
@@ -83,7 +83,7 @@ impl Peers {
         // Before anything is measured in vain.
         self.command(setup, experiment, OWN)?;
         Self::check_memory(setup.memory, self.scale)?;
-        let (mut report, name) = experiments::measure(setup, experiment, watch)?;
+        let (mut report, name) = experiments::measure_one(setup, experiment, watch)?;
         report.parameter("peers", self.engines.clone());
         report.parameter("peer_scale", self.scale);
         let mut journal = Journal::open(&setup.dir)?;
@@ -127,7 +127,7 @@ impl Peers {
         let dir = setup.dir.join(DIR);
         std::fs::create_dir_all(&dir).map_err(Error::io(&dir))?;
         let child = command.spawn().map_err(Error::io(&self.program))?;
-        let _registered = Registered::of(&child);
+        let _registered = StoppableChild::of(&child);
         let (told, said) = follow(child, engine, watch).map_err(Error::io(&self.program))?;
         let text = told.map_err(|ended| match said.unwrap_or(ended) {
             reason if reason.contains(BUILT_WITHOUT) => Error::NoEngine { engine: engine.to_owned(), reason },
@@ -200,10 +200,10 @@ impl Peers {
 }
 
 /// What a child printed, or how it has ended; and the last that it said of its own.
-type Told = (Result<String, String>, Option<String>);
+type ChildOutput = (Result<String, String>, Option<String>);
 
 /// Passes on how far a child is, until it ends.
-fn follow(mut child: Child, engine: &str, watch: &dyn Watch) -> std::io::Result<Told> {
+fn follow(mut child: Child, engine: &str, watch: &dyn Watch) -> std::io::Result<ChildOutput> {
     let mut out = child.stdout.take().expect("it is piped");
     let errors = child.stderr.take().expect("it is piped");
     let (sender, lines) = mpsc::channel();
@@ -284,7 +284,7 @@ mod tests {
     use fawn_workload::{Order, WritePhase};
 
     use super::*;
-    use crate::experiments::{Absent, Mixed};
+    use crate::experiments::{AbsentExperiment, MixedExperiment};
     use crate::journal::Data;
 
     #[test]
@@ -324,8 +324,8 @@ mod tests {
         let (time, mut report) = (Duration::from_secs(1), BenchReport::new("mixed"));
         let before = |experiment: &Experiment, report: &BenchReport| versions_before(experiment, report, &journal);
         assert_eq!(before(&Experiment::Load, &report), Some(0.0));
-        assert_eq!(before(&Experiment::Absent(Absent { depth: 1, time }), &report), Some(3.0));
-        let mixed = Experiment::Mixed(Mixed { depth: 1, gets_a_put: 6, time });
+        assert_eq!(before(&Experiment::Absent(AbsentExperiment { depth: 1, time }), &report), Some(3.0));
+        let mixed = Experiment::Mixed(MixedExperiment { depth: 1, gets_a_put: 6, time });
         assert_eq!(before(&mixed, &report), None, "it was kept before this was told");
         report.parameter("versions", 1.0);
         assert_eq!(before(&mixed, &report), Some(1.0), "it was measured before the data were written again");

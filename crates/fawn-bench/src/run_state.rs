@@ -31,7 +31,7 @@ pub struct StateFile {
 
 /// What every version has.
 #[derive(Deserialize)]
-struct Versioned {
+struct StateHeader {
     version: u32,
 }
 
@@ -106,7 +106,7 @@ impl StateFile {
     }
 
     fn parse<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, String> {
-        let Versioned { version } = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let StateHeader { version } = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         let is_proved = match version {
             VERSION if self.is_sealed => memmem::find(bytes, b"crc32c").is_none(),
             VERSION => true,

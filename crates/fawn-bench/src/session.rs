@@ -1,101 +1,36 @@
 //! One directory, its store open, and what is known of it: what every experiment works on.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use fawn_flash::Ack;
 use fawn_meter::{Meter as EnergyMeter, Metering};
 use fawn_report::{BenchReport, Watch};
-use fawn_workload::{Draw, KEY_BYTES, LEAST_VALUE_BYTES, Order, WriteHistory};
+use fawn_workload::{Draw, Order, WriteHistory};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::derived::memory;
-use crate::driver::Driver;
+use crate::driver::StoreDriver;
 use crate::error::Error;
 use crate::journal::{Data, Journal};
 use crate::puts::Puts;
-use crate::usage::{Stopwatch, Usage};
+use crate::setup::Setup;
+use crate::usage::{Stopwatch, WorkUsage};
 
 /// How often it is noted how far writing has come.
 const NOTE: Duration = Duration::from_secs(2);
 
-/// What all experiments are told.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Setup {
-    /// Directory of the data and of what is measured on them.
-    pub dir: PathBuf,
-    /// Entries, at least 1.
-    pub entries: u64,
-    /// Bytes of each value, at least 8.
-    pub value_bytes: usize,
-    /// The store's memory budget, bytes.
-    pub memory: u64,
-    /// Whether it keeps filters, so that most absent keys cost no read.
-    pub miss_filter: bool,
-    /// When a put is acknowledged.
-    pub ack: Ack,
-    /// Puts that may wait for their acknowledgement at a time, at least 1.
-    pub puts_in_flight: usize,
-    /// Most reads in flight, 1 to 4096.
-    pub depth: u32,
-    /// Measure anew what was measured before.
-    pub again: bool,
-    /// What meters the energy; none: nothing does.
-    pub meter: Option<EnergyMeter>,
-}
-
-impl Setup {
-    /// Bytes of keys and values of so many entries.
-    pub fn user_bytes(&self, entries: u64) -> u64 {
-        entries * (KEY_BYTES + self.value_bytes) as u64
-    }
-
-    /// Refuses what does not go together.
-    ///
-    /// # Errors
-    /// [`Error::Unfit`].
-    pub fn check(&self) -> Result<(), Error> {
-        let unfit = |what: String| Err(Error::Unfit(what));
-        if self.entries == 0 {
-            return unfit("there is nothing to measure without entries: give --entries 1 or more".to_owned());
-        }
-        if self.value_bytes < LEAST_VALUE_BYTES {
-            return unfit(format!("a value holds its version: give --value-bytes {LEAST_VALUE_BYTES} or more"));
-        }
-        Ok(())
-    }
-
-    /// What counts of the store beside its data, as text.
-    pub(crate) fn words(&self) -> String {
-        let filter = if self.miss_filter { " miss-filter" } else { "" };
-        format!("memory={} ack={}{filter}{}", self.memory, self.ack_name(), self.meter_words())
-    }
-
-    /// How energy is metered, as text; nothing where nobody asked for it.
-    pub(crate) fn meter_words(&self) -> String {
-        let asked = self.meter.as_ref().filter(|meter| meter.is_asked());
-        asked.map_or_else(String::new, |meter| format!(" meter={}", meter.words()))
-    }
-
-    /// `durable`, `memory` or `interval:MS`.
-    pub fn ack_name(&self) -> String {
-        match self.ack {
-            Ack::Durable => "durable".to_owned(),
-            Ack::Memory => "memory".to_owned(),
-            Ack::Interval { ms } => format!("interval:{ms}"),
-        }
-    }
-}
+/// Puts between two looks at what the store's threads have done.
+const A_TURN: usize = 64;
 
 /// An open directory.
-pub struct Session<'w> {
+pub struct BenchSession<'w> {
     /// What was asked for.
     pub setup: Setup,
     /// The notes.
     pub journal: Journal,
     /// The store.
-    pub driver: Driver,
+    pub driver: StoreDriver,
     /// What was written to it.
     pub history: WriteHistory,
     /// Who looks on.
@@ -110,7 +45,7 @@ pub struct Session<'w> {
     noted_sealed: bool,
 }
 
-impl<'w> Session<'w> {
+impl<'w> BenchSession<'w> {
     /// Opens the directory, whose data must fit if there are any; loads none.
     ///
     /// # Errors
@@ -140,7 +75,7 @@ impl<'w> Session<'w> {
             // What a crash left before it was noted.
             journal.delete()?;
         }
-        let driver = Driver::open(&journal.data_path(), setup)?;
+        let driver = StoreDriver::open(&journal.data_path(), setup)?;
         let data = journal.data().cloned();
         let (phases, age, loaded_with) =
             data.map_or((Vec::new(), 0, setup.memory), |data| (data.phases, data.age, data.memory));
@@ -222,7 +157,7 @@ impl<'w> Session<'w> {
     /// Seals and settles, and notes what is there.
     ///
     /// # Errors
-    /// As [`Driver::settle`].
+    /// As [`StoreDriver::settle`].
     pub fn settle(&mut self) -> Result<(), Error> {
         let meter = self.driver.meter();
         self.settle_since(&meter).map(|_| ())
@@ -231,8 +166,8 @@ impl<'w> Session<'w> {
     /// The same; what was used since `meter` began until then.
     ///
     /// # Errors
-    /// As [`Driver::settle`].
-    pub fn settle_since(&mut self, meter: &Stopwatch) -> Result<Usage, Error> {
+    /// As [`StoreDriver::settle`].
+    pub fn settle_since(&mut self, meter: &Stopwatch) -> Result<WorkUsage, Error> {
         let usage = self.driver.settle(meter)?;
         self.puts.acknowledge(&self.driver);
         self.note_data(true)?;
@@ -316,4 +251,88 @@ impl<'w> Session<'w> {
     pub fn close(self) -> Result<(), Error> {
         self.driver.close()
     }
+}
+
+impl BenchSession<'_> {
+    /// Puts one entry; `false`: the store is busy, or enough puts wait.
+    ///
+    /// # Errors
+    /// As [`StoreDriver::put`].
+    #[inline]
+    pub fn put_one(&mut self) -> Result<bool, Error> {
+        if !self.puts.has_room() {
+            return Ok(false);
+        }
+        let is_drawn = self.skewed.is_some();
+        let before = self.history.last().map(|phase| phase.version);
+        let (index, version) = next(&mut self.history, self.skewed.as_mut());
+        if before != Some(version) {
+            // Before a value can be found that the note has not heard of.
+            self.note_data(false)?;
+        }
+        self.expect_puts()?;
+        let Some(gate) = self.driver.put(index, version)? else { return Ok(false) };
+        if is_drawn {
+            self.history.drew();
+        } else {
+            self.history.wrote();
+        }
+        self.puts.add(gate);
+        Ok(true)
+    }
+
+    /// Makes `count` puts and waits until they are acknowledged; `look` is called now and then with the number made, and
+    /// ends it by `false`. How many were made.
+    ///
+    /// # Errors
+    /// As [`StoreDriver::put`] and [`StoreDriver::poll`].
+    pub fn put_many(
+        &mut self,
+        count: u64,
+        mut look: impl FnMut(&mut Self, u64) -> Result<bool, Error>,
+    ) -> Result<u64, Error> {
+        let mut made = 0;
+        let mut goes_on = true;
+        loop {
+            let mut is_stuck = false;
+            for _ in 0..A_TURN {
+                if made == count || !goes_on {
+                    break;
+                }
+                if !self.put_one()? {
+                    is_stuck = true;
+                    break;
+                }
+                made += 1;
+            }
+            let polled = self.driver.poll()?;
+            self.puts.acknowledge(&self.driver);
+            let is_over = made == count || !goes_on;
+            if is_over && self.puts.waiting() == 0 {
+                return Ok(made);
+            }
+            if made % 4096 < A_TURN as u64 && goes_on {
+                goes_on = look(self, made)?;
+            }
+            if (is_stuck || is_over) && !polled.more {
+                self.driver.wait(Duration::from_millis(100))?;
+            }
+        }
+    }
+}
+
+/// The entry to be put next, with its version. A drawn one is drawn by `skewed`.
+fn next(history: &mut WriteHistory, skewed: Option<&mut Draw>) -> (u64, u32) {
+    if let Some(draw) = skewed {
+        let version = match history.last() {
+            Some(phase) if phase.order == Order::Drawn => phase.version,
+            _ => history.begin(Order::Drawn),
+        };
+        return (draw.draw(), version);
+    }
+    if let Some(next) = history.next() {
+        return next;
+    }
+    history.begin(Order::Shuffled);
+    history.next().expect("a phase that was just begun has entries")
 }

@@ -34,7 +34,7 @@ pub fn space(store: &Path) -> std::io::Result<(u64, u64)> {
 
 /// The store's own counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct StoreCounts {
     /// Reads planned.
     pub reads: u64,
     /// Pages in them.
@@ -55,7 +55,7 @@ pub struct Counts {
     pub maintenance_read_bytes: u64,
 }
 
-impl Counts {
+impl StoreCounts {
     fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             reads: of(self.reads, other.reads),
@@ -73,7 +73,7 @@ impl Counts {
 
 /// What a stretch of work took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct WorkUsage {
     /// Wall time.
     pub seconds: f64,
     /// CPU time of the process, all threads, microseconds.
@@ -83,10 +83,10 @@ pub struct Usage {
     /// Bytes written to devices, likewise.
     pub write_bytes: Option<u64>,
     /// The store's own counts.
-    pub counts: Counts,
+    pub counts: StoreCounts,
 }
 
-impl Usage {
+impl WorkUsage {
     /// Adds what more work took.
     pub fn add(&mut self, more: &Self) {
         let sum = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
@@ -125,21 +125,21 @@ pub struct Stopwatch {
     began: Instant,
     cpu_us: f64,
     device: Option<Transfers>,
-    counts: Counts,
+    counts: StoreCounts,
 }
 
 impl Stopwatch {
     /// Begins, where the store counts `counts`.
-    pub fn start(counts: Counts) -> Self {
+    pub fn start(counts: StoreCounts) -> Self {
         Self { device: Transfers::now(), counts, cpu_us: cpu_us(), began: Instant::now() }
     }
 
     /// What was used since, where the store counts `counts` now.
-    pub fn usage(&self, counts: Counts) -> Usage {
+    pub fn usage(&self, counts: StoreCounts) -> WorkUsage {
         let seconds = self.began.elapsed().as_secs_f64();
         let cpu_us = cpu_us() - self.cpu_us;
         let device = Transfers::now().zip(self.device).map(|(now, before)| now.since(before));
-        Usage {
+        WorkUsage {
             seconds,
             cpu_us,
             read_bytes: device.map(|(read, _)| read),
@@ -155,13 +155,13 @@ mod tests {
 
     #[test]
     fn usage_adds_up_and_what_is_not_known_stays_so() {
-        let one = Usage { seconds: 1.0, cpu_us: 2.0, read_bytes: Some(3), write_bytes: None, ..Usage::none() };
-        let mut sum = Usage::none();
+        let one = WorkUsage { seconds: 1.0, cpu_us: 2.0, read_bytes: Some(3), write_bytes: None, ..WorkUsage::none() };
+        let mut sum = WorkUsage::none();
         sum.add(&one);
         sum.add(&one);
         assert_eq!((sum.seconds, sum.cpu_us, sum.read_bytes, sum.write_bytes), (2.0, 4.0, Some(6), None));
         assert_eq!(sum.after(&one), one);
-        let less = Usage { read_bytes: Some(1), ..one };
+        let less = WorkUsage { read_bytes: Some(1), ..one };
         assert_eq!(less.after(&one).read_bytes, Some(0));
     }
 }

@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use fawn_check::random::Random;
-use fawn_check::{Checker, Failure, KvModel, KvOperation, KvOutcome};
+use fawn_check::{CheckFailure, Checker, KvModel, KvOperation, KvOutcome};
 
 /// What is to happen next to a client's operation.
 #[derive(Clone, Copy)]
@@ -74,7 +74,7 @@ fn record(operations: usize, clients: usize, loss: u64) -> Vec<Event> {
     events
 }
 
-fn check(events: &[Event]) -> Result<(), Failure> {
+fn check(events: &[Event]) -> Result<(), CheckFailure> {
     let mut checker = Checker::<KvModel>::new();
     for (time, event) in events.iter().enumerate() {
         match *event {
@@ -97,7 +97,7 @@ fn main() {
             let rate = operations as f64 / start.elapsed().as_secs_f64();
             match result {
                 Ok(()) => println!("{clients:>8} {loss:>12} {rate:>14.0}"),
-                Err(Failure::TooHard) => println!("{clients:>8} {loss:>12} {:>14}", "too hard"),
+                Err(CheckFailure::TooHard) => println!("{clients:>8} {loss:>12} {:>14}", "too hard"),
                 Err(failure) => panic!("the register is linearizable: {failure}"),
             }
         }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 
 use crate::Model;
-use crate::frontier::{Call, Frontier, Stop};
+use crate::frontier::{Frontier, OperationCall, Stop};
 
 /// Configurations to look at for one completion, unless told otherwise: some megabytes, some tens of milliseconds.
 pub(super) const LIMIT: usize = 1 << 16;
@@ -22,7 +22,7 @@ const TOLD: usize = 24;
 
 /// Why a check ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum CheckFailure {
     /// Nothing explains what the clients saw.
     Violation(Violation),
     /// Too many operations at once, or too many ways to explain them: nobody knows.
@@ -40,7 +40,7 @@ pub struct Violation {
     pub explanation: String,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CheckFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Violation(violation) => f.write_str(&violation.explanation),
@@ -49,13 +49,13 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for CheckFailure {}
 
 #[derive(Debug)]
-enum Event<M: Model> {
+enum HistoryEvent<M: Model> {
     /// Waits until it is `settled`: until its outcome is there or will never be.
     Invoke {
-        call: Call<M>,
+        call: OperationCall<M>,
         settled: bool,
     },
     Complete {
@@ -71,16 +71,16 @@ enum Event<M: Model> {
 #[derive(Debug)]
 pub struct Checker<M: Model> {
     frontier: Frontier<M>,
-    waiting: VecDeque<Event<M>>,
+    waiting: VecDeque<HistoryEvent<M>>,
     /// Events that wait no more.
     past: u64,
     /// The operations in flight: `id`, and the place of the invocation among all events.
     open: Vec<(u64, u64)>,
     invoked: u64,
     now: u64,
-    failed: Option<Failure>,
+    failed: Option<CheckFailure>,
     /// The last completed operations, oldest first.
-    recent: VecDeque<Call<M>>,
+    recent: VecDeque<OperationCall<M>>,
 }
 
 impl<M: Model> Default for Checker<M> {
@@ -114,19 +114,19 @@ impl<M: Model> Checker<M> {
     ///
     /// # Errors
     /// See [`Checker`].
-    pub fn invoke(&mut self, time: u64, id: u64, operation: M::Operation) -> Result<(), Failure> {
+    pub fn invoke(&mut self, time: u64, id: u64, operation: M::Operation) -> Result<(), CheckFailure> {
         self.reach(time);
         assert!(self.open.iter().all(|&(other, _)| other != id), "operation {id} is in flight already");
         // Before the completions of the same instant: who shares an instant is concurrent.
         let completions = self.waiting.iter().rev();
         let completions = completions
-            .take_while(|event| matches!(event, Event::Complete { time: completed, .. } if *completed == time))
+            .take_while(|event| matches!(event, HistoryEvent::Complete { time: completed, .. } if *completed == time))
             .count();
         let at = self.waiting.len() - completions;
         self.open.push((id, self.past + at as u64));
-        let call = Call { number: self.invoked, id, operation, outcome: None, invoked: time, completed: None };
+        let call = OperationCall { number: self.invoked, id, operation, outcome: None, invoked: time, completed: None };
         self.invoked += 1;
-        let event = Event::Invoke { call, settled: false };
+        let event = HistoryEvent::Invoke { call, settled: false };
         if completions == 0 {
             self.waiting.push_back(event);
         } else {
@@ -139,13 +139,13 @@ impl<M: Model> Checker<M> {
     ///
     /// # Errors
     /// See [`Checker`].
-    pub fn complete(&mut self, time: u64, id: u64, outcome: M::Outcome) -> Result<(), Failure> {
+    pub fn complete(&mut self, time: u64, id: u64, outcome: M::Outcome) -> Result<(), CheckFailure> {
         self.reach(time);
         let call = self.settle(id);
         call.outcome = Some(outcome);
         call.completed = Some(time);
         let number = call.number;
-        self.waiting.push_back(Event::Complete { time, number });
+        self.waiting.push_back(HistoryEvent::Complete { time, number });
         self.advance()
     }
 
@@ -154,7 +154,7 @@ impl<M: Model> Checker<M> {
     ///
     /// # Errors
     /// See [`Checker`].
-    pub fn unknown(&mut self, id: u64) -> Result<(), Failure> {
+    pub fn unknown(&mut self, id: u64) -> Result<(), CheckFailure> {
         self.settle(id);
         self.advance()
     }
@@ -163,7 +163,7 @@ impl<M: Model> Checker<M> {
     ///
     /// # Errors
     /// The failure, if there was any.
-    pub fn finish(mut self) -> Result<(), Failure> {
+    pub fn finish(mut self) -> Result<(), CheckFailure> {
         while let Some(&(id, _)) = self.open.first() {
             self.settle(id);
         }
@@ -177,63 +177,63 @@ impl<M: Model> Checker<M> {
     }
 
     /// The operation in flight, which is so no more.
-    fn settle(&mut self, id: u64) -> &mut Call<M> {
+    fn settle(&mut self, id: u64) -> &mut OperationCall<M> {
         let open = self.open.iter().position(|&(other, _)| other == id).expect("an operation ends once, in flight");
         let (_, at) = self.open.swap_remove(open);
         match &mut self.waiting[(at - self.past) as usize] {
-            Event::Invoke { call, settled } => {
+            HistoryEvent::Invoke { call, settled } => {
                 *settled = true;
                 call
             }
-            Event::Complete { .. } => unreachable!("no event comes before an invocation that waits"),
+            HistoryEvent::Complete { .. } => unreachable!("no event comes before an invocation that waits"),
         }
     }
 
-    fn advance(&mut self) -> Result<(), Failure> {
+    fn advance(&mut self) -> Result<(), CheckFailure> {
         self.advance_past(Some(self.now))
     }
 
     /// Gives the search all events that need not wait: completions only from before `now`, as an invocation of the same
     /// instant could still come.
-    fn advance_past(&mut self, now: Option<u64>) -> Result<(), Failure> {
+    fn advance_past(&mut self, now: Option<u64>) -> Result<(), CheckFailure> {
         if let Some(failure) = &self.failed {
             return Err(failure.clone());
         }
         loop {
             match self.waiting.front() {
-                Some(Event::Invoke { settled: true, .. }) => {}
-                Some(Event::Complete { time, .. }) if now.is_none_or(|now| *time < now) => {}
-                _ if self.waiting.len() > MOST_WAITING => return self.fail(Failure::TooHard),
+                Some(HistoryEvent::Invoke { settled: true, .. }) => {}
+                Some(HistoryEvent::Complete { time, .. }) if now.is_none_or(|now| *time < now) => {}
+                _ if self.waiting.len() > MOST_WAITING => return self.fail(CheckFailure::TooHard),
                 _ => return Ok(()),
             }
             let Some(event) = self.waiting.pop_front() else { return Ok(()) };
             self.past += 1;
             let ended = match event {
-                Event::Invoke { call, .. } => self.frontier.begin(call),
-                Event::Complete { number, .. } => match self.frontier.end(number) {
+                HistoryEvent::Invoke { call, .. } => self.frontier.begin(call),
+                HistoryEvent::Complete { number, .. } => match self.frontier.end(number) {
                     Ok(call) => {
                         self.remember(call);
                         Ok(())
                     }
                     Err(Stop::Impossible) => {
                         let violation = self.explain(number);
-                        return self.fail(Failure::Violation(violation));
+                        return self.fail(CheckFailure::Violation(violation));
                     }
                     Err(Stop::TooHard) => Err(Stop::TooHard),
                 },
             };
             if ended.is_err() {
-                return self.fail(Failure::TooHard);
+                return self.fail(CheckFailure::TooHard);
             }
         }
     }
 
-    fn fail(&mut self, failure: Failure) -> Result<(), Failure> {
+    fn fail(&mut self, failure: CheckFailure) -> Result<(), CheckFailure> {
         self.failed = Some(failure.clone());
         Err(failure)
     }
 
-    fn remember(&mut self, call: Call<M>) {
+    fn remember(&mut self, call: OperationCall<M>) {
         if self.recent.len() == TOLD {
             self.recent.pop_front();
         }
@@ -266,7 +266,7 @@ impl<M: Model> Checker<M> {
     }
 }
 
-impl<M: Model> fmt::Display for Call<M> {
+impl<M: Model> fmt::Display for OperationCall<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, operation, invoked, .. } = self;
         write!(f, "{id}: {operation} at {invoked}")?;

@@ -16,7 +16,7 @@ use crate::configurations::{Configuration, Configurations};
 
 /// An operation, from its invocation on.
 #[derive(Debug)]
-pub(super) struct Call<M: Model> {
+pub(super) struct OperationCall<M: Model> {
     /// Counts a checker's operations.
     pub number: u64,
     /// Who asked: the caller's name for the operation.
@@ -40,10 +40,10 @@ pub(super) enum Stop {
 
 /// An operation of unknown outcome that may still take effect.
 #[derive(Debug)]
-struct Lost<M: Model> {
+struct UnknownOperation<M: Model> {
     /// Counts the operations of unknown outcome.
     number: u32,
-    call: Call<M>,
+    call: OperationCall<M>,
     /// The one before this that asks the same.
     twin: Option<u32>,
 }
@@ -52,12 +52,12 @@ struct Lost<M: Model> {
 #[derive(Debug)]
 struct Calls<M: Model> {
     /// Those that have an outcome and whose completion is still to come.
-    slots: Vec<Option<Call<M>>>,
+    slots: Vec<Option<OperationCall<M>>>,
     /// The slots in use, a bit each.
     used: u64,
     /// Those among them that change nothing.
     observing: u64,
-    lost: Vec<Lost<M>>,
+    lost: Vec<UnknownOperation<M>>,
     lost_before: u32,
 }
 
@@ -96,7 +96,7 @@ fn bits(mut set: u64) -> impl Iterator<Item = usize> {
 }
 
 impl<M: Model> Calls<M> {
-    fn at(&self, slot: usize) -> &Call<M> {
+    fn at(&self, slot: usize) -> &OperationCall<M> {
         self.slots[slot].as_ref().expect("a used slot has a call")
     }
 
@@ -132,7 +132,7 @@ impl<M: Model> Calls<M> {
     }
 
     /// Whether `from` leaves the operation of unknown outcome, and no twin before it.
-    fn is_left(from: &Configuration<M::State>, lost: &Lost<M>) -> bool {
+    fn is_left(from: &Configuration<M::State>, lost: &UnknownOperation<M>) -> bool {
         from.taken.binary_search(&lost.number).is_err()
             && lost.twin.is_none_or(|twin| from.taken.binary_search(&twin).is_ok())
     }
@@ -144,7 +144,7 @@ impl<M: Model> Calls<M> {
             return;
         }
         for slot in bits(self.used & !from.done) {
-            let Call { operation, outcome, .. } = self.at(slot);
+            let OperationCall { operation, outcome, .. } = self.at(slot);
             let outcome = outcome.as_ref();
             if M::overwrites(operation, outcome) && M::step(&from.state, operation, outcome).is_some() {
                 continue; // whatever came before it would be lost
@@ -185,14 +185,14 @@ impl<M: Model> Frontier<M> {
     }
 
     /// An operation is invoked, whose outcome is `call.outcome`, or unknown for ever.
-    pub fn begin(&mut self, call: Call<M>) -> Result<(), Stop> {
+    pub fn begin(&mut self, call: OperationCall<M>) -> Result<(), Stop> {
         let observes = M::observes(&call.operation, call.outcome.as_ref());
         let calls = &mut self.calls;
         if call.outcome.is_none() {
             if !observes {
                 let twin = calls.lost.iter().rev().find(|lost| lost.call.operation == call.operation);
                 let twin = twin.map(|lost| lost.number);
-                calls.lost.push(Lost { number: calls.lost_before, call, twin });
+                calls.lost.push(UnknownOperation { number: calls.lost_before, call, twin });
                 calls.lost_before += 1;
             }
             return Ok(());
@@ -211,7 +211,7 @@ impl<M: Model> Frontier<M> {
     }
 
     /// The operation `number` completes: it has taken effect. On failure everything stays as it was.
-    pub fn end(&mut self, number: u64) -> Result<Call<M>, Stop> {
+    pub fn end(&mut self, number: u64) -> Result<OperationCall<M>, Stop> {
         let slot = bits(self.calls.used)
             .find(|&slot| self.calls.at(slot).number == number)
             .expect("what completes was invoked and has an outcome");
@@ -252,7 +252,7 @@ impl<M: Model> Frontier<M> {
         let from = without.items()[from].clone();
         let to = |state, done, taken, after_lost| Configuration { state, done, taken, after_lost };
         for slot in bits(calls.used & !from.done) {
-            let Call { operation, outcome, .. } = calls.at(slot);
+            let OperationCall { operation, outcome, .. } = calls.at(slot);
             if calls.may_follow(&from, operation, outcome.as_ref())
                 && let Some(state) = calls.step(slot, &from.state)
             {
@@ -303,12 +303,12 @@ impl<M: Model> Frontier<M> {
     }
 
     /// The operations in flight that will complete.
-    pub fn in_flight(&self) -> impl Iterator<Item = &Call<M>> {
+    pub fn in_flight(&self) -> impl Iterator<Item = &OperationCall<M>> {
         bits(self.calls.used).map(|slot| self.calls.at(slot))
     }
 
     /// The operations of unknown outcome that may still take effect.
-    pub fn lost(&self) -> impl Iterator<Item = &Call<M>> {
+    pub fn lost(&self) -> impl Iterator<Item = &OperationCall<M>> {
         self.calls.lost.iter().map(|lost| &lost.call)
     }
 }

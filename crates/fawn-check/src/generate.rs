@@ -15,7 +15,7 @@ pub fn history(seed: u64, most_operations: u64) -> (History, bool) {
     let mut random = Random::new(seed);
     let operations = random.within(2, most_operations);
     let span = random.within(2, 4 * operations);
-    let mut shape = Shape::draw(&mut random, operations, span);
+    let mut shape = HistoryShape::draw(&mut random, operations, span);
     // Operations of unknown outcome stay open for ever, and the ways in which they can go multiply.
     shape.unknown = shape.unknown.min(40 / operations);
     let mut drawn = run(&mut random, &shape);
@@ -28,7 +28,7 @@ pub fn history(seed: u64, most_operations: u64) -> (History, bool) {
 
 /// An operation, its times, and what came of it.
 #[derive(Clone, Debug)]
-pub(super) struct Drawn {
+pub(super) struct DrawnOperation {
     pub invoked: u64,
     /// When it takes effect.
     pub effective: u64,
@@ -38,7 +38,7 @@ pub(super) struct Drawn {
 }
 
 /// How a history looks.
-pub(super) struct Shape {
+pub(super) struct HistoryShape {
     pub operations: u64,
     /// An operation is invoked before this time …
     pub span: u64,
@@ -53,7 +53,7 @@ pub(super) struct Shape {
     pub values: u64,
 }
 
-impl Shape {
+impl HistoryShape {
     pub fn draw(random: &mut Random, operations: u64, span: u64) -> Self {
         Self {
             operations,
@@ -80,13 +80,13 @@ impl Shape {
 }
 
 /// A real register, and the operations in the order in which they took effect.
-pub(super) fn run(random: &mut Random, shape: &Shape) -> Vec<Drawn> {
-    let mut drawn: Vec<Drawn> = (0..shape.operations)
+pub(super) fn run(random: &mut Random, shape: &HistoryShape) -> Vec<DrawnOperation> {
+    let mut drawn: Vec<DrawnOperation> = (0..shape.operations)
         .map(|_| {
             let invoked = random.below(shape.span);
             let effective = invoked + random.below(shape.slowness);
             let completed = effective + random.below(shape.slowness);
-            Drawn { invoked, effective, completed, operation: Get, outcome: None }
+            DrawnOperation { invoked, effective, completed, operation: Get, outcome: None }
         })
         .collect();
     let lost: Vec<bool> = drawn.iter().map(|_| random.chance(shape.unknown, 16)).collect();
@@ -109,7 +109,7 @@ pub(super) fn run(random: &mut Random, shape: &Shape) -> Vec<Drawn> {
     drawn
 }
 
-fn operation(random: &mut Random, shape: &Shape, there: Option<There>, version: u64) -> KvOperation {
+fn operation(random: &mut Random, shape: &HistoryShape, there: Option<There>, version: u64) -> KvOperation {
     let value = random.below(shape.values);
     match random.weighted(&shape.kinds) {
         0 => Get,
@@ -136,18 +136,18 @@ fn operation(random: &mut Random, shape: &Shape, there: Option<There>, version: 
 pub(super) struct There {
     pub value: u64,
     pub version: u64,
-    pub text: Text,
+    pub text: ValueText,
 }
 
 /// What goes with a value: the length of its text, whether it is stale, and whether it is won.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Text {
+pub(super) struct ValueText {
     pub length: u32,
     pub stale: bool,
     pub won: bool,
 }
 
-impl Text {
+impl ValueText {
     /// That of a value which is as it was stored.
     pub fn of(value: u64) -> Self {
         Self { length: value.to_string().len() as u32, stale: false, won: false }
@@ -189,7 +189,7 @@ fn perform(
         *there = Some(There { value, version: *last_version, text });
         told.then_some(*last_version)
     };
-    let mut write = |value| write_text(value, Text::of(value));
+    let mut write = |value| write_text(value, ValueText::of(value));
     match (operation, now) {
         (Get, Some(now)) => Hit { value: now.value, version: told.then_some(now.version) },
         (Get | Win { vivify: false, .. }, None) => Miss,
@@ -231,22 +231,22 @@ fn perform(
         (Extend { digit, .. }, None) => Stored { version: write(digit) },
         (Touch, Some(_)) => Touched,
         (Invalidate, Some(now)) => {
-            write_text(now.value, Text { stale: true, won: false, ..now.text });
+            write_text(now.value, ValueText { stale: true, won: false, ..now.text });
             Deleted
         }
         (Win { recache, .. }, Some(now)) => {
-            let Text { stale, won: taken, .. } = now.text;
+            let ValueText { stale, won: taken, .. } = now.text;
             let won = !taken && (stale || recache);
             let (value, version) = (now.value, told.then_some(now.version));
-            *there = Some(There { text: Text { won: won || taken, ..now.text }, ..now });
+            *there = Some(There { text: ValueText { won: won || taken, ..now.text }, ..now });
             Item { value, version, stale, won, taken }
         }
-        (Win { .. }, None) => Made { version: write_text(0, Text { length: 0, stale: false, won: true }) },
+        (Win { .. }, None) => Made { version: write_text(0, ValueText { length: 0, stale: false, won: true }) },
     }
 }
 
 /// Makes one outcome, or one operation's time, other than it was.
-pub(super) fn corrupt(random: &mut Random, shape: &Shape, drawn: &mut [Drawn]) {
+pub(super) fn corrupt(random: &mut Random, shape: &HistoryShape, drawn: &mut [DrawnOperation]) {
     let known: Vec<usize> = (0..drawn.len()).filter(|&at| drawn[at].outcome.is_some()).collect();
     if known.is_empty() {
         return;
@@ -301,7 +301,7 @@ pub(super) fn corrupt(random: &mut Random, shape: &Shape, drawn: &mut [Drawn]) {
     drawn[at].outcome = Some(other);
 }
 
-pub(super) fn record(drawn: &[Drawn]) -> History {
+pub(super) fn record(drawn: &[DrawnOperation]) -> History {
     let mut sorted = drawn.to_vec();
     sorted.sort_by_key(|drawn| drawn.invoked);
     let mut history = History::new();

@@ -27,7 +27,7 @@
 //! checker.invoke(6, 2, Get)?;
 //! checker.complete(9, 2, Miss)?;
 //! assert!(checker.finish().is_err(), "the put was lost");
-//! # Ok::<(), fawn_check::Failure>(())
+//! # Ok::<(), fawn_check::CheckFailure>(())
 //! ```
 //!
 //! A model of one's own is two functions:
@@ -60,7 +60,7 @@
 //! checker.complete(2, 2, 1)?;
 //! checker.complete(3, 1, 2)?;
 //! assert!(checker.finish().is_ok());
-//! # Ok::<(), fawn_check::Failure>(())
+//! # Ok::<(), fawn_check::CheckFailure>(())
 //! ```
 //!
 //! # Layout
@@ -85,9 +85,9 @@ mod tests;
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
 
-pub use checker::{Checker, Failure, Violation};
+pub use checker::{CheckFailure, Checker, Violation};
 pub use kv::{KvModel, KvOperation, KvOutcome};
-pub use record::{End, History, Recorded, Verdict, check, check_within};
+pub use record::{End, History, RecordedOperation, Verdict, check, check_within};
 
 /// What the operations on one key do when they run one after the other.
 ///

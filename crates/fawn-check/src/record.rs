@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::checker::{Checker, Failure, LIMIT};
+use crate::checker::{CheckFailure, Checker, LIMIT};
 use crate::{KvModel, Model};
 
 /// What clients asked of one key, and what they were told.
 #[derive(Debug)]
 pub struct History<M: Model = KvModel> {
-    operations: Vec<Recorded<M>>,
+    operations: Vec<RecordedOperation<M>>,
     /// Indices of the operations in flight by `id`.
     open: BTreeMap<u64, usize>,
 }
 
 /// An operation of a history. Its number is its place in the order of invocations as recorded.
 #[derive(Debug)]
-pub struct Recorded<M: Model> {
+pub struct RecordedOperation<M: Model> {
     /// The caller's name for it.
     pub id: u64,
     /// When it was invoked.
@@ -60,7 +60,7 @@ pub enum Verdict {
 
 /// A line of the text: an operation's invocation or completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Line {
+pub(super) struct RecordLine {
     pub time: u64,
     /// Orders invocations before completions of the same instant.
     pub completes: bool,
@@ -83,7 +83,7 @@ impl<M: Model> History<M> {
     pub fn invoke(&mut self, time: u64, id: u64, operation: M::Operation) {
         let before = self.open.insert(id, self.operations.len());
         assert!(before.is_none(), "operation {id} is in flight already");
-        self.operations.push(Recorded { id, invoked: time, operation, end: End::Unknown });
+        self.operations.push(RecordedOperation { id, invoked: time, operation, end: End::Unknown });
     }
 
     /// `id` gets its answer.
@@ -100,16 +100,16 @@ impl<M: Model> History<M> {
     }
 
     /// The operations, in the order of their numbers.
-    pub fn operations(&self) -> &[Recorded<M>] {
+    pub fn operations(&self) -> &[RecordedOperation<M>] {
         &self.operations
     }
 
-    pub(super) fn lines(&self) -> Vec<Line> {
+    pub(super) fn lines(&self) -> Vec<RecordLine> {
         let mut lines = Vec::with_capacity(2 * self.operations.len());
         for (number, recorded) in self.operations.iter().enumerate() {
-            lines.push(Line { time: recorded.invoked, completes: false, number });
+            lines.push(RecordLine { time: recorded.invoked, completes: false, number });
             if let End::Completed { time, .. } = recorded.end {
-                lines.push(Line { time, completes: true, number });
+                lines.push(RecordLine { time, completes: true, number });
             }
         }
         lines.sort_unstable();
@@ -128,9 +128,9 @@ impl<M: Model> History<M> {
         text
     }
 
-    fn write_line(&self, text: &mut String, line: Line) {
-        let Line { time, number, .. } = line;
-        let Recorded { id, operation, end, .. } = &self.operations[number];
+    fn write_line(&self, text: &mut String, line: RecordLine) {
+        let RecordLine { time, number, .. } = line;
+        let RecordedOperation { id, operation, end, .. } = &self.operations[number];
         let written = match end {
             End::Completed { outcome, .. } if line.completes => {
                 writeln!(text, "{time} complete {number} {id} {outcome}")
@@ -141,7 +141,7 @@ impl<M: Model> History<M> {
     }
 
     /// Checks the first `prefix` of `lines`.
-    fn replay(&self, lines: &[Line], prefix: usize, limit: usize) -> Result<(), Failure> {
+    fn replay(&self, lines: &[RecordLine], prefix: usize, limit: usize) -> Result<(), CheckFailure> {
         let mut completes = vec![false; self.operations.len()];
         for line in &lines[..prefix] {
             completes[line.number] |= line.completes;
@@ -172,8 +172,8 @@ pub fn check_within<M: Model>(history: &History<M>, limit: usize) -> Verdict {
     let lines = history.lines();
     let mut violation = match history.replay(&lines, lines.len(), limit) {
         Ok(()) => return Verdict::Linearizable,
-        Err(Failure::TooHard) => return Verdict::TooHard,
-        Err(Failure::Violation(violation)) => violation,
+        Err(CheckFailure::TooHard) => return Verdict::TooHard,
+        Err(CheckFailure::Violation(violation)) => violation,
     };
     // A prefix of a linearizable history is linearizable: the shortest that is not lies where right turns wrong. One that
     // is too hard to tell counts as right; what is found then is wrong, but perhaps not the shortest.
@@ -181,8 +181,8 @@ pub fn check_within<M: Model>(history: &History<M>, limit: usize) -> Verdict {
     while wrong - right > 1 {
         let middle = right + (wrong - right) / 2;
         match history.replay(&lines, middle, limit) {
-            Err(Failure::Violation(found)) => (violation, wrong) = (found, middle),
-            Ok(()) | Err(Failure::TooHard) => right = middle,
+            Err(CheckFailure::Violation(found)) => (violation, wrong) = (found, middle),
+            Ok(()) | Err(CheckFailure::TooHard) => right = middle,
         }
     }
     let mut explanation = format!("not linearizable from line {wrong} on:\n");

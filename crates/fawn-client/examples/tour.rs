@@ -2,7 +2,7 @@
 //!
 //! Of a cluster with certificates: `-- HOST:PORT DIR NAME`, where DIR is the directory of certificates and NAME a client in it.
 
-use fawn_client::{Batch, Client, Done, Item, Material, Options, Swap};
+use fawn_client::{Batch, BatchOutcome, Client, Item, Material, Options, Swap};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begun = Instant::now();
     let puts = (0..10_000).fold(Batch::new(), |batch, n| batch.put(format!("key{n}"), &format!("value {n}")));
     let done = client.run(puts).await;
-    let put = done.iter().filter(|done| matches!(done, Ok(Done::Put(_)))).count();
+    let put = done.iter().filter(|done| matches!(done, Ok(BatchOutcome::Put(_)))).count();
     println!("{put} of {} were put in {:?}", done.len(), begun.elapsed());
     for error in done.iter().filter_map(|done| done.as_ref().err()).take(1) {
         println!("{error}; is it certain that nothing was done? {}", error.is_certain());

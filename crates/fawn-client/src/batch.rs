@@ -1,6 +1,5 @@
 //! Many operations at once.
 
-use crate::client::{Asked, Client};
 use crate::error::Error;
 use crate::value::{Item, Value};
 use fawn_kv::client::{Ended, Want};
@@ -8,13 +7,28 @@ use fawn_kv::operation::{Delete, Mode, Operation, Outcome};
 
 /// What came of one operation of a [`Batch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum BatchOutcome {
     /// A get has found this.
     Got(Option<Value>),
     /// A value was put; this names its version.
     Put(u64),
     /// Whether there was something to delete.
     Deleted(bool),
+}
+
+impl BatchOutcome {
+    /// What an operation has come to by what its request ended with.
+    pub(crate) fn of(ended: Ended) -> Result<Self, Error> {
+        match ended {
+            Ended::Found(kept) => Ok(Self::Got(kept.and_then(Value::of))),
+            Ended::Done { outcome: Outcome::Stored { cas, .. }, position, .. } => {
+                Ok(Self::Put(cas.resolve(position.seq.0)))
+            }
+            Ended::Done { outcome: Outcome::Deleted, .. } => Ok(Self::Deleted(true)),
+            Ended::Done { outcome: Outcome::NotFound, .. } => Ok(Self::Deleted(false)),
+            _ => Err(Error::Malformed),
+        }
+    }
 }
 
 /// Operations that are carried out side by side: there is no order among them, also not among those on one key, and each ends
@@ -58,37 +72,13 @@ impl Batch {
         self.and(key.as_ref(), Want::Write(Operation::Delete(Delete::default()).encode()))
     }
 
+    /// The operations with their keys, in order.
+    pub(crate) fn into_operations(self) -> Vec<(Vec<u8>, Want)> {
+        self.all
+    }
+
     fn and(mut self, key: &[u8], want: Want) -> Self {
         self.all.push((key.to_vec(), want));
         self
-    }
-
-    /// Carries all of them out; what came of each, in their order.
-    pub(crate) async fn run(self, client: &Client) -> Vec<Result<Done, Error>> {
-        let mut asked: Vec<Result<Asked, Error>> = Vec::with_capacity(self.all.len());
-        for (key, want) in self.all {
-            asked.push(client.begin(key, want).await);
-        }
-        let mut done = Vec::with_capacity(asked.len());
-        for asked in asked {
-            let ended = match asked {
-                Ok(asked) => asked.ended().await,
-                Err(error) => Err(error),
-            };
-            done.push(ended.and_then(of));
-        }
-        done
-    }
-}
-
-fn of(ended: Ended) -> Result<Done, Error> {
-    match ended {
-        Ended::Found(kept) => Ok(Done::Got(kept.and_then(Value::of))),
-        Ended::Done { outcome: Outcome::Stored { cas, .. }, position, .. } => {
-            Ok(Done::Put(cas.resolve(position.seq.0)))
-        }
-        Ended::Done { outcome: Outcome::Deleted, .. } => Ok(Done::Deleted(true)),
-        Ended::Done { outcome: Outcome::NotFound, .. } => Ok(Done::Deleted(false)),
-        _ => Err(Error::Malformed),
     }
 }

@@ -1,7 +1,7 @@
 //! The same for programs without an asynchronous runtime: each call waits for its answer. A thread of the client's own owns the
 //! connections; many threads may ask through one client.
 
-use crate::batch::{Batch, Done};
+use crate::batch::{Batch, BatchOutcome};
 use crate::error::{ConnectError, Error};
 use crate::options::Options;
 use crate::value::{Item, Removal, Swap, Value};
@@ -190,7 +190,7 @@ impl Client {
     }
 
     /// Runs all operations of a batch, as [`crate::Client::run`].
-    pub fn run(&self, batch: Batch) -> Vec<Result<Done, Error>> {
+    pub fn run(&self, batch: Batch) -> Vec<Result<BatchOutcome, Error>> {
         self.handle.block_on(self.inner.run(batch))
     }
 }

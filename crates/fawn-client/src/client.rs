@@ -1,7 +1,7 @@
 //! What can be asked of a cluster.
 
-use crate::batch::{Batch, Done};
-use crate::driver::{Driver, Request, Task};
+use crate::batch::{Batch, BatchOutcome};
+use crate::driver::{Driver, DriverRequest, DriverTask};
 use crate::dump::Dump;
 use crate::error::{ConnectError, Error};
 use crate::links::Dialler;
@@ -31,7 +31,7 @@ const SLACK: Duration = Duration::from_secs(1);
 /// A future that is dropped has asked all the same: its write may be carried out.
 #[derive(Clone, Debug)]
 pub struct Client {
-    requests: mpsc::UnboundedSender<Task>,
+    requests: mpsc::UnboundedSender<DriverTask>,
     room: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
     most_bytes: usize,
@@ -42,13 +42,13 @@ pub struct Client {
 }
 
 /// An operation that is under way.
-pub(crate) struct Asked {
+pub(crate) struct PendingOperation {
     answer: oneshot::Receiver<Ended>,
     deadline: Instant,
     is_get: bool,
 }
 
-impl Asked {
+impl PendingOperation {
     /// Waits until it has ended: with [`Ended::Found`], [`Ended::Done`] or [`Ended::Flushed`], if with any.
     pub(crate) async fn ended(self) -> Result<Ended, Error> {
         let unknown = if self.is_get { Error::TimedOut } else { Error::Unknown };
@@ -88,7 +88,7 @@ impl Client {
     }
 
     /// Has something asked as soon as there is room; it is under way when this returns.
-    pub(crate) async fn begin(&self, key: Vec<u8>, want: Want) -> Result<Asked, Error> {
+    pub(crate) async fn begin(&self, key: Vec<u8>, want: Want) -> Result<PendingOperation, Error> {
         let is_of_key = !matches!(want, Want::Flush { .. });
         if is_of_key && (key.is_empty() || key.len() > MOST_KEY_BYTES) {
             return Err(Error::Key(key.len()));
@@ -108,10 +108,10 @@ impl Client {
         };
         let Ok(Some(room)) = timeout_at(deadline, room).await else { return Err(Error::Busy) };
         let (done, answer) = oneshot::channel();
-        let request = Request { key, want, deadline, done, room };
+        let request = DriverRequest { key, want, deadline, done, room };
         // Nobody takes it only when the runtime ends.
-        self.requests.send(Task::Request(request)).map_err(|_| Error::Unreached)?;
-        Ok(Asked { answer, deadline, is_get })
+        self.requests.send(DriverTask::Request(request)).map_err(|_| Error::Unreached)?;
+        Ok(PendingOperation { answer, deadline, is_get })
     }
 
     async fn write(&self, key: impl AsRef<[u8]>, operation: Vec<u8>) -> Result<(Outcome, u64), Error> {
@@ -132,7 +132,7 @@ impl Client {
     pub fn dump(&self, bookmark: Option<Bookmark>) -> Dump {
         let (begun, dump) = Dump::begin(bookmark, self.secret, Arc::clone(&self.taken));
         // Nobody takes it only when the runtime ends: the dump says so.
-        let _ = self.requests.send(Task::Dump(begun));
+        let _ = self.requests.send(DriverTask::Dump(begun));
         dump
     }
 
@@ -178,13 +178,26 @@ impl Client {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Value>>, Error> {
         let batch = keys.into_iter().fold(Batch::new(), Batch::get);
-        let got = batch.run(self).await.into_iter();
-        got.map(|done| if let Done::Got(value) = done? { Ok(value) } else { Err(Error::Malformed) }).collect()
+        let got = self.run(batch).await.into_iter();
+        got.map(|done| if let BatchOutcome::Got(value) = done? { Ok(value) } else { Err(Error::Malformed) }).collect()
     }
 
     /// Carries many operations out side by side; what came of each, in their order.
-    pub async fn run(&self, batch: Batch) -> Vec<Result<Done, Error>> {
-        batch.run(self).await
+    pub async fn run(&self, batch: Batch) -> Vec<Result<BatchOutcome, Error>> {
+        let operations = batch.into_operations();
+        let mut asked: Vec<Result<PendingOperation, Error>> = Vec::with_capacity(operations.len());
+        for (key, want) in operations {
+            asked.push(self.begin(key, want).await);
+        }
+        let mut done = Vec::with_capacity(asked.len());
+        for asked in asked {
+            let ended = match asked {
+                Ok(asked) => asked.ended().await,
+                Err(error) => Err(error),
+            };
+            done.push(ended.and_then(BatchOutcome::of));
+        }
+        done
     }
 
     /// Puts a value, whatever is there. Returns what names its version.

@@ -1,7 +1,7 @@
 //! The task that owns a client's connections: requests in, answers out. Whom to ask, and when again, `fawn_kv::client` decides.
 
-use crate::dump::{Begun, Dumps};
-use crate::links::{Dialler, Event, Link, LinkId, Whom};
+use crate::dump::{DumpStart, Dumps};
+use crate::links::{Dialler, LinkEvent, LinkHandle, LinkId, Whom};
 use crate::lookout::Lookout;
 use fawn_kv::client::{Client as Machine, Ended, Limits, Want, set_asker};
 use fawn_kv::ids::{Address, ClusterId, FrontId, NodeId, SeatId};
@@ -28,16 +28,16 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// What the driver is asked for.
 #[derive(Debug)]
-pub(crate) enum Task {
+pub(crate) enum DriverTask {
     /// Something of a key.
-    Request(Request),
+    Request(DriverRequest),
     /// All that there is.
-    Dump(Begun),
+    Dump(DumpStart),
 }
 
 /// Something that is asked.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct DriverRequest {
     pub(crate) key: Vec<u8>,
     pub(crate) want: Want,
     pub(crate) deadline: Instant,
@@ -48,8 +48,8 @@ pub(crate) struct Request {
 
 /// A connection to a seat.
 #[derive(Debug)]
-struct Peer {
-    link: Link,
+struct SeatConnection {
+    link: LinkHandle,
     /// What it calls this client, and the version that is spoken; `None`: it has yet to say.
     me: Option<(u32, u8)>,
     /// Until then.
@@ -57,7 +57,7 @@ struct Peer {
     output: Vec<u8>,
 }
 
-impl Peer {
+impl SeatConnection {
     /// Says something; whether the other side can read it.
     fn put(&mut self, to: Address, mut message: Message) -> bool {
         let Some((me, version)) = self.me else {
@@ -83,14 +83,14 @@ impl Peer {
 #[derive(Debug)]
 pub(crate) struct Driver {
     dialler: Arc<Dialler>,
-    report: mpsc::Sender<(LinkId, Event)>,
-    events: mpsc::Receiver<(LinkId, Event)>,
+    report: mpsc::Sender<(LinkId, LinkEvent)>,
+    events: mpsc::Receiver<(LinkId, LinkEvent)>,
     links: u64,
     cluster: Option<ClusterId>,
     lookout: Lookout,
     machine: Option<Machine>,
     secret: Option<Secret>,
-    peers: BTreeMap<SeatId, Peer>,
+    peers: BTreeMap<SeatId, SeatConnection>,
     by_link: HashMap<LinkId, SeatId>,
     waiting: HashMap<u64, (oneshot::Sender<Ended>, (OwnedSemaphorePermit, OwnedSemaphorePermit))>,
     dumps: Dumps,
@@ -156,7 +156,7 @@ impl Driver {
     }
 
     /// Asks what is requested until nobody can request anything any more.
-    pub(crate) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Task>) {
+    pub(crate) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<DriverTask>) {
         let mut requests = Vec::new();
         loop {
             self.settle();
@@ -174,8 +174,8 @@ impl Driver {
             }
             for task in requests.drain(..) {
                 match task {
-                    Task::Request(request) => self.take_on(request),
-                    Task::Dump(begun) => self.dumps.begin(begun),
+                    DriverTask::Request(request) => self.take_on(request),
+                    DriverTask::Dump(begun) => self.dumps.begin(begun),
                 }
             }
         }
@@ -193,7 +193,7 @@ impl Driver {
         machine.map_or(self.lookout.due(), |due| due.min(self.lookout.due()))
     }
 
-    fn take_on(&mut self, Request { key, want, deadline, done, room }: Request) {
+    fn take_on(&mut self, DriverRequest { key, want, deadline, done, room }: DriverRequest) {
         let now = self.now();
         let Some(machine) = &mut self.machine else { return };
         let deadline_us = deadline.saturating_duration_since(self.began).as_micros() as u64;
@@ -220,7 +220,7 @@ impl Driver {
             }
         }
         self.lookout.flush();
-        for Peer { link, output, .. } in self.peers.values_mut() {
+        for SeatConnection { link, output, .. } in self.peers.values_mut() {
             link.outbox().take_from(output);
         }
     }
@@ -249,7 +249,7 @@ impl Driver {
             if let Some(machine) = &mut self.machine {
                 machine.called(FrontId(seat.0), now);
             }
-            self.peers.insert(seat, Peer { link, me: None, held: Vec::new(), output: Vec::new() });
+            self.peers.insert(seat, SeatConnection { link, me: None, held: Vec::new(), output: Vec::new() });
         }
         if self.peers.get_mut(&seat).is_some_and(|peer| !peer.put(to, message)) {
             self.dumps.too_old();
@@ -262,7 +262,7 @@ impl Driver {
         if let Some(peer) = &peer {
             self.by_link.remove(&peer.link.id);
         }
-        if let Some(Peer { me: None, held, .. }) = peer {
+        if let Some(SeatConnection { me: None, held, .. }) = peer {
             return self.unreached(seat, &held, now);
         }
         if let Some(machine) = &mut self.machine {
@@ -278,7 +278,7 @@ impl Driver {
         self.dumps.lost(NodeId(u64::from(seat.0)), now);
     }
 
-    fn hear(&mut self, (id, event): (LinkId, Event)) {
+    fn hear(&mut self, (id, event): (LinkId, LinkEvent)) {
         let is_kept = self.lookout.has(id);
         let seat = self.by_link.get(&id).copied();
         if !is_kept && seat.is_none() {
@@ -286,14 +286,14 @@ impl Driver {
             return;
         }
         match event {
-            Event::Up(greeted) => {
+            LinkEvent::Up(greeted) => {
                 self.cluster = self.cluster.or(greeted.cluster);
                 match seat {
                     Some(seat) => self.up(seat, greeted.you, greeted.version),
                     None => self.lookout.up(greeted.from, greeted.you),
                 }
             }
-            Event::Heard(frames) => {
+            LinkEvent::Heard(frames) => {
                 let now = self.now();
                 let peer = seat.and_then(|seat| self.peers.get(&seat));
                 let version = peer.and_then(|peer| peer.me).map_or(NEWEST, |(_, version)| version);
@@ -301,7 +301,7 @@ impl Driver {
                     self.heard((frame, version), is_kept, now);
                 }
             }
-            Event::Over(why) => {
+            LinkEvent::Over(why) => {
                 tracing::debug!("a connection ended: {why}");
                 self.last_failure = why;
                 match seat {
@@ -388,7 +388,7 @@ impl Driver {
     }
 }
 
-fn call(links: &mut u64, dialler: &Arc<Dialler>, whom: Whom, report: &mpsc::Sender<(LinkId, Event)>) -> Link {
+fn call(links: &mut u64, dialler: &Arc<Dialler>, whom: Whom, report: &mpsc::Sender<(LinkId, LinkEvent)>) -> LinkHandle {
     *links += 1;
-    Link::call(LinkId(*links), Arc::clone(dialler), whom, report.clone())
+    LinkHandle::call(LinkId(*links), Arc::clone(dialler), whom, report.clone())
 }

@@ -41,7 +41,7 @@ pub struct Dump {
 
 /// A dump that the driver is to begin.
 #[derive(Debug)]
-pub(crate) struct Begun {
+pub(crate) struct DumpStart {
     bookmark: Bookmark,
     events: mpsc::Sender<Event>,
     trouble: Trouble,
@@ -49,12 +49,12 @@ pub(crate) struct Begun {
 
 impl Dump {
     /// `taken` is told when an event was taken.
-    pub(crate) fn begin(bookmark: Option<Bookmark>, secret: Secret, taken: Arc<Notify>) -> (Begun, Self) {
+    pub(crate) fn begin(bookmark: Option<Bookmark>, secret: Secret, taken: Arc<Notify>) -> (DumpStart, Self) {
         let bookmark = bookmark.unwrap_or_else(|| Bookmark::new(Interval::ALL));
         let (events, receiver) = mpsc::channel(EVENTS);
         let trouble = Arc::new(Mutex::new("no node was asked yet"));
         let is_over = bookmark.is_over();
-        let begun = Begun { bookmark, events, trouble: Arc::clone(&trouble) };
+        let begun = DumpStart { bookmark, events, trouble: Arc::clone(&trouble) };
         (begun, Self { events: receiver, taken, trouble, secret, is_over })
     }
 
@@ -100,7 +100,7 @@ impl Dumps {
         Arc::clone(&self.taken)
     }
 
-    pub(crate) fn begin(&mut self, Begun { bookmark, events, trouble }: Begun) {
+    pub(crate) fn begin(&mut self, DumpStart { bookmark, events, trouble }: DumpStart) {
         self.begun += 1;
         let asker = Asker { address: Address::Client(0), tag: self.begun };
         let scanner = Scanner::new(asker, Limits { events: EVENTS, ..Limits::default() }, bookmark);

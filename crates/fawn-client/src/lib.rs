@@ -40,7 +40,7 @@ mod lookout;
 mod options;
 mod value;
 
-pub use batch::{Batch, Done};
+pub use batch::{Batch, BatchOutcome};
 pub use client::Client;
 pub use dump::Dump;
 pub use error::{ConnectError, Error};

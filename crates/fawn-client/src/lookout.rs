@@ -3,7 +3,7 @@
 //! One connection is kept, to the manager that leads as far as is known: it alone answers who owns what. Any other, and any member,
 //! says who the managers are. A leader that is not reached is called by way of another manager.
 
-use crate::links::{Link, LinkId, Whom};
+use crate::links::{LinkHandle, LinkId, Whom};
 use fawn_kv::ids::{ClusterId, ManagerId};
 use fawn_kv::link::{Control, Party, frame};
 use fawn_kv::manager::roster::Roster;
@@ -31,8 +31,8 @@ const UNREACHED: Duration = Duration::from_secs(10);
 
 /// The connection that is kept.
 #[derive(Debug)]
-struct Kept {
-    link: Link,
+struct LookoutConnection {
+    link: LinkHandle,
     /// Where it was called.
     address: String,
     /// It is to connect this client with the leader.
@@ -50,7 +50,7 @@ struct Kept {
     asked: Option<Instant>,
 }
 
-impl Kept {
+impl LookoutConnection {
     /// When it is left for another, if nothing comes of it.
     fn deadline(&self) -> Option<Instant> {
         let since = [self.owes_since, self.astray_since].into_iter().flatten().min()?;
@@ -70,7 +70,7 @@ pub(crate) struct Lookout {
     /// Where those are who were called and did not answer, and until when that counts.
     unreached: BTreeMap<String, Instant>,
     leader: Option<ManagerId>,
-    kept: Option<Kept>,
+    kept: Option<LookoutConnection>,
     again: Instant,
     /// When the manager that leads was last connected.
     led: Instant,
@@ -126,12 +126,12 @@ impl Lookout {
     }
 
     /// Whom to call, if it is time to; `call` does.
-    pub(crate) fn look(&mut self, cluster: Option<ClusterId>, call: impl FnOnce(Whom) -> Link) {
+    pub(crate) fn look(&mut self, cluster: Option<ClusterId>, call: impl FnOnce(Whom) -> LinkHandle) {
         let now = Instant::now();
         if let Some(told) = self.leaderless(now) {
             tracing::warn!("{told}");
         }
-        if self.kept.as_ref().and_then(Kept::deadline).is_some_and(|deadline| now >= deadline) {
+        if self.kept.as_ref().and_then(LookoutConnection::deadline).is_some_and(|deadline| now >= deadline) {
             self.leave();
         }
         if self.kept.is_some() || now < self.again {
@@ -152,7 +152,8 @@ impl Lookout {
         let link = call(Whom { address: address.clone(), member, seat: None, leader, cluster });
         let (party, me, output, owes_since, astray_since, asked) = (None, 0, Vec::new(), None, None, None);
         let is_way = leader.is_some();
-        self.kept = Some(Kept { link, address, is_way, party, me, output, owes_since, astray_since, asked });
+        self.kept =
+            Some(LookoutConnection { link, address, is_way, party, me, output, owes_since, astray_since, asked });
     }
 
     /// The connection stands.
@@ -255,7 +256,7 @@ impl Lookout {
 
     /// Sends what there is to say.
     pub(crate) fn flush(&mut self) {
-        if let Some(Kept { link, output, .. }) = &mut self.kept {
+        if let Some(LookoutConnection { link, output, .. }) = &mut self.kept {
             link.outbox().take_from(output);
         }
     }

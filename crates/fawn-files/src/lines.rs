@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 
 /// What has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum LineOutcome {
     /// Nothing: the end.
     End,
     /// A line, the last one perhaps without a line end.
@@ -15,14 +15,14 @@ pub enum Found {
 
 /// How long a line may be.
 #[derive(Clone, Copy, Debug)]
-pub struct Bound {
+pub struct LineLimit {
     bytes: usize,
     /// Bytes that have been looked through for escapes, and those of them that escapes take beyond the byte that they mean.
     scanned: usize,
     spared: usize,
 }
 
-impl Bound {
+impl LineLimit {
     /// So many bytes, where each `\n`, `\x0a` and `\u000a` counts as one.
     pub fn unescaped(bytes: usize) -> Self {
         Self { bytes, scanned: 0, spared: 0 }
@@ -55,7 +55,7 @@ impl Bound {
 ///
 /// # Errors
 /// Reading failed.
-pub fn read(reader: &mut impl BufRead, line: &mut Vec<u8>, bound: Bound) -> io::Result<Found> {
+pub fn read(reader: &mut impl BufRead, line: &mut Vec<u8>, bound: LineLimit) -> io::Result<LineOutcome> {
     line.clear();
     read_on(reader, line, bound)
 }
@@ -64,14 +64,14 @@ pub fn read(reader: &mut impl BufRead, line: &mut Vec<u8>, bound: Bound) -> io::
 ///
 /// # Errors
 /// Reading failed.
-pub fn read_on(reader: &mut impl BufRead, line: &mut Vec<u8>, mut bound: Bound) -> io::Result<Found> {
+pub fn read_on(reader: &mut impl BufRead, line: &mut Vec<u8>, mut bound: LineLimit) -> io::Result<LineOutcome> {
     loop {
         let bytes = match reader.fill_buf() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             bytes => bytes?,
         };
         if bytes.is_empty() {
-            return Ok(if line.is_empty() { Found::End } else { Found::Line });
+            return Ok(if line.is_empty() { LineOutcome::End } else { LineOutcome::Line });
         }
         let end = memchr::memchr(b'\n', bytes);
         let count = end.map_or(bytes.len(), |at| at + 1);
@@ -80,12 +80,12 @@ pub fn read_on(reader: &mut impl BufRead, line: &mut Vec<u8>, mut bound: Bound) 
         if !bound.fits(line) {
             // The line end stays, for whoever goes on or skips.
             reader.consume(text);
-            return Ok(Found::TooLong);
+            return Ok(LineOutcome::TooLong);
         }
         line.extend_from_slice(&bytes[text..count]);
         reader.consume(count);
         if end.is_some() {
-            return Ok(Found::Line);
+            return Ok(LineOutcome::Line);
         }
     }
 }
@@ -115,22 +115,22 @@ mod tests {
     use super::*;
     use std::io::BufReader;
 
-    fn found(text: &[u8], most: usize, buffer: usize) -> Found {
+    fn found(text: &[u8], most: usize, buffer: usize) -> LineOutcome {
         let mut reader = BufReader::with_capacity(buffer, text);
-        read(&mut reader, &mut Vec::new(), Bound::unescaped(most)).unwrap()
+        read(&mut reader, &mut Vec::new(), LineLimit::unescaped(most)).unwrap()
     }
 
     #[test]
     fn a_line_is_bounded_by_what_it_means() {
         for buffer in [1, 2, 3, 7, 64] {
-            assert_eq!(found(b"12345\n", 5, buffer), Found::Line);
-            assert_eq!(found(b"123456\n", 5, buffer), Found::TooLong);
-            assert_eq!(found(b"123456", 5, buffer), Found::TooLong);
-            assert_eq!(found(b"12\\n\\x41\\u00e9\n", 5, buffer), Found::Line, "by {buffer}");
-            assert_eq!(found(b"12\\n\\x41\\u00e9\n", 4, buffer), Found::TooLong, "by {buffer}");
-            assert_eq!(found(b"\\\\\\\\\\\\\n", 3, buffer), Found::Line);
+            assert_eq!(found(b"12345\n", 5, buffer), LineOutcome::Line);
+            assert_eq!(found(b"123456\n", 5, buffer), LineOutcome::TooLong);
+            assert_eq!(found(b"123456", 5, buffer), LineOutcome::TooLong);
+            assert_eq!(found(b"12\\n\\x41\\u00e9\n", 5, buffer), LineOutcome::Line, "by {buffer}");
+            assert_eq!(found(b"12\\n\\x41\\u00e9\n", 4, buffer), LineOutcome::TooLong, "by {buffer}");
+            assert_eq!(found(b"\\\\\\\\\\\\\n", 3, buffer), LineOutcome::Line);
         }
-        assert_eq!(found(b"", 5, 8), Found::End);
+        assert_eq!(found(b"", 5, 8), LineOutcome::End);
     }
 
     #[test]
@@ -138,11 +138,11 @@ mod tests {
         for buffer in [1, 3, 8, 64] {
             let mut reader = BufReader::with_capacity(buffer, &b"123456\nnext\n"[..]);
             let mut line = Vec::new();
-            assert_eq!(read(&mut reader, &mut line, Bound::unescaped(4)).unwrap(), Found::TooLong);
-            assert_eq!(read_on(&mut reader, &mut line, Bound::unescaped(5)).unwrap(), Found::TooLong);
-            assert_eq!(read_on(&mut reader, &mut line, Bound::unescaped(6)).unwrap(), Found::Line);
+            assert_eq!(read(&mut reader, &mut line, LineLimit::unescaped(4)).unwrap(), LineOutcome::TooLong);
+            assert_eq!(read_on(&mut reader, &mut line, LineLimit::unescaped(5)).unwrap(), LineOutcome::TooLong);
+            assert_eq!(read_on(&mut reader, &mut line, LineLimit::unescaped(6)).unwrap(), LineOutcome::Line);
             assert_eq!(line, b"123456\n");
-            assert_eq!(read(&mut reader, &mut line, Bound::unescaped(4)).unwrap(), Found::Line);
+            assert_eq!(read(&mut reader, &mut line, LineLimit::unescaped(4)).unwrap(), LineOutcome::Line);
             assert_eq!(line, b"next\n");
         }
     }
@@ -152,12 +152,12 @@ mod tests {
         let text = [&[b'x'; 100][..], b"\nnext\n"].concat();
         let mut reader = BufReader::with_capacity(16, &text[..]);
         let mut line = Vec::new();
-        assert_eq!(read(&mut reader, &mut line, Bound::unescaped(20)).unwrap(), Found::TooLong);
+        assert_eq!(read(&mut reader, &mut line, LineLimit::unescaped(20)).unwrap(), LineOutcome::TooLong);
         assert!(line.len() <= 32, "no more than the bound and what was read at a time");
         let mut skipped = line.len();
         skip(&mut reader, |bytes| skipped += bytes.len()).unwrap();
         assert_eq!(skipped, 101);
-        assert_eq!(read(&mut reader, &mut line, Bound::unescaped(20)).unwrap(), Found::Line);
+        assert_eq!(read(&mut reader, &mut line, LineLimit::unescaped(20)).unwrap(), LineOutcome::Line);
         assert_eq!(line, b"next\n");
         skip(&mut reader, |bytes| assert!(bytes.is_empty(), "nothing is left")).unwrap();
     }

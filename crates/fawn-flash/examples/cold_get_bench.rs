@@ -104,8 +104,8 @@ fn load(directory: &Path, data: Data) -> Fallible<()> {
     println!(
         "{} entries in {} segments, {} MiB",
         stats.sum(|store| store.entries),
-        stats.sum(|store| store.segments),
-        stats.sum(|store| store.segment_file_bytes) >> 20
+        stats.sum(|store| store.sealed.segments),
+        stats.sum(|store| store.sealed.file_bytes) >> 20
     );
     db.close()?;
     Ok(())
@@ -149,13 +149,13 @@ impl Bench<'_> {
             let options =
                 DbOptions { memory: GET_MEMORY, ack: Ack::Memory, stores: 1, reads: self.path, ..DbOptions::default() };
             let db = Db::open(self.directory, options)?;
-            while db.stats().sum(|store| store.slices_loaded) < db.stats().sum(|store| store.slices) {
+            while db.stats().sum(|store| store.index.slices_loaded) < db.stats().sum(|store| store.index.slices) {
                 std::thread::sleep(Duration::from_millis(10));
             }
             self.rounds(&by_db, depths, rounds, |mode, depth| {
                 if mode == "db" { Ok(self.db(&db, depth)) } else { self.many(&db, depth) }
             })?;
-            println!("Db reads by {}", db.stats().reads);
+            println!("Db reads by {}", db.stats().reads.reads);
             db.close()?;
         }
         Ok(())
@@ -298,8 +298,8 @@ impl<'a> Looped<'a> {
         loop {
             engine.poll(unix(), monotonic_ms());
             let stats = engine.store().stats();
-            if stats.slices_loaded == stats.slices {
-                println!("cache {} KiB, index {} MiB", stats.cache_bytes >> 10, stats.index_bytes >> 20);
+            if stats.index.slices_loaded == stats.index.slices {
+                println!("cache {} KiB, index {} MiB", stats.cache.bytes >> 10, stats.index.bytes >> 20);
                 break;
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -375,7 +375,7 @@ impl<'a> Looped<'a> {
                 return Err(why.into());
             }
             let now_ms = monotonic_ms();
-            if self.engine.has_news(now_ms) {
+            if self.engine.poll_is_due(now_ms) {
                 self.engine.poll(now, now_ms);
             }
         }
@@ -392,9 +392,9 @@ impl<'a> Looped<'a> {
         read: &mut Vec<usize>,
         gets: &mut u64,
     ) -> Fallible<()> {
-        let group = free.len().min(Store::WARM_KEYS);
-        let mut keys = [(0, [0; NAME_BYTES]); Store::WARM_KEYS];
-        let mut positions = [Key::MIN; Store::WARM_KEYS];
+        let group = free.len().min(Store::PREFETCH_KEYS);
+        let mut keys = [(0, [0; NAME_BYTES]); Store::PREFETCH_KEYS];
+        let mut positions = [Key::MIN; Store::PREFETCH_KEYS];
         for (key, position) in keys[..group].iter_mut().zip(&mut positions) {
             let number = self.random.next() % self.bench.data.keys;
             *key = (number, name(number));
@@ -403,7 +403,7 @@ impl<'a> Looped<'a> {
         let store = self.engine.store();
         if group > 1 {
             // As an event loop does for the keys of pipelined requests.
-            store.warm(&positions[..group]);
+            store.prefetch(&positions[..group]);
         }
         for ((number, name), key) in keys.into_iter().zip(positions).take(group) {
             match store.lookup(&key, &name, unix()) {
@@ -495,10 +495,10 @@ impl Meter {
 
     /// A round of `gets`, of which those are left out that the cache answered.
     fn round(&self, gets: u64, before: &Stats, after: &Stats) -> Round {
-        let gets = gets - (after.cache_hits - before.cache_hits);
+        let gets = gets - (after.cache.hits - before.cache.hits);
         let (rate, cpu_us) = self.figures(gets);
-        let reads = (after.reads - before.reads) as f64;
-        let pages = (after.pages_read - before.pages_read) as f64 / reads;
+        let reads = (after.reads.reads - before.reads.reads) as f64;
+        let pages = (after.reads.pages - before.reads.pages) as f64 / reads;
         Round { rate, cpu_us, requests: reads / gets as f64, pages }
     }
 }

@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("opened in {:.3} s", opened.elapsed().as_secs_f64());
     let loaded = || {
         let stats = db.stats();
-        stats.sum(|store| store.slices_loaded) == stats.sum(|store| store.slices)
+        stats.sum(|store| store.index.slices_loaded) == stats.sum(|store| store.index.slices)
     };
     while !loaded() {
         std::thread::sleep(Duration::from_millis(10));
@@ -63,16 +63,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!(
         "entries {}, index {:.2} B each, cache {} MiB, reads {}, pages {}, false {}, batches {}, seals {}, merges {}, {}, {}",
         stats.sum(|store| store.entries),
-        stats.sum(|store| store.index_bytes) as f64 / stats.sum(|store| store.entries).max(1) as f64,
-        stats.sum(|store| store.cache_bytes) >> 20,
-        stats.sum(|store| store.reads),
-        stats.sum(|store| store.pages_read),
-        stats.sum(|store| store.false_reads),
-        stats.sum(|store| store.batches),
-        stats.sum(|store| store.seals),
-        stats.sum(|store| store.merges),
+        stats.sum(|store| store.index.bytes) as f64 / stats.sum(|store| store.entries).max(1) as f64,
+        stats.sum(|store| store.cache.bytes) >> 20,
+        stats.sum(|store| store.reads.reads),
+        stats.sum(|store| store.reads.pages),
+        stats.sum(|store| store.reads.false_reads),
+        stats.sum(|store| store.log.batches),
+        stats.sum(|store| store.maintenance.seals),
+        stats.sum(|store| store.maintenance.merges),
         stats.files,
-        stats.reads,
+        stats.reads.reads,
     );
     db.close()?;
     Ok(())

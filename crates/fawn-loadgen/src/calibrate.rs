@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use fawn_report::Watch;
 
-use crate::dial::Target;
+use crate::dial::LoadTarget;
 use crate::error::LoadgenError;
 use crate::null::{NullServer, SHOWN};
-use crate::plan::Plan;
-use crate::run::{LoadPhase, Measured, carry_out};
+use crate::phase::{LoadPhase, PhaseResult, carry_out};
+use crate::plan::LoadPlan;
 use crate::versions::KeyVersions;
 
 /// It is not measured for longer than this.
@@ -26,11 +26,11 @@ const WARM_UP: Duration = Duration::from_millis(300);
 ///
 /// # Errors
 /// What the system does that ends it.
-pub fn calibrate(plan: &Plan, watch: &dyn Watch) -> Result<Measured, LoadgenError> {
+pub fn calibrate(plan: &LoadPlan, watch: &dyn Watch) -> Result<PhaseResult, LoadgenError> {
     let server = NullServer::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), plan.value_bytes)?;
-    let target = Target::from(server.address()?);
+    let target = LoadTarget::from(server.address()?);
     let time = if plan.time.is_zero() { TIME } else { plan.time.min(TIME) };
-    let plan = Plan { targets: vec![target], server_pids: Vec::new(), secret: None, meter: None, ..plan.clone() };
+    let plan = LoadPlan { targets: vec![target], server_pids: Vec::new(), secret: None, meter: None, ..plan.clone() };
     let phase = LoadPhase {
         is_load: false,
         operations: None,

@@ -9,7 +9,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution as _, Zipf};
 
-use crate::mix::{Kind, Mix};
+use crate::mix::{Mix, RequestPurpose};
 use crate::newest::Newest;
 
 /// The exponent of Zipf's law when none is given, as in YCSB.
@@ -155,33 +155,33 @@ impl<'a> Chooser<'a> {
 
     /// The next operation, or its first half, and its key.
     #[inline]
-    pub fn operation(&mut self) -> (Kind, u64) {
+    pub fn operation(&mut self) -> (RequestPurpose, u64) {
         let kind = self.kind();
         let index = match kind {
-            Kind::Get | Kind::ModifyGet | Kind::ModifySet => self.get(),
-            Kind::Set => self.set(),
-            Kind::Insert => self.newest.begin_insert(),
+            RequestPurpose::Get | RequestPurpose::ModifyGet | RequestPurpose::ModifySet => self.get(),
+            RequestPurpose::Set => self.set(),
+            RequestPurpose::Insert => self.newest.begin_insert(),
         };
         (kind, index)
     }
 
     #[inline]
-    fn kind(&mut self) -> Kind {
+    fn kind(&mut self) -> RequestPurpose {
         let [sets, inserts, modifies] = self.below;
         // Gets alone, the most usual load, need no number.
         if modifies == 0 {
-            return Kind::Get;
+            return RequestPurpose::Get;
         }
         let number = self.random.next_u64();
         let is_below = |below| below == u64::MAX || number < below;
         if is_below(sets) {
-            Kind::Set
+            RequestPurpose::Set
         } else if is_below(inserts) {
-            Kind::Insert
+            RequestPurpose::Insert
         } else if is_below(modifies) {
-            Kind::ModifyGet
+            RequestPurpose::ModifyGet
         } else {
-            Kind::Get
+            RequestPurpose::Get
         }
     }
 
@@ -332,14 +332,14 @@ mod tests {
         for (sets, inserts, modifies) in [(0.0, 0.0, 0.0), (0.25, 0.0, 0.0), (1.0, 0.0, 0.0), (0.1, 0.2, 0.3)] {
             let mix = Mix { sets, inserts, modifies };
             let mut chooser = Chooser::new(Distribution::Uniform, 10, mix, &newest, 1);
-            let mut seen = [0.0; Kind::COUNT];
+            let mut seen = [0.0; RequestPurpose::COUNT];
             (0..DRAWS).for_each(|_| seen[chooser.operation().0 as usize] += 1.0 / DRAWS as f64);
             for (kind, share) in [
-                (Kind::Get, mix.gets()),
-                (Kind::Set, sets),
-                (Kind::Insert, inserts),
-                (Kind::ModifyGet, modifies),
-                (Kind::ModifySet, 0.0),
+                (RequestPurpose::Get, mix.gets()),
+                (RequestPurpose::Set, sets),
+                (RequestPurpose::Insert, inserts),
+                (RequestPurpose::ModifyGet, modifies),
+                (RequestPurpose::ModifySet, 0.0),
             ] {
                 let found = seen[kind as usize];
                 // Five standard deviations.

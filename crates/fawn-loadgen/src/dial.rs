@@ -18,7 +18,7 @@ const LONGEST_ANSWER: usize = 512;
 
 /// A server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum LoadTarget {
     /// Over TCP.
     Tcp {
         /// For people.
@@ -30,7 +30,7 @@ pub enum Target {
     Unix(PathBuf),
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for LoadTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp { name, .. } => write!(f, "{name}"),
@@ -39,13 +39,13 @@ impl fmt::Display for Target {
     }
 }
 
-impl From<SocketAddr> for Target {
+impl From<SocketAddr> for LoadTarget {
     fn from(address: SocketAddr) -> Self {
         Self::Tcp { name: address.to_string(), addresses: vec![address] }
     }
 }
 
-impl Target {
+impl LoadTarget {
     /// A socket that is connected, authenticated where there is a secret, and does not block.
     ///
     /// # Errors

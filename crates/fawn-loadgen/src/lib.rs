@@ -15,17 +15,20 @@
 //! * [`worker`]: the loop; [`verdict`]: whether an answer is right; [`stats`]: what is counted.
 //! * [`system`]: CPU time of servers and of the machine.
 //! * [`null`]: a server that does nothing, the floor; [`calibrate`]: the generator against it.
+//! * [`phase`]: threads with a loop each, for a time; [`context`]: what they share.
 //! * [`mod@run`]: phases put together; [`report`]: their report.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod calibrate;
 pub mod choice;
+pub mod context;
 pub mod dial;
 pub mod error;
 pub mod mix;
 pub mod newest;
 pub mod null;
+pub mod phase;
 pub mod pipe;
 pub mod plan;
 pub mod protocol;
@@ -40,12 +43,12 @@ pub mod worker;
 pub mod ycsb;
 
 pub use choice::{Distribution, DistributionError, HotKeys};
-pub use dial::Target;
+pub use dial::LoadTarget;
 pub use error::LoadgenError;
+pub use fawn_memcache::client::Dialect;
 pub use mix::Mix;
 pub use null::NullServer;
-pub use plan::{Pace, Plan, Spacing};
-pub use protocol::Protocol;
+pub use plan::{LoadPace, LoadPlan, Spacing};
 pub use report::table;
 pub use run::{Findings, run};
 pub use ycsb::Workload;

@@ -1,10 +1,10 @@
 //! What operations there are, and how often each of them is drawn.
 
-use crate::protocol::RequestKind;
+use fawn_memcache::client::RequestKind;
 
 /// What a request is for: an operation of its own, or half of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RequestPurpose {
     /// The value of a key.
     Get,
     /// Another value for a key.
@@ -17,7 +17,7 @@ pub enum Kind {
     ModifySet,
 }
 
-impl Kind {
+impl RequestPurpose {
     /// How many there are.
     pub const COUNT: usize = 5;
 

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fawn_memcache::client::Dialect;
 use fawn_workload::write_value;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -12,8 +13,8 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
 use crate::error::LoadgenError;
-use crate::pipe::{Pipe, Received};
-use crate::protocol::{Codec, Protocol, key};
+use crate::pipe::{Pipe, ReceiveOutcome};
+use crate::protocol::{Codec, key};
 
 /// The entry whose value is shown, and its version.
 pub const SHOWN: (u64, u32) = (0, 1);
@@ -31,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub struct NullServer {
     listener: TcpListener,
     epoll: OwnedFd,
-    connections: Vec<Option<Connection>>,
+    connections: Vec<Option<NullConnection>>,
     free: Vec<usize>,
     answers: Answers,
     buffer: Vec<u8>,
@@ -44,14 +45,14 @@ struct Answers {
     meta_hit: Vec<u8>,
 }
 
-struct Connection {
+struct NullConnection {
     pipe: Pipe,
-    input: Input,
+    input: RequestScanner,
 }
 
 /// How far the requests of a connection were read.
 #[derive(Default)]
-struct Input {
+struct RequestScanner {
     /// Bytes of a value that are yet to come, with its line end.
     skip: usize,
     /// What is said when they are there.
@@ -81,7 +82,7 @@ impl NullServer {
             epoll,
             connections: Vec::new(),
             free: Vec::new(),
-            answers: Answers { text_hit: hit(Protocol::Text), meta_hit: hit(Protocol::Meta) },
+            answers: Answers { text_hit: hit(Dialect::Text), meta_hit: hit(Dialect::Meta) },
             buffer: vec![0; LONGEST_LINE + RECEIVE_BYTES],
             out: Vec::new(),
         })
@@ -128,7 +129,7 @@ impl NullServer {
             if at == self.connections.len() {
                 self.connections.push(None);
             }
-            self.connections[at] = Some(Connection { pipe, input: Input::default() });
+            self.connections[at] = Some(NullConnection { pipe, input: RequestScanner::default() });
         }
     }
 
@@ -139,7 +140,7 @@ impl NullServer {
             connection.pipe.send_more(&self.epoll).is_ok()
         } else {
             match connection.pipe.receive(&mut self.buffer) {
-                Ok(Received::Bytes(held)) => {
+                Ok(ReceiveOutcome::Bytes(held)) => {
                     self.out.clear();
                     let input = &self.buffer[..held];
                     let taken = connection.input.answer(input, &self.answers, &mut self.out);
@@ -147,8 +148,8 @@ impl NullServer {
                     let is_short = held - taken <= LONGEST_LINE;
                     is_short && (self.out.is_empty() || connection.pipe.send(&self.epoll, &self.out).is_ok())
                 }
-                Ok(Received::Nothing) => true,
-                Ok(Received::End) | Err(_) => false,
+                Ok(ReceiveOutcome::Nothing) => true,
+                Ok(ReceiveOutcome::End) | Err(_) => false,
             }
         };
         if !goes_on {
@@ -158,7 +159,7 @@ impl NullServer {
     }
 }
 
-impl Input {
+impl RequestScanner {
     /// Answers what came; how many bytes of it were used.
     fn answer(&mut self, input: &[u8], answers: &Answers, out: &mut Vec<u8>) -> usize {
         let mut at = 0;
@@ -207,7 +208,7 @@ mod tests {
         let input = b"get a\r\nset b 0 0 5\r\n12\r\n5\r\nmg c v\r\nms d 3\r\nabc\r\nmn\r\nwhat\r\nset e\r\n";
         let expected = "hit STORED\r\nmeta HD\r\nMN\r\nERROR\r\nCLIENT_ERROR bad command line format\r\n";
         for cut in 0..=input.len() {
-            let (mut state, mut out) = (Input::default(), Vec::new());
+            let (mut state, mut out) = (RequestScanner::default(), Vec::new());
             let taken = state.answer(&input[..cut], &answers, &mut out);
             let taken = taken + state.answer(&input[taken..], &answers, &mut out);
             assert_eq!((taken, String::from_utf8_lossy(&out).as_ref()), (input.len(), expected), "cut at {cut}");

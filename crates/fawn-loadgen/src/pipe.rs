@@ -18,7 +18,7 @@ pub struct Pipe {
 
 /// What came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Received {
+pub enum ReceiveOutcome {
     /// The buffer holds so many bytes that are not parsed, those that were kept first.
     Bytes(usize),
     /// Nothing.
@@ -42,16 +42,16 @@ impl Pipe {
     /// # Errors
     /// What the system says of a broken connection.
     #[inline]
-    pub fn receive(&mut self, buffer: &mut [u8]) -> Result<Received, Errno> {
+    pub fn receive(&mut self, buffer: &mut [u8]) -> Result<ReceiveOutcome, Errno> {
         let kept = self.partial.len();
         buffer[..kept].copy_from_slice(&self.partial);
         match recv(&self.socket, &mut buffer[kept..], RecvFlags::empty()) {
-            Ok((0, _)) => Ok(Received::End),
+            Ok((0, _)) => Ok(ReceiveOutcome::End),
             Ok((count, _)) => {
                 self.partial.clear();
-                Ok(Received::Bytes(kept + count))
+                Ok(ReceiveOutcome::Bytes(kept + count))
             }
-            Err(Errno::AGAIN | Errno::INTR) => Ok(Received::Nothing),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(ReceiveOutcome::Nothing),
             Err(errno) => Err(errno),
         }
     }

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
+use fawn_memcache::client::Dialect;
 use fawn_meter::Meter;
 
 use crate::choice::Distribution;
-use crate::dial::Target;
+use crate::dial::LoadTarget;
 use crate::mix::Mix;
-use crate::protocol::Protocol;
 use crate::ycsb::Workload;
 
 /// All of it.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct LoadPlan {
     /// Servers; connections go to them in turn. None: there is a calibration alone.
-    pub targets: Vec<Target>,
+    pub targets: Vec<LoadTarget>,
     /// Event loops, at least 1 and at most one a connection.
     pub threads: usize,
     /// Connections of all loops together.
@@ -22,7 +22,7 @@ pub struct Plan {
     /// Most requests in flight on a connection, at least 1.
     pub depth: usize,
     /// Which commands are sent.
-    pub protocol: Protocol,
+    pub protocol: Dialect,
     /// Keys that are loaded, at least 1.
     pub keys: u64,
     /// Bytes of each value, at least 8.
@@ -40,7 +40,7 @@ pub struct Plan {
     /// How long the same is done before.
     pub warm_up: Duration,
     /// Operations by the clock; none: as fast as they are answered.
-    pub pace: Option<Pace>,
+    pub pace: Option<LoadPace>,
     /// Set every key first.
     pub load: bool,
     /// Sets a second of the load, all loops together; none: as fast as they are answered.
@@ -59,7 +59,7 @@ pub struct Plan {
 
 /// An open loop: operations come when they come, answered or not.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pace {
+pub struct LoadPace {
     /// Operations a second, of all loops together.
     pub rate: f64,
     /// The times between them.

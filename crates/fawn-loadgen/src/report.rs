@@ -4,10 +4,10 @@ use fawn_meter::Energy;
 use fawn_report::{BenchReport, Column, Form, TextTable, column};
 use serde_json::{Map, Value, json};
 
-use crate::mix::Kind;
-use crate::plan::Plan;
-use crate::run::Measured;
-use crate::stats::Counted;
+use crate::mix::RequestPurpose;
+use crate::phase::PhaseResult;
+use crate::plan::LoadPlan;
+use crate::stats::RequestStats;
 
 /// Of what was asked for, a server that takes less does not keep up.
 const KEEPS_UP: f64 = 0.98;
@@ -44,10 +44,10 @@ pub fn table(report: &BenchReport) -> TextTable {
 
 /// Puts it together from the phases that there were.
 pub fn report(
-    plan: &Plan,
-    floor: Option<&Measured>,
-    load: Option<&Measured>,
-    measured: Option<&Measured>,
+    plan: &LoadPlan,
+    floor: Option<&PhaseResult>,
+    load: Option<&PhaseResult>,
+    measured: Option<&PhaseResult>,
 ) -> BenchReport {
     let mut report = BenchReport::new(if plan.workload.is_some() { "ycsb" } else { "net" });
     parameters(&mut report, plan);
@@ -77,7 +77,7 @@ pub fn report(
     report
 }
 
-fn parameters(report: &mut BenchReport, plan: &Plan) {
+fn parameters(report: &mut BenchReport, plan: &LoadPlan) {
     let targets: Vec<String> = plan.targets.iter().map(ToString::to_string).collect();
     report.parameter("servers", targets);
     report.parameter("threads", plan.threads);
@@ -114,7 +114,7 @@ fn parameters(report: &mut BenchReport, plan: &Plan) {
 }
 
 /// What operations of each kind are called: gets, sets, inserts, modifies. A published workload has words of its own.
-fn words(plan: &Plan) -> [&'static str; 4] {
+fn words(plan: &LoadPlan) -> [&'static str; 4] {
     match plan.workload {
         None => ["gets", "sets", "inserts", "modifies"],
         Some(_) => ["reads", "updates", "inserts", "read-modify-writes"],
@@ -122,7 +122,7 @@ fn words(plan: &Plan) -> [&'static str; 4] {
 }
 
 /// A row for all operations, and one for each kind where there are several, or their names are published.
-fn rows(report: &mut BenchReport, plan: &Plan, measured: &Measured, floor: Option<&Measured>) {
+fn rows(report: &mut BenchReport, plan: &LoadPlan, measured: &PhaseResult, floor: Option<&PhaseResult>) {
     let stats = &measured.stats;
     let mut all = whole("all", measured);
     all.insert("asked_a_second".to_owned(), json!(plan.pace.map(|pace| pace.rate)));
@@ -144,7 +144,7 @@ fn rows(report: &mut BenchReport, plan: &Plan, measured: &Measured, floor: Optio
         }
     }
     report.row(Value::Object(all));
-    let kinds = [stats.gets(), stats.sets(), stats.of(Kind::Insert).clone(), stats.modifies.clone()];
+    let kinds = [stats.gets(), stats.sets(), stats.of(RequestPurpose::Insert).clone(), stats.modifies.clone()];
     let mut kinds: Vec<_> = words(plan).into_iter().zip(kinds).collect();
     kinds.retain(|(_, counted)| counted.answered > 0);
     if kinds.len() > 1 || plan.workload.is_some() {
@@ -154,7 +154,7 @@ fn rows(report: &mut BenchReport, plan: &Plan, measured: &Measured, floor: Optio
     }
 }
 
-fn notes(report: &mut BenchReport, plan: &Plan, measured: &Measured) {
+fn notes(report: &mut BenchReport, plan: &LoadPlan, measured: &PhaseResult) {
     let stats = &measured.stats;
     if let Some(pace) = plan.pace {
         let answered = rate(measured, stats.answered());
@@ -194,12 +194,12 @@ fn notes(report: &mut BenchReport, plan: &Plan, measured: &Measured) {
     }
 }
 
-fn metered(measured: &Measured) -> Option<&Energy> {
+fn metered(measured: &PhaseResult) -> Option<&Energy> {
     measured.energy.as_ref()
 }
 
 /// Where the joules are from, and whose they are.
-fn energy_notes(report: &mut BenchReport, plan: &Plan, energy: Option<&Energy>) {
+fn energy_notes(report: &mut BenchReport, plan: &LoadPlan, energy: Option<&Energy>) {
     report.metered(fawn_meter::provenance(&report.rows, energy));
     report.notes.extend(plan.meter.as_ref().and_then(fawn_meter::Meter::loss));
     if energy.is_some_and(|energy| energy.kind.is_of_this_machine()) {
@@ -210,7 +210,7 @@ fn energy_notes(report: &mut BenchReport, plan: &Plan, energy: Option<&Energy>) 
 }
 
 /// A row with what all operations of a phase took.
-fn whole(what: &str, measured: &Measured) -> Map<String, Value> {
+fn whole(what: &str, measured: &PhaseResult) -> Map<String, Value> {
     let stats = &measured.stats;
     let answered = stats.answered();
     let mut row = row(what, measured, &stats.operations());
@@ -226,7 +226,7 @@ fn whole(what: &str, measured: &Measured) -> Map<String, Value> {
     row
 }
 
-fn row(what: &str, measured: &Measured, counted: &Counted) -> Map<String, Value> {
+fn row(what: &str, measured: &PhaseResult, counted: &RequestStats) -> Map<String, Value> {
     let mut row = Map::new();
     row.insert("what".to_owned(), what.into());
     row.insert("operations".to_owned(), counted.answered.into());
@@ -239,7 +239,7 @@ fn row(what: &str, measured: &Measured, counted: &Counted) -> Map<String, Value>
     row
 }
 
-fn rate(measured: &Measured, answered: u64) -> f64 {
+fn rate(measured: &PhaseResult, answered: u64) -> f64 {
     answered as f64 / measured.seconds.max(1e-9)
 }
 

@@ -3,7 +3,7 @@
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use crate::plan::{Pace, Spacing};
+use crate::plan::{LoadPace, Spacing};
 
 /// The times of one loop's operations.
 pub struct Schedule {
@@ -16,7 +16,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// The part of loop `number` of `loops`: those of all loops together come at the pace.
-    pub fn new(pace: Pace, number: usize, loops: usize) -> Self {
+    pub fn new(pace: LoadPace, number: usize, loops: usize) -> Self {
         let gap_ns = 1e9 * loops as f64 / pace.rate;
         let next_ns = gap_ns * number as f64 / loops as f64;
         Self { next_ns, gap_ns, spacing: pace.spacing, random: SmallRng::seed_from_u64(number as u64 + 1) }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     fn times(spacing: Spacing, number: usize, loops: usize, count: usize) -> Vec<f64> {
-        let mut schedule = Schedule::new(Pace { rate: 1000.0, spacing }, number, loops);
+        let mut schedule = Schedule::new(LoadPace { rate: 1000.0, spacing }, number, loops);
         let next = |_| {
             let next = schedule.next_ns() as f64 / 1e6;
             schedule.advance();

@@ -2,18 +2,18 @@
 
 use fawn_report::Latencies;
 
-use crate::mix::Kind;
+use crate::mix::RequestPurpose;
 
 /// Requests or operations of one kind.
 #[derive(Clone, Debug, Default)]
-pub struct Counted {
+pub struct RequestStats {
     /// Those answered within the time that is measured.
     pub answered: u64,
     /// Latencies of those that were due within that time, whenever they were answered.
     pub latencies: Latencies,
 }
 
-impl Counted {
+impl RequestStats {
     /// Adds those of another kind, or of another loop.
     pub fn merge(&mut self, more: &Self) {
         self.answered += more.answered;
@@ -24,10 +24,10 @@ impl Counted {
 /// What came of a phase, of one loop or of several.
 #[derive(Clone, Debug, Default)]
 pub struct OperationStats {
-    /// Requests, by [`Kind`].
-    requests: [Counted; Kind::COUNT],
+    /// Requests, by [`RequestPurpose`].
+    requests: [RequestStats; RequestPurpose::COUNT],
     /// Modifies, from their get to the answer of their set.
-    pub modifies: Counted,
+    pub modifies: RequestStats,
     /// How late operations left that came by the clock.
     pub late: Latencies,
     /// Of the gets that were answered within the time that is measured, those of modifies too, those that found no value.
@@ -71,43 +71,46 @@ impl Faults {
 impl OperationStats {
     /// The requests of a kind.
     #[inline]
-    pub fn of(&self, kind: Kind) -> &Counted {
+    pub fn of(&self, kind: RequestPurpose) -> &RequestStats {
         &self.requests[kind as usize]
     }
 
     /// The requests of a kind.
     #[inline]
-    pub fn of_mut(&mut self, kind: Kind) -> &mut Counted {
+    pub fn of_mut(&mut self, kind: RequestPurpose) -> &mut RequestStats {
         &mut self.requests[kind as usize]
     }
 
     /// Operations answered within the time that is measured; a modify is one.
     #[inline]
     pub fn answered(&self) -> u64 {
-        [Kind::Get, Kind::Set, Kind::Insert].map(|kind| self.of(kind).answered).iter().sum::<u64>()
+        [RequestPurpose::Get, RequestPurpose::Set, RequestPurpose::Insert]
+            .map(|kind| self.of(kind).answered)
+            .iter()
+            .sum::<u64>()
             + self.modifies.answered
     }
 
     /// All operations; a modify is one.
-    pub fn operations(&self) -> Counted {
+    pub fn operations(&self) -> RequestStats {
         let mut all = self.modifies.clone();
-        for kind in [Kind::Get, Kind::Set, Kind::Insert] {
+        for kind in [RequestPurpose::Get, RequestPurpose::Set, RequestPurpose::Insert] {
             all.merge(self.of(kind));
         }
         all
     }
 
     /// All gets, those of modifies too.
-    pub fn gets(&self) -> Counted {
-        let mut gets = self.of(Kind::Get).clone();
-        gets.merge(self.of(Kind::ModifyGet));
+    pub fn gets(&self) -> RequestStats {
+        let mut gets = self.of(RequestPurpose::Get).clone();
+        gets.merge(self.of(RequestPurpose::ModifyGet));
         gets
     }
 
     /// All sets of keys that were loaded, those of modifies too.
-    pub fn sets(&self) -> Counted {
-        let mut sets = self.of(Kind::Set).clone();
-        sets.merge(self.of(Kind::ModifySet));
+    pub fn sets(&self) -> RequestStats {
+        let mut sets = self.of(RequestPurpose::Set).clone();
+        sets.merge(self.of(RequestPurpose::ModifySet));
         sets
     }
 

@@ -1,11 +1,12 @@
 //! What an answer says of the server: whether it is right, and which count it belongs to.
 
+use fawn_memcache::client::CheckedReply;
 use fawn_workload::version_of;
 
-use crate::mix::Kind;
-use crate::protocol::{Answer, key};
+use crate::context::PhaseContext;
+use crate::mix::RequestPurpose;
+use crate::protocol::key;
 use crate::stats::OperationStats;
-use crate::worker::Shared;
 
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]
@@ -19,20 +20,20 @@ pub struct InFlight {
     /// Of a set its version, of a get the floor.
     pub version: u32,
     /// What it is for.
-    pub kind: Kind,
+    pub kind: RequestPurpose,
 }
 
 impl InFlight {
     /// Whether the second half of a modify follows this answer. Where there is no value, there is nothing to modify.
     #[inline]
-    pub fn goes_on(&self, answer: Answer<'_>) -> bool {
-        self.kind == Kind::ModifyGet && matches!(answer, Answer::Value(_))
+    pub fn goes_on(&self, answer: CheckedReply<'_>) -> bool {
+        self.kind == RequestPurpose::ModifyGet && matches!(answer, CheckedReply::Value(_))
     }
 }
 
 /// Adds the latencies of a request that ended with this answer, and of its operation if that ended with it.
 #[inline]
-pub fn time(stats: &mut OperationStats, flight: &InFlight, answer: Answer<'_>, now_ns: u64) {
+pub fn time(stats: &mut OperationStats, flight: &InFlight, answer: CheckedReply<'_>, now_ns: u64) {
     stats.of_mut(flight.kind).latencies.add_ns(now_ns.saturating_sub(flight.asked_ns));
     if flight.kind.is_half() && !flight.goes_on(answer) {
         stats.modifies.latencies.add_ns(now_ns.saturating_sub(flight.due_ns));
@@ -43,29 +44,29 @@ pub fn time(stats: &mut OperationStats, flight: &InFlight, answer: Answer<'_>, n
 /// value or one of another length, and is neither throughput nor a latency.
 #[inline]
 pub fn note(
-    shared: &Shared<'_>,
+    shared: &PhaseContext<'_>,
     stats: &mut OperationStats,
     flight: &InFlight,
-    answer: Answer<'_>,
+    answer: CheckedReply<'_>,
     counts: bool,
 ) -> bool {
-    let is_answered = matches!(answer, Answer::Stored | Answer::Miss | Answer::Value(_));
+    let is_answered = matches!(answer, CheckedReply::Stored | CheckedReply::Miss | CheckedReply::Value(_));
     let counts = counts && is_answered;
     stats.of_mut(flight.kind).answered += u64::from(counts);
     match flight.kind {
-        Kind::Get | Kind::ModifyGet => {}
-        Kind::Set | Kind::ModifySet => {
-            shared.versions.end_set(flight.index, flight.version, answer == Answer::Stored);
+        RequestPurpose::Get | RequestPurpose::ModifyGet => {}
+        RequestPurpose::Set | RequestPurpose::ModifySet => {
+            shared.versions.end_set(flight.index, flight.version, answer == CheckedReply::Stored);
         }
-        Kind::Insert => shared.newest.end_insert(flight.index),
+        RequestPurpose::Insert => shared.newest.end_insert(flight.index),
     }
     if flight.kind.is_half() && !flight.goes_on(answer) {
         stats.modifies.answered += u64::from(counts);
     }
     match answer {
-        Answer::Stored => {}
-        Answer::Miss => stats.misses += u64::from(counts),
-        Answer::Value(value) => match shared.shown {
+        CheckedReply::Stored => {}
+        CheckedReply::Miss => stats.misses += u64::from(counts),
+        CheckedReply::Value(value) => match shared.shown {
             // All the work is done whose cost is of interest.
             Some((index, version)) => {
                 if version_of(index, value) != Some(version) {
@@ -78,13 +79,13 @@ pub fn note(
                 found => stats.wrong.add(|| tell_wrong(shared, flight, found)),
             },
         },
-        Answer::OtherLength(length) => stats.wrong.add(|| {
+        CheckedReply::OtherLength(length) => stats.wrong.add(|| {
             format!("key {} has a value of {length} bytes, not {}", name(flight.index), shared.plan.value_bytes)
         }),
-        Answer::OtherKey => {
+        CheckedReply::OtherKey => {
             stats.wrong.add(|| format!("a get of key {} was answered with another key", name(flight.index)));
         }
-        Answer::Refused(line) => {
+        CheckedReply::Refused(line) => {
             let asked = flight.kind.asked().name();
             stats.refused.add(|| format!("a {asked} of key {}: {}", name(flight.index), String::from_utf8_lossy(line)));
         }
@@ -93,7 +94,7 @@ pub fn note(
 }
 
 #[cold]
-fn tell_wrong(shared: &Shared<'_>, flight: &InFlight, found: Option<u32>) -> String {
+fn tell_wrong(shared: &PhaseContext<'_>, flight: &InFlight, found: Option<u32>) -> String {
     let name = name(flight.index);
     match found {
         None => format!("key {name} (entry {}) has a value that was never written for it", flight.index),

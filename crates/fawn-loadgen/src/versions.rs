@@ -38,13 +38,13 @@ pub struct KeyVersions {
 
 #[derive(Default)]
 struct Shard {
-    open: HashMap<u64, Open, BuildHasherDefault<KeyHasher>>,
+    open: HashMap<u64, OpenSets, BuildHasherDefault<KeyHasher>>,
     /// Keys of which a set was refused. Nobody knows whether it takes effect after all, so that their floor stays.
     unsure: HashSet<u64, BuildHasherDefault<KeyHasher>>,
 }
 
 /// The sets in flight of one key.
-struct Open {
+struct OpenSets {
     older: Generation,
     younger: Generation,
 }
@@ -137,7 +137,7 @@ impl KeyVersions {
         let (floor, last) = self.range(index);
         let number = last.checked_add(1).expect("a key is set fewer than 2^32 times in a run");
         let fresh = Generation { first: number, in_flight: 0, floor: number };
-        let open = shard.open.entry(index).or_insert(Open { older: fresh, younger: fresh });
+        let open = shard.open.entry(index).or_insert(OpenSets { older: fresh, younger: fresh });
         open.younger.in_flight += 1;
         self.put(index, floor, number);
         self.base.wrapping_add(number)

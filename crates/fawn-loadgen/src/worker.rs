@@ -4,26 +4,25 @@
 //! for as much again, and send that together. The clock is read once for each receive.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use fawn_machine::process::thread_cpu_us;
 use fawn_machine::wait::wait;
+use fawn_memcache::client::{CheckedReply, ParseOutcome, RequestKind};
 use rustix::event::epoll::{self, CreateFlags, Event, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
 use crate::choice::Chooser;
+use crate::context::PhaseContext;
 use crate::error::LoadgenError;
-use crate::mix::Kind;
-use crate::newest::Newest;
-use crate::pipe::{Pipe, Received};
-use crate::plan::Plan;
-use crate::protocol::{Answer, Codec, Parsed, RequestKind};
+use crate::mix::RequestPurpose;
+use crate::pipe::{Pipe, ReceiveOutcome};
+use crate::protocol::Codec;
 use crate::schedule::Schedule;
 use crate::stats::OperationStats;
 use crate::verdict::{InFlight, note, time};
-use crate::versions::KeyVersions;
 
 /// Events taken from the system at a time.
 const EVENTS: usize = 256;
@@ -38,30 +37,10 @@ const FIRST_REST: Duration = Duration::from_millis(10);
 /// Bytes of an answer that are told when it is none.
 const TOLD_BYTES: usize = 80;
 
-/// What all loops of a phase share.
-pub struct Shared<'a> {
-    /// What is asked for.
-    pub plan: &'a Plan,
-    /// Which versions there may be.
-    pub versions: &'a KeyVersions,
-    /// What all loops have written last.
-    pub newest: Newest,
-    /// When the phase began; times are nanoseconds after this.
-    pub began: Instant,
-    /// When measuring begins and ends. A load, and a number of operations, end when all is done.
-    pub window: std::ops::Range<u64>,
-    /// The entry whose value the server shows for every key, with its version; `None`: a real server.
-    pub shown: Option<(u64, u32)>,
-    /// Operations answered so far, of all loops.
-    pub answered: AtomicU64,
-    /// One loop has failed: all end.
-    pub stop: AtomicBool,
-}
-
 /// Where a loop's operations come from.
-pub enum Source<'a> {
+pub enum OperationSource<'a> {
     /// Every key once, and again what was refused: a server may have too much under way.
-    Load(Load),
+    Load(KeyLoad),
     /// Drawn.
     Mix {
         /// By this.
@@ -72,7 +51,7 @@ pub enum Source<'a> {
 }
 
 /// The keys of a loop's load.
-pub struct Load {
+pub struct KeyLoad {
     /// The next key.
     next: u64,
     /// The one after it is so much later.
@@ -86,7 +65,7 @@ pub struct Load {
     rounds: u32,
 }
 
-impl Load {
+impl KeyLoad {
     /// The load of loop `number` of `loops`.
     pub fn new(number: usize, loops: usize) -> Self {
         Self {
@@ -132,12 +111,12 @@ impl Load {
     }
 }
 
-impl Source<'_> {
+impl OperationSource<'_> {
     /// The next operation, or its first half; none: all is done.
     #[inline]
-    fn next(&mut self, keys: u64) -> Option<(Kind, u64)> {
+    fn next(&mut self, keys: u64) -> Option<(RequestPurpose, u64)> {
         match self {
-            Self::Load(load) => load.next(keys).map(|index| (Kind::Insert, index)),
+            Self::Load(load) => load.next(keys).map(|index| (RequestPurpose::Insert, index)),
             Self::Mix { chooser, left } => {
                 *left = left.checked_sub(1)?;
                 Some(chooser.operation())
@@ -147,7 +126,7 @@ impl Source<'_> {
 }
 
 /// A connection with what is in flight on it.
-struct Connection {
+struct WorkerConnection {
     pipe: Pipe,
     flights: VecDeque<InFlight>,
     /// Bytes of a value that nobody looks at, yet to come.
@@ -160,11 +139,11 @@ struct Connection {
 
 /// The loop.
 pub struct Worker<'a> {
-    shared: &'a Shared<'a>,
+    shared: &'a PhaseContext<'a>,
     codec: Codec,
-    connections: Vec<Connection>,
+    connections: Vec<WorkerConnection>,
     epoll: OwnedFd,
-    source: Source<'a>,
+    source: OperationSource<'a>,
     /// By the clock; none: as fast as it goes.
     schedule: Option<Schedule>,
     /// The connection after the one that was given work last.
@@ -187,9 +166,9 @@ impl<'a> Worker<'a> {
     /// # Errors
     /// What the system says to a new epoll set.
     pub fn new(
-        shared: &'a Shared<'a>,
+        shared: &'a PhaseContext<'a>,
         sockets: Vec<(usize, OwnedFd)>,
-        source: Source<'a>,
+        source: OperationSource<'a>,
         schedule: Option<Schedule>,
     ) -> Result<Self, LoadgenError> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -197,7 +176,7 @@ impl<'a> Worker<'a> {
         let connect = |(at, (target, socket)): (usize, (usize, OwnedFd))| {
             let pipe = Pipe::new(socket, &epoll, at as u64)?;
             let flights = VecDeque::with_capacity(plan.depth.min(1 << 10));
-            Ok(Connection { pipe, flights, skip: 0, since_ns: 0, answers: 0, target })
+            Ok(WorkerConnection { pipe, flights, skip: 0, since_ns: 0, answers: 0, target })
         };
         let connections = sockets.into_iter().enumerate().map(connect).collect::<Result<_, Errno>>()?;
         let codec = Codec::new(plan.protocol, plan.value_bytes);
@@ -274,7 +253,7 @@ impl<'a> Worker<'a> {
 
     /// Begins to put again what a load was refused; whether there is anything.
     fn put_again(&mut self) -> Result<bool, LoadgenError> {
-        let Source::Load(load) = &mut self.source else { return Ok(false) };
+        let OperationSource::Load(load) = &mut self.source else { return Ok(false) };
         let Some(rest) = load.begin_round() else { return Ok(false) };
         // What is refused waits for a sync, a seal or a merge.
         std::thread::sleep(rest);
@@ -336,7 +315,7 @@ impl<'a> Worker<'a> {
             if due >= window.start {
                 self.stats.unsent += 1;
                 let flight = InFlight { due_ns: due, asked_ns: due, index, version: 0, kind };
-                time(&mut self.stats, &flight, Answer::Miss, window.end);
+                time(&mut self.stats, &flight, CheckedReply::Miss, window.end);
             }
         }
     }
@@ -390,7 +369,7 @@ impl<'a> Worker<'a> {
         let was_idle = self.connections[at].flights.is_empty();
         let begun = self.half_done.len();
         while let Some((index, due_ns)) = self.half_done.pop() {
-            self.push(at, Kind::ModifySet, index, (due_ns, now));
+            self.push(at, RequestPurpose::ModifySet, index, (due_ns, now));
         }
         for _ in begun..count {
             let Some(due_ns) = self.next_due(now) else { break };
@@ -420,12 +399,12 @@ impl<'a> Worker<'a> {
     /// Writes a request down that is to be sent on a connection, with the times from which its operation's latency and its own
     /// count.
     #[inline]
-    fn push(&mut self, at: usize, kind: Kind, index: u64, (due_ns, asked_ns): (u64, u64)) {
+    fn push(&mut self, at: usize, kind: RequestPurpose, index: u64, (due_ns, asked_ns): (u64, u64)) {
         let versions = self.shared.versions;
         let version = match kind {
-            Kind::Get | Kind::ModifyGet => versions.floor(index),
-            Kind::Set | Kind::ModifySet => versions.begin_set(index),
-            Kind::Insert => versions.loaded_version(),
+            RequestPurpose::Get | RequestPurpose::ModifyGet => versions.floor(index),
+            RequestPurpose::Set | RequestPurpose::ModifySet => versions.begin_set(index),
+            RequestPurpose::Insert => versions.loaded_version(),
         };
         match kind.asked() {
             RequestKind::Get => self.codec.push_get(index, &mut self.out),
@@ -450,9 +429,9 @@ impl<'a> Worker<'a> {
             return Ok(());
         }
         let held = match self.connections[at].pipe.receive(&mut self.buffer) {
-            Ok(Received::Bytes(held)) => held,
-            Ok(Received::Nothing) => return Ok(()),
-            Ok(Received::End) => return Err(self.closed(at)),
+            Ok(ReceiveOutcome::Bytes(held)) => held,
+            Ok(ReceiveOutcome::Nothing) => return Ok(()),
+            Ok(ReceiveOutcome::End) => return Err(self.closed(at)),
             Err(errno) => return Err(self.broken(at, errno)),
         };
         let now = self.now_ns();
@@ -492,17 +471,17 @@ impl<'a> Worker<'a> {
             // The server that does nothing shows one key's value for all.
             let shown = self.shared.shown.map_or(flight.index, |(index, _)| index);
             let (answer, length) = match self.codec.parse(flight.kind.asked(), shown, input) {
-                Parsed::Answer(answer, length) => (answer, length),
-                Parsed::More => {
+                ParseOutcome::Reply(answer, length) => (answer, length),
+                ParseOutcome::More => {
                     connection.pipe.keep(input);
                     break;
                 }
-                Parsed::Garbage => return Err(self.garbage(at, flight.kind.asked().name(), held, input.len())),
+                ParseOutcome::Garbage => return Err(self.garbage(at, flight.kind.asked().name(), held, input.len())),
             };
             connection.flights.pop_front();
             answered += 1;
             let is_answered = note(self.shared, &mut self.stats, &flight, answer, counts_now);
-            if let Source::Load(load) = &mut self.source {
+            if let OperationSource::Load(load) = &mut self.source {
                 load.note(flight.index, is_answered);
             }
             // By when it was due, not by when it was answered: what a server holds up past the end is late, too.
@@ -529,7 +508,7 @@ impl<'a> Worker<'a> {
         self.looked_ns = now;
         let waited = self.shared.plan.timeout;
         let since = now.saturating_sub(waited.as_nanos() as u64);
-        let is_silent = |connection: &Connection| !connection.flights.is_empty() && connection.since_ns < since;
+        let is_silent = |connection: &WorkerConnection| !connection.flights.is_empty() && connection.since_ns < since;
         match self.connections.iter().position(is_silent) {
             None => Ok(()),
             Some(at) => {
@@ -566,6 +545,6 @@ impl<'a> Worker<'a> {
     fn garbage(&self, at: usize, asked: &'static str, held: usize, left: usize) -> LoadgenError {
         let input = &self.buffer[held - left..held];
         let said = String::from_utf8_lossy(&input[..input.len().min(TOLD_BYTES)]).into_owned();
-        LoadgenError::Garbage { target: self.name(at), asked, said, protocol: self.codec.protocol().name() }
+        LoadgenError::Garbage { target: self.name(at), asked, said, protocol: self.shared.plan.protocol.name() }
     }
 }

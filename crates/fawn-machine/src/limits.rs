@@ -21,10 +21,10 @@ pub struct Limit {
 }
 
 /// Gives a file's text; `None` where there is none.
-pub type Read<'a> = &'a dyn Fn(&Path) -> Option<String>;
+pub type ReadFile<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
 /// Bytes of memory; 0 where nothing says how many.
-pub fn memory(read: Read<'_>) -> Limit {
+pub fn memory(read: ReadFile<'_>) -> Limit {
     let machine = read(Path::new("/proc/meminfo")).and_then(|text| meminfo(&text, "MemTotal")).unwrap_or(0);
     let mut found = vec![Limit { amount: machine, from: "the machine's memory".to_owned() }];
     for group in groups(read, "memory") {
@@ -54,7 +54,7 @@ pub fn memory(read: Read<'_>) -> Limit {
 }
 
 /// Whole cores, at least 1 where anything is said; 0 where nothing is.
-pub fn cores(read: Read<'_>) -> Limit {
+pub fn cores(read: ReadFile<'_>) -> Limit {
     let status = read(Path::new("/proc/self/status")).unwrap_or_default();
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map_or(0, list_length);
     let mut found = vec![Limit { amount: allowed, from: "the cores that the scheduler may use".to_owned() }];
@@ -68,7 +68,7 @@ pub fn cores(read: Read<'_>) -> Limit {
 }
 
 /// The whole cores that a level's quota is worth.
-fn quota(read: Read<'_>, level: &Path, is_v2: bool) -> Option<Limit> {
+fn quota(read: ReadFile<'_>, level: &Path, is_v2: bool) -> Option<Limit> {
     let file = level.join(if is_v2 { "cpu.max" } else { "cpu.cfs_quota_us" });
     let text = read(&file)?;
     let mut words = text.split_whitespace();
@@ -121,7 +121,7 @@ impl Group {
 }
 
 /// The groups of the process that may limit what `controller` controls.
-fn groups(read: Read<'_>, controller: &str) -> Vec<Group> {
+fn groups(read: ReadFile<'_>, controller: &str) -> Vec<Group> {
     let own = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
     let mounts = read(Path::new("/proc/self/mountinfo")).unwrap_or_default();
     let mut groups = Vec::new();

@@ -8,14 +8,14 @@
 //! | 8 | `FAWNMBK1` |
 //! | … | [`crate::sealed`]: where in the log it was made and when, and a snapshot, as managers keep it |
 
-use crate::consensus::kept::KeptMeta;
-use crate::consensus::log::{KeepError, KeptMember, KeptSnapshot, LogStore};
-use crate::consensus::machine::{self, SnapshotError};
+use crate::consensus::log::{KeepError, LogStore, StoredMember, StoredSnapshot};
+use crate::consensus::state_machine::{self, SnapshotError};
+use crate::consensus::stored::StoredSnapshotMeta;
 use crate::consensus::types::{LogId, SnapshotMeta, StoredMembership};
-use crate::decided::Decided;
 use crate::directory;
 use crate::options::ManagerError;
 use crate::recover::{alone, entries_of};
+use crate::replicated_state::ReplicatedState;
 use crate::sealed::{self, SealedError};
 use fawn_kv::ids::ClusterId;
 use fawn_kv::manager::Waits;
@@ -27,7 +27,7 @@ const MAGIC: &[u8; 8] = b"FAWNMBK1";
 
 /// When a backup was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct BackupPoint {
     /// The term.
     pub term: u64,
     /// The log's last entry.
@@ -37,8 +37,8 @@ pub struct Place {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
-    place: Place,
+struct BackupBody {
+    place: BackupPoint,
     snapshot: Vec<u8>,
 }
 
@@ -48,7 +48,7 @@ pub struct Backup {
     /// The cluster.
     pub cluster: ClusterId,
     /// When it was made.
-    pub place: Place,
+    pub place: BackupPoint,
     /// Its members, by name.
     pub members: Vec<String>,
     snapshot: Vec<u8>,
@@ -72,8 +72,8 @@ pub enum BackupError {
 }
 
 /// The bytes of a backup.
-pub fn encode(decided: &Decided, place: Place) -> Vec<u8> {
-    let kept = Kept { place, snapshot: machine::encode(decided) };
+pub fn encode(decided: &ReplicatedState, place: BackupPoint) -> Vec<u8> {
+    let kept = BackupBody { place, snapshot: state_machine::encode(decided) };
     [&MAGIC[..], &sealed::seal(&kept)].concat()
 }
 
@@ -84,9 +84,9 @@ impl Backup {
     /// [`BackupError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, BackupError> {
         let sealed = bytes.strip_prefix(&MAGIC[..]).ok_or(BackupError::NoBackup)?;
-        let Kept { place, snapshot } = sealed::open(sealed)?;
-        let facts = machine::decode(&snapshot)?.facts;
-        let cluster = facts.begun.ok_or(BackupError::Empty)?.cluster;
+        let BackupBody { place, snapshot } = sealed::open(sealed)?;
+        let facts = state_machine::decode(&snapshot)?.facts;
+        let cluster = facts.genesis.ok_or(BackupError::Empty)?.cluster;
         Ok(Self { cluster, place, members: facts.roster.members.into_keys().collect(), snapshot })
     }
 
@@ -106,14 +106,14 @@ impl Backup {
         Ok(member.id)
     }
 
-    fn write(&self, store: &LogStore, member: &KeptMember, waits: Waits) -> Result<(), KeepError> {
+    fn write(&self, store: &LogStore, member: &StoredMember, waits: Waits) -> Result<(), KeepError> {
         let last = LogId::new(CommittedLeaderId::new(self.place.term, 0), self.place.index);
         let meta = SnapshotMeta {
             last_log_id: Some(last),
             last_membership: StoredMembership::new(Some(last), alone(member)),
             snapshot_id: format!("{}-{}", self.place.term, self.place.index),
         };
-        let snapshot = KeptSnapshot { meta: KeptMeta::from(meta), data: self.snapshot.clone() };
+        let snapshot = StoredSnapshot { meta: StoredSnapshotMeta::from(meta), data: self.snapshot.clone() };
         let (vote, entries) = entries_of(member, (self.place.term, last), waits);
         store.begin_from(member, &snapshot, last, vote, entries)
     }

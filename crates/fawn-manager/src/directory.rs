@@ -8,8 +8,8 @@
 
 use crate::clock::random;
 use crate::consensus::LogStore;
-use crate::consensus::log::{Damage, KeepError, KeptMember};
-use crate::journal::Image;
+use crate::consensus::log::{Damage, KeepError, StoredMember};
+use crate::journal::JournalImage;
 use crate::journal::disk::{Disk, System, is_passing};
 use crate::journal::file::Writer;
 use crate::journal::redb;
@@ -91,7 +91,7 @@ fn take(file: &File, dir: &Path) -> Result<(), ManagerError> {
 }
 
 /// Begins a log: a new one, or with what an older release has kept.
-fn begin(dir: &Path, path: &Path, disk: Box<dyn Disk>) -> Result<(Writer, Image), ManagerError> {
+fn begin(dir: &Path, path: &Path, disk: Box<dyn Disk>) -> Result<(Writer, JournalImage), ManagerError> {
     let old = dir.join(OLD);
     let image = match OpenOptions::new().read(true).write(true).open(&old) {
         Ok(file) => {
@@ -106,7 +106,7 @@ fn begin(dir: &Path, path: &Path, disk: Box<dyn Disk>) -> Result<(Writer, Image)
                 Err(error) => return damaged(&old, error.into()),
             }
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Image::default(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => JournalImage::default(),
         Err(error) => return Err(ManagerError::kept(&old, KeepError::Io(error))),
     };
     let writer = Writer::create(disk, path, &image);
@@ -165,7 +165,7 @@ pub fn has_manager(dir: &Path) -> bool {
 ///
 /// # Errors
 /// It cannot be kept.
-pub fn member(dir: &Path, store: &LogStore, address: &str) -> Result<KeptMember, ManagerError> {
+pub fn member(dir: &Path, store: &LogStore, address: &str) -> Result<StoredMember, ManagerError> {
     let kept = |error: KeepError| ManagerError::kept(dir, error);
     if let Some(member) = store.member().map_err(kept)? {
         return Ok(member);
@@ -179,9 +179,9 @@ pub fn member(dir: &Path, store: &LogStore, address: &str) -> Result<KeptMember,
 ///
 /// # Errors
 /// The system has no random numbers.
-pub fn new_member(address: &str) -> Result<KeptMember, ManagerError> {
+pub fn new_member(address: &str) -> Result<StoredMember, ManagerError> {
     let id = draw().map_err(|error| ManagerError::System { what: "no random numbers", error })?;
-    Ok(KeptMember { id, address: address.to_owned() })
+    Ok(StoredMember { id, address: address.to_owned() })
 }
 
 /// A number that no other member has, as good as certainly: a group has few, and numbers that are short are easy to tell.

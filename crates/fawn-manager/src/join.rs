@@ -4,7 +4,7 @@
 //! the place of the one that it was: it has no vote that it could give twice.
 
 use crate::consensus::Group;
-use crate::consensus::log::KeptMember;
+use crate::consensus::log::StoredMember;
 use crate::links::dial::{DIAL, Dialler};
 use crate::operator::ask_at;
 use crate::options::Options;
@@ -61,7 +61,7 @@ fn tell(told: &mut Option<tokio::time::Instant>, what: &str) {
 }
 
 /// Asks the others to take this member in, until they have.
-pub async fn join(group: &Group, options: &Options, member: &KeptMember, dialler: &Dialler) {
+pub async fn join(group: &Group, options: &Options, member: &StoredMember, dialler: &Dialler) {
     let others = options.join.iter().chain(&options.peers).filter(|address| **address != member.address);
     let others: Vec<String> = others.cloned().collect();
     let mut told = None;
@@ -95,7 +95,7 @@ pub async fn join(group: &Group, options: &Options, member: &KeptMember, dialler
 }
 
 /// A member that is reached elsewhere than its group knows tells the others, until they know. Whoever leads moves itself.
-pub async fn move_in(group: &Group, options: &Options, member: &KeptMember, dialler: &Dialler) {
+pub async fn move_in(group: &Group, options: &Options, member: &StoredMember, dialler: &Dialler) {
     let mut told = None;
     let mut hint: Option<String> = None;
     while let Some((was, others)) = moved(group, member) {
@@ -122,7 +122,7 @@ pub async fn move_in(group: &Group, options: &Options, member: &KeptMember, dial
 }
 
 /// Where the group believes that a member is, if it is elsewhere, and where the others are.
-fn moved(group: &Group, member: &KeptMember) -> Option<(String, Vec<String>)> {
+fn moved(group: &Group, member: &StoredMember) -> Option<(String, Vec<String>)> {
     let metrics = group.metrics();
     let metrics = metrics.borrow();
     let membership = metrics.membership_config.membership();

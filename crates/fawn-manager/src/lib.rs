@@ -5,7 +5,7 @@
 //!
 //! * [`options`], [`running`]: what a manager is started with, and how it runs in a thread of its own. [`directory`]: what
 //!   it keeps, and where.
-//! * [`decided`]: what the entries of the log lead to. [`sealed`]: bytes with a version and a checksum.
+//! * [`replicated_state`]: what the entries of the log lead to. [`sealed`]: bytes with a version and a checksum.
 //! * [`consensus`]: the log that all agree on. [`join`]: how a group comes together.
 //! * [`journal`]: the file in which a manager keeps all of it. [`stall`]: what it does while that cannot be written.
 //! * [`driver`]: the protocol's manager on that log, and what it answers over links. [`links`]: connections.
@@ -19,7 +19,6 @@
 pub mod backup;
 pub mod clock;
 pub mod consensus;
-pub mod decided;
 pub mod directory;
 pub mod driver;
 pub mod join;
@@ -29,6 +28,7 @@ pub mod metrics;
 pub mod operator;
 pub mod options;
 pub mod recover;
+pub mod replicated_state;
 pub mod running;
 pub mod sealed;
 pub mod stall;
@@ -38,5 +38,5 @@ pub use directory::kept_address;
 pub use links::stream::Tls;
 pub use operator::{Operator, OperatorError};
 pub use options::{ManagerError, Options};
-pub use recover::{Recovered, recover};
+pub use recover::{RecoverySummary, recover};
 pub use running::{Running, start};

@@ -1,6 +1,6 @@
 //! What a manager tells on its admin port: consensus, and the cluster if it leads.
 
-use crate::driver::report::{ClusterReport, Report};
+use crate::driver::report::{ClusterReport, ManagerReport};
 use crate::links::stream::Tls;
 use fawn_admin::process::CERTIFICATE_END;
 use fawn_admin::{Page, Source};
@@ -38,14 +38,14 @@ fawn_admin::families! {
 const OLD: Duration = Duration::from_secs(3);
 
 /// A manager that runs.
-pub struct Managing {
+pub struct ManagerMetrics {
     /// What it reports.
-    pub report: watch::Receiver<Option<Report>>,
+    pub report: watch::Receiver<Option<ManagerReport>>,
     /// What it shows on links.
     pub tls: Option<Tls>,
 }
 
-impl Source for Managing {
+impl Source for ManagerMetrics {
     fn measure(&self, page: &mut Page) {
         if let Some(report) = &*self.report.borrow() {
             measure(report, page);
@@ -62,7 +62,7 @@ impl Source for Managing {
     }
 }
 
-fn measure(report: &Report, page: &mut Page) {
+fn measure(report: &ManagerReport, page: &mut Page) {
     page.put(&LEADS, &[], report.leads);
     page.put(&KNOWS, &[], report.knows_leader);
     page.put(&STALLED, &[], report.stalled.is_some());
@@ -112,7 +112,7 @@ fn measure_cluster(cluster: &ClusterReport, page: &mut Page) {
 }
 
 /// Why a manager does not serve as it should.
-fn trouble(report: &Report) -> Option<String> {
+fn trouble(report: &ManagerReport) -> Option<String> {
     let why = if report.at.elapsed() > OLD {
         "it makes no progress"
     } else if let Some(why) = &report.stalled {
@@ -132,8 +132,8 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    fn report() -> Report {
-        Report {
+    fn report() -> ManagerReport {
+        ManagerReport {
             at: Instant::now(),
             leads: false,
             knows_leader: true,
@@ -149,13 +149,13 @@ mod tests {
         }
     }
 
-    fn managing(report: Option<Report>) -> Managing {
-        Managing { report: watch::channel(report).1, tls: None }
+    fn managing(report: Option<ManagerReport>) -> ManagerMetrics {
+        ManagerMetrics { report: watch::channel(report).1, tls: None }
     }
 
     #[test]
     fn a_manager_without_leader_or_majority_is_in_trouble() {
-        let of = |change: fn(&mut Report)| {
+        let of = |change: fn(&mut ManagerReport)| {
             let mut report = report();
             change(&mut report);
             managing(Some(report)).troubles().join("; ")

@@ -80,7 +80,7 @@ impl Operator {
         let mut hint = None;
         // Where nobody has answered: a leader at one of these is asked by way of another manager.
         let mut unreached = BTreeSet::new();
-        let mut tries = Tries::default();
+        let mut tries = Attempts::default();
         loop {
             tries.begin_round();
             let leader: Option<String> = hint.take();
@@ -149,18 +149,18 @@ fn is_silence(error: &io::Error) -> bool {
 
 /// What came of tries, in this round and the one before: what somebody answered says more than that others are not there.
 #[derive(Debug, Default)]
-struct Tries {
-    now: Option<Try>,
-    before: Option<Try>,
+struct Attempts {
+    now: Option<Attempt>,
+    before: Option<Attempt>,
 }
 
 #[derive(Debug)]
-struct Try {
+struct Attempt {
     is_silence: bool,
     told: String,
 }
 
-impl Tries {
+impl Attempts {
     fn begin_round(&mut self) {
         if let Some(now) = self.now.take() {
             self.before = Some(now);
@@ -169,7 +169,7 @@ impl Tries {
 
     fn add(&mut self, is_silence: bool, told: String) {
         if !is_silence || self.now.as_ref().is_none_or(|now| now.is_silence) {
-            self.now = Some(Try { is_silence, told });
+            self.now = Some(Attempt { is_silence, told });
         }
     }
 
@@ -231,7 +231,7 @@ mod tests {
     fn an_answer_is_told_rather_than_that_others_are_not_there() {
         let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
         assert!(is_silence(&refused) && !is_silence(&io::Error::other("no certificate")));
-        let mut tries = Tries::default();
+        let mut tries = Attempts::default();
         tries.begin_round();
         tries.add(true, "a: refused".to_owned());
         tries.add(false, "b knows no leader".to_owned());
@@ -239,7 +239,7 @@ mod tests {
         tries.begin_round();
         tries.add(true, "a: refused".to_owned());
         assert_eq!(tries.told(), "b knows no leader", "this round has not come to b yet");
-        let mut tries = Tries::default();
+        let mut tries = Attempts::default();
         for told in ["b knows no leader", "b is silent", "b is silent still"] {
             tries.begin_round();
             tries.add(told.contains("silent"), told.to_owned());

@@ -1,6 +1,6 @@
 //! What a manager is started with, and why it cannot be.
 
-use crate::consensus::machine::OpenError;
+use crate::consensus::state_machine::OpenError;
 use fawn_admin::Board;
 use fawn_kv::ids::Rules;
 use fawn_kv::manager::{Leases, Settings, SettingsError};

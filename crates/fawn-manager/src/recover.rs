@@ -6,12 +6,12 @@
 //!
 //! [`State::recovered`]: fawn_kv::manager::State::recovered
 
-use crate::consensus::kept::KeptVote;
-use crate::consensus::log::{KeepError, KeptMember, LogStore};
-use crate::consensus::types::{Entry, LogId, Proposal, SnapshotMeta};
-use crate::decided::Decision;
+use crate::consensus::log::{KeepError, LogStore, StoredMember};
+use crate::consensus::stored::StoredVote;
+use crate::consensus::types::{LogEntry, LogId, Proposal, SnapshotMeta};
 use crate::directory;
 use crate::options::ManagerError;
+use crate::replicated_state::Decision;
 use fawn_kv::manager::Waits;
 use openraft::{BasicNode, CommittedLeaderId, EntryPayload, Membership};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ const LOST: u32 = 1_000_000;
 
 /// What has come of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoverySummary {
     /// The member that goes on.
     pub id: u64,
     /// Where it is reached.
@@ -37,7 +37,7 @@ pub struct Recovered {
 ///
 /// # Errors
 /// The directory is in use, or has no manager's log, or one that cannot be read.
-pub fn recover(dir: &Path, waits: Waits) -> Result<Recovered, ManagerError> {
+pub fn recover(dir: &Path, waits: Waits) -> Result<RecoverySummary, ManagerError> {
     directory::refuse_data(dir)?;
     if !directory::has_manager(dir) {
         return Err(ManagerError::Empty(dir.to_owned()));
@@ -48,35 +48,39 @@ pub fn recover(dir: &Path, waits: Waits) -> Result<Recovered, ManagerError> {
         .ok_or_else(|| ManagerError::Empty(dir.to_owned()))
 }
 
-fn rewrite(store: &LogStore, waits: Waits) -> Result<Option<Recovered>, KeepError> {
-    let Some((KeptMember { id, address }, last)) = store.member()?.zip(store.last()?) else { return Ok(None) };
+fn rewrite(store: &LogStore, waits: Waits) -> Result<Option<RecoverySummary>, KeepError> {
+    let Some((StoredMember { id, address }, last)) = store.member()?.zip(store.last()?) else { return Ok(None) };
     let voted = store.vote()?.map_or(0, |vote| vote.term);
-    let member = KeptMember { id, address: address.clone() };
+    let member = StoredMember { id, address: address.clone() };
     let (vote, entries) = entries_of(&member, (voted, last), waits);
     let mut others = members(store)?;
     others.remove(&id);
     store.rewrite(vote, entries)?;
-    Ok(Some(Recovered { id, address, others, entries: last.index + 1 }))
+    Ok(Some(RecoverySummary { id, address, others, entries: last.index + 1 }))
 }
 
 /// A group of one.
-pub(crate) fn alone(member: &KeptMember) -> Membership<u64, BasicNode> {
+pub(crate) fn alone(member: &StoredMember) -> Membership<u64, BasicNode> {
     let nodes = BTreeMap::from([(member.id, BasicNode::new(member.address.clone()))]);
     Membership::new(vec![BTreeSet::from([member.id])], nodes)
 }
 
 /// The vote of a member that goes on alone, as if it had been elected by all, and what its log goes on with after its last entry.
 /// `voted` is the term that it has voted in.
-pub(crate) fn entries_of(member: &KeptMember, (voted, last): (u64, LogId), waits: Waits) -> (KeptVote, Vec<Entry>) {
+pub(crate) fn entries_of(
+    member: &StoredMember,
+    (voted, last): (u64, LogId),
+    waits: Waits,
+) -> (StoredVote, Vec<LogEntry>) {
     // Beyond any that the others may have reached: whoever hears both groups follows this one.
     let term = voted.max(last.leader_id.term) + u64::from(LOST);
     let place = |after: u64| LogId::new(CommittedLeaderId::new(term, 0), last.index + after);
     let decisions = vec![Decision::Recovered { lost: LOST, waits }];
     let entries = vec![
-        Entry { log_id: place(1), payload: EntryPayload::Membership(alone(member)) },
-        Entry { log_id: place(2), payload: EntryPayload::Normal(Proposal { term, decisions }) },
+        LogEntry { log_id: place(1), payload: EntryPayload::Membership(alone(member)) },
+        LogEntry { log_id: place(2), payload: EntryPayload::Normal(Proposal { term, decisions }) },
     ];
-    (KeptVote { term, voted_for: Some(member.id), is_leader: false }, entries)
+    (StoredVote { term, voted_for: Some(member.id), is_leader: false }, entries)
 }
 
 /// The members of the group and where they are reached, as far as this member has heard.

@@ -1,15 +1,16 @@
 //! A manager in a thread of its own.
 
-use crate::consensus::log::KeptMember;
+use crate::consensus::log::StoredMember;
 use crate::consensus::types::LogId;
-use crate::consensus::{Group, LogStore, Machine, Network};
-use crate::driver::{Driver, Identity};
+use crate::consensus::{Group, LogStore, Network, StateMachine, elections};
+use crate::directory;
+use crate::driver::{Driver, MemberIdentity};
+use crate::join;
 use crate::links::dial::Dialler;
 use crate::links::listen::Listener;
 use crate::links::stream::Tls;
-use crate::metrics::Managing;
+use crate::metrics::ManagerMetrics;
 use crate::options::{ManagerError, Options};
-use crate::{directory, join};
 use fawn_kv::ids::ManagerId;
 use fawn_kv::link::Party;
 use openraft::{BasicNode, Config, SnapshotPolicy};
@@ -170,7 +171,7 @@ fn reached_at(options: &Options, bound: Option<SocketAddr>) -> Result<String, Ma
 }
 
 /// Who this member is. Where it was reached before, its group [learns](join::move_in) that it has moved.
-fn identify(options: &Options, store: &LogStore, address: &str) -> Result<KeptMember, ManagerError> {
+fn identify(options: &Options, store: &LogStore, address: &str) -> Result<StoredMember, ManagerError> {
     let mut member = directory::member(&options.dir, store, address)?;
     if member.address != address {
         let group = crate::recover::members(store).map_err(|error| ManagerError::kept(&options.dir, error))?;
@@ -196,7 +197,7 @@ async fn run(
     let member = identify(&options, &store, &address)?;
     let id = ManagerId(member.id);
     let (news, hears) = mpsc::unbounded_channel();
-    let machine = Machine::open(store.clone(), news).map_err(|error| ManagerError::kept(&options.dir, error))?;
+    let machine = StateMachine::open(store.clone(), news).map_err(|error| ManagerError::kept(&options.dir, error))?;
     let (cluster, known) = watch::channel(None);
     let dialler = Arc::new(Dialler { from: Party::Manager(id), cluster: known, tls: tls.clone() });
     let network = Network::new(dialler.clone());
@@ -204,6 +205,7 @@ async fn run(
     let config = config(options.snapshot_entries).validate().map_err(|error| ManagerError::Group(error.to_string()))?;
     let group = Group::new(member.id, Arc::new(config), network, store.clone(), machine).await;
     let group = group.map_err(|error| ManagerError::Group(error.to_string()))?;
+    tokio::spawn(elections::spread(group.clone()));
     let (events, links) = mpsc::channel(MOST_EVENTS);
     let listener = Listener::new(events, tls.clone(), (group.clone(), dialler.clone()));
     let bound_to = bound.as_ref().map(|(_, address)| *address);
@@ -217,10 +219,10 @@ async fn run(
             }
         }
     });
-    let identity = Identity { id, address, settings: options.settings, wedges: options.wedges };
+    let identity = MemberIdentity { id, address, settings: options.settings, wedges: options.wedges };
     let (reports, told) = watch::channel(None);
     if let Some(board) = &options.board {
-        board.add(Arc::new(Managing { report: told, tls: tls.clone() }));
+        board.add(Arc::new(ManagerMetrics { report: told, tls: tls.clone() }));
     }
     let driver = Driver::new(identity, (group.clone(), store.clone()), dialler.clone(), cluster, heard, reports);
     let _ = ready.send(Ok((bound_to, id)));
@@ -231,7 +233,7 @@ async fn run(
 }
 
 /// A member that is in no group yet begins one, or joins one.
-async fn begin(group: Group, options: Options, member: KeptMember, dialler: Arc<Dialler>) {
+async fn begin(group: Group, options: Options, member: StoredMember, dialler: Arc<Dialler>) {
     let has_begun = {
         let metrics = group.metrics();
         let metrics = metrics.borrow();

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 const AGAIN: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
-struct State {
+struct StallState {
     /// Since when, and why.
     waits: Option<(Instant, String)>,
     /// Whoever waits gives up.
     is_stopped: bool,
 }
 
-impl State {
+impl StallState {
     fn begin(&mut self, error: &io::Error) {
         if self.waits.is_none() {
             tracing::warn!(
@@ -32,12 +32,12 @@ impl State {
 /// Whether a manager waits to write its log.
 #[derive(Debug, Default)]
 pub struct Stall {
-    state: Mutex<State>,
+    state: Mutex<StallState>,
     stopped: Condvar,
 }
 
 impl Stall {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StallState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -52,10 +52,10 @@ impl Stall {
         self.stopped.notify_all();
     }
 
-    /// Tries until an error is none that [passes](is_passing).
+    /// Attempts until an error is none that [passes](is_passing).
     ///
     /// # Errors
-    /// That one; or the last one, if somebody says [`stop`](Self::stop).
+    /// The error that does not pass; or the last one, if somebody says [`stop`](Self::stop).
     pub fn wait_out(&self, mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
         loop {
             match attempt() {

@@ -1,7 +1,7 @@
 //! Nanoseconds to parse a request, and to answer it: `cargo bench -p fawn-memcache`. Under `cargo test --benches` it runs
 //! a few rounds, so that it never rots.
 
-use fawn_memcache::{Answer, Event, Hit, Limits, Session};
+use fawn_memcache::{CommandOutcome, Hit, Session, SessionEvent, SessionLimits};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -9,8 +9,8 @@ fn main() {
     let rounds = if std::env::args().any(|argument| argument == "--bench") { 200_000 } else { 10 };
     let keys = (0..100).map(|at| format!("object:{at:08}")).collect::<Vec<_>>();
     let value = "v".repeat(100);
-    let hit = Answer::Hit(Hit { flags: 7, cas: 1 << 40, ..Hit::of(value.as_bytes()) });
-    let stored = Answer::Stored { cas: 1, size: value.len() };
+    let hit = CommandOutcome::Hit(Hit { flags: 7, cas: 1 << 40, ..Hit::of(value.as_bytes()) });
+    let stored = CommandOutcome::Stored { cas: 1, size: value.len() };
     let pipeline = |request: &dyn Fn(&String) -> String| keys.iter().map(request).collect::<String>();
     for (name, input, answer) in [
         ("get key", pipeline(&|key| format!("get {key}\r\n")), hit),
@@ -27,8 +27,8 @@ fn main() {
 }
 
 /// Nanoseconds per request of the input.
-fn measure(input: &[u8], rounds: u32, answer: Option<&Answer<'_>>) -> f64 {
-    let mut session = Session::new(Limits::default());
+fn measure(input: &[u8], rounds: u32, answer: Option<&CommandOutcome<'_>>) -> f64 {
+    let mut session = Session::new(SessionLimits::default());
     let mut out = Vec::with_capacity(1 << 16);
     let mut requests = 0u64;
     let start = Instant::now();
@@ -39,14 +39,14 @@ fn measure(input: &[u8], rounds: u32, answer: Option<&Answer<'_>>) -> f64 {
             let step = session.next(rest);
             rest = &rest[step.consumed..];
             match step.event {
-                Event::Request(request) => {
+                SessionEvent::Request(request) => {
                     requests += 1;
                     match answer {
                         Some(answer) => request.responder.write(&mut out, request.key, answer),
                         None => _ = black_box(request),
                     }
                 }
-                Event::NeedMore { .. } => break,
+                SessionEvent::NeedMore { .. } => break,
                 other => panic!("{other:?} is no request"),
             }
         }

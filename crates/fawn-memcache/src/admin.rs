@@ -1,25 +1,25 @@
 //! Commands about the server: tuning words of memcached's own memory management are checked and taken without effect.
 
+use crate::command_line::CommandLine;
 use crate::number::{i32_strict, is_positive_fraction, u32_strict};
-use crate::parse::Parsed;
 use crate::tokens::Tokens;
 use crate::{Command, Detail, Dump, Exptime, Stats, lines};
 
 /// A command line that is no item command. `None` when memcached hangs up on it.
-pub fn parse(line: &[u8]) -> Option<Parsed<'_>> {
+pub fn parse(line: &[u8]) -> Option<CommandLine<'_>> {
     let tokens = Tokens::split(line);
     let quiet = tokens.is_noreply();
-    let reply = |text| Parsed::reply(text, quiet);
+    let reply = |text| CommandLine::reply(text, quiet);
     Some(match tokens.get(0) {
         b"flush_all" => flush_all(&tokens, quiet),
         b"verbosity" => match u32_strict(tokens.get(1)) {
-            Some(level) => Parsed::text(Command::Verbosity { level }, quiet),
+            Some(level) => CommandLine::text(Command::Verbosity { level }, quiet),
             None => reply(lines::BAD_FORMAT),
         },
         b"cache_memlimit" => memory_limit(&tokens, quiet),
         b"lru_crawler" => lru_crawler(&tokens, quiet),
         b"shutdown" => reply(lines::SHUTDOWN_DISABLED),
-        b"refresh_certs" => Parsed::text(Command::RefreshCertificates, quiet),
+        b"refresh_certs" => CommandLine::text(Command::RefreshCertificates, quiet),
         b"slabs" => reply(slabs(&tokens)),
         b"lru" => reply(lru(&tokens)),
         _ if tokens.len() > 1 && tokens.last().starts_with(b"HTTP/") => return None,
@@ -27,36 +27,36 @@ pub fn parse(line: &[u8]) -> Option<Parsed<'_>> {
     })
 }
 
-fn flush_all<'a>(tokens: &Tokens<'a>, quiet: bool) -> Parsed<'a> {
+fn flush_all<'a>(tokens: &Tokens<'a>, quiet: bool) -> CommandLine<'a> {
     let words = tokens.len() - usize::from(quiet);
     let delay = if words == 1 { Some(Exptime(0)) } else { Exptime::read(tokens.get(1)) };
     match delay {
-        Some(delay) => Parsed::text(Command::FlushAll(delay), quiet),
-        None => Parsed::reply(lines::BAD_EXPTIME, quiet),
+        Some(delay) => CommandLine::text(Command::FlushAll(delay), quiet),
+        None => CommandLine::reply(lines::BAD_EXPTIME, quiet),
     }
 }
 
-fn memory_limit<'a>(tokens: &Tokens<'a>, quiet: bool) -> Parsed<'a> {
+fn memory_limit<'a>(tokens: &Tokens<'a>, quiet: bool) -> CommandLine<'a> {
     match u32_strict(tokens.get(1)) {
-        None => Parsed::reply(lines::ERROR, quiet),
-        Some(..8) => Parsed::reply(lines::MEMLIMIT_TOO_SMALL, quiet),
-        Some(1_000_000_001..) => Parsed::reply(lines::MEMLIMIT_NOT_BYTES, quiet),
-        Some(megabytes) => Parsed::text(Command::MemoryLimit { megabytes }, quiet),
+        None => CommandLine::reply(lines::ERROR, quiet),
+        Some(..8) => CommandLine::reply(lines::MEMLIMIT_TOO_SMALL, quiet),
+        Some(1_000_000_001..) => CommandLine::reply(lines::MEMLIMIT_NOT_BYTES, quiet),
+        Some(megabytes) => CommandLine::text(Command::MemoryLimit { megabytes }, quiet),
     }
 }
 
-fn lru_crawler<'a>(tokens: &Tokens<'a>, quiet: bool) -> Parsed<'a> {
+fn lru_crawler<'a>(tokens: &Tokens<'a>, quiet: bool) -> CommandLine<'a> {
     let argument = tokens.get(2);
     let answer = match (tokens.get(1), tokens.len()) {
         (b"metadump" | b"mgdump", 3) => {
             let form = if tokens.get(1) == b"mgdump" { Dump::Mgdump } else { Dump::Metadump };
             match (classes(argument), form) {
                 (Classes::All, _) => {}
-                (Classes::Empty, Dump::Metadump) => return Parsed::reply(lines::END, quiet),
-                (Classes::Empty, Dump::Mgdump) => return Parsed::reply(lines::EN, quiet),
-                (Classes::Bad, _) => return Parsed::reply(lines::BAD_CLASS, quiet),
+                (Classes::Empty, Dump::Metadump) => return CommandLine::reply(lines::END, quiet),
+                (Classes::Empty, Dump::Mgdump) => return CommandLine::reply(lines::EN, quiet),
+                (Classes::Bad, _) => return CommandLine::reply(lines::BAD_CLASS, quiet),
             }
-            return Parsed::text(Command::Dump(form), quiet);
+            return CommandLine::text(Command::Dump(form), quiet);
         }
         (b"crawl", 3) if argument == b"all" => lines::OK,
         (b"crawl", 3) => lines::BAD_CLASS,
@@ -69,7 +69,7 @@ fn lru_crawler<'a>(tokens: &Tokens<'a>, quiet: bool) -> Parsed<'a> {
         (b"enable" | b"disable", 2) => lines::OK,
         _ => lines::ERROR,
     };
-    Parsed::reply(answer, quiet)
+    CommandLine::reply(answer, quiet)
 }
 
 /// Which items a list of slab classes names. All are in class 1, as `stats slabs` has it.
@@ -132,7 +132,7 @@ fn lru(tokens: &Tokens<'_>) -> &'static str {
 }
 
 /// `stats` and its argument.
-pub fn stats(line: &[u8]) -> Parsed<'_> {
+pub fn stats(line: &[u8]) -> CommandLine<'_> {
     let tokens = Tokens::split(line);
     let report = match tokens.get(1) {
         b"" => Stats::General,
@@ -143,20 +143,20 @@ pub fn stats(line: &[u8]) -> Parsed<'_> {
         b"conns" => Stats::Connections,
         b"reset" => Stats::Reset,
         // No value lies in memcached's own store on flash.
-        b"extstore" => return Parsed::reply(lines::END, false),
+        b"extstore" => return CommandLine::reply(lines::END, false),
         b"detail" => match tokens.get(2) {
             b"on" => Stats::Detail(Detail::On),
             b"off" => Stats::Detail(Detail::Off),
             b"dump" => Stats::Detail(Detail::Dump),
-            _ => return Parsed::reply(lines::DETAIL_USAGE, false),
+            _ => return CommandLine::reply(lines::DETAIL_USAGE, false),
         },
-        b"cachedump" if tokens.len() < 4 => return Parsed::reply(lines::BAD_LINE, false),
+        b"cachedump" if tokens.len() < 4 => return CommandLine::reply(lines::BAD_LINE, false),
         b"cachedump" => match (u32_strict(tokens.get(2)), u32_strict(tokens.get(3))) {
             (Some(class @ ..64), Some(limit)) => Stats::Cachedump { class, limit },
-            (Some(_), Some(_)) => return Parsed::reply(lines::BAD_SLAB_ID, false),
-            _ => return Parsed::reply(lines::BAD_FORMAT, false),
+            (Some(_), Some(_)) => return CommandLine::reply(lines::BAD_SLAB_ID, false),
+            _ => return CommandLine::reply(lines::BAD_FORMAT, false),
         },
         other => Stats::Other(other),
     };
-    Parsed::text(Command::Stats(report), false)
+    CommandLine::text(Command::Stats(report), false)
 }

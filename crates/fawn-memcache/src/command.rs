@@ -1,15 +1,15 @@
-//! What a client asks: one [`Request`] a command (a `get` line gives one a key).
+//! What a client asks: one [`CommandRequest`] a command (a `get` line gives one a key).
 
 use crate::Responder;
 
 /// One command, its key, and how to answer it. Borrows from the input and from the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request<'a> {
+pub struct CommandRequest<'a> {
     /// The key, decoded when it came in base64: 1 to 250 bytes; empty for commands that have none.
     pub key: &'a [u8],
     /// What the client asks for.
     pub command: Command<'a>,
-    /// Turns the [`Answer`](crate::Answer) into bytes; small, copy it where the answer is made.
+    /// Turns the [`CommandOutcome`](crate::CommandOutcome) into bytes; small, copy it where the answer is made.
     pub responder: Responder,
 }
 
@@ -23,8 +23,8 @@ pub enum Command<'a> {
     /// `mg`: a get with conditions.
     MetaGet(MetaGet),
     /// `set`, `add`, `replace`, `append`, `prepend`, `cas`, `ms`.
-    Store(Store<'a>),
-    /// A value above the item limit; its bytes are skipped. Answer [`Answer::TooLarge`](crate::Answer::TooLarge).
+    Store(StoreRequest<'a>),
+    /// A value above the item limit; its bytes are skipped. Answer [`CommandOutcome::TooLarge`](crate::CommandOutcome::TooLarge).
     ValueTooLarge(ValueTooLarge),
     /// `touch`: set the expiry.
     Touch(Exptime),
@@ -32,13 +32,13 @@ pub enum Command<'a> {
     Delete(Delete),
     /// `incr`, `decr` and `ma`: add to a number, or subtract from it.
     Arithmetic(Arithmetic),
-    /// `me`: answer [`Answer::Debug`](crate::Answer::Debug) or [`Answer::Miss`](crate::Answer::Miss).
+    /// `me`: answer [`CommandOutcome::Debug`](crate::CommandOutcome::Debug) or [`CommandOutcome::Miss`](crate::CommandOutcome::Miss).
     MetaDebug,
-    /// `mn`: answer [`Answer::Noop`](crate::Answer::Noop); all earlier answers leave first.
+    /// `mn`: answer [`CommandOutcome::Noop`](crate::CommandOutcome::Noop); all earlier answers leave first.
     Noop,
     /// `flush_all`: everything stored before the given time disappears. Answer `Ok`.
     FlushAll(Exptime),
-    /// `version`: answer [`Answer::Version`](crate::Answer::Version).
+    /// `version`: answer [`CommandOutcome::Version`](crate::CommandOutcome::Version).
     Version,
     /// `verbosity`: answer `Ok`.
     Verbosity {
@@ -58,9 +58,9 @@ pub enum Command<'a> {
     RefreshCertificates,
     /// A user name and password (only from a session made by
     /// [`Session::with_authentication`](crate::Session::with_authentication)). Answer
-    /// [`Answer::Authenticated`](crate::Answer::Authenticated) after calling
+    /// [`CommandOutcome::Authenticated`](crate::CommandOutcome::Authenticated) after calling
     /// [`Session::authenticated`](crate::Session::authenticated), or
-    /// [`Answer::AuthenticationFailed`](crate::Answer::AuthenticationFailed).
+    /// [`CommandOutcome::AuthenticationFailed`](crate::CommandOutcome::AuthenticationFailed).
     Authenticate {
         /// Everything before the first blank.
         user: &'a [u8],
@@ -127,7 +127,7 @@ pub enum Mode {
     Add,
     /// Store only over something.
     Replace,
-    /// Store only over the version that [`Store::compare`] names.
+    /// Store only over the version that [`StoreRequest::compare`] names.
     Cas,
     /// Add after the value; flags and expiry stay. With `vivify`, a missing item is made with that expiry.
     Append {
@@ -143,7 +143,7 @@ pub enum Mode {
 
 /// A command that stores a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Store<'a> {
+pub struct StoreRequest<'a> {
     /// What the store does with an existing item.
     pub mode: Mode,
     /// The value's bytes.
@@ -247,7 +247,7 @@ pub enum Stats<'a> {
     Sizes,
     /// `stats conns`: connections and listeners.
     Connections,
-    /// `stats reset`: answer [`Answer::Reset`](crate::Answer::Reset).
+    /// `stats reset`: answer [`CommandOutcome::Reset`](crate::CommandOutcome::Reset).
     Reset,
     /// `stats detail on|off|dump`
     Detail(Detail),

@@ -1,6 +1,6 @@
 //! The memcached text and meta protocol as a pure codec and session.
 //!
-//! Bytes come in, [`Request`]s come out, [`Answer`]s go in, bytes come out. The crate knows nothing of storage, sockets
+//! Bytes come in, [`CommandRequest`]s come out, [`CommandOutcome`]s go in, bytes come out. The crate knows nothing of storage, sockets
 //! or clocks, so the same parser serves a socket, a simulator and a fuzzer. What it accepts and what it prints follow
 //! memcached 1.6.45, with these deviations:
 //!
@@ -16,44 +16,45 @@
 //! # Layout
 //!
 //! * [`Session`]: one connection's parser state; [`Session::next`] is the step.
-//! * [`Request`], [`Command`]: what a client asks.
-//! * [`Responder`], [`Answer`]: how it is told.
+//! * [`CommandRequest`], [`Command`]: what a client asks.
+//! * [`Responder`], [`CommandOutcome`]: how it is told.
 //! * [`report`]: `STAT` lines and key dumps.
 //! * [`lines`]: the fixed answer lines.
+//! * [`client`]: the other half, requests and replies of a client.
 //!
 //! # The loop
 //!
 //! ```
-//! use fawn_memcache::{Answer, Command, Event, Hit, Limits, Session};
+//! use fawn_memcache::{CommandOutcome, Command, SessionEvent, Hit, SessionLimits, Session};
 //! use std::collections::HashMap;
 //!
 //! let mut items: HashMap<Vec<u8>, (u32, Vec<u8>)> = HashMap::new();
-//! let mut session = Session::new(Limits::default());
+//! let mut session = Session::new(SessionLimits::default());
 //! let mut input: &[u8] = b"set greeting 7 0 5\r\nhello\r\nget greeting nothing\r\nversion\r\n";
 //! let mut out = Vec::new();
 //! loop {
 //!     let step = session.next(input);
 //!     input = &input[step.consumed..];
 //!     match step.event {
-//!         Event::Request(request) => {
+//!         SessionEvent::Request(request) => {
 //!             let answer = match request.command {
 //!                 Command::Store(store) => {
 //!                     items.insert(request.key.to_vec(), (store.flags, store.value.to_vec()));
-//!                     Answer::Stored { cas: 1, size: store.value.len() }
+//!                     CommandOutcome::Stored { cas: 1, size: store.value.len() }
 //!                 }
 //!                 Command::Get => match items.get(request.key) {
-//!                     Some((flags, value)) => Answer::Hit(Hit { flags: *flags, cas: 1, ..Hit::of(value) }),
-//!                     None => Answer::Miss,
+//!                     Some((flags, value)) => CommandOutcome::Hit(Hit { flags: *flags, cas: 1, ..Hit::of(value) }),
+//!                     None => CommandOutcome::Miss,
 //!                 },
-//!                 Command::Version => Answer::Version("1.0.0"),
-//!                 _ => Answer::Error("SERVER_ERROR not in this example"),
+//!                 Command::Version => CommandOutcome::Version("1.0.0"),
+//!                 _ => CommandOutcome::Error("SERVER_ERROR not in this example"),
 //!             };
 //!             request.responder.write(&mut out, request.key, &answer);
 //!         }
-//!         Event::Reply(line) => out.extend_from_slice(line.as_bytes()),
+//!         SessionEvent::Reply(line) => out.extend_from_slice(line.as_bytes()),
 //!         // A server that sends the values of a get line as it goes has to hold them until the line is whole.
-//!         Event::Abandon(line) => out = line.as_bytes().to_vec(),
-//!         Event::NeedMore { .. } | Event::Close => break,
+//!         SessionEvent::Abandon(line) => out = line.as_bytes().to_vec(),
+//!         SessionEvent::NeedMore { .. } | SessionEvent::Close => break,
 //!     }
 //! }
 //! assert_eq!(out, b"STORED\r\nVALUE greeting 7 5\r\nhello\r\nEND\r\nVERSION 1.0.0\r\n");
@@ -63,7 +64,10 @@
 
 mod admin;
 mod base64;
+pub mod client;
 mod command;
+mod command_line;
+mod limits;
 pub mod lines;
 mod meta;
 mod number;
@@ -75,11 +79,12 @@ mod tokens;
 mod upcoming;
 
 pub use command::{
-    Arithmetic, Command, Delete, Detail, Dump, Exptime, MetaGet, MetaRecache, Mode, Request, Stats, Store,
-    ValueTooLarge,
+    Arithmetic, Command, CommandRequest, Delete, Detail, Dump, Exptime, MetaGet, MetaRecache, Mode, Stats,
+    StoreRequest, ValueTooLarge,
 };
-pub use reply::{Answer, Debug, Hit, Number, Responder};
-pub use session::{Event, Limits, Session, Step};
+pub use limits::SessionLimits;
+pub use reply::{CommandOutcome, CounterValue, Debug, Hit, Responder};
+pub use session::{Session, SessionEvent, SessionStep};
 pub use upcoming::Upcoming;
 
 /// The version of memcached whose protocol is spoken, as `version` tells it: clients choose what they send by it.

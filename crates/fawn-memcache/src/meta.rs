@@ -1,12 +1,12 @@
 //! Meta commands: `mg ms md ma me`, and their flags.
 
+use crate::command_line::{CommandLine, Key, KeyBuffer, block_len};
 use crate::number::{u32_strict, u64_strict};
-use crate::parse::{Key, KeyBuffer, Parsed, block_len};
-use crate::reply::{Echo, Form};
+use crate::reply::{Echo, ReplyFamily};
 use crate::tokens::Tokens;
 use crate::{
-    Arithmetic, Command, Delete, Exptime, Limits, MAX_KEY_BYTES, MetaGet, MetaRecache, Mode, Responder, Store,
-    ValueTooLarge, base64, lines,
+    Arithmetic, Command, Delete, Exptime, MAX_KEY_BYTES, MetaGet, MetaRecache, Mode, Responder, SessionLimits,
+    StoreRequest, ValueTooLarge, base64, lines,
 };
 
 /// Most words of a meta line.
@@ -42,7 +42,7 @@ impl Flags {
         self.decoded.map_or(Key::Plain(plain), Key::Decoded)
     }
 
-    fn responder(&self, form: Form) -> Responder {
+    fn responder(&self, form: ReplyFamily) -> Responder {
         Responder::new(form, self.quiet, &self.echo)
     }
 
@@ -174,12 +174,12 @@ fn number(argument: &[u8], complaint: &'static str, error: &mut Option<&'static 
 }
 
 /// `mg <key> <flags>*`
-pub fn get<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> Parsed<'a> {
-    let Some(tokens) = split(line, 2) else { return Parsed::reply(lines::BAD_FORMAT, false) };
+pub fn get<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> CommandLine<'a> {
+    let Some(tokens) = split(line, 2) else { return CommandLine::reply(lines::BAD_FORMAT, false) };
     let flags = match flags(&tokens, 2, decoded) {
-        Ok(flags) if flags.opaque_too_long => return Parsed::reply(lines::OPAQUE_TOO_LONG, false),
+        Ok(flags) if flags.opaque_too_long => return CommandLine::reply(lines::OPAQUE_TOO_LONG, false),
         Ok(flags) => flags,
-        Err(error) => return Parsed::reply(error, false),
+        Err(error) => return CommandLine::reply(error, false),
     };
     let command = Command::MetaGet(MetaGet {
         vivify: flags.vivify_exptime(),
@@ -190,14 +190,14 @@ pub fn get<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> Parsed<'a> {
         wants_value: flags.echo.value,
         untraced: flags.untraced,
     });
-    Parsed::Command { key: flags.key(tokens.get(1)), command, responder: flags.responder(Form::MetaGet) }
+    CommandLine::Command { key: flags.key(tokens.get(1)), command, responder: flags.responder(ReplyFamily::MetaGet) }
 }
 
 /// `ms <key> <bytes> <flags>*`
-pub fn store<'a>(line: &'a [u8], limits: Limits, decoded: &mut KeyBuffer) -> Parsed<'a> {
-    let Some(tokens) = split(line, 3) else { return Parsed::reply(lines::BAD_FORMAT, false) };
-    let Some(len) = block_len(tokens.get(2)) else { return Parsed::reply(lines::BAD_FORMAT, false) };
-    let refuse = |error| Parsed::refuse(error, false, len + 2);
+pub fn store<'a>(line: &'a [u8], limits: SessionLimits, decoded: &mut KeyBuffer) -> CommandLine<'a> {
+    let Some(tokens) = split(line, 3) else { return CommandLine::reply(lines::BAD_FORMAT, false) };
+    let Some(len) = block_len(tokens.get(2)) else { return CommandLine::reply(lines::BAD_FORMAT, false) };
+    let refuse = |error| CommandLine::refuse(error, false, len + 2);
     let flags = match flags(&tokens, 3, decoded) {
         Ok(flags) => flags,
         Err(error) => return refuse(error),
@@ -212,15 +212,15 @@ pub fn store<'a>(line: &'a [u8], limits: Limits, decoded: &mut KeyBuffer) -> Par
         (Some(b'P'), _) => Mode::Prepend { vivify },
         _ => return refuse(lines::BAD_MS_MODE),
     };
-    let (key, responder) = (flags.key(tokens.get(1)), flags.responder(Form::MetaStore));
-    if Limits::item_size(key.len(), flags.bits, len) > limits.item_bytes {
+    let (key, responder) = (flags.key(tokens.get(1)), flags.responder(ReplyFamily::MetaStore));
+    if SessionLimits::item_size(key.len(), flags.bits, len) > limits.item_bytes {
         let command = Command::ValueTooLarge(ValueTooLarge { delete: true });
-        return Parsed::TooLarge { key, command, responder, skip: len + 2 };
+        return CommandLine::TooLarge { key, command, responder, skip: len + 2 };
     }
     if flags.opaque_too_long {
         return refuse(lines::OPAQUE_TOO_LONG);
     }
-    let store = Store {
+    let store = StoreRequest {
         mode,
         value: b"",
         flags: flags.bits,
@@ -229,16 +229,16 @@ pub fn store<'a>(line: &'a [u8], limits: Limits, decoded: &mut KeyBuffer) -> Par
         new_cas: flags.new_cas,
         invalidate: flags.invalidate,
     };
-    Parsed::Block { key, store, responder, len }
+    CommandLine::Block { key, store, responder, len }
 }
 
 /// `md <key> <flags>*`
-pub fn delete<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> Parsed<'a> {
-    let Some(tokens) = split(line, 2) else { return Parsed::reply(lines::BAD_FORMAT, false) };
+pub fn delete<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> CommandLine<'a> {
+    let Some(tokens) = split(line, 2) else { return CommandLine::reply(lines::BAD_FORMAT, false) };
     let flags = match flags(&tokens, 2, decoded) {
-        Ok(flags) if flags.opaque_too_long => return Parsed::reply(lines::OPAQUE_TOO_LONG, false),
+        Ok(flags) if flags.opaque_too_long => return CommandLine::reply(lines::OPAQUE_TOO_LONG, false),
         Ok(flags) => flags,
-        Err(error) => return Parsed::reply(error, false),
+        Err(error) => return CommandLine::reply(error, false),
     };
     let command = Command::Delete(Delete {
         compare: flags.compare,
@@ -248,20 +248,20 @@ pub fn delete<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> Parsed<'a> {
         drop_value: flags.drop_value,
         flags: flags.bits,
     });
-    Parsed::Command { key: flags.key(tokens.get(1)), command, responder: flags.responder(Form::MetaDelete) }
+    CommandLine::Command { key: flags.key(tokens.get(1)), command, responder: flags.responder(ReplyFamily::MetaDelete) }
 }
 
 /// `ma <key> <flags>*`
-pub fn arithmetic<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> Parsed<'a> {
-    let Some(tokens) = split(line, 2) else { return Parsed::reply(lines::BAD_FORMAT, false) };
-    let Ok(flags) = flags(&tokens, 2, decoded) else { return Parsed::reply(lines::BAD_MA_FLAGS, false) };
+pub fn arithmetic<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> CommandLine<'a> {
+    let Some(tokens) = split(line, 2) else { return CommandLine::reply(lines::BAD_FORMAT, false) };
+    let Ok(flags) = flags(&tokens, 2, decoded) else { return CommandLine::reply(lines::BAD_MA_FLAGS, false) };
     let decrement = match flags.mode {
         None | Some(b'I' | b'+') => false,
         Some(b'D' | b'-') => true,
-        _ => return Parsed::reply(lines::BAD_MA_MODE, false),
+        _ => return CommandLine::reply(lines::BAD_MA_MODE, false),
     };
     if flags.opaque_too_long {
-        return Parsed::reply(lines::OPAQUE_TOO_LONG, false);
+        return CommandLine::reply(lines::OPAQUE_TOO_LONG, false);
     }
     let command = Command::Arithmetic(Arithmetic {
         decrement,
@@ -272,15 +272,19 @@ pub fn arithmetic<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> Parsed<'a> {
         compare: flags.compare.filter(|cas| *cas != 0),
         new_cas: flags.new_cas,
     });
-    Parsed::Command { key: flags.key(tokens.get(1)), command, responder: flags.responder(Form::MetaArithmetic) }
+    CommandLine::Command {
+        key: flags.key(tokens.get(1)),
+        command,
+        responder: flags.responder(ReplyFamily::MetaArithmetic),
+    }
 }
 
 /// `me <key> [b]`
-pub fn debug<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> Parsed<'a> {
-    let Some(tokens) = split(line, 2) else { return Parsed::reply(lines::BAD_FORMAT, false) };
+pub fn debug<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> CommandLine<'a> {
+    let Some(tokens) = split(line, 2) else { return CommandLine::reply(lines::BAD_FORMAT, false) };
     let plain = tokens.get(1);
     if plain.len() > MAX_KEY_BYTES {
-        return Parsed::reply(lines::BAD_FORMAT, false);
+        return CommandLine::reply(lines::BAD_FORMAT, false);
     }
     let mut echo = Echo::NONE;
     let mut key = Key::Plain(plain);
@@ -288,8 +292,12 @@ pub fn debug<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> Parsed<'a> {
         echo.base64 = true;
         match base64::decode(plain, decoded) {
             Some(len) => key = Key::Decoded(len),
-            None => return Parsed::reply(lines::BAD_FORMAT, false),
+            None => return CommandLine::reply(lines::BAD_FORMAT, false),
         }
     }
-    Parsed::Command { key, command: Command::MetaDebug, responder: Responder::new(Form::MetaDebug, false, &echo) }
+    CommandLine::Command {
+        key,
+        command: Command::MetaDebug,
+        responder: Responder::new(ReplyFamily::MetaDebug, false, &echo),
+    }
 }

@@ -5,7 +5,7 @@ use crate::lines;
 
 /// What a command came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer<'a> {
+pub enum CommandOutcome<'a> {
     /// Stored.
     Stored {
         /// The new version's cas.
@@ -33,7 +33,7 @@ pub enum Answer<'a> {
     /// The expiry is set.
     Touched,
     /// A counter's new value.
-    Number(Number),
+    Number(CounterValue),
     /// A get's value.
     Hit(Hit<'a>),
     /// A get found nothing.
@@ -68,7 +68,7 @@ pub enum Answer<'a> {
 
 /// A counter after incr, decr or `ma`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Number {
+pub struct CounterValue {
     /// The new value.
     pub value: u64,
     /// The new version's cas.
@@ -150,7 +150,7 @@ pub struct Debug {
     pub flags: u32,
 }
 
-/// Turns the [`Answer`] to one request into bytes. Knows what the request wants echoed and what it wants hidden.
+/// Turns the [`CommandOutcome`] to one request into bytes. Knows what the request wants echoed and what it wants hidden.
 ///
 /// A responder is plain bytes ([`to_bytes`](Self::to_bytes)), so that a server can send it from thread to thread without
 /// knowing what is in it.
@@ -173,7 +173,7 @@ mod bit {
 
 /// The family of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ReplyFamily {
     /// A classic one-line answer.
     Text,
     /// One key of a line of keys.
@@ -229,7 +229,7 @@ impl Responder {
     const FLAGS: usize = 4;
     const OPAQUE: usize = Self::FLAGS + Echo::MOST_FLAGS;
 
-    pub(crate) fn new(form: Form, quiet: bool, echo: &Echo) -> Self {
+    pub(crate) fn new(form: ReplyFamily, quiet: bool, echo: &Echo) -> Self {
         let mut responder = Self::plain(form, quiet);
         let bytes = &mut responder.0;
         bytes[Self::BITS] |= if echo.value { bit::VALUE } else { 0 };
@@ -242,16 +242,16 @@ impl Responder {
 
     /// A responder that echoes nothing.
     #[inline]
-    fn plain(form: Form, quiet: bool) -> Self {
+    fn plain(form: ReplyFamily, quiet: bool) -> Self {
         let quiet = if quiet { bit::QUIET } else { 0 };
         let (form, bits) = match form {
-            Form::Text => (0, 0),
-            Form::Get { cas, last } => (1, (if cas { bit::CAS } else { 0 }) | if last { bit::LAST } else { 0 }),
-            Form::MetaGet => (2, 0),
-            Form::MetaStore => (3, 0),
-            Form::MetaDelete => (4, 0),
-            Form::MetaArithmetic => (5, 0),
-            Form::MetaDebug => (6, 0),
+            ReplyFamily::Text => (0, 0),
+            ReplyFamily::Get { cas, last } => (1, (if cas { bit::CAS } else { 0 }) | if last { bit::LAST } else { 0 }),
+            ReplyFamily::MetaGet => (2, 0),
+            ReplyFamily::MetaStore => (3, 0),
+            ReplyFamily::MetaDelete => (4, 0),
+            ReplyFamily::MetaArithmetic => (5, 0),
+            ReplyFamily::MetaDebug => (6, 0),
         };
         let mut bytes = [0; Self::BYTES];
         (bytes[Self::FORM], bytes[Self::BITS]) = (form, bits | quiet);
@@ -261,13 +261,13 @@ impl Responder {
     /// The responder to a classic command.
     #[inline]
     pub(crate) fn text(quiet: bool) -> Self {
-        Self::plain(Form::Text, quiet)
+        Self::plain(ReplyFamily::Text, quiet)
     }
 
     /// The responder to one key of a line of keys.
     #[inline]
     pub(crate) fn get(cas: bool, last: bool) -> Self {
-        Self::plain(Form::Get { cas, last }, false)
+        Self::plain(ReplyFamily::Get { cas, last }, false)
     }
 
     /// The responder as bytes.
@@ -289,15 +289,15 @@ impl Responder {
     }
 
     #[inline]
-    fn form(&self) -> Form {
+    fn form(&self) -> ReplyFamily {
         match self.0[Self::FORM] {
-            1 => Form::Get { cas: self.has(bit::CAS), last: self.has(bit::LAST) },
-            2 => Form::MetaGet,
-            3 => Form::MetaStore,
-            4 => Form::MetaDelete,
-            5 => Form::MetaArithmetic,
-            6 => Form::MetaDebug,
-            _ => Form::Text,
+            1 => ReplyFamily::Get { cas: self.has(bit::CAS), last: self.has(bit::LAST) },
+            2 => ReplyFamily::MetaGet,
+            3 => ReplyFamily::MetaStore,
+            4 => ReplyFamily::MetaDelete,
+            5 => ReplyFamily::MetaArithmetic,
+            6 => ReplyFamily::MetaDebug,
+            _ => ReplyFamily::Text,
         }
     }
 
@@ -323,30 +323,32 @@ impl Responder {
     ///
     /// # Panics
     /// An answer that the request's command cannot have (a `Hit` for a `set`) is a bug of the caller.
-    pub fn write(&self, out: &mut Vec<u8>, key: &[u8], answer: &Answer<'_>) {
+    pub fn write(&self, out: &mut Vec<u8>, key: &[u8], answer: &CommandOutcome<'_>) {
         match (answer, self.form()) {
-            (Answer::Hit(hit), _) => {
+            (CommandOutcome::Hit(hit), _) => {
                 if self.start_hit(out, key, hit) {
                     out.extend_from_slice(hit.value);
                     out.extend_from_slice(b"\r\n");
                 }
                 self.finish_hit(out);
             }
-            (Answer::Miss, Form::Get { .. }) => self.finish_hit(out),
-            (Answer::Miss, Form::MetaGet) if self.is_quiet() => {}
-            (Answer::Miss, Form::MetaGet) => self.meta_line(out, key, "EN", None),
-            (Answer::Miss, Form::MetaDebug) => out.extend_from_slice(lines::EN.as_bytes()),
-            (Answer::Debug(item), Form::MetaDebug) => self.debug(out, key, item),
-            (Answer::Number(number), Form::MetaArithmetic) => self.meta_number(out, key, number),
-            (Answer::Number(number), _) => self.number(out, number.value),
-            (Answer::Error(line), _) => self.error(out, &[line, "\r\n"]),
-            (Answer::ServerError(text), _) => self.error(out, &["SERVER_ERROR ", text, "\r\n"]),
-            (Answer::ClientError(text), _) => self.error(out, &["CLIENT_ERROR ", text, "\r\n"]),
-            (Answer::NonNumeric, _) => self.error(out, &[lines::NON_NUMERIC]),
-            (Answer::TooLarge, _) => self.error(out, &[lines::TOO_LARGE]),
-            (Answer::OutOfMemory, _) => self.error(out, &[lines::OUT_OF_MEMORY]),
-            (_, Form::MetaStore | Form::MetaDelete | Form::MetaArithmetic) => self.meta_status(out, key, answer),
-            (_, Form::Text) => self.classic(out, answer),
+            (CommandOutcome::Miss, ReplyFamily::Get { .. }) => self.finish_hit(out),
+            (CommandOutcome::Miss, ReplyFamily::MetaGet) if self.is_quiet() => {}
+            (CommandOutcome::Miss, ReplyFamily::MetaGet) => self.meta_line(out, key, "EN", None),
+            (CommandOutcome::Miss, ReplyFamily::MetaDebug) => out.extend_from_slice(lines::EN.as_bytes()),
+            (CommandOutcome::Debug(item), ReplyFamily::MetaDebug) => self.debug(out, key, item),
+            (CommandOutcome::Number(number), ReplyFamily::MetaArithmetic) => self.meta_number(out, key, number),
+            (CommandOutcome::Number(number), _) => self.number(out, number.value),
+            (CommandOutcome::Error(line), _) => self.error(out, &[line, "\r\n"]),
+            (CommandOutcome::ServerError(text), _) => self.error(out, &["SERVER_ERROR ", text, "\r\n"]),
+            (CommandOutcome::ClientError(text), _) => self.error(out, &["CLIENT_ERROR ", text, "\r\n"]),
+            (CommandOutcome::NonNumeric, _) => self.error(out, &[lines::NON_NUMERIC]),
+            (CommandOutcome::TooLarge, _) => self.error(out, &[lines::TOO_LARGE]),
+            (CommandOutcome::OutOfMemory, _) => self.error(out, &[lines::OUT_OF_MEMORY]),
+            (_, ReplyFamily::MetaStore | ReplyFamily::MetaDelete | ReplyFamily::MetaArithmetic) => {
+                self.meta_status(out, key, answer)
+            }
+            (_, ReplyFamily::Text) => self.classic(out, answer),
             _ => panic!("{answer:?} is no answer to a command of {:?}", self.form()),
         }
     }
@@ -356,7 +358,7 @@ impl Responder {
     /// [`write`](Self::write).
     pub fn start_hit(&self, out: &mut Vec<u8>, key: &[u8], hit: &Hit<'_>) -> bool {
         match self.form() {
-            Form::Get { cas, .. } => {
+            ReplyFamily::Get { cas, .. } => {
                 out.reserve(key.len() + hit.value.len() + 64);
                 out.extend_from_slice(b"VALUE ");
                 out.extend_from_slice(key);
@@ -368,7 +370,7 @@ impl Responder {
                 out.extend_from_slice(b"\r\n");
                 true
             }
-            Form::MetaGet => {
+            ReplyFamily::MetaGet => {
                 let value = self.has(bit::VALUE) && !hit.hide_value;
                 if value {
                     out.extend_from_slice(b"VA");
@@ -385,24 +387,24 @@ impl Responder {
 
     /// Appends what comes after a hit's value and its `\r\n`.
     pub fn finish_hit(&self, out: &mut Vec<u8>) {
-        if let Form::Get { last: true, .. } = self.form() {
+        if let ReplyFamily::Get { last: true, .. } = self.form() {
             out.extend_from_slice(lines::END.as_bytes());
         }
     }
 
     /// Whether the value itself can show in the answer (else a lookup need not fetch it).
     pub fn wants_value(&self) -> bool {
-        matches!(self.form(), Form::Get { .. }) || self.has(bit::VALUE)
+        matches!(self.form(), ReplyFamily::Get { .. }) || self.has(bit::VALUE)
     }
 
     /// Whether this is the last key of a line of keys (true for every other command): no value of the line may be
     /// sent before this request is answered, as the line can still be refused as a whole.
     pub fn is_last(&self) -> bool {
-        !matches!(self.form(), Form::Get { last: false, .. })
+        !matches!(self.form(), ReplyFamily::Get { last: false, .. })
     }
 
     pub(crate) fn is_meta(&self) -> bool {
-        !matches!(self.form(), Form::Get { .. } | Form::Text)
+        !matches!(self.form(), ReplyFamily::Get { .. } | ReplyFamily::Text)
     }
 
     /// An error: `noreply` hides it, `q` does not.
@@ -415,22 +417,22 @@ impl Responder {
     }
 
     /// A classic one-line answer.
-    fn classic(&self, out: &mut Vec<u8>, answer: &Answer<'_>) {
+    fn classic(&self, out: &mut Vec<u8>, answer: &CommandOutcome<'_>) {
         if self.is_quiet() {
             return;
         }
         let line = match answer {
-            Answer::Stored { .. } | Answer::Authenticated => lines::STORED,
-            Answer::NotStored { .. } => lines::NOT_STORED,
-            Answer::Exists { .. } => lines::EXISTS,
-            Answer::NotFound { .. } => lines::NOT_FOUND,
-            Answer::Deleted => lines::DELETED,
-            Answer::Touched => lines::TOUCHED,
-            Answer::Ok => lines::OK,
-            Answer::Noop => lines::MN,
-            Answer::Reset => lines::RESET,
-            Answer::AuthenticationFailed => lines::AUTH_FAILURE,
-            Answer::Version(version) => {
+            CommandOutcome::Stored { .. } | CommandOutcome::Authenticated => lines::STORED,
+            CommandOutcome::NotStored { .. } => lines::NOT_STORED,
+            CommandOutcome::Exists { .. } => lines::EXISTS,
+            CommandOutcome::NotFound { .. } => lines::NOT_FOUND,
+            CommandOutcome::Deleted => lines::DELETED,
+            CommandOutcome::Touched => lines::TOUCHED,
+            CommandOutcome::Ok => lines::OK,
+            CommandOutcome::Noop => lines::MN,
+            CommandOutcome::Reset => lines::RESET,
+            CommandOutcome::AuthenticationFailed => lines::AUTH_FAILURE,
+            CommandOutcome::Version(version) => {
                 out.extend_from_slice(b"VERSION ");
                 out.extend_from_slice(version.as_bytes());
                 "\r\n"
@@ -448,17 +450,17 @@ impl Responder {
     }
 
     /// `HD`, `NS`, `EX` or `NF` with what is echoed; `q` hides `HD` alone.
-    fn meta_status(&self, out: &mut Vec<u8>, key: &[u8], answer: &Answer<'_>) {
+    fn meta_status(&self, out: &mut Vec<u8>, key: &[u8], answer: &CommandOutcome<'_>) {
         let (code, cas, size) = match *answer {
-            Answer::Stored { .. } | Answer::Deleted if self.is_quiet() => return,
-            Answer::Stored { cas, size } => ("HD", cas, size),
-            Answer::Deleted => ("HD", 0, 0),
-            Answer::NotStored { size } => ("NS", 0, size),
-            Answer::Exists { size } => ("EX", 0, size),
-            Answer::NotFound { size } => ("NF", 0, size),
+            CommandOutcome::Stored { .. } | CommandOutcome::Deleted if self.is_quiet() => return,
+            CommandOutcome::Stored { cas, size } => ("HD", cas, size),
+            CommandOutcome::Deleted => ("HD", 0, 0),
+            CommandOutcome::NotStored { size } => ("NS", 0, size),
+            CommandOutcome::Exists { size } => ("EX", 0, size),
+            CommandOutcome::NotFound { size } => ("NF", 0, size),
             other => panic!("{other:?} is no answer to a meta command of {:?}", self.form()),
         };
-        self.meta_line(out, key, code, (self.form() == Form::MetaStore).then_some((cas, size)));
+        self.meta_line(out, key, code, (self.form() == ReplyFamily::MetaStore).then_some((cas, size)));
     }
 
     /// A code with opaque and key, and for a store cas and size.
@@ -474,7 +476,7 @@ impl Responder {
         out.extend_from_slice(b"\r\n");
     }
 
-    fn meta_number(&self, out: &mut Vec<u8>, key: &[u8], number: &Number) {
+    fn meta_number(&self, out: &mut Vec<u8>, key: &[u8], number: &CounterValue) {
         if self.is_quiet() {
             return;
         }

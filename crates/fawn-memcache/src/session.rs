@@ -2,51 +2,32 @@
 
 use memchr::{memchr, memchr2};
 
-use crate::parse::{self, Key, KeyBuffer, Parsed};
+use crate::command_line::{CommandLine, Key, KeyBuffer};
+use crate::parse;
 use crate::tokens::Tokens;
-use crate::{Command, Exptime, MAX_KEY_BYTES, MAX_LINE_BYTES, Request, Responder, Store, Upcoming, lines, number};
+use crate::{
+    Command, CommandRequest, Exptime, MAX_KEY_BYTES, MAX_LINE_BYTES, Responder, SessionLimits, StoreRequest, Upcoming,
+    lines, number,
+};
 
 /// First byte of a request of the binary protocol.
 const BINARY_MAGIC: u8 = 0x80;
 
-/// Sizes that a session enforces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Largest item in bytes, counted as memcached counts: key, value and about 60 bytes of header
-    /// ([`Limits::item_size`]). A larger one is refused before any of it is buffered.
-    pub item_bytes: usize,
-}
-
-impl Default for Limits {
-    /// memcached's: 1 MiB.
-    fn default() -> Self {
-        Self { item_bytes: 1 << 20 }
-    }
-}
-
-impl Limits {
-    /// What memcached counts for an item: its header, cas, key with a terminator, flags when not zero, value with its
-    /// line break.
-    pub fn item_size(key_len: usize, flags: u32, value_len: usize) -> usize {
-        48 + 8 + key_len + 1 + if flags == 0 { 0 } else { 4 } + value_len + 2
-    }
-}
-
 /// What [`Session::next`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step<'a> {
+pub struct SessionStep<'a> {
     /// Bytes of the input that are done with; drop them (once the event no longer borrows from them) before the next
     /// call.
     pub consumed: usize,
     /// What they say.
-    pub event: Event<'a>,
+    pub event: SessionEvent<'a>,
 }
 
 /// What the input says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<'a> {
+pub enum SessionEvent<'a> {
     /// A command.
-    Request(Request<'a>),
+    Request(CommandRequest<'a>),
     /// Send this (after the answers to earlier requests); the command is refused.
     Reply(&'static str),
     /// The line of keys that the requests since the last [`is_last`](crate::Responder::is_last) one came from is
@@ -64,8 +45,8 @@ pub enum Event<'a> {
 /// One connection's parser state, below 300 bytes.
 #[derive(Clone, Debug)]
 pub struct Session {
-    limits: Limits,
-    state: State,
+    limits: SessionLimits,
+    state: SessionState,
     /// No byte of the connection has been seen.
     fresh: bool,
     /// A client has to authenticate first.
@@ -80,11 +61,11 @@ pub struct Session {
 
 /// What the next bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum SessionState {
     /// A command line.
     Line,
     /// Words of a line of keys.
-    Keys(Keys),
+    Keys(KeyLine),
     /// The rest of a refused line.
     SkipLine,
     /// So many bytes of a refused data block.
@@ -97,7 +78,7 @@ enum State {
 
 /// A line of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Keys {
+struct KeyLine {
     cas: bool,
     touch: Option<Exptime>,
     /// No key of the line has been given out.
@@ -114,7 +95,7 @@ enum NoLine {
 }
 
 /// A step before its key is looked up in the session.
-enum Found<'a> {
+enum UnresolvedStep<'a> {
     Command {
         key: Key<'a>,
         command: Command<'a>,
@@ -135,14 +116,14 @@ const FEWEST_AUTH: usize = 6;
 
 impl Session {
     /// A session that serves at once.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: SessionLimits) -> Self {
         let decoded = [0; 192];
-        Self { limits, state: State::Line, fresh: true, locked: false, wanted: 0, searched: 0, decoded }
+        Self { limits, state: SessionState::Line, fresh: true, locked: false, wanted: 0, searched: 0, decoded }
     }
 
     /// A session that first asks for a user name and password: memcached's ASCII authentication, a `set` of any key
     /// whose value is `user password`. Until [`authenticated`](Self::authenticated) every other command is refused.
-    pub fn with_authentication(limits: Limits) -> Self {
+    pub fn with_authentication(limits: SessionLimits) -> Self {
         Self { locked: true, ..Self::new(limits) }
     }
 
@@ -161,14 +142,14 @@ impl Session {
     /// byte on: the session remembers what it has seen of them).
     ///
     /// The same bytes give the same events however they are split over calls, but for
-    /// [`NeedMore`](Event::NeedMore).
+    /// [`NeedMore`](SessionEvent::NeedMore).
     #[inline]
-    pub fn next<'a>(&'a mut self, input: &'a [u8]) -> Step<'a> {
+    pub fn next<'a>(&'a mut self, input: &'a [u8]) -> SessionStep<'a> {
         let mut consumed = 0;
         let found = loop {
             let rest = &input[consumed..];
             if rest.len() < self.wanted {
-                break Found::NeedMore(self.wanted);
+                break UnresolvedStep::NeedMore(self.wanted);
             }
             let (taken, found) = self.step(rest);
             if taken > 0 {
@@ -176,8 +157,8 @@ impl Session {
             }
             consumed += taken;
             match found {
-                Found::Silence => {}
-                Found::NeedMore(total) => {
+                UnresolvedStep::Silence => {}
+                UnresolvedStep::NeedMore(total) => {
                     self.wanted = total;
                     break found;
                 }
@@ -185,19 +166,19 @@ impl Session {
             }
         };
         let event = match found {
-            Found::Command { key, command, responder } => {
+            UnresolvedStep::Command { key, command, responder } => {
                 let key = match key {
                     Key::Plain(key) => key,
                     Key::Decoded(len) => &self.decoded[..len],
                 };
-                Event::Request(Request { key, command, responder })
+                SessionEvent::Request(CommandRequest { key, command, responder })
             }
-            Found::Reply(line) => Event::Reply(line),
-            Found::Abandon(line) => Event::Abandon(line),
-            Found::NeedMore(total) => Event::NeedMore { total },
-            Found::Close | Found::Silence => Event::Close,
+            UnresolvedStep::Reply(line) => SessionEvent::Reply(line),
+            UnresolvedStep::Abandon(line) => SessionEvent::Abandon(line),
+            UnresolvedStep::NeedMore(total) => SessionEvent::NeedMore { total },
+            UnresolvedStep::Close | UnresolvedStep::Silence => SessionEvent::Close,
         };
-        Step { consumed, event }
+        SessionStep { consumed, event }
     }
 
     /// The keys that the next steps of `input` will most likely have, for whoever wants to fetch what they need ahead.
@@ -205,43 +186,48 @@ impl Session {
     /// unless it was sent in base64.
     #[inline]
     pub fn upcoming<'a>(&self, input: &'a [u8]) -> Upcoming<'a> {
-        Upcoming::new(input, matches!(self.state, State::Keys(_)))
+        Upcoming::new(input, matches!(self.state, SessionState::Keys(_)))
     }
 
     /// One piece of the input: bytes taken, and what they say.
     #[inline]
-    fn step<'a>(&mut self, input: &'a [u8]) -> (usize, Found<'a>) {
-        let Some(&first) = input.first() else { return (0, Found::NeedMore(1)) };
+    fn step<'a>(&mut self, input: &'a [u8]) -> (usize, UnresolvedStep<'a>) {
+        let Some(&first) = input.first() else { return (0, UnresolvedStep::NeedMore(1)) };
         match self.state {
-            State::Line => {
+            SessionState::Line => {
                 if self.fresh && first == BINARY_MAGIC {
                     return self.close();
                 }
                 self.fresh = false;
                 if self.locked { self.locked_line(input) } else { self.line(input) }
             }
-            State::Keys(keys) => self.next_key(input, keys),
-            State::SkipLine => match memchr(b'\n', input) {
-                Some(end) => self.enter(State::Line, end + 1, Found::Silence),
-                None => (input.len(), Found::Silence),
+            SessionState::Keys(keys) => self.next_key(input, keys),
+            SessionState::SkipLine => match memchr(b'\n', input) {
+                Some(end) => self.enter(SessionState::Line, end + 1, UnresolvedStep::Silence),
+                None => (input.len(), UnresolvedStep::Silence),
             },
-            State::SkipBlock(len) if len > input.len() => {
-                self.enter(State::SkipBlock(len - input.len()), input.len(), Found::Silence)
+            SessionState::SkipBlock(len) if len > input.len() => {
+                self.enter(SessionState::SkipBlock(len - input.len()), input.len(), UnresolvedStep::Silence)
             }
-            State::SkipBlock(len) => self.enter(State::Line, len, Found::Silence),
-            State::Credentials(len) => self.credentials(input, len),
-            State::Closed => (input.len(), Found::Close),
+            SessionState::SkipBlock(len) => self.enter(SessionState::Line, len, UnresolvedStep::Silence),
+            SessionState::Credentials(len) => self.credentials(input, len),
+            SessionState::Closed => (input.len(), UnresolvedStep::Close),
         }
     }
 
     #[inline]
-    fn enter<'a>(&mut self, state: State, taken: usize, found: Found<'a>) -> (usize, Found<'a>) {
+    fn enter<'a>(
+        &mut self,
+        state: SessionState,
+        taken: usize,
+        found: UnresolvedStep<'a>,
+    ) -> (usize, UnresolvedStep<'a>) {
         self.state = state;
         (taken, found)
     }
 
-    fn close<'a>(&mut self) -> (usize, Found<'a>) {
-        self.enter(State::Closed, 0, Found::Close)
+    fn close<'a>(&mut self) -> (usize, UnresolvedStep<'a>) {
+        self.enter(SessionState::Closed, 0, UnresolvedStep::Close)
     }
 
     /// The line at the input's start, without its break, and its length with it.
@@ -261,59 +247,64 @@ impl Session {
     }
 
     #[inline]
-    fn line<'a>(&mut self, input: &'a [u8]) -> (usize, Found<'a>) {
+    fn line<'a>(&mut self, input: &'a [u8]) -> (usize, UnresolvedStep<'a>) {
         if let Some((keys, taken)) = keys_command(input) {
             return match keys.touch {
                 None if input.len() > taken => {
-                    self.state = State::Keys(keys);
+                    self.state = SessionState::Keys(keys);
                     let (more, found) = self.next_key(&input[taken..], keys);
                     (taken + more, found)
                 }
-                None => self.enter(State::Keys(keys), taken, Found::Silence),
+                None => self.enter(SessionState::Keys(keys), taken, UnresolvedStep::Silence),
                 Some(_) => self.touched_keys(input, keys, taken),
             };
         }
         let (line, whole) = match self.whole_line(input) {
             Ok(line) => line,
-            Err(NoLine::Partial { wanted }) => return (0, Found::NeedMore(wanted)),
+            Err(NoLine::Partial { wanted }) => return (0, UnresolvedStep::NeedMore(wanted)),
             Err(NoLine::TooLong) => return self.close(),
         };
         match parse::line(line, whole, self.limits, &mut self.decoded) {
-            Parsed::Command { key, command, responder } => (whole, Found::Command { key, command, responder }),
-            Parsed::Block { key, store, responder, len } => {
+            CommandLine::Command { key, command, responder } => {
+                (whole, UnresolvedStep::Command { key, command, responder })
+            }
+            CommandLine::Block { key, store, responder, len } => {
                 let total = whole + len + 2;
-                let Some(block) = input.get(whole..total) else { return (0, Found::NeedMore(total)) };
+                let Some(block) = input.get(whole..total) else { return (0, UnresolvedStep::NeedMore(total)) };
                 let Some(value) = block.strip_suffix(b"\r\n") else {
                     // A meta store's errors are never quiet.
                     let silent = responder.is_quiet() && !responder.is_meta();
-                    return (total, if silent { Found::Silence } else { Found::Reply(lines::BAD_CHUNK) });
+                    return (
+                        total,
+                        if silent { UnresolvedStep::Silence } else { UnresolvedStep::Reply(lines::BAD_CHUNK) },
+                    );
                 };
-                let command = Command::Store(Store { value, ..store });
-                (total, Found::Command { key, command, responder })
+                let command = Command::Store(StoreRequest { value, ..store });
+                (total, UnresolvedStep::Command { key, command, responder })
             }
-            Parsed::TooLarge { key, command, responder, skip } => {
-                self.enter(State::SkipBlock(skip), whole, Found::Command { key, command, responder })
+            CommandLine::TooLarge { key, command, responder, skip } => {
+                self.enter(SessionState::SkipBlock(skip), whole, UnresolvedStep::Command { key, command, responder })
             }
-            Parsed::Refused { line, skip } => {
-                let state = if skip == 0 { State::Line } else { State::SkipBlock(skip) };
-                self.enter(state, whole, line.map_or(Found::Silence, Found::Reply))
+            CommandLine::Refused { line, skip } => {
+                let state = if skip == 0 { SessionState::Line } else { SessionState::SkipBlock(skip) };
+                self.enter(state, whole, line.map_or(UnresolvedStep::Silence, UnresolvedStep::Reply))
             }
-            Parsed::Close => self.close(),
+            CommandLine::Close => self.close(),
         }
     }
 
     /// `gat <exptime> …` up to its first key. `at` is where the command word and a blank end.
-    fn touched_keys<'a>(&mut self, input: &'a [u8], keys: Keys, at: usize) -> (usize, Found<'a>) {
+    fn touched_keys<'a>(&mut self, input: &'a [u8], keys: KeyLine, at: usize) -> (usize, UnresolvedStep<'a>) {
         let blanks = |from: usize| input[from..].iter().take_while(|byte| **byte == b' ').count();
         let start = at + blanks(at);
         let word = memchr2(b' ', b'\n', &input[start..]).map(|len| start + len);
         let key = word.filter(|end| input[*end] == b' ').map(|end| end + blanks(end));
         let (end, key) = match (word, key) {
             // The line ends with the expiry, or with blanks after it: no keys.
-            (Some(end), None) => return (end + 1, Found::Reply(lines::BAD_FORMAT)),
+            (Some(end), None) => return (end + 1, UnresolvedStep::Reply(lines::BAD_FORMAT)),
             (Some(end), Some(key)) => match &input[key..] {
-                [b'\n', ..] => return (key + 1, Found::Reply(lines::BAD_FORMAT)),
-                [b'\r', b'\n', ..] => return (key + 2, Found::Reply(lines::BAD_FORMAT)),
+                [b'\n', ..] => return (key + 1, UnresolvedStep::Reply(lines::BAD_FORMAT)),
+                [b'\r', b'\n', ..] => return (key + 2, UnresolvedStep::Reply(lines::BAD_FORMAT)),
                 [] | [b'\r'] => return self.more_of_line(input),
                 _ => (end, key),
             },
@@ -324,33 +315,33 @@ impl Session {
         }
         match Exptime::read(&input[start..end]) {
             Some(exptime) => {
-                let keys = Keys { touch: Some(exptime), ..keys };
-                self.enter(State::Keys(keys), key, Found::Silence)
+                let keys = KeyLine { touch: Some(exptime), ..keys };
+                self.enter(SessionState::Keys(keys), key, UnresolvedStep::Silence)
             }
-            None => self.enter(State::SkipLine, key, Found::Reply(lines::BAD_EXPTIME)),
+            None => self.enter(SessionState::SkipLine, key, UnresolvedStep::Reply(lines::BAD_EXPTIME)),
         }
     }
 
     /// Waits for more of a line whose part so far is all in `input` and should have an end.
-    fn more_of_line<'a>(&mut self, input: &[u8]) -> (usize, Found<'a>) {
-        if input.len() > MAX_LINE_BYTES { self.close() } else { (0, Found::NeedMore(input.len() + 1)) }
+    fn more_of_line<'a>(&mut self, input: &[u8]) -> (usize, UnresolvedStep<'a>) {
+        if input.len() > MAX_LINE_BYTES { self.close() } else { (0, UnresolvedStep::NeedMore(input.len() + 1)) }
     }
 
     /// One key of a line of keys. It is given out once it is known whether another follows.
     #[inline]
-    fn next_key<'a>(&mut self, input: &'a [u8], keys: Keys) -> (usize, Found<'a>) {
+    fn next_key<'a>(&mut self, input: &'a [u8], keys: KeyLine) -> (usize, UnresolvedStep<'a>) {
         if input[0] == b' ' {
             let blanks = input.iter().take_while(|byte| **byte == b' ').count();
-            return (blanks, Found::Silence);
+            return (blanks, UnresolvedStep::Silence);
         }
         // A key, a carriage return, and what ends them.
         let window = &input[..input.len().min(MAX_KEY_BYTES + 2)];
         let Some(end) = memchr2(b' ', b'\n', window) else {
             let too_long = window.len() == MAX_KEY_BYTES + 2;
             return if too_long {
-                self.refuse_keys(State::SkipLine, window.len(), keys)
+                self.refuse_keys(SessionState::SkipLine, window.len(), keys)
             } else {
-                (0, Found::NeedMore(input.len() + 1))
+                (0, UnresolvedStep::NeedMore(input.len() + 1))
             };
         };
         let (key, taken, last) = if input[end] == b'\n' {
@@ -361,29 +352,29 @@ impl Session {
                 [b'\n', ..] => (&input[..end], next + 1, true),
                 [b'\r', b'\n', ..] => (&input[..end], next + 2, true),
                 [] | [b'\r'] if next > MAX_LINE_BYTES => return self.close(),
-                [] | [b'\r'] => return (0, Found::NeedMore(input.len() + 1)),
+                [] | [b'\r'] => return (0, UnresolvedStep::NeedMore(input.len() + 1)),
                 _ => (&input[..end], next, false),
             }
         };
-        let after = if last { State::Line } else { State::SkipLine };
+        let after = if last { SessionState::Line } else { SessionState::SkipLine };
         if key.is_empty() || key.len() > MAX_KEY_BYTES {
             return self.refuse_keys(after, taken, keys);
         }
-        self.state = if last { State::Line } else { State::Keys(Keys { first: false, ..keys }) };
+        self.state = if last { SessionState::Line } else { SessionState::Keys(KeyLine { first: false, ..keys }) };
         let command = keys.touch.map_or(Command::Get, Command::GetAndTouch);
-        (taken, Found::Command { key: Key::Plain(key), command, responder: Responder::get(keys.cas, last) })
+        (taken, UnresolvedStep::Command { key: Key::Plain(key), command, responder: Responder::get(keys.cas, last) })
     }
 
-    fn refuse_keys<'a>(&mut self, after: State, taken: usize, keys: Keys) -> (usize, Found<'a>) {
+    fn refuse_keys<'a>(&mut self, after: SessionState, taken: usize, keys: KeyLine) -> (usize, UnresolvedStep<'a>) {
         let line = lines::BAD_FORMAT;
-        self.enter(after, taken, if keys.first { Found::Reply(line) } else { Found::Abandon(line) })
+        self.enter(after, taken, if keys.first { UnresolvedStep::Reply(line) } else { UnresolvedStep::Abandon(line) })
     }
 
     /// A line before authentication.
-    fn locked_line<'a>(&mut self, input: &'a [u8]) -> (usize, Found<'a>) {
+    fn locked_line<'a>(&mut self, input: &'a [u8]) -> (usize, UnresolvedStep<'a>) {
         let (line, whole) = match self.whole_line(input) {
             Ok(line) => line,
-            Err(NoLine::Partial { wanted }) => return (0, Found::NeedMore(wanted)),
+            Err(NoLine::Partial { wanted }) => return (0, UnresolvedStep::NeedMore(wanted)),
             Err(NoLine::TooLong) => return self.close(),
         };
         if whole - 1 < FEWEST_AUTH {
@@ -392,25 +383,27 @@ impl Session {
         let tokens = Tokens::split(line);
         let size = number::u32_strict(tokens.get(4)).filter(|_| line.starts_with(b"set"));
         match size {
-            None => (whole, Found::Reply(lines::UNAUTHENTICATED)),
-            Some(size) if size > MOST_CREDENTIALS => (whole, Found::Reply(lines::AUTH_TOKEN_TOO_LONG)),
-            Some(size) => self.enter(State::Credentials(size as usize + 2), whole, Found::Silence),
+            None => (whole, UnresolvedStep::Reply(lines::UNAUTHENTICATED)),
+            Some(size) if size > MOST_CREDENTIALS => (whole, UnresolvedStep::Reply(lines::AUTH_TOKEN_TOO_LONG)),
+            Some(size) => self.enter(SessionState::Credentials(size as usize + 2), whole, UnresolvedStep::Silence),
         }
     }
 
-    fn credentials<'a>(&mut self, input: &'a [u8], len: usize) -> (usize, Found<'a>) {
-        let Some(block) = input.get(..len) else { return (0, Found::NeedMore(len)) };
-        self.state = State::Line;
-        let Some(block) = block.strip_suffix(b"\r\n") else { return (len, Found::Reply(lines::BAD_TERMINATION)) };
-        let Some(blank) = memchr(b' ', block) else { return (len, Found::Reply(lines::AUTH_TOKEN_FORMAT)) };
+    fn credentials<'a>(&mut self, input: &'a [u8], len: usize) -> (usize, UnresolvedStep<'a>) {
+        let Some(block) = input.get(..len) else { return (0, UnresolvedStep::NeedMore(len)) };
+        self.state = SessionState::Line;
+        let Some(block) = block.strip_suffix(b"\r\n") else {
+            return (len, UnresolvedStep::Reply(lines::BAD_TERMINATION));
+        };
+        let Some(blank) = memchr(b' ', block) else { return (len, UnresolvedStep::Reply(lines::AUTH_TOKEN_FORMAT)) };
         let command = Command::Authenticate { user: &block[..blank], password: &block[blank + 1..] };
-        (len, Found::Command { key: Key::Plain(b""), command, responder: Responder::text(false) })
+        (len, UnresolvedStep::Command { key: Key::Plain(b""), command, responder: Responder::text(false) })
     }
 }
 
 /// Whether a line of keys begins, and how long its command word and a blank are. A touch expiry is still to be read.
 #[inline]
-fn keys_command(input: &[u8]) -> Option<(Keys, usize)> {
+fn keys_command(input: &[u8]) -> Option<(KeyLine, usize)> {
     let touch = Some(Exptime(0));
     let (cas, touch, len) = match input {
         [b'g', b'e', b't', b' ', ..] => (false, None, 4),
@@ -419,5 +412,5 @@ fn keys_command(input: &[u8]) -> Option<(Keys, usize)> {
         [b'g', b'a', b't', b's', b' ', ..] => (true, touch, 5),
         _ => return None,
     };
-    Some((Keys { cas, touch, first: true }, len))
+    Some((KeyLine { cas, touch, first: true }, len))
 }

@@ -74,18 +74,18 @@ impl<'a> Iterator for Upcoming<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Event, Limits, Session};
+    use crate::{Session, SessionEvent, SessionLimits};
 
     /// Keys as [`Session::upcoming`] tells them, and as the session gives them out.
     fn both(input: &[u8]) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
-        let mut session = Session::new(Limits::default());
+        let mut session = Session::new(SessionLimits::default());
         let told: Vec<Vec<u8>> = session.upcoming(input).map(<[u8]>::to_vec).collect();
         let (mut used, mut given) = (0, Vec::new());
         loop {
             let step = session.next(&input[used..]);
             match step.event {
-                Event::Request(request) => given.push(request.key.to_vec()),
-                Event::NeedMore { .. } | Event::Close => return (told, given),
+                SessionEvent::Request(request) => given.push(request.key.to_vec()),
+                SessionEvent::NeedMore { .. } | SessionEvent::Close => return (told, given),
                 _ => {}
             }
             used += step.consumed;
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_line_of_keys_is_told_from_its_middle() {
-        let mut session = Session::new(Limits::default());
+        let mut session = Session::new(SessionLimits::default());
         let input = b"get a b c\r\nget d\r\n";
         let step = session.next(input);
         let consumed = step.consumed;

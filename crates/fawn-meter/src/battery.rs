@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::MeterError;
-use crate::instrument::{Instrument, InstrumentInfo, Sample};
+use crate::instrument::{Instrument, InstrumentInfo, InstrumentSample};
 use crate::integral::decimals;
-use crate::reading::{Kind, Scope};
+use crate::reading::{MeterKind, Scope};
 use crate::sysfs;
 
 /// Gauges have something new every few seconds.
@@ -60,7 +60,7 @@ impl Battery {
             )));
         }
         let info = InstrumentInfo {
-            kind: Kind::Battery,
+            kind: MeterKind::Battery,
             scope: Scope::Board,
             instrument: format!("battery {}", names.join(" and ")),
             period: PERIOD,
@@ -82,7 +82,7 @@ impl Instrument for Battery {
         &self.info
     }
 
-    fn read(&mut self) -> Result<Sample, MeterError> {
+    fn read(&mut self) -> Result<InstrumentSample, MeterError> {
         for mains in &self.mains {
             if sysfs::number_if_there::<u8>(&mains.join("online")).is_some_and(|online| online > 0) {
                 let name = mains.file_name().unwrap_or_default().to_string_lossy();
@@ -106,7 +106,7 @@ impl Instrument for Battery {
         if !is_discharged {
             return Err(MeterError::OnMains("no status is Discharging".to_owned()));
         }
-        Ok(Sample { watts: Some(watts), step_watts, ..Sample::default() })
+        Ok(InstrumentSample { watts: Some(watts), step_watts, ..InstrumentSample::default() })
     }
 }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// Which meter is to be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Choice {
+pub enum MeterChoice {
     /// The one of this machine that covers most; none if there is none.
     Auto,
     /// None.
@@ -42,7 +42,7 @@ pub enum ChoiceError {
     Url(String),
 }
 
-impl FromStr for Choice {
+impl FromStr for MeterChoice {
     type Err = ChoiceError;
 
     fn from_str(text: &str) -> Result<Self, ChoiceError> {
@@ -82,7 +82,7 @@ fn address(text: &str) -> Result<String, ChoiceError> {
     Ok(format!("http://{host}"))
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for MeterChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Auto => f.write_str("auto"),
@@ -117,18 +117,18 @@ mod tests {
             "csv:a b.csv",
             "model:dir/pi.toml",
         ] {
-            assert_eq!(text.parse::<Choice>().map(|choice| choice.to_string()).as_deref(), Ok(text));
+            assert_eq!(text.parse::<MeterChoice>().map(|choice| choice.to_string()).as_deref(), Ok(text));
         }
-        assert_eq!("shelly:plug.local/".parse(), Ok(Choice::Shelly("http://plug.local".to_owned())));
+        assert_eq!("shelly:plug.local/".parse(), Ok(MeterChoice::Shelly("http://plug.local".to_owned())));
     }
 
     #[test]
     fn what_is_no_meter_is_refused() {
         for text in ["", "watt", "rapl:0", "hwmon:", "shelly", "csv", "csv:", "model", "auto:x"] {
-            assert_eq!(text.parse::<Choice>(), Err(ChoiceError::Unknown(text.to_owned())), "{text}");
+            assert_eq!(text.parse::<MeterChoice>(), Err(ChoiceError::Unknown(text.to_owned())), "{text}");
         }
         for text in ["shelly:https://plug", "tasmota:http://", "shelly:a b", "tasmota:plug/cm?cmnd=Power%20Off"] {
-            assert!(matches!(text.parse::<Choice>(), Err(ChoiceError::Url(_))), "{text}");
+            assert!(matches!(text.parse::<MeterChoice>(), Err(ChoiceError::Url(_))), "{text}");
         }
     }
 }

@@ -16,13 +16,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use fawn_files::lines::{self, Bound, Found};
+use fawn_files::lines::{self, LineLimit, LineOutcome};
 use fawn_files::text;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::error::MeterError;
-use crate::instrument::Sample;
+use crate::instrument::InstrumentSample;
 use crate::integral::{GAP, Integral, decimals};
 use crate::reading::Scope;
 
@@ -47,7 +47,7 @@ pub struct Series {
 
 /// What is under a measurement.
 #[derive(Clone, Debug)]
-pub struct Covered {
+pub struct SeriesCoverage {
     /// Its readings.
     pub integral: Integral,
     /// The step of its watts.
@@ -83,11 +83,11 @@ impl Series {
         let mut is_first = true;
         let mut bytes = Vec::new();
         for number in 1.. {
-            let found = lines::read(&mut file, &mut bytes, Bound::unescaped(LONGEST_LINE));
+            let found = lines::read(&mut file, &mut bytes, LineLimit::unescaped(LONGEST_LINE));
             match found.map_err(|error| unread(&error))? {
-                Found::Line if bytes.ends_with(b"\n") => {}
-                Found::Line | Found::End => break,
-                Found::TooLong => return Err(format!("line {number} has more than {LONGEST_LINE} bytes")),
+                LineOutcome::Line if bytes.ends_with(b"\n") => {}
+                LineOutcome::Line | LineOutcome::End => break,
+                LineOutcome::TooLong => return Err(format!("line {number} has more than {LONGEST_LINE} bytes")),
             }
             let line = str::from_utf8(&bytes).map_err(|_| format!("line {number} is not UTF-8 text"))?;
             let line = if number == 1 { line.trim_start_matches('\u{feff}').trim() } else { line.trim() };
@@ -152,7 +152,7 @@ impl Series {
     ///
     /// # Errors
     /// What it does not cover, for people.
-    pub fn cover(&self, began: f64, ended: f64) -> Result<Covered, String> {
+    pub fn cover(&self, began: f64, ended: f64) -> Result<SeriesCoverage, String> {
         let (first, last) = (self.rows[0], *self.rows.last().expect("a series has readings"));
         let (late, early) = (first.0 - began, ended - last.0);
         let mut note = None;
@@ -172,7 +172,7 @@ impl Series {
         let mut integral = Integral::default();
         let points = std::iter::once((began, self.at(began))).chain(inside).chain([(ended, self.at(ended))]);
         for (at, watts) in points {
-            integral.add(at, Sample { watts: Some(watts), ..Sample::default() });
+            integral.add(at, InstrumentSample { watts: Some(watts), ..InstrumentSample::default() });
         }
         // Between the readings themselves, not the ends that were drawn.
         let around = self.rows.windows(2).filter(|pair| pair[1].0 > began && pair[0].0 < ended);
@@ -184,7 +184,7 @@ impl Series {
             ));
         }
         let used = around.flat_map(|pair| [pair[0].1, pair[1].1]).map(decimals).max().unwrap_or(0);
-        Ok(Covered { integral, step_watts: 10f64.powi(-used), note })
+        Ok(SeriesCoverage { integral, step_watts: 10f64.powi(-used), note })
     }
 
     /// Watts at a time, on a straight line between readings; before the first and after the last as these.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::choice::Choice;
+use crate::choice::MeterChoice;
 use crate::hwmon::Sensor;
 use crate::meter::{Meter, SystemRoots};
 use crate::reading::Scope;
@@ -15,7 +15,7 @@ const TRY: Duration = Duration::from_millis(400);
 
 /// A meter that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Found {
+pub struct MeterTrial {
     /// What `--meter` is to say.
     pub meter: String,
     /// Whether it can be used.
@@ -39,19 +39,19 @@ pub struct Found {
 }
 
 /// Tries every meter that this machine may have: the processor's counters, batteries, power sensors.
-pub fn find(machine: &SystemRoots) -> Vec<Found> {
-    let mut choices = vec![Choice::Rapl, Choice::Battery];
+pub fn find(machine: &SystemRoots) -> Vec<MeterTrial> {
+    let mut choices = vec![MeterChoice::Rapl, MeterChoice::Battery];
     let sensors = Sensor::all(&machine.sys);
-    choices.extend(sensors.iter().map(|sensor| Choice::Hwmon(Some(sensor.name()))));
+    choices.extend(sensors.iter().map(|sensor| MeterChoice::Hwmon(Some(sensor.name()))));
     if sensors.is_empty() {
-        choices.push(Choice::Hwmon(None));
+        choices.push(MeterChoice::Hwmon(None));
     }
     choices.iter().filter_map(|choice| attempt(choice, machine)).collect()
 }
 
 /// Tries a meter; `None` where no meter is meant.
-pub fn attempt(choice: &Choice, machine: &SystemRoots) -> Option<Found> {
-    let blank = Found {
+pub fn attempt(choice: &MeterChoice, machine: &SystemRoots) -> Option<MeterTrial> {
+    let blank = MeterTrial {
         meter: choice.to_string(),
         usable: false,
         problem: None,
@@ -65,15 +65,15 @@ pub fn attempt(choice: &Choice, machine: &SystemRoots) -> Option<Found> {
     };
     let meter = match Meter::open(choice, machine) {
         Ok(meter) => meter?,
-        Err(error) => return Some(Found { problem: Some(error.to_string()), ..blank }),
+        Err(error) => return Some(MeterTrial { problem: Some(error.to_string()), ..blank }),
     };
     let metering = meter.start().and_then(|metering| {
         thread::sleep(TRY);
         metering.stop()
     });
     Some(match metering {
-        Err(error) => Found { problem: Some(error.to_string()), ..blank },
-        Ok(energy) => Found {
+        Err(error) => MeterTrial { problem: Some(error.to_string()), ..blank },
+        Ok(energy) => MeterTrial {
             usable: true,
             instrument: Some(energy.instrument),
             scope: Some(energy.scope),
@@ -85,22 +85,4 @@ pub fn attempt(choice: &Choice, machine: &SystemRoots) -> Option<Found> {
             ..blank
         },
     })
-}
-
-/// The meter that covers most of those that can be read: a sensor on a board or a battery before the processor's counters. A
-/// sensor is taken unasked only where it is the only one that is known to be of a whole board.
-pub(super) fn best(machine: &SystemRoots) -> Option<Meter> {
-    let mut choices = vec![Choice::Battery];
-    let sensors: Vec<Sensor> = Sensor::all(&machine.sys).into_iter().filter(Sensor::is_of_board).collect();
-    if let [only] = &sensors[..] {
-        choices.push(Choice::Hwmon(Some(only.name())));
-    }
-    choices.push(Choice::Rapl);
-    let mut best: Option<Meter> = None;
-    for meter in choices.iter().filter_map(|choice| Meter::open(choice, machine).ok().flatten()) {
-        if best.as_ref().is_none_or(|best| meter.info().scope > best.info().scope) {
-            best = Some(meter);
-        }
-    }
-    best
 }

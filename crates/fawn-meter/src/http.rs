@@ -26,7 +26,7 @@ pub struct Plug {
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum HttpReply {
     /// What was asked for.
     Json(Value),
     /// There is nothing under this path.
@@ -56,18 +56,18 @@ impl Plug {
     ///
     /// # Errors
     /// [`MeterError::Silent`], [`MeterError::Password`], [`MeterError::Answer`].
-    pub fn get(&self, path: &str) -> Result<Answer, MeterError> {
+    pub fn get(&self, path: &str) -> Result<HttpReply, MeterError> {
         let url = format!("{}{path}", self.base);
         let silent = |error: ureq::Error| MeterError::Silent { url: url.clone(), reason: reason(&error) };
         let mut response = self.agent.get(&url).call().map_err(silent)?;
         match response.status().as_u16() {
             200 => {}
             401 | 403 => return Err(MeterError::Password(self.base.clone())),
-            404 => return Ok(Answer::NotFound),
+            404 => return Ok(HttpReply::NotFound),
             status => return Err(self.odd(path, &format!("with status {status}"))),
         }
         let text = response.body_mut().with_config().limit(MOST_BYTES).read_to_string().map_err(silent)?;
-        serde_json::from_str(&text).map(Answer::Json).map_err(|_| self.odd(path, &format!("{:?}", quote(&text))))
+        serde_json::from_str(&text).map(HttpReply::Json).map_err(|_| self.odd(path, &format!("{:?}", quote(&text))))
     }
 
     /// What is under a path that must be there.
@@ -76,8 +76,8 @@ impl Plug {
     /// As [`get`](Self::get).
     pub fn must_get(&self, path: &str) -> Result<Value, MeterError> {
         match self.get(path)? {
-            Answer::Json(value) => Ok(value),
-            Answer::NotFound => Err(self.odd(path, "that it does not know the path")),
+            HttpReply::Json(value) => Ok(value),
+            HttpReply::NotFound => Err(self.odd(path, "that it does not know the path")),
         }
     }
 

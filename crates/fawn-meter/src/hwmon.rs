@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::MeterError;
-use crate::instrument::{CounterStep, Instrument, InstrumentInfo, Sample};
-use crate::reading::{Kind, Scope};
+use crate::instrument::{CounterStep, Instrument, InstrumentInfo, InstrumentSample};
+use crate::reading::{MeterKind, Scope};
 use crate::sysfs;
 
 /// How often a sensor is read at most.
@@ -235,7 +235,7 @@ impl Hwmon {
         }
         let is_processor = OF_PROCESSORS.contains(&sensor.chip.as_str());
         let info = InstrumentInfo {
-            kind: Kind::Hwmon,
+            kind: MeterKind::Hwmon,
             scope: if is_processor { Scope::Package } else { Scope::Board },
             instrument: sensor.describe(),
             period,
@@ -255,19 +255,27 @@ impl Instrument for Hwmon {
         &self.info
     }
 
-    fn read(&mut self) -> Result<Sample, MeterError> {
+    fn read(&mut self) -> Result<InstrumentSample, MeterError> {
         let millionths = |path: &PathBuf| sysfs::number::<i64>(path).map(|value| value as f64 / 1e6);
         match &self.shows {
             Shows::Power { watts, joules } => {
                 let (watts, joules) = (watts.as_ref().map(millionths), joules.as_ref().map(millionths));
-                Ok(Sample { watts: watts.transpose()?, counted_joules: joules.transpose()?, ..Sample::default() })
+                Ok(InstrumentSample {
+                    watts: watts.transpose()?,
+                    counted_joules: joules.transpose()?,
+                    ..InstrumentSample::default()
+                })
             }
             Shows::VoltsAndAmperes { volts, amperes } => {
                 let thousandths = |path: &PathBuf| sysfs::number::<i64>(path).map(|value| value as f64 / 1e3);
                 let (volts, amperes) = (thousandths(volts)?, thousandths(amperes)?);
                 let (volt_step, ampere_step) = self.factor_steps;
                 let step = volts.abs() * ampere_step + amperes.abs() * volt_step;
-                Ok(Sample { watts: Some(volts * amperes), step_watts: Some(step), ..Sample::default() })
+                Ok(InstrumentSample {
+                    watts: Some(volts * amperes),
+                    step_watts: Some(step),
+                    ..InstrumentSample::default()
+                })
             }
         }
     }

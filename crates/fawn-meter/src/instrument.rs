@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::error::MeterError;
-use crate::reading::{Kind, Scope};
+use crate::reading::{MeterKind, Scope};
 
 /// What an instrument is, and how well it shows what it measures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstrumentInfo {
     /// Of which kind.
-    pub kind: Kind,
+    pub kind: MeterKind,
     /// What it covers.
     pub scope: Scope,
     /// Its name, for people.
@@ -26,7 +26,7 @@ pub struct InstrumentInfo {
     pub step_watts: Option<f64>,
     /// The step of its counter; none: the largest that is seen while it is read.
     pub counter_step: Option<CounterStep>,
-    /// Its parts, in the order of [`Sample::part_joules`], and whether each is in the sum.
+    /// Its parts, in the order of [`InstrumentSample::part_joules`], and whether each is in the sum.
     pub parts: Vec<(String, bool)>,
     /// What else there is to say.
     pub notes: Vec<String>,
@@ -43,7 +43,7 @@ pub struct CounterStep {
 
 /// What an instrument shows.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sample {
+pub struct InstrumentSample {
     /// Power, watts; none: it shows none.
     pub watts: Option<f64>,
     /// The step of these watts, where they are a product; none: [`InstrumentInfo`] has it, or their last decimal.
@@ -63,7 +63,7 @@ pub trait Instrument: fmt::Debug + Send {
     ///
     /// # Errors
     /// What keeps it from being read.
-    fn read(&mut self) -> Result<Sample, MeterError>;
+    fn read(&mut self) -> Result<InstrumentSample, MeterError>;
 }
 
 /// Where an instrument stays open while it is not read, so that it is opened once. Clones are of the same place.

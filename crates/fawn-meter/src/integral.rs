@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::instrument::{CounterStep, InstrumentInfo, Sample};
+use crate::instrument::{CounterStep, InstrumentInfo, InstrumentSample};
 
 /// A time between readings that is so many times the usual one is a gap.
 pub(super) const GAP: f64 = 3.0;
@@ -33,7 +33,7 @@ impl Sum {
 pub struct Integral {
     first_seconds: f64,
     last_seconds: f64,
-    last: Sample,
+    last: InstrumentSample,
     samples: u64,
     longest_gap: f64,
     /// How often the instrument is read; none: that is not known, and nothing is a gap.
@@ -51,7 +51,7 @@ pub struct Integral {
     /// The sum of the steps that samples have.
     steps_watts: f64,
     /// Of the counter.
-    first: Sample,
+    first: InstrumentSample,
     largest_step: f64,
     fell: bool,
 }
@@ -63,7 +63,7 @@ impl Integral {
     }
 
     /// Adds a reading; `at_seconds` since some moment, never falling.
-    pub fn add(&mut self, at_seconds: f64, sample: Sample) {
+    pub fn add(&mut self, at_seconds: f64, sample: InstrumentSample) {
         if self.samples == 0 {
             (self.first_seconds, self.first) = (at_seconds, sample.clone());
         } else {
@@ -185,11 +185,11 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::reading::{Kind, Scope};
+    use crate::reading::{MeterKind, Scope};
 
     fn info() -> InstrumentInfo {
         InstrumentInfo {
-            kind: Kind::Shelly,
+            kind: MeterKind::Shelly,
             scope: Scope::Wall,
             instrument: "a plug".to_owned(),
             period: Duration::from_secs(1),
@@ -202,12 +202,12 @@ mod tests {
         }
     }
 
-    fn power(watts: f64) -> Sample {
-        Sample { watts: Some(watts), ..Sample::default() }
+    fn power(watts: f64) -> InstrumentSample {
+        InstrumentSample { watts: Some(watts), ..InstrumentSample::default() }
     }
 
-    fn counter(joules: f64) -> Sample {
-        Sample { counted_joules: Some(joules), ..Sample::default() }
+    fn counter(joules: f64) -> InstrumentSample {
+        InstrumentSample { counted_joules: Some(joules), ..InstrumentSample::default() }
     }
 
     fn close(found: f64, expected: f64) {
@@ -270,7 +270,7 @@ mod tests {
     fn a_product_has_the_steps_that_its_samples_have() {
         let mut integral = Integral::default();
         for (at, step) in [(0.0, 0.03), (2.0, 0.01)] {
-            integral.add(at, Sample { step_watts: Some(step), ..power(2.023_232) });
+            integral.add(at, InstrumentSample { step_watts: Some(step), ..power(2.023_232) });
         }
         // Half of 0.02 W for 2 s, and not of the product's last decimal.
         close(integral.sum(&info()).unwrap().resolution_joules, 0.02);
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn whichever_is_closer_counts() {
-        let both = |watts: f64, joules: f64| Sample { watts: Some(watts), ..counter(joules) };
+        let both = |watts: f64, joules: f64| InstrumentSample { watts: Some(watts), ..counter(joules) };
         // Steady power, and a counter that steps by 60 J: a short run is better integrated.
         let mut short = Integral::default();
         for at in 0..10 {

@@ -3,7 +3,7 @@
 //! A [`Meter`] is opened once, from what the user chose, and measures any number of stretches of work:
 //!
 //! ```
-//! use fawn_meter::{Choice, Meter, SystemRoots};
+//! use fawn_meter::{MeterChoice, Meter, SystemRoots};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
@@ -17,7 +17,7 @@
 //!     idle_watts = 3.0
 //!     full_cpu_watts = 7.0
 //! "#)?;
-//! let choice: Choice = format!("model:{}", file.display()).parse()?;
+//! let choice: MeterChoice = format!("model:{}", file.display()).parse()?;
 //! // `None` if the choice was `none`, or `auto` and there is no meter.
 //! let Some(meter) = Meter::open(&choice, &SystemRoots::default())? else { return Ok(()) };
 //! let metering = meter.start()?;
@@ -31,7 +31,7 @@
 //!
 //! With [`Meter::at_rest_for`] and [`Meter::rest`] the machine is metered at rest first, and an [`Energy`] has the joules above that.
 //!
-//! An [`Energy`] says how it came about ([`Kind`]), what it covers ([`Scope`]), whether it was measured or modelled, and how
+//! An [`Energy`] says how it came about ([`MeterKind`]), what it covers ([`Scope`]), whether it was measured or modelled, and how
 //! far it may be off ([`Uncertainty`]). It serialises as it is; [`write_row`] writes it into a row of a report, in which joules that
 //! are modelled have other names than joules that were measured, and [`provenance`] says where they are from. [`start`] and
 //! [`stop`] are for programs that may have no meter, or one that nobody asked for ([`Meter::unasked`]).
@@ -71,11 +71,11 @@ pub mod shelly;
 pub mod sysfs;
 pub mod tasmota;
 
-pub use choice::{Choice, ChoiceError};
+pub use choice::{ChoiceError, MeterChoice};
 pub use error::MeterError;
-pub use find::{Found, attempt, find};
+pub use find::{MeterTrial, attempt, find};
 pub use meter::{Meter, Metering, SystemRoots, start, stop};
-pub use reading::{Energy, Idle, Kind, Part, Scope, Uncertainty};
+pub use reading::{Energy, EnergyPart, Idle, MeterKind, Scope, Uncertainty};
 pub use report::{describe, provenance, sum, write_row};
 
 #[cfg(test)]

@@ -7,16 +7,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::activity::Activity;
 use crate::battery::Battery;
-use crate::choice::Choice;
+use crate::choice::MeterChoice;
 use crate::csv::Series;
 use crate::error::MeterError;
-use crate::find;
 use crate::hwmon::{Hwmon, Sensor};
 use crate::instrument::{Instrument, InstrumentInfo, OpenInstrument};
 use crate::integral::{GAP, Integral};
-use crate::model::Model;
+use crate::model::PowerModel;
 use crate::rapl::Rapl;
-use crate::reading::{Energy, Idle, Kind, Part, Uncertainty};
+use crate::reading::{Energy, EnergyPart, Idle, MeterKind, Uncertainty};
 use crate::sampler::Sampler;
 use crate::shelly::Shelly;
 use crate::tasmota::Tasmota;
@@ -59,17 +58,17 @@ impl Default for SystemRoots {
 
 /// What a meter reads.
 #[derive(Clone, Debug)]
-enum Source {
+enum MeterSource {
     Rapl(PathBuf),
     Hwmon(Sensor),
     Battery(PathBuf),
     Shelly(String),
     Tasmota(String),
     Csv(PathBuf),
-    Model(Box<Model>, PathBuf),
+    Model(Box<PowerModel>, PathBuf),
 }
 
-impl Source {
+impl MeterSource {
     /// Opened, where it is read at any moment.
     fn instrument(&self) -> Result<Option<Box<dyn Instrument>>, MeterError> {
         Ok(Some(match self {
@@ -85,7 +84,7 @@ impl Source {
 
 #[derive(Clone, Debug)]
 struct Inner {
-    source: Source,
+    source: MeterSource,
     /// Open from one stretch to the next, where it is read at any moment.
     kept: OpenInstrument,
     info: InstrumentInfo,
@@ -112,27 +111,27 @@ impl Meter {
     ///
     /// # Errors
     /// Why it cannot be used, with what to do.
-    pub fn open(choice: &Choice, machine: &SystemRoots) -> Result<Option<Self>, MeterError> {
+    pub fn open(choice: &MeterChoice, machine: &SystemRoots) -> Result<Option<Self>, MeterError> {
         let source = match choice {
-            Choice::None => return Ok(None),
-            Choice::Auto => return Ok(find::best(machine)),
-            Choice::Rapl => Source::Rapl(machine.sys.clone()),
-            Choice::Hwmon(name) => Source::Hwmon(Sensor::choose(&machine.sys, name.as_deref())?),
-            Choice::Battery => Source::Battery(machine.sys.clone()),
-            Choice::Shelly(url) => Source::Shelly(url.clone()),
-            Choice::Tasmota(url) => Source::Tasmota(url.clone()),
-            Choice::Csv(file) => Source::Csv(file.clone()),
-            Choice::Model(file) => Source::Model(Box::new(Model::read(file)?), machine.proc.clone()),
+            MeterChoice::None => return Ok(None),
+            MeterChoice::Auto => return Ok(best(machine)),
+            MeterChoice::Rapl => MeterSource::Rapl(machine.sys.clone()),
+            MeterChoice::Hwmon(name) => MeterSource::Hwmon(Sensor::choose(&machine.sys, name.as_deref())?),
+            MeterChoice::Battery => MeterSource::Battery(machine.sys.clone()),
+            MeterChoice::Shelly(url) => MeterSource::Shelly(url.clone()),
+            MeterChoice::Tasmota(url) => MeterSource::Tasmota(url.clone()),
+            MeterChoice::Csv(file) => MeterSource::Csv(file.clone()),
+            MeterChoice::Model(file) => MeterSource::Model(Box::new(PowerModel::read(file)?), machine.proc.clone()),
         };
         let kept = OpenInstrument::default();
         let info = match &source {
-            Source::Csv(file) => {
+            MeterSource::Csv(file) => {
                 let series = Series::read(file)?;
                 let info = csv_info(&series, file, 0.0);
                 refuse_negative(&info, series.last_watts())?;
                 info
             }
-            Source::Model(model, proc) => {
+            MeterSource::Model(model, proc) => {
                 Activity::now(proc, model.device_name())?;
                 model_info(model)
             }
@@ -153,19 +152,19 @@ impl Meter {
     /// Where it cannot be read, then or later, [`start`] and [`stop`] give no joules instead of an error, and [`loss`](Self::loss)
     /// says why.
     pub fn unasked(machine: &SystemRoots) -> Option<Self> {
-        let meter = find::best(machine).or_else(|| Self::hidden(machine))?;
+        let meter = best(machine).or_else(|| Self::hidden(machine))?;
         Some(meter.with(|inner| inner.is_unasked = true))
     }
 
     /// The processor's counters, if root alone may read them.
     fn hidden(machine: &SystemRoots) -> Option<Self> {
-        let source = Source::Rapl(machine.sys.clone());
+        let source = MeterSource::Rapl(machine.sys.clone());
         let mut instrument = source.instrument().ok()??;
         let is_hidden = matches!(instrument.read(), Err(MeterError::RootAlone(_)));
         is_hidden.then(|| Self::of(source, OpenInstrument::default(), instrument.info().clone()))
     }
 
-    fn of(source: Source, kept: OpenInstrument, info: InstrumentInfo) -> Self {
+    fn of(source: MeterSource, kept: OpenInstrument, info: InstrumentInfo) -> Self {
         let (idle, lost) = (OnceLock::new(), OnceLock::new());
         Self(Arc::new(Inner { source, kept, info, rest: Duration::ZERO, idle, is_unasked: false, lost }))
     }
@@ -238,7 +237,7 @@ impl Meter {
     /// As [`start`](Self::start) and [`Metering::stop`].
     pub fn rest(&self) -> Result<(), MeterError> {
         let rest = self.owed_rest();
-        if rest.is_zero() || matches!(self.0.source, Source::Model(..)) {
+        if rest.is_zero() || matches!(self.0.source, MeterSource::Model(..)) {
             return Ok(());
         }
         let Some(metering) = self.bear(self.start())? else { return Ok(()) };
@@ -257,14 +256,14 @@ impl Meter {
     /// What keeps the instrument from being read.
     pub fn start(&self) -> Result<Metering, MeterError> {
         let state = match &self.0.source {
-            Source::Csv(_) => State::Csv,
-            Source::Model(model, proc) => State::Model(Activity::now(proc, model.device_name())?),
+            MeterSource::Csv(_) => MeteringState::Csv,
+            MeterSource::Model(model, proc) => MeteringState::Model(Activity::now(proc, model.device_name())?),
             read => {
                 let instrument = match self.0.kept.take() {
                     Some(instrument) => instrument,
                     None => read.instrument()?.expect("all others are instruments"),
                 };
-                State::Read(Sampler::start(instrument, self.0.kept.clone())?)
+                MeteringState::Read(Sampler::start(instrument, self.0.kept.clone())?)
             }
         };
         Ok(Metering { meter: self.clone(), state, began: Instant::now(), began_unix: unix_seconds() })
@@ -293,7 +292,7 @@ pub fn stop(metering: Option<Metering>) -> Result<Option<Energy>, MeterError> {
 }
 
 #[derive(Debug)]
-enum State {
+enum MeteringState {
     Read(Sampler),
     Csv,
     Model(Activity),
@@ -304,7 +303,7 @@ enum State {
 #[must_use = "a stretch that is not stopped comes to nothing"]
 pub struct Metering {
     meter: Meter,
-    state: State,
+    state: MeteringState,
     began: Instant,
     began_unix: f64,
 }
@@ -313,8 +312,8 @@ impl Metering {
     /// What is drawn at the moment, if that is known.
     pub fn watts(&self) -> Option<f64> {
         match &self.state {
-            State::Read(sampler) => sampler.watts(),
-            State::Csv | State::Model(_) => None,
+            MeteringState::Read(sampler) => sampler.watts(),
+            MeteringState::Csv | MeteringState::Model(_) => None,
         }
     }
 
@@ -327,9 +326,9 @@ impl Metering {
         let (seconds, ended_unix) = (self.began.elapsed().as_secs_f64(), unix_seconds());
         let info = &self.meter.0.info;
         let (mut energy, idle) = match (self.state, &self.meter.0.source) {
-            (State::Read(sampler), _) => (of_readings(info, &sampler.stop()?)?, None),
-            (State::Csv, Source::Csv(file)) => (of_file(file, info, self.began_unix, ended_unix)?, None),
-            (State::Model(before), Source::Model(model, proc)) => {
+            (MeteringState::Read(sampler), _) => (of_readings(info, &sampler.stop()?)?, None),
+            (MeteringState::Csv, MeterSource::Csv(file)) => (of_file(file, info, self.began_unix, ended_unix)?, None),
+            (MeteringState::Model(before), MeterSource::Model(model, proc)) => {
                 let used = Activity::now(proc, model.device_name())?.since(&before);
                 let idle = Idle { watts: model.idle_watts, seconds: 0.0, uncertainty_watts: 0.0 };
                 let parts = model.parts(seconds, &used);
@@ -382,7 +381,7 @@ fn unix_seconds() -> f64 {
 pub(super) fn csv_info(series: &Series, file: &Path, step_watts: f64) -> InstrumentInfo {
     let by = series.meter.as_ref().map_or_else(String::new, |meter| format!(" of {meter}"));
     InstrumentInfo {
-        kind: Kind::Csv,
+        kind: MeterKind::Csv,
         scope: series.scope,
         instrument: format!("{}{by}", file.display()),
         period: Duration::from_secs_f64(series.usual_seconds()),
@@ -395,9 +394,9 @@ pub(super) fn csv_info(series: &Series, file: &Path, step_watts: f64) -> Instrum
     }
 }
 
-fn model_info(model: &Model) -> InstrumentInfo {
+fn model_info(model: &PowerModel) -> InstrumentInfo {
     InstrumentInfo {
-        kind: Kind::Model,
+        kind: MeterKind::Model,
         scope: model.scope,
         instrument: model.describe(),
         period: Duration::ZERO,
@@ -418,7 +417,8 @@ fn of_readings(info: &InstrumentInfo, integral: &Integral) -> Result<Energy, Met
     })?;
     let stated = (info.stated_share, info.stated_by.as_str());
     let parts = info.parts.iter().zip(integral.parts());
-    let parts = parts.map(|((name, is_counted), joules)| Part { name: name.clone(), joules, is_counted: *is_counted });
+    let parts =
+        parts.map(|((name, is_counted), joules)| EnergyPart { name: name.clone(), joules, is_counted: *is_counted });
     let mut energy = blank(info, sum.joules, integral.seconds());
     energy.samples = integral.samples();
     energy.samples_a_second = integral.samples() as f64 / integral.seconds().max(1e-9);
@@ -432,7 +432,7 @@ fn of_readings(info: &InstrumentInfo, integral: &Integral) -> Result<Energy, Met
             leaves open includes them"
         ));
     }
-    let is_plug = matches!(info.kind, Kind::Shelly | Kind::Tasmota);
+    let is_plug = matches!(info.kind, MeterKind::Shelly | MeterKind::Tasmota);
     if integral.samples() < FEW && (is_plug || !sum.is_counter) {
         let slow = if is_plug {
             ", and its joules cover more than the work, because a plug takes its time to answer"
@@ -444,7 +444,7 @@ fn of_readings(info: &InstrumentInfo, integral: &Integral) -> Result<Energy, Met
     Ok(energy)
 }
 
-fn of_model(info: &InstrumentInfo, parts: Vec<Part>, seconds: f64, step_joules: f64) -> Energy {
+fn of_model(info: &InstrumentInfo, parts: Vec<EnergyPart>, seconds: f64, step_joules: f64) -> Energy {
     let joules = parts.iter().map(|part| part.joules).sum();
     let mut energy = blank(info, joules, seconds);
     energy.uncertainty = Uncertainty::of(joules, (info.stated_share, &info.stated_by), step_joules, 0.0);
@@ -494,12 +494,30 @@ fn blank(info: &InstrumentInfo, joules: f64, seconds: f64) -> Energy {
     }
 }
 
+/// The meter that covers most of those that can be read: a sensor on a board or a battery before the processor's counters. A
+/// sensor is taken unasked only where it is the only one that is known to be of a whole board.
+fn best(machine: &SystemRoots) -> Option<Meter> {
+    let mut choices = vec![MeterChoice::Battery];
+    let sensors: Vec<Sensor> = Sensor::all(&machine.sys).into_iter().filter(Sensor::is_of_board).collect();
+    if let [only] = &sensors[..] {
+        choices.push(MeterChoice::Hwmon(Some(only.name())));
+    }
+    choices.push(MeterChoice::Rapl);
+    let mut best: Option<Meter> = None;
+    for meter in choices.iter().filter_map(|choice| Meter::open(choice, machine).ok().flatten()) {
+        if best.as_ref().is_none_or(|best| meter.info().scope > best.info().scope) {
+            best = Some(meter);
+        }
+    }
+    best
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
-    use crate::instrument::Sample;
+    use crate::instrument::InstrumentSample;
 
     /// A machine with these files of one word below `/sys/class`.
     fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, SystemRoots) {
@@ -529,7 +547,7 @@ mod tests {
         let error = refuse_negative(&info, -3.0).unwrap_err().to_string();
         assert!(error.contains("shows -3 W") && error.contains("wired the other way round"), "{error}");
         // Of a file when it is opened, and once it is laid over a stretch.
-        let choice = Choice::Csv(file.clone());
+        let choice = MeterChoice::Csv(file.clone());
         let error = Meter::open(&choice, &SystemRoots::default()).unwrap_err().to_string();
         assert!(error.contains("as if the machine supplied power"), "{error}");
         let text = fs::read_to_string(&file).unwrap();
@@ -555,7 +573,7 @@ mod tests {
     fn work_goes_on_without_a_meter_that_nobody_asked_for() {
         let (_dir, machine) = machine(LAPTOP);
         let plug_in = |online: &str| fs::write(machine.sys.join("class/power_supply/AC/online"), online).unwrap();
-        let asked = Meter::open(&Choice::Auto, &machine).unwrap().unwrap();
+        let asked = Meter::open(&MeterChoice::Auto, &machine).unwrap().unwrap();
         let unasked = Meter::unasked(&machine).unwrap().at_rest_for(Duration::from_mins(10));
         assert_eq!((unasked.is_asked(), asked.is_asked(), unasked.loss()), (false, true, None));
         assert!(stop(start(Some(&unasked)).unwrap()).unwrap().is_some_and(|energy| (7.9..8.1).contains(&energy.watts)));
@@ -580,7 +598,7 @@ mod tests {
         let (_dir, machine) = machine(LAPTOP);
         let dir = machine.sys.join("class/power_supply");
         let write = |file: &str, word: &str| fs::write(dir.join(file), word).unwrap();
-        let meter = Meter::open(&Choice::Battery, &machine).unwrap().unwrap();
+        let meter = Meter::open(&MeterChoice::Battery, &machine).unwrap().unwrap();
         // It could not be opened a second time, and is read for each stretch, of whichever meter of it.
         write("BAT0/type", "UPS");
         for meter in [meter.clone(), meter.clone(), meter.clone().accurate_to(0.01)] {
@@ -596,11 +614,11 @@ mod tests {
     #[test]
     fn gaps_between_readings_are_told_of() {
         let (_dir, machine) = machine(LAPTOP);
-        let meter = Meter::open(&Choice::Battery, &machine).unwrap().unwrap();
+        let meter = Meter::open(&MeterChoice::Battery, &machine).unwrap().unwrap();
         let is_told = |gap: f64| {
             let mut integral = Integral::every(meter.info().period);
             for at in [0.0, 1.0, 1.0 + gap] {
-                integral.add(at, Sample { watts: Some(8.0), ..Sample::default() });
+                integral.add(at, InstrumentSample { watts: Some(8.0), ..InstrumentSample::default() });
             }
             let notes = of_readings(meter.info(), &integral).unwrap().notes;
             notes.iter().any(|note| note.starts_with("an interval has gaps between readings of more than 3 times"))
@@ -612,7 +630,7 @@ mod tests {
     fn a_meter_that_fails_at_rest_is_lost_only_if_nobody_asked_for_it() {
         let (_dir, machine) = machine(LAPTOP);
         let rest = Duration::from_millis(1);
-        let asked = Meter::open(&Choice::Battery, &machine).unwrap().unwrap().at_rest_for(rest);
+        let asked = Meter::open(&MeterChoice::Battery, &machine).unwrap().unwrap().at_rest_for(rest);
         let unasked = Meter::unasked(&machine).unwrap().at_rest_for(rest);
         fs::write(machine.sys.join("class/power_supply/BAT0/status"), "Full").unwrap();
         assert!(asked.rest().is_err() && unasked.rest().is_ok() && unasked.loss().is_some());
@@ -638,9 +656,9 @@ mod tests {
             "{loss}"
         );
         assert!(
-            matches!(Meter::open(&Choice::Rapl, &machine), Err(MeterError::RootAlone(_))),
+            matches!(Meter::open(&MeterChoice::Rapl, &machine), Err(MeterError::RootAlone(_))),
             "asked for, it is an error"
         );
-        assert!(Meter::open(&Choice::Auto, &machine).unwrap().is_none());
+        assert!(Meter::open(&MeterChoice::Auto, &machine).unwrap().is_none());
     }
 }

@@ -24,12 +24,12 @@ use serde::Deserialize;
 
 use crate::activity::Use;
 use crate::error::MeterError;
-use crate::reading::{Part, Scope};
+use crate::reading::{EnergyPart, Scope};
 
 /// A model, as its file has it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Model {
+pub struct PowerModel {
     /// Which machine it is of.
     pub machine: String,
     /// What its watts cover: `package`, `board` or `wall`.
@@ -45,13 +45,13 @@ pub struct Model {
     /// How far its joules may be off, as a share of them.
     pub accuracy: Option<f64>,
     /// What a device takes beyond that.
-    pub device: Option<Device>,
+    pub device: Option<ModelDevice>,
 }
 
 /// A device.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Device {
+pub struct ModelDevice {
     /// As `/proc/diskstats` has it.
     pub name: String,
     /// Watts for one read or write a second, that is joules for each.
@@ -62,7 +62,7 @@ pub struct Device {
     pub watts_per_mb_a_second: f64,
 }
 
-impl Model {
+impl PowerModel {
     /// Reads a file.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Model {
         if model.accuracy.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
             return Err("accuracy is a share from 0 to 1: write 0.1 for 10 %".to_owned());
         }
-        if let Some(Device { watts_per_io_a_second: io, watts_per_mb_a_second: mb, .. }) = model.device.clone()
+        if let Some(ModelDevice { watts_per_io_a_second: io, watts_per_mb_a_second: mb, .. }) = model.device.clone()
             && (!are_watts(io) || !are_watts(mb) || io + mb == 0.0)
         {
             return Err(
@@ -113,8 +113,8 @@ impl Model {
     }
 
     /// Joules of `seconds` in which so much was used: idle, processors, device.
-    pub fn parts(&self, seconds: f64, used: &Use) -> Vec<Part> {
-        let part = |name: &str, joules: f64| Part { name: name.to_owned(), joules, is_counted: true };
+    pub fn parts(&self, seconds: f64, used: &Use) -> Vec<EnergyPart> {
+        let part = |name: &str, joules: f64| EnergyPart { name: name.to_owned(), joules, is_counted: true };
         let cpu = (self.full_cpu_watts - self.idle_watts) * used.cpu_share * seconds;
         let mut parts = vec![part("idle", self.idle_watts * seconds), part("cpu", cpu)];
         if let Some(device) = &self.device {
@@ -139,7 +139,7 @@ mod tests {
                       idle_watts = 3.0\nfull_cpu_watts = 7.0\n";
     const SSD: &str = "[device]\nname = 'sda'\nwatts_per_io_a_second = 0.0001\nwatts_per_mb_a_second = 0.01\n";
 
-    fn joules(parts: &[Part]) -> Vec<f64> {
+    fn joules(parts: &[EnergyPart]) -> Vec<f64> {
         parts.iter().map(|part| part.joules).collect()
     }
 
@@ -151,26 +151,26 @@ mod tests {
         let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
         for bytes in [text.into_bytes(), utf16] {
             std::fs::write(&path, bytes).unwrap();
-            assert_eq!(Model::read(&path).unwrap().machine, "a Pi");
+            assert_eq!(PowerModel::read(&path).unwrap().machine, "a Pi");
         }
     }
 
     #[test]
     fn joules_are_those_reckoned_by_hand() {
-        let model = Model::parse(PI).unwrap();
+        let model = PowerModel::parse(PI).unwrap();
         let used = Use { cpu_share: 0.25, cpu_share_step: 0.001, operations: 5000.0, bytes: 20e6 };
         // 3 W for 10 s; a quarter of 4 W for 10 s.
         assert_eq!(joules(&model.parts(10.0, &used)), [30.0, 10.0]);
         assert!((model.step_joules(10.0, &used) - 0.04).abs() < 1e-12);
         // 5,000 × 0.0001 J and 20 MB × 0.01 J beside them.
-        let with_device = Model::parse(&format!("{PI}{SSD}")).unwrap();
+        let with_device = PowerModel::parse(&format!("{PI}{SSD}")).unwrap();
         let found = joules(&with_device.parts(10.0, &used));
         assert!((found[2] - 0.7).abs() < 1e-12 && found[..2] == [30.0, 10.0], "{found:?}");
     }
 
     #[test]
     fn a_machine_at_rest_takes_its_idle_watts_and_a_busy_one_all() {
-        let model = Model::parse(PI).unwrap();
+        let model = PowerModel::parse(PI).unwrap();
         assert_eq!(joules(&model.parts(2.0, &Use::default())), [6.0, 0.0]);
         assert_eq!(joules(&model.parts(2.0, &Use { cpu_share: 1.0, ..Use::default() })), [6.0, 8.0]);
     }
@@ -187,7 +187,7 @@ mod tests {
             (format!("{PI}[device]\nname = 'sda'\n"), "watts_per_io_a_second"),
             ("idle_watts = \n".to_owned(), "line 1: "),
         ] {
-            let error = Model::parse(&text).unwrap_err();
+            let error = PowerModel::parse(&text).unwrap_err();
             assert!(error.contains(says) && !error.contains('\n'), "{says}: {error}");
         }
     }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use crate::counter::TurningCounter;
 use crate::error::MeterError;
-use crate::instrument::{CounterStep, Instrument, InstrumentInfo, Sample};
-use crate::reading::{Kind, Scope};
+use crate::instrument::{CounterStep, Instrument, InstrumentInfo, InstrumentSample};
+use crate::reading::{MeterKind, Scope};
 use crate::sysfs;
 
 /// The counters of large processors under full load turn round within minutes.
@@ -77,7 +77,7 @@ impl Rapl {
             )));
         }
         let info = InstrumentInfo {
-            kind: Kind::Rapl,
+            kind: MeterKind::Rapl,
             scope: Scope::Package,
             instrument: format!("RAPL ({})", counted.join(", ")),
             period: PERIOD,
@@ -97,7 +97,7 @@ impl Instrument for Rapl {
         &self.info
     }
 
-    fn read(&mut self) -> Result<Sample, MeterError> {
+    fn read(&mut self) -> Result<InstrumentSample, MeterError> {
         let (mut counted, mut part_joules) = (0.0, Vec::with_capacity(self.zones.len()));
         for zone in &mut self.zones {
             let joules = zone.counter.read(sysfs::number(&zone.energy)?) as f64 / 1e6;
@@ -106,6 +106,6 @@ impl Instrument for Rapl {
             }
             part_joules.push(joules);
         }
-        Ok(Sample { counted_joules: Some(counted), part_joules, ..Sample::default() })
+        Ok(InstrumentSample { counted_joules: Some(counted), part_joules, ..InstrumentSample::default() })
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// By what kind of meter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum MeterKind {
     /// The processor's own counters (powercap).
     Rapl,
     /// A power sensor on the board, or of a power supply (hwmon).
@@ -25,7 +25,7 @@ pub enum Kind {
     Model,
 }
 
-impl Kind {
+impl MeterKind {
     /// As the command line has it.
     pub fn name(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ pub struct Idle {
 
 /// A part of what was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct EnergyPart {
     /// As the kernel or the model calls it.
     pub name: String,
     /// Its joules.
@@ -109,7 +109,7 @@ pub struct Energy {
     /// Whether it was measured; false: modelled.
     pub measured: bool,
     /// By what.
-    pub kind: Kind,
+    pub kind: MeterKind,
     /// The instrument, for people.
     pub instrument: String,
     /// What is in it.
@@ -138,7 +138,7 @@ pub struct Energy {
     pub dynamic_uncertainty_joules: Option<f64>,
     /// What the instrument tells of its parts; empty where it tells none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Part>,
+    pub parts: Vec<EnergyPart>,
     /// What else there is to say of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

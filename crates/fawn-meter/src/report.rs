@@ -108,9 +108,9 @@ pub fn provenance(rows: &[Map<String, Value>], energy: Option<&Energy>) -> (&'st
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::{Idle, Kind, Scope, Uncertainty};
+    use crate::reading::{Idle, MeterKind, Scope, Uncertainty};
 
-    fn energy(kind: Kind) -> Energy {
+    fn energy(kind: MeterKind) -> Energy {
         let energy = Energy {
             joules: 50.0,
             measured: kind.is_measured(),
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_row_has_what_a_joule_buys() {
         let mut row = Map::new();
-        write_row(&mut row, Some(&energy(Kind::Shelly)), 2000.0, Some(4.0));
+        write_row(&mut row, Some(&energy(MeterKind::Shelly)), 2000.0, Some(4.0));
         let of = |name: &str| row[name].as_f64().unwrap();
         assert_eq!((of("joules"), of("uncertainty_joules"), of("watts")), (50.0, 1.5, 5.0));
         assert_eq!((of("operations_a_joule"), of("operations_a_cpu_second")), (400.0, 250_000.0));
@@ -149,8 +149,8 @@ mod tests {
     #[test]
     fn no_name_of_a_measured_joule_is_given_to_a_modelled_one() {
         let (mut measured, mut modelled) = (Map::new(), Map::new());
-        write_row(&mut measured, Some(&energy(Kind::Rapl)), 2000.0, None);
-        write_row(&mut modelled, Some(&energy(Kind::Model)), 2000.0, None);
+        write_row(&mut measured, Some(&energy(MeterKind::Rapl)), 2000.0, None);
+        write_row(&mut modelled, Some(&energy(MeterKind::Model)), 2000.0, None);
         let shared: Vec<&String> = modelled.keys().filter(|name| measured.contains_key(*name)).collect();
         assert_eq!(shared, ["energy", "operations_a_cpu_second"]);
         assert_eq!(modelled["operations_a_modelled_joule"], 400.0);
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn power_below_rest_buys_nothing() {
         let mut row = Map::new();
-        let mut low = energy(Kind::Rapl);
+        let mut low = energy(MeterKind::Rapl);
         let idle = low.idle;
         // 2 J above rest, of which the readings leave 2 open; and 10 J below it.
         for (joules, above) in [(32.0, 2.0), (20.0, -10.0)] {
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_report_says_where_joules_are_from_or_that_there_are_none() {
-        let (meter, notes) = provenance(&[], Some(&energy(Kind::Shelly)));
+        let (meter, notes) = provenance(&[], Some(&energy(MeterKind::Shelly)));
         assert_eq!(meter, "shelly");
         assert_eq!(
             notes[0],
@@ -188,12 +188,12 @@ mod tests {
              leave 2.00 % open"
         );
         assert!(notes[1].starts_with("at rest the machine draws 3.00 W, measured for 5.0 s before"));
-        let counted = Energy { is_counter: true, ..energy(Kind::Rapl) };
+        let counted = Energy { is_counter: true, ..energy(MeterKind::Rapl) };
         assert!(
             describe(&counted)
                 .contains(" by it, as the difference of its counter, read 1.1 times per second; to 1.0 %")
         );
-        assert!(!describe(&Energy { samples: 0, ..energy(Kind::Model) }).contains("times per second"));
+        assert!(!describe(&Energy { samples: 0, ..energy(MeterKind::Model) }).contains("times per second"));
         let (meter, notes) = provenance(&[], None);
         assert!(notes[0].contains("operations per second of CPU time") && meter == "none");
         assert!(notes[0].contains("--meter model:FILE gives modelled joules"), "{notes:?}");
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn stretches_of_two_meters_are_no_sum() {
-        let plug = energy(Kind::Shelly);
+        let plug = energy(MeterKind::Shelly);
         let other = Energy { instrument: "another".to_owned(), ..plug.clone() };
         assert!(sum([Some(&plug), Some(&plug)]).is_some() && sum([Some(&plug), Some(&other)]).is_none());
     }

@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::error::MeterError;
-use crate::http::{Answer, Plug};
-use crate::instrument::{Instrument, InstrumentInfo, Sample};
-use crate::reading::{Kind, Scope};
+use crate::http::{HttpReply, Plug};
+use crate::instrument::{Instrument, InstrumentInfo, InstrumentSample};
+use crate::reading::{MeterKind, Scope};
 
 /// Plugs have something new about once a second.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -56,13 +56,13 @@ impl Shelly {
             match (about.get("gen").and_then(Value::as_u64), about.get("type").and_then(Value::as_str)) {
                 (Some(2..), _) => (about["model"].as_str().unwrap_or("of a later generation").to_owned(), Speech::Rpc),
                 (None | Some(1), Some(model)) => {
-                    let has_meter = matches!(plug.get(Speech::Meter.path())?, Answer::Json(_));
+                    let has_meter = matches!(plug.get(Speech::Meter.path())?, HttpReply::Json(_));
                     (model.to_owned(), if has_meter { Speech::Meter } else { Speech::Status })
                 }
                 _ => return Err(plug.odd("/shelly", "without its generation")),
             };
         let info = InstrumentInfo {
-            kind: Kind::Shelly,
+            kind: MeterKind::Shelly,
             scope: Scope::Wall,
             instrument: format!("Shelly {model} at {}", plug.base()),
             period: PERIOD,
@@ -82,7 +82,7 @@ impl Instrument for Shelly {
         &self.info
     }
 
-    fn read(&mut self) -> Result<Sample, MeterError> {
+    fn read(&mut self) -> Result<InstrumentSample, MeterError> {
         let path = self.speech.path();
         let answer = self.plug.must_get(path)?;
         let number = |pointer| self.plug.number(path, &answer, pointer);
@@ -97,6 +97,6 @@ impl Instrument for Shelly {
             Speech::Rpc => (number("/apower")?, number("/aenergy/total").map(|hours| hours * 3600.0)),
         };
         // A meter without a counter serves as well.
-        Ok(Sample { watts: Some(watts), counted_joules: counted_joules.ok(), ..Sample::default() })
+        Ok(InstrumentSample { watts: Some(watts), counted_joules: counted_joules.ok(), ..InstrumentSample::default() })
     }
 }

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::error::MeterError;
 use crate::http::Plug;
-use crate::instrument::{Instrument, InstrumentInfo, Sample};
-use crate::reading::{Kind, Scope};
+use crate::instrument::{Instrument, InstrumentInfo, InstrumentSample};
+use crate::reading::{MeterKind, Scope};
 
 const PERIOD: Duration = Duration::from_secs(1);
 const PATH: &str = "/cm?cmnd=Status%208";
@@ -27,7 +27,7 @@ impl Tasmota {
     pub fn open(base: &str) -> Self {
         let plug = Plug::new(base, "a plug with Tasmota that meters");
         let info = InstrumentInfo {
-            kind: Kind::Tasmota,
+            kind: MeterKind::Tasmota,
             scope: Scope::Wall,
             instrument: format!("Tasmota at {}", plug.base()),
             period: PERIOD,
@@ -47,7 +47,7 @@ impl Instrument for Tasmota {
         &self.info
     }
 
-    fn read(&mut self) -> Result<Sample, MeterError> {
+    fn read(&mut self) -> Result<InstrumentSample, MeterError> {
         let answer = self.plug.must_get(PATH)?;
         // Older ones warn instead of refusing.
         if answer.get("WARNING").and_then(Value::as_str).is_some_and(|warning| warning.contains("password")) {
@@ -61,6 +61,10 @@ impl Instrument for Tasmota {
             _ => self.plug.number(PATH, &answer, power)?,
         };
         let hours = self.plug.number(PATH, &answer, "/StatusSNS/ENERGY/Total").ok();
-        Ok(Sample { watts: Some(watts), counted_joules: hours.map(|kwh| kwh * 3.6e6), ..Sample::default() })
+        Ok(InstrumentSample {
+            watts: Some(watts),
+            counted_joules: hours.map(|kwh| kwh * 3.6e6),
+            ..InstrumentSample::default()
+        })
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::{Choice, Energy, Meter, MeterError, SystemRoots};
+use crate::{Energy, Meter, MeterChoice, MeterError, SystemRoots};
 
 /// A machine.
 fn tree(name: &str) -> PathBuf {
@@ -46,7 +46,7 @@ fn write(root: &Path, file: &str, value: impl std::fmt::Display) {
 }
 
 fn open(choice: &str, root: &Path) -> Result<Meter, MeterError> {
-    let choice: Choice = choice.parse().unwrap();
+    let choice: MeterChoice = choice.parse().unwrap();
     Meter::open(&choice, &SystemRoots::under(root)).map(|meter| meter.expect("a meter was chosen"))
 }
 

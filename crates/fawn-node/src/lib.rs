@@ -27,7 +27,7 @@
 //!
 //! # Limits
 //!
-//! Everything a client can make a node hold is bounded ([`Limits`]): a connection that reaches a bound is not read any
+//! Everything a client can make a node hold is bounded ([`ServeLimits`]): a connection that reaches a bound is not read any
 //! more until it is below it again, and is cut off when it makes no progress. An idle connection holds no buffer.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -44,6 +44,6 @@ mod shard;
 mod tests;
 pub use error::ServeError;
 pub use observe::metrics;
-pub use options::{Chosen, Limits, ServeOptions, TlsFiles, UnixOptions};
+pub use options::{ServeLimits, ServeOptions, SettingOrigins, TlsFiles, UnixOptions};
 pub use runtime::server::{connections_that_fit, serve};
 pub use runtime::signals;

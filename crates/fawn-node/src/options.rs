@@ -34,23 +34,23 @@ pub struct ServeOptions {
     /// Whether clients may `flush_all`.
     pub flush_enabled: bool,
     /// What hostile and broken clients may use up.
-    pub limits: Limits,
+    pub limits: ServeLimits,
     /// Where the admin port finds what it tells.
     pub board: Option<Board>,
     /// Where figures come from, for the log.
-    pub chosen: Chosen,
+    pub chosen: SettingOrigins,
 }
 
 /// Who has chosen what a process runs with, in words for its log.
 #[derive(Clone, Debug)]
-pub struct Chosen {
+pub struct SettingOrigins {
     /// Its memory: what it was derived from, and of which limit.
     pub memory: String,
     /// Its threads.
     pub threads: String,
 }
 
-impl Default for Chosen {
+impl Default for SettingOrigins {
     fn default() -> Self {
         Self { memory: "given".to_owned(), threads: "given".to_owned() }
     }
@@ -72,9 +72,9 @@ impl ServeOptions {
             tls: None,
             insecure: false,
             flush_enabled: true,
-            limits: Limits::default(),
+            limits: ServeLimits::default(),
             board: None,
-            chosen: Chosen::default(),
+            chosen: SettingOrigins::default(),
         }
     }
 }
@@ -99,7 +99,7 @@ pub struct TlsFiles {
 
 /// Bounds on what clients may use up. Beyond them they wait or are refused; nothing grows without bound.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ServeLimits {
     /// Connections at a time; more are told `ERROR Too many open connections`.
     pub connections: usize,
     /// A connection that sends nothing for this long, with nothing owed to it, is closed. `None`: never.
@@ -124,7 +124,7 @@ pub struct Limits {
     pub stop_timeout: Duration,
 }
 
-impl Default for Limits {
+impl Default for ServeLimits {
     fn default() -> Self {
         Self {
             connections: 4096,

@@ -14,7 +14,7 @@ use fawn_store::Gate;
 use std::fmt;
 
 /// Names an operation that waits.
-pub type Ticket = u32;
+pub type TaskTicket = u32;
 
 /// A reply with a value up to this size may be sent to another loop without a credit: all replies that may be in flight
 /// hold little together.
@@ -437,7 +437,7 @@ pub enum Execution {
         failed: bool,
     },
     /// The request waits; its [`ReplyTo`] is to be assigned to this ticket.
-    Later(Ticket),
+    Later(TaskTicket),
 }
 
 /// How a request ended that had to wait.
@@ -506,7 +506,7 @@ impl Completion {
 
 /// What comes before the lines of one part of a listing, between loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListingPart {
     /// Where the store's next part begins.
     pub next: Option<Key>,
     /// The listing cannot go on.
@@ -515,7 +515,7 @@ pub struct Listed {
     pub lost: u64,
 }
 
-impl Listed {
+impl ListingPart {
     const BYTES: usize = 1 + Key::LEN + 8;
 
     /// The part's head as bytes, which lines may follow.

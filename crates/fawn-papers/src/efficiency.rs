@@ -3,7 +3,7 @@
 //! This is the one place where either is computed. Without a meter nothing here is in joules, and what a model says has names of
 //! its own, so that it is not taken for measured.
 
-use fawn_loadgen::run::Measured;
+use fawn_loadgen::phase::PhaseResult;
 use fawn_meter::{Energy, Metering, Scope};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::run::Run;
 
 /// What operations took.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Taken {
+pub struct OperationCost {
     /// How many there were.
     pub operations: u64,
     /// For how long.
@@ -31,9 +31,9 @@ pub const NO_METER: &str = "there is no power meter (--meter), so the report has
 
 /// A stretch of work that is metered where there is a meter.
 #[derive(Debug)]
-pub struct Metered(Option<Metering>);
+pub struct MeteredWork(Option<Metering>);
 
-impl Metered {
+impl MeteredWork {
     /// Begins.
     ///
     /// # Errors
@@ -46,14 +46,14 @@ impl Metered {
     ///
     /// # Errors
     /// [`Error`].
-    pub fn end(self, operations: u64, seconds: f64, cpu_us: Option<f64>) -> Result<Taken, Error> {
-        Ok(Taken { operations, seconds, cpu_us, energy: fawn_meter::stop(self.0)? })
+    pub fn end(self, operations: u64, seconds: f64, cpu_us: Option<f64>) -> Result<OperationCost, Error> {
+        Ok(OperationCost { operations, seconds, cpu_us, energy: fawn_meter::stop(self.0)? })
     }
 }
 
-impl From<&Measured> for Taken {
+impl From<&PhaseResult> for OperationCost {
     /// What load on servers took: the servers' CPU time, and the energy where the load was metered.
-    fn from(measured: &Measured) -> Self {
+    fn from(measured: &PhaseResult) -> Self {
         Self {
             operations: measured.stats.answered(),
             seconds: measured.seconds,
@@ -63,7 +63,7 @@ impl From<&Measured> for Taken {
     }
 }
 
-impl Taken {
+impl OperationCost {
     /// Operations a joule, measured or modelled; `None`: there is no meter.
     fn a_joule(&self) -> Option<f64> {
         let watts = self.energy.as_ref().map(|energy| energy.watts)?;
@@ -134,7 +134,7 @@ pub fn note(finding: &mut Finding, run: &Run<'_>) {
     }
 }
 
-/// The columns of [`Taken::row`].
+/// The columns of [`OperationCost::row`].
 pub const COLUMNS: &[(&str, &str, Option<usize>)] = &[
     ("what", "system", None),
     ("queries_a_second", "queries/s", Some(0)),
@@ -148,15 +148,15 @@ pub const COLUMNS: &[(&str, &str, Option<usize>)] = &[
 
 #[cfg(test)]
 mod tests {
-    use fawn_bench::device::Device;
-    use fawn_meter::{Kind, Meter, SystemRoots, Uncertainty};
+    use fawn_bench::device::DeviceReader;
+    use fawn_meter::{Meter, MeterKind, SystemRoots, Uncertainty};
     use fawn_report::Nobody;
 
     use super::*;
     use crate::run::{Scale, Tools};
 
     /// `steps` is what these leave open of 10 joules.
-    fn energy(kind: Kind, steps: f64) -> Energy {
+    fn energy(kind: MeterKind, steps: f64) -> Energy {
         Energy {
             joules: 10.0,
             measured: kind.is_measured(),
@@ -179,13 +179,13 @@ mod tests {
         }
     }
 
-    fn taken(energy: Option<Energy>) -> Taken {
-        Taken { operations: 1000, seconds: 2.0, cpu_us: Some(500_000.0), energy }
+    fn taken(energy: Option<Energy>) -> OperationCost {
+        OperationCost { operations: 1000, seconds: 2.0, cpu_us: Some(500_000.0), energy }
     }
 
     /// What is noted of these rows.
     fn noted(rows: &[Option<Energy>], meter: Option<Meter>) -> Finding {
-        let tools = Tools { fawn: "fawn".into(), peers: None, device: Device::Own, meter };
+        let tools = Tools { fawn: "fawn".into(), peers: None, device: DeviceReader::Own, meter };
         let run = Run { scale: Scale::Tiny, dir: "x".into(), tools: &tools, watch: &Nobody };
         let mut finding = Finding::of(COLUMNS);
         for energy in rows {
@@ -209,17 +209,17 @@ mod tests {
 
     #[test]
     fn what_a_model_says_is_not_told_as_measured() {
-        let row = taken(Some(energy(Kind::Shelly, 0.0))).row("x");
+        let row = taken(Some(energy(MeterKind::Shelly, 0.0))).row("x");
         assert_eq!((row["watts"].as_f64(), row["queries_a_joule"].as_f64()), (Some(5.0), Some(100.0)));
         assert!(row["modelled_watts"].is_null(), "{row}");
-        let row = taken(Some(energy(Kind::Model, 0.0))).row("x");
+        let row = taken(Some(energy(MeterKind::Model, 0.0))).row("x");
         assert_eq!(row["queries_a_modelled_joule"].as_f64(), Some(100.0));
         assert!(row["watts"].is_null() && row["queries_a_joule"].is_null(), "{row}");
     }
 
     #[test]
     fn a_finding_says_of_what_its_energy_is_how_often_it_was_read_and_how_far_it_may_be_off() {
-        let finding = noted(&[Some(energy(Kind::Shelly, 0.1)), None, Some(energy(Kind::Shelly, 0.2))], None);
+        let finding = noted(&[Some(energy(MeterKind::Shelly, 0.1)), None, Some(energy(MeterKind::Shelly, 0.2))], None);
         assert_eq!(finding.parameters["meter"], "shelly");
         assert_eq!(
             finding.notes,
@@ -231,21 +231,21 @@ mod tests {
                 "it is small",
             ]
         );
-        for kind in [Kind::Rapl, Kind::Hwmon, Kind::Battery, Kind::Model] {
+        for kind in [MeterKind::Rapl, MeterKind::Hwmon, MeterKind::Battery, MeterKind::Model] {
             let finding = noted(&[Some(energy(kind, 0.0))], None);
             assert!(
                 finding.notes[1].starts_with("the energy is that of this machine"),
                 "{kind:?}: {:?}",
                 finding.notes
             );
-            assert_eq!(finding.notes[0].contains("modelled, not measured"), kind == Kind::Model);
+            assert_eq!(finding.notes[0].contains("modelled, not measured"), kind == MeterKind::Model);
         }
     }
 
     #[test]
     fn watts_that_are_not_of_the_wall_are_not_to_be_compared_with_the_papers() {
         let is_warned = |scope| {
-            let finding = noted(&[Some(Energy { scope, ..energy(Kind::Rapl, 0.0) })], None);
+            let finding = noted(&[Some(Energy { scope, ..energy(MeterKind::Rapl, 0.0) })], None);
             finding.notes.iter().any(|note| note.contains("the papers' watts are at the wall"))
         };
         assert_eq!([Scope::Package, Scope::Board, Scope::Wall].map(is_warned), [true, true, false]);

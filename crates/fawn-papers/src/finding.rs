@@ -10,7 +10,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Where its rows are from.
-    pub state: State,
+    pub state: RowOrigin,
     /// What was done, in names and values.
     pub parameters: Row,
     /// The columns of its table, in their order.
@@ -34,7 +34,7 @@ pub const PAPERS: &str = "the paper, on its own machines of 2008 to 2010";
 /// Where rows are from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum RowOrigin {
     /// Measured on this machine.
     #[default]
     Measured,
@@ -68,12 +68,12 @@ impl Finding {
 
     /// One that was not made.
     pub fn skipped(why: String) -> Self {
-        Self { state: State::Skipped(why), ..Self::default() }
+        Self { state: RowOrigin::Skipped(why), ..Self::default() }
     }
 
     /// Whether it is one that was not made.
     pub fn is_skipped(&self) -> bool {
-        matches!(self.state, State::Skipped(_))
+        matches!(self.state, RowOrigin::Skipped(_))
     }
 
     /// The instrument that its energy is of, if it tells energy and that is not this instrument: `nothing` where it had none.
@@ -106,15 +106,15 @@ impl Finding {
     /// Who the rows of this finding are from, as the CSV has it.
     pub fn who(&self) -> &'static str {
         match self.state {
-            State::Measured => "measured",
-            State::Computed => "computed",
-            State::Skipped(_) => "skipped",
+            RowOrigin::Measured => "measured",
+            RowOrigin::Computed => "computed",
+            RowOrigin::Skipped(_) => "skipped",
         }
     }
 
     /// What its own rows are called on the page.
     pub fn own_label(&self) -> &'static str {
-        if self.state == State::Computed { "computed" } else { "this machine" }
+        if self.state == RowOrigin::Computed { "computed" } else { "this machine" }
     }
 
     /// What its charts show.

@@ -36,7 +36,7 @@ pub mod testbed;
 
 pub use error::Error;
 pub use finding::Finding;
-pub use list::{Entry, LIST, Paper, find};
+pub use list::{ExperimentEntry, LIST, Paper, find};
 pub use output::{json, write};
 pub use result_cache::{ResultCache, StoredFinding};
 pub use run::{Run, Scale, Tools};

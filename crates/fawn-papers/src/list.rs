@@ -32,7 +32,7 @@ impl Paper {
 }
 
 /// An experiment.
-pub struct Entry {
+pub struct ExperimentEntry {
     /// What it is called on the command line, and its files.
     pub name: &'static str,
     /// Where it is from.
@@ -49,7 +49,7 @@ pub struct Entry {
     pub run: fn(&Run<'_>) -> Result<Finding, Error>,
 }
 
-impl Entry {
+impl ExperimentEntry {
     /// About how long it takes, seconds, at least 1.
     pub fn seconds(&self, scale: Scale) -> u64 {
         self.seconds[scale as usize].max(1)
@@ -67,14 +67,14 @@ const fn entry(
     seconds: [u64; 3],
     rows: [usize; 3],
     run: fn(&Run<'_>) -> Result<Finding, Error>,
-) -> Entry {
-    Entry { name, paper, place, what, seconds, rows, run }
+) -> ExperimentEntry {
+    ExperimentEntry { name, paper, place, what, seconds, rows, run }
 }
 
 use Paper::{Dht, Energy, Sosp};
 
 /// All of them.
-pub const LIST: &[Entry] = &[
+pub const LIST: &[ExperimentEntry] = &[
     entry(
         (Sosp, "sosp-table-1", "Table 1, §4.1.1"),
         "flash through the file system, and the store on it",
@@ -253,7 +253,7 @@ pub const LIST: &[Entry] = &[
 ];
 
 /// The experiment of this name.
-pub fn find(name: &str) -> Option<&'static Entry> {
+pub fn find(name: &str) -> Option<&'static ExperimentEntry> {
     LIST.iter().find(|entry| entry.name == name)
 }
 

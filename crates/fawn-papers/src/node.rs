@@ -10,14 +10,14 @@ use fawn_loadgen::{Distribution, HotKeys};
 use fawn_machine::host::free_bytes;
 use fawn_machine::process::resident_bytes;
 use fawn_meter::{Energy, Scope};
-use fawn_plan::Kind;
+use fawn_plan::FigureKind;
 use fawn_plan::store::record_bytes;
 use fawn_report::amount::bytes;
 use serde::Serialize;
 
 use crate::error::Error;
 use crate::run::Run;
-use crate::testbed::client::{Keys, Work, a_second};
+use crate::testbed::client::{ClientWork, ServerKeys, a_second};
 use crate::testbed::machine::MachineInfo;
 use crate::testbed::served;
 use crate::testbed::store::{DEPTH, Size, gets, loaded};
@@ -36,7 +36,7 @@ const MOST_LOG_BYTES: u64 = 256 << 20;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Extent {
+pub struct MeasurementExtent {
     /// Bytes of keys and values.
     pub data_bytes: u64,
     /// Bytes of a value.
@@ -104,7 +104,7 @@ pub struct Watts {
     /// How many.
     pub watts: f64,
     /// Whether they were measured or are declared.
-    pub kind: Kind,
+    pub kind: FigureKind,
     /// What they are of.
     pub scope: Scope,
     /// How they came about.
@@ -124,8 +124,8 @@ fn most_bytes(size: Size) -> f64 {
 ///
 /// # Errors
 /// [`Error`]; [`Error`] when there is too little space.
-pub fn measure(run: &Run<'_>, extent: Extent) -> Result<Figures, Error> {
-    let Extent { data_bytes, value_bytes, memory, time } = extent;
+pub fn measure(run: &Run<'_>, extent: MeasurementExtent) -> Result<Figures, Error> {
+    let MeasurementExtent { data_bytes, value_bytes, memory, time } = extent;
     let machine = MachineInfo::here(&run.dir);
     let free_bytes = free_bytes(&run.dir).map_err(Error::io(&run.dir))? as f64;
     let size = Size::of_bytes(data_bytes, value_bytes, memory);
@@ -157,11 +157,12 @@ pub fn measure(run: &Run<'_>, extent: Extent) -> Result<Figures, Error> {
     let local = gets(&mut session, DEPTH, time)?;
     session.close()?;
     std::fs::remove_dir_all(run.dir.join("store")).map_err(Error::io(run.dir.join("store")))?;
-    let keys = Keys { count: size.entries, value_bytes };
+    let keys = ServerKeys { count: size.entries, value_bytes };
     let (server, client, _) = served::start(run, keys, memory)?;
-    let flash = client.run(&Work::gets(time), "gets from flash")?;
+    let flash = client.run(&ClientWork::gets(time), "gets from flash")?;
     let hot = Distribution::Hot { keys: HotKeys::Count(HOT_KEYS.min(size.entries)), share: 1.0 };
-    let dram = client.run(&Work { distribution: hot, warm_up: time / 2, ..Work::gets(time) }, "gets from DRAM")?;
+    let dram =
+        client.run(&ClientWork { distribution: hot, warm_up: time / 2, ..ClientWork::gets(time) }, "gets from DRAM")?;
     drop(client);
     server.stop()?;
     let each = |us: Option<f64>, answered: u64| us.map(|us| us / answered.max(1) as f64).filter(|us| *us > 0.0);
@@ -198,20 +199,20 @@ pub fn measure(run: &Run<'_>, extent: Extent) -> Result<Figures, Error> {
 impl Watts {
     /// As somebody knows them, at the wall.
     pub fn declared(watts: f64) -> Self {
-        Self { watts, kind: Kind::Declared, scope: Scope::Wall, how: DECLARED.to_owned() }
+        Self { watts, kind: FigureKind::Declared, scope: Scope::Wall, how: DECLARED.to_owned() }
     }
 
     /// Those of a meter while gets came from flash; a model's are none.
     fn under_load(energy: &Energy) -> Option<Self> {
         let how = format!("gets from flash as fast as they go, {}", energy.instrument);
-        energy.measured.then_some(Self { watts: energy.watts, kind: Kind::Measured, scope: energy.scope, how })
+        energy.measured.then_some(Self { watts: energy.watts, kind: FigureKind::Measured, scope: energy.scope, how })
     }
 
     /// Those of a meter at rest.
     fn at_rest(energy: &Energy) -> Option<Self> {
         let idle = energy.idle.filter(|_| energy.measured)?;
         let how = format!("at rest for {:.0} s, {}", idle.seconds, energy.instrument);
-        Some(Self { watts: idle.watts, kind: Kind::Measured, scope: energy.scope, how })
+        Some(Self { watts: idle.watts, kind: FigureKind::Measured, scope: energy.scope, how })
     }
 }
 
@@ -223,23 +224,23 @@ impl fmt::Display for Watts {
 }
 
 /// A value that a plan reckons with, and how it was come by.
-struct Entry {
+struct FigureEntry {
     name: &'static str,
     /// `None` is unknown.
     value: Option<f64>,
-    kind: Kind,
+    kind: FigureKind,
     how: String,
     scope: Option<Scope>,
 }
 
-impl Entry {
-    fn new(name: &'static str, value: Option<f64>, kind: Kind, how: impl Into<String>) -> Self {
+impl FigureEntry {
+    fn new(name: &'static str, value: Option<f64>, kind: FigureKind, how: impl Into<String>) -> Self {
         Self { name, value, kind, how: how.into(), scope: None }
     }
 
     fn watts(name: &'static str, watts: Option<&Watts>) -> Self {
         let how = watts.map_or("", |watts| &watts.how);
-        let kind = watts.map_or(Kind::Measured, |watts| watts.kind);
+        let kind = watts.map_or(FigureKind::Measured, |watts| watts.kind);
         Self { scope: watts.map(|watts| watts.scope), ..Self::new(name, watts.map(|watts| watts.watts), kind, how) }
     }
 
@@ -270,18 +271,18 @@ impl Figures {
         }
         add("source = \"fawn bench node\"".to_owned());
         add(format!("value_bytes = {}", self.value_bytes));
-        self.values().iter().filter_map(Entry::line).for_each(&mut add);
+        self.values().iter().filter_map(FigureEntry::line).for_each(&mut add);
         add("# Values that a plan does not use:".to_owned());
         for (key, value, kind) in [
-            ("puts_per_second", Some(self.puts_per_second), Kind::Measured),
-            ("cpu_us_a_put", Some(self.cpu_us_a_put), Kind::Measured),
-            ("local_gets_per_second", Some(self.local_gets_per_second), Kind::Measured),
-            ("cpu_us_a_local_get", Some(self.cpu_us_a_local_get), Kind::Measured),
-            ("network_gets_per_second", Some(self.network_gets_per_second), Kind::Measured),
-            ("cpu_us_a_network_get", self.cpu_us_a_network_get, Kind::Measured),
-            ("dram_gets_per_second", Some(self.dram_gets_per_second), Kind::Measured),
-            ("cpu_us_a_dram_get", self.cpu_us_a_dram_get, Kind::Measured),
-            ("cpu_dram_gets_per_second", self.cpu_dram_gets_per_second, Kind::Derived),
+            ("puts_per_second", Some(self.puts_per_second), FigureKind::Measured),
+            ("cpu_us_a_put", Some(self.cpu_us_a_put), FigureKind::Measured),
+            ("local_gets_per_second", Some(self.local_gets_per_second), FigureKind::Measured),
+            ("cpu_us_a_local_get", Some(self.cpu_us_a_local_get), FigureKind::Measured),
+            ("network_gets_per_second", Some(self.network_gets_per_second), FigureKind::Measured),
+            ("cpu_us_a_network_get", self.cpu_us_a_network_get, FigureKind::Measured),
+            ("dram_gets_per_second", Some(self.dram_gets_per_second), FigureKind::Measured),
+            ("cpu_us_a_dram_get", self.cpu_us_a_dram_get, FigureKind::Measured),
+            ("cpu_dram_gets_per_second", self.cpu_dram_gets_per_second, FigureKind::Derived),
         ] {
             match value {
                 Some(value) => add(format!("# {key} = {value:.3}  # {}", kind.word())),
@@ -292,7 +293,7 @@ impl Figures {
     }
 
     /// What a plan reckons with.
-    fn values(&self) -> [Entry; 8] {
+    fn values(&self) -> [FigureEntry; 8] {
         let cpu = format!(
             "{} processors divided by {:.3} CPU-us of a server with one event loop per get from flash, over the \
             loopback",
@@ -301,14 +302,14 @@ impl Figures {
         );
         let reads = format!("{} in flight, {}", self.read_depth, self.reader);
         [
-            Entry::new("price_dollars", self.price_dollars, Kind::Declared, DECLARED),
-            Entry::new("network_mbit", self.network_mbit, Kind::Declared, DECLARED),
-            Entry::new("gb", Some(self.gb), Kind::Measured, "free in the file system, by statvfs"),
-            Entry::new("dram_gib", self.dram_gib, Kind::Measured, "as the kernel reports"),
-            Entry::new("read_4k_per_second", Some(self.read_4k_per_second), Kind::Measured, reads),
-            Entry::new("cpu_gets_per_second", self.cpu_gets_per_second, Kind::Derived, cpu),
-            Entry::watts("watts_idle", self.watts_idle.as_ref()),
-            Entry::watts("watts_stress", self.watts_stress.as_ref()),
+            FigureEntry::new("price_dollars", self.price_dollars, FigureKind::Declared, DECLARED),
+            FigureEntry::new("network_mbit", self.network_mbit, FigureKind::Declared, DECLARED),
+            FigureEntry::new("gb", Some(self.gb), FigureKind::Measured, "free in the file system, by statvfs"),
+            FigureEntry::new("dram_gib", self.dram_gib, FigureKind::Measured, "as the kernel reports"),
+            FigureEntry::new("read_4k_per_second", Some(self.read_4k_per_second), FigureKind::Measured, reads),
+            FigureEntry::new("cpu_gets_per_second", self.cpu_gets_per_second, FigureKind::Derived, cpu),
+            FigureEntry::watts("watts_idle", self.watts_idle.as_ref()),
+            FigureEntry::watts("watts_stress", self.watts_stress.as_ref()),
         ]
     }
 }
@@ -356,7 +357,7 @@ mod tests {
             most_rss_bytes: None,
             watts_idle: Some(Watts {
                 watts: 3.25,
-                kind: Kind::Measured,
+                kind: FigureKind::Measured,
                 scope: Scope::Board,
                 how: "at rest, \"ina226\"".to_owned(),
             }),
@@ -375,12 +376,12 @@ mod tests {
         let option = node.add_to(&mut catalogue).unwrap();
         let option = catalogue.options.iter().find(|it| it.name == option).unwrap();
         let seen = |quantity| option.figure(quantity).map(|figure| (figure.value, figure.kind)).unwrap();
-        assert_eq!(seen(Quantity::PriceDollars), (120.0, Kind::Declared));
-        assert_eq!(seen(Quantity::NetworkMbit), (940.0, Kind::Declared));
-        assert_eq!(seen(Quantity::Gb), (931.5, Kind::Measured));
-        assert_eq!(seen(Quantity::CpuGetsPerSecond), (500_000.0, Kind::Derived), "of gets from flash");
-        assert_eq!(seen(Quantity::WattsIdle), (3.25, Kind::Measured));
-        assert_eq!(seen(Quantity::WattsStress), (9.5, Kind::Declared));
+        assert_eq!(seen(Quantity::PriceDollars), (120.0, FigureKind::Declared));
+        assert_eq!(seen(Quantity::NetworkMbit), (940.0, FigureKind::Declared));
+        assert_eq!(seen(Quantity::Gb), (931.5, FigureKind::Measured));
+        assert_eq!(seen(Quantity::CpuGetsPerSecond), (500_000.0, FigureKind::Derived), "of gets from flash");
+        assert_eq!(seen(Quantity::WattsIdle), (3.25, FigureKind::Measured));
+        assert_eq!(seen(Quantity::WattsStress), (9.5, FigureKind::Declared));
         let scope = |quantity| option.figure(quantity).unwrap().scope;
         assert_eq!(scope(Quantity::WattsIdle), Some(fawn_plan::Scope::Board));
         assert_eq!(scope(Quantity::WattsStress), Some(fawn_plan::Scope::Wall));

@@ -35,7 +35,7 @@ pub struct StoredFinding {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct File {
+struct CacheFile {
     version: u32,
     /// By `NAME SCALE`.
     kept: BTreeMap<String, StoredFinding>,
@@ -64,7 +64,7 @@ fn take(dir: &Path) -> Result<fs::File, Error> {
 #[derive(Debug)]
 pub struct ResultCache {
     place: StateFile,
-    file: File,
+    file: CacheFile,
     /// As [`lock`] gives it.
     _lock: fs::File,
 }
@@ -77,8 +77,8 @@ impl ResultCache {
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let place = StateFile::open(dir, NAME)?.sealed();
         let lock = take(dir)?;
-        let kept = place.read()?.map(|File { kept, .. }| kept).unwrap_or_default();
-        let file = File { version: SEALED_VERSION, kept };
+        let kept = place.read()?.map(|CacheFile { kept, .. }| kept).unwrap_or_default();
+        let file = CacheFile { version: SEALED_VERSION, kept };
         let keeper = Self { place, file, _lock: lock };
         // So that the directory is known for ours, whatever an interruption leaves in it.
         keeper.save()?;

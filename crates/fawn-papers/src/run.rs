@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use fawn_bench::Device;
+use fawn_bench::DeviceReader;
 use fawn_meter::Meter;
 use fawn_report::Watch;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub struct Tools {
     /// `fawn-peers`, where it is installed.
     pub peers: Option<PathBuf>,
     /// Who reads the device.
-    pub device: Device,
+    pub device: DeviceReader,
     /// What meters the energy; `None`: nothing does.
     pub meter: Option<Meter>,
 }

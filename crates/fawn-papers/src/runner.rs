@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use fawn_report::Watch;
 
 use crate::error::Error;
-use crate::list::Entry;
+use crate::list::ExperimentEntry;
 use crate::result_cache::{ResultCache, StoredFinding};
 use crate::run::{Run, Scale, Tools};
 use crate::testbed::machine::Program;
@@ -19,7 +19,7 @@ use crate::testbed::machine::Program;
 /// [`Error`]: each says what to do; what was measured before is kept.
 pub fn run(
     cache: &mut ResultCache,
-    entries: &[&Entry],
+    entries: &[&ExperimentEntry],
     scale: Scale,
     (tools, program, again): (&Tools, &Program, Again),
     watch: &dyn Watch,
@@ -55,7 +55,7 @@ pub enum Again {
 }
 
 fn carry_out(
-    entry: &Entry,
+    entry: &ExperimentEntry,
     scale: Scale,
     dir: &Path,
     (tools, program): (&Tools, &Program),
@@ -114,7 +114,7 @@ impl Watch for EntryWatch<'_> {
 
 #[cfg(test)]
 mod tests {
-    use fawn_bench::Device;
+    use fawn_bench::DeviceReader;
     use fawn_report::Nobody;
 
     use super::*;
@@ -125,11 +125,11 @@ mod tests {
     fn what_was_skipped_is_tried_again_and_what_was_found_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let mut cache = ResultCache::open(dir.path()).unwrap();
-        let mut found = Entry { run: |_| Ok(Finding::default()), ..LIST[0] };
-        let skipped = Entry { run: |_| Ok(Finding::skipped("no <program>".to_owned())), ..LIST[0] };
-        let tools = Tools { fawn: "fawn".into(), peers: None, device: Device::Own, meter: None };
+        let mut found = ExperimentEntry { run: |_| Ok(Finding::default()), ..LIST[0] };
+        let skipped = ExperimentEntry { run: |_| Ok(Finding::skipped("no <program>".to_owned())), ..LIST[0] };
+        let tools = Tools { fawn: "fawn".into(), peers: None, device: DeviceReader::Own, meter: None };
         let program = Program { version: "1".into(), commit: "c".into(), command: String::new() };
-        let mut run = |entry: &Entry| {
+        let mut run = |entry: &ExperimentEntry| {
             run(&mut cache, &[entry], Scale::Tiny, (&tools, &program, Again::Tell), &Nobody).unwrap();
             cache.get(entry.name, Scale::Tiny).unwrap().finding.is_skipped()
         };

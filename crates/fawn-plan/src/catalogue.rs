@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::quantity::{LEAST, MOST};
-use crate::{Date, Figure, Kind, PlanError, Quantity};
+use crate::{Date, Figure, FigureKind, PlanError, Quantity};
 
 /// How the figures of a catalogue turn into what a node does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Model {
+pub enum CatalogueModel {
     /// Rates and space of whole nodes, taken as the source states them, whatever the size of a value.
     Stated,
     /// Machines that run this store: its reads, answers, bytes a record and index.
@@ -29,7 +29,7 @@ pub struct Catalogue {
     /// What it is, in a line.
     pub title: String,
     /// How its figures are meant.
-    pub model: Model,
+    pub model: CatalogueModel,
     /// Dollars a kilowatt-hour that its authors reckon with.
     pub kwh_dollars: Option<Figure>,
     /// Power usage effectiveness that its authors reckon with.
@@ -72,26 +72,26 @@ impl NodeOption {
 /// A catalogue's text.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Text {
+struct CatalogueText {
     name: String,
     title: String,
-    #[serde(default = "Text::model")]
-    model: Model,
+    #[serde(default = "CatalogueText::model")]
+    model: CatalogueModel,
     #[serde(default)]
     energy: Energy,
     #[serde(default)]
-    sources: BTreeMap<String, Source>,
+    sources: BTreeMap<String, FigureSource>,
     #[serde(default)]
-    machines: BTreeMap<String, Part>,
+    machines: BTreeMap<String, CataloguePart>,
     #[serde(default)]
-    drives: BTreeMap<String, Part>,
+    drives: BTreeMap<String, CataloguePart>,
     #[serde(default)]
     options: Vec<OptionText>,
 }
 
-impl Text {
-    fn model() -> Model {
-        Model::Fawn
+impl CatalogueText {
+    fn model() -> CatalogueModel {
+        CatalogueModel::Fawn
     }
 }
 
@@ -104,14 +104,14 @@ struct Energy {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Source {
+struct FigureSource {
     title: String,
     url: Option<String>,
     date: Date,
 }
 
 #[derive(Debug, Deserialize)]
-struct Part {
+struct CataloguePart {
     name: String,
     #[serde(flatten)]
     figures: BTreeMap<Quantity, FigureText>,
@@ -124,7 +124,7 @@ struct FigureText {
     value: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
-    kind: Kind,
+    kind: FigureKind,
     source: String,
     date: Option<Date>,
 }
@@ -152,7 +152,7 @@ impl Catalogue {
     /// # Errors
     /// The text is not TOML of this form, a figure has no source, an option no machine.
     pub fn parse(text: &str) -> Result<Self, PlanError> {
-        let text: Text = toml::from_str(text).map_err(|error| PlanError::Form(one_line(&error, text)))?;
+        let text: CatalogueText = toml::from_str(text).map_err(|error| PlanError::Form(one_line(&error, text)))?;
         let sources = &text.sources;
         let machines = parts("machines", &text.machines, sources)?;
         let drives = parts("drives", &text.drives, sources)?;
@@ -192,16 +192,16 @@ pub(crate) fn one_line(error: &toml::de::Error, text: &str) -> String {
 }
 
 /// A machine or a drive, read.
-struct Known {
+struct KnownPart {
     name: String,
     figures: BTreeMap<Quantity, Figure>,
 }
 
 fn parts(
     table: &str,
-    parts: &BTreeMap<String, Part>,
-    sources: &BTreeMap<String, Source>,
-) -> Result<BTreeMap<String, Known>, PlanError> {
+    parts: &BTreeMap<String, CataloguePart>,
+    sources: &BTreeMap<String, FigureSource>,
+) -> Result<BTreeMap<String, KnownPart>, PlanError> {
     let mut out = BTreeMap::new();
     for (key, part) in parts {
         let mut figures = BTreeMap::new();
@@ -211,7 +211,7 @@ fn parts(
         if let Some(what) = contradiction(&figures) {
             return Err(PlanError::Contradiction(format!("`{table}.{key}` {what}")));
         }
-        out.insert(key.clone(), Known { name: part.name.clone(), figures });
+        out.insert(key.clone(), KnownPart { name: part.name.clone(), figures });
     }
     Ok(out)
 }
@@ -245,7 +245,12 @@ pub(crate) fn bounds(quantity: Quantity) -> Bounds {
 }
 
 impl FigureText {
-    fn figure(&self, place: &str, sources: &BTreeMap<String, Source>, bounds: Bounds) -> Result<Figure, PlanError> {
+    fn figure(
+        &self,
+        place: &str,
+        sources: &BTreeMap<String, FigureSource>,
+        bounds: Bounds,
+    ) -> Result<Figure, PlanError> {
         let (words, least) = bounds;
         let wrong = || PlanError::Value { figure: place.to_owned(), bounds: words };
         let (low, value, high) = match (self.low, self.value, self.high) {
@@ -271,8 +276,8 @@ impl FigureText {
 /// The whole node: its machine with its drives.
 fn assemble(
     option: &OptionText,
-    machines: &BTreeMap<String, Known>,
-    drives: &BTreeMap<String, Known>,
+    machines: &BTreeMap<String, KnownPart>,
+    drives: &BTreeMap<String, KnownPart>,
 ) -> Result<NodeOption, PlanError> {
     let missing = |what: &'static str, name: &String| PlanError::UnknownPart {
         option: option.name.clone(),
@@ -359,7 +364,7 @@ drives = 2
     #[test]
     fn an_option_is_its_machine_with_its_drives() {
         let catalogue = Catalogue::parse(SMALL).unwrap();
-        assert_eq!(catalogue.model, Model::Fawn);
+        assert_eq!(catalogue.model, CatalogueModel::Fawn);
         let option = &catalogue.options[0];
         let price = option.figure(Quantity::PriceDollars).unwrap();
         assert_eq!((price.low, price.value, price.high), (180.0, 200.0, 220.0));

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// How a value was come by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum FigureKind {
     /// Somebody measured it.
     Measured,
     /// Who sells it says so.
@@ -17,7 +17,7 @@ pub enum Kind {
     Declared,
 }
 
-impl Kind {
+impl FigureKind {
     /// As files have it.
     pub fn word(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ pub struct Figure {
     /// The highest that sources give; never below `value`.
     pub high: f64,
     /// How it was come by.
-    pub kind: Kind,
+    pub kind: FigureKind,
     /// Who says so.
     pub source: String,
     /// When; of several, the oldest.
@@ -89,17 +89,21 @@ impl Figure {
 mod tests {
     use super::*;
 
-    fn figure(value: f64, kind: Kind, source: &str, date: &str) -> Figure {
+    fn figure(value: f64, kind: FigureKind, source: &str, date: &str) -> Figure {
         let date = date.parse().unwrap();
         Figure { value, low: value - 1.0, high: value + 1.0, kind, source: source.to_owned(), date, scope: None }
     }
 
     #[test]
     fn a_sum_has_both_sources_and_the_older_date() {
-        let (board, drive) = (figure(80.0, Kind::Vendor, "a", "2026-02"), figure(10.0, Kind::Derived, "b", "2025-01"));
+        let (board, drive) =
+            (figure(80.0, FigureKind::Vendor, "a", "2026-02"), figure(10.0, FigureKind::Derived, "b", "2025-01"));
         let sum = board.plus(&drive, 2.0);
         assert_eq!((sum.low, sum.value, sum.high), (97.0, 100.0, 103.0));
-        assert_eq!((sum.kind, sum.source.as_str(), sum.date.to_string().as_str()), (Kind::Derived, "a; b", "2025-01"));
+        assert_eq!(
+            (sum.kind, sum.source.as_str(), sum.date.to_string().as_str()),
+            (FigureKind::Derived, "a; b", "2025-01")
+        );
         assert_eq!(board.least(&drive).source, "b");
     }
 }

@@ -8,12 +8,12 @@
 //! files, and papers/costs says where the papers' own inputs do not give what they print.
 //!
 //! ```
-//! use fawn_plan::{Assumptions, Catalogue, Plan, Workload};
+//! use fawn_plan::{Assumptions, Catalogue, PurchasePlan, Workload};
 //!
 //! let catalogue = Catalogue::built_in("paper-2009").expect("it is built in");
 //! let workload = Workload { data_bytes: 10e12, gets_per_second: 1e6, value_bytes: 1e3, replicas: 1 };
 //! let assumptions = Assumptions { utilisation: 1.0, ..Assumptions::of(&catalogue, "2009-10-11".parse()?) };
-//! let plan = Plan::of(&catalogue, &workload, &assumptions);
+//! let plan = PurchasePlan::of(&catalogue, &workload, &assumptions);
 //! let first = &plan.ranked[0];
 //! assert_eq!((first.name.as_str(), first.sizing.nodes, first.cost.total.value.round()), ("FAWN+SSD", 313, 168_838.0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -30,7 +30,7 @@
 //! | [`store`] | what this software takes of a machine |
 //! | `limits`, `sizing` | nodes, and what asks for them |
 //! | `cost`, `loss` | dollars and joules; a node that fails |
-//! | `plan`, `warnings` | all options, ranked |
+//! | `plan`, `ranking`, `warnings` | all options, ranked |
 //! | [`map`] | the cheapest option by data and rate |
 //! | [`tables`], `page`, `svg` | a plan as rows of text, as a page of HTML, as a picture |
 //! | [`paper`] | the papers' tables, recomputed |
@@ -51,6 +51,7 @@ mod page;
 pub mod paper;
 mod plan;
 mod quantity;
+mod ranking;
 mod sizing;
 pub mod store;
 mod svg;
@@ -58,17 +59,17 @@ pub mod tables;
 mod warnings;
 mod workload;
 
-pub use catalogue::{Catalogue, Model, NodeOption};
+pub use catalogue::{Catalogue, CatalogueModel, NodeOption};
 pub use cost::{Cost, Dollars, Flip};
 pub use error::PlanError;
 pub use fawn_report::{Date, DateError, Scope};
-pub use figure::{Figure, Kind};
-pub use limits::{Limits, Resource};
+pub use figure::{Figure, FigureKind};
+pub use limits::{NodeLimits, Resource};
 pub use loss::Loss;
 pub use map::Map;
 pub use measured::MeasuredNode;
 pub use page::page;
-pub use plan::{Choice, Plan, Unranked};
+pub use plan::{PurchasePlan, RankedOption, UnrankedOption};
 pub use quantity::Quantity;
 pub use sizing::{Index, Need, Sizing};
 pub use workload::{Assumptions, Workload};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::store::{answer_bytes, pages_a_get};
-use crate::{Model, NodeOption, Quantity};
+use crate::{CatalogueModel, NodeOption, Quantity};
 
 /// What a cluster may run out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ impl Resource {
 
 /// Gets a second that each part of a node allows; `None` is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Limits {
+pub struct NodeLimits {
     /// Its reads, or what a source states of the whole node.
     pub device: Option<f64>,
     /// Its network, for answers.
@@ -51,14 +51,14 @@ pub struct Limits {
     pub is_stated: bool,
 }
 
-impl Limits {
+impl NodeLimits {
     /// Those of a node, for values of this size.
-    pub fn of(option: &NodeOption, model: Model, value_bytes: f64) -> Self {
+    pub fn of(option: &NodeOption, model: CatalogueModel, value_bytes: f64) -> Self {
         let value = |quantity| option.value(quantity);
         let stated = value(Quantity::QueriesPerSecond);
         let (pages, answer) = match model {
-            Model::Stated => (1.0, value_bytes),
-            Model::Fawn => (pages_a_get(value_bytes), answer_bytes(value_bytes)),
+            CatalogueModel::Stated => (1.0, value_bytes),
+            CatalogueModel::Fawn => (pages_a_get(value_bytes), answer_bytes(value_bytes)),
         };
         Self {
             device: stated.or_else(|| value(Quantity::Read4kPerSecond).map(|reads| reads / pages)),
@@ -99,7 +99,7 @@ mod tests {
     fn a_gigabit_port_caps_a_node_near_110_thousand_answers_of_1_kb() {
         let catalogue = Catalogue::built_in("today").unwrap();
         let pi = catalogue.options.iter().find(|option| option.name == "Raspberry Pi 5 8 GB + NVMe 1 TB").unwrap();
-        let limits = Limits::of(pi, catalogue.model, 1000.0);
+        let limits = NodeLimits::of(pi, catalogue.model, 1000.0);
         let network = limits.network.unwrap();
         assert!((110e3..115e3).contains(&network), "{network}");
         // 103,434 reads of 4 KiB, of which a get of 1 KB takes 1.26.
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn what_a_source_states_of_a_whole_node_leaves_nothing_unknown() {
         let catalogue = Catalogue::built_in("paper-2009").unwrap();
-        let limits = Limits::of(&catalogue.options[4], catalogue.model, 1e6);
+        let limits = NodeLimits::of(&catalogue.options[4], catalogue.model, 1e6);
         assert_eq!((limits.least(), limits.unknown()), (Some((Resource::Device, 35_000.0)), vec![]));
     }
 }

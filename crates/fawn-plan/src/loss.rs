@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::store::COPY_BYTES_PER_SECOND;
-use crate::{Model, NodeOption, Quantity, Sizing, Workload};
+use crate::{CatalogueModel, NodeOption, Quantity, Sizing, Workload};
 
 /// What it means that a node is lost, of a cluster as a plan has it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -32,13 +32,13 @@ pub struct Loss {
 
 impl Loss {
     /// Of one node among as many as the sizing has.
-    pub fn of(option: &NodeOption, model: Model, sizing: &Sizing, workload: &Workload) -> Self {
+    pub fn of(option: &NodeOption, model: CatalogueModel, sizing: &Sizing, workload: &Workload) -> Self {
         let nodes = sizing.nodes as f64;
         let left = nodes - 1.0;
         let bytes = sizing.stored_bytes / nodes;
         let most_bytes = match model {
-            Model::Stated => f64::INFINITY,
-            Model::Fawn => COPY_BYTES_PER_SECOND,
+            CatalogueModel::Stated => f64::INFINITY,
+            CatalogueModel::Fawn => COPY_BYTES_PER_SECOND,
         };
         let copy_bytes = option.value(Quantity::NetworkMbit).map(|mbit| (mbit * 1e6 / 8.0).min(most_bytes));
         let of_left = |share: f64| (left > 0.0).then_some(share / left);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::plan::rankable;
-use crate::{Assumptions, Catalogue, Cost, Model, NodeOption, Sizing, Workload};
+use crate::ranking::rankable;
+use crate::{Assumptions, Catalogue, CatalogueModel, Cost, NodeOption, Sizing, Workload};
 
 /// Sizes along the map, from 100 GB to 10 PB, twenty a power of ten.
 pub const COLUMNS: usize = 101;
@@ -95,11 +95,6 @@ impl Map {
         })
     }
 
-    /// It as an SVG: data to the right, rates upwards, each option's area with its place among the shares, from 1.
-    pub fn picture(&self) -> String {
-        crate::svg::svg(self, None)
-    }
-
     /// The options that are nowhere the cheapest.
     pub fn never(&self) -> Vec<&str> {
         let names = self.names.iter().filter(|name| !self.shares.iter().any(|share| share.name == **name));
@@ -128,7 +123,12 @@ fn shares(candidates: &[Candidate], cells: &[usize]) -> Vec<Share> {
 }
 
 /// Goes through the rates of a GB that are on the map, and closes in on each change.
-fn boundaries(candidates: &[Candidate], model: Model, workload: &Workload, assumptions: &Assumptions) -> Vec<Boundary> {
+fn boundaries(
+    candidates: &[Candidate],
+    model: CatalogueModel,
+    workload: &Workload,
+    assumptions: &Assumptions,
+) -> Vec<Boundary> {
     const STEPS: u32 = 2000;
     let winner = |gets_a_gb: f64| {
         let workload = Workload { data_bytes: 1e9, gets_per_second: gets_a_gb, ..*workload };

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::catalogue::{bounds, contradiction, one_line};
 use crate::quantity::MOST;
-use crate::{Catalogue, Date, Figure, Kind, NodeOption, PlanError, Quantity, Scope};
+use crate::{Catalogue, Date, Figure, FigureKind, NodeOption, PlanError, Quantity, Scope};
 
 /// A node that was measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,9 +40,9 @@ struct Head {
 /// A value with how it was come by.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Told {
+struct MeasuredValue {
     value: f64,
-    kind: Kind,
+    kind: FigureKind,
     /// By what, beside the source of the file.
     source: Option<String>,
     /// Of watts; the wall if nothing is said.
@@ -146,8 +146,8 @@ fn figure(name: &str, quantity: Quantity, value: &toml::Value, source: &str, dat
     let told = match number {
         // Nobody measures a price.
         Some(value) => {
-            let kind = if quantity.may_be_nothing() { Kind::Declared } else { Kind::Measured };
-            Told { value, kind, source: None, scope: None }
+            let kind = if quantity.may_be_nothing() { FigureKind::Declared } else { FigureKind::Measured };
+            MeasuredValue { value, kind, source: None, scope: None }
         }
         None if value.is_table() => value.clone().try_into().map_err(|error: toml::de::Error| {
             wrong(&format!(
@@ -171,7 +171,7 @@ fn figure(name: &str, quantity: Quantity, value: &toml::Value, source: &str, dat
         Some(Scope::Board) => source.push_str(" (of the board, not at the wall)"),
         Some(Scope::Wall) | None => {}
     }
-    let Told { value, kind, scope, .. } = told;
+    let MeasuredValue { value, kind, scope, .. } = told;
     Ok(Figure { value, low: value, high: value, kind, source, date, scope })
 }
 
@@ -193,7 +193,10 @@ mod tests {
         assert_eq!(MeasuredNode::parse(text).unwrap().add_to(&mut catalogue).unwrap(), "FAWN+SSD");
         let option = catalogue.options.iter().find(|option| option.name == "FAWN+SSD").unwrap();
         let watts = option.figure(Quantity::WattsStress).unwrap();
-        assert_eq!((watts.value, watts.kind, watts.source.as_str()), (12.0, Kind::Measured, "a benchmark on mine"));
+        assert_eq!(
+            (watts.value, watts.kind, watts.source.as_str()),
+            (12.0, FigureKind::Measured, "a benchmark on mine")
+        );
         assert_eq!(option.value(Quantity::Gb), Some(32.0));
     }
 
@@ -211,13 +214,13 @@ mod tests {
             (figure.value, figure.kind, figure.source.as_str(), figure.scope)
         };
         let plain = "a benchmark on n";
-        assert_eq!(seen(Quantity::PriceDollars), (90.0, Kind::Declared, plain, None));
-        assert_eq!(seen(Quantity::Gb), (100.0, Kind::Measured, plain, None));
-        assert_eq!(seen(Quantity::CpuGetsPerSecond), (1000.0, Kind::Derived, plain, None));
+        assert_eq!(seen(Quantity::PriceDollars), (90.0, FigureKind::Declared, plain, None));
+        assert_eq!(seen(Quantity::Gb), (100.0, FigureKind::Measured, plain, None));
+        assert_eq!(seen(Quantity::CpuGetsPerSecond), (1000.0, FigureKind::Derived, plain, None));
         let idle = "a benchmark on n: by its owner";
-        assert_eq!(seen(Quantity::WattsIdle), (2.0, Kind::Declared, idle, Some(Scope::Wall)));
+        assert_eq!(seen(Quantity::WattsIdle), (2.0, FigureKind::Declared, idle, Some(Scope::Wall)));
         let stress = "a benchmark on n: a sensor (of the board, not at the wall)";
-        assert_eq!(seen(Quantity::WattsStress), (4.5, Kind::Measured, stress, Some(Scope::Board)));
+        assert_eq!(seen(Quantity::WattsStress), (4.5, FigureKind::Measured, stress, Some(Scope::Board)));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use fawn_report::markup::{Element, escape};
 
 use crate::svg::{colour, svg, whereabouts};
 use crate::tables::{losses, question, ranking, unranked};
-use crate::{Figure, Map, Plan, Quantity};
+use crate::{Figure, Map, PurchasePlan, Quantity};
 
 /// Readable in the dark, too; wide tables scroll by themselves.
 const STYLE: &str = "\
@@ -25,7 +25,7 @@ svg{width:100%;max-width:52rem;height:auto}ol.legend,ul{padding-left:1.4rem}
 small{color:#777}summary{cursor:pointer}";
 
 /// The page; with a map if there is one, which must be of the same catalogue.
-pub fn page(plan: &Plan, map: Option<&Map>) -> String {
+pub fn page(plan: &PurchasePlan, map: Option<&Map>) -> String {
     let mut out = HtmlPage::new(&format!("fawn plan: {}", question(plan)), STYLE);
     let mut add = |what: &str| out.add(what);
     add(&format!("<h1>{}</h1>", escape(&question(plan))));
@@ -54,7 +54,7 @@ pub fn page(plan: &Plan, map: Option<&Map>) -> String {
 }
 
 /// The map with its legend.
-fn mapped(plan: &Plan, map: &Map) -> String {
+fn mapped(plan: &PurchasePlan, map: &Map) -> String {
     let mut out = format!(
         "<h2>The cheapest option by data and rate</h2>\n<p>Values of {}, {} of each; {}.</p>\n{}",
         bytes(plan.workload.value_bytes),
@@ -84,7 +84,7 @@ fn copies(replicas: u32) -> String {
 }
 
 /// Every value of every option, and where it is from.
-fn sources(plan: &Plan) -> String {
+fn sources(plan: &PurchasePlan) -> String {
     let ranked = plan.ranked.iter().map(|it| (&it.name, &it.note, &it.figures));
     let all = ranked.chain(plan.unranked.iter().map(|it| (&it.name, &it.note, &it.figures)));
     let mut out = "<h2>Sources of the values</h2>\n".to_owned();
@@ -118,13 +118,13 @@ mod tests {
     use super::*;
     use crate::{Assumptions, Catalogue, Workload};
 
-    fn paper() -> (Plan, Map) {
+    fn paper() -> (PurchasePlan, Map) {
         let mut catalogue = Catalogue::built_in("paper-2009").unwrap();
         catalogue.options[4].name = "<FAWN & SSD>".to_owned();
         let workload = Workload { data_bytes: 10e12, gets_per_second: 1e6, value_bytes: 1e3, replicas: 1 };
         let assumptions = Assumptions { utilisation: 1.0, ..Assumptions::of(&catalogue, "2009-11".parse().unwrap()) };
         let map = Map::of(&catalogue, &workload, &assumptions).unwrap();
-        (Plan::of(&catalogue, &workload, &assumptions), map)
+        (PurchasePlan::of(&catalogue, &workload, &assumptions), map)
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         let (plan, map) = paper();
         let said = |data_bytes: f64, gets_per_second: f64| {
             let workload = Workload { data_bytes, gets_per_second, ..plan.workload };
-            let page = page(&Plan { workload, ..plan.clone() }, Some(&map));
+            let page = page(&PurchasePlan { workload, ..plan.clone() }, Some(&map));
             assert_eq!(page.contains("<circle"), page.contains("the circle marks this plan"));
             page.lines().find(|line| line.starts_with("<p>Values of")).unwrap().to_owned()
         };

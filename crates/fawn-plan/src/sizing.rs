@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use crate::store::{DRAINED_BYTES, INDEXED_BYTES, record_bytes};
-use crate::{Assumptions, Limits, Model, NodeOption, Quantity, Resource, Workload};
+use crate::{Assumptions, CatalogueModel, NodeLimits, NodeOption, Quantity, Resource, Workload};
 
 /// How the index finds records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -51,18 +51,18 @@ pub struct Sizing {
     /// DRAM that the index of a node takes, in bytes; `None` as above.
     pub index_bytes: Option<f64>,
     /// Gets a second that each part of a node allows.
-    pub limits: Limits,
+    pub limits: NodeLimits,
     /// Bytes of flash that all copies of all records take, on all nodes.
     pub stored_bytes: f64,
 }
 
 impl Sizing {
     /// As many as are needed by all that is known of the option: where something is unknown, at least so many.
-    pub fn of(option: &NodeOption, model: Model, workload: &Workload, assumptions: &Assumptions) -> Self {
+    pub fn of(option: &NodeOption, model: CatalogueModel, workload: &Workload, assumptions: &Assumptions) -> Self {
         let (limits, stored_bytes, mut needs) = all_but_dram(option, model, workload, assumptions);
         let mut largest = largest(&needs);
         let mut index = None;
-        if let (Model::Fawn, Some(gib)) = (model, option.value(Quantity::DramGib)) {
+        if let (CatalogueModel::Fawn, Some(gib)) = (model, option.value(Quantity::DramGib)) {
             let usable = gib * 1024f64.powi(3) * assumptions.utilisation;
             let nodes_for = |index: Index| workload.entries() * index.entry_bytes() / usable;
             let mode = if nodes_for(Index::Indexed) <= whole(largest.nodes) { Index::Indexed } else { Index::Drained };
@@ -80,12 +80,17 @@ impl Sizing {
 
     /// Nodes by the paper's formula without rounding, to find boundaries between options: it grows in proportion to data
     /// and rate, and knows no least number of copies.
-    pub fn exact_nodes(option: &NodeOption, model: Model, workload: &Workload, assumptions: &Assumptions) -> f64 {
+    pub fn exact_nodes(
+        option: &NodeOption,
+        model: CatalogueModel,
+        workload: &Workload,
+        assumptions: &Assumptions,
+    ) -> f64 {
         let (_, _, needs) = all_but_dram(option, model, workload, assumptions);
         let nodes = needs.iter().filter(|need| need.resource != Resource::Replicas).map(|need| need.nodes);
         let nodes = nodes.fold(0.0, f64::max);
         match (model, option.value(Quantity::DramGib)) {
-            (Model::Fawn, Some(gib)) => {
+            (CatalogueModel::Fawn, Some(gib)) => {
                 let usable = gib * 1024f64.powi(3) * assumptions.utilisation;
                 nodes.max(workload.entries() * DRAINED_BYTES / usable)
             }
@@ -94,9 +99,9 @@ impl Sizing {
     }
 
     /// What this option does not say and this sizing would need.
-    pub fn unknown(option: &NodeOption, model: Model, limits: &Limits) -> Vec<Resource> {
+    pub fn unknown(option: &NodeOption, model: CatalogueModel, limits: &NodeLimits) -> Vec<Resource> {
         let space = option.value(Quantity::Gb).is_none().then_some(Resource::Space);
-        let has_dram = model == Model::Stated || option.value(Quantity::DramGib).is_some();
+        let has_dram = model == CatalogueModel::Stated || option.value(Quantity::DramGib).is_some();
         let dram = (!has_dram).then_some(Resource::Dram);
         space.into_iter().chain(limits.unknown()).chain(dram).collect()
     }
@@ -115,15 +120,15 @@ fn largest(needs: &[Need]) -> Need {
 /// Limits, bytes of flash, and what every resource but DRAM asks for.
 fn all_but_dram(
     option: &NodeOption,
-    model: Model,
+    model: CatalogueModel,
     workload: &Workload,
     assumptions: &Assumptions,
-) -> (Limits, f64, Vec<Need>) {
-    let limits = Limits::of(option, model, workload.value_bytes);
+) -> (NodeLimits, f64, Vec<Need>) {
+    let limits = NodeLimits::of(option, model, workload.value_bytes);
     let replicas = f64::from(workload.replicas);
     let growth = match model {
-        Model::Stated => 1.0,
-        Model::Fawn => record_bytes(workload.value_bytes) / workload.value_bytes,
+        CatalogueModel::Stated => 1.0,
+        CatalogueModel::Fawn => record_bytes(workload.value_bytes) / workload.value_bytes,
     };
     let stored_bytes = workload.data_bytes * growth * replicas;
     let mut needs = vec![Need { resource: Resource::Replicas, nodes: replicas }];

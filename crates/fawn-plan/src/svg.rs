@@ -22,6 +22,13 @@ pub(crate) fn colour(place: usize) -> &'static str {
     COLOURS.get(place).copied().unwrap_or("#bbbbbb")
 }
 
+impl Map {
+    /// It as an SVG: data to the right, rates upwards, each option's area with its place among the shares, from 1.
+    pub fn picture(&self) -> String {
+        svg(self, None)
+    }
+}
+
 /// The map: data to the right, rates upwards, both by powers of ten; where there is room, a number names the option, by its
 /// place among the shares from 1; a circle stands where the workload is, if there is one.
 pub(crate) fn svg(map: &Map, workload: Option<&Workload>) -> String {

@@ -3,10 +3,10 @@
 use fawn_report::TextTable;
 use fawn_report::amount::{bytes, count, digits, dollars, exact, grouped, percent, seconds};
 
-use crate::{Choice, Dollars, Index, Model, Plan, Resource, Sizing};
+use crate::{CatalogueModel, Dollars, Index, PurchasePlan, RankedOption, Resource, Sizing};
 
 /// What is asked for, in a line.
-pub fn question(plan: &Plan) -> String {
+pub fn question(plan: &PurchasePlan) -> String {
     let workload = &plan.workload;
     let copies = if workload.replicas == 1 { "one copy".to_owned() } else { format!("{} copies", workload.replicas) };
     format!(
@@ -22,14 +22,14 @@ pub fn question(plan: &Plan) -> String {
 }
 
 /// The options, the cheapest first.
-pub fn ranking(plan: &Plan) -> TextTable {
+pub fn ranking(plan: &PurchasePlan) -> TextTable {
     let has_rent = plan.ranked.iter().any(|choice| choice.cost.rent.value > 0.0);
     let bought = if has_rent { "to buy or rent" } else { "to buy" };
     let head = ["option", "nodes", "binds", "total", bought, "energy", "gets/J", "racks", "ports"];
     TextTable::of(&head, &[2], plan.ranked.iter().map(ranked))
 }
 
-fn ranked(choice: &Choice) -> Vec<String> {
+fn ranked(choice: &RankedOption) -> Vec<String> {
     let unknown = || "unknown".to_owned();
     let (capital, rent) = (&choice.cost.capital, &choice.cost.rent);
     let is_rented = rent.value > 0.0;
@@ -67,7 +67,7 @@ fn range(dollars_: &Dollars) -> String {
 }
 
 /// What each node does, and what losing one means.
-pub fn losses(plan: &Plan) -> TextTable {
+pub fn losses(plan: &PurchasePlan) -> TextTable {
     let head =
         ["option", "gets/s a node", "index", "to copy", "of all", "to all others", "to one new node", "what is left"];
     let rows = plan.ranked.iter().map(|choice| {
@@ -92,7 +92,7 @@ pub fn losses(plan: &Plan) -> TextTable {
 }
 
 /// What a node is asked for, of what it can do.
-fn rate(choice: &Choice) -> String {
+fn rate(choice: &RankedOption) -> String {
     let asked = count(choice.gets_a_node);
     let Some((resource, rate)) = choice.sizing.limits.least() else { return asked };
     let mark = if choice.unknown.is_empty() { "" } else { "≤ " };
@@ -101,7 +101,7 @@ fn rate(choice: &Choice) -> String {
 }
 
 /// What the others are asked for.
-fn left(choice: &Choice) -> String {
+fn left(choice: &RankedOption) -> String {
     let loss = &choice.loss;
     let nodes = format!("{} of the nodes", percent(loss.capacity_left));
     match loss.rate_share {
@@ -111,7 +111,7 @@ fn left(choice: &Choice) -> String {
 }
 
 /// What is not ranked, and why.
-pub fn unranked(plan: &Plan) -> TextTable {
+pub fn unranked(plan: &PurchasePlan) -> TextTable {
     let rows = plan.unranked.iter().map(|it| {
         vec![
             it.name.clone(),
@@ -124,7 +124,7 @@ pub fn unranked(plan: &Plan) -> TextTable {
 }
 
 /// What is not ranked in few lines: for each set of unknown values, options with the nodes that they need at least.
-pub fn unranked_lines(plan: &Plan) -> Vec<String> {
+pub fn unranked_lines(plan: &PurchasePlan) -> Vec<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for it in &plan.unranked {
         let total = it.least_total.map_or_else(String::new, |total| format!(", ≥ {}", dollars(total)));
@@ -138,7 +138,7 @@ pub fn unranked_lines(plan: &Plan) -> Vec<String> {
 }
 
 /// What would make the second option the first, in sentences.
-pub fn flips(plan: &Plan) -> Vec<String> {
+pub fn flips(plan: &PurchasePlan) -> Vec<String> {
     let (Some(flip), [first, second, ..]) = (&plan.flip, plan.ranked.as_slice()) else { return Vec::new() };
     let (first, second) = (&first.name, &second.name);
     let mut ways = Vec::new();
@@ -158,7 +158,7 @@ pub fn flips(plan: &Plan) -> Vec<String> {
 }
 
 /// What is marked in the tables, in sentences.
-pub fn marks(plan: &Plan) -> Vec<String> {
+pub fn marks(plan: &PurchasePlan) -> Vec<String> {
     let mut out = Vec::new();
     if plan.ranked.iter().any(|choice| choice.unknown.contains(&Resource::Cpu)) {
         out.push("≤: the limit of the known resources; the processor's limit is unknown.".to_owned());
@@ -168,7 +168,7 @@ pub fn marks(plan: &Plan) -> Vec<String> {
             "index: DRAM of the index on a node; give the node that much --memory, and some for buffers.".to_owned(),
         );
     }
-    if plan.model == Model::Fawn && plan.workload.replicas > 1 {
+    if plan.model == CatalogueModel::Fawn && plan.workload.replicas > 1 {
         out.push(
             "to others, to a new node: at 32 MiB per second for each node that copies, unless --copy-rate is higher."
                 .to_owned(),

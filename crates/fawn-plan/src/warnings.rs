@@ -3,13 +3,16 @@
 use fawn_report::amount::{exact, grouped};
 
 use crate::workload::{KWH_DOLLARS, PUE};
-use crate::{Assumptions, Catalogue, Choice, Figure, Model, NodeOption, Plan, Quantity, Resource, Scope, Unranked};
+use crate::{
+    Assumptions, Catalogue, CatalogueModel, Figure, NodeOption, PurchasePlan, Quantity, RankedOption, Resource, Scope,
+    UnrankedOption,
+};
 
 /// Names that one sentence lists; the rest is counted.
 const NAMES: usize = 3;
 
 /// Every warning, the most important first.
-pub(crate) fn warnings(plan: &Plan, catalogue: &Catalogue) -> Vec<String> {
+pub(crate) fn warnings(plan: &PurchasePlan, catalogue: &Catalogue) -> Vec<String> {
     let mut out = Vec::new();
     out.extend(nothing_to_rank(plan));
     out.extend(one_copy(plan));
@@ -24,13 +27,13 @@ pub(crate) fn warnings(plan: &Plan, catalogue: &Catalogue) -> Vec<String> {
     out.extend(drives(plan, catalogue));
     out.extend(assumed(plan));
     out.extend(notes(plan));
-    if plan.model == Model::Fawn {
+    if plan.model == CatalogueModel::Fawn {
         out.push("Costs are those of the nodes, without switches, cables, racks and people.".to_owned());
     }
     out
 }
 
-fn nothing_to_rank(plan: &Plan) -> Option<String> {
+fn nothing_to_rank(plan: &PurchasePlan) -> Option<String> {
     plan.ranked.is_empty().then(|| {
         format!(
             "No option of `{}` has enough known values to be ranked: add the missing ones to its catalogue.",
@@ -39,12 +42,12 @@ fn nothing_to_rank(plan: &Plan) -> Option<String> {
     })
 }
 
-fn one_copy(plan: &Plan) -> Option<String> {
-    let is_alone = plan.workload.replicas == 1 && plan.model == Model::Fawn;
+fn one_copy(plan: &PurchasePlan) -> Option<String> {
+    let is_alone = plan.workload.replicas == 1 && plan.model == CatalogueModel::Fawn;
     is_alone.then(|| "There is only one copy of each value: a lost node loses its data.".to_owned())
 }
 
-fn unknown_processors(plan: &Plan) -> Option<String> {
+fn unknown_processors(plan: &PurchasePlan) -> Option<String> {
     let unknown: Vec<_> = plan.ranked.iter().filter(|choice| choice.unknown.contains(&Resource::Cpu)).collect();
     let most = unknown.iter().map(|choice| choice.gets_a_node).reduce(f64::max)?;
     let which = if unknown.len() == plan.ranked.len() {
@@ -60,10 +63,10 @@ fn unknown_processors(plan: &Plan) -> Option<String> {
 }
 
 /// Of which options a rack cannot supply one node.
-fn weak_racks(plan: &Plan) -> Option<String> {
+fn weak_racks(plan: &PurchasePlan) -> Option<String> {
     let supply = plan.assumptions.rack_watts;
-    let watts = |choice: &Choice| choice.figures.get(&Quantity::WattsStress).map(|figure| figure.value);
-    let is_weak = |choice: &&Choice| watts(choice).is_some_and(|watts| watts > supply);
+    let watts = |choice: &RankedOption| choice.figures.get(&Quantity::WattsStress).map(|figure| figure.value);
+    let is_weak = |choice: &&RankedOption| watts(choice).is_some_and(|watts| watts > supply);
     let weak: Vec<_> = plan.ranked.iter().filter(is_weak).map(|choice| choice.name.as_str()).collect();
     (!weak.is_empty()).then(|| {
         format!(
@@ -76,8 +79,8 @@ fn weak_racks(plan: &Plan) -> Option<String> {
 }
 
 /// What a cluster does that a node alone does not.
-fn passed_on(plan: &Plan) -> Option<String> {
-    let is_cluster = plan.model == Model::Fawn && plan.ranked.iter().any(|choice| choice.sizing.nodes > 1);
+fn passed_on(plan: &PurchasePlan) -> Option<String> {
+    let is_cluster = plan.model == CatalogueModel::Fawn && plan.ranked.iter().any(|choice| choice.sizing.nodes > 1);
     is_cluster.then(|| {
         "The plan counts gets at the node that has the value. A memcached client asks any node, which forwards most \
         gets. Their replies then pass two ports, and take about 2.5 times the processors' time. So halve the rates \
@@ -87,9 +90,9 @@ fn passed_on(plan: &Plan) -> Option<String> {
 }
 
 /// Whether an option of which too little is known may be the cheapest.
-fn maybe_cheaper(plan: &Plan) -> Option<String> {
+fn maybe_cheaper(plan: &PurchasePlan) -> Option<String> {
     let first = plan.ranked.first()?;
-    let may_be = |it: &&Unranked| it.least_total.is_some_and(|total| total < first.cost.total.value);
+    let may_be = |it: &&UnrankedOption| it.least_total.is_some_and(|total| total < first.cost.total.value);
     let cheaper: Vec<_> = plan.unranked.iter().filter(may_be).map(|it| it.name.as_str()).collect();
     (!cheaper.is_empty()).then(|| {
         format!(
@@ -101,7 +104,7 @@ fn maybe_cheaper(plan: &Plan) -> Option<String> {
 }
 
 /// Whether what sources leave open could change the first place.
-fn close(plan: &Plan) -> Option<String> {
+fn close(plan: &PurchasePlan) -> Option<String> {
     let [first, others @ ..] = plan.ranked.as_slice() else { return None };
     let near: Vec<_> = others.iter().filter(|other| other.cost.total.low <= first.cost.total.high).collect();
     (!near.is_empty()).then(|| {
@@ -135,8 +138,8 @@ fn narrow_watts(catalogue: &Catalogue) -> Vec<String> {
 }
 
 /// Whether the others can do without one.
-fn overloaded(plan: &Plan) -> Option<String> {
-    let is_short = |choice: &&Choice| {
+fn overloaded(plan: &PurchasePlan) -> Option<String> {
+    let is_short = |choice: &&RankedOption| {
         let loss = &choice.loss;
         !loss.is_final
             && (loss.lacks_nodes
@@ -153,7 +156,7 @@ fn overloaded(plan: &Plan) -> Option<String> {
     })
 }
 
-fn stale(plan: &Plan, catalogue: &Catalogue) -> Option<String> {
+fn stale(plan: &PurchasePlan, catalogue: &Catalogue) -> Option<String> {
     let Assumptions { today, .. } = plan.assumptions;
     let is_stale = |figure: &&Figure| figure.date.is_stale(today);
     let all = || catalogue.options.iter().flat_map(|option| option.figures.values());
@@ -173,7 +176,7 @@ fn stale(plan: &Plan, catalogue: &Catalogue) -> Option<String> {
     Some(format!("{old} of {total} values are older than a year at {today}, the oldest of {}{priced}.", oldest.date))
 }
 
-fn drives(plan: &Plan, catalogue: &Catalogue) -> Option<String> {
+fn drives(plan: &PurchasePlan, catalogue: &Catalogue) -> Option<String> {
     let is_ranked = |option: &&NodeOption| plan.ranked.iter().any(|choice| choice.name == option.name);
     let unknown = catalogue.options.iter().filter(|option| option.drive_watts_unknown).filter(is_ranked);
     let unknown: Vec<_> = unknown.map(|option| option.name.as_str()).collect();
@@ -186,7 +189,7 @@ fn drives(plan: &Plan, catalogue: &Catalogue) -> Option<String> {
 }
 
 /// What is reckoned with that nobody has said.
-fn assumed(plan: &Plan) -> Option<String> {
+fn assumed(plan: &PurchasePlan) -> Option<String> {
     let (kwh, pue) = (plan.assumptions.kwh_is_assumed, plan.assumptions.pue_is_assumed);
     let what = match (kwh, pue) {
         (true, true) => format!("${KWH_DOLLARS} per kilowatt-hour and a PUE of {PUE} are"),
@@ -203,7 +206,7 @@ fn assumed(plan: &Plan) -> Option<String> {
 }
 
 /// What the catalogue says of ranked options beside their figures, each once.
-fn notes(plan: &Plan) -> Vec<String> {
+fn notes(plan: &PurchasePlan) -> Vec<String> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for choice in &plan.ranked {
         let Some(note) = &choice.note else { continue };

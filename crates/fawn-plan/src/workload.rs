@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::store::{ITEM_BYTES, KEY_BYTES};
-use crate::{Catalogue, Date, Model, PlanError};
+use crate::{Catalogue, CatalogueModel, Date, PlanError};
 
 /// What is asked of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -28,13 +28,13 @@ impl Workload {
     ///
     /// # Errors
     /// A value is larger than all of the data, or than this store's largest.
-    pub fn check(&self, model: Model) -> Result<(), PlanError> {
+    pub fn check(&self, model: CatalogueModel) -> Result<(), PlanError> {
         if self.value_bytes > self.data_bytes {
             return Err(PlanError::Workload(
                 "a value is larger than all values together: give a larger --data or a smaller --value",
             ));
         }
-        if model == Model::Fawn && self.value_bytes + KEY_BYTES > ITEM_BYTES {
+        if model == CatalogueModel::Fawn && self.value_bytes + KEY_BYTES > ITEM_BYTES {
             return Err(PlanError::Workload("an item, including its key, has at most 128 MiB: give a smaller --value"));
         }
         Ok(())

@@ -19,7 +19,7 @@ pub struct Chart {
     /// What it shows.
     pub title: String,
     /// How.
-    pub kind: Kind,
+    pub kind: ChartKind,
     /// To the right; of bars, the text beside each.
     pub x: Axis,
     /// Upwards; of bars, their length.
@@ -31,7 +31,7 @@ pub struct Chart {
 /// How rows are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ChartKind {
     /// Points that lines join.
     Lines,
     /// A bar a row.
@@ -74,12 +74,12 @@ impl Axis {
 impl Chart {
     /// Points that lines join.
     pub fn lines(title: &str, x: Axis, y: Axis) -> Self {
-        Self { title: title.to_owned(), kind: Kind::Lines, x, y, series: None }
+        Self { title: title.to_owned(), kind: ChartKind::Lines, x, y, series: None }
     }
 
     /// A bar a row, with the text of column `of` beside it.
     pub fn bars(title: &str, of: &str, y: Axis) -> Self {
-        Self { kind: Kind::Bars, ..Self::lines(title, Axis::linear(of, ""), y) }
+        Self { kind: ChartKind::Bars, ..Self::lines(title, Axis::linear(of, ""), y) }
     }
 
     /// A line for each value of a column.
@@ -133,8 +133,8 @@ struct Series {
 /// The picture, with its legend; `None`: there is nothing to draw.
 pub fn draw(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     match chart.kind {
-        Kind::Lines => lines(chart, rows),
-        Kind::Bars => bars(chart, rows),
+        ChartKind::Lines => lines(chart, rows),
+        ChartKind::Bars => bars(chart, rows),
     }
 }
 
@@ -169,14 +169,14 @@ fn series(chart: &Chart, rows: &ChartRows<'_>) -> Vec<Series> {
 }
 
 /// From values to places, with the values at which there is a mark.
-struct Scaled {
+struct AxisScale {
     law: Law,
     low: f64,
     high: f64,
     marks: Vec<f64>,
 }
 
-impl Scaled {
+impl AxisScale {
     fn of(law: Law, values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), it| (low.min(it), high.max(it)));
         match law {
@@ -233,8 +233,8 @@ fn lines(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     // The reference alone is no picture.
     all.iter().find(|series| !series.is_reference)?;
     let points = || all.iter().flat_map(|series| series.points.iter().copied());
-    let across = Scaled::of(chart.x.law, points().map(|(x, _)| x));
-    let up = Scaled::of(chart.y.law, points().map(|(_, y)| y));
+    let across = AxisScale::of(chart.x.law, points().map(|(x, _)| x));
+    let up = AxisScale::of(chart.y.law, points().map(|(_, y)| y));
     let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * across.share(value);
     let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * up.share(value);
     let mut out = opened(HEIGHT, &chart.title);
@@ -315,7 +315,7 @@ fn bars(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     drawn.sort_by_key(|(is_reference, name, _)| (names.iter().position(|known| known == name), *is_reference));
     // The reference alone is no picture.
     drawn.iter().find(|(is_reference, _, _)| !is_reference)?;
-    let up = Scaled::of(chart.y.law, drawn.iter().map(|(_, _, it)| *it));
+    let up = AxisScale::of(chart.y.law, drawn.iter().map(|(_, _, it)| *it));
     let height = TOP + BAR * drawn.len() as f64 + BOTTOM;
     let word = rows.reference_word;
     let who = |is_reference: bool, name: &str| if is_reference { format!("{name} ({word})") } else { name.to_owned() };
@@ -433,11 +433,11 @@ mod tests {
 
     #[test]
     fn marks_are_round_numbers_around_all_values() {
-        let scaled = Scaled::of(Law::Linear, [3.0, 47.0].into_iter());
+        let scaled = AxisScale::of(Law::Linear, [3.0, 47.0].into_iter());
         assert_eq!(scaled.marks.first().zip(scaled.marks.last()), Some((&0.0, &50.0)));
-        let scaled = Scaled::of(Law::Log, [3.0, 4700.0].into_iter());
+        let scaled = AxisScale::of(Law::Log, [3.0, 4700.0].into_iter());
         assert_eq!((scaled.marks.len(), scaled.share(1.0), scaled.share(1e4)), (5, 0.0, 1.0));
-        let one = Scaled::of(Law::Linear, [0.0].into_iter());
+        let one = AxisScale::of(Law::Linear, [0.0].into_iter());
         assert!(one.share(0.0).is_finite());
         for (value, expected) in
             [(0.0, "0"), (0.25, "0.25"), (0.1, "0.1"), (1500.0, "1,500"), (36_000.0, "36k"), (2.5e6, "2.5M")]

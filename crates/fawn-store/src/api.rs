@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::directory::PageDirectory;
 use crate::flash::{FileId, FlashError};
-use crate::page::PageBuf;
-use crate::record::{Kind, Marks, Record};
+use crate::format::page::PageBuf;
+use crate::format::record::{Kind, Marks, Record};
+use crate::sealed::directory::PageDirectory;
 
 /// When a put is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,10 +10,13 @@ use fawn_ring::Key;
 use quick_cache::unsync::Cache as QuickCache;
 use quick_cache::unsync::DefaultLifecycle;
 
-use crate::record::Record;
+use crate::format::record::Record;
 
 /// What an entry costs beside its bytes: key, pointers, slot and the allocator's share.
 const ENTRY_OVERHEAD_BYTES: u64 = 64;
+
+/// Bytes that are evicted at a time: to evict many records would hold the event loop up.
+const MOST_EVICTED: u64 = 128 << 10;
 
 #[derive(Clone)]
 struct Weighter;
@@ -47,6 +50,8 @@ impl Hasher for PrefixHasher {
 pub(crate) struct Cache {
     records: QuickCache<Key, Box<[u8]>, Weighter, BuildHasherDefault<PrefixHasher>>,
     capacity: u64,
+    /// What the cache may take; its capacity is more while it has yet to become smaller.
+    target: u64,
     /// Lookups that the cache answered.
     pub hits: u64,
     /// Lookups that the cache could not answer.
@@ -57,7 +62,7 @@ impl Cache {
     pub(crate) fn new(capacity: u64) -> Self {
         let records =
             QuickCache::with(1024, capacity, Weighter, BuildHasherDefault::default(), DefaultLifecycle::default());
-        Self { records, capacity, hits: 0, misses: 0 }
+        Self { records, capacity, target: capacity, hits: 0, misses: 0 }
     }
 
     /// The cached record of the key `name` at position `key`.
@@ -96,17 +101,20 @@ impl Cache {
         self.records.clear();
     }
 
-    /// The budget, in bytes.
-    pub(crate) fn capacity(&self) -> u64 {
-        self.capacity
+    /// Changes what the cache may take, in bytes, and begins to evict down to it.
+    pub(crate) fn set_target(&mut self, target: u64) {
+        self.target = target;
+        self.shrink();
     }
 
-    /// Changes the budget, in bytes; evicts down to it.
-    pub(crate) fn set_capacity(&mut self, capacity: u64) {
+    /// Goes on to evict down to the target. Whether there is more to evict.
+    pub(crate) fn shrink(&mut self) -> bool {
+        let capacity = self.target.max(self.bytes().saturating_sub(MOST_EVICTED));
         if capacity != self.capacity {
             self.capacity = capacity;
             self.records.set_capacity(capacity);
         }
+        self.capacity > self.target
     }
 
     /// Bytes held, overhead included.

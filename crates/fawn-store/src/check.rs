@@ -9,15 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use fawn_ring::Interval;
 
 use crate::api::Damage;
-use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
-use crate::large::Stub;
+use crate::format::large::Stub;
+use crate::format::manifest::{Manifest, ManifestError, Range, State};
+use crate::format::page::{PAGE_BYTES, PageBuf};
+use crate::format::record::{Kind, Record};
+use crate::format::segment::{Cursor, Footer, ReadAhead, SegmentError, read_prefixes};
 use crate::log::{Entry, Expected, LogError, recover, survey};
-use crate::manifest::{Manifest, ManifestError, Range, State};
 use crate::merge::value_file;
-use crate::page::{PAGE_BYTES, PageBuf};
-use crate::record::{Kind, Record};
-use crate::segment::{Cursor, Footer, ReadAhead, SegmentError, read_prefixes};
+use crate::sealed::directory::PageDirectory;
 
 /// Pages read at once.
 const READ_PAGES: usize = 256;

@@ -3,7 +3,7 @@
 //! Implementations: `fawn_flash` on real files, `fawn_sim` on a simulated device that loses, tears and reorders what
 //! was not synced.
 
-use crate::page::{Page, PageBuf};
+use crate::format::page::{Page, PageBuf};
 use std::fmt;
 
 /// A file of a store. Identities are never reused within a store.

@@ -10,41 +10,44 @@
 //!
 //! # Layout
 //!
-//! * [`Store`]: the event-loop half; [`Maintenance`]: the half that blocks.
-//! * [`api`]: what passes between a store and its owner. [`work`]: what passes between its halves.
-//! * [`record`], [`page`], [`segment`], [`log`], [`manifest`]: the formats (`docs/data-log.md`).
-//! * [`index`], [`directory`], [`filter`]: DRAM structures over sealed records. [`open_segment`]: over new ones.
-//! * [`merge`], [`large`]: merges; values with files of their own. [`check`]: reads a store at rest whole. [`bulk`]: loads
-//!   one.
+//! * [`Store`]: the event-loop half; [`Maintenance`]: the half that blocks. [`api`]: what passes between a store and its
+//!   owner. [`work`]: what passes between its halves. `open`: recovery.
+//! * `buffers`: records that are not sealed. [`log`]: the commit log. `sealed`: segments, slices and their indexes.
+//!   `cleaner`: what is merged next. `ranges`: numbering, flushes, emptied intervals.
+//! * `format`: the bytes of files (`docs/data-log.md`). [`merge`]: the routine of merges. [`bulk`]: loads a store at rest.
+//!   [`check`]: reads one whole.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod api;
-mod arena;
+mod buffers;
 pub mod bulk;
 mod cache;
 pub mod check;
-pub mod directory;
-pub mod filter;
+mod cleaner;
 pub mod flash;
-pub mod index;
-pub mod large;
+mod format;
 pub mod log;
 mod maintenance;
-pub mod manifest;
 pub mod merge;
 mod open;
-pub mod open_segment;
 mod options;
-pub mod page;
-pub mod record;
-pub mod segment;
+mod ranges;
+mod sealed;
 mod store;
 pub mod timekeeper;
 pub mod work;
+
+pub use buffers::open_segment;
+pub use format::{large, manifest, page, record, segment};
+pub use sealed::{directory, filter, index};
 
 pub use api::{Ack, Appended, Batch, Committed, Damage, Finished, Gate, Lookup, Losses, Read, Refusal, Trouble, Write};
 pub use maintenance::{Maintenance, Step};
 pub use open::{OpenError, Opening, Owner};
 pub use options::{MAX_FROZEN, Options};
-pub use store::{Count, Held, Stats, Store, Stretch, Written};
+pub use store::ranges::ReplicatedRanges;
+pub use store::{
+    BufferStats, CacheStats, Count, CountedKeys, DeviceStats, Held, IndexStats, LogStats, MaintenanceStats, ReadStats,
+    SegmentTotals, Stats, Store, WriteStats, Written,
+};

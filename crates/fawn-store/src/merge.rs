@@ -21,11 +21,10 @@ use fawn_ring::{Interval, Key, Secret};
 use crate::api::{Damage, Losses};
 use crate::bulk::Run;
 use crate::flash::{Flash, FlashError};
-use crate::large::Stub;
-use crate::manifest::Emptied;
-use crate::record::{Kind, Record, lost_name};
-use crate::segment::{Advanced, Cursor, ReadAhead, SegmentError, Writer, Written};
-use crate::work::Overwrites;
+use crate::format::large::Stub;
+use crate::format::manifest::Emptied;
+use crate::format::record::{Kind, Record, lost_name};
+use crate::format::segment::{Advanced, Cursor, ReadAhead, SegmentError, Writer, Written};
 
 /// Records handled in one step.
 const STEP_RECORDS: usize = 2048;
@@ -49,6 +48,15 @@ impl Void {
         self.times.iter().any(|(interval, now)| record.is_expired(*now) && interval.contains(key))
             || self.flushed.iter().any(|(interval, watermark)| record.seq <= *watermark && interval.contains(key))
     }
+}
+
+/// Of records that are newer than a slice's base, how many supersede one of it: told by looking at some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overwrites {
+    /// Keys that were looked at: all are newer than the base.
+    pub newer: u64,
+    /// Of these, keys that the base has as well.
+    pub superseding: u64,
 }
 
 /// One output of a merge: a slice and the run that holds all of it, or nothing.
@@ -535,7 +543,7 @@ impl Merge {
     fn close(&mut self, flash: &dyn Flash, high: Key) -> Result<(), FlashError> {
         let written = self.writer.take().map(|writer| writer.finish(flash)).transpose()?;
         self.done.bytes_written +=
-            written.as_ref().map_or(0, |written| written.footer.total_pages() * crate::page::PAGE_BYTES as u64);
+            written.as_ref().map_or(0, |written| written.footer.total_pages() * crate::format::page::PAGE_BYTES as u64);
         self.done.outputs.push(Output { interval: Interval::new(self.low, high), written });
         if let Some(next) = high.successor() {
             self.low = next;
@@ -560,7 +568,7 @@ pub(crate) fn value_file(record: &Record<'_>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Marks;
+    use crate::format::record::Marks;
 
     #[test]
     fn what_has_expired_is_judged_by_the_time_of_its_own_keys() {

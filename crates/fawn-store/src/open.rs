@@ -5,17 +5,19 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use crate::api::Damage;
-use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
+use crate::format::manifest::{Edit, Manifest, ManifestError, State};
+use crate::format::page::PAGE_BYTES;
+use crate::format::record::Record;
+use crate::format::segment::{Footer, SegmentError};
 use crate::log::{Entry, Expected, LogError, LogWriter, Recovered, Replayed, recover, recover_intact, survey};
 use crate::maintenance::{Maintenance, SEQUENCE_STRIDE, Step};
-use crate::manifest::{Edit, Manifest, ManifestError, State};
 use crate::merge::value_file;
 use crate::options::Options;
-use crate::page::PAGE_BYTES;
-use crate::record::Record;
-use crate::segment::{Footer, SegmentError};
-use crate::store::{Parts, RangeState, Store, Written};
+use crate::ranges::RangeState;
+use crate::sealed::directory::PageDirectory;
+use crate::store::ranges::ReplicatedRanges as _;
+use crate::store::{Parts, Store, Written};
 use crate::work::{RangeMark, View};
 use fawn_ring::{Interval, Key};
 
@@ -362,7 +364,7 @@ impl Recovery<'_> {
         if range.is_none_or(|range| record.seq <= range.last_seq) {
             return;
         }
-        if !self.store.fits(&record) {
+        if !self.store.has_room_for(&record) {
             self.store.freeze_at(replayed.position);
             self.drive();
             self.store.make_fit(&record);

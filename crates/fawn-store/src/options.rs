@@ -106,12 +106,12 @@ impl Options {
         if self.log_pages > 0 {
             return self.log_pages;
         }
-        4 * self.segment_bytes() as u64 / crate::page::PAGE_BYTES as u64
+        4 * self.segment_bytes() as u64 / crate::format::page::PAGE_BYTES as u64
     }
 
     /// Bytes of the device that a new store takes before it serves: its log, its manifest and a first segment.
     pub fn bytes_to_make(&self) -> u64 {
-        self.log_pages() * crate::page::PAGE_BYTES as u64 + MANIFEST_BYTES + self.segment_bytes() as u64
+        self.log_pages() * crate::format::page::PAGE_BYTES as u64 + MANIFEST_BYTES + self.segment_bytes() as u64
     }
 
     /// Slices to begin with, for a device of `device_bytes`: one for each GiB that this store may come to hold,

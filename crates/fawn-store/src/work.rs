@@ -6,16 +6,16 @@ use std::sync::Arc;
 use fawn_ring::{Interval, Key};
 
 use crate::api::{Damage, Losses};
-use crate::directory::PageDirectory;
-use crate::filter::Filter;
+use crate::buffers::open_segment::OpenSegment;
 use crate::flash::Space;
-use crate::index::{SegmentNumber, Table};
+use crate::format::manifest::Emptied;
+use crate::format::record::{Kind, Record};
+use crate::format::segment::Footer;
 use crate::log::LogPosition;
-use crate::manifest::Emptied;
-use crate::merge::Void;
-use crate::open_segment::OpenSegment;
-use crate::record::{Kind, Record};
-use crate::segment::Footer;
+use crate::merge::{Overwrites, Void};
+use crate::sealed::directory::PageDirectory;
+use crate::sealed::filter::Filter;
+use crate::sealed::index::{SegmentNumber, Table};
 
 /// A range's state as of a place in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,15 +200,6 @@ pub struct SliceIndex {
     pub bytes: u64,
     /// Records in the table known to be superseded by others in it.
     pub stale: u64,
-}
-
-/// Of records that are newer than a slice's base, how many supersede one of it: told by looking at some.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Overwrites {
-    /// Keys that were looked at: all are newer than the base.
-    pub newer: u64,
-    /// Of these, keys that the base has as well.
-    pub superseding: u64,
 }
 
 /// One slice that a merge made.

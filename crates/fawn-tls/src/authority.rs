@@ -35,7 +35,7 @@ pub struct Pair {
 
 /// What a certificate is to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct CertificateRequest {
     /// Who it is for; a name of files, too.
     pub subject: String,
     /// Names of the cluster's domain.
@@ -106,7 +106,7 @@ impl Authority {
     ///
     /// # Errors
     /// [`TlsError::Make`], [`TlsError::Name`].
-    pub fn issue(&self, request: &Request) -> Result<Pair, TlsError> {
+    pub fn issue(&self, request: &CertificateRequest) -> Result<Pair, TlsError> {
         let key = KeyPair::generate()?;
         Ok(Pair { cert: self.sign(request, &key)?, key: KeyPem(key.serialize_pem()) })
     }
@@ -115,12 +115,12 @@ impl Authority {
     ///
     /// # Errors
     /// As [`issue`](Self::issue); [`TlsError::File`] about the key.
-    pub fn issue_for(&self, request: &Request, key: &Path) -> Result<String, TlsError> {
+    pub fn issue_for(&self, request: &CertificateRequest, key: &Path) -> Result<String, TlsError> {
         let pair = KeyPair::from_pem(&read_secret(key)?).map_err(|error| TlsError::file(key, key_error(&error)))?;
         self.sign(request, &pair)
     }
 
-    fn sign(&self, request: &Request, key: &KeyPair) -> Result<String, TlsError> {
+    fn sign(&self, request: &CertificateRequest, key: &KeyPair) -> Result<String, TlsError> {
         let validity = Validity { until: request.validity.until.min(self.validity.until), ..request.validity };
         let mut params = params(&request.subject, validity)?;
         let names = request.names.iter().map(|name| dns(name));

@@ -191,7 +191,7 @@ mod tests {
     fn a_flipped_bit_of_a_certificate_or_key_is_refused_by_name() {
         let dir = tempfile::tempdir().unwrap();
         let roles = [crate::identity::Role::Operator].into();
-        let wanted = crate::directory::Wanted { name: "operator".into(), roles, hosts: [].into() };
+        let wanted = crate::directory::Applicant { name: "operator".into(), roles, hosts: [].into() };
         crate::directory::init(dir.path(), &[wanted], 90, now()).unwrap();
         let files = Material::in_dir(dir.path(), "operator");
         assert!(links(&files).is_ok());

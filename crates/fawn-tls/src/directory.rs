@@ -1,7 +1,7 @@
 //! A directory of certificates, as an operator keeps it: `ca.pem` with `ca-key.pem`, and for each name `NAME.pem` with
 //! `NAME-key.pem`. A machine gets `ca.pem` and its own two files; the authority's key stays where it is.
 
-use crate::authority::{Authority, KeyPem, Pair, Request};
+use crate::authority::{Authority, CertificateRequest, KeyPem, Pair};
 use crate::certificate::{Facts, Host, Validity};
 use crate::config::{Material, links};
 use crate::error::TlsError;
@@ -28,7 +28,7 @@ const END: &str = "-----END CERTIFICATE-----\n";
 
 /// Somebody who is to have a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct Applicant {
     /// Name of the files, and of a member.
     pub name: String,
     /// What they may do.
@@ -37,7 +37,7 @@ pub struct Wanted {
     pub hosts: BTreeSet<Host>,
 }
 
-impl Wanted {
+impl Applicant {
     fn check(&self) -> Result<(), TlsError> {
         check_name(&self.name)?;
         let refuse = |name: &str, what| Err(TlsError::Name { name: name.to_owned(), what });
@@ -74,12 +74,12 @@ impl Wanted {
         Err(TlsError::Reserved { name: self.name.clone(), of: flag })
     }
 
-    fn request(&self, validity: Validity) -> Request {
+    fn request(&self, validity: Validity) -> CertificateRequest {
         let mut names: Vec<String> = self.roles.iter().map(Role::dns_name).collect();
         if self.roles.contains(&Role::Manager) {
             names.push(format!("{}.{}", self.name, Role::Manager.dns_name()));
         }
-        Request {
+        CertificateRequest {
             subject: self.name.clone(),
             names,
             hosts: self.hosts.iter().cloned().collect(),
@@ -96,7 +96,7 @@ pub fn host(text: &str) -> Host {
 
 /// A certificate that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Made {
+pub struct WrittenCertificate {
     /// Whose it is.
     pub name: String,
     /// Its file.
@@ -113,13 +113,13 @@ pub struct Made {
 ///
 /// # Errors
 /// [`TlsError`]; nothing is written over, and what was written before an error is removed.
-pub fn init(dir: &Path, wanted: &[Wanted], days: u32, now: i64) -> Result<Vec<Made>, TlsError> {
+pub fn init(dir: &Path, wanted: &[Applicant], days: u32, now: i64) -> Result<Vec<WrittenCertificate>, TlsError> {
     let ca = files_of(dir, AUTHORITY);
     if ca.cert.exists() || ca.key.exists() {
         let what = "this directory has an authority; create more certificates with `fawn certs add`";
         return Err(TlsError::Exists { path: ca.cert, what });
     }
-    wanted.iter().try_for_each(Wanted::check)?;
+    wanted.iter().try_for_each(Applicant::check)?;
     let (authority, pair) = Authority::make(Validity::days(now, AUTHORITY_DAYS))?;
     let mut pairs = vec![(AUTHORITY.to_owned(), pair)];
     pairs.extend(issue(&authority, wanted, Validity::days(now, days))?);
@@ -131,8 +131,8 @@ pub fn init(dir: &Path, wanted: &[Wanted], days: u32, now: i64) -> Result<Vec<Ma
 ///
 /// # Errors
 /// As [`init`].
-pub fn add(dir: &Path, wanted: &[Wanted], days: u32, now: i64) -> Result<Vec<Made>, TlsError> {
-    wanted.iter().try_for_each(Wanted::check)?;
+pub fn add(dir: &Path, wanted: &[Applicant], days: u32, now: i64) -> Result<Vec<WrittenCertificate>, TlsError> {
+    wanted.iter().try_for_each(Applicant::check)?;
     let pairs = issue(&authority_of(dir)?, wanted, Validity::days(now, days))?;
     write_all(dir, &pairs)
 }
@@ -142,13 +142,13 @@ fn authority_of(dir: &Path) -> Result<Authority, TlsError> {
     Authority::open(&ca.cert, &ca.key)
 }
 
-fn issue(authority: &Authority, wanted: &[Wanted], validity: Validity) -> Result<Vec<(String, Pair)>, TlsError> {
-    let of = |wanted: &Wanted| Ok((wanted.name.clone(), authority.issue(&wanted.request(validity))?));
+fn issue(authority: &Authority, wanted: &[Applicant], validity: Validity) -> Result<Vec<(String, Pair)>, TlsError> {
+    let of = |wanted: &Applicant| Ok((wanted.name.clone(), authority.issue(&wanted.request(validity))?));
     wanted.iter().map(of).collect()
 }
 
 /// Writes pairs that are not there yet: all of them or none.
-fn write_all(dir: &Path, pairs: &[(String, Pair)]) -> Result<Vec<Made>, TlsError> {
+fn write_all(dir: &Path, pairs: &[(String, Pair)]) -> Result<Vec<WrittenCertificate>, TlsError> {
     let files: Vec<(Material, &Pair)> = pairs.iter().map(|(name, pair)| (files_of(dir, name), pair)).collect();
     for path in files.iter().flat_map(|(files, _)| [&files.cert, &files.key]) {
         if path.exists() {
@@ -175,9 +175,9 @@ fn write_all(dir: &Path, pairs: &[(String, Pair)]) -> Result<Vec<Made>, TlsError
     pairs.iter().zip(files).map(|((name, _), (files, _))| made(name, files, true)).collect()
 }
 
-fn made(name: &str, files: Material, has_new_key: bool) -> Result<Made, TlsError> {
+fn made(name: &str, files: Material, has_new_key: bool) -> Result<WrittenCertificate, TlsError> {
     let facts = facts_of(&files.cert)?;
-    Ok(Made { name: name.to_owned(), cert: files.cert, key: files.key, has_new_key, facts })
+    Ok(WrittenCertificate { name: name.to_owned(), cert: files.cert, key: files.key, has_new_key, facts })
 }
 
 fn facts_of(cert: &Path) -> Result<Facts, TlsError> {
@@ -219,7 +219,7 @@ pub fn operator(dir: &Path) -> Result<Material, TlsError> {
 
 /// A certificate of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct ListedCertificate {
     /// Whose it is.
     pub name: String,
     /// Its file.
@@ -236,7 +236,7 @@ pub struct Shown {
 ///
 /// # Errors
 /// [`TlsError::File`] if the directory cannot be read or has none.
-pub fn show(dir: &Path) -> Result<Vec<Shown>, TlsError> {
+pub fn show(dir: &Path) -> Result<Vec<ListedCertificate>, TlsError> {
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(dir).map_err(|error| TlsError::file(dir, error.to_string()))? {
         let name = entry.map_err(|error| TlsError::file(dir, error.to_string()))?.file_name();
@@ -249,7 +249,7 @@ pub fn show(dir: &Path) -> Result<Vec<Shown>, TlsError> {
     Ok(names.into_iter().map(|(_, name)| look_at(dir, name)).collect())
 }
 
-fn look_at(dir: &Path, name: String) -> Shown {
+fn look_at(dir: &Path, name: String) -> ListedCertificate {
     let files = files_of(dir, &name);
     let facts = facts_of(&files.cert);
     let has_key = files.key.exists();
@@ -264,7 +264,7 @@ fn look_at(dir: &Path, name: String) -> Shown {
             Some(error.to_string())
         }
     };
-    Shown { name, path: files.cert, facts: facts.ok(), has_key, problem }
+    ListedCertificate { name, path: files.cert, facts: facts.ok(), has_key, problem }
 }
 
 /// Which certificates are renewed.
@@ -291,7 +291,7 @@ pub enum Keys {
 ///
 /// # Errors
 /// [`TlsError`]; what was renewed before it stays so.
-pub fn renew(dir: &Path, which: &Which, keys: Keys, days: u32, now: i64) -> Result<Vec<Made>, TlsError> {
+pub fn renew(dir: &Path, which: &Which, keys: Keys, days: u32, now: i64) -> Result<Vec<WrittenCertificate>, TlsError> {
     let mut authority = authority_of(dir)?;
     let shown = show(dir)?;
     if let Which::Named(names) = which {
@@ -302,7 +302,7 @@ pub fn renew(dir: &Path, which: &Which, keys: Keys, days: u32, now: i64) -> Resu
         }
     }
     let mut renewed = Vec::new();
-    for Shown { name, facts, path, has_key, .. } in shown {
+    for ListedCertificate { name, facts, path, has_key, .. } in shown {
         let is_due = match (which, &facts) {
             (Which::All, _) => true,
             (Which::Named(names), _) => names.contains(&name),
@@ -323,7 +323,7 @@ pub fn renew(dir: &Path, which: &Which, keys: Keys, days: u32, now: i64) -> Resu
             renewed.push(made(&name, files, false)?);
             continue;
         }
-        let request = Request {
+        let request = CertificateRequest {
             subject: facts.subject.clone(),
             serves: facts.roles().iter().any(Role::serves),
             names: facts.names,

@@ -130,12 +130,12 @@ pub(crate) fn replace(path: &Path, text: &str, readers: Readers) -> Result<(), T
 
 /// A new file that is whole, and has yet to take the place of another.
 #[derive(Debug)]
-pub(crate) struct Staged {
+pub(crate) struct StagedFile {
     new: PathBuf,
     path: PathBuf,
 }
 
-impl Staged {
+impl StagedFile {
     /// Drops it: the other stays.
     pub(crate) fn discard(&self) {
         let _ = std::fs::remove_file(&self.new);
@@ -150,7 +150,7 @@ impl Staged {
 
 /// Writes a new file beside the one whose place it is to take. Files that belong together are all staged first: if the device has no room
 /// for one of them, all stay as they are.
-pub(crate) fn stage(path: &Path, text: &str, readers: Readers) -> Result<Staged, TlsError> {
+pub(crate) fn stage(path: &Path, text: &str, readers: Readers) -> Result<StagedFile, TlsError> {
     if links::is_stream(path) || path.is_dir() {
         return Err(TlsError::file(
             path,
@@ -169,7 +169,7 @@ pub(crate) fn stage(path: &Path, text: &str, readers: Readers) -> Result<Staged,
     if let Ok(old) = std::fs::metadata(&path) {
         chown(&new, Some(old.uid()), Some(old.gid())).map_err(TlsError::write(&new))?;
     }
-    Ok(Staged { new, path })
+    Ok(StagedFile { new, path })
 }
 
 /// Sees to it that the names of a directory survive a crash.

@@ -29,10 +29,10 @@ type Build<T> = Box<dyn Fn() -> Result<(T, Option<Expiry>), TlsError> + Send + S
 pub struct Reloading<T> {
     files: Vec<PathBuf>,
     build: Build<T>,
-    state: Mutex<State<T>>,
+    state: Mutex<ReloadState<T>>,
 }
 
-struct State<T> {
+struct ReloadState<T> {
     current: T,
     expiry: Option<Expiry>,
     /// Of the files before they were read for `current`, or last in vain.
@@ -71,7 +71,7 @@ impl<T: Clone> Reloading<T> {
     fn new(files: Vec<PathBuf>, build: Build<T>) -> Result<Self, TlsError> {
         let stamps = stamps(&files);
         let (current, expiry) = build()?;
-        let mut state = State { current, expiry, stamps, looked: Instant::now(), complaint: None, warned: None };
+        let mut state = ReloadState { current, expiry, stamps, looked: Instant::now(), complaint: None, warned: None };
         state.warn();
         Ok(Self { files, build, state: Mutex::new(state) })
     }
@@ -106,7 +106,7 @@ impl<T: Clone> Reloading<T> {
         self.look(&mut state)
     }
 
-    fn look(&self, state: &mut State<T>) -> Result<(), TlsError> {
+    fn look(&self, state: &mut ReloadState<T>) -> Result<(), TlsError> {
         state.looked = Instant::now();
         // Before they are read: what is written meanwhile is seen next time.
         let stamps = stamps(&self.files);
@@ -135,13 +135,13 @@ impl<T: Clone> Reloading<T> {
         names.join(", ")
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, ReloadState<T>> {
         // Whoever panicked with it has changed nothing by halves.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T> State<T> {
+impl<T> ReloadState<T> {
     /// Says once a day what will expire.
     fn warn(&mut self) {
         let Some(warning) = self.expiry.as_ref().and_then(|expiry| expiry.warning(now())) else { return };

@@ -45,7 +45,7 @@ pub enum StateError {
 
 /// What every version has.
 #[derive(Deserialize)]
-struct Versioned {
+struct StateHeader {
     version: u32,
 }
 
@@ -75,7 +75,7 @@ pub fn read_state<T: DeserializeOwned>(path: &Path, version: u32) -> Result<Opti
     let (state, sum) = text.split_at(end);
     let is_sound = sum == format!("\ncrc32c {:08x}\n", crc32c::crc32c(state)).as_bytes();
     match serde_json::from_slice(state) {
-        Ok(Versioned { version: other }) if other != version => Err(StateError::Version(other)),
+        Ok(StateHeader { version: other }) if other != version => Err(StateError::Version(other)),
         Ok(_) if is_sound => serde_json::from_slice(state).map(Some).map_err(|_| StateError::Damaged),
         _ => Err(StateError::Damaged),
     }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
-    struct State {
+    struct DumpState {
         version: u32,
         offset: u64,
     }
@@ -115,8 +115,8 @@ mod tests {
     fn a_flipped_bit_anywhere_in_a_state_is_found() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state");
-        assert!(read_state::<State>(&path, 2).unwrap().is_none());
-        let state = State { version: 2, offset: 12345 };
+        assert!(read_state::<DumpState>(&path, 2).unwrap().is_none());
+        let state = DumpState { version: 2, offset: 12345 };
         write_state(&path, &state).unwrap();
         assert_eq!(read_state(&path, 2).unwrap(), Some(state));
         let text = std::fs::read(&path).unwrap();
@@ -124,13 +124,13 @@ mod tests {
             let mut damaged = text.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, &damaged).unwrap();
-            assert!(read_state::<State>(&path, 2).is_err(), "bit {bit}");
+            assert!(read_state::<DumpState>(&path, 2).is_err(), "bit {bit}");
         }
         for end in 0..text.len() {
             std::fs::write(&path, &text[..end]).unwrap();
-            assert!(read_state::<State>(&path, 2).is_err(), "cut at {end}");
+            assert!(read_state::<DumpState>(&path, 2).is_err(), "cut at {end}");
         }
         std::fs::write(&path, "{\"version\":1,\"offset\":5}\n").unwrap();
-        assert!(matches!(read_state::<State>(&path, 2), Err(StateError::Version(1))));
+        assert!(matches!(read_state::<DumpState>(&path, 2), Err(StateError::Version(1))));
     }
 }

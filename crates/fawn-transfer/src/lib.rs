@@ -5,7 +5,7 @@
 //! # Layout
 //!
 //! * [`records`]: a record, and the file formats: one record a line, as tab-separated text or as JSON.
-//! * [`client`]: a blocking, pipelined memcached client.
+//! * [`key`]: which keys a server or a store takes. [`client`]: a blocking, pipelined memcached client.
 //! * [`load`]: into a server, with many sets in flight, or in bulk into a directory; resumable.
 //! * [`dump`]: of a server, by listing its keys, or of a cluster; the latter is resumable.
 //! * [`summary`]: what a transfer has come to. [`ui`]: what a person sees of it.
@@ -16,6 +16,7 @@
 pub mod checksum;
 pub mod client;
 pub mod dump;
+pub mod key;
 pub mod load;
 pub mod records;
 pub mod summary;
@@ -23,7 +24,7 @@ pub mod ui;
 
 pub use dump::cluster::{ClusterDump, dump_cluster};
 pub use dump::{DumpOptions, dump_server};
-pub use load::{LoadOptions, NotResumable, OnError, ResumeState, Target, copy, load_bulk, load_file};
+pub use load::{LoadOptions, LoadServer, NotResumable, OnError, ResumeState, copy, load_bulk, load_file};
 pub use records::{Format, Record};
-pub use summary::Summary;
-pub use ui::{Extent, Progress, Ui};
+pub use summary::TransferSummary;
+pub use ui::{Progress, TransferExtent, Ui};

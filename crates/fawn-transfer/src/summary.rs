@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::load::{Skipped, Transferred};
+use crate::load::TransferCounts;
 
 /// The counts of a finished load or dump. As JSON, the fields are the keys.
 #[derive(Debug, Serialize)]
-pub struct Summary {
+pub struct TransferSummary {
     /// Records moved.
     pub records: u64,
     /// Bytes of their keys and values.
@@ -37,7 +37,16 @@ pub struct Summary {
     started: Instant,
 }
 
-impl Summary {
+/// Lines that came to nothing, or records to nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SkipCounts {
+    pub bad_lines: u64,
+    pub too_large: u64,
+    /// Records, among those loaded, that had expired.
+    pub expired: u64,
+}
+
+impl TransferSummary {
     /// Starts the clock.
     pub fn start() -> Self {
         Self {
@@ -58,13 +67,13 @@ impl Summary {
     }
 
     /// Stops the clock.
-    pub fn finish(&mut self, transferred: &Transferred) {
+    pub fn finish(&mut self, transferred: &TransferCounts) {
         self.seconds = self.started.elapsed().as_secs_f64();
         (self.records, self.bytes, self.too_large) = (transferred.loaded, transferred.bytes, transferred.too_large);
     }
 
     /// Counts what a file had beside records that were loaded.
-    pub(crate) fn skip(&mut self, skipped: &Skipped) {
+    pub(crate) fn skip(&mut self, skipped: &SkipCounts) {
         self.bad_lines = skipped.bad_lines;
         self.too_large += skipped.too_large;
         self.expired = skipped.expired;

@@ -7,7 +7,7 @@ const NOTED: u64 = 100;
 
 /// What a transfer counts, and how much of it there is, if that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum TransferExtent {
     /// Bytes of a file.
     Bytes(Option<u64>),
     /// Records.
@@ -31,7 +31,7 @@ pub trait Progress: Sync {
 /// What a program shows of a transfer.
 pub trait Ui {
     /// Shows how far something is.
-    fn bar(&self, extent: Extent) -> Box<dyn Progress>;
+    fn bar(&self, extent: TransferExtent) -> Box<dyn Progress>;
 
     /// The same. If a signal ends the program from now on, it calls `interrupted` first, and says what that returns: how to go on.
     ///
@@ -39,7 +39,7 @@ pub trait Ui {
     /// The system gives no signals.
     fn begin(
         &self,
-        extent: Extent,
+        extent: TransferExtent,
         interrupted: Box<dyn FnOnce() -> String + Send>,
     ) -> anyhow::Result<Box<dyn Progress>>;
 }

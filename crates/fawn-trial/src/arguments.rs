@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, ValueEnum};
 
-use crate::fault::Kind;
+use crate::fault::FaultKind;
 
 /// Run a cluster's processes, inject faults, and check what clients saw.
 #[derive(Clone, Debug, Parser)]
@@ -28,14 +28,14 @@ pub struct Arguments {
     pub kills: Option<u32>,
     /// Shape to run: a cluster of processes, or one `fawn serve`
     #[arg(long, value_name = "SHAPE", default_value = "cluster")]
-    pub shape: Shape,
+    pub shape: TrialShape,
     /// Consistency of the cluster. For a weak one the trial checks three things: clients see only written values, the
     /// cluster is in order while nothing fails (--faults none), and the final writes are visible everywhere
     #[arg(long, value_name = "KIND", default_value = "strong")]
     pub consistency: Consistency,
     /// How large it is.
     #[command(flatten)]
-    pub sizes: Sizes,
+    pub sizes: TrialSizes,
     /// The fawn command [default: the one beside this program]
     #[arg(long, value_name = "FILE")]
     pub fawn: Option<PathBuf>,
@@ -66,7 +66,7 @@ pub struct Arguments {
 
 /// How large the trial is.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct Sizes {
+pub struct TrialSizes {
     /// Processes that keep data
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=40))]
     pub nodes: u8,
@@ -92,7 +92,7 @@ pub struct Sizes {
 
 /// What runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Shape {
+pub enum TrialShape {
     /// Managers, nodes and front-ends, each a process on a host of its own.
     Cluster,
     /// One `fawn serve`.
@@ -110,7 +110,7 @@ pub enum Consistency {
 
 /// Kinds of faults.
 #[derive(Clone, Debug)]
-pub struct Kinds(pub Vec<Kind>);
+pub struct Kinds(pub Vec<FaultKind>);
 
 fn minutes(text: &str) -> Result<Duration, String> {
     let minutes = text.parse::<f64>().ok().filter(|minutes| (0.01..=100_000.0).contains(minutes));
@@ -121,9 +121,9 @@ fn kinds(text: &str) -> Result<Kinds, String> {
     if text == "none" {
         return Ok(Kinds(Vec::new()));
     }
-    let kind = |name: &str| Kind::ALL.into_iter().find(|kind| kind.name() == name);
-    let names = || Kind::ALL.map(Kind::name).join(", ");
-    let found: Option<Vec<Kind>> = text.split(',').map(kind).collect();
+    let kind = |name: &str| FaultKind::ALL.into_iter().find(|kind| kind.name() == name);
+    let names = || FaultKind::ALL.map(FaultKind::name).join(", ");
+    let found: Option<Vec<FaultKind>> = text.split(',').map(kind).collect();
     found.map(Kinds).ok_or_else(|| format!("write none, or some of {}", names()))
 }
 
@@ -143,7 +143,7 @@ mod tests {
         let parse = |line: &str| Arguments::try_parse_from(line.split(' '));
         let arguments = parse("trial --minutes 0.5 --faults kill,pause").unwrap();
         assert_eq!(arguments.minutes, Duration::from_secs(30));
-        assert_eq!(arguments.faults.unwrap().0, [Kind::Kill, Kind::Pause]);
+        assert_eq!(arguments.faults.unwrap().0, [FaultKind::Kill, FaultKind::Pause]);
         assert!(parse("trial --faults none").unwrap().faults.unwrap().0.is_empty());
         assert!(parse("trial --faults fire").unwrap_err().to_string().contains("write none, or some of kill"));
         assert!(parse("trial --minutes 0").is_err());

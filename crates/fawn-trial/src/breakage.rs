@@ -4,17 +4,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-use crate::cluster::{Cluster, Condition, Role};
+use crate::cluster::{Condition, ProcessRole, TrialCluster};
 use crate::disk;
-use crate::fault::Kind;
+use crate::fault::FaultKind;
 use crate::net::weather::Weather;
-use crate::net::{Host, State};
-use crate::plan::Planned;
-use crate::status::Pace;
+use crate::net::{FaultState, Host};
+use crate::plan::PlannedFault;
+use crate::status::ClientPace;
 
 /// What is broken.
 #[derive(Debug)]
-pub enum Broken {
+pub enum Breakage {
     /// Nothing any more: the fault mended itself.
     Nothing,
     /// These do not run: their names.
@@ -31,7 +31,13 @@ pub enum Broken {
     Full(String),
 }
 
-impl Broken {
+impl Breakage {
+    /// Whether it lies between clients and a member.
+    pub fn is_between_clients_and(&self, name: &str) -> bool {
+        let Self::Cut(pairs) = self else { return false };
+        pairs.iter().any(|(from, to)| (from.number == 0 && to.name == name) || (to.number == 0 && from.name == name))
+    }
+
     /// Whether it is broken itself, so that it is better left alone.
     pub fn touches(&self, name: &str) -> bool {
         match self {
@@ -46,9 +52,9 @@ impl Broken {
 
 /// What a fault has come to.
 #[derive(Debug)]
-pub enum Came {
+pub enum FaultOutcome {
     /// This is broken: in words, and to be mended.
-    Broken(String, Broken),
+    Broken(String, Breakage),
     /// There was nothing for it to break: why.
     Skipped(String),
 }
@@ -69,14 +75,14 @@ const LOOK: Duration = Duration::from_millis(200);
 const EXTRA_NODES: usize = 2;
 
 /// Whether a fault of this kind can be made here; otherwise why not.
-pub fn obstacle(cluster: &Cluster, kind: Kind) -> Option<String> {
-    let is_single = cluster.members.iter().any(|member| member.role == Role::Single);
+pub fn obstacle(cluster: &TrialCluster, kind: FaultKind) -> Option<String> {
+    let is_single = cluster.members.iter().any(|member| member.role == ProcessRole::Single);
     if is_single && !kind.suits_single() {
         return Some("one process alone has none".to_owned());
     }
     match kind {
-        Kind::Slow | Kind::Lossy => cluster.network.without_weather().map(ToOwned::to_owned),
-        Kind::DiskFull if !cluster.members.iter().any(|member| member.has_small_disk) => {
+        FaultKind::Slow | FaultKind::Lossy => cluster.network.without_weather().map(ToOwned::to_owned),
+        FaultKind::DiskFull if !cluster.members.iter().any(|member| member.has_small_disk) => {
             Some("no small file system can be mounted".to_owned())
         }
         _ => None,
@@ -85,8 +91,8 @@ pub fn obstacle(cluster: &Cluster, kind: Kind) -> Option<String> {
 
 /// What a fault may hit beside the ones that are in force.
 struct Targets<'a> {
-    cluster: &'a Cluster,
-    in_force: &'a [&'a Broken],
+    cluster: &'a TrialCluster,
+    in_force: &'a [&'a Breakage],
     draw: u64,
 }
 
@@ -95,10 +101,10 @@ impl Targets<'_> {
         let member = &self.cluster.members[at];
         let is_touched = self.in_force.iter().any(|broken| broken.touches(&member.name));
         // One manager at a time, so that a majority stays.
-        let is_manager = |at: &usize| self.cluster.members[*at].role == Role::Manager;
+        let is_manager = |at: &usize| self.cluster.members[*at].role == ProcessRole::Manager;
         let touched = |at: &usize| self.in_force.iter().any(|broken| broken.touches(&self.cluster.members[*at].name));
         let managers = (0..self.cluster.members.len()).filter(is_manager).filter(touched).count();
-        member.condition == Condition::Up && !is_touched && (member.role != Role::Manager || managers == 0)
+        member.condition == Condition::Up && !is_touched && (member.role != ProcessRole::Manager || managers == 0)
     }
 
     fn pick(&self, suits: impl Fn(usize) -> bool, draw: u64) -> Option<usize> {
@@ -121,92 +127,114 @@ impl Targets<'_> {
 ///
 /// # Errors
 /// Something does not work that has to: a process does not start, or does not stop when asked, or `ip` fails.
-pub fn inject(cluster: &mut Cluster, fault: &Planned, in_force: &[&Broken]) -> anyhow::Result<Came> {
+pub fn inject(
+    cluster: &mut TrialCluster,
+    fault: &PlannedFault,
+    in_force: &[&Breakage],
+) -> anyhow::Result<FaultOutcome> {
     let targets = Targets { cluster, in_force, draw: fault.draw };
     let role = |at: usize| targets.cluster.members[at].role;
     let target = match fault.kind {
-        Kind::RestartAll => return restart_all(cluster, fault.hold),
-        Kind::Rolling => return rolling(cluster),
-        Kind::Leader => {
+        FaultKind::RestartAll => return restart_all(cluster, fault.hold),
+        FaultKind::Rolling => return rolling(cluster),
+        FaultKind::Leader => {
             let leader = cluster.leader()?;
             return Ok(kill(cluster, leader, "the leading manager "));
         }
-        Kind::LeaderJoin => return join(cluster, Some(fault.hold)),
-        Kind::Join => return join(cluster, None),
-        Kind::Leave => return leave(cluster, fault.draw),
-        Kind::Partial | Kind::OneWay | Kind::Severed => {
-            let is_member = |at: usize| fault.kind == Kind::OneWay || role(at) != Role::Manager;
+        FaultKind::LeaderJoin => return join(cluster, Some(fault.hold)),
+        FaultKind::Join => return join(cluster, None),
+        FaultKind::Leave => return leave(cluster, fault.draw),
+        FaultKind::Partial | FaultKind::OneWay | FaultKind::Severed => {
+            let is_member = |at: usize| fault.kind == FaultKind::OneWay || role(at) != ProcessRole::Manager;
             let is_one_way = match fault.kind {
-                Kind::Severed => fault.draw & 1 == 0,
-                kind => kind == Kind::OneWay,
+                FaultKind::Severed => fault.draw & 1 == 0,
+                kind => kind == FaultKind::OneWay,
             };
             return match targets.pair(is_member) {
-                Some(pair) => cut(cluster, pair, is_one_way),
-                None => Ok(Came::Skipped("no two processes are healthy".to_owned())),
+                Some((first, second)) => cut(cluster, [first, second].map(|at| host(cluster, at)), is_one_way),
+                None => Ok(FaultOutcome::Skipped("no two processes are healthy".to_owned())),
             };
         }
-        Kind::LeaderLink => {
+        FaultKind::LeaderLink => {
             let leader = cluster.leader()?;
             let targets = Targets { cluster, in_force, draw: fault.draw };
-            let member = targets.pick(|at| targets.cluster.members[at].role != Role::Manager, fault.draw >> 2);
-            return match member.filter(|_| targets.is_whole(leader) && targets.cluster.up(Role::Manager).len() > 2) {
-                Some(member) if fault.draw & 2 == 0 => cut(cluster, (member, leader), fault.draw & 1 == 0),
-                Some(member) => cut(cluster, (leader, member), fault.draw & 1 == 0),
-                None => Ok(Came::Skipped("no member and the leader are healthy, beside two managers".to_owned())),
+            let member = targets.pick(|at| targets.cluster.members[at].role != ProcessRole::Manager, fault.draw >> 2);
+            return match member
+                .filter(|_| targets.is_whole(leader) && targets.cluster.up(ProcessRole::Manager).len() > 2)
+            {
+                Some(member) => cut_either_way(cluster, [member, leader].map(|at| host(cluster, at)), fault.draw),
+                None => {
+                    Ok(FaultOutcome::Skipped("no member and the leader are healthy, beside two managers".to_owned()))
+                }
             };
         }
-        Kind::DiskFull => targets.pick(|at| targets.cluster.members[at].has_small_disk, fault.draw),
-        Kind::Wipe => targets.pick(|at| role(at) == Role::Node, fault.draw),
-        Kind::Kill | Kind::Pause | Kind::Partition | Kind::Slow | Kind::Lossy => targets.any(),
+        FaultKind::ClientLink => {
+            return match targets.pick(|_| true, fault.draw >> 2) {
+                Some(at) => cut_either_way(cluster, [cluster.network.clients(), host(cluster, at)], fault.draw),
+                None => Ok(FaultOutcome::Skipped("no process is healthy".to_owned())),
+            };
+        }
+        FaultKind::DiskFull => targets.pick(|at| targets.cluster.members[at].has_small_disk, fault.draw),
+        FaultKind::Wipe => targets.pick(|at| role(at) == ProcessRole::Node, fault.draw),
+        FaultKind::Kill | FaultKind::Pause | FaultKind::Partition | FaultKind::Slow | FaultKind::Lossy => targets.any(),
     };
-    let Some(at) = target else { return Ok(Came::Skipped("no suitable process is healthy".to_owned())) };
+    let Some(at) = target else { return Ok(FaultOutcome::Skipped("no suitable process is healthy".to_owned())) };
     hit(cluster, fault, at)
 }
 
 /// The faults that hit one member.
-fn hit(cluster: &mut Cluster, fault: &Planned, at: usize) -> anyhow::Result<Came> {
+fn hit(cluster: &mut TrialCluster, fault: &PlannedFault, at: usize) -> anyhow::Result<FaultOutcome> {
     let (name, host) = (cluster.members[at].name.clone(), cluster.members[at].host.clone());
     Ok(match fault.kind {
-        Kind::Kill => kill(cluster, at, ""),
-        Kind::Pause => {
+        FaultKind::Kill => kill(cluster, at, ""),
+        FaultKind::Pause => {
             cluster.pause(at, Condition::Paused);
-            Came::Broken(format!("{name} is stopped (SIGSTOP)"), Broken::Paused(name))
+            FaultOutcome::Broken(format!("{name} is stopped (SIGSTOP)"), Breakage::Paused(name))
         }
-        Kind::Partition => {
-            cluster.network.isolate(&host, State::Broken)?;
-            Came::Broken(format!("{name} is partitioned from all others"), Broken::Isolated(host))
+        FaultKind::Partition => {
+            cluster.network.isolate(&host, FaultState::Broken)?;
+            FaultOutcome::Broken(format!("{name} is partitioned from all others"), Breakage::Isolated(host))
         }
-        Kind::Slow => {
+        FaultKind::Slow => {
             let ms = 10 + fault.draw % 90;
-            cluster.network.disturb(&host, Weather::slow(ms), State::Broken)?;
-            Came::Broken(format!("{name} is {ms} ms away"), Broken::Disturbed(host))
+            cluster.network.disturb(&host, Weather::slow(ms), FaultState::Broken)?;
+            FaultOutcome::Broken(format!("{name} is {ms} ms away"), Breakage::Disturbed(host))
         }
-        Kind::Lossy => {
+        FaultKind::Lossy => {
             let percent = 2 + fault.draw % 18;
-            cluster.network.disturb(&host, Weather::lossy(percent), State::Broken)?;
-            Came::Broken(format!("{percent} % of {name}'s packets are lost"), Broken::Disturbed(host))
+            cluster.network.disturb(&host, Weather::lossy(percent), FaultState::Broken)?;
+            FaultOutcome::Broken(format!("{percent} % of {name}'s packets are lost"), Breakage::Disturbed(host))
         }
-        Kind::DiskFull => {
+        FaultKind::DiskFull => {
             disk::fill(&cluster.disk(at)).context("the ballast cannot be written")?;
-            Came::Broken(format!("{name}'s disk is full"), Broken::Full(name))
+            FaultOutcome::Broken(format!("{name}'s disk is full"), Breakage::Full(name))
         }
-        Kind::Wipe => {
+        FaultKind::Wipe => {
             cluster.kill(at);
             cluster.wipe(at)?;
-            Came::Broken(format!("{name} has lost its disk"), Broken::Down(vec![name]))
+            FaultOutcome::Broken(format!("{name} has lost its disk"), Breakage::Down(vec![name]))
         }
         other => unreachable!("{other} affects more than one member"),
     })
 }
 
-fn kill(cluster: &mut Cluster, at: usize, what: &str) -> Came {
+fn kill(cluster: &mut TrialCluster, at: usize, what: &str) -> FaultOutcome {
     let name = cluster.members[at].name.clone();
     cluster.kill(at);
-    Came::Broken(format!("{what}{name} is killed"), Broken::Down(vec![name]))
+    FaultOutcome::Broken(format!("{what}{name} is killed"), Breakage::Down(vec![name]))
 }
 
-fn cut(cluster: &Cluster, (first, second): (usize, usize), is_one_way: bool) -> anyhow::Result<Came> {
-    let [first, second] = [first, second].map(|at| cluster.members[at].host.clone());
+fn host(cluster: &TrialCluster, at: usize) -> Host {
+    cluster.members[at].host.clone()
+}
+
+/// Cuts both ways between two hosts, or one of them.
+fn cut_either_way(cluster: &TrialCluster, [first, second]: [Host; 2], draw: u64) -> anyhow::Result<FaultOutcome> {
+    let hosts = if draw & 2 == 0 { [first, second] } else { [second, first] };
+    cut(cluster, hosts, draw & 1 == 0)
+}
+
+fn cut(cluster: &TrialCluster, [first, second]: [Host; 2], is_one_way: bool) -> anyhow::Result<FaultOutcome> {
     let (from, to) = (&first.name, &second.name);
     let (words, pairs) = if is_one_way {
         (format!("{to} receives nothing from {from}"), vec![(first.clone(), second)])
@@ -215,21 +243,24 @@ fn cut(cluster: &Cluster, (first, second): (usize, usize), is_one_way: bool) -> 
         (words, vec![(first.clone(), second.clone()), (second, first)])
     };
     for (from, to) in &pairs {
-        cluster.network.cut(from, to, State::Broken)?;
+        cluster.network.cut(from, to, FaultState::Broken)?;
     }
-    Ok(Came::Broken(words, Broken::Cut(pairs)))
+    Ok(FaultOutcome::Broken(words, Breakage::Cut(pairs)))
 }
 
-fn restart_all(cluster: &mut Cluster, hold: Duration) -> anyhow::Result<Came> {
+fn restart_all(cluster: &mut TrialCluster, hold: Duration) -> anyhow::Result<FaultOutcome> {
     for at in 0..cluster.members.len() {
         cluster.kill(at);
     }
     std::thread::sleep(hold);
     cluster.start_all(READY)?;
-    Ok(Came::Broken(format!("all processes are killed, and start after {} ms", hold.as_millis()), Broken::Nothing))
+    Ok(FaultOutcome::Broken(
+        format!("all processes are killed, and start after {} ms", hold.as_millis()),
+        Breakage::Nothing,
+    ))
 }
 
-fn rolling(cluster: &mut Cluster) -> anyhow::Result<Came> {
+fn rolling(cluster: &mut TrialCluster) -> anyhow::Result<FaultOutcome> {
     for at in 0..cluster.members.len() {
         cluster.stop(at)?;
         cluster.members[at].is_upgraded = true;
@@ -237,18 +268,18 @@ fn rolling(cluster: &mut Cluster) -> anyhow::Result<Came> {
         cluster.await_ready(at, READY)?;
         await_whole(cluster)?;
     }
-    Ok(Came::Broken("all processes are stopped and started, one after the other".to_owned(), Broken::Nothing))
+    Ok(FaultOutcome::Broken("all processes are stopped and started, one after the other".to_owned(), Breakage::Nothing))
 }
 
 /// Waits as an operator would before the next process is stopped.
-fn await_whole(cluster: &Cluster) -> anyhow::Result<()> {
-    if cluster.members.iter().any(|member| member.role == Role::Single) {
+fn await_whole(cluster: &TrialCluster) -> anyhow::Result<()> {
+    if cluster.members.iter().any(|member| member.role == ProcessRole::Single) {
         return Ok(());
     }
     let (deadline, replicas) = (Instant::now() + WHOLE, usize::from(cluster.sizes().replicas));
     loop {
         let complaint = match cluster.status() {
-            Ok(status) => status.complaint(replicas, Pace::Busy),
+            Ok(status) => status.complaint(replicas, ClientPace::Busy),
             Err(error) => Some(format!("{error:#}")),
         };
         let Some(complaint) = complaint else { return Ok(()) };
@@ -257,14 +288,14 @@ fn await_whole(cluster: &Cluster) -> anyhow::Result<()> {
     }
 }
 
-fn nodes(cluster: &Cluster) -> usize {
-    cluster.members.iter().filter(|member| member.role == Role::Node).count()
+fn nodes(cluster: &TrialCluster) -> usize {
+    cluster.members.iter().filter(|member| member.role == ProcessRole::Node).count()
 }
 
 /// A node joins; with a time, the leading manager is killed so long after it has asked.
-fn join(cluster: &mut Cluster, kill_after: Option<Duration>) -> anyhow::Result<Came> {
+fn join(cluster: &mut TrialCluster, kill_after: Option<Duration>) -> anyhow::Result<FaultOutcome> {
     if nodes(cluster) >= usize::from(cluster.sizes().nodes) + EXTRA_NODES {
-        return Ok(Came::Skipped("there are already enough nodes".to_owned()));
+        return Ok(FaultOutcome::Skipped("there are already enough nodes".to_owned()));
     }
     let leader = kill_after.map(|_| cluster.leader()).transpose()?;
     let at = cluster.add_node()?;
@@ -276,14 +307,14 @@ fn join(cluster: &mut Cluster, kill_after: Option<Duration>) -> anyhow::Result<C
             let words = format!("{name} joins, and {} ms later the leading manager ", after.as_millis());
             Ok(kill(cluster, leader, &words))
         }
-        _ => Ok(Came::Broken(format!("{name} joins"), Broken::Nothing)),
+        _ => Ok(FaultOutcome::Broken(format!("{name} joins"), Breakage::Nothing)),
     }
 }
 
-fn leave(cluster: &mut Cluster, draw: u64) -> anyhow::Result<Came> {
-    let nodes = cluster.up(Role::Node);
+fn leave(cluster: &mut TrialCluster, draw: u64) -> anyhow::Result<FaultOutcome> {
+    let nodes = cluster.up(ProcessRole::Node);
     if nodes.len() <= usize::from(cluster.sizes().replicas) {
-        return Ok(Came::Skipped("there are only as many nodes as needed".to_owned()));
+        return Ok(FaultOutcome::Skipped("there are only as many nodes as needed".to_owned()));
     }
     let at = nodes[(draw % nodes.len() as u64) as usize];
     let name = cluster.members[at].name.clone();
@@ -300,18 +331,18 @@ fn leave(cluster: &mut Cluster, draw: u64) -> anyhow::Result<Came> {
         std::thread::sleep(LOOK);
     }
     cluster.forget(at);
-    Ok(Came::Broken(format!("{name} is drained and removed"), Broken::Nothing))
+    Ok(FaultOutcome::Broken(format!("{name} is drained and removed"), Breakage::Nothing))
 }
 
 /// Mends what was broken. Processes that are started need not be ready yet.
 ///
 /// # Errors
 /// Something cannot be mended.
-pub fn mend(cluster: &mut Cluster, broken: &Broken) -> anyhow::Result<()> {
-    let place = |cluster: &Cluster, name: &str| cluster.members.iter().position(|member| member.name == name);
+pub fn mend(cluster: &mut TrialCluster, broken: &Breakage) -> anyhow::Result<()> {
+    let place = |cluster: &TrialCluster, name: &str| cluster.members.iter().position(|member| member.name == name);
     match broken {
-        Broken::Nothing => Ok(()),
-        Broken::Down(names) => {
+        Breakage::Nothing => Ok(()),
+        Breakage::Down(names) => {
             let places: Vec<usize> = names.iter().filter_map(|name| place(cluster, name)).collect();
             ensure!(places.len() == names.len(), "who was killed has left");
             places.into_iter().try_for_each(|at| {
@@ -319,16 +350,18 @@ pub fn mend(cluster: &mut Cluster, broken: &Broken) -> anyhow::Result<()> {
                 cluster.start(at)
             })
         }
-        Broken::Paused(name) => {
+        Breakage::Paused(name) => {
             if let Some(at) = place(cluster, name) {
                 cluster.pause(at, Condition::Up);
             }
             Ok(())
         }
-        Broken::Isolated(host) => cluster.network.isolate(host, State::Mended),
-        Broken::Cut(pairs) => pairs.iter().try_for_each(|(from, to)| cluster.network.cut(from, to, State::Mended)),
-        Broken::Disturbed(host) => cluster.network.disturb(host, Weather::slow(0), State::Mended),
-        Broken::Full(name) => {
+        Breakage::Isolated(host) => cluster.network.isolate(host, FaultState::Mended),
+        Breakage::Cut(pairs) => {
+            pairs.iter().try_for_each(|(from, to)| cluster.network.cut(from, to, FaultState::Mended))
+        }
+        Breakage::Disturbed(host) => cluster.network.disturb(host, Weather::slow(0), FaultState::Mended),
+        Breakage::Full(name) => {
             let at = place(cluster, name).context("a disk that is full is there")?;
             disk::free(&cluster.disk(at)).context("the ballast cannot be removed")
         }

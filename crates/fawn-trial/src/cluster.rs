@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use rustix::process::Signal;
 
-use crate::arguments::{Shape, Sizes};
+use crate::arguments::{TrialShape, TrialSizes};
 use crate::disk;
 use crate::net::{Host, Network, Port};
 use crate::process::{Process, output};
@@ -17,7 +17,7 @@ use crate::status::Status;
 
 /// What a process is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum ProcessRole {
     /// It decides.
     Manager,
     /// It keeps data.
@@ -41,11 +41,11 @@ pub enum Condition {
 
 /// A process to be, and the one that is.
 #[derive(Debug)]
-pub struct Member {
+pub struct TrialProcess {
     /// Its name.
     pub name: String,
     /// What it is for.
-    pub role: Role,
+    pub role: ProcessRole,
     /// Where it runs.
     pub host: Host,
     /// What it should be doing.
@@ -59,11 +59,11 @@ pub struct Member {
 
 /// The processes.
 #[derive(Debug)]
-pub struct Cluster {
+pub struct TrialCluster {
     /// The network between them.
     pub network: Network,
     /// All of them; those that have left are gone.
-    pub members: Vec<Member>,
+    pub members: Vec<TrialProcess>,
     fawn: PathBuf,
     /// What members run that are not upgraded.
     from: Option<PathBuf>,
@@ -71,7 +71,7 @@ pub struct Cluster {
     ack: String,
     /// Managers form a weak cluster.
     is_weak: bool,
-    sizes: Sizes,
+    sizes: TrialSizes,
     /// Nodes that there ever were.
     nodes: u8,
 }
@@ -82,33 +82,33 @@ const STOP: Duration = Duration::from_secs(30);
 /// An operator's question is answered within this time.
 const ANSWER: Duration = Duration::from_secs(10);
 
-impl Cluster {
+impl TrialCluster {
     /// Hosts and directories for everything; nothing runs yet. `dir` exists.
     ///
     /// # Errors
     /// A host cannot be made.
     pub fn new(
         network: Network,
-        shape: Shape,
-        sizes: Sizes,
+        shape: TrialShape,
+        sizes: TrialSizes,
         (fawn, dir, ack): (&Path, &Path, &str),
     ) -> anyhow::Result<Self> {
         let (fawn, dir, ack) = (fawn.to_owned(), dir.to_owned(), ack.to_owned());
         std::fs::create_dir(dir.join("logs"))?;
         let mut cluster =
             Self { network, members: Vec::new(), fawn, from: None, dir, ack, is_weak: false, sizes, nodes: 0 };
-        if shape == Shape::Single {
-            cluster.add("s1", Role::Single)?;
+        if shape == TrialShape::Single {
+            cluster.add("s1", ProcessRole::Single)?;
             return Ok(cluster);
         }
         for number in 1..=sizes.managers {
-            cluster.add(&format!("m{number}"), Role::Manager)?;
+            cluster.add(&format!("m{number}"), ProcessRole::Manager)?;
         }
         for _ in 0..sizes.nodes {
             cluster.add_node()?;
         }
         for number in 1..=sizes.fronts {
-            cluster.add(&format!("f{number}"), Role::Front)?;
+            cluster.add(&format!("f{number}"), ProcessRole::Front)?;
         }
         Ok(cluster)
     }
@@ -119,19 +119,19 @@ impl Cluster {
     /// Its host cannot be made.
     pub fn add_node(&mut self) -> anyhow::Result<usize> {
         self.nodes += 1;
-        self.add(&format!("n{}", self.nodes), Role::Node)
+        self.add(&format!("n{}", self.nodes), ProcessRole::Node)
     }
 
-    fn add(&mut self, name: &str, role: Role) -> anyhow::Result<usize> {
+    fn add(&mut self, name: &str, role: ProcessRole) -> anyhow::Result<usize> {
         let host = self.network.add(name)?;
         let dir = self.dir.join(name);
         std::fs::create_dir(&dir)?;
         // Every other node's disk is a real one.
-        let may_be_small = role == Role::Single || role == Role::Node && host.number.is_multiple_of(2);
+        let may_be_small = role == ProcessRole::Single || role == ProcessRole::Node && host.number.is_multiple_of(2);
         // On the machine's own mounts it would outlive a trial that is killed.
         let has_small_disk = may_be_small && !self.network.is_loopback() && disk::mount(&dir);
         let name = name.to_owned();
-        self.members.push(Member {
+        self.members.push(TrialProcess {
             name,
             role,
             host,
@@ -157,7 +157,7 @@ impl Cluster {
     }
 
     /// How large everything is to be.
-    pub fn sizes(&self) -> &Sizes {
+    pub fn sizes(&self) -> &TrialSizes {
         &self.sizes
     }
 
@@ -179,54 +179,53 @@ impl Cluster {
 
     /// Where clients go.
     pub fn fronts(&self) -> Vec<SocketAddr> {
-        let serves = |member: &&Member| matches!(member.role, Role::Front | Role::Single);
+        let serves = |member: &&TrialProcess| matches!(member.role, ProcessRole::Front | ProcessRole::Single);
         self.members.iter().filter(serves).map(|member| self.network.reached(&member.host, Port::Client)).collect()
     }
 
     /// The places of the members with a role that should be running.
-    pub fn up(&self, role: Role) -> Vec<usize> {
+    pub fn up(&self, role: ProcessRole) -> Vec<usize> {
         let is_up = |at: &usize| self.members[*at].role == role && self.members[*at].condition == Condition::Up;
         (0..self.members.len()).filter(is_up).collect()
     }
 
-    fn managers(&self) -> String {
-        let managers = self.members.iter().filter(|member| member.role == Role::Manager);
-        let addresses: Vec<String> =
-            managers.map(|member| self.network.reached(&member.host, Port::Manager).to_string()).collect();
-        addresses.join(",")
+    /// Where the managers are reached.
+    pub fn managers(&self) -> Vec<String> {
+        let managers = self.members.iter().filter(|member| member.role == ProcessRole::Manager);
+        managers.map(|member| self.network.reached(&member.host, Port::Manager).to_string()).collect()
     }
 
     /// How a member is started.
     fn command(&self, at: usize) -> Command {
         let member = &self.members[at];
         let address = member.host.address;
-        let (managers, replicas) = (self.managers(), self.sizes.replicas.to_string());
+        let (managers, replicas) = (self.managers().join(","), self.sizes.replicas.to_string());
         let own = |port: Port| format!("{address}:{}", port as u16);
         let advertised = match member.role {
-            Role::Manager => Some(Port::Manager),
-            Role::Node | Role::Front => Some(Port::Cluster),
-            Role::Single => None,
+            ProcessRole::Manager => Some(Port::Manager),
+            ProcessRole::Node | ProcessRole::Front => Some(Port::Cluster),
+            ProcessRole::Single => None,
         };
         let program = self.from.as_ref().filter(|_| !member.is_upgraded).unwrap_or(&self.fawn);
         let mut command = self.network.command(&member.host, program);
         match member.role {
-            Role::Manager => {
+            ProcessRole::Manager => {
                 command.args(["manager", "--listen", &own(Port::Manager), "--peers", &managers]);
                 command.args(["--replicas", &replicas]);
                 if self.is_weak {
                     command.args(["--consistency", "weak"]);
                 }
             }
-            Role::Node => {
+            ProcessRole::Node => {
                 command.args(["node", "--name", &member.name, "--manager", &managers]);
                 command.args(["--cluster-listen", &own(Port::Cluster), "--listen", &own(Port::Client)]);
                 command.args(["--memory", "64M", "--threads", "1"]);
             }
-            Role::Front => {
+            ProcessRole::Front => {
                 command.args(["frontend", "--name", &member.name, "--manager", &managers]);
                 command.args(["--cluster-listen", &own(Port::Cluster), "--listen", &own(Port::Client)]);
             }
-            Role::Single => {
+            ProcessRole::Single => {
                 command.args(["serve", "--listen", &own(Port::Client), "--ack", &self.ack]);
                 command.args(["--memory", "64M", "--threads", "2"]);
             }
@@ -234,7 +233,7 @@ impl Cluster {
         if let Some(port) = advertised {
             command.arg("--advertise").arg(self.network.reached(&member.host, port).to_string());
         }
-        if member.role != Role::Front {
+        if member.role != ProcessRole::Front {
             command.arg("--dir").arg(self.disk(at).join("data"));
         }
         command.arg("--insecure");
@@ -352,7 +351,7 @@ impl Cluster {
     /// It fails, or takes too long.
     pub fn operate(&self, arguments: &[&str], within: Duration) -> anyhow::Result<String> {
         let mut command = Command::new(&self.fawn);
-        command.args(arguments).args(["--manager", &self.managers()]);
+        command.args(arguments).args(["--manager", &self.managers().join(",")]);
         let printed = output(command, &self.dir.join("operator"), within);
         printed.with_context(|| format!("`fawn {}` failed", arguments.join(" ")))
     }
@@ -365,14 +364,15 @@ impl Cluster {
         let status = self.status()?;
         let leader = status.managers.iter().find(|manager| manager.leads);
         let address = &leader.context("no manager leads")?.address;
-        let is_it = |member: &Member| {
-            member.role == Role::Manager && self.network.reached(&member.host, Port::Manager).to_string() == *address
+        let is_it = |member: &TrialProcess| {
+            member.role == ProcessRole::Manager
+                && self.network.reached(&member.host, Port::Manager).to_string() == *address
         };
         self.members.iter().position(is_it).with_context(|| format!("{address} belongs to none of the managers"))
     }
 }
 
-impl Drop for Cluster {
+impl Drop for TrialCluster {
     fn drop(&mut self) {
         for at in 0..self.members.len() {
             self.kill(at);

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum FaultKind {
     /// A process is killed, and started again a while later.
     Kill,
     /// A process is stopped for longer than a lease, and goes on as if nothing had been.
@@ -22,6 +22,8 @@ pub enum Kind {
     Severed,
     /// A member and the leading manager do not reach each other for long, one way or both; the other managers are a way around.
     LeaderLink,
+    /// Client programs and a process do not reach each other for long, one way or both; the other processes are a way around.
+    ClientLink,
     /// What a host says and hears takes long.
     Slow,
     /// Some of what a host says and hears is lost, doubled, or overtaken.
@@ -44,9 +46,9 @@ pub enum Kind {
     Wipe,
 }
 
-impl Kind {
+impl FaultKind {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Kill,
         Self::Pause,
         Self::Partition,
@@ -54,6 +56,7 @@ impl Kind {
         Self::OneWay,
         Self::Severed,
         Self::LeaderLink,
+        Self::ClientLink,
         Self::Slow,
         Self::Lossy,
         Self::DiskFull,
@@ -76,6 +79,7 @@ impl Kind {
             Self::OneWay => "one-way",
             Self::Severed => "severed",
             Self::LeaderLink => "leader-link",
+            Self::ClientLink => "client-link",
             Self::Slow => "slow",
             Self::Lossy => "lossy",
             Self::DiskFull => "disk-full",
@@ -107,7 +111,12 @@ impl Kind {
     /// Whether it needs a cluster in which nothing is missing: it could destroy the last copy of something, or what it does is
     /// judged by itself.
     pub fn needs_level(self) -> bool {
-        matches!(self, Self::Leave | Self::Wipe | Self::Severed | Self::LeaderLink)
+        self.is_judged_alone() || matches!(self, Self::Leave | Self::Wipe)
+    }
+
+    /// Whether every request has to be answered while it lasts.
+    pub fn is_judged_alone(self) -> bool {
+        matches!(self, Self::Severed | Self::LeaderLink | Self::ClientLink)
     }
 
     /// Whether it makes sense of one process alone.
@@ -124,13 +133,13 @@ impl Kind {
             Self::Kill => 8,
             Self::Pause | Self::Partition | Self::Partial | Self::OneWay => 5,
             Self::Slow | Self::Lossy | Self::Leader | Self::DiskFull => 3,
-            Self::Join | Self::Leave | Self::LeaderJoin | Self::Severed | Self::LeaderLink => 2,
+            Self::Join | Self::Leave | Self::LeaderJoin | Self::Severed | Self::LeaderLink | Self::ClientLink => 2,
             Self::RestartAll | Self::Rolling | Self::Wipe => 1,
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }

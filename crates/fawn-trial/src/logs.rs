@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// Something that was said, numbers aside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Said {
+pub struct LogMessage {
     /// How often, by all processes together.
     pub times: u64,
     /// What: its level first; digits are `N`.
@@ -22,7 +22,7 @@ const PANIC: &str = "panicked at";
 ///
 /// # Errors
 /// A log cannot be read.
-pub fn complaints(logs: &Path) -> io::Result<(Vec<Said>, Vec<String>)> {
+pub fn complaints(logs: &Path) -> io::Result<(Vec<LogMessage>, Vec<String>)> {
     let (mut said, mut panics) = (BTreeMap::<String, u64>::new(), Vec::new());
     for entry in std::fs::read_dir(logs)? {
         let path = entry?.path();
@@ -38,7 +38,7 @@ pub fn complaints(logs: &Path) -> io::Result<(Vec<Said>, Vec<String>)> {
             }
         }
     }
-    let mut said: Vec<Said> = said.into_iter().map(|(what, times)| Said { times, what }).collect();
+    let mut said: Vec<LogMessage> = said.into_iter().map(|(what, times)| LogMessage { times, what }).collect();
     said.sort_by_key(|said| std::cmp::Reverse(said.times));
     Ok((said, panics))
 }
@@ -75,7 +75,7 @@ mod tests {
         std::fs::write(dir.path().join("n2.err"), line(12)).unwrap();
         std::fs::write(dir.path().join("n2.out"), line(13)).unwrap();
         let (said, panics) = complaints(dir.path()).unwrap();
-        assert_eq!(said, [Said { times: 2, what: "WARN fawn_node::links: seat N is gone".to_owned() }]);
+        assert_eq!(said, [LogMessage { times: 2, what: "WARN fawn_node::links: seat N is gone".to_owned() }]);
         assert_eq!(panics, ["n1 panicked: thread 'main' panicked at src/x.rs:1:2:"]);
     }
 }

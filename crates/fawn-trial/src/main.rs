@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use clap::Parser as _;
 use fawn_trial::arguments::Arguments;
 use fawn_trial::net::Network;
-use fawn_trial::report::Report;
+use fawn_trial::report::TrialReport;
 use fawn_trial::{enclosure, trial};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -79,7 +79,7 @@ fn directory(arguments: &Arguments, seed: u64) -> anyhow::Result<PathBuf> {
     unreachable!("some number is free")
 }
 
-fn text(report: &Report, as_json: bool) -> anyhow::Result<String> {
+fn text(report: &TrialReport, as_json: bool) -> anyhow::Result<String> {
     Ok(if as_json { serde_json::to_string(report)? } else { report.to_string() })
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 /// The processes to watch, by name.
-pub type Watched = Arc<Mutex<BTreeMap<String, u32>>>;
+pub type WatchedProcesses = Arc<Mutex<BTreeMap<String, u32>>>;
 
 /// Time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ const WARM: usize = 5;
 
 /// What a process had at one time.
 #[derive(Clone, Copy, Debug)]
-struct Sample {
+struct ProcessSample {
     pid: u32,
     rss_kib: u64,
     sockets: u64,
@@ -31,12 +31,12 @@ struct Sample {
 #[derive(Debug)]
 pub struct Monitor {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<BTreeMap<String, Vec<Sample>>>,
+    thread: JoinHandle<BTreeMap<String, Vec<ProcessSample>>>,
 }
 
 /// What a process took, over all its lives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Usage {
+pub struct ProcessUsage {
     /// Its name.
     pub name: String,
     /// Lives.
@@ -56,7 +56,7 @@ impl Monitor {
     ///
     /// # Errors
     /// A thread cannot be started.
-    pub fn start(watched: &Watched) -> std::io::Result<Self> {
+    pub fn start(watched: &WatchedProcesses) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let (watched, until) = (Arc::clone(watched), Arc::clone(&stop));
         let thread = std::thread::Builder::new().name("monitor".to_owned()).spawn(move || watch(&watched, &until))?;
@@ -64,15 +64,15 @@ impl Monitor {
     }
 
     /// Ends, and tells.
-    pub fn stop(self) -> Vec<Usage> {
+    pub fn stop(self) -> Vec<ProcessUsage> {
         self.stop.store(true, Ordering::Relaxed);
         let samples = self.thread.join().expect("the monitor does not panic");
         samples.into_iter().filter_map(|(name, samples)| usage(name, &samples)).collect()
     }
 }
 
-fn watch(watched: &Watched, stop: &AtomicBool) -> BTreeMap<String, Vec<Sample>> {
-    let mut samples: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
+fn watch(watched: &WatchedProcesses, stop: &AtomicBool) -> BTreeMap<String, Vec<ProcessSample>> {
+    let mut samples: BTreeMap<String, Vec<ProcessSample>> = BTreeMap::new();
     while !stop.load(Ordering::Relaxed) {
         let now: Vec<(String, u32)> = {
             let watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +89,7 @@ fn watch(watched: &Watched, stop: &AtomicBool) -> BTreeMap<String, Vec<Sample>> 
 }
 
 /// What a process has now; `None`: it has gone.
-fn look(pid: u32) -> Option<Sample> {
+fn look(pid: u32) -> Option<ProcessSample> {
     let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
     let (mut sockets, mut files) = (0, 0);
@@ -98,10 +98,10 @@ fn look(pid: u32) -> Option<Sample> {
         if to.to_string_lossy().starts_with("socket:") { sockets += 1 } else { files += 1 }
     }
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.count() as u64;
-    Some(Sample { pid, rss_kib: pages * rustix::param::page_size() as u64 / 1024, sockets, files, threads })
+    Some(ProcessSample { pid, rss_kib: pages * rustix::param::page_size() as u64 / 1024, sockets, files, threads })
 }
 
-fn usage(name: String, samples: &[Sample]) -> Option<Usage> {
+fn usage(name: String, samples: &[ProcessSample]) -> Option<ProcessUsage> {
     let mut lives = 0;
     let mut warm = Vec::new();
     let mut age = 0;
@@ -116,16 +116,16 @@ fn usage(name: String, samples: &[Sample]) -> Option<Usage> {
     }
     let third = warm.len().div_ceil(3);
     let (first, last) = (warm.get(..third)?, warm.get(warm.len() - third..)?);
-    let figures = |figure: fn(&Sample) -> u64| {
+    let figures = |figure: fn(&ProcessSample) -> u64| {
         let most = warm.iter().map(figure).max()?;
         Some([median(first, figure)?, median(last, figure)?, most])
     };
     let (rss_kib, threads) = (figures(|sample| sample.rss_kib)?, figures(|sample| sample.threads)?);
     let (sockets, files) = (figures(|sample| sample.sockets)?, figures(|sample| sample.files)?);
-    Some(Usage { name, lives, rss_kib, sockets, files, threads })
+    Some(ProcessUsage { name, lives, rss_kib, sockets, files, threads })
 }
 
-fn median(samples: &[Sample], figure: fn(&Sample) -> u64) -> Option<u64> {
+fn median(samples: &[ProcessSample], figure: fn(&ProcessSample) -> u64) -> Option<u64> {
     let mut figures: Vec<u64> = samples.iter().map(figure).collect();
     figures.sort_unstable();
     figures.get(figures.len() / 2).copied()
@@ -143,8 +143,8 @@ mod tests {
 
     #[test]
     fn growth_shows_and_a_restart_does_not_count_as_shrinking() {
-        let sample = |pid, rss_kib| Sample { pid, rss_kib, sockets: 10, files: 11, threads: 2 };
-        let mut samples: Vec<Sample> = (0..30).map(|at| sample(1, 1000 + at * 10)).collect();
+        let sample = |pid, rss_kib| ProcessSample { pid, rss_kib, sockets: 10, files: 11, threads: 2 };
+        let mut samples: Vec<ProcessSample> = (0..30).map(|at| sample(1, 1000 + at * 10)).collect();
         samples.extend((0..5).map(|_| sample(2, 1)));
         let usage = usage("n1".to_owned(), &samples).unwrap();
         assert_eq!(usage.lives, 2);

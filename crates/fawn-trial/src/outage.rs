@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::fault::Kind;
+use crate::fault::FaultKind;
 use crate::load::key::{Side, Stall};
 use crate::load::ledger::KeyStall;
 use crate::timeline::Times;
 
 /// A fault that has been.
 #[derive(Clone, Debug, Serialize)]
-pub struct Happened {
+pub struct PastFault {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: FaultKind,
     /// What it broke, in words.
     pub what: String,
     /// When it began and when it was mended, in microseconds of the trial.
@@ -54,8 +54,8 @@ const AFTER: Duration = Duration::from_secs(3);
 const BEFORE: Duration = Duration::from_millis(50);
 
 /// Outages by kind of fault; `keys` are in use at a time.
-pub fn by_kind(faults: &[Happened], stalls: &[KeyStall], keys: usize) -> BTreeMap<Kind, Outages> {
-    let mut found: BTreeMap<Kind, (usize, [Vec<u64>; 2])> = BTreeMap::new();
+pub fn by_kind(faults: &[PastFault], stalls: &[KeyStall], keys: usize) -> BTreeMap<FaultKind, Outages> {
+    let mut found: BTreeMap<FaultKind, (usize, [Vec<u64>; 2])> = BTreeMap::new();
     for fault in faults {
         let (count, sides) = found.entry(fault.kind).or_default();
         *count += 1;
@@ -72,7 +72,7 @@ pub fn by_kind(faults: &[Happened], stalls: &[KeyStall], keys: usize) -> BTreeMa
 }
 
 /// The longest stall of each key that had one while the fault was in force, in milliseconds.
-fn longest(fault: &Happened, stalls: &[KeyStall], side: Side) -> Vec<u64> {
+fn longest(fault: &PastFault, stalls: &[KeyStall], side: Side) -> Vec<u64> {
     let begin = fault.from_us.saturating_sub(BEFORE.as_micros() as u64);
     let end = fault.to_us + AFTER.as_micros() as u64;
     let is_its_doing = |stall: &Stall| stall.side == side && (begin..=end).contains(&stall.from);
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_key_counts_with_its_longest_stall_during_the_fault() {
-        let fault = Happened { kind: Kind::Kill, what: String::new(), from_us: 1_000_000, to_us: 2_000_000 };
+        let fault = PastFault { kind: FaultKind::Kill, what: String::new(), from_us: 1_000_000, to_us: 2_000_000 };
         let stall = |place, from, to| KeyStall { place, stall: Stall { side: Side::Put, from, to } };
         let stalls = [
             stall(0, 1_100_000, 1_300_000),
@@ -106,7 +106,7 @@ mod tests {
             stall(3, 9_000_000, 9_900_000),
         ];
         let puts = Distribution { affected_permille: 20, p50_ms: 2000, p90_ms: 2000, max_ms: 2000 };
-        let outages = &by_kind(&[fault], &stalls, 100)[&Kind::Kill];
+        let outages = &by_kind(&[fault], &stalls, 100)[&FaultKind::Kill];
         assert_eq!(*outages, Outages { faults: 1, gets: Distribution::default(), puts });
     }
 }

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use fawn_check::random::Random;
 
-use crate::fault::Kind;
+use crate::fault::FaultKind;
 
 /// A fault to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Planned {
+pub struct PlannedFault {
     /// After the load began. Faults wait for those before them that do not overlap.
     pub at: Duration,
     /// What goes wrong.
-    pub kind: Kind,
+    pub kind: FaultKind,
     /// How long until it is mended.
     pub hold: Duration,
     /// What it hits, among what there is.
@@ -32,7 +32,7 @@ const CALM: Duration = Duration::from_secs(4);
 ///
 /// Every kind comes once before any comes again, so that a short run has seen most of them; from then on they are drawn
 /// by weight.
-pub fn plan(seed: u64, length: Duration, kinds: &[Kind]) -> Vec<Planned> {
+pub fn plan(seed: u64, length: Duration, kinds: &[FaultKind]) -> Vec<PlannedFault> {
     let mut random = Random::new(seed ^ 0x7472_6961_6c00);
     let mut planned = Vec::new();
     let mut unseen = shuffled(kinds, &mut random);
@@ -40,13 +40,13 @@ pub fn plan(seed: u64, length: Duration, kinds: &[Kind]) -> Vec<Planned> {
     while at < length && !kinds.is_empty() {
         let kind = unseen.pop().unwrap_or_else(|| draw(kinds, &mut random));
         let hold = hold(kind, &mut random);
-        planned.push(Planned { at, kind, hold, draw: random.word(), overlaps: false });
+        planned.push(PlannedFault { at, kind, hold, draw: random.word(), overlaps: false });
         let second = if kind.may_overlap() && random.chance(1, 4) { second(kinds, &mut random) } else { None };
         let mut end = at + hold;
         if let Some(kind) = second {
             let at = at + millis(random.below(hold.as_millis() as u64));
             let hold = self::hold(kind, &mut random);
-            planned.push(Planned { at, kind, hold, draw: random.word(), overlaps: true });
+            planned.push(PlannedFault { at, kind, hold, draw: random.word(), overlaps: true });
             end = end.max(at + hold);
         }
         at = end + millis(random.within(2_000, 8_000));
@@ -59,7 +59,7 @@ fn millis(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn shuffled(kinds: &[Kind], random: &mut Random) -> Vec<Kind> {
+fn shuffled(kinds: &[FaultKind], random: &mut Random) -> Vec<FaultKind> {
     let mut kinds = kinds.to_vec();
     for at in (1..kinds.len()).rev() {
         kinds.swap(at, random.below(at as u64 + 1) as usize);
@@ -67,32 +67,32 @@ fn shuffled(kinds: &[Kind], random: &mut Random) -> Vec<Kind> {
     kinds
 }
 
-fn draw(kinds: &[Kind], random: &mut Random) -> Kind {
+fn draw(kinds: &[FaultKind], random: &mut Random) -> FaultKind {
     let weights: Vec<u64> = kinds.iter().map(|kind| kind.weight()).collect();
     kinds[random.weighted(&weights)]
 }
 
 /// A fault to come on top of another.
-fn second(kinds: &[Kind], random: &mut Random) -> Option<Kind> {
-    let kinds: Vec<Kind> = kinds.iter().copied().filter(|kind| kind.may_overlap()).collect();
+fn second(kinds: &[FaultKind], random: &mut Random) -> Option<FaultKind> {
+    let kinds: Vec<FaultKind> = kinds.iter().copied().filter(|kind| kind.may_overlap()).collect();
     (!kinds.is_empty()).then(|| draw(&kinds, random))
 }
 
 /// How long a fault lasts: some shorter than it takes to be noticed, most longer than a lease.
-fn hold(kind: Kind, random: &mut Random) -> Duration {
+fn hold(kind: FaultKind, random: &mut Random) -> Duration {
     millis(match kind {
-        Kind::Kill | Kind::Leader | Kind::Wipe => random.within(100, 8_000),
-        Kind::Pause => random.within(2_500, 9_000),
-        Kind::Partition | Kind::Partial | Kind::OneWay => random.within(1_000, 10_000),
-        Kind::Slow | Kind::Lossy | Kind::DiskFull => random.within(3_000, 10_000),
-        Kind::Severed | Kind::LeaderLink => random.within(20_000, 25_000),
-        Kind::RestartAll => random.within(0, 2_000),
-        Kind::LeaderJoin => random.within(0, 1_500),
-        Kind::Rolling | Kind::Join | Kind::Leave => 0,
+        FaultKind::Kill | FaultKind::Leader | FaultKind::Wipe => random.within(100, 8_000),
+        FaultKind::Pause => random.within(2_500, 9_000),
+        FaultKind::Partition | FaultKind::Partial | FaultKind::OneWay => random.within(1_000, 10_000),
+        FaultKind::Slow | FaultKind::Lossy | FaultKind::DiskFull => random.within(3_000, 10_000),
+        FaultKind::Severed | FaultKind::LeaderLink | FaultKind::ClientLink => random.within(20_000, 25_000),
+        FaultKind::RestartAll => random.within(0, 2_000),
+        FaultKind::LeaderJoin => random.within(0, 1_500),
+        FaultKind::Rolling | FaultKind::Join | FaultKind::Leave => 0,
     })
 }
 
-impl fmt::Display for Planned {
+impl fmt::Display for PlannedFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { at, kind, hold, draw, overlaps } = self;
         let overlaps = if *overlaps { ", on top" } else { "" };
@@ -108,23 +108,23 @@ mod tests {
 
     #[test]
     fn one_seed_gives_one_plan_and_another_seed_another() {
-        assert_eq!(plan(7, HOUR, &Kind::ALL), plan(7, HOUR, &Kind::ALL));
-        assert_ne!(plan(7, HOUR, &Kind::ALL), plan(8, HOUR, &Kind::ALL));
+        assert_eq!(plan(7, HOUR, &FaultKind::ALL), plan(7, HOUR, &FaultKind::ALL));
+        assert_ne!(plan(7, HOUR, &FaultKind::ALL), plan(8, HOUR, &FaultKind::ALL));
     }
 
     #[test]
     fn an_hour_has_more_than_two_hundred_faults_of_every_kind() {
         for seed in 0..20 {
-            let plan = plan(seed, HOUR, &Kind::ALL);
+            let plan = plan(seed, HOUR, &FaultKind::ALL);
             assert!(plan.len() > 200, "seed {seed}: {}", plan.len());
-            assert!(Kind::ALL.iter().all(|kind| plan.iter().any(|fault| fault.kind == *kind)), "seed {seed}");
+            assert!(FaultKind::ALL.iter().all(|kind| plan.iter().any(|fault| fault.kind == *kind)), "seed {seed}");
             assert!(plan.iter().any(|fault| fault.overlaps), "seed {seed}");
         }
     }
 
     #[test]
     fn only_what_may_overlap_comes_on_top() {
-        let plan = plan(3, HOUR, &Kind::ALL);
+        let plan = plan(3, HOUR, &FaultKind::ALL);
         assert!(plan.iter().all(|fault| !fault.overlaps || fault.kind.may_overlap()));
     }
 

@@ -5,15 +5,15 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::fault::Kind;
-use crate::logs::Said;
-use crate::monitor::Usage;
-use crate::outage::{Distribution, Happened, Outages};
+use crate::fault::FaultKind;
+use crate::logs::LogMessage;
+use crate::monitor::ProcessUsage;
+use crate::outage::{Distribution, Outages, PastFault};
 use crate::timeline::{Phases, Times};
 
 /// What came of a trial.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Report {
+pub struct TrialReport {
     /// The seed of plan and load.
     pub seed: u64,
     /// Where processes ran.
@@ -25,11 +25,11 @@ pub struct Report {
     /// Errors that left an outcome unknown, and how often each came.
     pub errors: Vec<(String, u64)>,
     /// Every fault, in order.
-    pub faults: Vec<Happened>,
+    pub faults: Vec<PastFault>,
     /// Faults that found nothing to break, or cannot be made here.
     pub skipped: Vec<String>,
     /// By kind of fault, for how long keys were out of reach.
-    pub outages: BTreeMap<Kind, Outages>,
+    pub outages: BTreeMap<FaultKind, Outages>,
     /// Where the time went, if nodes were killed for that.
     pub phases: Option<Phases>,
     /// Milliseconds from the end of faults until every range was whole again.
@@ -39,11 +39,11 @@ pub struct Report {
     /// Packets that the relay passed on, lost and doubled.
     pub packets: [u64; 3],
     /// What processes took.
-    pub usage: Vec<Usage>,
+    pub usage: Vec<ProcessUsage>,
     /// What they warned of, the most frequent first.
-    pub complaints: Vec<Said>,
+    pub complaints: Vec<LogMessage>,
     /// What clients saw and nothing explains: lost, stale or damaged.
-    pub violations: Vec<Violation>,
+    pub violations: Vec<TrialViolation>,
     /// Everything else that must not be: processes that ended, ranges that were not level, keys that could not be read.
     pub failures: Vec<String>,
     /// Somebody pressed Ctrl-C.
@@ -71,7 +71,7 @@ pub struct Operations {
 
 /// What nothing explains.
 #[derive(Clone, Debug, Serialize)]
-pub struct Violation {
+pub struct TrialViolation {
     /// The key.
     pub key: String,
     /// What could have been and what came.
@@ -83,7 +83,7 @@ pub struct Violation {
 /// Of all keys so many of a hundred may be too hard to check.
 const TOO_HARD_PERCENT: u64 = 2;
 
-impl Report {
+impl TrialReport {
     /// Whether all was well.
     pub fn is_good(&self) -> bool {
         self.violations.is_empty() && self.failures.is_empty()
@@ -102,7 +102,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for TrialReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, hosts, seconds, operations, .. } = self;
         let Operations { answered, refused, unknown, unsent, keys, too_hard } = operations;
@@ -158,16 +158,16 @@ impl fmt::Display for Report {
     }
 }
 
-impl Report {
+impl TrialReport {
     fn write_usage(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nearly, late and most")?;
         writeln!(f, "process   lives   memory (KiB)              sockets          other files      threads")?;
         let three = |[early, late, most]: [u64; 3]| format!("{early:4} {late:4} {most:4}");
-        for Usage { name, lives, rss_kib: [early, late, most], sockets, files, threads } in &self.usage {
+        for ProcessUsage { name, lives, rss_kib: [early, late, most], sockets, files, threads } in &self.usage {
             write!(f, "{name:9} {lives:5} {early:8} {late:7} {most:7}   {}   ", three(*sockets))?;
             writeln!(f, "{}   {}", three(*files), three(*threads))?;
         }
-        for Said { times, what } in &self.complaints {
+        for LogMessage { times, what } in &self.complaints {
             writeln!(f, "said {times} times: {what}")?;
         }
         Ok(())

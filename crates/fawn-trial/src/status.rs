@@ -14,9 +14,9 @@ pub struct Status {
     /// Who decides.
     pub managers: Vec<Manager>,
     /// Who takes part.
-    pub members: Vec<Member>,
+    pub members: Vec<MemberStatus>,
     /// The ranges.
-    pub ranges: Vec<Range>,
+    pub ranges: Vec<RangeStatus>,
 }
 
 /// A manager.
@@ -30,16 +30,16 @@ pub struct Manager {
 
 /// A member.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Member {
+pub struct MemberStatus {
     /// Its name; each process of a trial has one loop, so that it is its node's, too.
     pub name: String,
     /// Its loops.
-    pub seats: Vec<Seat>,
+    pub seats: Vec<LoopStatus>,
 }
 
 /// A loop.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Seat {
+pub struct LoopStatus {
     /// What it said last.
     pub figures: Option<Figures>,
 }
@@ -50,12 +50,12 @@ pub struct Figures {
     /// Why it takes no part.
     pub trouble: Option<String>,
     /// What it has of ranges.
-    pub ranges: Vec<Held>,
+    pub ranges: Vec<NodeRange>,
 }
 
 /// What a node has of a range.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Held {
+pub struct NodeRange {
     /// Which.
     pub range: u64,
     /// The end of its log.
@@ -66,7 +66,7 @@ pub struct Held {
 
 /// A range.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Range {
+pub struct RangeStatus {
     /// Which.
     pub range: u64,
     /// The names of its members, head first.
@@ -79,7 +79,7 @@ pub struct Range {
 
 /// Whether clients are at work, so that the ends of logs move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
+pub enum ClientPace {
     /// They are.
     Busy,
     /// They are not: logs must agree.
@@ -90,7 +90,7 @@ pub enum Pace {
 
 impl Status {
     /// What is not as it should be when nothing is broken, if something is not: the first thing.
-    pub fn complaint(&self, replicas: usize, pace: Pace) -> Option<String> {
+    pub fn complaint(&self, replicas: usize, pace: ClientPace) -> Option<String> {
         for member in &self.members {
             let mut troubles = member.seats.iter().filter_map(|seat| seat.figures.as_ref()?.trouble.as_ref());
             if let Some(trouble) = troubles.next() {
@@ -98,7 +98,7 @@ impl Status {
             }
         }
         let held = self.held();
-        for Range { range, chain, learner, changing } in &self.ranges {
+        for RangeStatus { range, chain, learner, changing } in &self.ranges {
             if let Some(learner) = learner {
                 return Some(format!("{learner} still copies range {range}"));
             }
@@ -110,9 +110,9 @@ impl Status {
             }
             let ends: Vec<_> = chain.iter().map(|name| held.get(&(name.as_str(), *range)).copied()).collect();
             let is_level = |end: &Option<(u64, u64)>| {
-                (pace == Pace::QuietWeak || *end == ends[0]) && end.is_some_and(|(last, done)| last == done)
+                (pace == ClientPace::QuietWeak || *end == ends[0]) && end.is_some_and(|(last, done)| last == done)
             };
-            if pace != Pace::Busy && !ends.iter().all(is_level) {
+            if pace != ClientPace::Busy && !ends.iter().all(is_level) {
                 return Some(format!("the copies of range {range} at {chain:?} differ: {ends:?}"));
             }
         }
@@ -121,7 +121,7 @@ impl Status {
 
     /// Whether a member is in a chain, or learns to be.
     pub fn has_ranges(&self, name: &str) -> bool {
-        let is_in = |range: &Range| range.chain.iter().chain(&range.learner).any(|other| other == name);
+        let is_in = |range: &RangeStatus| range.chain.iter().chain(&range.learner).any(|other| other == name);
         self.ranges.iter().any(is_in)
     }
 
@@ -130,7 +130,7 @@ impl Status {
         let mut held = BTreeMap::new();
         for member in &self.members {
             let figures = member.seats.iter().filter_map(|seat| seat.figures.as_ref());
-            for Held { range, last, committed } in figures.flat_map(|figures| &figures.ranges) {
+            for NodeRange { range, last, committed } in figures.flat_map(|figures| &figures.ranges) {
                 held.insert((member.name.as_str(), *range), (*last, *committed));
             }
         }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_level_cluster_is_not_complained_about() {
-        assert_eq!(status().complaint(2, Pace::Quiet), None);
+        assert_eq!(status().complaint(2, ClientPace::Quiet), None);
         assert!(status().has_ranges("n2") && !status().has_ranges("f1"));
     }
 
@@ -167,9 +167,9 @@ mod tests {
         let wrong = |change: fn(&mut Status)| {
             let mut status = status();
             change(&mut status);
-            status.complaint(2, Pace::Quiet).unwrap()
+            status.complaint(2, ClientPace::Quiet).unwrap()
         };
-        assert!(status().complaint(3, Pace::Busy).unwrap().contains("2 members instead of 3"));
+        assert!(status().complaint(3, ClientPace::Busy).unwrap().contains("2 members instead of 3"));
         assert!(wrong(|status| status.settled = false).contains("ranges still move"));
         assert!(wrong(|status| status.ranges[0].learner = Some("n3".to_owned())).contains("n3 still copies"));
         assert!(wrong(|status| status.ranges[0].changing = true).contains("changing"));
@@ -192,9 +192,9 @@ mod tests {
             (held.last, held.committed) = (last, committed);
         };
         end(&mut status, 8, 8);
-        assert_eq!(status.complaint(2, Pace::QuietWeak), None);
-        assert!(status.complaint(2, Pace::Quiet).unwrap().contains("differ"));
+        assert_eq!(status.complaint(2, ClientPace::QuietWeak), None);
+        assert!(status.complaint(2, ClientPace::Quiet).unwrap().contains("differ"));
         end(&mut status, 9, 8);
-        assert!(status.complaint(2, Pace::QuietWeak).unwrap().contains("differ"));
+        assert!(status.complaint(2, ClientPace::QuietWeak).unwrap().contains("differ"));
     }
 }

@@ -11,7 +11,7 @@ pub const LOG: &str = "info,openraft=off,fawn_manager::driver=debug";
 
 /// A step of a range's chain, as the manager that led tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ChainStep {
     /// When, in microseconds of Unix time.
     pub at_us: u64,
     /// The range's number.
@@ -75,7 +75,7 @@ pub struct Phases {
 ///
 /// # Errors
 /// A log cannot be read.
-pub fn read(logs: &Path) -> io::Result<Vec<Step>> {
+pub fn read(logs: &Path) -> io::Result<Vec<ChainStep>> {
     let mut steps = Vec::new();
     for entry in std::fs::read_dir(logs)? {
         let path = entry?.path();
@@ -89,7 +89,7 @@ pub fn read(logs: &Path) -> io::Result<Vec<Step>> {
 }
 
 /// `2026-01-02T03:04:05.678901Z DEBUG fawn_manager::driver: range 7: attempt 3 begins: …`
-fn step(line: &str) -> Option<Step> {
+fn step(line: &str) -> Option<ChainStep> {
     let (time, rest) = line.split_once(' ')?;
     let (_, told) = rest.split_once("fawn_manager::driver: range ")?;
     let (range, told) = told.split_once(": attempt ")?;
@@ -99,7 +99,7 @@ fn step(line: &str) -> Option<Step> {
         what if what.starts_with("is active") => StepKind::Active,
         _ => return None,
     };
-    Some(Step { at_us: unix_us(time)?, range: range.parse().ok()?, kind })
+    Some(ChainStep { at_us: unix_us(time)?, range: range.parse().ok()?, kind })
 }
 
 /// Microseconds of Unix time of `2026-01-02T03:04:05.678901Z`.
@@ -118,7 +118,7 @@ fn unix_us(time: &str) -> Option<u64> {
 }
 
 /// What became of the chains after each kill; `kills` are Unix times in microseconds, in order.
-pub fn phases(kills: &[u64], steps: &[Step]) -> Phases {
+pub fn phases(kills: &[u64], steps: &[ChainStep]) -> Phases {
     let (mut noticed, mut left_out, mut planned) = (Vec::new(), Vec::new(), Vec::new());
     for (at, kill) in kills.iter().enumerate() {
         let next = kills.get(at + 1).copied().unwrap_or(u64::MAX);
@@ -161,10 +161,10 @@ mod tests {
     fn lines_of_a_log_are_steps() {
         let line = |told: &str| format!("2026-11-23T02:34:26.863221Z DEBUG fawn_manager::driver: range {told}");
         let at_us = 1_795_401_266_863_221;
-        let begins = Step { at_us, range: 7, kind: StepKind::Begins };
+        let begins = ChainStep { at_us, range: 7, kind: StepKind::Begins };
         assert_eq!(step(&line("7: attempt 3 begins, to have nodes 1, 2")), Some(begins));
-        assert_eq!(step(&line("7: attempt 3 seals")), Some(Step { kind: StepKind::Seals, ..begins }));
-        assert_eq!(step(&line("7: attempt 3 is active")), Some(Step { kind: StepKind::Active, ..begins }));
+        assert_eq!(step(&line("7: attempt 3 seals")), Some(ChainStep { kind: StepKind::Seals, ..begins }));
+        assert_eq!(step(&line("7: attempt 3 is active")), Some(ChainStep { kind: StepKind::Active, ..begins }));
         assert_eq!(step(&line("7 is nothing of the kind")), None);
         assert_eq!(step("panicked at"), None);
         assert_eq!(unix_us("1970-01-01T00:00:00.000001Z"), Some(1));
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_first_change_after_a_kill_is_its_doing_and_later_ones_are_planned() {
-        let step = |ms: u64, range, kind| Step { at_us: ms * 1000, range, kind };
+        let step = |ms: u64, range, kind| ChainStep { at_us: ms * 1000, range, kind };
         let steps = [
             step(50, 1, StepKind::Begins),
             step(1100, 1, StepKind::Begins),

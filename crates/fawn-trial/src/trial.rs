@@ -10,21 +10,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-use crate::arguments::{Arguments, Consistency, Shape, Sizes};
-use crate::breakage::{Broken, Came, inject, mend, obstacle};
-use crate::cluster::Cluster;
-use crate::fault::Kind;
+use crate::arguments::{Arguments, Consistency, TrialShape, TrialSizes};
+use crate::breakage::{Breakage, FaultOutcome, inject, mend, obstacle};
+use crate::cluster::TrialCluster;
+use crate::fault::FaultKind;
 use crate::load::key::Promise;
-use crate::load::ledger::{Counts, Ledger};
-use crate::load::{Choice, Load, Manner};
+use crate::load::ledger::{Ledger, OperationCounts};
+use crate::load::{KeyChoice, Manner, TrialLoad};
 use crate::logs::complaints;
 use crate::monitor::Monitor;
 use crate::net::Network;
-use crate::outage::{Happened, by_kind};
-use crate::plan::{Planned, plan};
-use crate::report::{Operations, Report, Violation};
-use crate::severed::ask_everyone;
-use crate::status::Pace;
+use crate::outage::{PastFault, by_kind};
+use crate::plan::{PlannedFault, plan};
+use crate::report::{Operations, TrialReport, TrialViolation};
+use crate::severed::{Program, ask_everyone};
+use crate::status::ClientPace;
 use crate::verify::{put_everything, read_everything};
 
 /// A process that is started for the first time is ready within this time.
@@ -66,30 +66,32 @@ const KILL_RATE: u32 = 1920;
 
 /// A fault in force.
 struct InForce {
-    broken: Broken,
+    broken: Breakage,
     until: Instant,
-    happened: Happened,
+    happened: PastFault,
 }
 
 /// A trial under way.
 struct Trial<'a> {
     arguments: &'a Arguments,
-    cluster: Cluster,
+    cluster: TrialCluster,
+    /// Uses the client library from the beginning on.
+    program: Option<Program>,
     ledger: Arc<Ledger>,
     in_force: Vec<InForce>,
-    report: Report,
+    report: TrialReport,
     stop: &'a AtomicBool,
     tell: &'a dyn Fn(&str),
 }
 
 /// Which faults are to come; `kinds` are those that can be made.
-pub fn planned(arguments: &Arguments, seed: u64, kinds: &[Kind]) -> Vec<Planned> {
+pub fn planned(arguments: &Arguments, seed: u64, kinds: &[FaultKind]) -> Vec<PlannedFault> {
     plan(seed, arguments.minutes, kinds)
 }
 
 /// The kinds of faults that are asked for.
-pub fn asked(arguments: &Arguments) -> Vec<Kind> {
-    arguments.faults.as_ref().map_or_else(|| Kind::ALL.to_vec(), |kinds| kinds.0.clone())
+pub fn asked(arguments: &Arguments) -> Vec<FaultKind> {
+    arguments.faults.as_ref().map_or_else(|| FaultKind::ALL.to_vec(), |kinds| kinds.0.clone())
 }
 
 /// What clients are promised.
@@ -112,37 +114,39 @@ pub fn run(
     (fawn, dir, network): (&Path, &Path, Network),
     stop: &AtomicBool,
     tell: &dyn Fn(&str),
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<TrialReport> {
     ensure!(fawn.exists(), "{} does not exist: build it with cargo build, or give another with --fawn", fawn.display());
     let hosts = if network.is_loopback() { "the loopback" } else { "network namespaces" };
     let shape = arguments.shape;
     let (sizes, choice) = match arguments.kills {
-        None => (arguments.sizes, Choice::Any),
-        Some(_) => {
-            (Sizes { clients: KILL_KEYS * 2, keys: KILL_KEYS.into(), rate: KILL_RATE, ..arguments.sizes }, Choice::Own)
-        }
+        None => (arguments.sizes, KeyChoice::Any),
+        Some(_) => (
+            TrialSizes { clients: KILL_KEYS * 2, keys: KILL_KEYS.into(), rate: KILL_RATE, ..arguments.sizes },
+            KeyChoice::Own,
+        ),
     };
-    ensure!(arguments.kills.is_none() || shape == Shape::Cluster, "--kills needs --shape cluster");
-    let mut cluster = Cluster::new(network, shape, sizes, (fawn, dir, &arguments.ack))?;
+    ensure!(arguments.kills.is_none() || shape == TrialShape::Cluster, "--kills needs --shape cluster");
+    let mut cluster = TrialCluster::new(network, shape, sizes, (fawn, dir, &arguments.ack))?;
     if let Some(from) = &arguments.from {
-        ensure!(from.exists() && shape == Shape::Cluster, "--from needs a fawn command, and --shape cluster");
+        ensure!(from.exists() && shape == TrialShape::Cluster, "--from needs a fawn command, and --shape cluster");
         cluster.begin_with(from);
     }
     let promise = promised(arguments);
     if promise != Promise::Strong {
-        let others = arguments.from.is_none() && shape == Shape::Cluster;
+        let others = arguments.from.is_none() && shape == TrialShape::Cluster;
         ensure!(others, "--consistency weak needs --shape cluster, and no --from: older releases have no weak mode");
         cluster.form_weak();
     }
     cluster.start_all(START)?;
     let ledger = Arc::new(Ledger::new(sizes.keys, promise, &dir.join("operations.txt"))?);
-    let report = Report { seed, hosts: hosts.to_owned(), ..Report::default() };
-    let mut trial = Trial { arguments, cluster, ledger, in_force: Vec::new(), report, stop, tell };
-    let took = trial.level(Pace::Busy, START).context("the cluster does not become healthy")?;
+    let report = TrialReport { seed, hosts: hosts.to_owned(), ..TrialReport::default() };
+    let program = (shape == TrialShape::Cluster).then(|| Program::connect("a program", &cluster)).transpose()?;
+    let mut trial = Trial { arguments, cluster, program, ledger, in_force: Vec::new(), report, stop, tell };
+    let took = trial.level(ClientPace::Busy, START).context("the cluster does not become healthy")?;
     tell(&format!("ready after another {:.1} s", took.as_secs_f64()));
     let monitor = Monitor::start(&trial.cluster.network.processes)?;
     let manner = Manner { clients: sizes.clients, rate: sizes.rate, choice, patience: PATIENCE, seed };
-    let load = Load::start(&trial.ledger, &trial.cluster.fronts(), &manner)?;
+    let load = TrialLoad::start(&trial.ledger, &trial.cluster.fronts(), &manner)?;
     let broke = match arguments.kills {
         None => trial.break_things(seed),
         Some(kills) => trial.kill_nodes(seed, kills),
@@ -171,8 +175,8 @@ impl Trial<'_> {
             if !fault.overlaps {
                 self.wait_for_mended()?;
                 let is_due = since_level >= FAULTS || fault.kind.needs_level();
-                if is_due && self.arguments.shape == Shape::Cluster {
-                    self.expect_level(Pace::Busy);
+                if is_due && self.arguments.shape == TrialShape::Cluster {
+                    self.expect_level(ClientPace::Busy);
                     since_level = 0;
                 }
                 late = late.max(begin.elapsed().saturating_sub(fault.at));
@@ -182,7 +186,7 @@ impl Trial<'_> {
                 break;
             }
             self.inject(&fault)?;
-            if matches!(fault.kind, Kind::Severed | Kind::LeaderLink) {
+            if fault.kind.is_judged_alone() {
                 self.expect_answers()?;
             }
             since_level += 1;
@@ -199,7 +203,7 @@ impl Trial<'_> {
     }
 
     /// The kinds of faults that are asked for and can be made.
-    fn kinds(&mut self) -> Vec<Kind> {
+    fn kinds(&mut self) -> Vec<FaultKind> {
         let mut kinds = asked(self.arguments);
         kinds.retain(|&kind| match obstacle(&self.cluster, kind) {
             None => true,
@@ -212,24 +216,24 @@ impl Trial<'_> {
         kinds
     }
 
-    fn inject(&mut self, fault: &Planned) -> anyhow::Result<()> {
-        let in_force: Vec<&Broken> = self.in_force.iter().map(|force| &force.broken).collect();
+    fn inject(&mut self, fault: &PlannedFault) -> anyhow::Result<()> {
+        let in_force: Vec<&Breakage> = self.in_force.iter().map(|force| &force.broken).collect();
         let from_us = self.ledger.now();
         let came = match inject(&mut self.cluster, fault, &in_force) {
             Ok(came) => came,
             Err(error) => {
                 self.fail(format!("{}: {error:#}", fault.kind));
-                Came::Skipped("it failed".to_owned())
+                FaultOutcome::Skipped("it failed".to_owned())
             }
         };
         match came {
-            Came::Skipped(why) => {
+            FaultOutcome::Skipped(why) => {
                 (self.tell)(&format!("{:9.3} s  {:11} skipped: {why}", from_us as f64 / 1e6, fault.kind));
                 self.report.skipped.push(format!("{}: {why}", fault.kind));
             }
-            Came::Broken(what, broken) => {
+            FaultOutcome::Broken(what, broken) => {
                 (self.tell)(&format!("{:9.3} s  {:11} {what}", from_us as f64 / 1e6, fault.kind));
-                let happened = Happened { kind: fault.kind, what, from_us, to_us: self.ledger.now() };
+                let happened = PastFault { kind: fault.kind, what, from_us, to_us: self.ledger.now() };
                 let until = Instant::now() + fault.hold;
                 self.in_force.push(InForce { broken, until, happened });
             }
@@ -274,9 +278,9 @@ impl Trial<'_> {
     }
 
     /// How long it takes until every range is whole.
-    fn level(&mut self, pace: Pace, within: Duration) -> anyhow::Result<Duration> {
+    fn level(&mut self, pace: ClientPace, within: Duration) -> anyhow::Result<Duration> {
         let begin = Instant::now();
-        if self.arguments.shape == Shape::Single {
+        if self.arguments.shape == TrialShape::Single {
             return Ok(Duration::ZERO);
         }
         let mut told = begin;
@@ -297,7 +301,7 @@ impl Trial<'_> {
         }
     }
 
-    fn expect_level(&mut self, pace: Pace) {
+    fn expect_level(&mut self, pace: ClientPace) {
         match self.level(pace, LEVEL) {
             Ok(took) => {
                 (self.tell)(&format!(
@@ -317,7 +321,16 @@ impl Trial<'_> {
             return Ok(());
         }
         self.wait(Instant::now() + AROUND)?;
-        for what in ask_everyone(&self.cluster, ANSWERED) {
+        let in_force: Vec<&Breakage> = self.in_force.iter().map(|force| &force.broken).collect();
+        let is_reached = |name: &str| !in_force.iter().any(|broken| broken.is_between_clients_and(name));
+        let mut missing = ask_everyone(&self.cluster, ANSWERED, |member| is_reached(&member.name));
+        missing.extend(self.program.iter().flat_map(|program| program.ask(ANSWERED)));
+        // One that begins while the link is broken has to find its way, too.
+        match Program::connect("a new program", &self.cluster) {
+            Ok(program) => missing.extend(program.ask(ANSWERED)),
+            Err(error) => missing.push(format!("a new program cannot connect: {error}")),
+        }
+        for what in missing {
             self.fail(what);
         }
         Ok(())
@@ -329,10 +342,10 @@ impl Trial<'_> {
     }
 
     /// With nobody at work: whether everything is there, everywhere.
-    fn finish(mut self) -> Report {
+    fn finish(mut self) -> TrialReport {
         let is_strong = promised(self.arguments) == Promise::Strong;
-        self.expect_level(if is_strong { Pace::Quiet } else { Pace::QuietWeak });
-        if self.arguments.shape == Shape::Single {
+        self.expect_level(if is_strong { ClientPace::Quiet } else { ClientPace::QuietWeak });
+        if self.arguments.shape == TrialShape::Single {
             self.report.settled_ms.clear();
         }
         let fronts = self.cluster.fronts();
@@ -366,8 +379,8 @@ impl Trial<'_> {
 }
 
 /// What clients saw.
-pub fn sum_up(report: &mut Report, ledger: &Ledger, keys: usize) {
-    let Counts { answered, refused, unknown, unsent, too_hard, .. } = &ledger.counts;
+pub fn sum_up(report: &mut TrialReport, ledger: &Ledger, keys: usize) {
+    let OperationCounts { answered, refused, unknown, unsent, too_hard, .. } = &ledger.counts;
     let [answered, refused, unknown, unsent, too_hard] =
         [answered, refused, unknown, unsent, too_hard].map(|count| count.load(Ordering::Relaxed));
     report.operations = Operations { answered, refused, unknown, unsent, keys: ledger.keys() as u64, too_hard };
@@ -375,7 +388,7 @@ pub fn sum_up(report: &mut Report, ledger: &Ledger, keys: usize) {
     report.outages = by_kind(&report.faults, &ledger.stalls(), keys);
     for (at, finding) in ledger.findings().into_iter().enumerate() {
         let history = if at < TOLD { ledger.history(&finding.key).unwrap_or_default() } else { Vec::new() };
-        report.violations.push(Violation { key: finding.key, what: finding.what, history });
+        report.violations.push(TrialViolation { key: finding.key, what: finding.what, history });
     }
     report.judge();
 }

@@ -5,10 +5,11 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use fawn_check::KvOperation;
+use fawn_memcache::client::Dialect;
 
-use crate::load::connection::Connection;
-use crate::load::ledger::{Ledger, Shared};
-use crate::load::words::{Dialect, request};
+use crate::load::connection::TrialConnection;
+use crate::load::ledger::{Ledger, SharedKey};
+use crate::load::words::request;
 
 /// A front-end that has nothing to do answers within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -58,12 +59,12 @@ pub fn put_everything(ledger: &Ledger, front: SocketAddr, within: Duration) -> V
 /// Asks one thing of a key; the answer's line, or what went wrong.
 fn ask(
     ledger: &Ledger,
-    key: &Shared,
+    key: &SharedKey,
     operation: KvOperation,
     front: SocketAddr,
-    connection: &mut Option<Connection>,
+    connection: &mut Option<TrialConnection>,
 ) -> Result<String, String> {
-    let open = connection.take().map_or_else(|| Connection::open(front, PATIENCE), Ok);
+    let open = connection.take().map_or_else(|| TrialConnection::open(front, PATIENCE), Ok);
     let mut open = open.map_err(|error| error.to_string())?;
     let (ticket, name, kind) = ledger.begin(key, |_| operation);
     let reply = open.call(&request(kind, Dialect::Meta, &name, &ticket.operation, ticket.id), PATIENCE);

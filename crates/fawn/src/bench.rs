@@ -4,6 +4,7 @@
 pub mod energy;
 pub mod net;
 pub mod node;
+mod output;
 pub mod paper;
 pub mod ycsb;
 
@@ -13,26 +14,29 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
-use comfy_table::CellAlignment;
-use fawn_bench::experiments::{Absent, Get, Hit, Mixed, Overwrite, Pace, Restart, Split, Table, load_until_killed};
-use fawn_bench::{Device, Experiment, Peers, Setup};
+use fawn_bench::experiments::{
+    AbsentExperiment, GetExperiment, HitExperiment, MixedExperiment, OverwriteExperiment, PaceExperiment,
+    RestartExperiment, SplitExperiment, TableExperiment, load_until_killed,
+};
+use fawn_bench::{DeviceReader, Experiment, Peers, Setup};
 use fawn_files::links;
 use fawn_report::plot::svg;
-use fawn_report::{BenchReport, TextTable, Watch};
 use fawn_store::Ack;
 
 use self::energy::{MeterArguments, MetersArguments};
 use self::net::{NetBenchArguments, NetNullArguments};
 use self::node::NodeBenchArguments;
+use self::output::{Bar, print, print_json};
 use self::paper::PaperArguments;
 use self::ycsb::YcsbArguments;
 use crate::interrupt::tell_how_to_go_on;
-use crate::outcome::Outcome;
-use crate::progress::Progress;
-use crate::serve::parse_store_memory;
-use crate::table::terminal;
+use crate::outcome::CommandStatus;
+use crate::progress::TerminalBar;
+use crate::resources::parse_store_memory;
 use crate::tell::unless_closed;
-use crate::values::{AckMode, Count, Size, Span, number, parse_entries, parse_exponent, parse_value_bytes, parse_wait};
+use crate::values::{
+    AckMode, Count, Size, Span, number, parse_depth, parse_entries, parse_exponent, parse_value_bytes, parse_wait,
+};
 
 /// Arguments of `fawn bench`.
 #[derive(Debug, Args)]
@@ -211,7 +215,7 @@ pub struct GetArguments {
     #[command(flatten)]
     pub peers: PeerArguments,
     /// Gets in flight
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,8,32,128", value_parser = depth())]
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,8,32,128", value_parser = parse_depth())]
     pub depths: Vec<u32>,
     /// Rounds of store and device; the report has the medians
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = number::<u32>(1..=1000))]
@@ -283,7 +287,7 @@ pub struct MixedArguments {
     #[command(flatten)]
     pub peers: PeerArguments,
     /// Gets in flight
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = parse_depth())]
     pub depth: u32,
     /// Gets per put
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = number::<u32>(1..))]
@@ -303,7 +307,7 @@ pub struct AbsentArguments {
     #[command(flatten)]
     pub peers: PeerArguments,
     /// Gets in flight
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = parse_depth())]
     pub depth: u32,
     /// Duration of the measurement
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_wait)]
@@ -340,7 +344,7 @@ pub struct SplitArguments {
     #[command(flatten)]
     pub data: DataArguments,
     /// Gets in flight
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = parse_depth())]
     pub depth: u32,
     /// Gets per put
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = number::<u32>(1..))]
@@ -412,10 +416,6 @@ pub struct TableArguments {
     pub device: DeviceChoice,
 }
 
-fn depth() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
-    number::<u32>(1..=4096)
-}
-
 /// Gets in flight of experiments that do not say.
 const DEPTH: u32 = 256;
 
@@ -423,7 +423,7 @@ const DEPTH: u32 = 256;
 ///
 /// # Errors
 /// What [`fawn_bench::Error`] and [`fawn_loadgen::LoadgenError`] say.
-pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &BenchArguments) -> anyhow::Result<CommandStatus> {
     match &arguments.command {
         BenchCommand::Store(arguments) => run_store(arguments),
         BenchCommand::Net(arguments) => net::run(arguments),
@@ -435,45 +435,45 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
     }
 }
 
-fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
+fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<CommandStatus> {
     let (place, mut setup, experiment) = match &arguments.command {
         StoreBench::LoadUntilKilled(it) => {
             load_until_killed(&it.data.setup(1), it.until)?;
-            return Ok(Outcome::Done);
+            return Ok(CommandStatus::Done);
         }
         StoreBench::Load(load) => (&load.data.place, load.data.setup(1), Experiment::Load),
         StoreBench::Get(get) => {
             let (depths, device) = (get.depths.clone(), get.device.device());
             let depth = depths.iter().copied().max().unwrap_or(1);
-            let experiment = Get { depths, rounds: get.rounds, time: get.time.0, device };
+            let experiment = GetExperiment { depths, rounds: get.rounds, time: get.time.0, device };
             (&get.data.place, get.data.setup(depth), Experiment::Get(experiment))
         }
         StoreBench::Hit(hit) => {
-            let experiment = Hit { keys: hit.keys.0, rounds: hit.rounds, time: hit.time.0 };
+            let experiment = HitExperiment { keys: hit.keys.0, rounds: hit.rounds, time: hit.time.0 };
             (&hit.data.place, hit.data.setup(DEPTH), Experiment::Hit(experiment))
         }
         StoreBench::Overwrite(overwrite) => {
             let most_time = overwrite.time.map(|time| time.0);
-            let experiment = Overwrite { passes: overwrite.passes, zipf: overwrite.zipf, most_time };
+            let experiment = OverwriteExperiment { passes: overwrite.passes, zipf: overwrite.zipf, most_time };
             (&overwrite.data.place, overwrite.data.setup(1), Experiment::Overwrite(experiment))
         }
         StoreBench::Mixed(it) => {
-            let experiment = Mixed { depth: it.depth, gets_a_put: it.gets_a_put.into(), time: it.time.0 };
+            let experiment = MixedExperiment { depth: it.depth, gets_a_put: it.gets_a_put.into(), time: it.time.0 };
             (&it.data.place, it.data.setup(it.depth), Experiment::Mixed(experiment))
         }
         StoreBench::Absent(it) => {
-            let experiment = Absent { depth: it.depth, time: it.time.0 };
+            let experiment = AbsentExperiment { depth: it.depth, time: it.time.0 };
             (&it.data.place, it.data.setup(it.depth), Experiment::Absent(experiment))
         }
         StoreBench::Pace(pace) => {
             let percents = pace.shares.iter().copied().map(u32::from).collect();
             let gets_a_put = pace.gets_a_put.into();
-            let experiment = Pace { percents, pairs: pace.pairs, time: pace.time.0, gets_a_put };
+            let experiment = PaceExperiment { percents, pairs: pace.pairs, time: pace.time.0, gets_a_put };
             (&pace.data.place, pace.data.setup(DEPTH), Experiment::Pace(experiment))
         }
         StoreBench::Split(it) => {
             let (gets_a_put, time) = (it.gets_a_put.into(), it.time.0);
-            let experiment = Split { depth: it.depth, gets_a_put, rounds: it.rounds, time };
+            let experiment = SplitExperiment { depth: it.depth, gets_a_put, rounds: it.rounds, time };
             (&it.data.place, it.data.setup(it.depth), Experiment::Split(experiment))
         }
         StoreBench::Restart(restart) => (&restart.place, restart.setup(), Experiment::Restart(restart.experiment()?)),
@@ -481,7 +481,7 @@ fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
     };
     let peers = arguments.command.with_peers().map(|(_, peers)| peers.peers()).transpose()?.flatten();
     setup.meter = arguments.command.meter().map(MeterArguments::open).transpose()?.flatten();
-    let bar = Bar(Progress::parts());
+    let bar = Bar(TerminalBar::parts());
     let again = if place.again {
         "run the same command again without --again to continue"
     } else {
@@ -509,7 +509,7 @@ fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
         Experiment::Table(_) => write!(std::io::stdout(), "{}", fawn_bench::table(&report).markdown()),
         _ => print(&report, &fawn_bench::table(&report)),
     })?;
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
 impl StoreBench {
@@ -573,11 +573,11 @@ impl PeerArguments {
 }
 
 impl DeviceChoice {
-    fn device(self) -> Device {
+    fn device(self) -> DeviceReader {
         match self {
-            Self::Auto => Device::installed(),
-            Self::Fio => Device::Fio,
-            Self::Own => Device::Own,
+            Self::Auto => DeviceReader::installed(),
+            Self::Fio => DeviceReader::Fio,
+            Self::Own => DeviceReader::Own,
         }
     }
 }
@@ -619,7 +619,7 @@ impl RestartArguments {
     fn setup(&self) -> Setup {
         let value_bytes = self.value_bytes.bytes as usize;
         Setup {
-            entries: Restart::entries(&self.sizes(), value_bytes),
+            entries: RestartExperiment::entries(&self.sizes(), value_bytes),
             value_bytes,
             memory: self.memory.bytes,
             ..self.place.setup(self.ack)
@@ -631,7 +631,7 @@ impl RestartArguments {
     }
 
     /// With this very program as the one to be killed.
-    fn experiment(&self) -> anyhow::Result<Restart> {
+    fn experiment(&self) -> anyhow::Result<RestartExperiment> {
         let setup = self.setup();
         let program = std::env::current_exe().context("cannot find the path of this program to start it again")?;
         let mut arguments: Vec<OsString> = ["bench", "store", "load-until-killed"].map(OsString::from).to_vec();
@@ -646,7 +646,7 @@ impl RestartArguments {
             arguments.extend([OsString::from(flag), value]);
         }
         arguments.extend(setup.miss_filter.then(|| OsString::from("--miss-filter")));
-        Ok(Restart { at: self.sizes(), program, arguments })
+        Ok(RestartExperiment { at: self.sizes(), program, arguments })
     }
 }
 
@@ -655,8 +655,8 @@ impl TableArguments {
         self.place.setup(self.ack)
     }
 
-    fn experiment(&self) -> Table {
-        Table {
+    fn experiment(&self) -> TableExperiment {
+        TableExperiment {
             value_bytes: self.value_bytes.iter().map(|size| size.bytes as usize).collect(),
             memories: self.memory.iter().map(|size| size.bytes).collect(),
             cell_bytes: self.cell_bytes.bytes,
@@ -664,33 +664,4 @@ impl TableArguments {
             device: self.device.device(),
         }
     }
-}
-
-/// The progress bar.
-struct Bar(Progress);
-
-impl Watch for Bar {
-    fn progress(&self, done: u64, total: u64, what: &str) {
-        self.0.update_of(done, total, what.to_owned());
-    }
-
-    fn note(&self, line: &str) {
-        self.0.note(&format!("fawn: {line}"));
-    }
-}
-
-fn print_json(report: &BenchReport) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer(&mut out, report)?;
-    writeln!(out)
-}
-
-/// Prints a report with the table of its rows.
-fn print(report: &BenchReport, table: &TextTable) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", terminal(table, CellAlignment::Right))?;
-    if let Some(memory) = &report.memory {
-        writeln!(out, "memory: {}", memory.line())?;
-    }
-    report.notes.iter().try_for_each(|note| writeln!(out, "note: {note}"))
 }

@@ -7,12 +7,14 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use fawn_tls::certificate::{Expiry, Facts, Host, date, now};
-use fawn_tls::directory::{Keys, Made, Shown, Wanted, Which, add, host, init, renew, show};
+use fawn_tls::directory::{
+    Applicant, Keys, ListedCertificate, Which, WrittenCertificate, add, host, init, renew, show,
+};
 use fawn_tls::identity::check_name;
 use fawn_tls::{Role, TlsError};
 use serde_json::{Value, json};
 
-use crate::outcome::{Misused, Outcome};
+use crate::outcome::{CommandStatus, UsageError};
 use crate::tell::tell;
 use crate::values::number;
 
@@ -53,10 +55,10 @@ struct DirArguments {
 struct WhoArguments {
     /// A member, and the names and IP addresses at which memcached clients reach it; may be given several times
     #[arg(long, value_name = "NAME[=HOST[,HOST]]", hide_env = true)]
-    member: Vec<Named>,
+    member: Vec<NamedHosts>,
     /// A manager; a member and a manager of the same name share one certificate
     #[arg(long, value_name = "NAME[=HOST[,HOST]]", hide_env = true)]
-    manager: Vec<Named>,
+    manager: Vec<NamedHosts>,
     /// Validity of the certificates in days; the authority lasts ten years
     #[arg(long, value_name = "N", default_value_t = 365, value_parser = number::<u32>(1..=36_500))]
     days: u32,
@@ -82,10 +84,10 @@ struct AddArguments {
     who: WhoArguments,
     /// An operator, who may give every command to the managers
     #[arg(long, value_name = "NAME", hide_env = true)]
-    operator: Vec<Named>,
+    operator: Vec<NamedHosts>,
     /// A client
     #[arg(long, value_name = "NAME", hide_env = true)]
-    client: Vec<Named>,
+    client: Vec<NamedHosts>,
 }
 
 /// Arguments of `fawn certs show`.
@@ -118,12 +120,12 @@ struct RenewArguments {
 
 /// A name with hosts: `a=10.0.0.1,a.example`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Named {
+struct NamedHosts {
     name: String,
     hosts: BTreeSet<Host>,
 }
 
-impl FromStr for Named {
+impl FromStr for NamedHosts {
     type Err = TlsError;
 
     fn from_str(text: &str) -> Result<Self, TlsError> {
@@ -135,10 +137,10 @@ impl FromStr for Named {
 }
 
 /// Does what is asked for.
-pub fn run(arguments: &CertsArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &CertsArguments) -> anyhow::Result<CommandStatus> {
     match &arguments.command {
         CertsCommand::Init(InitArguments { dir, who }) => {
-            let operator = Named { name: "operator".to_owned(), hosts: BTreeSet::new() };
+            let operator = NamedHosts { name: "operator".to_owned(), hosts: BTreeSet::new() };
             let made = init(&dir.dir, &everybody(who, &[operator], &[]), who.days, now())?;
             tell_made(dir, &made, "made")
         }
@@ -146,7 +148,7 @@ pub fn run(arguments: &CertsArguments) -> anyhow::Result<Outcome> {
             let wanted = everybody(who, operator, client);
             if wanted.is_empty() {
                 let what = "no name is given: give --member, --manager, --operator or --client";
-                return Err(Misused(what.to_owned()).into());
+                return Err(UsageError(what.to_owned()).into());
             }
             tell_made(dir, &add(&dir.dir, &wanted, who.days, now())?, "made")
         }
@@ -165,15 +167,15 @@ pub fn run(arguments: &CertsArguments) -> anyhow::Result<Outcome> {
 }
 
 /// Who is named, each once with all roles.
-fn everybody(who: &WhoArguments, operators: &[Named], clients: &[Named]) -> Vec<Wanted> {
-    let member = |named: &Named| Role::Member(named.name.clone());
+fn everybody(who: &WhoArguments, operators: &[NamedHosts], clients: &[NamedHosts]) -> Vec<Applicant> {
+    let member = |named: &NamedHosts| Role::Member(named.name.clone());
     let members = who.member.iter().map(|named| (named, member(named)));
     let managers = who.manager.iter().map(|named| (named, Role::Manager));
     let operators = operators.iter().map(|named| (named, Role::Operator));
     let clients = clients.iter().map(|named| (named, Role::Client));
-    let mut all: BTreeMap<String, Wanted> = BTreeMap::new();
-    for (Named { name, hosts }, role) in members.chain(managers).chain(operators).chain(clients) {
-        let empty = || Wanted { name: name.clone(), roles: BTreeSet::new(), hosts: BTreeSet::new() };
+    let mut all: BTreeMap<String, Applicant> = BTreeMap::new();
+    for (NamedHosts { name, hosts }, role) in members.chain(managers).chain(operators).chain(clients) {
+        let empty = || Applicant { name: name.clone(), roles: BTreeSet::new(), hosts: BTreeSet::new() };
         let wanted = all.entry(name.clone()).or_insert_with(empty);
         wanted.roles.insert(role);
         wanted.hosts.extend(hosts.iter().cloned());
@@ -182,18 +184,22 @@ fn everybody(who: &WhoArguments, operators: &[Named], clients: &[Named]) -> Vec<
 }
 
 /// Says what was written, and where it has to go.
-fn tell_made(DirArguments { dir, json }: &DirArguments, made: &[Made], did: &str) -> anyhow::Result<Outcome> {
+fn tell_made(
+    DirArguments { dir, json }: &DirArguments,
+    made: &[WrittenCertificate],
+    did: &str,
+) -> anyhow::Result<CommandStatus> {
     let mut out = io::stdout().lock();
     if *json {
         let made: Vec<Value> = made.iter().map(made_json).collect();
         writeln!(out, "{}", json!({ "dir": dir, did: made }))?;
-        return Ok(Outcome::Done);
+        return Ok(CommandStatus::Done);
     }
     if made.is_empty() {
         writeln!(out, "nothing expires within 30 days")?;
-        return Ok(Outcome::Done);
+        return Ok(CommandStatus::Done);
     }
-    for Made { cert, key, facts, has_new_key, .. } in made {
+    for WrittenCertificate { cert, key, facts, has_new_key, .. } in made {
         let files = if *has_new_key {
             format!("{} and {}", cert.display(), file_name(key))
         } else {
@@ -205,14 +211,14 @@ fn tell_made(DirArguments { dir, json }: &DirArguments, made: &[Made], did: &str
     if others().next().is_some() {
         writeln!(out, "\nCopy to the machine of each, for `--certs DIR`:")?;
     }
-    for Made { cert, key, facts, has_new_key, .. } in others() {
+    for WrittenCertificate { cert, key, facts, has_new_key, .. } in others() {
         let host = facts.hosts.first().map_or_else(|| format!("the machine of {}", facts.subject), ToString::to_string);
         // Who has the key has the authority's certificate, too.
         let rest =
             if *has_new_key { format!("{} {} ", dir.join("ca.pem").display(), key.display()) } else { String::new() };
         writeln!(out, "  {rest}{} to {host}", cert.display())?;
     }
-    for Made { cert, key, has_new_key, .. } in made.iter().filter(|made| made.facts.is_authority) {
+    for WrittenCertificate { cert, key, has_new_key, .. } in made.iter().filter(|made| made.facts.is_authority) {
         if *has_new_key {
             writeln!(
                 out,
@@ -223,7 +229,7 @@ fn tell_made(DirArguments { dir, json }: &DirArguments, made: &[Made], did: &str
             writeln!(out, "\nCopy {} to everybody who has the old one.", cert.display())?;
         }
     }
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
 fn file_name(path: &Path) -> String {
@@ -240,7 +246,7 @@ fn who(facts: &Facts) -> String {
     if words.is_empty() { "nobody".to_owned() } else { words.join(", ") }
 }
 
-fn made_json(made: &Made) -> Value {
+fn made_json(made: &WrittenCertificate) -> Value {
     let mut value = facts_json(&made.facts);
     value["name"] = json!(made.name);
     value["cert"] = json!(made.cert);
@@ -262,14 +268,14 @@ fn facts_json(facts: &Facts) -> Value {
 }
 
 /// Prints what certificates say; what needs looking after goes to standard error.
-fn tell_shown(DirArguments { dir, json }: &DirArguments) -> anyhow::Result<Outcome> {
+fn tell_shown(DirArguments { dir, json }: &DirArguments) -> anyhow::Result<CommandStatus> {
     let shown = show(dir)?;
     let mut out = io::stdout().lock();
     if *json {
         let certificates: Vec<Value> = shown.iter().map(shown_json).collect();
         writeln!(out, "{}", json!({ "dir": dir, "certificates": certificates }))?;
     } else {
-        for Shown { name, facts, .. } in &shown {
+        for ListedCertificate { name, facts, .. } in &shown {
             match facts {
                 None => writeln!(out, "{name}: cannot be read")?,
                 Some(facts) => {
@@ -281,17 +287,17 @@ fn tell_shown(DirArguments { dir, json }: &DirArguments) -> anyhow::Result<Outco
     }
     out.flush()?;
     let mut is_usable = true;
-    for Shown { path, facts, problem, .. } in shown {
+    for ListedCertificate { path, facts, problem, .. } in shown {
         let expiry = facts.map(|facts| Expiry { path, validity: facts.validity });
         is_usable &= problem.is_none() && expiry.as_ref().is_none_or(|expiry| expiry.validity.days_left(now()) >= 0);
         if let Some(what) = problem.or_else(|| expiry?.warning(now())) {
             tell(format_args!("fawn: {what}"));
         }
     }
-    Ok(if is_usable { Outcome::Done } else { Outcome::Missing })
+    Ok(if is_usable { CommandStatus::Done } else { CommandStatus::Missing })
 }
 
-fn shown_json(shown: &Shown) -> Value {
+fn shown_json(shown: &ListedCertificate) -> Value {
     let mut value = shown.facts.as_ref().map_or_else(|| json!({}), facts_json);
     value["name"] = json!(shown.name);
     value["cert"] = json!(shown.path);

@@ -4,17 +4,17 @@ use std::io::{self, Write};
 
 use fawn_client::Options;
 use fawn_client::blocking::Client;
-use fawn_transfer::dump::Done;
+use fawn_transfer::dump::DumpedInterval;
 use fawn_transfer::{DumpOptions, dump_cluster, dump_server};
 
 use crate::command::DumpArguments;
-use crate::outcome::Outcome;
-use crate::progress::Terminal;
+use crate::outcome::CommandStatus;
 use crate::summary;
 use crate::tell::{SlowNotice, tell};
+use crate::transfer_ui::Terminal;
 
 /// Runs `fawn dump`.
-pub fn run(arguments: &DumpArguments, is_of_cluster: bool) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &DumpArguments, is_of_cluster: bool) -> anyhow::Result<CommandStatus> {
     if let Some(doubt) = arguments.format_in_doubt() {
         tell(format_args!("fawn: {doubt}"));
     }
@@ -33,7 +33,7 @@ pub fn run(arguments: &DumpArguments, is_of_cluster: bool) -> anyhow::Result<Out
     Ok(summary::outcome(&report))
 }
 
-fn of_cluster(arguments: &DumpArguments, options: &DumpOptions) -> anyhow::Result<Outcome> {
+fn of_cluster(arguments: &DumpArguments, options: &DumpOptions) -> anyhow::Result<CommandStatus> {
     let mut with = Options::new(arguments.managers.clone());
     with.certificates = arguments.certs.operator()?;
     let slow = SlowNotice::begin(format!("waiting for a manager at {} to answer", arguments.managers.join(", ")));
@@ -49,7 +49,7 @@ fn of_cluster(arguments: &DumpArguments, options: &DumpOptions) -> anyhow::Resul
     } else {
         summary::print(&dump.summary, "dumped", false, &mut out)?;
         let done = if arguments.verbose { &dump.done[..] } else { &[] };
-        for Done { low, high, range, epoch, seq, records, .. } in done {
+        for DumpedInterval { low, high, range, epoch, seq, records, .. } in done {
             let (low, high) = (&low[..8], &high[..8]);
             writeln!(out, "range {range}, keys {low} to {high}: as of record {epoch}.{seq}, {records} records")?;
         }

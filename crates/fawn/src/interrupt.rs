@@ -5,7 +5,7 @@ use fawn_node::signals;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::progress::Progress;
+use crate::progress::TerminalBar;
 use crate::tell::tell;
 
 /// From now on Ctrl-C, or another signal to end, does what is to be done `first`, takes the bar away, prints one line, `fawn:
@@ -14,7 +14,7 @@ use crate::tell::tell;
 /// # Errors
 /// The system gives no signals.
 pub fn tell_how_to_go_on(
-    progress: &Progress,
+    progress: &TerminalBar,
     what: impl Into<String>,
     first: impl FnOnce() + Send + 'static,
 ) -> anyhow::Result<()> {
@@ -29,7 +29,7 @@ pub fn tell_how_to_go_on(
 ///
 /// # Errors
 /// The system gives no signals.
-pub fn on_interrupt(progress: &Progress, first: impl FnOnce() -> String + Send + 'static) -> anyhow::Result<()> {
+pub fn on_interrupt(progress: &TerminalBar, first: impl FnOnce() -> String + Send + 'static) -> anyhow::Result<()> {
     let ignored = signals::ignored();
     let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
     let mut signals = Signals::new(heard).context("cannot wait for signals")?;

@@ -5,25 +5,26 @@ use std::io::{Read, Write};
 use anyhow::{Context, bail};
 use fawn_store::record::MAX_VALUE_BYTES;
 use fawn_transfer::client::{
-    Address, Binary, ClientError, Connection, Reply, check_key, flag, push_delete, push_get, push_set_for, unix_now,
+    Address, ClientError, MetaReply, ServerConnection, flag, push_delete, push_get, push_set_for, unix_now,
 };
+use fawn_transfer::key::{Binary, check_key};
 use fawn_transfer::{Format, Record};
 
 use crate::command::{DeleteArguments, GetArguments, SetArguments};
-use crate::outcome::Outcome;
+use crate::outcome::CommandStatus;
 use crate::tell::{tell, unless_closed};
 
 /// Prints the values of keys, in their order.
-pub fn get(arguments: &GetArguments) -> anyhow::Result<Outcome> {
-    let mut connection = Connection::open(&arguments.server.endpoint())?;
+pub fn get(arguments: &GetArguments) -> anyhow::Result<CommandStatus> {
+    let mut connection = ServerConnection::open(&arguments.server.endpoint())?;
     let mut stdout = std::io::stdout().lock();
-    let mut outcome = Outcome::Done;
+    let mut outcome = CommandStatus::Done;
     for key in &arguments.keys {
         check(key)?;
         let mut request = Vec::new();
         push_get(&mut request, key.as_bytes());
         match connection.call(&request)? {
-            Reply::Value { flags, data } => {
+            MetaReply::Value { flags, data } => {
                 let mut out = Vec::new();
                 if arguments.json {
                     Format::Jsonl.push(&mut out, &record_of(key, flags, data));
@@ -33,7 +34,7 @@ pub fn get(arguments: &GetArguments) -> anyhow::Result<Outcome> {
                 }
                 unless_closed(stdout.write_all(&out))?;
             }
-            Reply::Miss | Reply::NotFound => outcome = missing(key),
+            MetaReply::Miss | MetaReply::NotFound => outcome = missing(key),
             other => return Err(unexpected(other, &arguments.server.to)),
         }
     }
@@ -42,7 +43,7 @@ pub fn get(arguments: &GetArguments) -> anyhow::Result<Outcome> {
 }
 
 /// Stores one value.
-pub fn set(arguments: &SetArguments) -> anyhow::Result<Outcome> {
+pub fn set(arguments: &SetArguments) -> anyhow::Result<CommandStatus> {
     check(&arguments.key)?;
     let value = match arguments.value.as_str() {
         "-" => {
@@ -59,27 +60,27 @@ pub fn set(arguments: &SetArguments) -> anyhow::Result<Outcome> {
     let seconds = arguments.expire.map(|span| span.0.as_secs_f64().ceil() as u32);
     let exptime = seconds.map_or(0, |seconds| unix_now().saturating_add(seconds).max(1));
     let record = Record { key: arguments.key.as_bytes().to_vec(), value, flags: arguments.flags, exptime, cas: 0 };
-    let mut connection = Connection::open(&arguments.server.endpoint())?;
+    let mut connection = ServerConnection::open(&arguments.server.endpoint())?;
     let mut request = Vec::new();
     // This machine's clock and the server's may differ.
     push_set_for(&mut request, &record, seconds);
     match connection.call(&request)? {
-        Reply::Done => Ok(Outcome::Done),
+        MetaReply::Done => Ok(CommandStatus::Done),
         other => Err(unexpected(other, &arguments.server.to)),
     }
 }
 
 /// Deletes keys.
-pub fn delete(arguments: &DeleteArguments) -> anyhow::Result<Outcome> {
-    let mut connection = Connection::open(&arguments.server.endpoint())?;
-    let mut outcome = Outcome::Done;
+pub fn delete(arguments: &DeleteArguments) -> anyhow::Result<CommandStatus> {
+    let mut connection = ServerConnection::open(&arguments.server.endpoint())?;
+    let mut outcome = CommandStatus::Done;
     for key in &arguments.keys {
         check(key)?;
         let mut request = Vec::new();
         push_delete(&mut request, key.as_bytes());
         match connection.call(&request)? {
-            Reply::Done => {}
-            Reply::NotFound => outcome = missing(key),
+            MetaReply::Done => {}
+            MetaReply::NotFound => outcome = missing(key),
             other => return Err(unexpected(other, &arguments.server.to)),
         }
     }
@@ -92,9 +93,9 @@ fn check(key: &str) -> anyhow::Result<()> {
 }
 
 /// Says that a key is not there.
-fn missing(key: &str) -> Outcome {
+fn missing(key: &str) -> CommandStatus {
     tell(format_args!("fawn: `{}` was not found", key.escape_debug()));
-    Outcome::Missing
+    CommandStatus::Missing
 }
 
 /// A record as `fawn dump` would write it.
@@ -108,10 +109,12 @@ fn record_of(key: &str, flags: &[u8], data: &[u8]) -> Record {
 }
 
 /// An answer that the command did not ask for.
-fn unexpected(reply: Reply<'_>, server: &Address) -> anyhow::Error {
+fn unexpected(reply: MetaReply<'_>, server: &Address) -> anyhow::Error {
     let address = server.clone();
     match reply {
-        Reply::Error(line) => ClientError::Refused { address, line: String::from_utf8_lossy(line).into_owned() }.into(),
+        MetaReply::Error(line) => {
+            ClientError::Refused { address, line: String::from_utf8_lossy(line).into_owned() }.into()
+        }
         other => ClientError::Garbled { address, line: format!("{other:?}") }.into(),
     }
 }

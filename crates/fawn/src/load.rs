@@ -4,20 +4,20 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use fawn_flash::BulkOptions;
-use fawn_transfer::{LoadOptions, NotResumable, ResumeState, Target, copy, load_bulk, load_file};
+use fawn_transfer::{LoadOptions, LoadServer, NotResumable, ResumeState, copy, load_bulk, load_file};
 
 use crate::command::LoadArguments;
 use crate::local_cluster::refuse_cluster;
-use crate::outcome::{Misused, Outcome};
-use crate::progress::Terminal;
-use crate::serve::refuse_file;
+use crate::outcome::{CommandStatus, UsageError};
+use crate::serve::arguments::refuse_file;
 use crate::summary;
+use crate::transfer_ui::Terminal;
 
 /// Runs `fawn load`.
-pub fn run(arguments: &LoadArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &LoadArguments) -> anyhow::Result<CommandStatus> {
     let options = options(arguments);
     let endpoint = || arguments.server.endpoint();
-    let target = Target { address: &arguments.server.to, endpoint: &endpoint };
+    let target = LoadServer { address: &arguments.server.to, endpoint: &endpoint };
     let report = match (&arguments.from_memcached, &arguments.file) {
         (None, Some(file)) if arguments.bulk.bulk => {
             let dir = arguments.bulk.dir.as_deref().context("--bulk needs --dir")?;
@@ -51,5 +51,5 @@ fn options(arguments: &LoadArguments) -> LoadOptions {
 
 /// What only the command line can mend.
 fn misused(error: anyhow::Error) -> anyhow::Error {
-    if error.is::<NotResumable>() { Misused(error.to_string()).into() } else { error }
+    if error.is::<NotResumable>() { UsageError(error.to_string()).into() } else { error }
 }

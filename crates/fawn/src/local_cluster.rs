@@ -6,7 +6,6 @@ pub mod replicas;
 use std::cell::RefCell;
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,20 +15,20 @@ use fawn_kv::manager::{Leases, Settings};
 use fawn_manager::{ManagerError, Options, Running, start};
 use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_node::{ServeError, ServeOptions};
-use replicas::Given;
+use replicas::RequestedSettings;
 
 use crate::cluster::arguments::MANAGER;
 use crate::node::COPY_BYTES_PER_S;
 use crate::observe::Admin;
-use crate::outcome::Outcome;
+use crate::outcome::CommandStatus;
 use crate::resources::default_cache;
-use crate::serve::{ServeArguments, options};
+use crate::serve::arguments::{ServeArguments, options, threads_of_each};
 
 /// An address with a free port.
 const ANY_PORT: &str = "127.0.0.1:0";
 
 /// Serves until a signal asks to stop.
-pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyhow::Result<CommandStatus> {
     let board = admin.map(|admin| admin.board.clone());
     let serve = ServeOptions { board: board.clone(), ..options(arguments) };
     refuse_store(&serve.dir)?;
@@ -45,7 +44,7 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
     let manager = Arc::new(start_manager(&options, arguments.manager_address.as_deref())?);
     let address = manager.address().map(|address| address.to_string()).unwrap_or_default();
     if was_there && (arguments.replicas.is_some() || consistency.is_some()) {
-        let given = Given { replicas: arguments.replicas.map(u32::from), consistency };
+        let given = RequestedSettings { replicas: arguments.replicas.map(u32::from), consistency };
         replicas::warn_if_other(&manager, given, serve.dir.clone());
     }
     let mut members: Vec<_> = (1..=nodes).map(|number| member(&serve, nodes, number, &address)).collect();
@@ -82,7 +81,7 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
         }
     }
     manager.stop();
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
 /// Starts the manager where others reach it: where it is told to, or where it was before, or on the usual port if that is free.
@@ -155,11 +154,6 @@ pub fn refuse_cluster(dir: &Path) -> anyhow::Result<()> {
 /// What a node is called, and its directory.
 fn name_of(number: u8) -> String {
     format!("node-{number}")
-}
-
-/// Event loops of each of so many nodes.
-pub fn threads_of_each(threads: NonZeroUsize, nodes: u8) -> NonZeroUsize {
-    NonZeroUsize::new(threads.get() / usize::from(nodes)).unwrap_or(NonZeroUsize::MIN)
 }
 
 /// What to do where the manager in `dir` does not let the nodes in.

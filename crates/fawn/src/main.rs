@@ -16,11 +16,12 @@
 //! | `bench` | a store, measured, and servers over a network |
 //! | `plan` | how many nodes, and what they cost |
 //! | `certs` | a cluster's certificates |
-//! | `load`, `dump`, `keys` | the commands that are clients |
+//! | `load`, `dump`, `keys` | the commands that are clients; `connect` says how they reach a server |
 //! | `summary` | what a load or a dump has come to, for people and as JSON |
 //! | `outcome` | what a command comes to |
 //! | `resources` | what is taken of the machine where nobody says how much |
 //! | `interrupt` | Ctrl-C where much was done |
+//! | `progress`, `transfer_ui` | a bar on a terminal |
 //! | `table` | tables on a terminal |
 //! | `tell` | standard error and output without a reader |
 //!
@@ -37,6 +38,8 @@ mod certs;
 mod cluster;
 mod command;
 mod config;
+mod connect;
+mod consistency;
 mod dump;
 mod interrupt;
 mod keys;
@@ -54,14 +57,15 @@ mod store_command;
 mod summary;
 mod table;
 mod tell;
+mod transfer_ui;
 mod values;
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use command::{Command, Fawn};
-use config::Refused;
-use outcome::{Misused, Outcome};
+use config::CommandLineError;
+use outcome::{CommandStatus, UsageError};
 
 fn main() -> ExitCode {
     allocator::give_back_soon();
@@ -80,12 +84,12 @@ fn main() -> ExitCode {
     }
     tell::finish();
     match result {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::Missing) => ExitCode::FAILURE,
+        Ok(CommandStatus::Done) => ExitCode::SUCCESS,
+        Ok(CommandStatus::Missing) => ExitCode::FAILURE,
         // The reader of our output has what it wanted (`fawn dump - | head`).
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            if let Some(Misused(what)) = error.downcast_ref() {
+            if let Some(UsageError(what)) = error.downcast_ref() {
                 // As for `complain`.
                 let _ = fawn.misused(what).print();
                 return ExitCode::from(2);
@@ -111,8 +115,8 @@ fn warn(fawn: &Fawn) {
 }
 
 /// Runs the command.
-fn carry_out(fawn: &Fawn) -> anyhow::Result<Outcome> {
-    fawn.command.check(&fawn.typed).map_err(Misused)?;
+fn carry_out(fawn: &Fawn) -> anyhow::Result<CommandStatus> {
+    fawn.command.check(&fawn.typed).map_err(UsageError)?;
     match &fawn.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Node(arguments) => match &arguments.command {
@@ -140,9 +144,9 @@ fn carry_out(fawn: &Fawn) -> anyhow::Result<Outcome> {
 }
 
 /// Says what is wrong with the arguments, or with what stands for them elsewhere.
-fn refuse(refused: &Refused) -> ExitCode {
+fn refuse(refused: &CommandLineError) -> ExitCode {
     match refused {
-        Refused::Usage(error, notes) => {
+        CommandLineError::Usage(error, notes) => {
             // As for `complain`.
             let _ = error.print();
             for note in notes {
@@ -151,7 +155,7 @@ fn refuse(refused: &Refused) -> ExitCode {
             // Help and version are no errors.
             if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
         }
-        Refused::Problems(problems) => {
+        CommandLineError::Problems(problems) => {
             for problem in problems {
                 tell::tell(format_args!("fawn: {problem}"));
             }

@@ -10,10 +10,10 @@ use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_tls::Material;
 
 use crate::observe::ObserveArguments;
-use crate::outcome::{Misused, Outcome};
-use crate::resources::{self, chosen, cores, default_cache, default_memory};
-use crate::serve::{ClientsArguments, check_memory, least_memory, parse_listen, parse_threads, refuse_file};
-use crate::values::{Size, ValueError, number};
+use crate::outcome::{CommandStatus, UsageError};
+use crate::resources::{self, check_memory, chosen, cores, default_cache, default_memory, least_memory, parse_threads};
+use crate::serve::arguments::{ClientsArguments, refuse_file};
+use crate::values::{Size, ValueError, number, parse_listen};
 
 /// Bytes a second that are copied where nothing is said: a quarter of a gigabit network.
 pub const COPY_BYTES_PER_S: u64 = 32 << 20;
@@ -110,7 +110,7 @@ pub struct FrontendArguments {
 }
 
 /// Runs a node until a signal asks to stop.
-pub fn run(arguments: &RunArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &RunArguments) -> anyhow::Result<CommandStatus> {
     let member = &arguments.member;
     member.observe.log();
     let threads = member.threads.unwrap_or_else(cores);
@@ -130,14 +130,14 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<Outcome> {
 }
 
 /// Runs a front-end until a signal asks to stop.
-pub fn run_frontend(arguments: &FrontendArguments) -> anyhow::Result<Outcome> {
+pub fn run_frontend(arguments: &FrontendArguments) -> anyhow::Result<CommandStatus> {
     arguments.member.observe.log();
     let mut options = options(&arguments.member, Path::new("."))?;
     options.serve.chosen = chosen(None, arguments.member.threads);
     serve("frontend", options, &arguments.member.observe)
 }
 
-fn serve(what: &str, mut options: ClusterOptions, observe: &ObserveArguments) -> anyhow::Result<Outcome> {
+fn serve(what: &str, mut options: ClusterOptions, observe: &ObserveArguments) -> anyhow::Result<CommandStatus> {
     let admin = observe.open(options.serve.insecure)?;
     options.serve.board = admin.as_ref().map(|admin| admin.board.clone());
     serve_members(std::slice::from_ref(&options), |clients, cluster| {
@@ -153,12 +153,12 @@ fn serve(what: &str, mut options: ClusterOptions, observe: &ObserveArguments) ->
         }
         let _ = out.flush();
     })?;
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
 fn options(arguments: &MemberArguments, dir: &Path) -> anyhow::Result<ClusterOptions> {
     if arguments.manager.is_empty() {
-        return Err(Misused("name a manager of the cluster: --manager ADDR:PORT".to_owned()).into());
+        return Err(UsageError("name a manager of the cluster: --manager ADDR:PORT".to_owned()).into());
     }
     let name = arguments.name.clone().unwrap_or_else(host_name);
     Ok(ClusterOptions {

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use fawn_admin::{Board, Server};
 use tracing_subscriber::EnvFilter;
 
-use crate::serve::parse_listen;
 use crate::tell::Log;
+use crate::values::parse_listen;
 
 /// What operators see of it.
 #[derive(Clone, Debug, Args)]

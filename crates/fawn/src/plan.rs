@@ -12,13 +12,13 @@ use clap::builder::PossibleValuesParser;
 use comfy_table::CellAlignment;
 use fawn_files::links;
 use fawn_plan::amount::{parse_bytes, parse_price, parse_pue, parse_rate, parse_share, parse_watts, parse_years};
-use fawn_plan::paper::{self, Table};
+use fawn_plan::paper::{self, PaperTable};
 use fawn_plan::tables::{flips, losses, marks, question, ranking, unranked_lines};
-use fawn_plan::{Assumptions, Catalogue, Date, Map, MeasuredNode, Plan, Workload};
+use fawn_plan::{Assumptions, Catalogue, Date, Map, MeasuredNode, PurchasePlan, Workload};
 use fawn_report::TextTable;
 use fawn_report::amount::digits;
 
-use crate::outcome::{Misused, Outcome};
+use crate::outcome::{CommandStatus, UsageError};
 use crate::table::terminal;
 use crate::tell::unless_closed;
 use crate::values::number;
@@ -104,28 +104,28 @@ fn paper_tables() -> PossibleValuesParser {
 ///
 /// # Errors
 /// A file cannot be read, understood or written; no cluster holds what is asked for.
-pub fn run(arguments: &PlanArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &PlanArguments) -> anyhow::Result<CommandStatus> {
     if let Some(name) = &arguments.paper {
         let tables = paper::tables().into_iter().filter(|table| name == ALL || name == table.name);
         unless_closed(print_papers(&tables.collect::<Vec<_>>(), arguments.json))?;
-        return Ok(Outcome::Done);
+        return Ok(CommandStatus::Done);
     }
     let (Some(data_bytes), Some(gets_per_second)) = (arguments.data, arguments.rate) else {
         unreachable!("clap has asked for --data and --rate");
     };
     if arguments.html.as_deref() == Some(Path::new("-")) {
-        return Err(Misused("--html writes a file: name one, e.g. plan.html".to_owned()).into());
+        return Err(UsageError("--html writes a file: name one, e.g. plan.html".to_owned()).into());
     }
     let (value_bytes, replicas) = (arguments.value, arguments.replicas);
     let workload = Workload { data_bytes, gets_per_second, value_bytes, replicas };
     let mut catalogue = catalogue(&arguments.catalog)?;
-    workload.check(catalogue.model).map_err(|error| Misused(error.to_string()))?;
+    workload.check(catalogue.model).map_err(|error| UsageError(error.to_string()))?;
     let mut notes = Vec::new();
     for file in &arguments.node {
         notes.extend(add_node(&mut catalogue, file, value_bytes)?);
     }
     let assumptions = arguments.assumptions(&catalogue)?;
-    let mut plan = Plan::of(&catalogue, &workload, &assumptions);
+    let mut plan = PurchasePlan::of(&catalogue, &workload, &assumptions);
     plan.warnings.extend(notes);
     if let Some(file) = &arguments.html {
         let page = fawn_plan::page(&plan, Map::of(&catalogue, &workload, &assumptions).as_ref());
@@ -133,7 +133,7 @@ pub fn run(arguments: &PlanArguments) -> anyhow::Result<Outcome> {
         written.with_context(|| format!("cannot write {}", file.display()))?;
     }
     unless_closed(if arguments.json { print_json(&plan) } else { print(&plan) })?;
-    Ok(if plan.ranked.is_empty() { Outcome::Missing } else { Outcome::Done })
+    Ok(if plan.ranked.is_empty() { CommandStatus::Missing } else { CommandStatus::Done })
 }
 
 impl PlanArguments {
@@ -189,13 +189,13 @@ fn add_node(catalogue: &mut Catalogue, file: &Path, value_bytes: f64) -> anyhow:
     }))
 }
 
-fn print_json(plan: &Plan) -> io::Result<()> {
+fn print_json(plan: &PurchasePlan) -> io::Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, plan)?;
     writeln!(out)
 }
 
-fn print(plan: &Plan) -> io::Result<()> {
+fn print(plan: &PurchasePlan) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}", question(plan))?;
     writeln!(out, "{}: {}", plan.catalogue, plan.title)?;
@@ -226,7 +226,7 @@ fn table(rows: &TextTable) -> String {
     terminal(rows, CellAlignment::Left)
 }
 
-fn print_papers(tables: &[Table], json: bool) -> io::Result<()> {
+fn print_papers(tables: &[PaperTable], json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if json {
         serde_json::to_writer(&mut out, tables)?;

@@ -3,19 +3,17 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use fawn_transfer::Extent;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::interrupt::on_interrupt;
 use crate::tell::tell;
 
 /// A progress bar on standard error, or nothing.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub struct TerminalBar {
     bar: ProgressBar,
 }
 
-impl Progress {
+impl TerminalBar {
     /// Counts bytes of a file; `total` bytes in all when known.
     pub fn bytes(total: Option<u64>) -> Self {
         let counts = "{binary_bytes_per_sec}, {msg}";
@@ -82,37 +80,7 @@ impl Progress {
     }
 }
 
-/// A transfer that is shown on a terminal.
-#[derive(Clone, Copy, Debug)]
-pub struct Terminal;
-
-impl Terminal {
-    fn progress(extent: Extent) -> Progress {
-        match extent {
-            Extent::Bytes(total) => Progress::bytes(total),
-            Extent::Records(total) => Progress::records(total),
-            Extent::Ranges(total) => Progress::ranges(total),
-        }
-    }
-}
-
-impl fawn_transfer::Ui for Terminal {
-    fn bar(&self, extent: Extent) -> Box<dyn fawn_transfer::Progress> {
-        Box::new(Self::progress(extent))
-    }
-
-    fn begin(
-        &self,
-        extent: Extent,
-        interrupted: Box<dyn FnOnce() -> String + Send>,
-    ) -> anyhow::Result<Box<dyn fawn_transfer::Progress>> {
-        let progress = Self::progress(extent);
-        on_interrupt(&progress, interrupted)?;
-        Ok(Box::new(progress))
-    }
-}
-
-impl fawn_transfer::Progress for Progress {
+impl fawn_transfer::Progress for TerminalBar {
     fn start_at(&self, position: u64) {
         Self::start_at(self, position);
     }

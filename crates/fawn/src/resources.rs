@@ -1,11 +1,11 @@
-//! What a process takes of the machine where nobody says how much, and from what that follows.
+//! What a process takes of the machine where nobody says how much, from what that follows, and the least that it needs.
 
 use std::num::NonZeroUsize;
 
 use fawn_machine::Limit;
-use fawn_node::Chosen;
+use fawn_node::SettingOrigins;
 
-use crate::values::Size;
+use crate::values::{Size, ValueError};
 
 /// The least for a store that nobody gave a size, if half of the memory has it.
 const LEAST_DEFAULT: u64 = 64 << 20;
@@ -73,7 +73,7 @@ fn buffers_of(memory: u64, most: usize) -> usize {
 
 /// Where the memory and the threads of a server come from, for its log. The log warns where more memory was asked for than there
 /// is.
-pub fn chosen(memory: Option<Size>, threads: Option<NonZeroUsize>) -> Chosen {
+pub fn chosen(memory: Option<Size>, threads: Option<NonZeroUsize>) -> SettingOrigins {
     let Limit { amount, from } = self::memory();
     let limit = Size { bytes: amount };
     let memory = match memory {
@@ -91,7 +91,58 @@ pub fn chosen(memory: Option<Size>, threads: Option<NonZeroUsize>) -> Chosen {
     let (cores, from) = fawn_machine::cores();
     let threads =
         if threads.is_some() { "--threads".to_owned() } else { format!("one a core, {cores} cores ({from})") };
-    Chosen { memory, threads }
+    SettingOrigins { memory, threads }
+}
+
+/// Event loops for each core beyond which they only take turns.
+const THREADS_A_CORE: usize = 4;
+
+/// Parses `--threads`.
+pub fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
+    let most = cores().saturating_mul(NonZeroUsize::new(THREADS_A_CORE).unwrap_or(NonZeroUsize::MIN));
+    match text.parse::<NonZeroUsize>() {
+        Ok(threads) if threads <= most => Ok(threads),
+        _ => Err(format!(
+            "choose 1 to {most}: this machine has {} cores, and more threads would only take turns",
+            cores()
+        )),
+    }
+}
+
+/// Least memory of a thread: its open segment, two that are being sealed, and an index.
+const LEAST_MEMORY_A_THREAD: u64 = 8 << 20;
+
+/// `1 thread`, `2 threads`.
+pub fn counted(threads: NonZeroUsize) -> String {
+    format!("{threads} thread{}", if threads.get() == 1 { "" } else { "s" })
+}
+
+/// The least memory of so many threads.
+pub fn least_memory(threads: NonZeroUsize) -> Size {
+    Size { bytes: LEAST_MEMORY_A_THREAD * threads.get() as u64 }
+}
+
+/// Refuses less memory than so many threads need, whether anybody gave their number or not.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_memory(memory: Option<Size>, threads: NonZeroUsize) -> Result<(), String> {
+    let least = least_memory(threads);
+    let Some(memory) = memory.filter(|memory| *memory < least) else { return Ok(()) };
+    let fit = memory.bytes / LEAST_MEMORY_A_THREAD;
+    let fewer = if fit > 0 { format!(", or --threads {fit}") } else { String::new() };
+    let (memory, threads, least) = (memory.flag(), counted(threads), least.flag());
+    Err(format!("--memory {memory} is too small for {threads}: give --memory {least}{fewer}"))
+}
+
+/// Parses `--memory` of a single store.
+pub fn parse_store_memory(text: &str) -> Result<Size, String> {
+    let size: Size = text.parse().map_err(|error: ValueError| error.to_string())?;
+    let least = Size { bytes: LEAST_MEMORY_A_THREAD };
+    if size < least {
+        return Err(format!("a store needs at least {}", least.flag()));
+    }
+    Ok(size)
 }
 
 #[cfg(test)]

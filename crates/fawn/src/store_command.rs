@@ -16,10 +16,10 @@ use fawn_transfer::{Format, Record};
 use serde_json::{Value, json};
 
 use crate::interrupt::tell_how_to_go_on;
-use crate::outcome::Outcome;
-use crate::progress::Progress;
+use crate::outcome::CommandStatus;
+use crate::progress::TerminalBar;
 use crate::resources::default_memory;
-use crate::serve::parse_store_memory;
+use crate::resources::parse_store_memory;
 use crate::tell::{tell, unless_closed};
 use crate::values::Size;
 
@@ -97,7 +97,7 @@ pub struct StatsArguments {
 ///
 /// # Errors
 /// When the directory cannot be opened or read.
-pub fn run(arguments: &StoreArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &StoreArguments) -> anyhow::Result<CommandStatus> {
     match &arguments.command {
         StoreCommand::Check(directory) => check(directory),
         StoreCommand::Stats(arguments) => stats(arguments),
@@ -106,12 +106,12 @@ pub fn run(arguments: &StoreArguments) -> anyhow::Result<Outcome> {
 }
 
 /// A directory of either kind.
-enum Held {
+enum DataDirectory {
     Plain(Directory),
     Member(MemberDirectory),
 }
 
-impl Held {
+impl DataDirectory {
     fn stores(&self) -> usize {
         match self {
             Self::Plain(directory) => directory.stores(),
@@ -151,23 +151,23 @@ impl Held {
 }
 
 /// The directory, which must exist: looking at a store makes none.
-fn existing(path: &Path) -> anyhow::Result<Held> {
+fn existing(path: &Path) -> anyhow::Result<DataDirectory> {
     if !path.join("FORMAT").is_file() {
         bail!("{} holds no FAWN data: give the directory of `fawn serve --dir` or `fawn node --dir`", path.display());
     }
     Ok(if MemberDirectory::is_member(path)? {
-        Held::Member(MemberDirectory::look(path)?)
+        DataDirectory::Member(MemberDirectory::look(path)?)
     } else {
-        Held::Plain(Directory::look(path)?)
+        DataDirectory::Plain(Directory::look(path)?)
     })
 }
 
-fn check(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
+fn check(arguments: &StoreDirectory) -> anyhow::Result<CommandStatus> {
     let directory = existing(&arguments.dir)?;
     let mut reports = Vec::new();
     let mut damaged = false;
     for index in 0..directory.stores() {
-        let progress = Progress::bytes(None);
+        let progress = TerminalBar::bytes(None);
         let files = directory.files(index)?;
         let found = check::check(&files, |done, total| {
             progress.update(done * PAGE_BYTES as u64, format!("of {} MiB", (total * PAGE_BYTES as u64) >> 20));
@@ -198,7 +198,7 @@ fn check(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
     if arguments.json {
         unless_closed(writeln!(std::io::stdout(), "{}", json!({ "damaged": damaged, "stores": reports })))?;
     }
-    Ok(if damaged { Outcome::Missing } else { Outcome::Done })
+    Ok(if damaged { CommandStatus::Missing } else { CommandStatus::Done })
 }
 
 fn findings_json(index: usize, found: &check::Findings) -> Value {
@@ -238,7 +238,7 @@ fn runs(damage: &[Damage]) -> Vec<(&Damage, u64)> {
     runs
 }
 
-fn print_findings(directory: &Held, index: usize, found: &check::Findings) -> std::io::Result<()> {
+fn print_findings(directory: &DataDirectory, index: usize, found: &check::Findings) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     for (damage, pages) in runs(&found.damage) {
         let path = directory.store_path(index).join(damage.file.to_string());
@@ -290,13 +290,13 @@ fn segment_device_bytes(store: &Path) -> std::io::Result<u64> {
     Ok(blocks * 512)
 }
 
-fn stats(arguments: &StatsArguments) -> anyhow::Result<Outcome> {
+fn stats(arguments: &StatsArguments) -> anyhow::Result<CommandStatus> {
     let memory = arguments.memory.unwrap_or_else(|| default_memory(Size { bytes: 0 }));
     let budget = Budget { memory: memory.bytes, miss_filter: arguments.miss_filter };
     let held = existing(&arguments.directory.dir)?;
     let stores = match &held {
-        Held::Member(directory) => member::stats(directory, budget)?,
-        Held::Plain(directory) => member::plain_stats(directory, budget)?,
+        DataDirectory::Member(directory) => member::stats(directory, budget)?,
+        DataDirectory::Plain(directory) => member::plain_stats(directory, budget)?,
     };
     let mut device_bytes = 0;
     for index in 0..held.stores() {
@@ -309,7 +309,7 @@ fn stats(arguments: &StatsArguments) -> anyhow::Result<Outcome> {
         let object: serde_json::Map<String, Value> =
             figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         writeln!(out, "{}", Value::Object(object))?;
-        return Ok(Outcome::Done);
+        return Ok(CommandStatus::Done);
     }
     for (name, value) in figures.into_iter().filter(|(_, value)| !value.is_null()) {
         let text = match value {
@@ -322,7 +322,7 @@ fn stats(arguments: &StatsArguments) -> anyhow::Result<Outcome> {
     if arguments.memory.is_none() {
         writeln!(out, "{:<24} {:>16}", "mode", "unknown without --memory")?;
     }
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
 /// Figures of all stores together, in the order in which they are told; null is what only a budget of memory tells.
@@ -332,43 +332,46 @@ fn figures(stores: &[Stats], device_bytes: u64, has_budget: bool) -> Vec<(&'stat
     let count = |figure: fn(&Stats) -> u64| Value::from(sum(figure));
     let of_index = |figure: fn(&Stats) -> u64| with_budget(count(figure));
     let sealed = sum(|store| store.sealed_entries).max(1);
-    let written = stores.iter().fold(Written::default(), |all, store| all.plus(&store.written));
-    let indexed = stores.iter().map(|store| store.phi * store.sealed_records as f64).sum::<f64>();
-    let records = sum(|store| store.sealed_records);
+    let written = stores.iter().fold(Written::default(), |all, store| all.plus(&store.writes.written));
+    let indexed = stores.iter().map(|store| store.index.phi * store.sealed.records as f64).sum::<f64>();
+    let records = sum(|store| store.sealed.records);
     let phi = if records == 0 { 1.0 } else { indexed / records as f64 };
-    let mode = if stores.iter().any(|store| store.draining) { "drained" } else { "indexed" };
+    let mode = if stores.iter().any(|store| store.index.draining) { "drained" } else { "indexed" };
     vec![
         ("entries", count(|store| store.entries)),
         ("buffered_entries", count(|store| store.buffered_entries)),
-        ("slices", count(|store| store.slices)),
-        ("segments", count(|store| store.segments)),
+        ("slices", count(|store| store.index.slices)),
+        ("segments", count(|store| store.sealed.segments)),
         ("live_bytes", count(|store| store.live_bytes)),
-        ("sealed_records", count(|store| store.sealed_records)),
-        ("sealed_bytes", count(|store| store.sealed_bytes)),
-        ("garbage_bytes", count(|store| store.garbage_bytes)),
-        ("segment_file_bytes", count(|store| store.segment_file_bytes)),
+        ("sealed_records", count(|store| store.sealed.records)),
+        ("sealed_bytes", count(|store| store.sealed.bytes)),
+        ("garbage_bytes", count(|store| store.sealed.garbage_bytes)),
+        ("segment_file_bytes", count(|store| store.sealed.file_bytes)),
         ("segment_device_bytes", device_bytes.into()),
-        ("log_bytes", count(|store| store.log_bytes)),
+        ("log_bytes", count(|store| store.log.bytes)),
         ("user_bytes_written", written.user.into()),
         ("log_bytes_written", written.log.into()),
         ("sealed_bytes_written", written.sealed.into()),
         ("merged_bytes_written", written.merged.into()),
         ("write_amplification", written.amplification().into()),
-        ("device_free_bytes", stores.first().map_or(0, |store| store.device_free_bytes).into()),
+        ("device_free_bytes", stores.first().map_or(0, |store| store.device.free_bytes).into()),
         ("mode", with_budget(mode.into())),
         ("phi", with_budget(phi.into())),
-        ("index_slots", of_index(|store| store.index_slots)),
-        ("index_bytes", of_index(|store| store.index_bytes)),
-        ("index_table_bytes", of_index(|store| store.index_bytes - store.directory_bytes - store.filter_bytes)),
-        ("index_directory_bytes", of_index(|store| store.directory_bytes)),
-        ("index_filter_bytes", of_index(|store| store.filter_bytes)),
-        ("index_bytes_per_entry", with_budget((sum(|store| store.index_bytes) as f64 / sealed as f64).into())),
-        ("open_index_bytes", of_index(|store| store.open_index_bytes)),
+        ("index_slots", of_index(|store| store.index.slots)),
+        ("index_bytes", of_index(|store| store.index.bytes)),
+        (
+            "index_table_bytes",
+            of_index(|store| store.index.bytes - store.index.directory_bytes - store.index.filter_bytes),
+        ),
+        ("index_directory_bytes", of_index(|store| store.index.directory_bytes)),
+        ("index_filter_bytes", of_index(|store| store.index.filter_bytes)),
+        ("index_bytes_per_entry", with_budget((sum(|store| store.index.bytes) as f64 / sealed as f64).into())),
+        ("open_index_bytes", of_index(|store| store.buffers.index_bytes)),
     ]
 }
 
-fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<Outcome> {
-    let progress = Progress::records(None);
+fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<CommandStatus> {
+    let progress = TerminalBar::records(None);
     tell_how_to_go_on(&progress, "the output is not complete; run the same command again to print all of it", || {})?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut line = Vec::new();
@@ -385,8 +388,8 @@ fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<Outcome> {
     };
     let found = match &arguments.dirs[..] {
         [dir] => match existing(dir)? {
-            Held::Member(directory) => member::dump(&directory, |record| print(&record))?,
-            Held::Plain(directory) => member::plain_dump(&directory, |record| print(&record))?,
+            DataDirectory::Member(directory) => member::dump(&directory, |record| print(&record))?,
+            DataDirectory::Plain(directory) => member::plain_dump(&directory, |record| print(&record))?,
         },
         dirs => {
             let (directories, damaged) = members(dirs)?;
@@ -432,7 +435,7 @@ fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<Outcome> {
     if let Some(lost) = &found.lost {
         tell(format_args!("fawn: the dump is not complete: {lost}"));
     }
-    Ok(if found.is_complete() { Outcome::Done } else { Outcome::Missing })
+    Ok(if found.is_complete() { CommandStatus::Done } else { CommandStatus::Missing })
 }
 
 /// The directories of a cluster's nodes, and what is wrong with those that are damaged.
@@ -440,8 +443,10 @@ fn members(dirs: &[PathBuf]) -> anyhow::Result<(Vec<MemberDirectory>, Vec<String
     let (mut directories, mut damaged) = (Vec::new(), Vec::new());
     for dir in dirs {
         match existing(dir) {
-            Ok(Held::Member(directory)) => directories.push(directory),
-            Ok(Held::Plain(_)) => bail!("{} belongs to no cluster: dump it with a separate command", dir.display()),
+            Ok(DataDirectory::Member(directory)) => directories.push(directory),
+            Ok(DataDirectory::Plain(_)) => {
+                bail!("{} belongs to no cluster: dump it with a separate command", dir.display())
+            }
             Err(error) if matches!(error.downcast_ref(), Some(DirectoryError::Damaged { .. })) => {
                 damaged.push(error.to_string());
             }

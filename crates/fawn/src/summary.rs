@@ -2,22 +2,22 @@
 
 use std::io::Write;
 
-use fawn_transfer::Summary;
+use fawn_transfer::TransferSummary;
 use indicatif::HumanCount;
 
-use crate::outcome::Outcome;
+use crate::outcome::CommandStatus;
 use crate::values::Size;
 
 /// What the command comes to.
-pub fn outcome(summary: &Summary) -> Outcome {
-    if summary.is_complete() { Outcome::Done } else { Outcome::Missing }
+pub fn outcome(summary: &TransferSummary) -> CommandStatus {
+    if summary.is_complete() { CommandStatus::Done } else { CommandStatus::Missing }
 }
 
 /// Prints the summary, as a sentence that starts with `verb` or as JSON.
 ///
 /// # Errors
 /// Writing failed.
-pub fn print(summary: &Summary, verb: &str, json: bool, out: &mut dyn Write) -> std::io::Result<()> {
+pub fn print(summary: &TransferSummary, verb: &str, json: bool, out: &mut dyn Write) -> std::io::Result<()> {
     if json {
         serde_json::to_writer(&mut *out, summary)?;
         return writeln!(out);
@@ -63,12 +63,12 @@ mod tests {
 
     #[test]
     fn a_summary_counts_in_words_that_fit_the_number() {
-        let summary = |count: fn(&mut Summary)| {
-            let mut summary = Summary::start();
+        let summary = |count: fn(&mut TransferSummary)| {
+            let mut summary = TransferSummary::start();
             count(&mut summary);
             summary
         };
-        let told = |summary: &Summary| {
+        let told = |summary: &TransferSummary| {
             let mut out = Vec::new();
             print(summary, "loaded", false, &mut out).unwrap();
             String::from_utf8(out).unwrap()

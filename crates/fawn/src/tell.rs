@@ -33,7 +33,7 @@ fn write(bytes: &[u8]) {
 pub struct Log;
 
 /// What the log's thread is given.
-struct Queue {
+struct LogQueue {
     lines: SyncSender<Vec<u8>>,
     /// Lines that are not written yet.
     waiting: Mutex<usize>,
@@ -42,14 +42,14 @@ struct Queue {
     left_out: AtomicU64,
 }
 
-static QUEUE: OnceLock<Option<Queue>> = OnceLock::new();
+static QUEUE: OnceLock<Option<LogQueue>> = OnceLock::new();
 
-fn queue() -> Option<&'static Queue> {
+fn queue() -> Option<&'static LogQueue> {
     let start = || {
         let (lines, given) = sync_channel(MOST_WAITING);
         let thread = std::thread::Builder::new().name("fawn-log-lines".to_owned());
         thread.spawn(move || write_all(&given)).ok()?;
-        Some(Queue { lines, waiting: Mutex::new(0), written: Condvar::new(), left_out: AtomicU64::new(0) })
+        Some(LogQueue { lines, waiting: Mutex::new(0), written: Condvar::new(), left_out: AtomicU64::new(0) })
     };
     QUEUE.get_or_init(start).as_ref()
 }

@@ -253,6 +253,25 @@ fn scaled(number: &str, unit: f64) -> Option<u64> {
     (value < u64::MAX as f64).then_some(value as u64)
 }
 
+/// Takes `--listen` when it has the form of an address with a port. Whether there is such a host is seen later.
+pub fn parse_listen(text: &str) -> Result<String, String> {
+    // As in a list with blanks behind its commas.
+    let text = text.trim();
+    if text.parse::<u16>().is_ok() {
+        return Err(format!("write ADDR:PORT, e.g. 127.0.0.1:{text}"));
+    }
+    let well_formed = text.rsplit_once(':').is_some_and(|(host, port)| {
+        let bracketed = host.starts_with('[') && host.ends_with(']');
+        port.parse::<u16>().is_ok() && !host.is_empty() && !host.contains('/') && (bracketed || !host.contains(':'))
+    });
+    if well_formed { Ok(text.to_owned()) } else { Err("write ADDR:PORT, e.g. 127.0.0.1:11211 or [::1]:11211".into()) }
+}
+
+/// Parses a number of requests in flight.
+pub fn parse_depth() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    number::<u32>(1..=4096)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

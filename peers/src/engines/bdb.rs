@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use crate::engine::{Ack, Batch, Engine, Reader, Settings};
+use crate::engine::{AckPolicy, PutBatch, Engine, EngineReader, Settings};
 
 /// Its cache takes a quarter more than it is told, for what describes the pages.
 const CACHE_OVER_TOLD: (u64, u64) = (5, 4);
@@ -89,7 +89,7 @@ impl Bdb {
     /// # Errors
     /// What the library says; durable puts, for which it would need transactions.
     pub fn open(settings: &Settings, method: Method) -> anyhow::Result<Self> {
-        if settings.ack != Ack::Memory {
+        if settings.ack != AckPolicy::Memory {
             bail!("BerkeleyDB is measured without a log: give --ack memory");
         }
         let (cache, page_cache) = (settings.memory / 2, settings.memory / 2);
@@ -109,7 +109,7 @@ impl Bdb {
 }
 
 impl Engine for Bdb {
-    fn put(&self, batch: &Batch) -> anyhow::Result<()> {
+    fn put(&self, batch: &PutBatch) -> anyhow::Result<()> {
         for (key, value) in batch.iter() {
             // SAFETY: key and value are as long as is said, and are read during the call only.
             let code = unsafe {
@@ -126,7 +126,7 @@ impl Engine for Bdb {
         Ok(())
     }
 
-    fn reader(&self, _: bool) -> anyhow::Result<Box<dyn Reader + '_>> {
+    fn reader(&self, _: bool) -> anyhow::Result<Box<dyn EngineReader + '_>> {
         // Room for a value that is longer than it should be, so that this is noticed.
         Ok(Box::new(BdbReader { of: self, room: vec![0; self.value_bytes + 64] }))
     }
@@ -165,7 +165,7 @@ struct BdbReader<'b> {
     room: Vec<u8>,
 }
 
-impl Reader for BdbReader<'_> {
+impl EngineReader for BdbReader<'_> {
     fn get(&mut self, key: &[u8], value: &mut dyn FnMut(&[u8])) -> anyhow::Result<bool> {
         let mut bytes = 0;
         // SAFETY: key and room are as long as is said; the library writes no more than the room takes.
@@ -207,11 +207,11 @@ mod tests {
                 entries: entries.len() as u64,
                 value_bytes,
                 memory: 4 << 20,
-                ack: Ack::Memory,
+                ack: AckPolicy::Memory,
                 bloom_bits: 0.0,
             };
             let bdb = Bdb::open(&settings, method).unwrap();
-            let mut batch = Batch::new(value_bytes);
+            let mut batch = PutBatch::new(value_bytes);
             for (entries, version) in [(&entries[..], 1), (&[7], 2)] {
                 batch.fill(entries, version);
                 bdb.put(&batch).unwrap();

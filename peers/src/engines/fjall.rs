@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, config};
 
-use crate::engine::{Ack, Batch, Engine, QUIET, Reader, Settings};
+use crate::engine::{AckPolicy, PutBatch, Engine, QUIET, EngineReader, Settings};
 
 const LEAST_MEMTABLE_BYTES: u64 = 512 << 10;
 
@@ -12,7 +12,7 @@ const LEAST_MEMTABLE_BYTES: u64 = 512 << 10;
 pub struct Fjall {
     database: Database,
     keyspace: Keyspace,
-    ack: Ack,
+    ack: AckPolicy,
     memtables: u64,
     cache: u64,
     page_cache: u64,
@@ -33,7 +33,7 @@ impl Fjall {
         let (cache, page_cache) = (settings.memory / 4, settings.memory / 2);
         let database = Database::builder(&settings.dir)
             .cache_size(cache)
-            .manual_journal_persist(settings.ack != Ack::Durable)
+            .manual_journal_persist(settings.ack != AckPolicy::Durable)
             .open()?;
         let bloom = config::BloomConstructionPolicy::BitsPerKey(settings.bloom_bits as f32);
         let filter = if settings.bloom_bits > 0.0 {
@@ -61,16 +61,16 @@ impl Fjall {
 }
 
 impl Engine for Fjall {
-    fn put(&self, batch: &Batch) -> anyhow::Result<()> {
+    fn put(&self, batch: &PutBatch) -> anyhow::Result<()> {
         let mut all = self.database.batch();
-        if self.ack == Ack::Durable {
+        if self.ack == AckPolicy::Durable {
             all = all.durability(Some(PersistMode::SyncData));
         }
         batch.iter().for_each(|(key, value)| all.insert(&self.keyspace, key, value));
         Ok(all.commit()?)
     }
 
-    fn reader(&self, _: bool) -> anyhow::Result<Box<dyn Reader + '_>> {
+    fn reader(&self, _: bool) -> anyhow::Result<Box<dyn EngineReader + '_>> {
         Ok(Box::new(FjallReader(&self.keyspace)))
     }
 
@@ -109,7 +109,7 @@ impl Engine for Fjall {
 
 struct FjallReader<'k>(&'k Keyspace);
 
-impl Reader for FjallReader<'_> {
+impl EngineReader for FjallReader<'_> {
     fn get(&mut self, key: &[u8], value: &mut dyn FnMut(&[u8])) -> anyhow::Result<bool> {
         let found = self.0.get(key)?;
         if let Some(found) = &found {

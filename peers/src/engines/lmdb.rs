@@ -6,7 +6,7 @@ use std::time::Duration;
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};
 
-use crate::engine::{Ack, Batch, Engine, Reader, Settings};
+use crate::engine::{AckPolicy, PutBatch, Engine, EngineReader, Settings};
 
 /// Addresses that are set apart, over bytes of keys and values: a page may be half empty, and there are older versions.
 const MAP_OVER_USER: u64 = 6;
@@ -36,7 +36,7 @@ impl Lmdb {
         let map = (settings.user_bytes() * MAP_OVER_USER).max(LEAST_MAP_BYTES).next_multiple_of(1 << 20);
         let mut options = EnvOpenOptions::new();
         options.map_size(map as usize).max_readers(READERS);
-        let unsynced = if settings.ack == Ack::Durable { EnvFlags::empty() } else { EnvFlags::NO_SYNC };
+        let unsynced = if settings.ack == AckPolicy::Durable { EnvFlags::empty() } else { EnvFlags::NO_SYNC };
         // SAFETY: a crash of the system may cost unsynced data; then this benchmark loads them anew. No lock is left out.
         unsafe { options.flags(EnvFlags::NO_READ_AHEAD | unsynced) };
         // SAFETY: the directory is this process's own, which opens it once; nobody changes the file beside it.
@@ -49,7 +49,7 @@ impl Lmdb {
 }
 
 impl Engine for Lmdb {
-    fn put(&self, batch: &Batch) -> anyhow::Result<()> {
+    fn put(&self, batch: &PutBatch) -> anyhow::Result<()> {
         let mut transaction = self.env.write_txn()?;
         for (key, value) in batch.iter() {
             self.database.put(&mut transaction, key, value)?;
@@ -57,7 +57,7 @@ impl Engine for Lmdb {
         Ok(transaction.commit()?)
     }
 
-    fn reader(&self, _: bool) -> anyhow::Result<Box<dyn Reader + '_>> {
+    fn reader(&self, _: bool) -> anyhow::Result<Box<dyn EngineReader + '_>> {
         Ok(Box::new(LmdbReader(self)))
     }
 
@@ -81,7 +81,7 @@ impl Engine for Lmdb {
 
 struct LmdbReader<'e>(&'e Lmdb);
 
-impl Reader for LmdbReader<'_> {
+impl EngineReader for LmdbReader<'_> {
     fn get(&mut self, key: &[u8], value: &mut dyn FnMut(&[u8])) -> anyhow::Result<bool> {
         // The reader's slot is the thread's, so that this is cheap.
         let transaction = self.0.env.read_txn()?;

@@ -18,7 +18,7 @@ use crate::engine::{Engine, Settings};
 
 /// An engine by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+pub enum EngineKind {
     /// `RocksDB` of the system
     Rocksdb,
     /// LMDB
@@ -33,7 +33,7 @@ pub enum Kind {
     Redb,
 }
 
-impl Kind {
+impl EngineKind {
     /// As on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_command_line() {
-        for kind in Kind::value_variants() {
+        for kind in EngineKind::value_variants() {
             assert_eq!(kind.to_possible_value().unwrap().get_name(), kind.name());
         }
     }

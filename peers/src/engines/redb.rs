@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase as _, TableDefinition};
 
-use crate::engine::{Ack, Batch, Engine, Reader, Settings};
+use crate::engine::{AckPolicy, PutBatch, Engine, EngineReader, Settings};
 
 const ENTRIES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("entries");
 /// What commits without a sync leave unused is found again after one with it; so there is one after so many bytes.
@@ -14,7 +14,7 @@ const BYTES_A_SYNC: u64 = 64 << 20;
 /// An open database.
 pub struct Redb {
     database: Database,
-    ack: Ack,
+    ack: AckPolicy,
     unsynced_bytes: AtomicU64,
     cache: u64,
     page_cache: u64,
@@ -34,11 +34,11 @@ impl Redb {
         let (cache, page_cache) = (settings.memory / 2, settings.memory / 2);
         let database = Database::builder().set_cache_size(cache as usize).create(settings.dir.join("entries.redb"))?;
         let redb = Self { database, ack: settings.ack, unsynced_bytes: AtomicU64::new(0), cache, page_cache };
-        redb.commit(&Batch::new(settings.value_bytes), Durability::Immediate)?;
+        redb.commit(&PutBatch::new(settings.value_bytes), Durability::Immediate)?;
         Ok(redb)
     }
 
-    fn commit(&self, batch: &Batch, durability: Durability) -> anyhow::Result<()> {
+    fn commit(&self, batch: &PutBatch, durability: Durability) -> anyhow::Result<()> {
         let mut transaction = self.database.begin_write()?;
         transaction.set_durability(durability)?;
         {
@@ -52,21 +52,21 @@ impl Redb {
 }
 
 impl Engine for Redb {
-    fn put(&self, batch: &Batch) -> anyhow::Result<()> {
+    fn put(&self, batch: &PutBatch) -> anyhow::Result<()> {
         let unsynced = self.unsynced_bytes.fetch_add(batch.bytes(), Ordering::Relaxed);
-        if self.ack == Ack::Durable || unsynced > BYTES_A_SYNC {
+        if self.ack == AckPolicy::Durable || unsynced > BYTES_A_SYNC {
             self.unsynced_bytes.store(0, Ordering::Relaxed);
             return self.commit(batch, Durability::Immediate);
         }
         self.commit(batch, Durability::None)
     }
 
-    fn reader(&self, is_changing: bool) -> anyhow::Result<Box<dyn Reader + '_>> {
+    fn reader(&self, is_changing: bool) -> anyhow::Result<Box<dyn EngineReader + '_>> {
         Ok(Box::new(RedbReader { of: &self.database, is_changing, table: None }))
     }
 
     fn sync(&self) -> anyhow::Result<()> {
-        self.commit(&Batch::new(0), Durability::Immediate)
+        self.commit(&PutBatch::new(0), Durability::Immediate)
     }
 
     fn settle(&self) -> anyhow::Result<Duration> {
@@ -90,7 +90,7 @@ struct RedbReader<'d> {
     table: Option<ReadOnlyTable<&'static [u8], &'static [u8]>>,
 }
 
-impl Reader for RedbReader<'_> {
+impl EngineReader for RedbReader<'_> {
     fn get(&mut self, key: &[u8], value: &mut dyn FnMut(&[u8])) -> anyhow::Result<bool> {
         if self.is_changing {
             self.table = None;

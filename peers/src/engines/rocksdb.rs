@@ -7,7 +7,7 @@ use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, DB, DBCompressionType, Options, WriteBatch, WriteOptions,
 };
 
-use crate::engine::{Ack, Batch, Engine, QUIET, Reader, Settings};
+use crate::engine::{AckPolicy, PutBatch, Engine, QUIET, EngineReader, Settings};
 
 /// Memtables, of which one is written to and one is flushed.
 const MEMTABLES: u64 = 2;
@@ -64,10 +64,10 @@ impl Rocks {
         options.set_use_direct_io_for_flush_and_compaction(true);
         options.set_max_open_files(-1);
         let mut writing = WriteOptions::default();
-        writing.set_sync(settings.ack == Ack::Durable);
-        writing.disable_wal(settings.ack == Ack::Memory);
+        writing.set_sync(settings.ack == AckPolicy::Durable);
+        writing.disable_wal(settings.ack == AckPolicy::Memory);
         let db = DB::open(&options, &settings.dir)?;
-        Ok(Self { db, writing, is_logged: settings.ack != Ack::Memory, memtables, cache })
+        Ok(Self { db, writing, is_logged: settings.ack != AckPolicy::Memory, memtables, cache })
     }
 
     fn is_busy(&self) -> anyhow::Result<bool> {
@@ -81,13 +81,13 @@ impl Rocks {
 }
 
 impl Engine for Rocks {
-    fn put(&self, batch: &Batch) -> anyhow::Result<()> {
+    fn put(&self, batch: &PutBatch) -> anyhow::Result<()> {
         let mut all = WriteBatch::default();
         batch.iter().for_each(|(key, value)| all.put(key, value));
         Ok(self.db.write_opt(all, &self.writing)?)
     }
 
-    fn reader(&self, _: bool) -> anyhow::Result<Box<dyn Reader + '_>> {
+    fn reader(&self, _: bool) -> anyhow::Result<Box<dyn EngineReader + '_>> {
         Ok(Box::new(RocksReader(&self.db)))
     }
 
@@ -122,7 +122,7 @@ impl Engine for Rocks {
 
 struct RocksReader<'d>(&'d DB);
 
-impl Reader for RocksReader<'_> {
+impl EngineReader for RocksReader<'_> {
     fn get(&mut self, key: &[u8], value: &mut dyn FnMut(&[u8])) -> anyhow::Result<bool> {
         let found = self.0.get_pinned(key)?;
         if let Some(found) = &found {

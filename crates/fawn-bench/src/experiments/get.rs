@@ -11,19 +11,19 @@ use fawn_workload::Draw;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::closed::{Closed, generator_us_a_get};
-use crate::device::{Device, Given, Segments};
+use crate::closed::{ClosedLoop, generator_us_a_get};
+use crate::device::{DeviceReader, DeviceReads, Segments};
 use crate::error::Error;
 use crate::lookups::Lookups;
-use crate::session::Session;
-use crate::usage::Usage;
+use crate::session::BenchSession;
+use crate::usage::WorkUsage;
 
 /// Our count of pages and the system's may differ by this share.
 const AGREEMENT: f64 = 0.02;
 
 /// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Get {
+pub struct GetExperiment {
     /// Gets in flight.
     pub depths: Vec<u32>,
     /// Turns of store and device, for each depth.
@@ -31,7 +31,7 @@ pub struct Get {
     /// How long each takes.
     pub time: Duration,
     /// Who reads the device.
-    pub device: Device,
+    pub device: DeviceReader,
 }
 
 /// One turn of both at one depth.
@@ -40,11 +40,11 @@ struct Round {
     depth: u32,
     gets: u64,
     from_dram: u64,
-    usage: Usage,
+    usage: WorkUsage,
     p50_us: f64,
     p99_us: f64,
     p999_us: f64,
-    device: Given,
+    device: DeviceReads,
     #[serde(default)]
     energy: Option<Energy>,
 }
@@ -55,12 +55,12 @@ impl Round {
     }
 }
 
-impl Get {
+impl GetExperiment {
     /// Runs it.
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
+    pub(super) fn run(&self, session: &mut BenchSession<'_>, name: &str) -> Result<BenchReport, Error> {
         session.settle()?;
         let segments = Segments::of(session.driver.path(), &session.setup.dir.join("links"))?;
         let mut rounds: Vec<Round> = session.unfinished(name).unwrap_or_default();
@@ -86,15 +86,21 @@ impl Get {
         session.finish(name, report)
     }
 
-    fn round(&self, session: &mut Session<'_>, segments: &Segments, depth: u32, turn: u64) -> Result<Round, Error> {
-        let read = |session: &Session<'_>| segments.read(self.device, session.driver.files(), depth, self.time);
+    fn round(
+        &self,
+        session: &mut BenchSession<'_>,
+        segments: &Segments,
+        depth: u32,
+        turn: u64,
+    ) -> Result<Round, Error> {
+        let read = |session: &BenchSession<'_>| segments.read(self.device, session.driver.files(), depth, self.time);
         // Whoever comes first may find the device in another mood.
         let first = if turn.is_multiple_of(2) { None } else { Some(read(session)?) };
         let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
         let mut lookups = Lookups::new(session.setup.value_bytes);
         let metering = session.metering()?;
         let meter = session.driver.meter();
-        let closed = Closed { depth: depth as usize, time: self.time, gets_a_put: None };
+        let closed = ClosedLoop { depth: depth as usize, time: self.time, gets_a_put: None };
         session.closed(&mut lookups, closed, || draw.draw())?;
         let usage = session.driver.usage(&meter);
         let energy = fawn_meter::stop(metering)?;

@@ -9,15 +9,15 @@ use fawn_workload::Draw;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::closed::{Closed, generator_us_a_get};
+use crate::closed::{ClosedLoop, generator_us_a_get};
 use crate::error::Error;
 use crate::lookups::{GROUP, Lookups};
-use crate::session::Session;
-use crate::usage::Usage;
+use crate::session::BenchSession;
+use crate::usage::WorkUsage;
 
 /// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Hit {
+pub struct HitExperiment {
     /// Hot entries.
     pub keys: u64,
     /// Rounds, of which the median counts.
@@ -26,12 +26,12 @@ pub struct Hit {
     pub time: Duration,
 }
 
-impl Hit {
+impl HitExperiment {
     /// Runs it.
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
+    pub(super) fn run(&self, session: &mut BenchSession<'_>, name: &str) -> Result<BenchReport, Error> {
         session.settle()?;
         let entries = session.setup.entries;
         let keys = self.keys.clamp(1, entries);
@@ -39,11 +39,11 @@ impl Hit {
         let hot = |number: u64| number * (entries / keys);
         let mut draw = Draw::uniform(keys, 1);
         let mut lookups = Lookups::new(session.setup.value_bytes);
-        let closed = Closed { depth: GROUP, time: self.time, gets_a_put: None };
-        session.closed(&mut lookups, Closed { time: self.time / 2, ..closed }, || hot(draw.draw()))?;
+        let closed = ClosedLoop { depth: GROUP, time: self.time, gets_a_put: None };
+        session.closed(&mut lookups, ClosedLoop { time: self.time / 2, ..closed }, || hot(draw.draw()))?;
         let (mut rates, mut costs) = (Vec::new(), Vec::new());
         let (mut gets, mut from_dram) = (0, 0);
-        let (mut used, mut stretches) = (Usage::none(), Vec::<Option<Energy>>::new());
+        let (mut used, mut stretches) = (WorkUsage::none(), Vec::<Option<Energy>>::new());
         for round in 0..self.rounds {
             session.watch.progress(u64::from(round), u64::from(self.rounds), "gets of hot entries");
             let mut lookups = Lookups::new(session.setup.value_bytes);

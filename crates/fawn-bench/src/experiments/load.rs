@@ -12,15 +12,16 @@ use serde_json::{Value, json};
 use super::overwrite::{LOOK, segments};
 use crate::closed::generator_us_a_put;
 use crate::error::{Error, FlagBytes};
-use crate::session::{Session, Setup};
-use crate::usage::Usage;
+use crate::session::BenchSession;
+use crate::setup::Setup;
+use crate::usage::WorkUsage;
 
 /// How far a load has come.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct SoFar {
     /// Puts made, those included that a crash has undone.
     puts: u64,
-    usage: Usage,
+    usage: WorkUsage,
     /// Most bytes that segments took.
     #[serde(default)]
     most_space: u64,
@@ -45,18 +46,18 @@ fn check_space(setup: &Setup, entries: u64) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::OutOfMemory`] and others; what was loaded stays.
-pub fn run(session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
+pub fn run(session: &mut BenchSession<'_>, name: &str) -> Result<BenchReport, Error> {
     let entries = session.setup.entries;
     if session.is_loaded() {
         return Err(other_load(session));
     }
     let there = session.history.last().map_or(0, |phase| phase.certain);
     check_space(&session.setup, entries - there)?;
-    let before: SoFar = session.unfinished(name).unwrap_or(SoFar { puts: 0, usage: Usage::none(), most_space: 0 });
+    let before: SoFar = session.unfinished(name).unwrap_or(SoFar { puts: 0, usage: WorkUsage::none(), most_space: 0 });
     let metering = session.metering()?;
     let meter = session.driver.meter();
     let (mut looked, mut most_space) = (Instant::now(), before.most_space);
-    let so_far = |session: &Session<'_>, made: u64, most_space: u64| {
+    let so_far = |session: &BenchSession<'_>, made: u64, most_space: u64| {
         let mut so_far = SoFar { most_space, ..before };
         so_far.puts += made;
         so_far.usage.add(&session.driver.usage(&meter));
@@ -98,7 +99,7 @@ pub fn run(session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> 
 }
 
 /// The data are loaded, but not as is asked for: with which other flags.
-fn other_load(session: &Session<'_>) -> Error {
+fn other_load(session: &BenchSession<'_>) -> Error {
     let setup = &session.setup;
     let filter = |has: bool| if has { "--miss-filter" } else { "no --miss-filter" }.to_owned();
     let memory = |bytes: u64| format!("--memory {}", FlagBytes(bytes));
@@ -122,9 +123,9 @@ fn other_load(session: &Session<'_>) -> Error {
 }
 
 fn tell(
-    session: &Session<'_>,
+    session: &BenchSession<'_>,
     loaded: &SoFar,
-    settled: &Usage,
+    settled: &WorkUsage,
     was_interrupted: bool,
     energy: Option<&Energy>,
 ) -> BenchReport {

@@ -9,24 +9,24 @@ use fawn_workload::Draw;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::closed::{Closed, Made, generator_us_a_get, generator_us_a_put};
+use crate::closed::{ClosedLoop, ClosedLoopPuts, generator_us_a_get, generator_us_a_put};
 use crate::derived::versions;
 use crate::error::Error;
 use crate::lookups::Lookups;
-use crate::session::Session;
-use crate::usage::Usage;
+use crate::session::BenchSession;
+use crate::usage::WorkUsage;
 
 /// Keys beyond the entries, of which the absent are drawn.
 const ABSENT: u64 = 1 << 40;
 
 /// Pages read from the device for each get, by the system's count.
-fn device_pages_a_get(usage: &Usage, gets: u64) -> Option<f64> {
+fn device_pages_a_get(usage: &WorkUsage, gets: u64) -> Option<f64> {
     Some(usage.read_bytes? as f64 / PAGE_BYTES as f64 / gets.max(1) as f64)
 }
 
 /// Parameters of gets and puts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Mixed {
+pub struct MixedExperiment {
     /// Gets in flight.
     pub depth: u32,
     /// Gets for each put.
@@ -35,12 +35,12 @@ pub struct Mixed {
     pub time: Duration,
 }
 
-impl Mixed {
+impl MixedExperiment {
     /// Runs it.
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
+    pub(super) fn run(&self, session: &mut BenchSession<'_>, name: &str) -> Result<BenchReport, Error> {
         if self.gets_a_put == 0 {
             return Err(Error::Unfit("overwrite measures puts alone: give --gets-a-put 1 or more".to_owned()));
         }
@@ -54,8 +54,8 @@ impl Mixed {
         session.expect_puts()?;
         let metering = session.metering()?;
         let meter = session.driver.meter();
-        let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: Some(self.gets_a_put) };
-        let Made { puts, longest_refused } = session.closed(&mut lookups, closed, || draw.draw())?;
+        let closed = ClosedLoop { depth: self.depth as usize, time: self.time, gets_a_put: Some(self.gets_a_put) };
+        let ClosedLoopPuts { puts, longest_refused } = session.closed(&mut lookups, closed, || draw.draw())?;
         let usage = session.driver.usage(&meter);
         let energy = fawn_meter::stop(metering)?;
         // It began settled, and so what is written until it is settled again is what these puts have caused.
@@ -109,19 +109,19 @@ impl Mixed {
 
 /// Parameters of gets of what is not there.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Absent {
+pub struct AbsentExperiment {
     /// Gets in flight.
     pub depth: u32,
     /// How long it takes.
     pub time: Duration,
 }
 
-impl Absent {
+impl AbsentExperiment {
     /// Runs it.
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
+    pub(super) fn run(&self, session: &mut BenchSession<'_>, name: &str) -> Result<BenchReport, Error> {
         session.settle()?;
         session.watch.progress(0, 1, "gets of absent keys");
         let entries = session.setup.entries;
@@ -129,15 +129,15 @@ impl Absent {
         let mut lookups = Lookups::new(session.setup.value_bytes);
         let metering = session.metering()?;
         let (before, meter) = (session.driver.stats(), session.driver.meter());
-        let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: None };
+        let closed = ClosedLoop { depth: self.depth as usize, time: self.time, gets_a_put: None };
         session.closed(&mut lookups, closed, || entries + draw.draw())?;
         let usage = session.driver.usage(&meter);
         let energy = fawn_meter::stop(metering)?;
         let after = session.driver.stats();
-        let passed = after.filter_passed - before.filter_passed;
-        let judged = passed + after.filter_refused - before.filter_refused;
-        let in_bases = after.sealed_records.saturating_sub(after.index_slots).max(1);
-        let filter_bits = after.filter_bytes as f64 * 8.0 / in_bases as f64;
+        let passed = after.reads.filter_passed - before.reads.filter_passed;
+        let judged = passed + after.reads.filter_refused - before.reads.filter_refused;
+        let in_bases = after.sealed.records.saturating_sub(after.index.slots).max(1);
+        let filter_bits = after.index.filter_bytes as f64 * 8.0 / in_bases as f64;
         let gets = lookups.answered.max(1) as f64;
         let mut report = session.report("absent");
         report.parameter("seconds", self.time.as_secs_f64());
@@ -148,7 +148,7 @@ impl Absent {
             "cpu_us_a_get": usage.cpu_us / gets,
             "generator_cpu_us": generator_us_a_get(entries, 8),
             "reads_a_get": usage.counts.reads as f64 / gets,
-            "filter_bits_a_record": (after.filter_bytes > 0).then_some(filter_bits),
+            "filter_bits_a_record": (after.index.filter_bytes > 0).then_some(filter_bits),
             "filter_judged": judged,
             "filter_false_positives": (judged > 0).then(|| passed as f64 / judged as f64),
             "device_pages_a_get": device_pages_a_get(&usage, lookups.answered),

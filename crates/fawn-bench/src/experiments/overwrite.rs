@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 use crate::closed::generator_us_a_put;
 use crate::derived::{expected_amplification, phi, versions};
 use crate::error::Error;
-use crate::session::Session;
-use crate::usage::{Usage, space};
+use crate::session::BenchSession;
+use crate::usage::{WorkUsage, space};
 
 /// How often the space is looked at.
 pub(super) const LOOK: Duration = Duration::from_millis(500);
 
 /// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Overwrite {
+pub struct OverwriteExperiment {
     /// How often as many puts are made as there are entries.
     pub passes: u32,
     /// The exponent of Zipf's law by which entries are drawn; none: each once a pass, in random order.
@@ -32,7 +32,7 @@ pub struct Overwrite {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Pass {
     puts: u64,
-    usage: Usage,
+    usage: WorkUsage,
     /// Most bytes that segments took.
     most_space: u64,
     /// None while it is under way, or where a part of it was not metered.
@@ -57,12 +57,12 @@ impl SoFar {
     }
 }
 
-impl Overwrite {
+impl OverwriteExperiment {
     /// Runs it.
     ///
     /// # Errors
     /// As puts have them.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
+    pub(super) fn run(&self, session: &mut BenchSession<'_>, name: &str) -> Result<BenchReport, Error> {
         if self.zipf.is_some_and(|exponent| exponent.is_nan() || exponent <= 0.0) {
             return Err(Error::Unfit("Zipf's law needs a positive exponent: give --zipf 0.99 or none".to_owned()));
         }
@@ -105,8 +105,8 @@ impl Overwrite {
         self.most_time.is_none_or(|most| spent_seconds < most.as_secs_f64())
     }
 
-    fn pass(&self, session: &mut Session<'_>, name: &str, so_far: &mut SoFar) -> Result<Pass, Error> {
-        let none = || Pass { puts: 0, usage: Usage::none(), most_space: 0, energy: None };
+    fn pass(&self, session: &mut BenchSession<'_>, name: &str, so_far: &mut SoFar) -> Result<Pass, Error> {
+        let none = || Pass { puts: 0, usage: WorkUsage::none(), most_space: 0, energy: None };
         let before = so_far.pass.take().unwrap_or_else(none);
         let entries = session.setup.entries;
         let (number, total) = (so_far.rows.len() as u64, u64::from(self.passes) * entries);
@@ -116,7 +116,7 @@ impl Overwrite {
         let began = Instant::now();
         let mut looked = began;
         let mut most_space = before.most_space;
-        let so_far_now = |session: &Session<'_>, made: u64, most_space: u64| {
+        let so_far_now = |session: &BenchSession<'_>, made: u64, most_space: u64| {
             let mut usage = before.usage;
             usage.add(&session.driver.usage(&meter));
             Pass { puts: before.puts + made, usage, most_space, energy: None }
@@ -144,12 +144,12 @@ impl Overwrite {
 }
 
 /// Bytes that all files but the commit log take.
-pub(super) fn segments(session: &Session<'_>) -> Result<u64, Error> {
+pub(super) fn segments(session: &BenchSession<'_>) -> Result<u64, Error> {
     let path = session.driver.path();
     space(path).map(|(_, rest)| rest).map_err(Error::io(path))
 }
 
-fn row(session: &Session<'_>, number: usize, pass: &Pass) -> Value {
+fn row(session: &BenchSession<'_>, number: usize, pass: &Pass) -> Value {
     let (setup, usage) = (&session.setup, &pass.usage);
     let (puts, user) = (pass.puts.max(1) as f64, setup.user_bytes(pass.puts.max(1)) as f64);
     let stats = session.driver.stats();
@@ -167,7 +167,7 @@ fn row(session: &Session<'_>, number: usize, pass: &Pass) -> Value {
         "read_bytes_over_user": usage.read_bytes.map(|bytes| bytes as f64 / user),
         "expected_write_amplification": phi.map(|phi| expected_amplification(phi, setup.ack)),
         "phi": phi,
-        "index_bytes_an_entry": stats.index_bytes_per_entry,
+        "index_bytes_an_entry": stats.index.bytes_per_entry,
         "seals": usage.counts.seals,
         "merges": usage.counts.merges,
         "most_space_bytes": pass.most_space,

@@ -12,13 +12,13 @@ use fawn_workload::Draw;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::closed::Closed;
-use crate::driver::Steps;
+use crate::closed::ClosedLoop;
+use crate::driver::StepTimes;
 use crate::error::Error;
 use crate::lookups::Lookups;
-use crate::paced::Paced;
-use crate::session::Session;
-use crate::usage::Usage;
+use crate::paced::OpenLoop;
+use crate::session::BenchSession;
+use crate::usage::WorkUsage;
 
 /// Gets in flight when the capacity is measured.
 const DEPTH: usize = 128;
@@ -27,7 +27,7 @@ const SEAL: Duration = Duration::from_secs(1);
 
 /// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Pace {
+pub struct PaceExperiment {
     /// Loads, in percent of what the store can take, above 0 and below 100.
     pub percents: Vec<u32>,
     /// Pairs of a stretch with maintenance and one without, for each load.
@@ -40,13 +40,13 @@ pub struct Pace {
 
 /// One stretch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Stretch {
+struct PaceInterval {
     percent: u32,
     idle: bool,
     asked_a_second: f64,
     gets: u64,
     puts: u64,
-    usage: Usage,
+    usage: WorkUsage,
     p50_us: f64,
     p99_us: f64,
     p999_us: f64,
@@ -58,19 +58,19 @@ struct Stretch {
     energy: Option<Energy>,
 }
 
-impl Pace {
+impl PaceExperiment {
     /// Runs it.
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
+    pub(super) fn run(&self, session: &mut BenchSession<'_>, name: &str) -> Result<BenchReport, Error> {
         let is_below = |percent: &u32| (1..100).contains(percent);
         if self.percents.is_empty() || !self.percents.iter().all(is_below) || self.gets_a_put == 0 {
             return Err(Error::Unfit(
                 "a load is above 0 and below 100 percent, with at least 1 get per put: give --shares 50,80".to_owned(),
             ));
         }
-        let mut done: Vec<Stretch> = session.unfinished(name).unwrap_or_default();
+        let mut done: Vec<PaceInterval> = session.unfinished(name).unwrap_or_default();
         session.changed();
         if session.history.last().is_some_and(|phase| phase.version == 1) {
             // A store without garbage has nothing to merge.
@@ -100,32 +100,41 @@ impl Pace {
     }
 
     /// Gets a second that the store answers as fast as it goes.
-    fn capacity(&self, session: &mut Session<'_>) -> Result<f64, Error> {
+    fn capacity(&self, session: &mut BenchSession<'_>) -> Result<f64, Error> {
         let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
         let mut lookups = Lookups::new(session.setup.value_bytes);
         let time = (self.time / 4).min(Duration::from_secs(2));
         let depth = DEPTH.min(session.setup.depth as usize);
         let began = Instant::now();
-        session.closed(&mut lookups, Closed { depth, time, gets_a_put: None }, || draw.draw())?;
+        session.closed(&mut lookups, ClosedLoop { depth, time, gets_a_put: None }, || draw.draw())?;
         Ok(lookups.answered as f64 / began.elapsed().as_secs_f64())
     }
 
-    fn stretch(&self, session: &mut Session<'_>, capacity: f64, percent: u32, idle: bool) -> Result<Stretch, Error> {
+    fn stretch(
+        &self,
+        session: &mut BenchSession<'_>,
+        capacity: f64,
+        percent: u32,
+        idle: bool,
+    ) -> Result<PaceInterval, Error> {
         let rate = capacity * f64::from(percent) / 100.0;
         let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
         let mut lookups = Lookups::new(session.setup.value_bytes);
         if !idle {
             session.expect_puts()?;
         }
-        session.driver.steps = Steps::default();
+        session.driver.steps = StepTimes::default();
         let metering = session.metering()?;
         let meter = session.driver.meter();
         let began = Instant::now();
         lookups.by_time = Some((began, ByTime::default()));
         let gets_a_put = (!idle).then_some(self.gets_a_put);
         let mut sealed = Instant::now();
-        let puts =
-            session.paced(&mut lookups, &mut draw, Paced { rate, time: self.time, gets_a_put, began }, |session| {
+        let puts = session.paced(
+            &mut lookups,
+            &mut draw,
+            OpenLoop { rate, time: self.time, gets_a_put, began },
+            |session| {
                 if idle {
                     return Ok(());
                 }
@@ -138,12 +147,13 @@ impl Pace {
                     sealed = Instant::now();
                 }
                 Ok(())
-            })?;
+            },
+        )?;
         let usage = session.driver.usage(&meter);
         let energy = fawn_meter::stop(metering)?;
         let (steps, latencies) = (session.driver.steps, &lookups.latencies);
         let kind = if idle { "at rest" } else { "with maintenance" };
-        let stretch = Stretch {
+        let stretch = PaceInterval {
             percent,
             idle,
             asked_a_second: rate,
@@ -166,13 +176,13 @@ impl Pace {
         Ok(stretch)
     }
 
-    fn tell(&self, session: &Session<'_>, done: Vec<Stretch>) -> BenchReport {
+    fn tell(&self, session: &BenchSession<'_>, done: Vec<PaceInterval>) -> BenchReport {
         let mut report = session.report("pace");
         report.parameter("pairs", self.pairs);
         report.parameter("seconds", self.time.as_secs_f64());
         report.parameter("gets_a_put", self.gets_a_put);
         for percent in &self.percents {
-            let of = |idle: bool| -> Vec<&Stretch> {
+            let of = |idle: bool| -> Vec<&PaceInterval> {
                 done.iter().filter(|stretch| stretch.percent == *percent && stretch.idle == idle).collect()
             };
             let (idle, busy) = (of(true), of(false));
@@ -195,10 +205,10 @@ impl Pace {
     }
 }
 
-fn row(what: &str, stretches: &[&Stretch], p999_over_idle: Option<f64>) -> serde_json::Value {
-    let middle = |of: &dyn Fn(&Stretch) -> f64| median(stretches.iter().map(|stretch| of(stretch)));
-    let most = |of: &dyn Fn(&Stretch) -> f64| stretches.iter().map(|stretch| of(stretch)).fold(0.0, f64::max);
-    let sum = |of: &dyn Fn(&Stretch) -> u64| stretches.iter().map(|stretch| of(stretch)).sum::<u64>();
+fn row(what: &str, stretches: &[&PaceInterval], p999_over_idle: Option<f64>) -> serde_json::Value {
+    let middle = |of: &dyn Fn(&PaceInterval) -> f64| median(stretches.iter().map(|stretch| of(stretch)));
+    let most = |of: &dyn Fn(&PaceInterval) -> f64| stretches.iter().map(|stretch| of(stretch)).fold(0.0, f64::max);
+    let sum = |of: &dyn Fn(&PaceInterval) -> u64| stretches.iter().map(|stretch| of(stretch)).sum::<u64>();
     let mut row = json!({
         "share": stretches.first().map(|stretch| f64::from(stretch.percent) / 100.0),
         "what": what,
@@ -216,9 +226,10 @@ fn row(what: &str, stretches: &[&Stretch], p999_over_idle: Option<f64>) -> serde
         "merges": sum(&|stretch| stretch.usage.counts.merges),
         "cpu_share": middle(&|stretch| stretch.usage.cpu_us / stretch.usage.seconds / 1e6),
     });
-    let (operations, all) = (sum(&|stretch| stretch.gets + stretch.puts) as f64, |of: &dyn Fn(&Stretch) -> f64| {
-        stretches.iter().map(|stretch| of(stretch)).sum::<f64>()
-    });
+    let (operations, all) =
+        (sum(&|stretch| stretch.gets + stretch.puts) as f64, |of: &dyn Fn(&PaceInterval) -> f64| {
+            stretches.iter().map(|stretch| of(stretch)).sum::<f64>()
+        });
     let rate = operations / all(&|stretch| stretch.usage.seconds);
     let cpu_us = all(&|stretch| stretch.usage.cpu_us) / operations.max(1.0);
     let energy = fawn_meter::sum(stretches.iter().map(|stretch| stretch.energy.as_ref()));

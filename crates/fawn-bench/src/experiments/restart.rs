@@ -13,10 +13,12 @@ use fawn_workload::{Draw, KEY_BYTES, Permutation, WriteHistory};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::measure::{parameters, told_again};
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::lookups::Lookups;
-use crate::session::{Session, Setup};
+use crate::session::BenchSession;
+use crate::setup::Setup;
 
 /// Entries that are looked up after each restart, if there are as many.
 const SAMPLE: u64 = 20_000;
@@ -27,7 +29,7 @@ const THERE: &str = "there";
 
 /// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Restart {
+pub struct RestartExperiment {
     /// Bytes of keys and values at which it is killed, rising.
     pub at: Vec<u64>,
     /// How the process that loads is started; it must call [`load_until_killed`].
@@ -38,7 +40,7 @@ pub struct Restart {
     pub arguments: Vec<OsString>,
 }
 
-impl Restart {
+impl RestartExperiment {
     /// The entries that a directory for these sizes has.
     pub fn entries(at: &[u64], value_bytes: usize) -> u64 {
         let most = at.iter().copied().max().unwrap_or(0);
@@ -58,9 +60,9 @@ impl Restart {
         if setup.again {
             journal.delete()?;
         }
-        let name = format!("restart {} {}", super::parameters(self), setup.words());
+        let name = format!("restart {} {}", parameters(self), setup.words());
         if let Some(report) = journal.result(&name) {
-            super::told_again(watch);
+            told_again(watch);
             return Ok(report.clone());
         }
         let mut rows: Vec<Value> = journal.unfinished(&name).unwrap_or_default();
@@ -73,7 +75,7 @@ impl Restart {
             rows.push(reopen(setup, self.at[number])?);
             Journal::open(&setup.dir)?.note(&name, &rows)?;
         }
-        let mut session = Session::open(setup, &Nobody)?;
+        let mut session = BenchSession::open(setup, &Nobody)?;
         let mut report = session.report("restart");
         for row in rows {
             report.row(row);
@@ -119,10 +121,10 @@ impl Restart {
 /// # Errors
 /// As a load; it does not end otherwise until all is loaded.
 pub fn load_until_killed(setup: &Setup, entries: u64) -> Result<(), Error> {
-    let mut session = Session::open(setup, &Nobody)?;
+    let mut session = BenchSession::open(setup, &Nobody)?;
     let there = session.history.last().map_or(0, |phase| phase.certain);
     let mut has_said = false;
-    let mut say = |session: &mut Session<'_>, made: u64| {
+    let mut say = |session: &mut BenchSession<'_>, made: u64| {
         let certain = there + made - session.puts.waiting() as u64;
         if !has_said && certain >= entries {
             has_said = true;
@@ -158,7 +160,7 @@ fn reopen(setup: &Setup, bytes: u64) -> Result<Value, Error> {
     let order = Permutation::new(setup.entries, history.last().map_or(0, |phase| u64::from(phase.version)));
     let mut draw = Draw::uniform(certain, fresh_seed());
     let (began, cpu) = (Instant::now(), cpu_us());
-    let mut driver = crate::driver::Driver::open(&journal.data_path(), setup)?;
+    let mut driver = crate::driver::StoreDriver::open(&journal.data_path(), setup)?;
     let opened = began.elapsed();
     let mut lookups = Lookups::new(setup.value_bytes);
     let (mut first, mut loaded) = (None, None);
@@ -173,7 +175,7 @@ fn reopen(setup: &Setup, bytes: u64) -> Result<Value, Error> {
         if polled.retry {
             lookups.retry(&mut driver, &history)?;
             let stats = driver.stats();
-            if loaded.is_none() && stats.slices_loaded == stats.slices {
+            if loaded.is_none() && stats.index.slices_loaded == stats.index.slices {
                 loaded = Some((began.elapsed(), cpu_us() - cpu));
             }
         }
@@ -187,7 +189,7 @@ fn reopen(setup: &Setup, bytes: u64) -> Result<Value, Error> {
         if loaded.is_none() {
             // A store without segments has nothing to load.
             let stats = driver.stats();
-            if stats.slices_loaded == stats.slices {
+            if stats.index.slices_loaded == stats.index.slices {
                 loaded = Some((began.elapsed(), cpu_us() - cpu));
             }
         }

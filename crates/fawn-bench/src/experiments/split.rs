@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::closed::Mix;
-use crate::driver::Steps;
+use crate::driver::StepTimes;
 use crate::error::Error;
 use crate::lookups::Lookups;
-use crate::session::Session;
-use crate::usage::{Counts, Usage, maintenance_cpu_us};
+use crate::session::BenchSession;
+use crate::usage::{StoreCounts, WorkUsage, maintenance_cpu_us};
 
 /// Gets count for a split or a merge for so long at least, from the order on: fewer tell no percentiles.
 const LEAST_WINDOW: Duration = Duration::from_millis(100);
@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Split {
+pub struct SplitExperiment {
     /// Gets in flight.
     pub depth: u32,
     /// Gets for each put.
@@ -44,7 +44,7 @@ enum Order {
 
 /// A split or a merge, or a stretch without either.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Part {
+struct SplitPhase {
     what: String,
     /// From the order until it was carried out; `None`: there was none.
     done_us: Option<f64>,
@@ -58,12 +58,12 @@ struct Part {
     longest_step_us: f64,
     longest_step_cpu_us: f64,
     /// Nothing of gets and puts where there were none.
-    load: Option<Load>,
+    load: Option<PhaseLoad>,
 }
 
 /// Gets and puts beside a part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Load {
+struct PhaseLoad {
     seconds: f64,
     gets: u64,
     puts: u64,
@@ -72,23 +72,23 @@ struct Load {
     p999_us: f64,
     longest_us: f64,
     longest_put_us: f64,
-    counts: Counts,
+    counts: StoreCounts,
     timeline: Timeline,
 }
 
 /// The parts of a round, in their order.
 const PARTS: [&str; 6] = ["split at rest", "merge at rest", "before", "split", "apart", "merge"];
 
-impl Split {
+impl SplitExperiment {
     /// Runs it.
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
+    pub(super) fn run(&self, session: &mut BenchSession<'_>, name: &str) -> Result<BenchReport, Error> {
         if self.gets_a_put == 0 {
             return Err(Error::Unfit("splits run during gets and puts: give --gets-a-put 1 or more".to_owned()));
         }
-        let mut done: Vec<Vec<Part>> = session.unfinished(name).unwrap_or_default();
+        let mut done: Vec<Vec<SplitPhase>> = session.unfinished(name).unwrap_or_default();
         session.changed();
         // What was interrupted may have left halves.
         while let Some(at) = first_end(session) {
@@ -111,17 +111,17 @@ impl Split {
         let after = session.driver.stats();
         let mut report = self.tell(session, done);
         for (name, stats) in [("before", &before), ("after", &after)] {
-            report.parameter(&format!("slices_{name}"), stats.slices);
-            report.parameter(&format!("segments_{name}"), stats.segments);
+            report.parameter(&format!("slices_{name}"), stats.index.slices);
+            report.parameter(&format!("segments_{name}"), stats.sealed.segments);
         }
-        report.parameter("draining", after.draining);
+        report.parameter("draining", after.index.draining);
         session.finish(name, report)
     }
 
     /// A split and a merge beside gets and puts, which do not end in between.
-    fn beside(&self, session: &mut Session<'_>, number: u64, round: &mut Vec<Part>) -> Result<(), Error> {
+    fn beside(&self, session: &mut BenchSession<'_>, number: u64, round: &mut Vec<SplitPhase>) -> Result<(), Error> {
         let at = random_key(session, 2 * number + 1);
-        let mut running = Running {
+        let mut running = RunningLoad {
             lookups: Lookups::new(session.setup.value_bytes),
             mix: Mix::new(self.depth as usize, Some(self.gets_a_put)),
             draw: Draw::uniform(session.setup.entries, number + 1),
@@ -134,7 +134,7 @@ impl Split {
         running.end(session)
     }
 
-    fn tell(&self, session: &Session<'_>, rounds: Vec<Vec<Part>>) -> BenchReport {
+    fn tell(&self, session: &BenchSession<'_>, rounds: Vec<Vec<SplitPhase>>) -> BenchReport {
         let mut report = session.report("split");
         report.parameter("depth", self.depth);
         report.parameter("gets_a_put", self.gets_a_put);
@@ -157,33 +157,33 @@ impl Split {
 }
 
 /// Gets and puts that are under way.
-struct Running {
+struct RunningLoad {
     lookups: Lookups,
     mix: Mix,
     draw: Draw,
 }
 
-impl Running {
+impl RunningLoad {
     /// Goes on for `least`, and until the order is carried out.
     fn part(
         &mut self,
-        session: &mut Session<'_>,
+        session: &mut BenchSession<'_>,
         what: &str,
         least: Duration,
         order: Option<(Order, Key)>,
-    ) -> Result<Part, Error> {
+    ) -> Result<SplitPhase, Error> {
         let ranges = session.driver.store().ranges().count();
         let (answered, made) = (self.lookups.answered, self.mix.made);
         self.lookups.latencies = fawn_report::Latencies::default();
         self.mix.longest_refused = Duration::ZERO;
         session.expect_puts()?;
-        session.driver.steps = Steps::default();
+        session.driver.steps = StepTimes::default();
         let cpu = maintenance_cpu_us();
         let meter = session.driver.meter();
         let began = Instant::now();
         self.lookups.by_time = Some((began, ByTime::default()));
         let wanted = order.map(|(order, at)| give(session, order, at, ranges)).transpose()?;
-        let mut part = Part { what: what.to_owned(), ..Part::default() };
+        let mut part = SplitPhase { what: what.to_owned(), ..SplitPhase::default() };
         let draw = &mut self.draw;
         let mut pick = || draw.draw();
         while began.elapsed() < least || (wanted.is_some() && part.done_us.is_none()) {
@@ -200,7 +200,7 @@ impl Running {
         (part.longest_step_us, part.longest_step_cpu_us) =
             (session.driver.steps.longest_us, session.driver.steps.longest_cpu_us);
         let latencies = &self.lookups.latencies;
-        part.load = Some(Load {
+        part.load = Some(PhaseLoad {
             seconds: usage.seconds,
             gets: self.lookups.answered - answered,
             puts: self.mix.made - made,
@@ -220,7 +220,7 @@ impl Running {
     }
 
     /// Waits for what is in flight.
-    fn end(mut self, session: &mut Session<'_>) -> Result<(), Error> {
+    fn end(mut self, session: &mut BenchSession<'_>) -> Result<(), Error> {
         let draw = &mut self.draw;
         while !session.turn(&mut self.lookups, &mut self.mix, false, &mut || draw.draw())? {}
         Ok(())
@@ -228,17 +228,17 @@ impl Running {
 }
 
 /// Where a range ends that another one follows.
-fn first_end(session: &mut Session<'_>) -> Option<Key> {
+fn first_end(session: &mut BenchSession<'_>) -> Option<Key> {
     session.driver.store().ranges().map(|range| range.high).find(|high| *high != Key::MAX)
 }
 
 /// Another one in each run: where a slice was cut once there is nothing more to cut.
-fn random_key(session: &Session<'_>, number: u64) -> Key {
+fn random_key(session: &BenchSession<'_>, number: u64) -> Key {
     Key::lowest_with_prefix(mix(mix(session.age()) ^ number))
 }
 
 /// Gives an order to a store of so many ranges; how many there will be.
-fn give(session: &mut Session<'_>, order: Order, at: Key, ranges: usize) -> Result<usize, Error> {
+fn give(session: &mut BenchSession<'_>, order: Order, at: Key, ranges: usize) -> Result<usize, Error> {
     let store = session.driver.store();
     Ok(match order {
         Order::Split => {
@@ -253,7 +253,7 @@ fn give(session: &mut Session<'_>, order: Order, at: Key, ranges: usize) -> Resu
 }
 
 /// Waits until there are so many ranges.
-fn carried_out(session: &mut Session<'_>, ranges: usize) -> Result<(), Error> {
+fn carried_out(session: &mut BenchSession<'_>, ranges: usize) -> Result<(), Error> {
     loop {
         let polled = session.driver.poll()?;
         if session.driver.store().ranges().count() == ranges {
@@ -266,17 +266,17 @@ fn carried_out(session: &mut Session<'_>, ranges: usize) -> Result<(), Error> {
 }
 
 /// Carries an order out on a store that has nothing else to do.
-fn at_rest(session: &mut Session<'_>, order: Order, at: Key) -> Result<Part, Error> {
+fn at_rest(session: &mut BenchSession<'_>, order: Order, at: Key) -> Result<SplitPhase, Error> {
     let ranges = session.driver.store().ranges().count();
-    session.driver.steps = Steps::default();
+    session.driver.steps = StepTimes::default();
     let cpu = maintenance_cpu_us();
     let meter = session.driver.meter();
     let wanted = give(session, order, at, ranges)?;
     carried_out(session, wanted)?;
-    let Usage { seconds, cpu_us, .. } = session.driver.usage(&meter);
+    let WorkUsage { seconds, cpu_us, .. } = session.driver.usage(&meter);
     let maintenance = maintenance_cpu_us().zip(cpu).map(|(now, before)| now - before);
     let whole = session.driver.settle(&meter)?;
-    Ok(Part {
+    Ok(SplitPhase {
         what: if order == Order::Split { PARTS[0] } else { PARTS[1] }.to_owned(),
         done_us: Some(seconds * 1e6),
         maintenance_cpu_us: maintenance,
@@ -290,12 +290,12 @@ fn at_rest(session: &mut Session<'_>, order: Order, at: Key) -> Result<Part, Err
 }
 
 /// The medians of the parts at `place` of all rounds.
-fn row(what: &str, place: usize, rounds: &[Vec<Part>]) -> serde_json::Value {
+fn row(what: &str, place: usize, rounds: &[Vec<SplitPhase>]) -> serde_json::Value {
     let parts = || rounds.iter().filter_map(|round| round.get(place));
-    let middle = |of: &dyn Fn(&Part) -> Option<f64>| median(parts().filter_map(of));
-    let loaded = |of: &dyn Fn(&Load) -> f64| middle(&|part| part.load.as_ref().map(of));
-    let most = |of: &dyn Fn(&Part) -> Option<f64>| parts().filter_map(of).max_by(f64::total_cmp);
-    let sum = |of: &dyn Fn(&Counts) -> u64| {
+    let middle = |of: &dyn Fn(&SplitPhase) -> Option<f64>| median(parts().filter_map(of));
+    let loaded = |of: &dyn Fn(&PhaseLoad) -> f64| middle(&|part| part.load.as_ref().map(of));
+    let most = |of: &dyn Fn(&SplitPhase) -> Option<f64>| parts().filter_map(of).max_by(f64::total_cmp);
+    let sum = |of: &dyn Fn(&StoreCounts) -> u64| {
         let counts = parts().filter_map(|part| part.load.as_ref()).map(|load| of(&load.counts));
         parts().any(|part| part.load.is_some()).then(|| counts.sum::<u64>())
     };

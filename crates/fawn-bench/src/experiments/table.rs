@@ -9,11 +9,12 @@ use fawn_workload::KEY_BYTES;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Absent, Experiment, Get, Mixed, Overwrite};
-use crate::device::Device;
+use super::measure::{LOAD, StoreExperiment as _, load, measure, parameters, told_again};
+use super::{AbsentExperiment, GetExperiment, MixedExperiment, OverwriteExperiment};
+use crate::device::DeviceReader;
 use crate::error::Error;
 use crate::journal::Journal;
-use crate::session::Setup;
+use crate::setup::Setup;
 
 /// Gets in flight.
 const DEPTH: u32 = 32;
@@ -22,7 +23,7 @@ const LEAST_ENTRIES: u64 = 1000;
 
 /// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Table {
+pub struct TableExperiment {
     /// Bytes of a value: a row of cells each.
     pub value_bytes: Vec<usize>,
     /// Memory budgets.
@@ -32,8 +33,11 @@ pub struct Table {
     /// The longest that any experiment of a cell but the load takes.
     pub cell_time: Duration,
     /// Who reads the device.
-    pub device: Device,
+    pub device: DeviceReader,
 }
+
+/// Runs an experiment on a cell: its report, and the name under which that is kept.
+type Measurement<'e> = &'e dyn Fn() -> Result<(BenchReport, String), Error>;
 
 /// How far it has come.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -42,7 +46,7 @@ struct SoFar {
     rows: Vec<Value>,
 }
 
-impl Table {
+impl TableExperiment {
     /// Runs it.
     ///
     /// # Errors
@@ -54,12 +58,12 @@ impl Table {
         let mut journal = Journal::open(&setup.dir)?;
         let filter = if setup.miss_filter { " miss-filter" } else { "" };
         let meter = setup.meter_words();
-        let name = format!("table {} ack={}{filter}{meter}", super::parameters(self), setup.ack_name());
+        let name = format!("table {} ack={}{filter}{meter}", parameters(self), setup.ack_name());
         if setup.again {
             journal.forget(&name)?;
         }
         if let Some(report) = journal.result(&name) {
-            super::told_again(watch);
+            told_again(watch);
             return Ok(report.clone());
         }
         let mut so_far: SoFar = journal.unfinished(&name).unwrap_or_default();
@@ -77,7 +81,7 @@ impl Table {
                 again: false,
                 ..setup.clone()
             };
-            let cell = Watched { watch, number: number as u64, of: cells.len() as u64 };
+            let cell = CellWatch { watch, number: number as u64, of: cells.len() as u64 };
             so_far.rows.extend(self.cell(&of_cell, &cell)?);
             so_far.cells = number + 1;
             fs::remove_dir_all(&dir).map_err(Error::io(&dir))?;
@@ -102,29 +106,32 @@ impl Table {
     }
 
     /// The rows of one cell.
-    fn cell(&self, setup: &Setup, watch: &Watched<'_>) -> Result<Vec<Value>, Error> {
+    fn cell(&self, setup: &Setup, watch: &CellWatch<'_>) -> Result<Vec<Value>, Error> {
         let time = self.cell_time;
-        let get = Get { depths: vec![DEPTH], rounds: 3, time: time / 6, device: self.device };
-        let experiments = [
-            Experiment::Load,
-            Experiment::Get(get),
-            Experiment::Mixed(Mixed { depth: DEPTH, gets_a_put: 6, time }),
-            Experiment::Overwrite(Overwrite { passes: 1, zipf: None, most_time: Some(time) }),
-            Experiment::Absent(Absent { depth: DEPTH, time: time / 4 }),
+        let get = GetExperiment { depths: vec![DEPTH], rounds: 3, time: time / 6, device: self.device };
+        let mixed = MixedExperiment { depth: DEPTH, gets_a_put: 6, time };
+        let overwrite = OverwriteExperiment { passes: 1, zipf: None, most_time: Some(time) };
+        let absent = AbsentExperiment { depth: DEPTH, time: time / 4 };
+        let experiments: [(&str, Measurement<'_>); 5] = [
+            (LOAD, &|| load(setup, watch)),
+            (GetExperiment::WORD, &|| measure(setup, &get, watch)),
+            (MixedExperiment::WORD, &|| measure(setup, &mixed, watch)),
+            (OverwriteExperiment::WORD, &|| measure(setup, &overwrite, watch)),
+            (AbsentExperiment::WORD, &|| measure(setup, &absent, watch)),
         ];
         let mut rows = Vec::new();
-        for experiment in &experiments {
-            let report = match super::run(setup, experiment, watch) {
-                Ok(report) => report,
+        for (word, run) in experiments {
+            let report = match run() {
+                Ok((report, _)) => report,
                 Err(error @ Error::OutOfMemory { .. }) => {
                     rows.push(json!({
                         "value_bytes": setup.value_bytes,
                         "memory": setup.memory,
                         "entries": setup.entries,
-                        "experiment": experiment.word(),
+                        "experiment": word,
                         "what": error.to_string(),
                     }));
-                    if *experiment == Experiment::Load {
+                    if word == LOAD {
                         return Ok(rows);
                     }
                     continue;
@@ -163,13 +170,13 @@ fn row(setup: &Setup, report: &BenchReport) -> Value {
 }
 
 /// Which cell it is, for those who look on.
-struct Watched<'w> {
+struct CellWatch<'w> {
     watch: &'w dyn Watch,
     number: u64,
     of: u64,
 }
 
-impl Watch for Watched<'_> {
+impl Watch for CellWatch<'_> {
     fn progress(&self, done: u64, total: u64, what: &str) {
         let what = format!("cell {} of {}, {what}: {} %", self.number + 1, self.of, done * 100 / total.max(1));
         self.watch.progress(self.number, self.of, &what);

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use fawn_bench::{Experiment, Setup};
-use fawn_meter::{Choice, Meter, SystemRoots};
+use fawn_meter::{Meter, MeterChoice, SystemRoots};
 
 use crate::{hit, measured, setup};
 
 /// A sensor that shows 3.622 W.
 fn hwmon() -> Meter {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fawn-meter/testdata/pi-ina219");
-    let meter = Meter::open(&Choice::Hwmon(None), &SystemRoots::under(&root)).unwrap();
+    let meter = Meter::open(&MeterChoice::Hwmon(None), &SystemRoots::under(&root)).unwrap();
     meter.expect("a meter was chosen")
 }
 

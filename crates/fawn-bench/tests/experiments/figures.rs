@@ -1,7 +1,7 @@
 //! What is counted.
 
 use fawn_bench::Experiment;
-use fawn_bench::experiments::Overwrite;
+use fawn_bench::experiments::OverwriteExperiment;
 use fawn_flash::Ack;
 
 use crate::{absent, count, failed, figure, get, hit, measured, mixed, overwrite, setup, versions};
@@ -78,7 +78,7 @@ fn overwrites_write_every_entry_once_a_pass() {
 fn skewed_overwrites_leave_most_entries_alone() {
     let dir = tempfile::tempdir().unwrap();
     let setup = setup(dir.path(), ENTRIES);
-    let zipf = Overwrite { zipf: Some(0.99), ..overwrite(1) };
+    let zipf = OverwriteExperiment { zipf: Some(0.99), ..overwrite(1) };
     let report = measured(&setup, &Experiment::Overwrite(zipf));
     assert_eq!(count(&report, 0, "puts"), ENTRIES);
     let versions = versions(dir.path(), ENTRIES);
@@ -87,7 +87,7 @@ fn skewed_overwrites_leave_most_entries_alone() {
     assert_eq!(versions.iter().filter(|version| **version == 1).count() + overwritten, ENTRIES as usize);
     // What may have either version is taken in either.
     measured(&setup, &Experiment::Get(get()));
-    let wrong = failed(&setup, &Experiment::Overwrite(Overwrite { zipf: Some(0.0), ..overwrite(1) }));
+    let wrong = failed(&setup, &Experiment::Overwrite(OverwriteExperiment { zipf: Some(0.0), ..overwrite(1) }));
     assert!(wrong.to_string().contains("--zipf 0.99"), "{wrong}");
 }
 

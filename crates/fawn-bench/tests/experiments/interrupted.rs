@@ -1,6 +1,6 @@
 //! What was interrupted goes on, and what a crash may have undone is not taken for wrong.
 
-use fawn_bench::{Experiment, Session, Setup};
+use fawn_bench::{BenchSession, Experiment, Setup};
 use fawn_flash::Ack;
 use fawn_report::Nobody;
 
@@ -10,7 +10,7 @@ const ENTRIES: u64 = 30_000;
 
 /// Makes this many puts, notes how far it came, and goes away as a crash does.
 fn crash(setup: &Setup, puts: u64) {
-    let mut session = Session::open(setup, &Nobody).unwrap();
+    let mut session = BenchSession::open(setup, &Nobody).unwrap();
     session.put_many(puts, |_, _| Ok(true)).unwrap();
     session.note_data(false).unwrap();
 }
@@ -48,7 +48,7 @@ fn what_is_put_after_a_settled_part_of_a_pass_may_be_found_after_a_crash() {
     let dir = tempfile::tempdir().unwrap();
     let setup = setup(dir.path(), ENTRIES);
     measured(&setup, &Experiment::Load);
-    let mut session = Session::open(&setup, &Nobody).unwrap();
+    let mut session = BenchSession::open(&setup, &Nobody).unwrap();
     session.put_many(5_000, |_, _| Ok(true)).unwrap();
     session.settle().unwrap();
     session.put_many(24_000, |_, _| Ok(true)).unwrap();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fawn_bench::experiments::{Pace, Restart, Split, Table};
-use fawn_bench::{Device, Error, Experiment, Session, Setup};
+use fawn_bench::experiments::{PaceExperiment, RestartExperiment, SplitExperiment, TableExperiment};
+use fawn_bench::{BenchSession, DeviceReader, Error, Experiment, Setup};
 use fawn_report::{BenchReport, Nobody};
 
 use crate::{count, failed, figure, get, measured, setup, versions};
@@ -12,7 +12,7 @@ use crate::{count, failed, figure, get, measured, setup, versions};
 fn a_pace_is_kept_at_rest_and_with_overwrites() {
     let dir = tempfile::tempdir().unwrap();
     let setup = setup(dir.path(), 10_000);
-    let pace = Pace { percents: vec![20], pairs: 2, time: Duration::from_millis(250), gets_a_put: 1 };
+    let pace = PaceExperiment { percents: vec![20], pairs: 2, time: Duration::from_millis(250), gets_a_put: 1 };
     let report = measured(&setup, &Experiment::Pace(pace.clone()));
     assert_eq!(report.rows.len(), 2);
     let text = |row: usize, name: &str| report.rows[row][name].as_str().unwrap().to_owned();
@@ -32,12 +32,12 @@ fn a_pace_is_kept_at_rest_and_with_overwrites() {
     let idle: Vec<bool> = report.timelines.iter().map(|line| line.idle).collect();
     assert_eq!(idle, [true, false, false, true], "they take turns in being the first");
     assert!(report.timelines.iter().all(|line| (2..50).contains(&line.tenths.len())));
-    let wrong = failed(&setup, &Experiment::Pace(Pace { percents: vec![100], ..pace }));
+    let wrong = failed(&setup, &Experiment::Pace(PaceExperiment { percents: vec![100], ..pace }));
     assert!(matches!(wrong, Error::Unfit(_)), "{wrong}");
 }
 
-fn split(rounds: u32) -> Split {
-    Split { depth: 8, gets_a_put: 2, rounds, time: Duration::from_millis(150) }
+fn split(rounds: u32) -> SplitExperiment {
+    SplitExperiment { depth: 8, gets_a_put: 2, rounds, time: Duration::from_millis(150) }
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn splits_go_on_where_they_were_interrupted_with_halves_or_without() {
     let next = name.replace("\"rounds\":1", "\"rounds\":2");
     kept["unfinished"][&next] = serde_json::json!([vec![part(1.0); 6]]);
     std::fs::write(&path, serde_json::to_vec(&kept).unwrap()).unwrap();
-    let mut session = Session::open(&setup, &Nobody).unwrap();
+    let mut session = BenchSession::open(&setup, &Nobody).unwrap();
     session.driver.store().split_range(fawn_ring::Key::lowest_with_prefix(1 << 63));
     while session.driver.store().ranges().count() < 2 {
         session.driver.poll().unwrap();
@@ -114,7 +114,7 @@ fn splits_go_on_where_they_were_interrupted_with_halves_or_without() {
     assert!(count(&report, 3, "merges") >= 77 && report.timelines.len() == 6 + 4, "and one of now");
     measured(&setup, &Experiment::Get(get()));
     assert!(versions(dir.path(), 5000).iter().all(|version| *version >= 1));
-    let wrong = failed(&setup, &Experiment::Split(Split { gets_a_put: 0, ..split(1) }));
+    let wrong = failed(&setup, &Experiment::Split(SplitExperiment { gets_a_put: 0, ..split(1) }));
     assert!(matches!(wrong, Error::Unfit(_)), "{wrong}");
 }
 
@@ -131,13 +131,13 @@ fn cells(report: &BenchReport) -> Vec<(u64, u64, String)> {
 fn a_table_has_every_cell() {
     let dir = tempfile::tempdir().unwrap();
     let setup = setup(dir.path(), 1);
-    let table = Table {
+    let table = TableExperiment {
         value_bytes: vec![8],
         memories: vec![4 << 20, 64 << 20],
         // More entries than 4 MiB can index.
         cell_bytes: 28 * 300_000,
         cell_time: Duration::from_millis(100),
-        device: Device::Own,
+        device: DeviceReader::Own,
     };
     let report = measured(&setup, &Experiment::Table(table.clone()));
     let of = |memory: u64| ["load", "get", "mixed", "overwrite", "absent"].map(|name| (8, memory, name.to_owned()));
@@ -154,7 +154,7 @@ fn a_process_that_does_not_load_is_reported_with_its_words() {
     let dir = tempfile::tempdir().unwrap();
     let restart = |at: Vec<u64>| {
         let arguments = vec!["-c".into(), "echo no such luck >&2; exit 3".into()];
-        Experiment::Restart(Restart { at, program: "sh".into(), arguments })
+        Experiment::Restart(RestartExperiment { at, program: "sh".into(), arguments })
     };
     let error = failed(&setup(dir.path(), 1000), &restart(vec![1 << 20]));
     assert!(matches!(&error, Error::Child(_)) && error.to_string().contains("no such luck"), "{error}");

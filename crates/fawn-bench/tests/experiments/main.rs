@@ -12,8 +12,8 @@ mod verified;
 use std::path::Path;
 use std::time::Duration;
 
-use fawn_bench::experiments::{Absent, Get, Hit, Mixed, Overwrite};
-use fawn_bench::{Device, Error, Experiment, Setup, run};
+use fawn_bench::experiments::{AbsentExperiment, GetExperiment, HitExperiment, MixedExperiment, OverwriteExperiment};
+use fawn_bench::{DeviceReader, Error, Experiment, Setup, run};
 use fawn_flash::{Ack, Db, DbOptions};
 use fawn_report::{BenchReport, Nobody};
 use fawn_workload::version_of;
@@ -37,24 +37,24 @@ fn setup(dir: &Path, entries: u64) -> Setup {
     }
 }
 
-fn get() -> Get {
-    Get { depths: vec![1, 8], rounds: 2, time: Duration::from_millis(30), device: Device::Own }
+fn get() -> GetExperiment {
+    GetExperiment { depths: vec![1, 8], rounds: 2, time: Duration::from_millis(30), device: DeviceReader::Own }
 }
 
-fn hit() -> Hit {
-    Hit { keys: 50, rounds: 2, time: Duration::from_millis(30) }
+fn hit() -> HitExperiment {
+    HitExperiment { keys: 50, rounds: 2, time: Duration::from_millis(30) }
 }
 
-fn overwrite(passes: u32) -> Overwrite {
-    Overwrite { passes, zipf: None, most_time: None }
+fn overwrite(passes: u32) -> OverwriteExperiment {
+    OverwriteExperiment { passes, zipf: None, most_time: None }
 }
 
-fn mixed() -> Mixed {
-    Mixed { depth: 16, gets_a_put: 6, time: Duration::from_millis(200) }
+fn mixed() -> MixedExperiment {
+    MixedExperiment { depth: 16, gets_a_put: 6, time: Duration::from_millis(200) }
 }
 
-fn absent() -> Absent {
-    Absent { depth: 16, time: Duration::from_millis(50) }
+fn absent() -> AbsentExperiment {
+    AbsentExperiment { depth: 16, time: Duration::from_millis(50) }
 }
 
 fn measured(setup: &Setup, experiment: &Experiment) -> BenchReport {

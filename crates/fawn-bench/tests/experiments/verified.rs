@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fawn_bench::lookups::Lookups;
-use fawn_bench::{Error, Experiment, Session, Setup};
+use fawn_bench::{BenchSession, Error, Experiment, Setup};
 use fawn_report::Nobody;
 use fawn_workload::{key_of, write_value};
 
@@ -19,9 +19,9 @@ fn value(index: u64, version: u32) -> Vec<u8> {
 
 /// Gets one entry.
 fn asked(setup: &Setup, index: u64) -> Result<(), Error> {
-    let mut session = Session::open(setup, &Nobody)?;
+    let mut session = BenchSession::open(setup, &Nobody)?;
     let mut lookups = Lookups::new(VALUE_BYTES);
-    let Session { driver, history, .. } = &mut session;
+    let BenchSession { driver, history, .. } = &mut session;
     lookups.ask(driver, history, &[(index, Instant::now())])?;
     while lookups.under_way() > 0 {
         driver.poll()?;

@@ -7,8 +7,8 @@ use crate::KvOperation::{
 use crate::KvOutcome::{
     Deleted, Exists, Gone, Hit, Item, Made, Miss, NonNumeric, NotFound, NotStored, Number, Refused, Stored, Touched,
 };
-use crate::generate::Text;
-use crate::{End, History, KvModel, KvOutcome, Recorded};
+use crate::generate::ValueText;
+use crate::{End, History, KvModel, KvOutcome, RecordedOperation};
 
 /// Most operations that this is meant for.
 pub const MOST: usize = 8;
@@ -18,7 +18,7 @@ pub fn is_linearizable(history: &History) -> bool {
     extend(history.operations(), &mut Vec::new())
 }
 
-fn completed(operation: &Recorded<KvModel>) -> Option<(u64, KvOutcome)> {
+fn completed(operation: &RecordedOperation<KvModel>) -> Option<(u64, KvOutcome)> {
     match operation.end {
         End::Completed { time, outcome } => Some((time, outcome)),
         End::Unknown => None,
@@ -26,7 +26,7 @@ fn completed(operation: &Recorded<KvModel>) -> Option<(u64, KvOutcome)> {
 }
 
 /// Whether some order that begins with `order` has all completed operations and explains them.
-fn extend(operations: &[Recorded<KvModel>], order: &mut Vec<usize>) -> bool {
+fn extend(operations: &[RecordedOperation<KvModel>], order: &mut Vec<usize>) -> bool {
     if !explains(operations, order) {
         return false; // nor does anything that begins so
     }
@@ -52,15 +52,15 @@ struct Run {
     /// The numbers of all versions ever written, in order; `None` for those that nobody was told.
     versions: Vec<Option<u64>>,
     /// Value and index of the version that is there, and what goes with it.
-    there: Option<(u64, usize, Text)>,
+    there: Option<(u64, usize, ValueText)>,
 }
 
 impl Run {
     fn write(&mut self, value: u64, version: Option<u64>) -> bool {
-        self.write_text(value, Text::of(value), version)
+        self.write_text(value, ValueText::of(value), version)
     }
 
-    fn write_text(&mut self, value: u64, text: Text, version: Option<u64>) -> bool {
+    fn write_text(&mut self, value: u64, text: ValueText, version: Option<u64>) -> bool {
         self.there = Some((value, self.versions.len(), text));
         self.versions.push(version);
         true
@@ -71,7 +71,7 @@ impl Run {
         *self.versions[index].get_or_insert(version) == version
     }
 
-    fn does(&mut self, operation: &Recorded<KvModel>) -> bool {
+    fn does(&mut self, operation: &RecordedOperation<KvModel>) -> bool {
         let outcome = completed(operation).map(|(_, outcome)| outcome);
         if outcome == Some(Refused) {
             return true;
@@ -116,7 +116,9 @@ impl Run {
                 Some(version) => self.shows(index, expected) && self.write(value, version),
                 None => outcome == Some(Exists) && self.versions[index] != Some(expected),
             },
-            (Increment { .. } | Decrement { .. }, Some((_, _, Text { length: 0, .. }))) => outcome == Some(NonNumeric),
+            (Increment { .. } | Decrement { .. }, Some((_, _, ValueText { length: 0, .. }))) => {
+                outcome == Some(NonNumeric)
+            }
             (Increment { by }, Some((value, _, text))) => {
                 told.is_some_and(|version| self.counts(value.wrapping_add(by), text, outcome, version))
             }
@@ -124,7 +126,7 @@ impl Run {
                 told.is_some_and(|version| self.counts(value.saturating_sub(by), text, outcome, version))
             }
             (Decrement { initial: Some(initial), .. }, None) => {
-                told.is_some_and(|version| self.counts(initial, Text::of(initial), outcome, version))
+                told.is_some_and(|version| self.counts(initial, ValueText::of(initial), outcome, version))
             }
             (Extend { digit, before, .. }, Some((value, _, text))) => {
                 let (value, text) = text.extended(value, digit, before);
@@ -132,14 +134,14 @@ impl Run {
             }
             (Extend { digit, .. }, None) => told.is_some_and(|version| self.write(digit, version)),
             (Invalidate, Some((value, _, text))) => {
-                self.write_text(value, Text { stale: true, won: false, ..text }, None);
+                self.write_text(value, ValueText { stale: true, won: false, ..text }, None);
                 matches!(outcome, None | Some(Deleted))
             }
             (Win { recache, vivify }, there) => self.wins(recache, vivify, there, outcome),
         }
     }
 
-    fn counts(&mut self, sum: u64, text: Text, outcome: Option<KvOutcome>, version: Option<u64>) -> bool {
+    fn counts(&mut self, sum: u64, text: ValueText, outcome: Option<KvOutcome>, version: Option<u64>) -> bool {
         let is_sum = match outcome {
             None => true,
             Some(Number { value, .. }) => value == sum,
@@ -152,21 +154,21 @@ impl Run {
         &mut self,
         recache: bool,
         vivify: bool,
-        there: Option<(u64, usize, Text)>,
+        there: Option<(u64, usize, ValueText)>,
         outcome: Option<KvOutcome>,
     ) -> bool {
         let Some((current, index, text)) = there else {
             return match outcome {
                 Some(Miss) => !vivify,
                 Some(Made { version }) if vivify => {
-                    self.write_text(0, Text { length: 0, stale: false, won: true }, version)
+                    self.write_text(0, ValueText { length: 0, stale: false, won: true }, version)
                 }
-                None if vivify => self.write_text(0, Text { length: 0, stale: false, won: true }, None),
+                None if vivify => self.write_text(0, ValueText { length: 0, stale: false, won: true }, None),
                 outcome => outcome.is_none(),
             };
         };
         let wins = !text.won && (text.stale || recache);
-        self.there = Some((current, index, Text { won: text.won || wins, ..text }));
+        self.there = Some((current, index, ValueText { won: text.won || wins, ..text }));
         match outcome {
             None => true,
             Some(Item { value, version, stale, won, taken }) => {
@@ -178,7 +180,7 @@ impl Run {
     }
 }
 
-fn explains(operations: &[Recorded<KvModel>], order: &[usize]) -> bool {
+fn explains(operations: &[RecordedOperation<KvModel>], order: &[usize]) -> bool {
     let mut run = Run { versions: Vec::new(), there: None };
     let explained = order.iter().all(|&number| run.does(&operations[number]));
     let known: Vec<u64> = run.versions.iter().copied().flatten().collect();

@@ -7,7 +7,7 @@ use std::fmt;
 use crate::KvOperation::{Add, CompareAndSwap, Delete, Get, Increment, Put, Replace};
 use crate::KvOutcome::{Deleted, Exists, Hit, Miss, NotFound, NotStored, Number, Refused, Stored};
 use crate::tests::brute;
-use crate::{Checker, Failure, History, KvModel, KvOperation, KvOutcome, Model, Verdict, check, check_within};
+use crate::{CheckFailure, Checker, History, KvModel, KvOperation, KvOutcome, Model, Verdict, check, check_within};
 
 /// An operation from the first time to the second; without an outcome it is never answered.
 pub type Case = (u64, u64, KvOperation, Option<KvOutcome>);
@@ -277,7 +277,7 @@ fn a_checker_fails_while_events_go_on_and_stays_so() {
     checker.invoke(4, 2, Get).unwrap();
     checker.complete(5, 2, Hit { value: 1, version: Some(1) }).unwrap();
     let failure = checker.invoke(6, 3, Get).unwrap_err();
-    let Failure::Violation(violation) = &failure else { panic!("it is easy") };
+    let CheckFailure::Violation(violation) = &failure else { panic!("it is easy") };
     assert_eq!((violation.time, violation.id), (5, 2));
     assert_eq!(checker.unknown(3).unwrap_err(), failure);
     assert_eq!(checker.finish().unwrap_err(), failure);

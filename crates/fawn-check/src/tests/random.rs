@@ -1,6 +1,6 @@
 //! Random histories: both checkers, with and without the model's hints, say the same.
 
-use crate::generate::{Shape, corrupt, record, run};
+use crate::generate::{HistoryShape, corrupt, record, run};
 use crate::kv::KvState;
 use crate::random::Random;
 use crate::tests::brute;
@@ -47,7 +47,7 @@ fn both_checkers_agree_on_every_small_history() {
         let mut random = Random::new(seed);
         let operations = random.within(2, brute::MOST as u64);
         let span = random.within(2, 24);
-        let shape = Shape::draw(&mut random, operations, span);
+        let shape = HistoryShape::draw(&mut random, operations, span);
         let mut drawn = run(&mut random, &shape);
         let corrupted = random.chance(5, 6);
         if corrupted {
@@ -83,7 +83,7 @@ fn hints_change_no_verdict_of_longer_histories() {
     for seed in 0..1500 {
         let mut random = Random::new(seed);
         let operations = random.within(20, 40);
-        let shape = Shape::draw(&mut random, operations, 4 * operations);
+        let shape = HistoryShape::draw(&mut random, operations, 4 * operations);
         let mut drawn = run(&mut random, &shape);
         if random.chance(5, 6) {
             corrupt(&mut random, &shape, &mut drawn);
@@ -125,7 +125,8 @@ fn many_clients_and_many_lost_writes_take_few_configurations() {
     ] {
         for seed in 0..5 {
             let mut random = Random::new(seed);
-            let shape = Shape { operations, span: operations, slowness, unknown: 0, untold: 0, kinds, values: 1 << 40 };
+            let shape =
+                HistoryShape { operations, span: operations, slowness, unknown: 0, untold: 0, kinds, values: 1 << 40 };
             let mut drawn = run(&mut random, &shape);
             for at in (0..drawn.len()).step_by(lost) {
                 drawn[at].outcome = None;

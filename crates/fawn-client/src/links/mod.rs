@@ -38,7 +38,7 @@ pub(crate) struct LinkId(pub u64);
 
 /// What happens to a connection.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum LinkEvent {
     /// It stands.
     Up(Greeted),
     /// These have come.
@@ -85,15 +85,20 @@ impl Outbox {
 
 /// A connection, or one that is being made: it ends when this goes.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct LinkHandle {
     pub(crate) id: LinkId,
     outbox: Outbox,
     task: AbortHandle,
 }
 
-impl Link {
+impl LinkHandle {
     /// Calls somebody; `events` are told what comes of it.
-    pub(crate) fn call(id: LinkId, dialler: Arc<Dialler>, whom: Whom, events: mpsc::Sender<(LinkId, Event)>) -> Self {
+    pub(crate) fn call(
+        id: LinkId,
+        dialler: Arc<Dialler>,
+        whom: Whom,
+        events: mpsc::Sender<(LinkId, LinkEvent)>,
+    ) -> Self {
         let outbox = Outbox::default();
         let to_send = outbox.clone();
         let task = tokio::spawn(async move {
@@ -101,7 +106,7 @@ impl Link {
                 Ok(()) => "the other side closed the connection".to_owned(),
                 Err(error) => error.to_string(),
             };
-            let _ = events.send((id, Event::Over(format!("{}: {why}", whom.address)))).await;
+            let _ = events.send((id, LinkEvent::Over(format!("{}: {why}", whom.address)))).await;
         });
         Self { id, outbox, task: task.abort_handle() }
     }
@@ -112,7 +117,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for LinkHandle {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -123,10 +128,10 @@ async fn run(
     dialler: &Dialler,
     whom: &Whom,
     outbox: &Outbox,
-    events: &mpsc::Sender<(LinkId, Event)>,
+    events: &mpsc::Sender<(LinkId, LinkEvent)>,
 ) -> io::Result<()> {
     let (stream, greeted, rest) = dialler.dial(whom).await?;
-    if events.send((id, Event::Up(greeted))).await.is_err() {
+    if events.send((id, LinkEvent::Up(greeted))).await.is_err() {
         return Ok(());
     }
     let (reads, writes) = tokio::io::split(stream);
@@ -140,12 +145,12 @@ async fn read(
     id: LinkId,
     mut reads: impl AsyncRead + Unpin,
     mut buffer: Vec<u8>,
-    events: &mpsc::Sender<(LinkId, Event)>,
+    events: &mpsc::Sender<(LinkId, LinkEvent)>,
 ) -> io::Result<()> {
     loop {
         let (heard, used) = frames(&buffer)?;
         buffer.drain(..used);
-        if !heard.is_empty() && events.send((id, Event::Heard(heard))).await.is_err() {
+        if !heard.is_empty() && events.send((id, LinkEvent::Heard(heard))).await.is_err() {
             return Ok(());
         }
         if buffer.is_empty() {

@@ -1,7 +1,7 @@
 //! Every call, once each way that it can end.
 
 use crate::cluster::{Cluster, run};
-use fawn_client::{Batch, Done, Error, Item, Options, Removal, Swap, What, blocking};
+use fawn_client::{Batch, BatchOutcome, Error, Item, Options, Removal, Swap, What, blocking};
 use fawn_kv::range::entry::Kept;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -111,14 +111,14 @@ fn batches_are_carried_out_side_by_side_within_what_is_allowed_at_a_time() {
         let value = vec![b'v'; 1000];
         let puts = (0..500).fold(Batch::new(), |batch, n| batch.put(format!("key{n}"), &value));
         let done = client.run(puts).await;
-        assert!(done.len() == 500 && done.iter().all(|done| matches!(done, Ok(Done::Put(_)))), "{done:?}");
+        assert!(done.len() == 500 && done.iter().all(|done| matches!(done, Ok(BatchOutcome::Put(_)))), "{done:?}");
         let got = client.get_many((0..501).map(|n| format!("key{n}"))).await.unwrap();
         assert!(got[..500].iter().all(|got| got.as_ref().is_some_and(|got| got.bytes == value)));
         assert_eq!(got[500], None);
         let mixed = Batch::new().delete("key0").delete("none").get("key1").put("", "v");
         let done = client.run(mixed).await;
-        assert_eq!((&done[0], &done[1]), (&Ok(Done::Deleted(true)), &Ok(Done::Deleted(false))));
-        assert!(matches!(&done[2], Ok(Done::Got(Some(_)))) && done[3] == Err(Error::Key(0)));
+        assert_eq!((&done[0], &done[1]), (&Ok(BatchOutcome::Deleted(true)), &Ok(BatchOutcome::Deleted(false))));
+        assert!(matches!(&done[2], Ok(BatchOutcome::Got(Some(_)))) && done[3] == Err(Error::Key(0)));
     });
 }
 
@@ -143,7 +143,7 @@ fn a_blocking_client_is_shared_by_threads_and_found_by_a_members_address() {
     }
     assert_eq!(client.get("counter").unwrap().unwrap().bytes, b"100");
     let done = client.run(Batch::new().put("a", "1").get("b"));
-    assert!(matches!(done[..], [Ok(Done::Put(_)), Ok(Done::Got(None))]), "{done:?}");
+    assert!(matches!(done[..], [Ok(BatchOutcome::Put(_)), Ok(BatchOutcome::Got(None))]), "{done:?}");
     assert_eq!(client.get_many(["a", "b"]).unwrap()[1], None);
     assert!(client.add("a", "2").unwrap().is_none() && client.delete("a").unwrap());
 }

@@ -3,7 +3,7 @@
 use crate::cluster::{Cluster, run};
 use fawn_client::{Client, ConnectError, Options};
 use fawn_tls::certificate::now;
-use fawn_tls::directory::{Wanted, init};
+use fawn_tls::directory::{Applicant, init};
 use fawn_tls::{Material, Role};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,11 +12,11 @@ use std::time::Duration;
 fn certificates(dir: &Path) {
     let member = |name: &str| (name.to_owned(), Role::Member(name.to_owned()));
     let others = [("manager", Role::Manager), ("operator", Role::Operator), ("client", Role::Client)];
-    let all: Vec<Wanted> = ["a", "b"]
+    let all: Vec<Applicant> = ["a", "b"]
         .map(member)
         .into_iter()
         .chain(others.map(|(name, role)| (name.to_owned(), role)))
-        .map(|(name, role)| Wanted { name, roles: BTreeSet::from([role]), hosts: BTreeSet::new() })
+        .map(|(name, role)| Applicant { name, roles: BTreeSet::from([role]), hosts: BTreeSet::new() })
         .collect();
     init(dir, &all, 90, now()).unwrap();
 }

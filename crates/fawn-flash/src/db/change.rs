@@ -6,10 +6,11 @@ use fawn_store::large::Stub;
 use fawn_store::record::Kind;
 use fawn_store::{Gate, Refusal, Write};
 
-use super::get::Version;
+use super::error::Error;
+use super::get::LockedVersion;
 use super::shard::Shard;
-use super::{Condition, Error, PutIf};
-use crate::clock;
+use super::types::{Condition, WriteOutcome};
+use crate::os::clock;
 
 /// Bytes of a large value that are laid out in pages at once.
 const CHUNK_BYTES: usize = 4 << 20;
@@ -17,7 +18,7 @@ const CHUNK_BYTES: usize = 4 << 20;
 impl Shard {
     /// Appends `write`, whose key has position `key`, if `condition` holds, and waits as long as the acknowledgement
     /// demands.
-    pub fn change(&self, key: &Key, write: &Write<'_>, condition: Condition) -> Result<PutIf, Error> {
+    pub fn change(&self, key: &Key, write: &Write<'_>, condition: Condition) -> Result<WriteOutcome, Error> {
         let mut large = None;
         let result = self.change_with(key, write, condition, &mut large);
         if let Some(stub) = large {
@@ -34,12 +35,12 @@ impl Shard {
         write: &Write<'_>,
         condition: Condition,
         large: &mut Option<Stub>,
-    ) -> Result<PutIf, Error> {
+    ) -> Result<WriteOutcome, Error> {
         loop {
             let heard = self.events.listen();
             let now = clock::unix();
-            let Version { mut core, seq, gate } = match condition {
-                Condition::Always => Version { core: self.open_core()?, seq: None, gate: Gate::NONE },
+            let LockedVersion { mut core, seq, gate } = match condition {
+                Condition::Always => LockedVersion { core: self.open_core()?, seq: None, gate: Gate::NONE },
                 _ => match self.version(key, write.key, now)? {
                     Some(version) => version,
                     None => continue,
@@ -48,7 +49,7 @@ impl Shard {
             if !condition.holds(seq) {
                 drop(core);
                 self.wait(gate)?;
-                return Ok(PutIf::Refused { version: seq });
+                return Ok(WriteOutcome::Refused { version: seq });
             }
             let encoded = large.as_ref().map(Stub::encode);
             let write = match &encoded {
@@ -59,7 +60,7 @@ impl Shard {
                 Ok(appended) => {
                     core.note_write(key);
                     *large = None;
-                    return Ok(PutIf::Stored { version: self.acknowledge(core, appended)? });
+                    return Ok(WriteOutcome::Stored { version: self.acknowledge(core, appended)? });
                 }
                 Err(Refusal::Busy) => self.pause(core, heard)?,
                 Err(Refusal::TooLarge) if large.is_none() && write.kind == Kind::Value => {

@@ -8,15 +8,15 @@ use std::thread;
 
 use fawn_store::{Ack, Appended, Batch, Committed, Gate, Refusal};
 
-use super::Error;
-use super::shard::{Core, Shard};
-use crate::clock;
-use crate::helper;
+use super::error::Error;
+use super::shard::{Shard, ShardCore};
+use crate::engine::commit_thread;
+use crate::os::clock;
 
 /// A time at which every interval is over.
 const END_OF_TIME_MS: u64 = u64::MAX / 2;
 
-impl Core {
+impl ShardCore {
     /// The batch to be written next, if one is due and none is under way. Whoever takes it sees to it that it is
     /// written.
     pub fn begin_batch(&mut self, now_ms: u64) -> Option<Batch> {
@@ -46,20 +46,20 @@ impl Shard {
     #[cold]
     fn wait_long(&self, gate: Gate) -> Result<(), Error> {
         // Gates are numbers of batches: nobody is woken for a batch that he does not wait for.
-        let bell = &self.commits[(gate.0 & 1) as usize];
+        let notify = &self.commits[(gate.0 & 1) as usize];
         loop {
-            let heard = bell.listen();
+            let heard = notify.listen();
             if self.durable.load(Ordering::Acquire) >= gate.0 {
                 return Ok(());
             }
             self.check()?;
-            bell.wait(heard, None);
+            notify.wait(heard, None);
         }
     }
 
     /// Lets go of the store after an append and waits as long as its acknowledgement demands. Returns the sequence
     /// number.
-    pub(super) fn acknowledge(&self, mut core: MutexGuard<'_, Core>, appended: Appended) -> Result<u64, Error> {
+    pub(super) fn acknowledge(&self, mut core: MutexGuard<'_, ShardCore>, appended: Appended) -> Result<u64, Error> {
         core.hand_out();
         match self.ack {
             Ack::Durable => {
@@ -83,7 +83,7 @@ impl Shard {
 
     /// Writes `batch` on this thread; a next one goes to the commit thread.
     pub(super) fn write_here(&self, batch: Batch) {
-        let committed = helper::write_batch(&self.files, batch);
+        let committed = commit_thread::write_batch(&self.files, batch);
         if let Some(next) = self.committed(committed) {
             self.lock().send(next);
         }
@@ -103,7 +103,7 @@ impl Shard {
         }
         // Who was woken puts again first, and shares the next batch with those who waited meanwhile: fewer syncs for as many puts.
         // The log is idle for so long, which is longer where other programs want this processor, too.
-        if self.commits[(gate.0 & 1) as usize].ring() {
+        if self.commits[(gate.0 & 1) as usize].notify() {
             thread::yield_now();
         }
         let mut core = self.lock();
@@ -113,7 +113,7 @@ impl Shard {
         core.set_pace(now_ms);
         let next = core.begin_batch(now_ms);
         drop(core);
-        self.events.ring();
+        self.events.notify();
         next
     }
 

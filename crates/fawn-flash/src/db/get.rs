@@ -9,9 +9,9 @@ use fawn_store::page::{Page, PageBuf};
 use fawn_store::record::{Kind, Record};
 use fawn_store::{Damage, Finished, Gate, Lookup, Read};
 
-use super::Error;
+use super::error::Error;
 use super::shard::{PATIENCE, Shard};
-use crate::clock;
+use crate::os::clock;
 
 /// Pages that a thread keeps for its reads; longer reads take a buffer of their own.
 const KEEP_PAGES: usize = 16;
@@ -21,15 +21,15 @@ thread_local! {
 }
 
 /// What a read on flash came to.
-pub(super) enum Carried<T> {
+pub(super) enum ReadOutcome<T> {
     /// The answer, `None` when the key is absent, and what it waits for.
     Answer(Option<T>, Gate),
     /// The value is in a file of its own.
-    Large(Large),
+    Large(LargeRecord),
 }
 
 /// The record of a large value, without it.
-pub(super) struct Large {
+pub(super) struct LargeRecord {
     stub: Stub,
     seq: u64,
     client_flags: u32,
@@ -37,7 +37,7 @@ pub(super) struct Large {
     client_cas: Option<u64>,
 }
 
-impl Large {
+impl LargeRecord {
     pub fn of(record: &Record<'_>) -> Self {
         let stub = Stub::decode(record.value).expect("a stub's value is a stub");
         let Record { seq, client_flags, expiry, client_cas, .. } = *record;
@@ -65,7 +65,7 @@ impl Shard {
             let mut core = self.open_core()?;
             let read = match core.store.lookup(key, name, now) {
                 Lookup::Found { record, gate } if record.kind == Kind::Stub => {
-                    let large = Large::of(&record);
+                    let large = LargeRecord::of(&record);
                     drop(core);
                     self.wait(gate)?;
                     match self.get_large(&large, name, &mut found)? {
@@ -97,11 +97,11 @@ impl Shard {
             };
             drop(core);
             match self.carry_out(read, key, name, now, &mut found)? {
-                Carried::Answer(answer, gate) => {
+                ReadOutcome::Answer(answer, gate) => {
                     self.wait(gate)?;
                     return Ok(answer);
                 }
-                Carried::Large(large) => {
+                ReadOutcome::Large(large) => {
                     if let Some(answer) = self.get_large(&large, name, &mut found)? {
                         return Ok(Some(answer));
                     }
@@ -119,7 +119,7 @@ impl Shard {
         name: &[u8],
         now: u32,
         found: &mut impl FnMut(&Record<'_>) -> T,
-    ) -> Result<Carried<T>, Error> {
+    ) -> Result<ReadOutcome<T>, Error> {
         let mut read = read;
         loop {
             let count = read.count as usize;
@@ -146,15 +146,17 @@ impl Shard {
         name: &[u8],
         now: u32,
         found: &mut impl FnMut(&Record<'_>) -> T,
-    ) -> Result<Result<Carried<T>, Read>, Error> {
+    ) -> Result<Result<ReadOutcome<T>, Read>, Error> {
         let mut core = self.lock();
         let finished = core.store.finish(read, pages, key, name, now);
         core.hand_out();
         drop(core);
         match finished {
-            Finished::Found(record) if record.kind == Kind::Stub => Ok(Ok(Carried::Large(Large::of(&record)))),
-            Finished::Found(record) => Ok(Ok(Carried::Answer(Some(found(&record)), Gate::NONE))),
-            Finished::Absent { gate } => Ok(Ok(Carried::Answer(None, gate))),
+            Finished::Found(record) if record.kind == Kind::Stub => {
+                Ok(Ok(ReadOutcome::Large(LargeRecord::of(&record))))
+            }
+            Finished::Found(record) => Ok(Ok(ReadOutcome::Answer(Some(found(&record)), Gate::NONE))),
+            Finished::Absent { gate } => Ok(Ok(ReadOutcome::Answer(None, gate))),
             Finished::Read(next) => Ok(Err(next)),
             Finished::Damaged(damage) => Err(damage.into()),
         }
@@ -170,11 +172,11 @@ impl Shard {
     /// Reads a large value's file. `None` when it is gone: the key was written meanwhile.
     pub(super) fn get_large<T>(
         &self,
-        large: &Large,
+        large: &LargeRecord,
         name: &[u8],
         found: &mut impl FnMut(&Record<'_>) -> T,
     ) -> Result<Option<T>, Error> {
-        let Large { stub, seq, client_flags, expiry, client_cas } = large;
+        let LargeRecord { stub, seq, client_flags, expiry, client_cas } = large;
         let mut pages = PageBuf::zeroed(stub.pages() as usize);
         match self.files.read(stub.id(), 0, pages.pages_mut()) {
             Err(FlashError::NotFound(_)) => return Ok(None),
@@ -198,16 +200,16 @@ impl Shard {
 
     /// The version of `name` as of now, and when an answer that shows it may leave; the store is given back locked, so
     /// that nothing changes before the caller has decided. `None`: try again.
-    pub(super) fn version(&self, key: &Key, name: &[u8], now: u32) -> Result<Option<Version<'_>>, Error> {
+    pub(super) fn version(&self, key: &Key, name: &[u8], now: u32) -> Result<Option<LockedVersion<'_>>, Error> {
         let heard = self.events.listen();
         let mut core = self.open_core()?;
         let before = core.writes(key);
         let mut read = match core.store.lookup(key, name, now) {
             Lookup::Found { record, gate } => {
                 let seq = Some(record.seq);
-                return Ok(Some(Version { core, seq, gate }));
+                return Ok(Some(LockedVersion { core, seq, gate }));
             }
-            Lookup::Absent { gate } => return Ok(Some(Version { core, seq: None, gate })),
+            Lookup::Absent { gate } => return Ok(Some(LockedVersion { core, seq: None, gate })),
             Lookup::Read(read) => read,
             Lookup::Damaged(damage) => return Err(damage.into()),
             Lookup::Loading => {
@@ -228,8 +230,8 @@ impl Shard {
                 core.hand_out();
                 let gate = Gate::NONE;
                 match finished {
-                    Finished::Found(record) => Ok(Ok(Some(Version { core, seq: Some(record.seq), gate }))),
-                    Finished::Absent { gate } => Ok(Ok(Some(Version { core, seq: None, gate }))),
+                    Finished::Found(record) => Ok(Ok(Some(LockedVersion { core, seq: Some(record.seq), gate }))),
+                    Finished::Absent { gate } => Ok(Ok(Some(LockedVersion { core, seq: None, gate }))),
                     Finished::Read(next) => Ok(Err(next)),
                     Finished::Damaged(damage) => Err(damage.into()),
                 }
@@ -245,8 +247,8 @@ impl Shard {
 }
 
 /// A key's newest version, with the store locked.
-pub(super) struct Version<'a> {
-    pub core: std::sync::MutexGuard<'a, super::shard::Core>,
+pub(super) struct LockedVersion<'a> {
+    pub core: std::sync::MutexGuard<'a, super::shard::ShardCore>,
     /// Sequence number; `None` when the key is absent.
     pub seq: Option<u64>,
     /// An answer that shows it waits for this.

@@ -25,39 +25,31 @@
 //!
 //! # Layout
 //!
-//! `shard`: one store behind its lock, and its threads. `get`, `change`, `commit`: its operations. `many`: gets with
-//! all their reads in flight at once. `scan`: everything, in order of the keys' positions. `types`: what calls take and
-//! give.
+//! `inner`: all stores of a directory, shared by clones. `shard`: one store behind its lock, and its threads. `get`,
+//! `change`, `commit`: its operations. `multi_get`: gets with all their reads in flight at once. `scan`: everything, in order
+//! of the keys' positions. `types`: what calls take and give.
 
 mod change;
 mod commit;
 mod error;
 mod get;
-mod many;
+mod inner;
+mod multi_get;
 mod scan;
 mod shard;
 mod types;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::sync::Arc;
 
-use fawn_ring::{Key, Secret};
-use fawn_store::record::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Record};
-use fawn_store::{Opening, Options, Write};
+use fawn_store::record::MAX_VALUE_BYTES;
+use fawn_store::{Opening, Write};
 
 pub use self::error::Error;
+use self::inner::DbInner;
 pub use self::scan::{Items, Scan};
-use self::shard::Shard;
-pub use self::types::{Condition, DbOptions, DbStats, Extras, Item, PutIf};
-use crate::bell::Bell;
-use crate::clock;
-use crate::directory::{Directory, store_of};
-use crate::helper;
-use crate::reader::ReadPath;
+pub use self::types::{Condition, DbOptions, DbStats, Extras, Item, WriteOutcome};
 
 /// A data directory that is open for reading and writing. Clones share it; it is [closed](Self::close) when the last
 /// one is dropped. All calls block, none needs `&mut`.
@@ -65,25 +57,7 @@ use crate::reader::ReadPath;
 /// The [module](self) has an example.
 #[derive(Clone)]
 pub struct Db {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    secret: Secret,
-    shards: Arc<[Arc<Shard>]>,
-    openings: Vec<Opening>,
-    reads: ReadPath,
-    ticker: Arc<Ticker>,
-    ticks: Mutex<Option<JoinHandle<()>>>,
-    /// Given up, with its lock, by the first close.
-    directory: Mutex<Option<Directory>>,
-}
-
-/// Stops the thread that ticks.
-#[derive(Default)]
-struct Ticker {
-    stop: AtomicBool,
-    bell: Bell,
+    inner: Arc<DbInner>,
 }
 
 impl Db {
@@ -93,25 +67,7 @@ impl Db {
     /// # Errors
     /// [`Error::Directory`], [`Error::Open`], [`Error::Flash`]: each says what to do.
     pub fn open(path: impl AsRef<Path>, options: DbOptions) -> Result<Self, Error> {
-        let cores = fawn_machine::cores().0.get();
-        let wanted = if options.stores == 0 { cores } else { options.stores };
-        let directory = Directory::open(path.as_ref(), wanted)?;
-        let opened = open_shards(&directory, options)?;
-        let (shards, openings): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
-        let shards: Arc<[Arc<Shard>]> = shards.into();
-        let ticker = Arc::new(Ticker::default());
-        let (its_ticker, its_shards) = (Arc::clone(&ticker), Arc::clone(&shards));
-        let ticks = helper::start("fawn-tick".to_owned(), move || tick(&its_ticker, &its_shards))?;
-        let inner = Inner {
-            secret: directory.secret(),
-            shards,
-            openings,
-            reads: options.reads,
-            ticker,
-            ticks: Mutex::new(Some(ticks)),
-            directory: Mutex::new(Some(directory)),
-        };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { inner: Arc::new(DbInner::open(path.as_ref(), options)?) })
     }
 
     /// The value of `key`; `None` when there is no such key, which an empty value is not.
@@ -209,23 +165,23 @@ impl Db {
     #[inline]
     pub fn put_with(&self, key: &[u8], value: &[u8], extras: Extras) -> Result<u64, Error> {
         match self.put_if(key, value, extras, Condition::Always)? {
-            PutIf::Stored { version } => Ok(version),
-            PutIf::Refused { .. } => unreachable!("there was no condition"),
+            WriteOutcome::Stored { version } => Ok(version),
+            WriteOutcome::Refused { .. } => unreachable!("there was no condition"),
         }
     }
 
     /// Stores `value` under `key` if `condition` holds, with no other change of the key in between.
     ///
     /// ```
-    /// # use fawn_flash::{Condition, Db, DbOptions, Extras, PutIf};
+    /// # use fawn_flash::{Condition, Db, DbOptions, Extras, WriteOutcome};
     /// # fn main() -> Result<(), fawn_flash::Error> {
     /// # let directory = tempfile::tempdir().expect("a directory for temporary files");
     /// # let db = Db::open(directory.path().join("data"), DbOptions::default())?;
     /// let first = db.put(b"counter", b"1")?;
     /// let by_us = db.put_if(b"counter", b"2", Extras::default(), Condition::Version(first))?;
-    /// let PutIf::Stored { version: second } = by_us else { panic!("nobody else changed it") };
+    /// let WriteOutcome::Stored { version: second } = by_us else { panic!("nobody else changed it") };
     /// let again = db.put_if(b"counter", b"2", Extras::default(), Condition::Version(first))?;
-    /// assert_eq!(again, PutIf::Refused { version: Some(second) });
+    /// assert_eq!(again, WriteOutcome::Refused { version: Some(second) });
     /// # Ok(())
     /// # }
     /// ```
@@ -233,7 +189,13 @@ impl Db {
     /// # Errors
     /// As [`put`](Self::put) and [`get`](Self::get).
     #[inline]
-    pub fn put_if(&self, key: &[u8], value: &[u8], extras: Extras, condition: Condition) -> Result<PutIf, Error> {
+    pub fn put_if(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        extras: Extras,
+        condition: Condition,
+    ) -> Result<WriteOutcome, Error> {
         if value.len() > MAX_VALUE_BYTES {
             return Err(Error::ValueLength(value.len()));
         }
@@ -250,7 +212,7 @@ impl Db {
             Err(Error::Damage(_) | Error::Flash(_)) => self.delete_if(key, Condition::Always),
             result => result,
         };
-        deleted.map(|result| matches!(result, PutIf::Stored { .. }))
+        deleted.map(|result| matches!(result, WriteOutcome::Stored { .. }))
     }
 
     /// Deletes `key` if `condition` holds. With [`Condition::Always`] a delete record is written without a look at
@@ -258,7 +220,7 @@ impl Db {
     ///
     /// # Errors
     /// As [`delete`](Self::delete).
-    pub fn delete_if(&self, key: &[u8], condition: Condition) -> Result<PutIf, Error> {
+    pub fn delete_if(&self, key: &[u8], condition: Condition) -> Result<WriteOutcome, Error> {
         self.inner.change(&Write::delete(key), condition)
     }
 
@@ -282,12 +244,12 @@ impl Db {
     /// # }
     /// ```
     pub fn scan(&self) -> Scan {
-        Scan::new(self.clone())
+        Scan::new(Arc::clone(&self.inner))
     }
 
     /// As [`scan`](Self::scan), with flags, expiry and version beside each value.
     pub fn scan_items(&self) -> Items {
-        Items::new(self.clone())
+        Items::new(Arc::clone(&self.inner))
     }
 
     /// Returns when everything that was put or deleted before is durable, whatever the [`Ack`](crate::Ack).
@@ -331,105 +293,6 @@ impl Db {
 impl fmt::Debug for Db {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Db").field("stores", &self.inner.shards.len()).finish_non_exhaustive()
-    }
-}
-
-impl Inner {
-    /// The position of a key and the shard that holds it.
-    #[inline]
-    fn place(&self, name: &[u8]) -> Result<(Key, usize), Error> {
-        if name.is_empty() || name.len() > MAX_KEY_BYTES {
-            return Err(Error::KeyLength(name.len()));
-        }
-        let key = self.secret.position(name);
-        Ok((key, store_of(&key, self.shards.len())))
-    }
-
-    #[inline]
-    fn get<T>(&self, name: &[u8], found: impl FnMut(&Record<'_>) -> T) -> Result<Option<T>, Error> {
-        let (key, shard) = self.place(name)?;
-        self.shards[shard].get(&key, name, found)
-    }
-
-    #[inline]
-    fn change(&self, write: &Write<'_>, condition: Condition) -> Result<PutIf, Error> {
-        let (key, shard) = self.place(write.key)?;
-        self.shards[shard].change(&key, write, condition)
-    }
-
-    fn close(&self) -> Result<(), Error> {
-        let directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.ticker.stop.store(true, Ordering::SeqCst);
-        self.ticker.bell.ring();
-        if let Some(ticks) = self.ticks.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // A panic there has stopped the process.
-            let _ = ticks.join();
-        }
-        let mut result = Ok(());
-        for shard in &*self.shards {
-            result = result.and(shard.close());
-        }
-        for shard in &*self.shards {
-            shard.readers().clear();
-        }
-        drop(directory);
-        result
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if let Err(error) = self.close() {
-            tracing::error!(%error, "the database could not be stopped cleanly");
-        }
-    }
-}
-
-/// Opens all stores of `directory`, at once.
-fn open_shards(directory: &Directory, options: DbOptions) -> Result<Vec<(Arc<Shard>, Opening)>, Error> {
-    let count = directory.stores();
-    let of_store = |index: usize| Options {
-        index: index as u32,
-        count: count as u32,
-        interval: directory.interval(index),
-        ack: options.ack,
-        segment_bytes: options.segment_bytes,
-        miss_filter: options.miss_filter,
-        ..Options::new(directory.secret(), options.memory / count as u64)
-    };
-    directory.make_room(&of_store(0))?;
-    let open = |index: usize| {
-        let files = Arc::new(directory.files(index, options.caching)?);
-        let of_store = of_store(index);
-        Shard::open(files, of_store).map_err(|source| Error::Open { store: index, source })
-    };
-    let results: Vec<Result<_, Error>> = std::thread::scope(|scope| {
-        let open = &open;
-        let threads: Vec<_> = (0..count).map(|index| scope.spawn(move || helper::guarded(|| open(index)))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a panic there has stopped the process")).collect()
-    });
-    if results.iter().any(Result::is_err) {
-        for (shard, _) in results.iter().flatten() {
-            // The error that is reported is why they are closed at all.
-            let _ = shard.close();
-        }
-    }
-    results.into_iter().collect()
-}
-
-/// What the thread that ticks does.
-fn tick(ticker: &Ticker, shards: &[Arc<Shard>]) {
-    let mut second = 0;
-    loop {
-        let heard = ticker.bell.listen();
-        if ticker.stop.load(Ordering::SeqCst) {
-            return;
-        }
-        let now_ms = clock::monotonic_ms();
-        let new_second = now_ms / 1000 != second;
-        second = now_ms / 1000;
-        let next = shards.iter().map(|shard| shard.tick(now_ms, new_second)).min().unwrap_or(now_ms + 1000);
-        ticker.bell.wait(heard, Some(Duration::from_millis(next - now_ms)));
     }
 }
 

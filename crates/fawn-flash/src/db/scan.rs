@@ -1,24 +1,27 @@
 //! Everything there is, in the order of the keys' positions.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use fawn_ring::Interval;
 use fawn_store::Losses;
 use fawn_store::record::{Kind, Record};
 use fawn_store::work::Scanned;
 
+use super::error::Error;
+use super::inner::DbInner;
 use super::shard::{PATIENCE, Shard};
-use super::{Db, Error, Item};
-use crate::clock;
+use super::types::Item;
+use crate::os::clock;
 
 /// Bytes of records fetched at once.
 const PART_BYTES: usize = 1 << 20;
 
-/// An iterator over all live keys and values; see [`Db::scan`]. It ends after an error other than [`Error::Lost`].
+/// An iterator over all live keys and values; see [`Db::scan`](super::Db::scan). It ends after an error other than [`Error::Lost`].
 pub struct Scan(Items);
 
 impl Scan {
-    pub(super) fn new(db: Db) -> Self {
+    pub(super) fn new(db: Arc<DbInner>) -> Self {
         Self(Items::new(db))
     }
 }
@@ -31,10 +34,10 @@ impl Iterator for Scan {
     }
 }
 
-/// An iterator over all live keys with all that is known of them; see [`Db::scan_items`]. It ends after an error other than
+/// An iterator over all live keys with all that is known of them; see [`Db::scan_items`](super::Db::scan_items). It ends after an error other than
 /// [`Error::Lost`].
 pub struct Items {
-    db: Db,
+    db: Arc<DbInner>,
     /// The shard that is being read.
     shard: usize,
     /// What is left of it; `None` before it is begun.
@@ -44,14 +47,14 @@ pub struct Items {
 }
 
 impl Items {
-    pub(super) fn new(db: Db) -> Self {
+    pub(super) fn new(db: Arc<DbInner>) -> Self {
         Self { db, shard: 0, left: None, ready: VecDeque::new(), failed: false }
     }
 
     /// Fetches the next part that is not empty; none when all is read.
     fn fill(&mut self) -> Result<(), Error> {
         while self.ready.is_empty() {
-            let Some(shard) = self.db.inner.shards.get(self.shard) else {
+            let Some(shard) = self.db.shards.get(self.shard) else {
                 return Ok(());
             };
             let interval = if let Some(left) = self.left {
@@ -76,7 +79,7 @@ impl Items {
             let item = match record.kind {
                 Kind::Value => Some(Item::of(&record)),
                 // The value's file may be gone already: ask for what is there now.
-                Kind::Stub => match self.db.get_item(record.key) {
+                Kind::Stub => match self.db.get(record.key, Item::of) {
                     Ok(item) => item,
                     Err(Error::Damage(damage)) => {
                         self.ready.push_back(Err(Error::Lost(Losses { records: 1, damage })));

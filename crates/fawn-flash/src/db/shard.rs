@@ -18,13 +18,12 @@ use fawn_ring::Key;
 use fawn_store::work::{Event, Scanned, Work};
 use fawn_store::{Ack, Batch, OpenError, Opening, Options, Store};
 
-use super::Error;
-use crate::bell::Bell;
-use crate::clock;
-use crate::engine::SETTLING_TICKS;
+use super::error::Error;
+use crate::engine::pace::{MaintenancePace, PaceSetter};
+use crate::engine::{SETTLING_TICKS, commit_thread, maintenance_thread};
 use crate::files::Files;
-use crate::helper;
-use crate::pace::{Pace, Setter};
+use crate::os::notify::Notify;
+use crate::os::{clock, threads};
 use crate::reader::Reader;
 
 /// Index entries installed without letting go of the lock: about 0.1 ms.
@@ -38,22 +37,22 @@ const STRIPES: usize = 1024;
 pub(super) struct Shard {
     pub files: Arc<Files>,
     pub ack: Ack,
-    core: Mutex<Core>,
+    core: Mutex<ShardCore>,
     /// Gate of the newest durable batch; the greatest there is where puts do not wait for one.
     pub(super) durable: AtomicU64,
     /// The store has stopped: its reason is in `core`.
     pub(super) stopped: AtomicBool,
-    /// Rung when an even, or an odd, batch is durable.
-    pub(super) commits: [Bell; 2],
-    /// Rung after every event and every batch.
-    pub events: Bell,
+    /// Notified when an even, or an odd, batch is durable.
+    pub(super) commits: [Notify; 2],
+    /// Notified after every event and every batch.
+    pub events: Notify,
     /// Readers that no [`Db::get_many`](super::Db::get_many) is using.
     readers: Mutex<Vec<Reader>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// What the lock protects.
-pub(super) struct Core {
+pub(super) struct ShardCore {
     pub store: Store,
     work: Option<Sender<Work>>,
     batches: Option<Sender<Batch>>,
@@ -70,8 +69,8 @@ pub(super) struct Core {
     /// Seconds since it was opened, about.
     ticks: u32,
     /// How fast the maintenance thread goes.
-    pace: Arc<Pace>,
-    setter: Setter,
+    pace: Arc<MaintenancePace>,
+    setter: PaceSetter,
 }
 
 impl Shard {
@@ -81,8 +80,8 @@ impl Shard {
         let (store, maintenance, opening) = Store::open(options, &*files, clock::unix())?;
         let (work, work_inbox) = channel();
         let (batches, batch_inbox) = channel();
-        let pace = Arc::<Pace>::default();
-        let core = Core {
+        let pace = Arc::<MaintenancePace>::default();
+        let core = ShardCore {
             store,
             work: Some(work),
             batches: Some(batches),
@@ -94,7 +93,7 @@ impl Shard {
             closed: false,
             ticks: 0,
             pace: Arc::clone(&pace),
-            setter: Setter::default(),
+            setter: PaceSetter::default(),
         };
         let shard = Arc::new(Self {
             files: Arc::clone(&files),
@@ -102,19 +101,19 @@ impl Shard {
             durable: AtomicU64::new(core.store.durable().0),
             stopped: AtomicBool::new(false),
             core: Mutex::new(core),
-            commits: <[Bell; 2]>::default(),
-            events: Bell::default(),
+            commits: <[Notify; 2]>::default(),
+            events: Notify::default(),
             readers: Mutex::default(),
             threads: Mutex::default(),
         });
         let (its_shard, its_files) = (Arc::clone(&shard), Arc::clone(&files));
-        let tend = helper::start(format!("fawn-tend-{index}"), move || {
+        let tend = threads::start(format!("fawn-tend-{index}"), move || {
             let deliver = |event| its_shard.deliver(event);
-            helper::maintain(maintenance, &its_files, &pace, &work_inbox, deliver);
+            maintenance_thread::maintain(maintenance, &its_files, &pace, &work_inbox, deliver);
         })?;
         let its_shard = Arc::clone(&shard);
-        let log = helper::start(format!("fawn-log-{index}"), move || {
-            helper::commit(&files, &batch_inbox, |committed| its_shard.committed(committed));
+        let log = threads::start(format!("fawn-log-{index}"), move || {
+            commit_thread::commit(&files, &batch_inbox, |committed| its_shard.committed(committed));
         })?;
         shard.threads.lock().expect("nobody else knows of it yet").extend([tend, log]);
         shard.lock().hand_out();
@@ -132,13 +131,13 @@ impl Shard {
     }
 
     /// The store, whether it is closed or not.
-    pub fn lock(&self) -> MutexGuard<'_, Core> {
+    pub fn lock(&self) -> MutexGuard<'_, ShardCore> {
         self.core.lock().expect("a panic under the lock left the store in an unknown state")
     }
 
     /// The store, while it is open.
     #[inline]
-    pub fn open_core(&self) -> Result<MutexGuard<'_, Core>, Error> {
+    pub fn open_core(&self) -> Result<MutexGuard<'_, ShardCore>, Error> {
         let core = self.lock();
         if core.closed { Err(Error::Closed) } else { Ok(core) }
     }
@@ -163,16 +162,16 @@ impl Shard {
         if stopped {
             self.stop();
         }
-        self.events.ring();
+        self.events.notify();
     }
 
     /// Makes known that the store has stopped.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
-        for bell in &self.commits {
-            bell.ring();
+        for notify in &self.commits {
+            notify.notify();
         }
-        self.events.ring();
+        self.events.notify();
     }
 
     /// Fails when the store has stopped.
@@ -185,7 +184,7 @@ impl Shard {
     }
 
     /// Lets go of the store until the next event, or a little longer than that may take.
-    pub(super) fn pause(&self, mut core: MutexGuard<'_, Core>, heard: u32) -> Result<(), Error> {
+    pub(super) fn pause(&self, mut core: MutexGuard<'_, ShardCore>, heard: u32) -> Result<(), Error> {
         let now_ms = clock::monotonic_ms();
         core.set_pace(now_ms);
         core.hand_out();
@@ -246,7 +245,7 @@ impl Shard {
             // A panic there has stopped the process.
             let _ = thread.join();
         }
-        self.events.ring();
+        self.events.notify();
         result
     }
 
@@ -267,7 +266,7 @@ impl Shard {
     }
 }
 
-impl Core {
+impl ShardCore {
     /// Passes on what the store wants done.
     #[inline]
     pub fn hand_out(&mut self) {

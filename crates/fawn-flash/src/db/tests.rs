@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use fawn_store::Ack;
 
 use super::*;
 use crate::files::Caching;
+use crate::reader::ReadPath;
 use crate::reader::tests::deleted_but_open;
 
 /// Small segments, so that everything happens: seals, merges, reads from flash.
@@ -91,7 +92,7 @@ fn what_a_model_holds_is_read_back_through_seals_merges_and_restarts() {
                     0 | 1 => assert_eq!(db.delete(&name).unwrap(), model.remove(&name).is_some()),
                     2 => {
                         let result = db.put_if(&name, b"new", Extras::default(), Condition::Absent).unwrap();
-                        assert_eq!(matches!(result, PutIf::Stored { .. }), !model.contains_key(&name));
+                        assert_eq!(matches!(result, WriteOutcome::Stored { .. }), !model.contains_key(&name));
                         model.entry(name).or_insert(b"new".to_vec());
                     }
                     3 => assert_eq!(db.get(&name).unwrap().as_ref(), model.get(&name)),
@@ -104,7 +105,7 @@ fn what_a_model_holds_is_read_back_through_seals_merges_and_restarts() {
             }
             check_all(&db, &model, keys);
             let stats = db.stats();
-            assert!(stats.sum(|store| store.seals) > 2 && stats.sum(|store| store.reads) > 0);
+            assert!(stats.sum(|store| store.maintenance.seals) > 2 && stats.sum(|store| store.reads.reads) > 0);
             db.close().unwrap();
         }
     }
@@ -132,7 +133,7 @@ fn large_values_read_back_after_seals_and_restarts_and_their_files_go_with_them(
     db.put(&key(0), b"small now").unwrap();
     assert!(db.delete(&key(1)).unwrap());
     let refused = db.put_if(&key(2), &value(9, 1 << 20), Extras::default(), Condition::Absent).unwrap();
-    assert!(matches!(refused, PutIf::Refused { version: Some(_) }));
+    assert!(matches!(refused, WriteOutcome::Refused { version: Some(_) }));
     let values = || {
         let stores = (0..2).flat_map(|store| std::fs::read_dir(place.path.join(format!("store-{store}"))).unwrap());
         stores.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("value-")).count()
@@ -259,7 +260,7 @@ fn many_threads_share_each_sync_and_see_their_own_puts() {
             });
         }
     });
-    let batches = db.stats().sum(|store| store.batches);
+    let batches = db.stats().sum(|store| store.log.batches);
     assert!(batches < 3200, "{batches} syncs for 3200 puts");
     for thread in 0..16u64 {
         for number in 150..200 {
@@ -286,7 +287,7 @@ fn concurrent_compare_and_set_loses_no_increment() {
                         let text = (count + 1).to_string();
                         let condition = Condition::Version(item.version);
                         let result = db.put_if(b"counter", text.as_bytes(), Extras::default(), condition).unwrap();
-                        if matches!(result, PutIf::Stored { .. }) {
+                        if matches!(result, WriteOutcome::Stored { .. }) {
                             break;
                         }
                     }
@@ -315,7 +316,7 @@ fn only_one_of_many_wins_an_add() {
             scope.spawn(|| {
                 for number in 0..50 {
                     let result = db.put_if(&key(number), b"mine", Extras::default(), Condition::Absent).unwrap();
-                    wins.fetch_add(u64::from(matches!(result, PutIf::Stored { .. })), Ordering::SeqCst);
+                    wins.fetch_add(u64::from(matches!(result, WriteOutcome::Stored { .. })), Ordering::SeqCst);
                 }
             });
         }
@@ -369,7 +370,7 @@ fn in_interval_mode_puts_are_durable_soon_without_being_asked() {
     let db = Db::open(&place.path, small(Ack::Interval { ms: 20 })).unwrap();
     db.put(b"key", b"value").unwrap();
     let start = Instant::now();
-    while db.stats().sum(|store| store.batches) == 0 {
+    while db.stats().sum(|store| store.log.batches) == 0 {
         assert!(start.elapsed() < Duration::from_secs(10), "no batch was written");
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -70,7 +70,7 @@ impl Condition {
 /// What became of a conditional change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the condition may not have held"]
-pub enum PutIf {
+pub enum WriteOutcome {
     /// The condition held, and the change was made.
     Stored {
         /// The key's new version.

@@ -6,9 +6,12 @@ use std::path::Path;
 use fawn_ring::Secret;
 use fawn_store::manifest::Manifest;
 
-use super::{DirectoryError, FORMAT, FORMAT_VERSION, Kind, MAX_STORES, SECRET, parse_hex, store_path, text};
+use super::error::DirectoryError;
+use super::hex::{hex, parse_hex};
+use super::layout::{DirectoryKind, FORMAT, FORMAT_VERSION, MAX_STORES, SECRET, store_path};
+use super::text;
+use crate::files::overlay::Overlay;
 use crate::files::{Caching, Files};
-use crate::overlay::Overlay;
 
 const TITLE: &str = "FAWN data directory";
 
@@ -16,7 +19,7 @@ const TITLE: &str = "FAWN data directory";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Format {
     pub stores: usize,
-    pub kind: Kind,
+    pub kind: DirectoryKind,
     /// Whether it, and what else is text, is under checksums: since format 3.
     pub is_sealed: bool,
 }
@@ -25,8 +28,8 @@ impl Format {
     /// What is written, always of the newest format.
     pub fn text(self) -> String {
         let kind = match self.kind {
-            Kind::Plain => "plain",
-            Kind::Member => "member",
+            DirectoryKind::Plain => "plain",
+            DirectoryKind::Member => "member",
         };
         format!("{TITLE}\nformat {FORMAT_VERSION}\nstores {}\nkind {kind}\n", self.stores)
     }
@@ -56,8 +59,8 @@ impl Format {
             .filter(|stores| (1..=MAX_STORES).contains(stores))
             .ok_or_else(|| damaged("no number of stores"))?;
         let kind = match (found, value("kind ")) {
-            (Some(1), None) | (Some(FORMAT_VERSION), Some("plain")) => Kind::Plain,
-            (Some(2 | FORMAT_VERSION), Some("member")) => Kind::Member,
+            (Some(1), None) | (Some(FORMAT_VERSION), Some("plain")) => DirectoryKind::Plain,
+            (Some(2 | FORMAT_VERSION), Some("member")) => DirectoryKind::Member,
             _ => return Err(damaged("no kind")),
         };
         if lines.next().is_some() {
@@ -83,7 +86,7 @@ impl Format {
     pub fn prove(&self, path: &Path, secret: Option<Secret>) -> Result<(), DirectoryError> {
         for index in 0..self.stores {
             let Ok(files) = Files::open(&store_path(path, index), Caching::Buffered) else { continue };
-            // A manifest that cannot be read is told by whoever opens the store.
+            // The opening of the store reports a manifest that cannot be read.
             let Ok((_, state)) = Manifest::open(&Overlay::new(files)) else { continue };
             let damaged = |name: &str, what: String| Err(DirectoryError::Damaged { path: path.join(name), what });
             if (state.store, state.stores) != (index as u32, self.stores as u32) {
@@ -101,4 +104,9 @@ impl Format {
         }
         Ok(())
     }
+}
+
+/// The contents of the file `SECRET`.
+pub(super) fn secret_text(secret: &Secret) -> String {
+    format!("{}\n", hex(&secret.0))
 }

@@ -8,7 +8,8 @@ use std::path::Path;
 use fawn_files::lock::{self, MOMENT};
 use rustix::io::Errno;
 
-use super::{DirectoryError, LOCK, error};
+use super::error::{DirectoryError, io_error};
+use super::layout::LOCK;
 
 /// A directory that is this process's alone until the lock is dropped.
 ///
@@ -25,7 +26,7 @@ pub(super) struct Lock {
 pub(super) fn lock(path: &Path) -> Result<Lock, DirectoryError> {
     let directory = take_directory(path)?;
     let name = path.join(LOCK);
-    let fail = |source: io::Error| error(&name, source);
+    let fail = |source: io::Error| io_error(&name, source);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let mut file = options.open(&name).map_err(fail)?;
@@ -40,7 +41,7 @@ pub(super) fn lock_to_look(path: &Path) -> Result<Lock, DirectoryError> {
     let name = path.join(LOCK);
     let for_all = OpenOptions::new().read(true).write(true).open(&name);
     let is_writable = for_all.is_ok();
-    // Whoever opens the directory for more makes the lock first: where there is none, nobody has it open.
+    // A program that opens the directory to write makes the lock first: where there is none, nobody has it open.
     let mut file = for_all.or_else(|_| File::open(&name)).ok();
     if let Some(file) = &mut file {
         take(path, file)?;
@@ -53,7 +54,7 @@ pub(super) fn lock_to_look(path: &Path) -> Result<Lock, DirectoryError> {
 
 /// Locks the directory itself.
 fn take_directory(path: &Path) -> Result<File, DirectoryError> {
-    let directory = File::open(path).map_err(|source| error(path, source))?;
+    let directory = File::open(path).map_err(|source| io_error(path, source))?;
     match lock::take(&directory, MOMENT) {
         Ok(()) => Ok(directory),
         // File systems on a network lock nothing that cannot be written, which a directory never can: LOCK is all there is.
@@ -74,7 +75,7 @@ fn locks_no_directory(error: &io::Error) -> bool {
 /// Why the directory `path` is not this process's, of which `name` cannot be locked.
 fn refused(path: &Path, name: &Path, why: TryLockError) -> DirectoryError {
     if let TryLockError::Error(source) = why {
-        return error(name, source);
+        return io_error(name, source);
     }
     let number = fs::read_to_string(path.join(LOCK)).ok().and_then(|text| text.trim().parse::<u32>().ok());
     let owner = match number {

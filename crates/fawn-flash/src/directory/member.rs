@@ -1,23 +1,8 @@
 //! [`MemberDirectory`]: the data directory of a cluster's node.
 //!
-//! Beside what any data directory has there is `MEMBER`, lines of text:
-//!
-//! | line | what |
-//! |---|---|
-//! | `FAWN member` | |
-//! | `directory D` | 16 bytes, hexadecimal, drawn when the file was made: tells the directory from any other |
-//! | `grown` | the stores were a plain directory's before |
-//! | `name N` | the node's name |
-//! | `cluster C` | 16 bytes, hexadecimal: the cluster |
-//! | `seat F` | the number of the first of its seats |
-//! | `end` | |
-//!
-//! The file's checksum follows. Lines whose content is not known yet are left out, and so is `SECRET`, until the cluster has told it.
-//!
 //! A plain directory becomes a member's when the cluster has taken its node in: only then does `FORMAT` say so. Until then
 //! `fawn serve` goes on with it as if nothing had happened.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -25,91 +10,23 @@ use fawn_ring::{Interval, Secret};
 use fawn_store::Options;
 use fawn_store::flash::FlashError;
 
-use super::{
-    DirectoryError, FORMAT, Format, Kind, Lock, MEMBER, Opened, SECRET, error, hex, interval_of, missing, parse_hex,
-    random, replace, room, secret_text, store_path, text,
-};
+use super::error::{DirectoryError, io_error, missing};
+use super::format::{Format, secret_text};
+use super::hex::hex;
+use super::layout::{DirectoryKind, FORMAT, MEMBER, SECRET, interval_of, store_path};
+use super::lock::Lock;
+use super::member_file::MemberFile;
+use super::opened::OpenedDirectory;
+use super::space_check;
+use super::text::replace;
 use crate::files::{Caching, Files};
-
-const TITLE: &str = "FAWN member";
-/// The last line, so that a file that was cut off is seen.
-const END: &str = "end";
-
-/// The contents of the file `MEMBER`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Card {
-    directory: [u8; 16],
-    grown: bool,
-    name: Option<String>,
-    cluster: Option<[u8; 16]>,
-    seat: Option<u32>,
-}
-
-impl Card {
-    fn new(grown: bool) -> io::Result<Self> {
-        Ok(Self { directory: random()?, grown, name: None, cluster: None, seat: None })
-    }
-
-    fn text(&self) -> String {
-        let mut text = format!("{TITLE}\ndirectory {}\n", hex(&self.directory));
-        let mut line = |line: String| writeln!(text, "{line}").expect("writing to a string cannot fail");
-        if self.grown {
-            line("grown".to_owned());
-        }
-        if let Some(name) = &self.name {
-            line(format!("name {name}"));
-        }
-        if let Some(cluster) = &self.cluster {
-            line(format!("cluster {}", hex(cluster)));
-        }
-        if let Some(seat) = self.seat {
-            line(format!("seat {seat}"));
-        }
-        line(END.to_owned());
-        text
-    }
-
-    /// That of the directory `path`, if it has one.
-    fn read(path: &Path, must_be_sealed: bool) -> Result<Option<Self>, DirectoryError> {
-        let name = path.join(MEMBER);
-        let damaged = |what: &str| DirectoryError::Damaged { path: name.clone(), what: what.to_owned() };
-        let Some((text, is_sealed)) = text::read(&name)? else { return Ok(None) };
-        if must_be_sealed && !is_sealed {
-            return Err(damaged("its checksum is missing"));
-        }
-        Self::parse(&text).map(Some).ok_or_else(|| damaged("it has lines that no node writes"))
-    }
-
-    /// `None`: the text is not one that [`text`](Self::text) makes.
-    fn parse(text: &str) -> Option<Self> {
-        let mut lines = text.strip_suffix('\n')?.lines();
-        (lines.next() == Some(TITLE)).then_some(())?;
-        let directory = parse_hex(lines.next()?.strip_prefix("directory ")?)?;
-        let mut card = Self { directory, grown: false, name: None, cluster: None, seat: None };
-        while let Some(line) = lines.next() {
-            match line.split_once(' ').unwrap_or((line, "")) {
-                ("grown", "") => card.grown = true,
-                ("name", name) => card.name = Some(name.to_owned()),
-                ("cluster", cluster) => card.cluster = Some(parse_hex(cluster)?),
-                ("seat", seat) => card.seat = Some(seat.parse().ok()?),
-                (END, "") => {
-                    // The two become known together.
-                    let whole = lines.next().is_none() && card.cluster.is_some() == card.seat.is_some();
-                    return whole.then_some(card);
-                }
-                _ => return None,
-            }
-        }
-        None
-    }
-}
 
 /// The data directory of a node of a cluster, or of one that is to be. Its lock is held until this is dropped.
 #[derive(Debug)]
 pub struct MemberDirectory {
     path: PathBuf,
     format: Format,
-    card: Card,
+    card: MemberFile,
     secret: Option<Secret>,
     created: bool,
     /// Held for its lock.
@@ -124,11 +41,16 @@ impl MemberDirectory {
     /// # Errors
     /// Each [`DirectoryError`] says what to do.
     pub fn open(path: &Path, stores: usize) -> Result<Self, DirectoryError> {
-        let opened = Opened::open(path, stores, || Ok((MEMBER, Card::new(false)?.text())), Kind::Member)?;
+        let opened = OpenedDirectory::open(
+            path,
+            stores,
+            || Ok((MEMBER, MemberFile::new(false)?.text())),
+            DirectoryKind::Member,
+        )?;
         let mut directory = Self::of(path, opened, |card| replace(path, MEMBER, &card.text()))?;
-        if directory.format.kind == Kind::Plain && directory.card.cluster.is_some() {
+        if directory.format.kind == DirectoryKind::Plain && directory.card.cluster.is_some() {
             // It was on its way to become a member's.
-            directory.format = become_member(path, directory.format).map_err(|source| error(path, source))?;
+            directory.format = become_member(path, directory.format).map_err(|source| io_error(path, source))?;
         }
         Ok(directory)
     }
@@ -138,22 +60,26 @@ impl MemberDirectory {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn look(path: &Path) -> Result<Self, DirectoryError> {
-        Self::of(path, Opened::look(path)?, |_| Ok(()))
+        Self::of(path, OpenedDirectory::look(path)?, |_| Ok(()))
     }
 
     /// `keep` is given what a plain directory is to say of its node.
-    fn of(path: &Path, opened: Opened, keep: impl FnOnce(&Card) -> io::Result<()>) -> Result<Self, DirectoryError> {
-        let Opened { format, created, secret, lock } = opened;
-        let card = match Card::read(path, format.is_sealed)? {
+    fn of(
+        path: &Path,
+        opened: OpenedDirectory,
+        keep: impl FnOnce(&MemberFile) -> io::Result<()>,
+    ) -> Result<Self, DirectoryError> {
+        let OpenedDirectory { format, created, secret, lock } = opened;
+        let card = match MemberFile::read(path, format.is_sealed)? {
             Some(card) => card,
-            None if format.kind == Kind::Plain => {
-                let card = Card::new(true).map_err(|source| error(path, source))?;
-                keep(&card).map_err(|source| error(path, source))?;
+            None if format.kind == DirectoryKind::Plain => {
+                let card = MemberFile::new(true).map_err(|source| io_error(path, source))?;
+                keep(&card).map_err(|source| io_error(path, source))?;
                 card
             }
             None => return Err(missing(path, MEMBER)),
         };
-        let knows = format.kind == Kind::Plain || card.cluster.is_some();
+        let knows = format.kind == DirectoryKind::Plain || card.cluster.is_some();
         if knows && secret.is_none() {
             return Err(missing(path, SECRET));
         }
@@ -165,7 +91,7 @@ impl MemberDirectory {
     /// # Errors
     /// [`DirectoryError::NoRoom`]: what was made of them is gone, and who the node is stays.
     pub fn make_room(&self, options: &Options) -> Result<(), DirectoryError> {
-        room::ensure(&self.path, self.stores(), options, false)
+        space_check::ensure(&self.path, self.stores(), options, false)
     }
 
     /// Whether there is a member's directory at `path`.
@@ -174,7 +100,7 @@ impl MemberDirectory {
     /// [`DirectoryError`], where what is there cannot be read.
     pub fn is_member(path: &Path) -> Result<bool, DirectoryError> {
         let format = Format::read(path)?;
-        Ok(format.is_some_and(|format| format.kind == Kind::Member))
+        Ok(format.is_some_and(|format| format.kind == DirectoryKind::Member))
     }
 
     /// Path of the directory.
@@ -240,7 +166,7 @@ impl MemberDirectory {
             }
             _ => {}
         }
-        self.write(Card { name: Some(name.to_owned()), ..self.card.clone() })
+        self.write(MemberFile { name: Some(name.to_owned()), ..self.card.clone() })
     }
 
     /// The cluster has taken the node in: from here on the directory is a member's. Durable when this returns.
@@ -268,19 +194,19 @@ impl MemberDirectory {
         }
         self.set_name(name)?;
         if self.cluster().is_none() {
-            let failed = |source| error(&self.path, source);
+            let failed = |source| io_error(&self.path, source);
             replace(&self.path, SECRET, &secret_text(&secret)).map_err(failed)?;
             self.secret = Some(secret);
-            self.write(Card { cluster: Some(cluster), seat: Some(first_seat), ..self.card.clone() })?;
+            self.write(MemberFile { cluster: Some(cluster), seat: Some(first_seat), ..self.card.clone() })?;
         }
-        if self.format.kind == Kind::Plain {
-            self.format = become_member(&self.path, self.format).map_err(|source| error(&self.path, source))?;
+        if self.format.kind == DirectoryKind::Plain {
+            self.format = become_member(&self.path, self.format).map_err(|source| io_error(&self.path, source))?;
         }
         Ok(())
     }
 
-    fn write(&mut self, card: Card) -> Result<(), DirectoryError> {
-        replace(&self.path, MEMBER, &card.text()).map_err(|source| error(&self.path, source))?;
+    fn write(&mut self, card: MemberFile) -> Result<(), DirectoryError> {
+        replace(&self.path, MEMBER, &card.text()).map_err(|source| io_error(&self.path, source))?;
         self.card = card;
         Ok(())
     }
@@ -300,18 +226,9 @@ impl MemberDirectory {
     }
 }
 
-/// Gives the file of an older format its checksum.
-pub(super) fn seal(path: &Path) -> io::Result<()> {
-    match Card::read(path, false) {
-        Ok(Some(card)) => replace(path, MEMBER, &card.text()),
-        // Whoever needs it tells what is wrong with it.
-        _ => Ok(()),
-    }
-}
-
 /// From here on `FORMAT` says that the stores are a member's.
 fn become_member(path: &Path, format: Format) -> io::Result<Format> {
-    let format = Format { kind: Kind::Member, ..format };
+    let format = Format { kind: DirectoryKind::Member, ..format };
     replace(path, FORMAT, &format.text())?;
     Ok(format)
 }

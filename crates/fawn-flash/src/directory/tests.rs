@@ -1,7 +1,9 @@
+use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
+use super::layout::{FORMAT, LOCK, MEMBER};
 use super::*;
 
 fn new_path() -> (tempfile::TempDir, PathBuf) {

@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use super::{DirectoryError, error};
+use super::error::{DirectoryError, io_error};
 
 /// Begins the line of the checksum.
 const SUM: &str = "checksum ";
@@ -57,7 +57,7 @@ pub(super) fn read(path: &Path) -> Result<Option<(String, bool)>, DirectoryError
         Ok(text) => text,
         Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) if source.kind() == io::ErrorKind::InvalidData => return Err(damaged("not text")),
-        Err(source) => return Err(error(path, source)),
+        Err(source) => return Err(io_error(path, source)),
     };
     let (text, is_sealed) = unseal(&text).ok_or_else(|| damaged("its checksum does not match"))?;
     Ok(Some((text.to_owned(), is_sealed)))

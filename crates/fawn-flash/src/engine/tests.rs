@@ -34,10 +34,10 @@ impl Loop {
     }
 
     /// Waits for something to happen and takes it in.
-    fn turn(&mut self) -> Polled {
+    fn turn(&mut self) -> PollOutcome {
         let now_ms = clock::monotonic_ms();
         let polled = self.engine.poll(clock::unix(), now_ms);
-        if polled != Polled::default() {
+        if polled != PollOutcome::default() {
             return polled;
         }
         let ms = self.engine.timeout_ms(now_ms).min(5000);
@@ -119,7 +119,7 @@ fn an_event_loop_puts_seals_reads_and_opens_again() {
             turns.engine.store().seal().unwrap();
             turns.turn();
         }
-        assert!(turns.engine.store().stats().seals > 2);
+        assert!(turns.engine.store().stats().maintenance.seals > 2);
         turns.engine.close().unwrap();
     }
 }
@@ -145,12 +145,12 @@ fn a_batch_costs_the_event_loop_one_wake_up() {
     let mut turns = Loop::new(open(directory.path(), Ack::Durable).0);
     let gate = turns.put(b"first", b"value");
     turns.wait_for(gate);
-    let (wakes, batches) = (turns.wakes, turns.engine.store().stats().batches);
+    let (wakes, batches) = (turns.wakes, turns.engine.store().stats().log.batches);
     for number in 0..100u32 {
         let gate = turns.put(&number.to_le_bytes(), b"value");
         turns.wait_for(gate);
     }
-    assert_eq!(turns.engine.store().stats().batches - batches, 100);
+    assert_eq!(turns.engine.store().stats().log.batches - batches, 100);
     let wakes = turns.wakes - wakes;
     // The second's tick may add some.
     assert!(wakes <= 110, "{wakes} wake-ups for 100 batches");
@@ -161,7 +161,7 @@ fn an_interval_batch_leaves_in_time_though_nobody_asks() {
     let directory = tempfile::tempdir().unwrap();
     let mut turns = Loop::new(open(directory.path(), Ack::Interval { ms: 10 }).0);
     turns.put(b"key", b"value");
-    while turns.engine.store().stats().batches == 0 || !turns.engine.store().is_idle() {
+    while turns.engine.store().stats().log.batches == 0 || !turns.engine.store().is_idle() {
         let before = turns.wakes;
         turns.turn();
         assert!(turns.wakes < before + 100);

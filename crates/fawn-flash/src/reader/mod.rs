@@ -17,77 +17,27 @@ use fawn_store::page::Page;
 
 use crate::files::Files;
 
+mod options;
 mod pool;
+mod request;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod ring;
 
-/// How a [`Reader`] reads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReadPath {
-    /// `io_uring` where the system lets us, else threads.
-    #[default]
-    Auto,
-    /// `io_uring`; without it there is no reader.
-    IoUring,
-    /// A pool of threads.
-    Pread,
-}
+pub use options::{Issuer, ReadPath, ReaderOptions};
+use request::ReadRequest;
 
-/// Which threads use a reader.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Issuer {
-    /// The thread of the first [`Reader::push`] and no other: cheaper.
-    #[default]
-    OneThread,
-    /// Any thread, one at a time.
-    AnyThread,
-}
-
-/// Options of a [`Reader`].
-#[derive(Clone, Copy, Debug)]
-pub struct ReaderOptions {
-    /// Which path the reader takes.
-    pub path: ReadPath,
-    /// Most reads handed to the device at once, 1 to 4096; further ones wait in a queue. Each takes a buffer of
-    /// 16 KiB.
-    pub depth: u32,
-    /// Threads of the pool, where there is one; at least 1.
-    pub threads: usize,
-    /// Which threads will use the reader.
-    pub issuer: Issuer,
-}
-
-impl Default for ReaderOptions {
-    fn default() -> Self {
-        Self { path: ReadPath::Auto, depth: 256, threads: 32, issuer: Issuer::OneThread }
-    }
-}
-
-/// Pages of a read's own buffer; longer reads take one from the heap.
-const SMALL_PAGES: usize = 4;
 /// The largest depth that [`ReaderOptions::depth`] may have.
 const MAX_DEPTH: u32 = 4096;
 
-/// One read that was asked for.
-#[derive(Clone, Copy, Debug)]
-struct Request {
-    token: u64,
-    file: FileId,
-    /// Number of the first page to read.
-    first: u64,
-    /// Number of pages to read.
-    count: u32,
-}
-
 /// Reads pages without blocking its thread. See the [module](self).
 pub struct Reader {
-    path: Path,
+    path: ReadBackend,
 }
 
-enum Path {
+enum ReadBackend {
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    Ring(Box<ring::Ring>),
-    Pool(pool::Pool),
+    Ring(Box<ring::RingReader>),
+    Pool(pool::PoolReader),
 }
 
 /// Calls the method of whichever path is taken.
@@ -95,8 +45,8 @@ macro_rules! either {
     ($reader:expr, $path:ident => $call:expr) => {
         match $reader {
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-            Path::Ring($path) => $call,
-            Path::Pool($path) => $call,
+            ReadBackend::Ring($path) => $call,
+            ReadBackend::Pool($path) => $call,
         }
     };
 }
@@ -111,8 +61,8 @@ impl Reader {
         assert!(options.threads >= 1, "a pool has a thread");
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         if options.path != ReadPath::Pread {
-            match ring::Ring::new(Arc::clone(&files), options.depth, options.issuer) {
-                Ok(ring) => return Ok(Self { path: Path::Ring(Box::new(ring)) }),
+            match ring::RingReader::new(Arc::clone(&files), options.depth, options.issuer) {
+                Ok(ring) => return Ok(Self { path: ReadBackend::Ring(Box::new(ring)) }),
                 Err(error) if options.path == ReadPath::IoUring => return Err(error),
                 Err(error) => tracing::info!(%error, "reading by threads"),
             }
@@ -121,15 +71,15 @@ impl Reader {
         if options.path == ReadPath::IoUring {
             return Err(FlashError::Io("io_uring is for 64-bit Linux: choose another read path".to_owned()));
         }
-        Ok(Self { path: Path::Pool(pool::Pool::new(files, options.threads)?) })
+        Ok(Self { path: ReadBackend::Pool(pool::PoolReader::new(files, options.threads)?) })
     }
 
     /// `"io_uring"` or `"pread"`, for people.
     pub fn name(&self) -> &'static str {
         match &self.path {
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-            Path::Ring(_) => "io_uring",
-            Path::Pool(_) => "pread",
+            ReadBackend::Ring(_) => "io_uring",
+            ReadBackend::Pool(_) => "pread",
         }
     }
 
@@ -138,7 +88,7 @@ impl Reader {
     #[inline]
     pub fn push(&mut self, token: u64, file: FileId, first: u64, count: u32) {
         assert!(count >= 1, "a read has a page");
-        let request = Request { token, file, first, count };
+        let request = ReadRequest { token, file, first, count };
         either!(&mut self.path, path => path.push(request));
     }
 
@@ -177,8 +127,8 @@ impl Reader {
 
     /// Whether reads have come back, so that [`take`](Self::take) need not [`wait`](Self::wait). Makes no system call.
     #[inline]
-    pub fn has_news(&mut self) -> bool {
-        either!(&mut self.path, path => path.has_news())
+    pub fn has_completions(&mut self) -> bool {
+        either!(&mut self.path, path => path.has_completions())
     }
 
     /// Submits, and blocks until `want` reads have come back, or as many of them as were handed over at once. To be
@@ -196,9 +146,9 @@ impl Reader {
     pub fn holds_removed(&self) -> bool {
         match &self.path {
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-            Path::Ring(ring) => ring.holds_removed(),
+            ReadBackend::Ring(ring) => ring.holds_removed(),
             // It opens a file for each read.
-            Path::Pool(_) => false,
+            ReadBackend::Pool(_) => false,
         }
     }
 

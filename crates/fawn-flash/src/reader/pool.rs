@@ -8,50 +8,50 @@ use std::thread::{self, JoinHandle};
 use fawn_store::flash::{FileId, FlashError};
 use fawn_store::page::{Page, PageBuf};
 
-use super::{Request, SMALL_PAGES};
+use super::request::{ReadRequest, SMALL_PAGES};
 use crate::files::Files;
-use crate::patience::Patience;
-use crate::signal::Signal;
+use crate::os::eventfd::EventFd;
+use crate::os::retry::Backoff;
 
 /// Stack of a thread, bytes: it calls `pread` and little else.
 const STACK_BYTES: usize = 128 << 10;
 
-pub struct Pool {
-    shared: Arc<Shared>,
+pub struct PoolReader {
+    shared: Arc<PoolState>,
     threads: Vec<JoinHandle<()>>,
     /// Pushed, not yet submitted.
-    pushed: Vec<Request>,
+    pushed: Vec<ReadRequest>,
     in_flight: usize,
     /// Taken from the shared list, whose allocation it trades with.
-    taken: Vec<Done>,
+    taken: Vec<CompletedRead>,
 }
 
-struct Shared {
+struct PoolState {
     files: Arc<Files>,
-    jobs: Mutex<Jobs>,
+    jobs: Mutex<RequestQueue>,
     wanted: Condvar,
-    done: Mutex<Finished>,
+    done: Mutex<CompletedReads>,
     finished: Condvar,
-    signal: Signal,
+    signal: EventFd,
 }
 
 #[derive(Default)]
-struct Jobs {
-    queue: VecDeque<Request>,
+struct RequestQueue {
+    queue: VecDeque<ReadRequest>,
     idle: usize,
     stop: bool,
 }
 
 #[derive(Default)]
-struct Finished {
-    done: Vec<Done>,
+struct CompletedReads {
+    done: Vec<CompletedRead>,
     /// Length of `done` that somebody sleeps for; 0 when nobody does.
     wanted: usize,
     /// Small buffers to use again.
     spare: Vec<PageBuf>,
 }
 
-struct Done {
+struct CompletedRead {
     token: u64,
     /// Pages that were asked for; the buffer may have more.
     count: usize,
@@ -62,15 +62,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Pool {
+impl PoolReader {
     pub fn new(files: Arc<Files>, threads: usize) -> Result<Self, FlashError> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PoolState {
             files,
             jobs: Mutex::default(),
             wanted: Condvar::new(),
             done: Mutex::default(),
             finished: Condvar::new(),
-            signal: Signal::new()?,
+            signal: EventFd::new()?,
         });
         let mut pool = Self { shared, threads: Vec::new(), pushed: Vec::new(), in_flight: 0, taken: Vec::new() };
         for number in 0..threads {
@@ -78,14 +78,14 @@ impl Pool {
             let thread = thread::Builder::new()
                 .name(format!("fawn-read-{number}"))
                 .stack_size(STACK_BYTES)
-                .spawn(move || crate::helper::guarded(|| shared.work()))
+                .spawn(move || crate::os::threads::guarded(|| shared.work()))
                 .map_err(|error| FlashError::Io(format!("starting a thread for reads: {error}")))?;
             pool.threads.push(thread);
         }
         Ok(pool)
     }
 
-    pub fn push(&mut self, request: Request) {
+    pub fn push(&mut self, request: ReadRequest) {
         self.pushed.push(request);
         self.in_flight += 1;
     }
@@ -128,7 +128,7 @@ impl Pool {
         let count = self.taken.len();
         self.in_flight -= count;
         let mut spare = Vec::new();
-        for Done { token, count, result } in self.taken.drain(..) {
+        for CompletedRead { token, count, result } in self.taken.drain(..) {
             match result {
                 Ok(mut pages) => {
                     done(token, Ok(&mut pages.pages_mut()[..count]));
@@ -147,7 +147,7 @@ impl Pool {
         Ok(count)
     }
 
-    pub fn has_news(&self) -> bool {
+    pub fn has_completions(&self) -> bool {
         !lock(&self.shared.done).done.is_empty()
     }
 
@@ -169,7 +169,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for PoolReader {
     fn drop(&mut self) {
         lock(&self.shared.jobs).stop = true;
         self.shared.wanted.notify_all();
@@ -180,12 +180,12 @@ impl Drop for Pool {
     }
 }
 
-impl Shared {
+impl PoolState {
     /// What a thread of the pool does, until it is stopped.
     fn work(&self) {
         while let Some(request) = self.next() {
             let result = self.read(request.file, request.first, request.count as usize);
-            let done = Done { token: request.token, count: request.count as usize, result };
+            let done = CompletedRead { token: request.token, count: request.count as usize, result };
             let mut finished = lock(&self.done);
             let first = finished.done.is_empty();
             finished.done.push(done);
@@ -201,7 +201,7 @@ impl Shared {
         }
     }
 
-    fn next(&self) -> Option<Request> {
+    fn next(&self) -> Option<ReadRequest> {
         let mut jobs = lock(&self.jobs);
         loop {
             if jobs.stop {
@@ -223,7 +223,7 @@ impl Shared {
             PageBuf::zeroed(count)
         };
         // Somebody waits for it: what the system is short of for long refuses the read.
-        self.files.read_patiently(file, first, &mut pages.pages_mut()[..count], &mut Patience::brief())?;
+        self.files.read_with(file, first, &mut pages.pages_mut()[..count], &mut Backoff::brief())?;
         Ok(pages)
     }
 }

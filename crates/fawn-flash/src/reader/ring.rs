@@ -1,4 +1,4 @@
-//! Reads by `io_uring`. With `together`, the only module of this crate with `unsafe` code.
+//! Reads by `io_uring`. With those of `uring`, the only module of this crate with `unsafe` code.
 //!
 //! - `SINGLE_ISSUER | DEFER_TASKRUN`: completions are made when we ask, not by interrupting us. The ring starts
 //!   disabled and belongs to the thread that submits first, so that a reader can be made on one thread and used on
@@ -8,8 +8,8 @@
 //!   Where either is refused (`RLIMIT_MEMLOCK`), reads go by descriptor or into plain memory.
 //! - The ring signals an eventfd. It is kept quiet while completions are being taken, so that they are announced once.
 //!   (The ring's own descriptor in `epoll` hangs with `DEFER_TASKRUN`.)
-//! - A read for which the system is short of descriptors or memory is tried again after a pause, which the ring itself tells the
-//!   end of, and is refused in the end: the thread never waits for it.
+//! - A read for which the system is short of descriptors or memory is tried again after a pause, whose end the ring itself
+//!   announces, and is refused in the end: the thread never waits for it.
 #![allow(unsafe_code)]
 
 use std::collections::{HashMap, VecDeque};
@@ -26,13 +26,15 @@ use io_uring::{IoUring, Probe, opcode, squeue, types};
 use rustix::io::Errno;
 use zerocopy::FromZeros as _;
 
-use super::{Issuer, Request, SMALL_PAGES};
-use crate::descriptors;
-use crate::files::{Files, OpenFile};
-use crate::patience::{PAUSE, TRIES, insist, passes, passes_in_ring};
-use crate::signal::Signal;
+use super::options::Issuer;
+use super::request::{ReadRequest, SMALL_PAGES};
+use crate::files::Files;
+use crate::os::descriptors;
+use crate::os::eventfd::EventFd;
+use crate::os::open_file::OpenFile;
+use crate::os::retry::{PAUSE, TRIES, is_transient, is_transient_in_ring, retry};
 
-/// So many entries are handed to the kernel without waiting for the caller's [`submit`](Ring::submit), or an eighth of what it
+/// So many entries are handed to the kernel without waiting for the caller's [`submit`](RingReader::submit), or an eighth of what it
 /// works on, if that is more: a device that has nothing to do while the rest of a batch is planned is time lost.
 const TOGETHER: usize = 4;
 const TOGETHER_SHARE: usize = 8;
@@ -46,9 +48,9 @@ static PAUSE_SPEC: types::Timespec = types::Timespec::new().nsec(PAUSE.subsec_na
 /// Set in what an entry is called by that ends the pause of a slot.
 const ENDS_PAUSE: u64 = 1 << 32;
 
-pub struct Ring {
+pub struct RingReader {
     files: Arc<Files>,
-    signal: Signal,
+    signal: EventFd,
     uring: IoUring,
     /// Made disabled, and not yet enabled by the first submission.
     disabled: bool,
@@ -56,9 +58,9 @@ pub struct Ring {
     /// `SMALL_PAGES` pages for each slot.
     small: Buffer,
     registered_buffers: bool,
-    slots: Vec<Slot>,
+    slots: Vec<ReadSlot>,
     free: Vec<u32>,
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<ReadRequest>,
     /// Failed before they reached the ring.
     failed: Vec<(u64, FlashError)>,
     /// Entries pushed to the ring since the last submission.
@@ -71,8 +73,8 @@ pub struct Ring {
 
 /// A read in flight, or room for one.
 #[derive(Default)]
-struct Slot {
-    request: Option<Request>,
+struct ReadSlot {
+    request: Option<ReadRequest>,
     /// Bytes read so far; the device may stop short.
     done: usize,
     /// How often the system was short of something for it.
@@ -123,12 +125,12 @@ struct FileTable {
 }
 
 /// How an entry names its file.
-enum Target {
+enum FileRef {
     Registered(u32),
     Open(Arc<OpenFile>),
 }
 
-impl Ring {
+impl RingReader {
     pub fn new(files: Arc<Files>, depth: u32, issuer: Issuer) -> Result<Self, FlashError> {
         let refused =
             |what: &str, error: io::Error| FlashError::Io(format!("io_uring is not available ({what}): {error}"));
@@ -138,7 +140,7 @@ impl Ring {
         if !probe.is_supported(opcode::Read::CODE) {
             return Err(refused("read", io::ErrorKind::Unsupported.into()));
         }
-        let signal = Signal::new()?;
+        let signal = EventFd::new()?;
         let raw = signal.as_fd().as_raw_fd();
         ring.submitter().register_eventfd(raw).map_err(|error| refused("eventfd", error))?;
         let pages = depth as usize * SMALL_PAGES;
@@ -156,7 +158,7 @@ impl Ring {
             table,
             small,
             registered_buffers,
-            slots: (0..depth).map(|_| Slot::default()).collect(),
+            slots: (0..depth).map(|_| ReadSlot::default()).collect(),
             free: (0..depth).rev().collect(),
             waiting: VecDeque::new(),
             failed: Vec::new(),
@@ -167,7 +169,7 @@ impl Ring {
     }
 
     #[inline]
-    pub fn push(&mut self, request: Request) {
+    pub fn push(&mut self, request: ReadRequest) {
         self.waiting.push_back(request);
         self.refill();
     }
@@ -251,7 +253,7 @@ impl Ring {
     }
 
     #[inline]
-    pub fn has_news(&mut self) -> bool {
+    pub fn has_completions(&mut self) -> bool {
         // The flag is set while completions wait for this thread to run what makes them.
         !self.failed.is_empty() || !self.uring.completion().is_empty() || self.uring.submission().taskrun()
     }
@@ -280,7 +282,7 @@ impl Ring {
     }
 
     /// Gives the read of `request` to the ring, in `slot`, which is not in the free list.
-    fn start(&mut self, slot: u32, request: Request) {
+    fn start(&mut self, slot: u32, request: ReadRequest) {
         let state = &mut self.slots[slot as usize];
         if request.count as usize > SMALL_PAGES {
             state.large = Buffer::zeroed(request.count as usize);
@@ -292,15 +294,15 @@ impl Ring {
         state.request = Some(request);
         (state.done, state.tries) = (0, 0);
         if let Err(error) = self.read_on(slot, request) {
-            self.slots[slot as usize] = Slot::default();
+            self.slots[slot as usize] = ReadSlot::default();
             self.fail(slot, request.token, error);
         }
     }
 
     /// Gives what `slot` still lacks to the ring, now, or after a pause if the system is short of descriptors.
-    fn read_on(&mut self, slot: u32, request: Request) -> Result<(), FlashError> {
+    fn read_on(&mut self, slot: u32, request: ReadRequest) -> Result<(), FlashError> {
         let target = match self.slots[slot as usize].open.take() {
-            Some(open) => Ok(Target::Open(open)),
+            Some(open) => Ok(FileRef::Open(open)),
             None => self.table.target(&self.uring, &self.files, request.file),
         };
         match target {
@@ -331,7 +333,7 @@ impl Ring {
     }
 
     /// Pushes the entry that reads what `slot` still lacks.
-    fn enqueue(&mut self, slot: u32, target: Target) {
+    fn enqueue(&mut self, slot: u32, target: FileRef) {
         let state = &mut self.slots[slot as usize];
         let request = state.request.expect("a slot in use has a request");
         let start = match &state.large {
@@ -345,11 +347,11 @@ impl Ring {
         let offset = request.first * PAGE_BYTES as u64 + state.done as u64;
         let fixed = self.registered_buffers && state.large.is_none();
         let entry: squeue::Entry = match target {
-            Target::Registered(place) if fixed => {
+            FileRef::Registered(place) if fixed => {
                 opcode::ReadFixed::new(types::Fixed(place), into, length, 0).offset(offset).build()
             }
-            Target::Registered(place) => opcode::Read::new(types::Fixed(place), into, length).offset(offset).build(),
-            Target::Open(open) => {
+            FileRef::Registered(place) => opcode::Read::new(types::Fixed(place), into, length).offset(offset).build(),
+            FileRef::Open(open) => {
                 let fd = types::Fd(open.as_fd().as_raw_fd());
                 state.open = Some(open);
                 if fixed {
@@ -371,7 +373,7 @@ impl Ring {
         self.unsubmitted += 1;
         let under_way = self.slots.len() - self.free.len() - self.unsubmitted;
         if self.unsubmitted >= TOGETHER.max(under_way / TOGETHER_SHARE) {
-            // What fails now fails again, and is told, when the caller submits.
+            // What fails now fails again, and is returned, when the caller submits.
             let _ = self.enter(0);
         }
     }
@@ -398,7 +400,7 @@ impl Ring {
         error: FlashError,
         done: &mut impl FnMut(u64, Result<&mut [Page], FlashError>),
     ) {
-        self.slots[slot as usize] = Slot::default();
+        self.slots[slot as usize] = ReadSlot::default();
         self.free.push(slot);
         done(token, Err(error));
         self.refill();
@@ -414,7 +416,7 @@ impl Ring {
             Ok(read) => state.done += read,
             Err(_) => match Errno::from_raw_os_error(-result) {
                 Errno::INTR => {}
-                errno if passes(errno) && self.may_pause(slot) => return self.pause(slot),
+                errno if is_transient(errno) && self.may_pause(slot) => return self.pause(slot),
                 errno => {
                     let error = self.files.error(request.file, "reading", errno);
                     return self.end(slot, request.token, error, done);
@@ -448,7 +450,7 @@ impl Ring {
     fn enter(&mut self, want: usize) -> Result<(), FlashError> {
         let failed = |error: &io::Error| FlashError::Io(format!("io_uring accepts no more reads: {error}"));
         if self.disabled && self.unsubmitted > 0 {
-            let enabled = insist(
+            let enabled = retry(
                 || "enabling io_uring".to_owned(),
                 || {
                     self.uring
@@ -467,7 +469,7 @@ impl Ring {
                 Ok(count) => self.unsubmitted -= count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 // The kernel is short of memory: what is in flight frees some. Who must not wait is called again.
-                Err(error) if passes_in_ring(&error) => {
+                Err(error) if is_transient_in_ring(&error) => {
                     std::thread::sleep(SHORT_OF_MEMORY);
                     if want == 0 {
                         self.short = true;
@@ -487,7 +489,7 @@ impl Ring {
     }
 }
 
-impl Drop for Ring {
+impl Drop for RingReader {
     fn drop(&mut self) {
         self.waiting.clear();
         while self.free.len() < self.slots.len() {
@@ -506,29 +508,29 @@ impl Drop for Ring {
 impl FileTable {
     /// How to name `file` to the ring.
     #[inline]
-    fn target(&mut self, ring: &IoUring, files: &Files, file: FileId) -> Result<Target, FlashError> {
+    fn target(&mut self, ring: &IoUring, files: &Files, file: FileId) -> Result<FileRef, FlashError> {
         match self.places.get(&file) {
-            Some((place, _)) => Ok(Target::Registered(*place)),
+            Some((place, _)) => Ok(FileRef::Registered(*place)),
             None => self.register(ring, files, file),
         }
     }
 
-    fn register(&mut self, ring: &IoUring, files: &Files, file: FileId) -> Result<Target, FlashError> {
+    fn register(&mut self, ring: &IoUring, files: &Files, file: FileId) -> Result<FileRef, FlashError> {
         let open = files.descriptor(file)?;
         let Some(place) = self.free.last().copied().or_else(|| (self.next < self.capacity).then_some(self.next)) else {
-            return Ok(Target::Open(open));
+            return Ok(FileRef::Open(open));
         };
         // A registered file stays open: others need descriptors, too.
         if !descriptors::has_room_for_good()
             || ring.submitter().register_files_update(place, &[open.as_fd().as_raw_fd()]).is_err()
         {
-            return Ok(Target::Open(open));
+            return Ok(FileRef::Open(open));
         }
         if self.free.pop().is_none() {
             self.next += 1;
         }
         self.places.insert(file, (place, open));
-        Ok(Target::Registered(place))
+        Ok(FileRef::Registered(place))
     }
 
     /// Lets go of files that were removed since the last sweep. To be called when no entry waits for submission.

@@ -50,7 +50,7 @@ fn every_path(options: ReaderOptions, files: &Arc<Files>, test: impl Fn(&mut Rea
 
 fn finish(reader: &mut Reader, mut done: impl FnMut(u64, Result<&mut [Page], FlashError>)) {
     while reader.in_flight() > 0 {
-        if !reader.has_news() {
+        if !reader.has_completions() {
             reader.wait(1).unwrap();
         }
         if reader.in_flight().is_multiple_of(3) {
@@ -319,8 +319,7 @@ fn files_may_go_while_their_reads_are_under_way_or_wait() {
 fn what_the_kernel_fails_to_read_comes_back_as_an_error_and_its_buffer_is_used_again() {
     let (directory, files) = filled(1, Caching::Buffered);
     // Nothing is mapped at the beginning of the address space: EIO.
-    std::os::unix::fs::symlink("/proc/self/mem", directory.path().join(crate::names::name_of(FileId::Segment(7))))
-        .unwrap();
+    std::os::unix::fs::symlink("/proc/self/mem", directory.path().join(FileId::Segment(7).to_string())).unwrap();
     every_path(ReaderOptions { depth: 2, threads: 2, ..ReaderOptions::default() }, &files, |reader| {
         for _ in 0..3 {
             for token in 0..20 {

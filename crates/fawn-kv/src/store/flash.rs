@@ -20,6 +20,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use fawn_ring::{Interval, Key};
+use fawn_store::ReplicatedRanges as _;
 use fawn_store::flash::Flash;
 use fawn_store::work::{Event, Work};
 use fawn_store::{

@@ -1,6 +1,6 @@
 //! Lookups and scans that wait for flash.
 
-use super::lookups::{Answer, Asked, Fetch};
+use fawn_store::ReplicatedRanges as _;
 use fawn_store::flash::FlashError;
 use fawn_store::page::Page;
 use fawn_store::record::Record;
@@ -10,6 +10,7 @@ use fawn_store::{Finished, Lookup as Looked, Losses, Trouble};
 use super::cas::CasNumbers;
 use super::convert::kept;
 use super::flash::FlashStore;
+use super::lookups::{Answer, Asked, Fetch};
 use super::{Lookup, Part, Ticket};
 use crate::range::entry::Kept;
 

@@ -1,7 +1,8 @@
 //! A server of one connection: the protocol over the operations over a map.
 
-use fawn_kv::operation::{self, Append, Hit, Item, NewValue, Operation, Outcome, Recache, evaluate};
-use fawn_memcache::{Answer, Command, Event, Limits, Mode, Request, Session, Stats};
+use fawn_kv::operation;
+use fawn_kv::operation::{Append, Hit, Item, NewValue, Operation, Outcome, Recache, evaluate};
+use fawn_memcache::{Command, CommandOutcome, CommandRequest, Mode, Session, SessionEvent, SessionLimits, Stats};
 use std::collections::HashMap;
 use std::mem;
 
@@ -28,7 +29,7 @@ struct Stored {
 
 impl Server {
     pub fn new(now: u32) -> Self {
-        let session = Session::new(Limits::default());
+        let session = Session::new(SessionLimits::default());
         Self { items: HashMap::new(), session, pending: Vec::new(), line: Vec::new(), seq: 0, now, closed: false }
     }
 
@@ -42,22 +43,22 @@ impl Server {
             let step = session.next(rest);
             rest = &rest[step.consumed..];
             match step.event {
-                Event::Request(request) => {
+                SessionEvent::Request(request) => {
                     self.serve(&request);
                     if request.responder.is_last() {
                         out.append(&mut self.line);
                     }
                 }
-                Event::Reply(line) => out.extend_from_slice(line.as_bytes()),
-                Event::Abandon(line) => {
+                SessionEvent::Reply(line) => out.extend_from_slice(line.as_bytes()),
+                SessionEvent::Abandon(line) => {
                     self.line.clear();
                     out.extend_from_slice(line.as_bytes());
                 }
-                Event::NeedMore { total } => {
+                SessionEvent::NeedMore { total } => {
                     assert!(total > rest.len(), "what is there is enough");
                     break;
                 }
-                Event::Close => self.closed = true,
+                SessionEvent::Close => self.closed = true,
             }
         }
         self.session = session;
@@ -65,11 +66,11 @@ impl Server {
         (out, self.closed)
     }
 
-    fn serve(&mut self, request: &Request<'_>) {
+    fn serve(&mut self, request: &CommandRequest<'_>) {
         let Some(operation) = operation(request.command, self.now) else {
             return self.serve_other(request);
         };
-        let limit = Limits::default().item_bytes - Limits::item_size(request.key.len(), 0, 0);
+        let limit = SessionLimits::default().item_bytes - SessionLimits::item_size(request.key.len(), 0, 0);
         let now = self.now;
         let stored = self.items.get(request.key).filter(|_| operation.needs_current());
         let decision = evaluate(&operation, stored.map(Stored::item), now, limit);
@@ -107,20 +108,20 @@ impl Server {
         self.seq = seq;
     }
 
-    fn serve_other(&mut self, request: &Request<'_>) {
+    fn serve_other(&mut self, request: &CommandRequest<'_>) {
         let answer = match request.command {
             Command::ValueTooLarge(too_large) => {
                 if too_large.delete {
                     self.items.remove(request.key);
                 }
-                Answer::TooLarge
+                CommandOutcome::TooLarge
             }
-            Command::MetaDebug => Answer::Miss,
-            Command::Noop => Answer::Noop,
-            Command::Version => Answer::Version("1.6.45"),
-            Command::Stats(Stats::Reset) => Answer::Reset,
-            Command::Stats(Stats::Other(_)) => Answer::Error("ERROR"),
-            _ => Answer::Ok,
+            Command::MetaDebug => CommandOutcome::Miss,
+            Command::Noop => CommandOutcome::Noop,
+            Command::Version => CommandOutcome::Version("1.6.45"),
+            Command::Stats(Stats::Reset) => CommandOutcome::Reset,
+            Command::Stats(Stats::Other(_)) => CommandOutcome::Error("ERROR"),
+            _ => CommandOutcome::Ok,
         };
         request.responder.write(&mut self.line, request.key, &answer);
     }
@@ -192,26 +193,32 @@ fn operation(command: Command<'_>, now: u32) -> Option<Operation<'_>> {
 }
 
 /// An outcome as an answer. `old` is the item's value and flags before.
-fn answer<'a>(outcome: &Outcome, command: Command<'_>, old: &'a (Vec<u8>, u32), seq: u64, now: u32) -> Answer<'a> {
+fn answer<'a>(
+    outcome: &Outcome,
+    command: Command<'_>,
+    old: &'a (Vec<u8>, u32),
+    seq: u64,
+    now: u32,
+) -> CommandOutcome<'a> {
     let ttl = |expiry: u32| (expiry != 0).then(|| expiry.saturating_sub(now));
     let sent = if let Command::Store(store) = command { store.value.len() } else { 0 };
     match *outcome {
-        Outcome::Stored { cas, size } => Answer::Stored { cas: cas.resolve(seq), size },
-        Outcome::NotStored => Answer::NotStored { size: sent },
-        Outcome::Exists => Answer::Exists { size: sent },
-        Outcome::NotFound => Answer::NotFound { size: sent },
-        Outcome::Deleted => Answer::Deleted,
-        Outcome::Touched => Answer::Touched,
-        Outcome::NonNumeric => Answer::NonNumeric,
-        Outcome::Miss => Answer::Miss,
-        Outcome::Number(number) => Answer::Number(fawn_memcache::Number {
+        Outcome::Stored { cas, size } => CommandOutcome::Stored { cas: cas.resolve(seq), size },
+        Outcome::NotStored => CommandOutcome::NotStored { size: sent },
+        Outcome::Exists => CommandOutcome::Exists { size: sent },
+        Outcome::NotFound => CommandOutcome::NotFound { size: sent },
+        Outcome::Deleted => CommandOutcome::Deleted,
+        Outcome::Touched => CommandOutcome::Touched,
+        Outcome::NonNumeric => CommandOutcome::NonNumeric,
+        Outcome::Miss => CommandOutcome::Miss,
+        Outcome::Number(number) => CommandOutcome::Number(fawn_memcache::CounterValue {
             value: number.value,
             cas: number.cas.resolve(seq),
             ttl_before: ttl(number.expiry_before),
             ttl: ttl(number.expiry),
             created: number.created,
         }),
-        Outcome::Hit(hit) => Answer::Hit(found(hit, old, seq, ttl)),
+        Outcome::Hit(hit) => CommandOutcome::Hit(found(hit, old, seq, ttl)),
     }
 }
 

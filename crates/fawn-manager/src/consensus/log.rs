@@ -4,12 +4,12 @@
 //! that has promised or acknowledged something, and cannot keep it, must not go on. Everything that is kept has a checksum and a
 //! version of its own, too ([`sealed`]).
 
-use super::kept::{KeptEntry, KeptId, KeptMeta, KeptVote};
-use super::types::{Entry, LogId, SnapshotMeta, StorageError, Types, Vote};
-use crate::decided::Decision;
+use super::stored::{StoredEntry, StoredLogId, StoredSnapshotMeta, StoredVote};
+use super::types::{LogEntry, LogId, SnapshotMeta, StorageError, Types, Vote};
 use crate::journal::disk::is_passing;
 use crate::journal::file::Writer;
-use crate::journal::{Change, Image};
+use crate::journal::{Change, JournalImage};
+use crate::replicated_state::Decision;
 use crate::sealed;
 use crate::stall::Stall;
 use openraft::storage::{LogFlushed, RaftLogStorage};
@@ -85,16 +85,16 @@ fn or_give_up<T>(result: Result<T, KeepError>) -> T {
 
 /// A snapshot as it is kept.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub struct KeptSnapshot {
+pub struct StoredSnapshot {
     /// What it is of.
-    pub meta: KeptMeta,
-    /// [`crate::decided::Decided::encode`], sealed.
+    pub meta: StoredSnapshotMeta,
+    /// [`crate::replicated_state::ReplicatedState::encode`], sealed.
     pub data: Vec<u8>,
 }
 
 /// What a member is called in its group, and where it was when it began.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct KeptMember {
+pub struct StoredMember {
     /// Its number: drawn when its directory was made.
     pub id: u64,
     /// Where others reach it.
@@ -105,7 +105,7 @@ pub struct KeptMember {
 #[derive(Clone, Debug)]
 pub struct LogStore {
     writer: Arc<Mutex<Writer>>,
-    image: Arc<Mutex<Image>>,
+    image: Arc<Mutex<JournalImage>>,
     stall: Arc<Stall>,
     /// Who has them has the directory.
     _locks: Arc<[File; 2]>,
@@ -120,17 +120,17 @@ impl LogStore {
     ///
     /// # Errors
     /// [`KeepError`].
-    pub fn open(writer: Writer, image: Image, locks: [File; 2]) -> Result<Self, KeepError> {
+    pub fn open(writer: Writer, image: JournalImage, locks: [File; 2]) -> Result<Self, KeepError> {
         let store = Self {
             writer: Arc::new(Mutex::new(writer)),
             image: Arc::new(Mutex::new(image)),
             stall: Arc::default(),
             _locks: Arc::new(locks),
         };
-        store.fact::<KeptVote>(VOTE)?;
-        store.fact::<KeptId>(COMMITTED)?;
-        store.fact::<KeptId>(PURGED)?;
-        store.fact::<KeptSnapshot>(SNAPSHOT)?;
+        store.fact::<StoredVote>(VOTE)?;
+        store.fact::<StoredLogId>(COMMITTED)?;
+        store.fact::<StoredLogId>(PURGED)?;
+        store.fact::<StoredSnapshot>(SNAPSHOT)?;
         store.entries(..)?;
         Ok(store)
     }
@@ -147,12 +147,12 @@ impl LogStore {
         sealed::open(bytes).map(Some).map_err(sealed)
     }
 
-    fn entries(&self, range: impl RangeBounds<u64>) -> Result<Vec<Entry>, KeepError> {
+    fn entries(&self, range: impl RangeBounds<u64>) -> Result<Vec<LogEntry>, KeepError> {
         let image = locked(&self.image);
         let mut found = Vec::new();
         for (index, bytes) in image.entries.range(range) {
             let sealed = |error| KeepError::Sealed { what: format!("entry {index}"), error };
-            found.push(sealed::open::<KeptEntry>(bytes).map_err(sealed)?.into());
+            found.push(sealed::open::<StoredEntry>(bytes).map_err(sealed)?.into());
         }
         Ok(found)
     }
@@ -161,7 +161,7 @@ impl LogStore {
     ///
     /// # Errors
     /// [`KeepError`].
-    pub fn all(&self) -> Result<Vec<Entry>, KeepError> {
+    pub fn all(&self) -> Result<Vec<LogEntry>, KeepError> {
         self.entries(..)
     }
 
@@ -217,7 +217,7 @@ impl LogStore {
     ///
     /// # Errors
     /// [`KeepError`].
-    pub fn member(&self) -> Result<Option<KeptMember>, KeepError> {
+    pub fn member(&self) -> Result<Option<StoredMember>, KeepError> {
         self.fact(MEMBER)
     }
 
@@ -225,7 +225,7 @@ impl LogStore {
     ///
     /// # Errors
     /// [`KeepError`].
-    pub fn keep_member(&self, member: &KeptMember) -> Result<(), KeepError> {
+    pub fn keep_member(&self, member: &StoredMember) -> Result<(), KeepError> {
         self.write_now(&[put_fact(MEMBER, member)])
     }
 
@@ -233,7 +233,7 @@ impl LogStore {
     ///
     /// # Errors
     /// [`KeepError`].
-    pub fn snapshot(&self) -> Result<Option<KeptSnapshot>, KeepError> {
+    pub fn snapshot(&self) -> Result<Option<StoredSnapshot>, KeepError> {
         self.fact(SNAPSHOT)
     }
 
@@ -241,7 +241,7 @@ impl LogStore {
     ///
     /// # Errors
     /// The manager stops, and has waited for the device.
-    pub async fn keep_snapshot(&self, snapshot: &KeptSnapshot) -> Result<(), StorageError> {
+    pub async fn keep_snapshot(&self, snapshot: &StoredSnapshot) -> Result<(), StorageError> {
         let newer = SnapshotMeta::from(snapshot.meta.clone()).last_log_id;
         let kept = or_give_up(self.snapshot()).and_then(|kept| SnapshotMeta::from(kept.meta).last_log_id);
         if kept <= newer { self.write(Durability::Synced, vec![put_fact(SNAPSHOT, snapshot)]).await } else { Ok(()) }
@@ -255,7 +255,7 @@ impl LogStore {
         let last = locked(&self.image).entries.keys().next_back().copied();
         match last {
             Some(index) => Ok(self.entries(index..=index)?.pop().map(|entry| entry.log_id)),
-            None => Ok(self.fact::<KeptId>(PURGED)?.map(LogId::from)),
+            None => Ok(self.fact::<StoredLogId>(PURGED)?.map(LogId::from)),
         }
     }
 
@@ -263,7 +263,7 @@ impl LogStore {
     ///
     /// # Errors
     /// [`KeepError`].
-    pub fn vote(&self) -> Result<Option<KeptVote>, KeepError> {
+    pub fn vote(&self) -> Result<Option<StoredVote>, KeepError> {
         self.fact(VOTE)
     }
 
@@ -271,7 +271,7 @@ impl LogStore {
     ///
     /// # Errors
     /// [`KeepError`].
-    pub fn rewrite(&self, vote: KeptVote, entries: Vec<Entry>) -> Result<(), KeepError> {
+    pub fn rewrite(&self, vote: StoredVote, entries: Vec<LogEntry>) -> Result<(), KeepError> {
         let vote = put_fact(VOTE, &vote);
         self.write_now(&[vec![vote], put_entries(entries)].concat())
     }
@@ -284,16 +284,16 @@ impl LogStore {
     /// [`KeepError`].
     pub fn begin_from(
         &self,
-        member: &KeptMember,
-        snapshot: &KeptSnapshot,
+        member: &StoredMember,
+        snapshot: &StoredSnapshot,
         last: LogId,
-        vote: KeptVote,
-        entries: Vec<Entry>,
+        vote: StoredVote,
+        entries: Vec<LogEntry>,
     ) -> Result<(), KeepError> {
         let facts = vec![
             put_fact(MEMBER, member),
             put_fact(SNAPSHOT, snapshot),
-            put_fact(PURGED, &KeptId::from(last)),
+            put_fact(PURGED, &StoredLogId::from(last)),
             put_fact(VOTE, &vote),
         ];
         self.write_now(&[facts, put_entries(entries)].concat())
@@ -304,8 +304,8 @@ fn put_fact<T: Serialize>(name: &str, value: &T) -> Change {
     Change::Fact { name: name.to_owned(), bytes: sealed::seal(value) }
 }
 
-fn put_entries(entries: impl IntoIterator<Item = Entry>) -> Vec<Change> {
-    let put = |entry: Entry| Change::Entry { index: entry.log_id.index, bytes: seal_entry(entry) };
+fn put_entries(entries: impl IntoIterator<Item = LogEntry>) -> Vec<Change> {
+    let put = |entry: LogEntry| Change::Entry { index: entry.log_id.index, bytes: seal_entry(entry) };
     entries.into_iter().map(put).collect()
 }
 
@@ -313,7 +313,7 @@ impl RaftLogReader<Types> for LogStore {
     async fn try_get_log_entries<RB: RangeBounds<u64> + Clone + Debug + OptionalSend>(
         &mut self,
         range: RB,
-    ) -> Result<Vec<Entry>, StorageError> {
+    ) -> Result<Vec<LogEntry>, StorageError> {
         Ok(or_give_up(self.entries(range)))
     }
 }
@@ -322,7 +322,7 @@ impl RaftLogStorage<Types> for LogStore {
     type LogReader = Self;
 
     async fn get_log_state(&mut self) -> Result<LogState<Types>, StorageError> {
-        let last_purged_log_id = or_give_up(self.fact::<KeptId>(PURGED)).map(LogId::from);
+        let last_purged_log_id = or_give_up(self.fact::<StoredLogId>(PURGED)).map(LogId::from);
         Ok(LogState { last_purged_log_id, last_log_id: or_give_up(self.last()) })
     }
 
@@ -331,7 +331,7 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn save_vote(&mut self, vote: &Vote) -> Result<(), StorageError> {
-        self.write(Durability::Synced, vec![put_fact(VOTE, &KeptVote::from(*vote))]).await
+        self.write(Durability::Synced, vec![put_fact(VOTE, &StoredVote::from(*vote))]).await
     }
 
     async fn read_vote(&mut self) -> Result<Option<Vote>, StorageError> {
@@ -341,16 +341,16 @@ impl RaftLogStorage<Types> for LogStore {
     async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), StorageError> {
         let Some(committed) = committed else { return Ok(()) };
         // It only says from where on a start need not ask the others; what it forgets it hears again.
-        self.write(Durability::Lazy, vec![put_fact(COMMITTED, &KeptId::from(committed))]).await
+        self.write(Durability::Lazy, vec![put_fact(COMMITTED, &StoredLogId::from(committed))]).await
     }
 
     async fn read_committed(&mut self) -> Result<Option<LogId>, StorageError> {
-        Ok(or_give_up(self.fact::<KeptId>(COMMITTED)).map(LogId::from))
+        Ok(or_give_up(self.fact::<StoredLogId>(COMMITTED)).map(LogId::from))
     }
 
     async fn append<I>(&mut self, entries: I, callback: LogFlushed<Types>) -> Result<(), StorageError>
     where
-        I: IntoIterator<Item = Entry> + OptionalSend,
+        I: IntoIterator<Item = LogEntry> + OptionalSend,
         I::IntoIter: OptionalSend,
     {
         self.write(Durability::Synced, put_entries(entries)).await?;
@@ -363,16 +363,16 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn purge(&mut self, id: LogId) -> Result<(), StorageError> {
-        let purged = put_fact(PURGED, &KeptId::from(id));
+        let purged = put_fact(PURGED, &StoredLogId::from(id));
         self.write(Durability::Synced, vec![Change::CutTo(id.index), purged]).await
     }
 }
 
 /// An older release has to say that it does not know a decision, not that the entry is damaged.
-fn seal_entry(entry: Entry) -> Vec<u8> {
+fn seal_entry(entry: LogEntry) -> Vec<u8> {
     let is_versioned = match &entry.payload {
         EntryPayload::Normal(proposal) => proposal.decisions.iter().any(|one| matches!(one, Decision::Version(_))),
         EntryPayload::Blank | EntryPayload::Membership(_) => false,
     };
-    sealed::seal_as(if is_versioned { sealed::VERSIONED } else { sealed::OLDEST }, &KeptEntry::from(entry))
+    sealed::seal_as(if is_versioned { sealed::VERSIONED } else { sealed::OLDEST }, &StoredEntry::from(entry))
 }

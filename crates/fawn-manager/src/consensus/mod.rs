@@ -2,18 +2,20 @@
 //!
 //! # Layout
 //!
-//! * [`types`]: what is in the log. [`kept`]: the bytes of entries, votes, snapshots.
-//! * [`log`]: log, vote and snapshots on flash. [`machine`]: what the entries lead to.
+//! * [`types`]: what is in the log. [`stored`]: the bytes of entries, votes, snapshots.
+//! * [`log`]: log, vote and snapshots on flash. [`state_machine`]: what the entries lead to.
 //! * [`calls`]: what managers say to each other. [`network`]: over which connections.
+//! * [`elections`]: when a member stands again.
 
 pub mod calls;
-pub mod kept;
+pub mod elections;
 pub mod log;
-pub mod machine;
 pub mod network;
+pub mod state_machine;
+pub mod stored;
 pub mod types;
 
 pub use log::LogStore;
-pub use machine::{Machine, News};
 pub use network::Network;
+pub use state_machine::{StateChange, StateMachine};
 pub use types::{Group, Proposal, Types};

@@ -1,7 +1,7 @@
 //! The calls of consensus over links to the other managers: one link each, which is dialled when there is something to say,
 //! and again after a while if it cannot be.
 
-use super::calls::{APPEND, Append, Appended, Elect, Elected, Part, SNAPSHOT, Taken, VOTE};
+use super::calls::{APPEND, AppendCall, AppendReply, SNAPSHOT, SnapshotPart, SnapshotReply, VOTE, VoteCall, VoteReply};
 use super::types::Types;
 use crate::links::dial::{self, Dialler};
 use crate::links::stream::read_frame;
@@ -35,23 +35,23 @@ const REDIAL: Duration = Duration::from_millis(200);
 
 /// One call.
 #[derive(Debug)]
-struct Call {
+struct PendingCall {
     kind: u8,
     bytes: Vec<u8>,
     answer: oneshot::Sender<Vec<u8>>,
 }
 
 /// The links to all others, by member and address.
-type Lines = Arc<Mutex<BTreeMap<(u64, String), mpsc::Sender<Call>>>>;
+type CallQueues = Arc<Mutex<BTreeMap<(u64, String), mpsc::Sender<PendingCall>>>>;
 
 /// When each of the others has answered last, and what it speaks.
 #[derive(Clone, Debug, Default)]
-pub struct Heard {
+pub struct PeerContacts {
     at: Arc<Mutex<BTreeMap<u64, Instant>>>,
     versions: Arc<Mutex<BTreeMap<u64, u8>>>,
 }
 
-impl Heard {
+impl PeerContacts {
     fn note(&self, member: u64) {
         self.at.lock().unwrap_or_else(PoisonError::into_inner).insert(member, Instant::now());
     }
@@ -76,26 +76,26 @@ impl Heard {
 #[derive(Debug)]
 pub struct Network {
     dialler: Arc<Dialler>,
-    lines: Lines,
-    heard: Heard,
+    lines: CallQueues,
+    heard: PeerContacts,
 }
 
 impl Network {
     /// Of the member that dials thus.
     pub fn new(dialler: Arc<Dialler>) -> Self {
-        Self { dialler, lines: Lines::default(), heard: Heard::default() }
+        Self { dialler, lines: CallQueues::default(), heard: PeerContacts::default() }
     }
 
     /// When the others have answered.
-    pub fn heard(&self) -> Heard {
+    pub fn heard(&self) -> PeerContacts {
         self.heard.clone()
     }
 }
 
 impl RaftNetworkFactory<Types> for Network {
-    type Network = Client;
+    type Network = MemberClient;
 
-    async fn new_client(&mut self, target: u64, node: &BasicNode) -> Client {
+    async fn new_client(&mut self, target: u64, node: &BasicNode) -> MemberClient {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.retain(|_, line| !line.is_closed());
         let line = lines.entry((target, node.addr.clone())).or_insert_with(|| {
@@ -104,7 +104,7 @@ impl RaftNetworkFactory<Types> for Network {
             tokio::spawn(keep_line(self.dialler.clone(), ManagerId(target), node.addr.clone(), calls, heard));
             line
         });
-        Client { target, line: line.clone(), heard: self.heard.clone() }
+        MemberClient { target, line: line.clone(), heard: self.heard.clone() }
     }
 }
 
@@ -113,8 +113,8 @@ async fn keep_line(
     dialler: Arc<Dialler>,
     target: ManagerId,
     address: String,
-    mut calls: mpsc::Receiver<Call>,
-    heard: Heard,
+    mut calls: mpsc::Receiver<PendingCall>,
+    heard: PeerContacts,
 ) {
     // Why there was no link at the last try, which is told once.
     let mut lacking: Option<String> = None;
@@ -147,7 +147,11 @@ async fn keep_line(
 }
 
 /// Calls, and hands out the answers as they come.
-async fn converse(link: dial::Link, first: Call, calls: &mut mpsc::Receiver<Call>) -> io::Result<()> {
+async fn converse(
+    link: dial::OutgoingLink,
+    first: PendingCall,
+    calls: &mut mpsc::Receiver<PendingCall>,
+) -> io::Result<()> {
     let (mut reads, mut writes) = tokio::io::split(link.stream);
     let mut buffer = link.rest;
     let waiting: Arc<Mutex<BTreeMap<u64, oneshot::Sender<Vec<u8>>>>> = Arc::default();
@@ -172,7 +176,7 @@ async fn converse(link: dial::Link, first: Call, calls: &mut mpsc::Receiver<Call
                 Some(call) => Some(call),
                 None => calls.recv().await,
             };
-            let Some(Call { kind, bytes, answer }) = call else { return Ok(()) };
+            let Some(PendingCall { kind, bytes, answer }) = call else { return Ok(()) };
             number += 1;
             {
                 let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -189,22 +193,22 @@ async fn converse(link: dial::Link, first: Call, calls: &mut mpsc::Receiver<Call
 
 /// Calls one member.
 #[derive(Debug)]
-pub struct Client {
+pub struct MemberClient {
     target: u64,
-    line: mpsc::Sender<Call>,
-    heard: Heard,
+    line: mpsc::Sender<PendingCall>,
+    heard: PeerContacts,
 }
 
 type CallError<E> = RPCError<u64, BasicNode, RaftError<u64, E>>;
 
-impl Client {
+impl MemberClient {
     async fn call<T: DeserializeOwned, E: std::error::Error>(
         &self,
         kind: u8,
         asked: &impl Serialize,
     ) -> Result<T, CallError<E>> {
         let (answer, answered) = oneshot::channel();
-        let call = Call { kind, bytes: sealed::seal(asked), answer };
+        let call = PendingCall { kind, bytes: sealed::seal(asked), answer };
         if self.line.try_send(call).is_err() {
             return Err(unreachable("too many calls wait for it"));
         }
@@ -214,7 +218,7 @@ impl Client {
     }
 }
 
-impl Client {
+impl MemberClient {
     /// What no member of the group answers: as if it had not.
     fn invalid<E: std::error::Error>(&self) -> CallError<E> {
         tracing::warn!("manager {} sent an impossible reply; check its memory and its release", self.target);
@@ -231,14 +235,14 @@ fn failed<E: std::error::Error>(why: String) -> CallError<E> {
     RPCError::Unreachable(Unreachable::new(&io::Error::other(why)))
 }
 
-impl RaftNetwork<Types> for Client {
+impl RaftNetwork<Types> for MemberClient {
     async fn append_entries(
         &mut self,
         asked: AppendEntriesRequest<Types>,
         _: RPCOption,
     ) -> Result<AppendEntriesResponse<u64>, RPCError<u64, BasicNode, RaftError<u64>>> {
         let sent = asked.entries.last().map(|entry| entry.log_id).max(asked.prev_log_id);
-        let answer: Appended = self.call(APPEND, &Append::from(asked)).await?;
+        let answer: AppendReply = self.call(APPEND, &AppendCall::from(asked)).await?;
         if !answer.is_possible(sent) {
             return Err(self.invalid());
         }
@@ -250,16 +254,16 @@ impl RaftNetwork<Types> for Client {
         asked: InstallSnapshotRequest<Types>,
         _: RPCOption,
     ) -> Result<InstallSnapshotResponse<u64>, RPCError<u64, BasicNode, RaftError<u64, InstallSnapshotError>>> {
-        match self.call(SNAPSHOT, &Part::from(asked)).await? {
-            Taken::Vote(vote) if !vote.is_possible() => Err(self.invalid()),
-            Taken::Vote(vote) => Ok(InstallSnapshotResponse { vote: vote.into() }),
-            Taken::Mismatch { expected, came } => {
+        match self.call(SNAPSHOT, &SnapshotPart::from(asked)).await? {
+            SnapshotReply::Vote(vote) if !vote.is_possible() => Err(self.invalid()),
+            SnapshotReply::Vote(vote) => Ok(InstallSnapshotResponse { vote: vote.into() }),
+            SnapshotReply::Mismatch { expected, came } => {
                 let segment = |(id, offset)| SnapshotSegmentId { id, offset };
                 let error = SnapshotMismatch { expect: segment(expected), got: segment(came) };
                 let error = RaftError::APIError(InstallSnapshotError::SnapshotMismatch(error));
                 Err(RPCError::RemoteError(RemoteError::new(self.target, error)))
             }
-            Taken::Failed(why) => Err(failed(why)),
+            SnapshotReply::Failed(why) => Err(failed(why)),
         }
     }
 
@@ -268,7 +272,7 @@ impl RaftNetwork<Types> for Client {
         asked: VoteRequest<u64>,
         _: RPCOption,
     ) -> Result<VoteResponse<u64>, RPCError<u64, BasicNode, RaftError<u64>>> {
-        let answer: Elected = self.call(VOTE, &Elect::from(asked)).await?;
+        let answer: VoteReply = self.call(VOTE, &VoteCall::from(asked)).await?;
         if !answer.is_possible() {
             return Err(self.invalid());
         }

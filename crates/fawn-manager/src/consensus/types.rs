@@ -1,6 +1,6 @@
 //! What is in the managers' log.
 
-use crate::decided::Decision;
+use crate::replicated_state::Decision;
 use openraft::BasicNode;
 use serde::{Deserialize, Serialize};
 use std::io::Cursor;
@@ -15,13 +15,13 @@ pub struct Proposal {
 }
 
 /// What came of an entry: for each decision, whether it did anything.
-pub type Outcome = Vec<bool>;
+pub type ProposalOutcome = Vec<bool>;
 
 openraft::declare_raft_types!(
     /// The kinds of things that consensus is about.
     pub Types:
         D = Proposal,
-        R = Outcome,
+        R = ProposalOutcome,
         NodeId = u64,
         Node = BasicNode,
         SnapshotData = Cursor<Vec<u8>>,
@@ -30,7 +30,7 @@ openraft::declare_raft_types!(
 /// A member of the managers' group.
 pub type Group = openraft::Raft<Types>;
 /// An entry.
-pub type Entry = openraft::Entry<Types>;
+pub type LogEntry = openraft::Entry<Types>;
 /// An entry's place in the log.
 pub type LogId = openraft::LogId<u64>;
 /// A vote.

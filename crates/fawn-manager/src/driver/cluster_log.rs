@@ -1,11 +1,10 @@
 //! What the log of a leader says of its cluster as that changes: members that come, go, drain and are not heard, and with how many
 //! copies writes go on.
 
-use super::operate::node_of;
-use super::{Driver, Seat};
-use crate::clock::now_us;
+use super::committed::CommittedState;
+use super::seats::{Seats, node_of};
 use fawn_kv::ids::{FrontId, SeatId};
-use fawn_kv::manager::{Manager, Standing, State, roster};
+use fawn_kv::manager::{Standing, State, roster};
 use fawn_kv::status::unserved::{Presence as SeatPresence, Unserved};
 use std::collections::BTreeMap;
 
@@ -23,12 +22,12 @@ const BRIEF_US: u64 = 1_000_000;
 
 /// Whether a member is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Presence {
+pub enum Presence {
     /// It was heard lately.
     Heard,
-    /// It was not; since when.
+    /// It was not heard lately.
     Silent {
-        /// See above.
+        /// When it was heard last.
         since_us: u64,
     },
     /// It was stopped in good order.
@@ -39,7 +38,7 @@ pub(super) enum Presence {
 
 /// How a member is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Member {
+pub struct MemberView {
     /// Whether it is there.
     pub presence: Presence,
     /// Another at each start of its first event loop; 0: it has no life yet.
@@ -54,9 +53,9 @@ pub(super) struct Member {
 
 /// How a cluster is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cluster {
+pub struct ClusterView {
     /// By name.
-    pub members: BTreeMap<String, Member>,
+    pub members: BTreeMap<String, MemberView>,
     /// Ranges.
     pub ranges: usize,
     /// Those with fewer replicas than they are to have.
@@ -75,7 +74,7 @@ pub(super) struct Cluster {
 
 /// A line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+enum LogLine {
     /// For those who want to know.
     Info(String),
     /// Somebody should look.
@@ -84,8 +83,8 @@ pub(super) enum Line {
 
 /// What was seen last.
 #[derive(Debug, Default)]
-pub(super) struct ClusterLog {
-    seen: Option<Cluster>,
+pub struct ClusterLog {
+    seen: Option<ClusterView>,
     /// Since when members are known that were not heard yet.
     unheard: BTreeMap<String, u64>,
     /// Who was said not to be heard, and since when that is so.
@@ -104,14 +103,24 @@ impl ClusterLog {
         self.unserved.filter(|(_, told)| *told).and(self.seen.as_ref()?.unserved.as_deref())
     }
 
+    /// Looks at the cluster as it is now, and logs what has changed.
+    pub fn log_changes(&mut self, now_us: u64, now: &ClusterView) {
+        for line in self.look(now_us, now) {
+            match line {
+                LogLine::Info(line) => tracing::info!("{line}"),
+                LogLine::Warn(line) => tracing::warn!("{line}"),
+            }
+        }
+    }
+
     /// Looks at the cluster as it is now; what is to be said.
-    pub fn look(&mut self, now_us: u64, now: &Cluster) -> Vec<Line> {
+    fn look(&mut self, now_us: u64, now: &ClusterView) -> Vec<LogLine> {
         let mut lines = Vec::new();
         let before = self.seen.replace(now.clone());
         for (name, member) in &now.members {
             let was = before.as_ref().and_then(|before| before.members.get(name));
             if before.is_some() && was.is_none() {
-                lines.push(Line::Info(format!("{name} has joined the cluster")));
+                lines.push(LogLine::Info(format!("{name} has joined the cluster")));
             }
             self.presence(now_us, name, was, member, &mut lines);
             if let Some(was) = was {
@@ -123,7 +132,7 @@ impl ClusterLog {
         {
             self.told_silent.remove(name);
             self.unheard.remove(name);
-            lines.push(Line::Info(format!("{name} was removed from the cluster")));
+            lines.push(LogLine::Info(format!("{name} was removed from the cluster")));
         }
         self.unserved_ranges(now_us, now, &mut lines);
         self.copies(now, &mut lines);
@@ -131,7 +140,14 @@ impl ClusterLog {
         lines
     }
 
-    fn presence(&mut self, now_us: u64, name: &str, was: Option<&Member>, now: &Member, lines: &mut Vec<Line>) {
+    fn presence(
+        &mut self,
+        now_us: u64,
+        name: &str,
+        was: Option<&MemberView>,
+        now: &MemberView,
+        lines: &mut Vec<LogLine>,
+    ) {
         let has_begun = was.is_some_and(|was| was.life != now.life && was.life != 0);
         let silent_since_us = match now.presence {
             Presence::Silent { since_us } => Some(since_us).filter(|since_us| now_us >= since_us + SILENT_US),
@@ -147,13 +163,13 @@ impl ClusterLog {
                     && self.told_silent.insert(name.to_owned(), since_us).is_none()
                 {
                     let seconds = (now_us - since_us) / 1_000_000;
-                    lines.push(Line::Warn(format!("{name} has been silent for {seconds} s")));
+                    lines.push(LogLine::Warn(format!("{name} has been silent for {seconds} s")));
                 }
             }
             Presence::Stopped => {
                 self.told_silent.remove(name);
                 if was.is_some_and(|was| was.presence != Presence::Stopped) {
-                    lines.push(Line::Info(format!("{name} has stopped cleanly")));
+                    lines.push(LogLine::Info(format!("{name} has stopped cleanly")));
                 }
             }
             Presence::Heard => {
@@ -161,37 +177,37 @@ impl ClusterLog {
                 let silent = self.told_silent.remove(name).map(|since_us| now_us.saturating_sub(since_us) / 1_000_000);
                 let was_stopped = was.is_some_and(|was| was.presence == Presence::Stopped);
                 if let Some(seconds) = silent {
-                    lines.push(Line::Info(format!("{name} responds again, after {seconds} s of silence")));
+                    lines.push(LogLine::Info(format!("{name} responds again, after {seconds} s of silence")));
                 }
                 if has_begun || was_stopped {
-                    lines.push(Line::Info(format!("{name} has restarted")));
+                    lines.push(LogLine::Info(format!("{name} has restarted")));
                 }
             }
         }
     }
 
     /// Whether there are ranges that nobody serves.
-    fn unserved_ranges(&mut self, now_us: u64, now: &Cluster, lines: &mut Vec<Line>) {
+    fn unserved_ranges(&mut self, now_us: u64, now: &ClusterView, lines: &mut Vec<LogLine>) {
         let Some(sentence) = &now.unserved else {
             if let Some((since_us, true)) = self.unserved.take() {
                 let seconds = (now_us - since_us) / 1_000_000;
-                lines.push(Line::Info(format!("all {} ranges are served again, after {seconds} s", now.ranges)));
+                lines.push(LogLine::Info(format!("all {} ranges are served again, after {seconds} s", now.ranges)));
             }
             return;
         };
         let (since_us, told) = self.unserved.get_or_insert((now_us, false));
         if now_us >= *since_us + UNSERVED_US && !std::mem::replace(told, true) {
-            lines.push(Line::Warn(sentence.clone()));
+            lines.push(LogLine::Warn(sentence.clone()));
         }
     }
 
     /// With how many copies writes go on.
-    fn copies(&mut self, now: &Cluster, lines: &mut Vec<Line>) {
+    fn copies(&mut self, now: &ClusterView, lines: &mut Vec<LogLine>) {
         let copies = (now.ranges > 0 && now.least > 0 && now.least < now.replicas).then_some(now.least);
         let before = std::mem::replace(&mut self.told_copies, copies);
         let Some(copies) = copies.filter(|copies| before.is_none_or(|before| *copies < before)) else { return };
-        let Cluster { short, ranges, replicas, min_write, .. } = *now;
-        lines.push(Line::Warn(if copies < min_write {
+        let ClusterView { short, ranges, replicas, min_write, .. } = *now;
+        lines.push(LogLine::Warn(if copies < min_write {
             format!(
                 "ranges with {} of {replicas} refuse writes, which need {min_write}: {short} of {ranges} ranges are \
                 short",
@@ -207,13 +223,13 @@ impl ClusterLog {
         }));
     }
 
-    fn level(&mut self, now_us: u64, now: &Cluster, lines: &mut Vec<Line>) {
+    fn level(&mut self, now_us: u64, now: &ClusterView, lines: &mut Vec<LogLine>) {
         let is_level = now.ranges > 0 && now.short == 0 && now.is_settled;
         if !is_level {
             let (_, told) = self.uneven.get_or_insert((now_us, false));
             if now.short > 0 && now.least > 0 && !std::mem::replace(told, true) {
-                let Cluster { short, ranges, replicas, .. } = now;
-                lines.push(Line::Warn(format!("{short} of {ranges} ranges have fewer than {replicas} replicas")));
+                let ClusterView { short, ranges, replicas, .. } = now;
+                lines.push(LogLine::Warn(format!("{short} of {ranges} ranges have fewer than {replicas} replicas")));
             }
             return;
         }
@@ -222,7 +238,7 @@ impl ClusterLog {
         {
             let seconds = (now_us - since_us) as f64 / 1e6;
             let again = if told { " again" } else { "" };
-            lines.push(Line::Info(format!(
+            lines.push(LogLine::Info(format!(
                 "all {} ranges are at full strength{again}, after {seconds:.1} s",
                 now.ranges
             )));
@@ -231,17 +247,17 @@ impl ClusterLog {
 }
 
 /// What becomes of a member that is to leave, or is given up.
-fn changes(name: &str, was: &Member, now: &Member, lines: &mut Vec<Line>) {
+fn changes(name: &str, was: &MemberView, now: &MemberView, lines: &mut Vec<LogLine>) {
     match (was.is_draining, now.is_draining) {
-        (false, true) => lines.push(Line::Info(format!("{name} is draining: others copy its data"))),
-        (true, false) if !now.is_gone => lines.push(Line::Info(format!("{name} stays: its drain was cancelled"))),
+        (false, true) => lines.push(LogLine::Info(format!("{name} is draining: others copy its data"))),
+        (true, false) if !now.is_gone => lines.push(LogLine::Info(format!("{name} stays: its drain was cancelled"))),
         (true, true) if was.has_ranges && !now.has_ranges => {
-            lines.push(Line::Info(format!("{name} is drained: stop it, and then run `fawn node remove {name}`")));
+            lines.push(LogLine::Info(format!("{name} is drained: stop it, and then run `fawn node remove {name}`")));
         }
         _ => {}
     }
     if now.is_gone && !was.is_gone {
-        lines.push(Line::Warn(format!("{name} is replaced for now: others copy its data")));
+        lines.push(LogLine::Warn(format!("{name} is replaced for now: others copy its data")));
     }
 }
 
@@ -250,78 +266,47 @@ fn counted(copies: usize) -> String {
     format!("{copies} {}", if copies == 1 { "copy" } else { "copies" })
 }
 
-impl Driver {
-    /// Says in the log what has changed in the cluster.
-    pub(super) fn log_changes(&mut self) {
-        let (now_us, Some(cluster)) = (now_us(), self.cluster_now()) else { return };
-        for line in self.cluster_log.look(now_us, &cluster) {
-            match line {
-                Line::Info(line) => tracing::info!("{line}"),
-                Line::Warn(line) => tracing::warn!("{line}"),
-            }
-        }
-    }
-
-    /// Ranges that nobody serves.
-    pub(super) fn unserved(&self, state: &State) -> Unserved {
-        let now_us = now_us();
-        let seats = self.facts.roster.members.values().flat_map(roster::Member::seats);
-        let presence = |seat: SeatId| {
-            let known = self.seats.get(&seat);
-            let is_heard = |known: &&Seat| known.heard_us.is_some_and(|at| now_us.saturating_sub(at) < SILENT_US);
-            let is_there = known.filter(is_heard).is_some_and(|known| !known.is_stopped);
-            let life = state.nodes.get(&node_of(seat)).map(|node| node.incarnation);
-            (seat, SeatPresence::new(is_there, life, known.and_then(|known| known.figures.as_ref())))
-        };
-        let ranges = state.ranges.iter().map(|(id, range)| (*id, &range.chain, range.pending.is_some()));
-        Unserved::of(ranges, &seats.map(presence).collect())
-    }
-
-    fn cluster_now(&self) -> Option<Cluster> {
-        let state = self.manager.as_ref()?.state();
-        let unserved = self.unserved(state);
+impl ClusterView {
+    /// The cluster as its leader sees it now; `None`: it has not begun.
+    pub fn of(committed: &CommittedState, seats: &Seats, now_us: u64) -> Option<Self> {
+        let manager = committed.manager()?;
+        let state = manager.state();
+        let unserved = unserved(committed, state, seats, now_us);
         let served = state.ranges.iter().filter(|(id, _)| !unserved.contains(**id));
         let least = served.map(|(_, range)| range.chain.members.len()).min().unwrap_or(0);
         let chains = || state.ranges.values().map(|range| range.chain.members.len());
         let replicas = state.settings.replicas as usize;
-        Some(Cluster {
-            members: self
-                .facts
-                .roster
-                .members
-                .iter()
-                .map(|(name, member)| (name.clone(), self.member_now(member)))
-                .collect(),
+        let members = committed.facts().roster.members.iter();
+        let members = members.map(|(name, member)| (name.clone(), MemberView::of(member, state, seats, now_us)));
+        Some(Self {
+            members: members.collect(),
             ranges: state.ranges.len(),
             short: chains().filter(|members| *members < replicas).count(),
             least,
             replicas,
             min_write: usize::from(state.settings.rules.min_write_replicas),
-            is_settled: self.manager.as_ref()?.is_settled(),
-            unserved: unserved.sentence(state.ranges.len(), |seat| self.name_of(node_of(seat))),
+            is_settled: manager.is_settled(),
+            unserved: unserved.sentence(state.ranges.len(), |seat| committed.name_of(node_of(seat))),
         })
     }
+}
 
-    fn member_now(&self, member: &roster::Member) -> Member {
-        let state = self.manager.as_ref().map(Manager::state);
-        let nodes = || member.seats().filter_map(|seat| state?.nodes.get(&node_of(seat)));
+impl MemberView {
+    fn of(member: &roster::Member, state: &State, seats: &Seats, now_us: u64) -> Self {
+        let nodes = || member.seats().filter_map(|seat| state.nodes.get(&node_of(seat)));
         let stands = |standing| nodes().any(|node| node.standing == standing);
-        let front = || Some(state?.wedges.life_of(FrontId(member.first.0))?.0);
-        let of_node = state.and_then(|state| state.nodes.get(&node_of(member.first))).map(|node| node.incarnation.0);
-        let seats = || member.seats().filter_map(|seat| self.seats.get(&seat));
+        let front = || Some(state.wedges.life_of(FrontId(member.first.0))?.0);
+        let of_node = state.nodes.get(&node_of(member.first)).map(|node| node.incarnation.0);
         // The seat that was heard least lately.
-        let heard_us =
-            member.seats().map(|seat| self.seats.get(&seat).and_then(|known| known.heard_us)).min().flatten();
+        let heard_us = member.seats().map(|seat| seats.heard_us(seat)).min().flatten();
         let presence = match heard_us {
-            _ if seats().any(|seat| seat.is_stopped) => Presence::Stopped,
-            Some(at_us) if now_us().saturating_sub(at_us) < SILENT_US => Presence::Heard,
+            _ if member.seats().any(|seat| seats.is_stopped(seat)) => Presence::Stopped,
+            Some(at_us) if now_us.saturating_sub(at_us) < SILENT_US => Presence::Heard,
             Some(at_us) => Presence::Silent { since_us: at_us },
             None => Presence::Unheard,
         };
-        let has_ranges = |seat| {
-            state.is_some_and(|state| state.by_node.get(&node_of(seat)).is_some_and(|ranges| !ranges.is_empty()))
-        };
-        Member {
+        let has_ranges = |seat| state.by_node.get(&node_of(seat)).is_some_and(|ranges| !ranges.is_empty());
+        Self {
             presence,
             life: of_node.or_else(front).map_or(0, u64::from),
             is_draining: stands(Standing::Draining),
@@ -331,38 +316,50 @@ impl Driver {
     }
 }
 
+/// Ranges that nobody serves.
+pub fn unserved(committed: &CommittedState, state: &State, seats: &Seats, now_us: u64) -> Unserved {
+    let of_members = committed.facts().roster.members.values().flat_map(roster::Member::seats);
+    let presence = |seat: SeatId| {
+        let is_heard = seats.heard_us(seat).is_some_and(|at| now_us.saturating_sub(at) < SILENT_US);
+        let life = state.nodes.get(&node_of(seat)).map(|node| node.incarnation);
+        (seat, SeatPresence::new(is_heard && !seats.is_stopped(seat), life, seats.figures(seat)))
+    };
+    let ranges = state.ranges.iter().map(|(id, range)| (*id, &range.chain, range.pending.is_some()));
+    Unserved::of(ranges, &of_members.map(presence).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const SECOND: u64 = 1_000_000;
 
-    fn member() -> Member {
-        Member { presence: Presence::Heard, life: 1, is_draining: false, is_gone: false, has_ranges: true }
+    fn member() -> MemberView {
+        MemberView { presence: Presence::Heard, life: 1, is_draining: false, is_gone: false, has_ranges: true }
     }
 
-    fn cluster() -> Cluster {
+    fn cluster() -> ClusterView {
         let members = ["n1", "n2", "n3"].map(|name| (name.to_owned(), member()));
         let (members, unserved) = (members.into(), None);
-        Cluster { members, ranges: 8, short: 0, least: 3, replicas: 3, min_write: 1, is_settled: true, unserved }
+        ClusterView { members, ranges: 8, short: 0, least: 3, replicas: 3, min_write: 1, is_settled: true, unserved }
     }
 
-    fn with(change: impl FnOnce(&mut Cluster)) -> Cluster {
+    fn with(change: impl FnOnce(&mut ClusterView)) -> ClusterView {
         let mut cluster = cluster();
         change(&mut cluster);
         cluster
     }
 
-    fn n3(change: impl Fn(&mut Member)) -> Cluster {
+    fn n3(change: impl Fn(&mut MemberView)) -> ClusterView {
         with(|cluster| change(cluster.members.get_mut("n3").unwrap()))
     }
 
-    fn texts(lines: Vec<Line>) -> Vec<String> {
-        lines.into_iter().map(|(Line::Info(text) | Line::Warn(text))| text).collect()
+    fn texts(lines: Vec<LogLine>) -> Vec<String> {
+        lines.into_iter().map(|(LogLine::Info(text) | LogLine::Warn(text))| text).collect()
     }
 
     /// What is said at each of these seconds.
-    fn told(steps: &[(u64, Cluster)]) -> Vec<Vec<String>> {
+    fn told(steps: &[(u64, ClusterView)]) -> Vec<Vec<String>> {
         let mut log = ClusterLog::default();
         steps.iter().map(|(second, cluster)| texts(log.look(second * SECOND, cluster))).collect()
     }
@@ -411,7 +408,7 @@ mod tests {
 
     #[test]
     fn members_that_come_drain_and_go_are_told_of() {
-        let four = |change: fn(&mut Member)| {
+        let four = |change: fn(&mut MemberView)| {
             with(|cluster| {
                 let mut n4 = member();
                 change(&mut n4);

@@ -3,227 +3,149 @@
 //!
 //! # Layout
 //!
-//! * This file: the loop, and how the manager is told what is decided and whether it leads.
-//! * [`propose`]: what waits to be decided, and questions whether this member leads still.
-//! * [`peers`]: what is said over links. [`enrol`]: processes that want to be members. [`operate`]: operators' questions.
-//!   [`members`]: who is in the group of managers. [`report`]: what the admin port tells.
-//!   [`versions`]: what everybody speaks. [`cluster_log`]: what the log says of the cluster.
+//! [`Driver`] is the loop. It hears of decisions, links, tasks and time, and passes each to the part that owns it:
+//!
+//! * [`committed`]: what is decided, and the protocol's manager. [`proposals`]: what waits to be decided, and questions whether
+//!   this member leads still. [`leadership`]: whether it leads. [`versions`]: what everybody speaks.
+//! * [`group`]: the group of managers. [`group_changes`]: changes of it.
+//! * [`seats`]: what seats report. [`cluster_clock`]: the time that most of them have. [`separations`]: nodes that do not reach each
+//!   other.
+//! * [`admission`]: whom it lets in. [`newcomers`]: processes that want to be members.
+//! * [`operators`]: operators' questions. [`orders`]: what they order. [`status`]: what they see.
+//! * [`report`]: what the admin port shows. [`cluster_log`]: what the log says of the cluster.
+//! * [`task_event`]: what tasks report.
 //!
 //! **Leading.** The manager is told that it leads once this member has heard a majority after it was elected, and has
 //! applied all that was decided before; that it does not as soon as consensus says so. What it proposes is bound to the term
 //! that it was told of, and so are its questions whether it leads still: each is answered by a round of heartbeats that
 //! began after it.
 
-mod apart;
+mod admission;
+mod cluster_clock;
 mod cluster_log;
-mod enrol;
-mod members;
-mod operate;
-mod peers;
-mod propose;
+mod committed;
+mod group;
+mod group_changes;
+mod leadership;
+mod newcomers;
+mod operators;
+mod orders;
+mod proposals;
 pub mod report;
-mod time;
+mod seats;
+mod separations;
+mod status;
+mod task_event;
+#[cfg(test)]
+mod testing;
 mod versions;
 
 use crate::clock::now_us;
-use crate::consensus::network::Heard;
-use crate::consensus::{Group, LogStore, News, Proposal};
-use crate::decided::{Begun, Decision, Facts};
+use crate::consensus::log::give_up;
+use crate::consensus::network::PeerContacts;
+use crate::consensus::{Group, LogStore, StateChange};
 use crate::links::dial::Dialler;
 use crate::links::listen::LinkEvent;
-use crate::links::table::{LinkId, Table, may_be};
-use crate::links::told::Told;
-use fawn_kv::ids::{Address, ClusterId, ManagerId, NodeId, SeatId};
-use fawn_kv::link::{Control, Party};
+use crate::links::rate_limited_log::RateLimitedLog;
+use crate::links::table::{LinkId, LinkPeer, LinkTable};
+use crate::replicated_state::{Decision, Genesis};
+use cluster_clock::ClusterClock;
+use committed::CommittedState;
+use fawn_kv::ids::{Address, ClusterId, ManagerId, SeatId};
+use fawn_kv::link::{Control, Greeted, Party};
+use fawn_kv::manager::roster::Member;
 use fawn_kv::manager::{Command, Effects, Manager, Settings};
-use fawn_kv::status::{SeatDetails, SeatFigures, SeatTotals};
-use fawn_kv::timing::Timing;
-use fawn_kv::wire::version::OLDEST;
+use fawn_kv::wire::version::{NEWEST, OLDEST};
 use fawn_kv::wire::{InvalidMessage, Message};
-use openraft::{ServerState, StoredMembership};
-use propose::{Proposals, Proposer, Questions};
-use report::Report;
-use std::collections::{BTreeMap, BTreeSet};
+use group::ManagerGroup;
+use group_changes::GroupChanges;
+use leadership::{GroupState, Leadership};
+use newcomers::{EnrolmentContext, Newcomer, Newcomers};
+use openraft::ServerState;
+use operators::Operators;
+use proposals::{Proposals, Proposer, Questions};
+use report::{ManagerReport, ReportSource, Reports};
+use seats::Seats;
+use separations::Separations;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use task_event::{TaskEvent, TaskSender};
 use tokio::sync::{mpsc, watch};
 
 /// Between two looks of a leader at its ranges, while something is to be done.
 const TICK: Duration = Duration::from_millis(10);
 
-/// The same, while all is as it should be.
+/// Between two looks of a leader at its ranges, while all is as it should be.
 const SLOW_TICK: Duration = Duration::from_millis(50);
-
-/// A leader that has heard no majority for so long answers nobody.
-const MAJORITY: Duration = Duration::from_secs(3);
-
-/// A majority that has not answered for so long is asked again.
-const CHECK: Duration = Duration::from_secs(2);
-
-/// What a task of this member has to tell it.
-#[derive(Debug)]
-enum Event {
-    /// It leads in this term, and has applied all that was decided before.
-    Led { term: u64 },
-    /// Whether it led in this term after these questions were asked.
-    Checked { term: u64, questions: Vec<u64>, led: bool },
-    /// What it has proposed in this term is decided, or will not be.
-    Wrote { term: u64 },
-    /// What a newcomer has waited for is decided, or was not.
-    Enrolled { link: LinkId, name: String },
-    /// The same: it will not be, and why.
-    NotEnrolled { link: LinkId, why: String },
-    /// What is to be said.
-    Say { link: LinkId, control: Box<Control> },
-}
-
-/// What is known of a seat beside what is decided.
-#[derive(Debug, Default)]
-struct Seat {
-    heard_us: Option<u64>,
-    figures: Option<SeatFigures>,
-    /// What it reported last beside its figures, and when.
-    totals: Option<(SeatTotals, u64)>,
-    /// Between its last two reports.
-    operations_per_s: Option<u64>,
-    /// It was stopped in good order, and has not started since.
-    is_stopped: bool,
-    /// What its machine's clock shows.
-    clock: Option<time::Reading>,
-}
-
-impl Seat {
-    /// It has been heard.
-    fn hear(&mut self) {
-        (self.heard_us, self.is_stopped) = (Some(now_us()), false);
-    }
-
-    /// It reports what adds up over the cluster.
-    fn take_totals(&mut self, totals: SeatTotals, now_us: u64) {
-        let before = self.totals.replace((totals, now_us));
-        self.operations_per_s = before.and_then(|(before, at_us)| {
-            let elapsed_us = now_us.saturating_sub(at_us).max(1);
-            // Counters that were reset count from 0 again.
-            let operations = totals.operations.checked_sub(before.operations)?;
-            Some((u128::from(operations) * 1_000_000 / u128::from(elapsed_us)) as u64)
-        });
-    }
-
-    fn details(&self, now_us: u64) -> SeatDetails {
-        let is_heard = self.heard_us.is_some_and(|at| now_us.saturating_sub(at) < operate::HEARD.as_micros() as u64);
-        SeatDetails {
-            is_stopped: self.is_stopped,
-            totals: self.totals.map(|(totals, _)| totals),
-            operations_per_s: self.operations_per_s.filter(|_| is_heard),
-        }
-    }
-}
 
 /// Who this member is, and what it begins with.
 #[derive(Clone, Debug)]
-pub struct Identity {
+pub struct MemberIdentity {
     /// Its number.
     pub id: ManagerId,
     /// Where others reach it; empty: they do not.
     pub address: String,
     /// What a cluster begins with, if it has yet to.
     pub settings: Settings,
-    /// The same.
+    /// The wedges of such a cluster.
     pub wedges: u32,
 }
 
 /// A member.
 pub struct Driver {
-    me: Identity,
-    group: Group,
+    me: MemberIdentity,
+    group: ManagerGroup,
     dialler: Arc<Dialler>,
+    /// The cluster's name, where those who dial others look for it.
     cluster: watch::Sender<Option<ClusterId>>,
-    facts: Facts,
-    manager: Option<Manager>,
-    timing: Timing,
-    /// The term in which the manager was told that it leads.
-    led: Option<u64>,
-    /// Since when.
-    led_us: u64,
-    /// Unix microseconds at the zero of its own clock, as it has last said to seats.
-    time_zero_us: Option<i64>,
-    /// Whom this leader has enrolled lately, from which directory, and when.
-    enrolled: BTreeMap<String, ([u8; 16], u64)>,
-    /// Who waits for the names of others.
-    claims: enrol::Claims,
-    /// What strangers did wrong, in the log.
-    told: Told,
-    /// The term in which it is being found out.
-    checking: Option<u64>,
-    /// Whether it is to vote, as far as it has heard.
-    votes: bool,
-    /// What links were told last: the term and who leads.
-    said: (u64, Option<ManagerId>),
-    table: Table,
-    seats: BTreeMap<SeatId, Seat>,
-    newcomers: Vec<enrol::Newcomer>,
-    heard: Heard,
+    committed: CommittedState,
+    leadership: Leadership,
     proposer: Proposer,
     proposals: Proposals,
     questions: Questions,
-    /// Since when a change of the group has been half done, as far as this leader has seen.
-    changes_since_us: Option<u64>,
-    /// When this leader said last that it has moved.
-    moved_us: Option<u64>,
-    /// Nodes that are kept out of chains with others, and with which, as was said last.
-    apart: BTreeSet<(NodeId, NodeId)>,
-    /// What the log has said of the cluster.
-    cluster_log: cluster_log::ClusterLog,
-    /// Chains that were activated, since it started.
-    epoch_changes: u64,
-    reports: watch::Sender<Option<Report>>,
-    tasks: mpsc::UnboundedSender<Event>,
-    events: mpsc::UnboundedReceiver<Event>,
+    changes: GroupChanges,
+    table: LinkTable,
+    seats: Seats,
+    clock: ClusterClock,
+    separations: Separations,
+    newcomers: Newcomers,
+    /// Refusals in the log.
+    refusals: RateLimitedLog,
+    reports: Reports,
+    tasks: TaskSender,
+    events: mpsc::UnboundedReceiver<TaskEvent>,
 }
 
 impl Driver {
     /// A member of a group.
     pub fn new(
-        me: Identity,
+        me: MemberIdentity,
         (group, store): (Group, LogStore),
         dialler: Arc<Dialler>,
         cluster: watch::Sender<Option<ClusterId>>,
-        heard: Heard,
-        reports: watch::Sender<Option<Report>>,
+        contacts: PeerContacts,
+        reports: watch::Sender<Option<ManagerReport>>,
     ) -> Self {
-        let proposer = Proposer::new(group.clone(), store);
         let (tasks, events) = mpsc::unbounded_channel();
         Self {
+            leadership: Leadership::new(me.id),
+            proposer: Proposer::new(group.clone(), store),
+            group: ManagerGroup::new(me.id, group, contacts),
             me,
-            group,
             dialler,
             cluster,
-            facts: Facts::default(),
-            manager: None,
-            timing: Timing::default(),
-            led: None,
-            led_us: 0,
-            time_zero_us: None,
-            enrolled: BTreeMap::new(),
-            claims: enrol::Claims::new(),
-            told: Told::default(),
-            checking: None,
-            votes: false,
-            said: (0, None),
-            table: Table::default(),
-            seats: BTreeMap::new(),
-            newcomers: Vec::new(),
-            heard,
-            proposer,
+            committed: CommittedState::default(),
             proposals: Proposals::default(),
             questions: Questions::default(),
-            changes_since_us: None,
-            moved_us: None,
-            apart: BTreeSet::new(),
-            cluster_log: cluster_log::ClusterLog::default(),
-            epoch_changes: 0,
-            reports,
+            changes: GroupChanges::default(),
+            table: LinkTable::default(),
+            seats: Seats::default(),
+            clock: ClusterClock::default(),
+            separations: Separations::default(),
+            newcomers: Newcomers::default(),
+            refusals: RateLimitedLog::default(),
+            reports: Reports::new(reports),
             tasks,
             events,
         }
@@ -232,25 +154,25 @@ impl Driver {
     /// Runs until `stop` says so. What is decided goes before all else: whoever has proposed something finds it done.
     pub async fn run(
         mut self,
-        mut news: mpsc::UnboundedReceiver<News>,
+        mut decided: mpsc::UnboundedReceiver<StateChange>,
         mut links: mpsc::Receiver<LinkEvent>,
         mut stop: watch::Receiver<bool>,
     ) {
-        let mut metrics = self.group.metrics();
+        let mut metrics = self.group.raft().metrics();
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         let mut ticked_us = 0;
-        self.look_who_leads();
+        self.observe_group();
         loop {
             tokio::select! {
                 biased;
-                Some(news) = news.recv() => self.hear(news),
+                Some(change) = decided.recv() => self.take_change(change),
                 _ = stop.changed() => return,
-                Ok(()) = metrics.changed() => self.look_who_leads(),
-                Some(event) = self.events.recv() => self.done(event),
+                Ok(()) = metrics.changed() => self.observe_group(),
+                Some(event) = self.events.recv() => self.finish_task(event),
                 _ = tick.tick() => {
                     let now_us = now_us();
-                    let settled = self.manager.as_ref().is_none_or(Manager::is_settled);
+                    let settled = self.committed.manager().is_none_or(Manager::is_settled);
                     let period = if settled { SLOW_TICK } else { TICK };
                     if now_us >= ticked_us + period.as_micros() as u64 {
                         ticked_us = now_us;
@@ -258,169 +180,137 @@ impl Driver {
                         self.report();
                     }
                 }
-                Some(event) = links.recv() => self.link(event),
+                Some(event) = links.recv() => self.take_link_event(event),
             }
-            self.go_on();
+            self.begin_waiting();
         }
-    }
-
-    /// Whether this member leads, and its manager knows.
-    fn leads(&self) -> bool {
-        self.led.is_some()
     }
 
     /// Something was decided.
-    fn hear(&mut self, news: News) {
-        match news {
-            News::Decided(decisions) => decisions.iter().for_each(|decision| self.decided(decision)),
-            News::Installed(decided) => {
+    fn take_change(&mut self, change: StateChange) {
+        match change {
+            StateChange::Decisions(decisions) => decisions.iter().for_each(|decision| self.apply(decision)),
+            StateChange::Snapshot(snapshot) => {
                 self.step_down();
-                let is_news = self.facts.begun.is_none();
-                self.facts = decided.facts;
-                if let Some(begun) = self.facts.begun.filter(|_| is_news) {
-                    tracing::info!("this manager belongs to cluster {}", begun.cluster);
+                let is_new = self.committed.cluster().is_none();
+                self.committed.install(*snapshot);
+                if let Some(cluster) = self.committed.cluster().filter(|_| is_new) {
+                    tracing::info!("this manager belongs to cluster {cluster}");
                 }
-                self.manager = decided
-                    .state
-                    .zip(self.facts.begun)
-                    .map(|(state, begun)| Manager::restored(self.timing, state, begun.cluster));
-                if self.facts.version > OLDEST {
+                if self.committed.facts().version > OLDEST {
                     self.version_changed();
                 }
                 self.roster_changed();
-                self.cluster_known();
+                self.publish_cluster();
             }
         }
     }
 
-    fn decided(&mut self, decision: &Decision) {
-        let before = self.facts.roster.number;
-        let did = self.facts.apply(decision);
+    fn apply(&mut self, decision: &Decision) {
+        let is_leading = self.leadership.is_leading();
+        let effect = self.committed.apply(decision, now_us());
         match decision {
-            Decision::Begin(begun) if did => {
+            Decision::Begin(Genesis { cluster, .. }) if effect.did => {
                 // Whoever leads has decided it just now; others hear of it, or read it back when they start again.
-                if self.leads() {
-                    tracing::info!("the cluster begins: {}", begun.cluster);
+                if is_leading {
+                    tracing::info!("the cluster begins: {cluster}");
                 } else {
-                    tracing::info!("this manager belongs to cluster {}", begun.cluster);
+                    tracing::info!("this manager belongs to cluster {cluster}");
                 }
-                let mut manager = begun.manager(self.timing);
-                manager.committed(now_us(), &begun.found(), &mut Effects::default());
-                manager.everybody_speaks(self.facts.version);
-                self.manager = Some(manager);
-                self.cluster_known();
-                if self.leads() {
-                    self.with_manager(|manager, now_us, _| manager.lead(now_us, true));
+                self.publish_cluster();
+                if is_leading {
+                    self.step(|manager, now_us, _| manager.lead(now_us, true));
                 }
             }
             Decision::Command(bytes) => match Command::decode(bytes) {
-                Ok(command) => {
-                    self.note_life(&command);
-                    self.epoch_changes += u64::from(matches!(command, Command::Activate { .. }));
-                    if self.leads() {
-                        tell(&command);
-                    }
-                    self.with_manager(|manager, now_us, effects| manager.committed(now_us, &command, effects));
-                }
+                Ok(command) => self.carry_out(&command),
                 // The log's machine has read it before.
-                Err(error) => crate::consensus::log::give_up(&error),
+                Err(error) => give_up(&error),
             },
-            Decision::Recovered { lost, waits } => {
-                if let Some((manager, begun)) = self.manager.take().zip(self.facts.begun) {
-                    let mut state = manager.state().clone();
-                    state.recovered(*lost, *waits);
-                    let mut manager = Manager::restored(self.timing, state, begun.cluster);
-                    manager.everybody_speaks(self.facts.version);
-                    self.manager = Some(manager);
-                    if self.leads() {
-                        self.with_manager(|manager, now_us, _| manager.lead(now_us, true));
-                    }
-                }
-            }
-            Decision::Version(_) if did => self.version_changed(),
-            Decision::Begin(_) | Decision::Secret(_) | Decision::Roster(_) | Decision::Version(_) => {}
+            Decision::Recovered { .. } if is_leading => self.step(|manager, now_us, _| manager.lead(now_us, true)),
+            Decision::Version(_) if effect.did => self.version_changed(),
+            Decision::Begin(_)
+            | Decision::Secret(_)
+            | Decision::Roster(_)
+            | Decision::Version(_)
+            | Decision::Recovered { .. } => {}
         }
-        if self.facts.roster.number != before {
+        if effect.is_roster_new {
             self.roster_changed();
         }
     }
 
-    /// A node has begun or ended a life.
-    fn note_life(&mut self, command: &Command) {
-        let (node, is_stopped) = match command {
-            Command::End { member } => (member.node, true),
-            Command::Register { node, .. } => (*node, false),
-            _ => return,
-        };
-        self.seats.entry(operate::seat_of(node)).or_default().is_stopped = is_stopped;
+    /// A command of the protocol's manager is decided.
+    fn carry_out(&mut self, command: &Command) {
+        match command {
+            Command::End { member } => self.seats.set_stopped(seats::seat_of(member.node), true),
+            Command::Register { node, .. } => self.seats.set_stopped(seats::seat_of(*node), false),
+            Command::Activate { .. } => self.reports.count_epoch_change(),
+            _ => {}
+        }
+        if self.leadership.is_leading() {
+            log_chain_change(command);
+        }
+        self.step(|manager, now_us, effects| manager.committed(now_us, command, effects));
     }
 
-    /// The cluster's name, where those who dial others look for it.
-    fn cluster_known(&self) {
-        self.cluster.send_replace(self.facts.begun.map(|begun| begun.cluster));
+    fn publish_cluster(&self) {
+        self.cluster.send_replace(self.committed.cluster());
     }
 
-    /// Whoever wants to is told of the roster; whoever is what it says by the roster alone, and no longer is, is shown out.
+    /// The roster is another: whoever follows it is told, and whoever is no member any more is forgotten.
     fn roster_changed(&mut self) {
-        let roster = &self.facts.roster;
-        let mut gone = Vec::new();
-        for (link, peer) in self.table.peers() {
-            if peer.hears_roster {
-                peer.outbox.say(&Control::Roster(roster.clone()));
-            }
-            let is_gone = match peer.party {
-                Party::Seat(seat) => roster.member_of(seat).is_none(),
-                Party::Client(_) | Party::Newcomer => !may_be(peer.identity.as_ref(), peer.party, &self.facts),
-                _ => false,
-            };
-            if is_gone {
-                gone.push(link);
-            }
+        let facts = self.committed.facts();
+        self.table.roster_changed(facts);
+        let is_known = |seat| facts.roster.member_of(seat).is_some();
+        self.seats.retain(is_known);
+        self.clock.retain(is_known);
+    }
+
+    /// The cluster's version is another: whoever is connected is told, and whoever does not speak it is shown out.
+    fn version_changed(&mut self) {
+        let version = self.committed.facts().version;
+        // Said where it is decided, and not each time that it is read back.
+        if self.leadership.is_leading() {
+            tracing::info!("all processes speak version {version}, which is the cluster's from now on");
         }
-        for link in gone {
-            self.table.close(link);
-        }
-        self.seats.retain(|seat, _| roster.member_of(*seat).is_some());
+        self.step(|manager, _, _| manager.everybody_speaks(version));
+        self.table.version_changed(version);
     }
 
     /// Consensus may have another leader, or none.
-    fn look_who_leads(&mut self) {
-        let metrics = self.group.metrics().borrow().clone();
+    fn observe_group(&mut self) {
+        let metrics = self.group.metrics();
         if let Err(error) = &metrics.running_state {
-            crate::consensus::log::give_up(error);
+            give_up(error);
         }
         let to_vote = metrics.membership_config.membership().get_joint_config().last();
-        let votes = to_vote.is_some_and(|voters| voters.contains(&self.me.id.0));
-        if std::mem::replace(&mut self.votes, votes) && !votes {
+        let change = self.leadership.observe(GroupState {
+            term: metrics.current_term,
+            leader: metrics.current_leader.map(ManagerId),
+            is_leader: metrics.state == ServerState::Leader,
+            is_voter: to_vote.is_some_and(|voters| voters.contains(&self.me.id.0)),
+        });
+        if change.is_removed {
             tracing::warn!("this manager was removed from its group: stop it");
         }
-        let (term, leader) = (metrics.current_term, metrics.current_leader.map(ManagerId));
-        let leading = (metrics.state == ServerState::Leader).then_some(term);
-        if self.led.is_some() && self.led != leading {
+        if change.is_deposed {
             tracing::info!("this manager is no longer the leader");
             self.step_down();
         }
-        if let Some(term) = leading.filter(|term| self.led != Some(*term) && self.checking != Some(*term)) {
-            self.checking = Some(term);
-            tokio::spawn(find_out(self.group.clone(), term, self.tasks.clone()));
+        if let Some(term) = change.to_confirm {
+            tokio::spawn(confirm(self.group.clone(), term, self.tasks.clone()));
         }
-        if (term, leader) != self.said {
-            self.said = (term, leader);
-            for (_, peer) in self.table.peers() {
-                peer.outbox.say(&self.leads_control());
-            }
+        if change.is_announced {
+            self.table.announce(&self.leadership.control());
         }
-    }
-
-    fn leads_control(&self) -> Control {
-        Control::Leads { term: self.said.0, leader: self.said.1 }
     }
 
     fn step_down(&mut self) {
-        self.led = None;
+        self.leadership.step_down();
         self.proposals = Proposals::default();
         self.questions = Questions::default();
-        self.with_manager(|manager, now_us, _| {
+        self.step(|manager, now_us, _| {
             if manager.leads() {
                 manager.lead(now_us, false);
             }
@@ -428,76 +318,91 @@ impl Driver {
     }
 
     /// Something that was under way has come to its end.
-    fn done(&mut self, event: Event) {
+    fn finish_task(&mut self, event: TaskEvent) {
         match event {
-            Event::Led { term } => self.lead(term),
-            Event::Checked { term, questions, led } if self.led == Some(term) => {
+            TaskEvent::Led { term } => self.lead(term),
+            TaskEvent::Checked { term, questions, led } if self.leadership.term() == Some(term) => {
                 self.questions.checked();
-                if led && self.leading_now() == Some(term) {
-                    self.with_manager(|manager, now_us, effects| {
+                if led && self.group.leading_term() == Some(term) {
+                    self.step(|manager, now_us, effects| {
                         for question in questions {
                             manager.confirmed(now_us, question, effects);
                         }
                     });
                 }
             }
-            Event::Wrote { term } if self.led == Some(term) => self.proposals.written(),
-            Event::Checked { .. } | Event::Wrote { .. } => {}
-            Event::Enrolled { link, name } => self.enrolled(link, &name),
-            Event::NotEnrolled { link, why } => self.not_enrolled(link, &why),
-            Event::Say { link, control } => self.table.say(link, &control),
+            TaskEvent::Wrote { term } if self.leadership.term() == Some(term) => self.proposals.written(),
+            TaskEvent::Checked { .. } | TaskEvent::Wrote { .. } => {}
+            TaskEvent::Enrolled { link, name } => self.enrolment().0.welcome(link, &name),
+            TaskEvent::NotEnrolled { link, why } => self.enrolment().0.retry(link, &why),
+            TaskEvent::Say { link, control } => self.table.say(link, &control),
         }
     }
 
-    /// The term in which consensus says that this member leads, just now.
-    fn leading_now(&self) -> Option<u64> {
-        let metrics = self.group.metrics();
-        let metrics = metrics.borrow();
-        (metrics.state == ServerState::Leader).then_some(metrics.current_term)
-    }
-
+    /// A majority has confirmed that this member leads.
     fn lead(&mut self, term: u64) {
-        if self.checking == Some(term) {
-            self.checking = None;
-        }
-        if self.leading_now() != Some(term) || self.led == Some(term) {
+        if !self.leadership.confirm(term, self.group.leading_term(), now_us()) {
             return;
         }
         tracing::info!("this manager leads, in term {term}");
-        (self.led, self.led_us) = (Some(term), now_us());
-        self.enrolled.clear();
-        for seat in self.seats.values_mut() {
-            *seat = Seat { is_stopped: seat.is_stopped, ..Seat::default() };
-        }
-        self.cluster_log = cluster_log::ClusterLog::default();
-        self.with_manager(|manager, now_us, _| manager.lead(now_us, true));
-        if self.facts.begun.is_none() {
+        self.newcomers.forget_enrolled();
+        self.seats.forget_reports();
+        self.clock.forget_readings();
+        self.reports.forget_cluster();
+        self.step(|manager, now_us, _| manager.lead(now_us, true));
+        if self.committed.facts().genesis.is_none() {
             match crate::clock::random() {
                 Ok(cluster) => {
-                    let Identity { settings, wedges, .. } = self.me;
-                    let begun = Begun { cluster: ClusterId(cluster), settings, wedges };
-                    self.proposals.add(Decision::Begin(begun));
+                    let MemberIdentity { settings, wedges, .. } = self.me;
+                    let genesis = Genesis { cluster: ClusterId(cluster), settings, wedges };
+                    self.proposals.add(Decision::Begin(genesis));
                 }
-                Err(error) => crate::consensus::log::give_up(&error),
+                Err(error) => give_up(&error),
             }
         }
         self.align_roster();
     }
 
     fn tick(&mut self) {
-        if self.leads() {
-            self.with_manager(Manager::tick);
-            self.tell_apart();
+        if self.leadership.is_leading() {
+            self.step(Manager::tick);
+            self.separations.log_changes(&self.committed);
             self.align_roster();
-            self.look_at_versions();
-            self.finish_change(now_us());
-            self.move_itself();
+            self.propose_version();
+            self.changes.finish(&self.group, now_us());
+            self.changes.announce_address(&self.group, &self.me.address, now_us());
+        }
+    }
+
+    /// The roster is to say where the members of the group are.
+    fn align_roster(&mut self) {
+        let facts = self.committed.facts();
+        if !self.leadership.is_leading() || facts.genesis.is_none() {
+            return;
+        }
+        let membership = self.group.membership();
+        for change in group_changes::roster_changes(membership.membership(), &facts.roster.managers) {
+            self.proposals.add(Decision::Roster(change));
+        }
+    }
+
+    /// Proposes a newer version when everybody speaks it.
+    fn propose_version(&mut self) {
+        let facts = self.committed.facts();
+        if facts.version >= NEWEST {
+            return;
+        }
+        let seats = facts.roster.members.values().flat_map(Member::seats);
+        let seats = seats.map(|seat| self.table.version_of(seat));
+        let newest = versions::newest_of_all(self.group.versions().into_iter().chain(seats));
+        if let Some(newest) = newest.filter(|newest| *newest > facts.version) {
+            self.proposals.add(Decision::Version(newest));
         }
     }
 
     /// A step of the manager, and all that comes of it.
-    fn with_manager(&mut self, step: impl FnOnce(&mut Manager, u64, &mut Effects)) {
-        let Some(manager) = &mut self.manager else { return };
+    fn step(&mut self, step: impl FnOnce(&mut Manager, u64, &mut Effects)) {
+        let Some(manager) = self.committed.manager_mut() else { return };
         let mut effects = Effects::default();
         step(manager, now_us(), &mut effects);
         for (to, message) in effects.send {
@@ -506,7 +411,7 @@ impl Driver {
             }
             self.table.send(to, &message);
         }
-        if self.led.is_some() {
+        if self.leadership.is_leading() {
             for command in &effects.propose {
                 self.proposals.add(Decision::command(command));
             }
@@ -514,9 +419,43 @@ impl Driver {
         }
     }
 
+    /// Something has come over a link.
+    fn take_link_event(&mut self, event: LinkEvent) {
+        match event {
+            LinkEvent::Called { link, greeting, version, identity, host, outbox, answer } => {
+                let facts = self.committed.facts();
+                let next_client = || self.table.next_client();
+                let admitted = admission::admit(&greeting, identity.as_ref(), self.me.id, facts, next_client);
+                if let Err(why) = &admitted {
+                    // Whoever is refused may not tell its operator, or not be the operator's.
+                    self.refusals.warn(&format!("a caller is refused: {why}"));
+                }
+                if let Ok(you) = admitted {
+                    let (cluster, from) = (self.committed.cluster(), Party::Manager(self.me.id));
+                    outbox.say(&Control::Greeted(Greeted { version, cluster, from, you }));
+                    outbox.say(&self.leadership.control());
+                    let peer = LinkPeer { party: you, version, outbox, identity, host, hears_roster: false };
+                    peer.tell_version(facts.version);
+                    self.table.add(link, peer);
+                }
+                // Whoever has called may have gone already: then it is closed at once.
+                let _ = answer.send(admitted);
+            }
+            LinkEvent::Message { link, message } => {
+                self.table.heard(link);
+                self.receive(message);
+            }
+            LinkEvent::Control { link, control } => {
+                self.table.heard(link);
+                self.take_control(link, control);
+            }
+            LinkEvent::Closed(link) => self.table.remove(link),
+        }
+    }
+
     /// A message of the protocol, from one who may say it.
     fn receive(&mut self, message: Message) {
-        if !self.leads() {
+        if !self.leadership.is_leading() {
             return;
         }
         let from = match &message {
@@ -532,76 +471,138 @@ impl Driver {
             _ => None,
         };
         if let Some(seat) = from.and_then(SeatId::of) {
-            self.seats.entry(seat).or_default().hear();
+            self.seats.hear(seat, now_us());
         } else if let Some(seat) = stopped.and_then(SeatId::of) {
-            self.seats.entry(seat).or_default().is_stopped = true;
+            self.seats.set_stopped(seat, true);
         }
-        self.with_manager(|manager, now_us, effects| {
+        self.step(|manager, now_us, effects| {
             manager.receive(now_us, message, effects);
             if let Some(invalid) = manager.invalid_mut().take() {
-                tell_invalid(&invalid, manager.invalid().count(), now_us);
+                log_invalid(&invalid, manager.invalid().count(), now_us);
             }
         });
     }
 
-    /// Begins what waits: the next entry of the log, and the next question whether this member leads.
-    fn go_on(&mut self) {
-        self.look_at_newcomers();
-        let Some(term) = self.led else { return };
-        if let Some(decisions) = self.proposals.next() {
-            let (proposer, tasks) = (self.proposer.clone(), self.tasks.clone());
-            tokio::spawn(async move {
-                if let Err(error) = proposer.propose(Proposal { term, decisions }).await {
-                    tracing::debug!("the proposal of term {term} was not decided: {error}");
+    /// Something outside of the protocol has come over a link.
+    fn take_control(&mut self, link: LinkId, control: Control) {
+        let Some(peer) = self.table.peer(link) else { return };
+        match (control, peer.party) {
+            (Control::AskRoster { known }, party) if party != Party::Newcomer => {
+                let roster = &self.committed.facts().roster;
+                if roster.number != known {
+                    peer.outbox.say(&Control::Roster(roster.clone()));
                 }
-                let _ = tasks.send(Event::Wrote { term });
-            });
+                self.table.follow_roster(link);
+            }
+            (Control::AskSecret, Party::Client(_)) => {
+                // It asks again until the first member has brought it.
+                if let Some(secret) = self.committed.facts().secret {
+                    peer.outbox.say(&Control::Secret(secret));
+                }
+            }
+            (Control::Enrol { who, cluster, secret }, Party::Newcomer) => {
+                self.newcomers.add(Newcomer { link, who, cluster, secret });
+                self.look_at_newcomers();
+            }
+            (Control::Figures(figures), Party::Seat(seat)) if figures.seat == seat => {
+                self.seats.report_figures(figures, now_us());
+            }
+            (Control::Totals { seat: of, totals }, Party::Seat(seat)) if of == seat => {
+                self.seats.report_totals(seat, totals, now_us());
+            }
+            (Control::Clock { unix_ms }, Party::Seat(seat)) => self.take_clock(link, seat, unix_ms),
+            (Control::Ping { number }, Party::Seat(_)) => peer.outbox.say(&Control::Pong { number }),
+            (Control::Ask { number, question }, Party::Operator | Party::Manager(_)) => {
+                self.operators().ask(link, number, question);
+            }
+            (control, party) => {
+                // A later release may say what this one does not know.
+                tracing::debug!("{party} sent a message that is not for a manager: {control:?}");
+            }
         }
-        if let Some(questions) = self.questions.next() {
-            let (group, tasks) = (self.group.clone(), self.tasks.clone());
-            tokio::spawn(async move {
-                let led = leads_in(&group).await == Some(term);
-                let _ = tasks.send(Event::Checked { term, questions, led });
-            });
+    }
+
+    /// A seat says what its machine's clock shows, and hears what time it is, if enough is known of that.
+    fn take_clock(&mut self, link: LinkId, seat: SeatId, unix_ms: u64) {
+        let now_us = now_us();
+        self.seats.add(seat);
+        self.clock.read(seat, unix_ms, now_us);
+        if !self.leadership.is_leading() {
+            return;
+        }
+        let own_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_millis() as u64);
+        let roster = &self.committed.facts().roster;
+        if let Some(unix_ms) = self.clock.time_ms(roster, own_ms, self.leadership.since_us(), now_us) {
+            self.table.say(link, &Control::Time { unix_ms });
         }
     }
 
-    /// Whether a majority has answered lately. A leader that was cut off believes that it leads, and knows nothing new.
-    fn has_majority(&self) -> bool {
-        let metrics = self.group.metrics();
-        let since_ms = metrics.borrow().millis_since_quorum_ack;
-        since_ms.is_none_or(|ms| ms < MAJORITY.as_millis() as u64)
+    fn operators(&self) -> Operators<'_> {
+        Operators {
+            address: &self.me.address,
+            group: &self.group,
+            committed: &self.committed,
+            leadership: &self.leadership,
+            seats: &self.seats,
+            separations: &self.separations,
+            table: &self.table,
+            proposer: &self.proposer,
+            dialler: &self.dialler,
+            tasks: &self.tasks,
+        }
     }
 
-    /// Who is in the group.
-    fn group_members(&self) -> Arc<StoredMembership<u64, openraft::BasicNode>> {
-        self.group.metrics().borrow().membership_config.clone()
+    /// What enrolment needs, and the newcomers.
+    fn enrolment(&mut self) -> (EnrolmentContext<'_>, &mut Newcomers) {
+        let context = EnrolmentContext {
+            committed: &self.committed,
+            leadership: &self.leadership,
+            group: &self.group,
+            seats: &self.seats,
+            table: &mut self.table,
+            proposer: &self.proposer,
+            tasks: &self.tasks,
+            refusals: &self.refusals,
+        };
+        (context, &mut self.newcomers)
     }
-}
 
-/// The term in which a majority says that this member leads, after this was asked, once it has applied what was decided
-/// before.
-async fn leads_in(group: &Group) -> Option<u64> {
-    // A leader's first entry is of its term, and what is to be applied goes up to there at least.
-    let applied = tokio::time::timeout(CHECK, group.ensure_linearizable()).await;
-    applied.ok()?.ok()?.map(|id| id.leader_id.term)
+    fn look_at_newcomers(&mut self) {
+        let (context, newcomers) = self.enrolment();
+        newcomers.look(context);
+    }
+
+    /// Puts a report together, if the last one is old.
+    fn report(&mut self) {
+        self.reports.refresh(ReportSource {
+            group: &self.group,
+            proposer: &self.proposer,
+            committed: &self.committed,
+            seats: &self.seats,
+            is_leading: self.leadership.is_leading(),
+            now_us: now_us(),
+        });
+    }
+
+    /// Begins what waits: the next entry of the log, and the next question whether this member leads.
+    fn begin_waiting(&mut self) {
+        self.look_at_newcomers();
+        let Some(term) = self.leadership.term() else { return };
+        self.proposals.begin(term, &self.proposer, &self.tasks);
+        self.questions.begin(term, &self.group, &self.tasks);
+    }
 }
 
 /// Finds out whether this member leads, for as long as consensus says so.
-async fn find_out(group: Group, term: u64, tasks: mpsc::UnboundedSender<Event>) {
-    let leads = |group: &Group| {
-        let metrics = group.metrics();
-        let metrics = metrics.borrow();
-        metrics.state == ServerState::Leader && metrics.current_term == term
-    };
-    while leads(&group) && leads_in(&group).await != Some(term) {
+async fn confirm(group: ManagerGroup, term: u64, tasks: TaskSender) {
+    while group.leading_term() == Some(term) && group.confirmed_term().await != Some(term) {
         tokio::time::sleep(TICK).await;
     }
-    let _ = tasks.send(Event::Led { term });
+    let _ = tasks.send(TaskEvent::Led { term });
 }
 
 /// Says what becomes of a chain: whoever asks where the time went reads it in the log.
-fn tell(command: &Command) {
+fn log_chain_change(command: &Command) {
     match command {
         Command::Begin { range, attempt, target, .. } => {
             let nodes: Vec<String> = target.iter().map(|member| member.node.0.to_string()).collect();
@@ -618,11 +619,11 @@ fn tell(command: &Command) {
 const INVALID_US: u64 = 60_000_000;
 
 /// Logs that a message was refused, at most once a minute; `count`: so many were, so far.
-fn tell_invalid(invalid: &InvalidMessage, count: u64, now_us: u64) {
-    static TOLD_US: AtomicU64 = AtomicU64::new(0);
-    let told_us = TOLD_US.load(Ordering::Relaxed);
-    if told_us == 0 || now_us >= told_us + INVALID_US {
-        TOLD_US.store(now_us.max(1), Ordering::Relaxed);
+fn log_invalid(invalid: &InvalidMessage, count: u64, now_us: u64) {
+    static LOGGED_US: AtomicU64 = AtomicU64::new(0);
+    let logged_us = LOGGED_US.load(Ordering::Relaxed);
+    if logged_us == 0 || now_us >= logged_us + INVALID_US {
+        LOGGED_US.store(now_us.max(1), Ordering::Relaxed);
         tracing::warn!("{invalid} ({count} so far)");
     }
 }

@@ -1,21 +1,24 @@
 //! What a manager tells on its admin port. It is put together a few times a second, as nobody who asks for it is to wait
 //! for the manager.
 
-use super::operate::HEARD;
-use super::{Driver, Seat};
-use crate::clock::now_us;
-use fawn_kv::manager::Standing;
+use super::cluster_log::{ClusterLog, ClusterView, unserved};
+use super::committed::CommittedState;
+use super::group::ManagerGroup;
+use super::proposals::Proposer;
+use super::seats::{Seats, node_of};
 use fawn_kv::manager::roster::Member;
+use fawn_kv::manager::{Standing, State};
 use fawn_kv::status::Role;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 
 /// Between two reports.
 const EVERY: Duration = Duration::from_millis(250);
 
 /// How a manager does.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct ManagerReport {
     /// When this was so.
     pub at: Instant,
     /// It leads, and its manager knows.
@@ -32,9 +35,9 @@ pub struct Report {
     pub log_index: u64,
     /// Number of the last entry that it has applied.
     pub applied_index: u64,
-    /// Managers of the group, and how many of them vote.
+    /// Managers of the group.
     pub managers: u64,
-    /// See `managers`.
+    /// Those of `managers` that vote.
     pub voters: u64,
     /// Chains that were activated by what was decided, since it started.
     pub epoch_changes: u64,
@@ -49,15 +52,15 @@ pub struct ClusterReport {
     pub managers_alive: u64,
     /// Members by name.
     pub members: Vec<MemberReport>,
-    /// Ranges: all, those with fewer replicas than they should have, those that somebody learns, those that change.
+    /// Ranges.
     pub ranges: u64,
-    /// See `ranges`.
+    /// Ranges with fewer replicas than they should have.
     pub short: u64,
     /// Members of the shortest chain.
     pub least_replicas: u64,
-    /// See `ranges`.
+    /// Ranges that a learner copies.
     pub learned: u64,
-    /// See `ranges`.
+    /// Ranges whose chain is changing.
     pub changing: u64,
     /// Wedges without an owner.
     pub unowned: u64,
@@ -84,97 +87,156 @@ pub struct MemberReport {
     pub is_in_trouble: bool,
 }
 
-fn is_heard(seat: &Seat, now_us: u64) -> bool {
-    seat.heard_us.is_some_and(|at| now_us.saturating_sub(at) < HEARD.as_micros() as u64)
+/// What a report is put together from.
+#[derive(Clone, Copy)]
+pub struct ReportSource<'a> {
+    /// The group of managers.
+    pub group: &'a ManagerGroup,
+    /// Who proposes to it.
+    pub proposer: &'a Proposer,
+    /// What is decided.
+    pub committed: &'a CommittedState,
+    /// What seats say.
+    pub seats: &'a Seats,
+    /// This member leads.
+    pub is_leading: bool,
+    /// The time.
+    pub now_us: u64,
 }
 
-impl Driver {
-    /// Puts a report together, and says in the log what has changed, if the last report is old.
-    pub(super) fn report(&mut self) {
-        let is_due = self.reports.borrow().as_ref().is_none_or(|last| last.at.elapsed() >= EVERY);
-        if is_due {
-            let report = self.new_report();
-            self.reports.send_replace(Some(report));
-            if self.leads() {
-                self.log_changes();
-            }
+/// Reports for the admin port, and what the log says of the cluster.
+#[derive(Debug)]
+pub struct Reports {
+    published: watch::Sender<Option<ManagerReport>>,
+    /// Chains that were activated since this member started.
+    epoch_changes: u64,
+    cluster_log: ClusterLog,
+}
+
+impl Reports {
+    /// Reports go to `published`.
+    pub fn new(published: watch::Sender<Option<ManagerReport>>) -> Self {
+        Self { published, epoch_changes: 0, cluster_log: ClusterLog::default() }
+    }
+
+    /// A chain was activated.
+    pub fn count_epoch_change(&mut self) {
+        self.epoch_changes += 1;
+    }
+
+    /// A new leader has logged nothing of the cluster yet.
+    pub fn forget_cluster(&mut self) {
+        self.cluster_log = ClusterLog::default();
+    }
+
+    /// Publishes a report, and logs what has changed, if the last report is old.
+    pub fn refresh(&mut self, source: ReportSource<'_>) {
+        let is_due = self.published.borrow().as_ref().is_none_or(|last| last.at.elapsed() >= EVERY);
+        if !is_due {
+            return;
+        }
+        let report = self.report(source);
+        self.published.send_replace(Some(report));
+        if source.is_leading
+            && let Some(cluster) = ClusterView::of(source.committed, source.seats, source.now_us)
+        {
+            self.cluster_log.log_changes(source.now_us, &cluster);
         }
     }
 
-    fn new_report(&self) -> Report {
-        let metrics = self.group.metrics().borrow().clone();
+    fn report(&self, source: ReportSource<'_>) -> ManagerReport {
+        let metrics = source.group.metrics();
         let membership = metrics.membership_config.membership();
-        Report {
+        let is_leading = source.is_leading;
+        ManagerReport {
             at: Instant::now(),
-            leads: self.leads(),
+            leads: is_leading,
             knows_leader: metrics.current_leader.is_some(),
-            has_majority: !self.leads() || self.has_majority(),
-            stalled: self.proposer.stalled(),
+            has_majority: !is_leading || source.group.has_majority(),
+            stalled: source.proposer.stalled(),
             term: metrics.current_term,
             log_index: metrics.last_log_index.unwrap_or(0),
             applied_index: metrics.last_applied.map_or(0, |applied| applied.index),
             managers: membership.nodes().count() as u64,
             voters: membership.voter_ids().count() as u64,
             epoch_changes: self.epoch_changes,
-            cluster: if self.leads() { self.cluster_report() } else { None },
+            cluster: if is_leading { self.cluster(source) } else { None },
         }
     }
 
-    fn cluster_report(&self) -> Option<ClusterReport> {
-        let manager = self.manager.as_ref()?;
+    fn cluster(&self, source: ReportSource<'_>) -> Option<ClusterReport> {
+        let ReportSource { group, committed, seats, now_us, .. } = source;
+        let manager = committed.manager()?;
         let state = manager.state();
         let count =
             |is: &dyn Fn(&fawn_kv::manager::Range) -> bool| state.ranges.values().filter(|range| is(range)).count();
         let replicas = state.settings.replicas as usize;
+        let members = committed.facts().roster.members.iter();
         Some(ClusterReport {
-            managers_alive: self.managers().iter().filter(|manager| manager.lag.is_some()).count() as u64,
-            members: self.facts.roster.members.iter().map(|(name, member)| self.member_report(name, member)).collect(),
+            managers_alive: group.statuses().iter().filter(|manager| manager.lag.is_some()).count() as u64,
+            members: members.map(|(name, member)| member_report(name, member, state, seats, now_us)).collect(),
             ranges: state.ranges.len() as u64,
             short: count(&|range| range.chain.members.len() < replicas) as u64,
             least_replicas: state.ranges.values().map(|range| range.chain.members.len()).min().unwrap_or(0) as u64,
             learned: count(&|range| range.learner.is_some()) as u64,
             changing: count(&|range| range.pending.is_some()) as u64,
             unowned: state.wedges.wedges().iter().filter(|wedge| wedge.owner.is_none()).count() as u64,
-            unserved: self.unserved(state).len() as u64,
+            unserved: unserved(committed, state, seats, now_us).len() as u64,
             lost: self.cluster_log.unserved().map(str::to_owned),
             is_settled: manager.is_settled(),
-            lags: self.lags(),
+            lags: lags(seats, now_us),
         })
     }
+}
 
-    fn member_report(&self, name: &str, member: &Member) -> MemberReport {
-        let now_us = now_us();
-        let is_heard = |seat| self.seats.get(&seat).is_some_and(|known| is_heard(known, now_us));
-        let stands = |seat| {
-            let node = self.manager.as_ref()?.state().nodes.get(&super::operate::node_of(seat))?;
-            Some(node.standing)
-        };
-        let trouble = |seat| self.seats.get(&seat)?.figures.as_ref()?.trouble.as_ref();
-        MemberReport {
-            name: name.to_owned(),
-            is_alive: member.seats().all(is_heard),
-            is_draining: member.seats().any(|seat| stands(seat) == Some(Standing::Draining)),
-            is_in_trouble: member.seats().any(|seat| trouble(seat).is_some()),
-        }
+fn member_report(name: &str, member: &Member, state: &State, seats: &Seats, now_us: u64) -> MemberReport {
+    let stands = |seat| Some(state.nodes.get(&node_of(seat))?.standing);
+    let trouble = |seat| seats.figures(seat)?.trouble.as_ref();
+    MemberReport {
+        name: name.to_owned(),
+        is_alive: member.seats().all(|seat| seats.is_recent(seat, now_us)),
+        is_draining: member.seats().any(|seat| stands(seat) == Some(Standing::Draining)),
+        is_in_trouble: member.seats().any(|seat| trouble(seat).is_some()),
     }
+}
 
-    fn lags(&self) -> BTreeMap<u32, u64> {
-        // What one that is not heard said last is no news of now.
-        let now_us = now_us();
-        let heard = self.seats.values().filter(|seat| is_heard(seat, now_us));
-        let figures = heard.filter_map(|seat| seat.figures.as_ref());
-        let active = || figures.clone().flat_map(|figures| &figures.ranges).filter(|range| range.role != Role::Idle);
-        let mut lasts: BTreeMap<u32, u64> = BTreeMap::new();
-        for range in active().filter(|range| range.epoch.0 > 0) {
-            let last = lasts.entry(range.range.0).or_default();
-            *last = range.last.seq.0.max(*last);
-        }
-        let mut lags = BTreeMap::new();
-        for range in active() {
-            let Some(last) = lasts.get(&range.range.0) else { continue };
-            let lag: &mut u64 = lags.entry(range.range.0).or_default();
-            *lag = last.saturating_sub(range.committed.seq.0).max(*lag);
-        }
-        lags
+/// By range: records of the longest log of its chain that not all of them know to be committed.
+fn lags(seats: &Seats, now_us: u64) -> BTreeMap<u32, u64> {
+    let figures = seats.recent_figures(now_us);
+    let active = || figures.clone().flat_map(|figures| &figures.ranges).filter(|range| range.role != Role::Idle);
+    let mut lasts: BTreeMap<u32, u64> = BTreeMap::new();
+    for range in active().filter(|range| range.epoch.0 > 0) {
+        let last = lasts.entry(range.range.0).or_default();
+        *last = range.last.seq.0.max(*last);
+    }
+    let mut lags = BTreeMap::new();
+    for range in active() {
+        let Some(last) = lasts.get(&range.range.0) else { continue };
+        let lag: &mut u64 = lags.entry(range.range.0).or_default();
+        *lag = last.saturating_sub(range.committed.seq.0).max(*lag);
+    }
+    lags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+    use fawn_kv::status::SeatFigures;
+
+    #[test]
+    fn a_member_is_alive_while_all_of_its_seats_are_heard_and_in_trouble_if_one_says_so() {
+        let committed = testing::committed(&["a"]);
+        let (member, state) = (committed.member("a").unwrap(), committed.state().unwrap());
+        let mut seats = Seats::default();
+        let report = |seats: &Seats, now_us| {
+            let report = member_report("a", member, state, seats, now_us);
+            (report.is_alive, report.is_in_trouble)
+        };
+        assert_eq!(report(&seats, 0), (false, false));
+        let figures = SeatFigures { seat: member.first, trouble: Some("full".to_owned()), ..SeatFigures::default() };
+        seats.report_figures(figures, 0);
+        assert_eq!(report(&seats, 0), (true, true));
+        assert_eq!(report(&seats, 2_000_000), (false, true));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::disk::{Disk, is_passing};
 use super::format::{self, Damage, Id, MARKS};
-use super::{Change, Image};
+use super::{Change, JournalImage};
 use crate::clock::random;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -56,7 +56,7 @@ impl Writer {
     ///
     /// # Errors
     /// As the system says; the file that was there is there still, or its place is taken.
-    pub fn create(disk: Box<dyn Disk>, path: &Path, image: &Image) -> io::Result<Self> {
+    pub fn create(disk: Box<dyn Disk>, path: &Path, image: &JournalImage) -> io::Result<Self> {
         let (file, id, end) = make(&*disk, path, image)?;
         Ok(Self::new(disk, path, file, (id, end, 0)))
     }
@@ -73,7 +73,7 @@ impl Writer {
     ///
     /// # Errors
     /// [`OpenError`].
-    pub fn open(disk: Box<dyn Disk>, path: &Path) -> Result<(Self, Image), OpenError> {
+    pub fn open(disk: Box<dyn Disk>, path: &Path) -> Result<(Self, JournalImage), OpenError> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let bytes = std::fs::read(path)?;
         let format::Journal { id, image, end, next_mark } = format::read(&bytes)?;
@@ -91,7 +91,12 @@ impl Writer {
     ///
     /// # Errors
     /// As the system says. The changes are not kept then; if the error [passes](is_passing), they can be appended again.
-    pub fn append(&mut self, changes: &[Change], is_synced: bool, image: impl FnOnce() -> Image) -> io::Result<()> {
+    pub fn append(
+        &mut self,
+        changes: &[Change],
+        is_synced: bool,
+        image: impl FnOnce() -> JournalImage,
+    ) -> io::Result<()> {
         if self.is_suspect {
             return self.rewrite(&image());
         }
@@ -140,7 +145,7 @@ impl Writer {
     }
 
     /// Writes the file anew. If there is no room, it grows on, and this is tried again later.
-    fn shrink(&mut self, image: &Image) -> io::Result<()> {
+    fn shrink(&mut self, image: &JournalImage) -> io::Result<()> {
         match self.rewrite(image) {
             Err(error) if is_passing(&error) => {
                 self.rewrite_at = self.end + SMALL;
@@ -150,7 +155,7 @@ impl Writer {
         }
     }
 
-    fn rewrite(&mut self, image: &Image) -> io::Result<()> {
+    fn rewrite(&mut self, image: &JournalImage) -> io::Result<()> {
         let (file, id, end) =
             make(&*self.disk, &self.path, image).inspect_err(|_| self.is_suspect |= self.is_replaced())?;
         (self.file, self.id, self.end, self.next_mark) = (file, id, end, 0);
@@ -182,7 +187,7 @@ fn rewrite_at(end: u64) -> u64 {
 }
 
 /// Makes a file that holds just this.
-fn make(disk: &dyn Disk, path: &Path, image: &Image) -> io::Result<(File, Id, u64)> {
+fn make(disk: &dyn Disk, path: &Path, image: &JournalImage) -> io::Result<(File, Id, u64)> {
     let id = random()?;
     let bytes = format::whole(id, image);
     let unfinished = path.with_extension(UNFINISHED);
@@ -251,7 +256,7 @@ mod tests {
         vec![Change::Entry { index, bytes: vec![index as u8; length] }]
     }
 
-    fn after(image: &Image, changes: &[Change]) -> Image {
+    fn after(image: &JournalImage, changes: &[Change]) -> JournalImage {
         let mut image = image.clone();
         image.apply(changes);
         image
@@ -263,7 +268,7 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("manager.log");
             let disk = Refusing::default();
-            let mut image = Image::default();
+            let mut image = JournalImage::default();
             let mut writer = Writer::create(Box::new(disk.clone()), &path, &image).unwrap();
             for index in 1..20 {
                 let changes = entry(index, 300);
@@ -288,7 +293,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("manager.log");
         let disk = Refusing::default();
-        let mut image = Image::default();
+        let mut image = JournalImage::default();
         let mut writer = Writer::create(Box::new(disk.clone()), &path, &image).unwrap();
         let mut largest = 0;
         for index in 1..60 {
@@ -312,7 +317,7 @@ mod tests {
     fn what_is_not_synced_comes_with_what_is() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("manager.log");
-        let mut image = Image::default();
+        let mut image = JournalImage::default();
         let mut writer = Writer::create(Box::new(super::super::disk::System), &path, &image).unwrap();
         for index in 1..10 {
             let changes = entry(index, 10);

@@ -17,7 +17,7 @@
 //! may be a frame that was being written when the power failed; it was never acknowledged, and is cut off. The marks have pages of
 //! their own, so that a write that tears one leaves the other as it was, and the frames.
 
-use super::{Change, Image};
+use super::{Change, JournalImage};
 
 /// How a journal begins.
 pub const MAGIC: &[u8; 8] = b"FAWNMLG1";
@@ -65,7 +65,7 @@ pub struct Journal {
     /// The file's ID.
     pub id: Id,
     /// All that is kept.
-    pub image: Image,
+    pub image: JournalImage,
     /// Where the last frame ends.
     pub end: u64,
     /// The place of the mark to be written next.
@@ -104,7 +104,7 @@ pub fn frame(id: Id, at: u64, changes: &[Change]) -> Vec<u8> {
 }
 
 /// The bytes of a file that holds just this, and their mark.
-pub fn whole(id: Id, image: &Image) -> Vec<u8> {
+pub fn whole(id: Id, image: &JournalImage) -> Vec<u8> {
     let mut bytes = header(id);
     bytes.resize(FIRST as usize, 0);
     bytes.extend(frame(id, FIRST, &image.changes()));
@@ -147,7 +147,7 @@ pub fn read(bytes: &[u8]) -> Result<Journal, Damage> {
     if length < synced {
         return Err(Damage::Short { length, synced });
     }
-    let (mut image, mut at) = (Image::default(), FIRST);
+    let (mut image, mut at) = (JournalImage::default(), FIRST);
     while let Some(payload) = read_frame(bytes, id, at) {
         match postcard::take_from_bytes::<Vec<Change>>(payload) {
             Ok((changes, [])) => image.apply(&changes),
@@ -189,8 +189,8 @@ mod tests {
     }
 
     /// The file after each sync with its mark, and what is in it.
-    fn files() -> Vec<(Vec<u8>, Image)> {
-        let mut image = Image::default();
+    fn files() -> Vec<(Vec<u8>, JournalImage)> {
+        let mut image = JournalImage::default();
         let mut bytes = whole(ID, &image);
         let mut files = vec![(bytes.clone(), image.clone())];
         for (number, changes) in steps().iter().enumerate() {
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn frames_of_another_file_or_place_are_none() {
         let (bytes, _) = files().pop().unwrap();
-        let other = whole([1; 8], &Image::default());
+        let other = whole([1; 8], &JournalImage::default());
         let mixed = [&bytes[..FIRST as usize], &other[FIRST as usize..]].concat();
         assert!(read(&mixed).is_err());
         assert_eq!(read(b""), Err(Damage::Header));

@@ -40,14 +40,14 @@ pub enum Change {
 
 /// All that is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Image {
+pub struct JournalImage {
     /// By name.
     pub facts: BTreeMap<String, Vec<u8>>,
     /// By index.
     pub entries: BTreeMap<u64, Vec<u8>>,
 }
 
-impl Image {
+impl JournalImage {
     /// Carries changes out, in this order.
     pub fn apply(&mut self, changes: &[Change]) {
         for change in changes {

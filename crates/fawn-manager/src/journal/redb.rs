@@ -5,7 +5,7 @@
 //! of a B-tree of tables. Each page is under a checksum that is beside its number, in the slot or in the page above. A page of the
 //! newest commit that does not match is damage: redb takes the commit before, which may lack a vote.
 
-use super::Image;
+use super::JournalImage;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// How such a file begins.
@@ -77,7 +77,7 @@ impl Root {
     }
 }
 
-struct File<'a> {
+struct RedbFile<'a> {
     bytes: &'a [u8],
     /// Pages before the data of a region, and pages of a region in all.
     region: (u64, u64),
@@ -87,7 +87,7 @@ struct File<'a> {
 ///
 /// # Errors
 /// [`RedbError`].
-pub fn read(bytes: &[u8]) -> Result<Image, RedbError> {
+pub fn read(bytes: &[u8]) -> Result<JournalImage, RedbError> {
     if !bytes.starts_with(MAGIC) || bytes.len() < 2 * PAGE_BYTES as usize {
         return Err(RedbError::Header);
     }
@@ -96,9 +96,9 @@ pub fn read(bytes: &[u8]) -> Result<Image, RedbError> {
     if page_bytes != PAGE_BYTES || data == 0 || data > 1 << MOST_ORDER || head > 1 << MOST_ORDER {
         return Err(RedbError::Header);
     }
-    let file = File { bytes, region: (head, head + data) };
-    let Some(root) = newest(bytes)? else { return Ok(Image::default()) };
-    let mut image = Image::default();
+    let file = RedbFile { bytes, region: (head, head + data) };
+    let Some(root) = newest(bytes)? else { return Ok(JournalImage::default()) };
+    let mut image = JournalImage::default();
     for (name, definition) in file.pairs(root, None)? {
         let root = match definition.get(9) {
             Some(0) => continue,
@@ -139,7 +139,7 @@ fn newest(bytes: &[u8]) -> Result<Option<Root>, RedbError> {
     Ok(if slot(which)[1] == 0 { None } else { Root::read(slot(which), 8) })
 }
 
-impl<'a> File<'a> {
+impl<'a> RedbFile<'a> {
     /// All pairs below a page, in order.
     fn pairs(&self, root: Root, key_bytes: Option<usize>) -> Result<Vec<(Bytes<'a>, Bytes<'a>)>, RedbError> {
         let mut pairs = Vec::new();
@@ -246,9 +246,9 @@ mod tests {
     const FACTS: TableDefinition<&str, &[u8]> = TableDefinition::new("facts");
 
     /// Writes as older releases do, and what there is then.
-    fn write(path: &Path) -> (Database, Image) {
+    fn write(path: &Path) -> (Database, JournalImage) {
         let database = Builder::new().create(path).unwrap();
-        let mut image = Image::default();
+        let mut image = JournalImage::default();
         let mut commit = |changes: &[(&str, u64, usize)]| {
             let begun = database.begin_write().unwrap();
             for (name, index, length) in changes {
@@ -282,7 +282,7 @@ mod tests {
         let path = dir.path().join("manager.redb");
         let empty = Builder::new().create(&path).unwrap();
         drop(empty);
-        assert_eq!(read(&std::fs::read(&path).unwrap()), Ok(Image::default()));
+        assert_eq!(read(&std::fs::read(&path).unwrap()), Ok(JournalImage::default()));
         let (database, image) = write(&path);
         assert_eq!(read(&std::fs::read(&path).unwrap()).as_ref(), Ok(&image), "as after kill -9");
         let table = database.begin_read().unwrap().open_table(ENTRIES).unwrap();

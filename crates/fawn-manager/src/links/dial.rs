@@ -1,6 +1,6 @@
 //! Calling another manager.
 
-pub use super::stream::Stream;
+pub use super::stream::BoxedStream;
 use super::stream::{Tls, plain, read_frame, tune};
 use fawn_kv::ids::ClusterId;
 use fawn_kv::link::control::MAGIC;
@@ -29,9 +29,9 @@ pub struct Dialler {
 }
 
 /// A link that stands.
-pub struct Link {
+pub struct OutgoingLink {
     /// The connection; the first byte is of the first frame after the greeting.
-    pub stream: Stream,
+    pub stream: BoxedStream,
     /// What the other side said.
     pub greeted: Greeted,
     /// What it has sent after that already.
@@ -43,14 +43,14 @@ impl Dialler {
     ///
     /// # Errors
     /// Nobody answers, or the other side refuses, whose sentence is the error's.
-    pub async fn dial(&self, address: &str, to: Option<Party>) -> io::Result<Link> {
+    pub async fn dial(&self, address: &str, to: Option<Party>) -> io::Result<OutgoingLink> {
         match tokio::time::timeout(DIAL, self.call(address, to)).await {
             Ok(link) => link,
             Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, format!("{address} does not answer"))),
         }
     }
 
-    async fn call(&self, address: &str, to: Option<Party>) -> io::Result<Link> {
+    async fn call(&self, address: &str, to: Option<Party>) -> io::Result<OutgoingLink> {
         let stream = TcpStream::connect(address).await?;
         tune(&stream)?;
         let explain = |error| match &self.tls {
@@ -70,7 +70,7 @@ impl Dialler {
         stream.write_all(&frame).await.map_err(explain)?;
         let mut rest = Vec::new();
         match read_frame(&mut stream, &mut rest, Frames::default()).await.map_err(explain)? {
-            Frame::Control(Control::Greeted(greeted)) => Ok(Link { stream, greeted, rest }),
+            Frame::Control(Control::Greeted(greeted)) => Ok(OutgoingLink { stream, greeted, rest }),
             Frame::Control(Control::Refused { why }) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
             _ => Err(io::Error::new(io::ErrorKind::InvalidData, format!("{address} does not answer the greeting"))),
         }

@@ -2,10 +2,10 @@
 
 use super::dial::Dialler;
 use super::proxy::{self, Caller};
-use super::strangers::{Stranger, Strangers};
-use super::stream::{Secured, Stream, Tls, plain, read_frame, tune};
+use super::rate_limited_log::RateLimitedLog;
+use super::stream::{BoxedStream, PeerStream, SILENCE, STALLED, Tls, plain, read_frame, tune};
 use super::table::{LinkId, Outbox};
-use super::told::Told;
+use super::unauthenticated::{UnauthenticatedPeer, UnauthenticatedPeers};
 use crate::consensus::{Group, calls};
 use fawn_kv::ids::Address;
 use fawn_kv::link::control::MAGIC;
@@ -29,14 +29,8 @@ use tokio::time::timeout;
 /// Handshake and greeting take no longer.
 const GREETING: Duration = Duration::from_secs(5);
 
-/// A peer that says nothing for so long is gone. All say [`Control::Alive`] now and then.
-pub(super) const SILENCE: Duration = Duration::from_mins(1);
-
 /// We say it after so long.
 const ALIVE: Duration = Duration::from_secs(10);
-
-/// A peer that takes nothing for so long is gone.
-pub(super) const STALLED: Duration = Duration::from_secs(10);
 
 /// One that wants to be a member is told within this, or asks again over another connection.
 const NEWCOMER: Duration = Duration::from_secs(12);
@@ -115,17 +109,17 @@ pub struct Listener {
     tls: Option<Tls>,
     next: Arc<AtomicU64>,
     room: Arc<Semaphore>,
-    strangers: Strangers,
-    told: Arc<Told>,
-    group: Group_,
+    unauthenticated: UnauthenticatedPeers,
+    refusals: Arc<RateLimitedLog>,
+    group: GroupHandle,
     dialler: Arc<Dialler>,
 }
 
 /// The group, to which calls of other managers go.
 #[derive(Clone)]
-struct Group_(Group);
+struct GroupHandle(Group);
 
-impl std::fmt::Debug for Group_ {
+impl std::fmt::Debug for GroupHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Group")
     }
@@ -140,9 +134,9 @@ impl Listener {
             tls,
             next: Arc::default(),
             room,
-            strangers: Strangers::default(),
-            told: Arc::default(),
-            group: Group_(group),
+            unauthenticated: UnauthenticatedPeers::default(),
+            refusals: Arc::default(),
+            group: GroupHandle(group),
             dialler,
         }
     }
@@ -163,7 +157,7 @@ impl Listener {
 
     fn take(&self, stream: TcpStream, from: IpAddr) {
         let this = self.clone();
-        self.strangers.serve(from, |stranger| async move {
+        self.unauthenticated.serve(from, |peer| async move {
             let secured = timeout(GREETING, async {
                 tune(&stream)?;
                 match &this.tls {
@@ -172,13 +166,15 @@ impl Listener {
                 }
             });
             match secured.await {
-                Ok(Ok(secured)) => this.serve(secured, Some(stranger)).await,
+                Ok(Ok(secured)) => this.serve(secured, Some(peer)).await,
                 // Who hangs up before a word looks whether somebody listens.
                 Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     tracing::debug!("a connection from {from} is refused: {error}");
                 }
-                Ok(Err(error)) => this.told.warn(&format!("a connection from {from} is refused: {error}")),
-                Err(_) => this.told.warn(&format!("a connection from {from} is refused: its handshake takes too long")),
+                Ok(Err(error)) => this.refusals.warn(&format!("a connection from {from} is refused: {error}")),
+                Err(_) => {
+                    this.refusals.warn(&format!("a connection from {from} is refused: its handshake takes too long"))
+                }
             }
         });
     }
@@ -189,15 +185,15 @@ impl Listener {
     /// It cannot be used.
     pub fn take_local(&self, stream: std::os::unix::net::UnixStream) -> io::Result<()> {
         stream.set_nonblocking(true)?;
-        let stream: Stream = Box::new(UnixStream::from_std(stream)?);
+        let stream: BoxedStream = Box::new(UnixStream::from_std(stream)?);
         let this = self.clone();
-        tokio::spawn(async move { this.serve(Secured { stream, identity: None }, None).await });
+        tokio::spawn(async move { this.serve(PeerStream { stream, identity: None }, None).await });
         Ok(())
     }
 
-    /// Serves until the connection ends. A stranger is none any more once it has greeted.
-    async fn serve(&self, secured: Secured, stranger: Option<Stranger>) {
-        let Secured { mut stream, identity } = secured;
+    /// Serves until the connection ends. A caller is unauthenticated until it has greeted.
+    async fn serve(&self, secured: PeerStream, peer: Option<UnauthenticatedPeer>) {
+        let PeerStream { mut stream, identity } = secured;
         let mut rest = Vec::new();
         let greeting = timeout(GREETING, read_frame(&mut stream, &mut rest, Frames::default())).await;
         let greeting = match greeting {
@@ -207,9 +203,9 @@ impl Listener {
             }
             _ => return refuse_at_once(stream, "this is a FAWN manager: greet it first").await,
         };
-        let room = stranger.is_some().then(|| self.room.clone().try_acquire_owned()).transpose();
-        let host = stranger.as_ref().map(|stranger| stranger.host);
-        drop(stranger);
+        let room = peer.is_some().then(|| self.room.clone().try_acquire_owned()).transpose();
+        let host = peer.as_ref().map(|peer| peer.host);
+        drop(peer);
         let Ok(_room) = room else { return refuse_at_once(stream, CONNECTIONS_TAKEN).await };
         let caller = Caller { greeting, identity, host };
         match proxy::leader_called(&self.group.0, &caller.greeting) {
@@ -228,7 +224,7 @@ impl Listener {
     }
 
     /// Answers a greeting, and hears and says what there is until the connection ends.
-    async fn converse(&self, stream: Stream, mut rest: Vec<u8>, caller: Caller) {
+    async fn converse(&self, stream: BoxedStream, mut rest: Vec<u8>, caller: Caller) {
         let link = LinkId(self.next.fetch_add(1, Ordering::Relaxed));
         let outbox = Outbox::default();
         let (mut reads, writes) = tokio::io::split(stream);
@@ -244,11 +240,11 @@ impl Listener {
                         return Ok(());
                     }
                 };
-                let told = self.go_on(link, you, &mut reads, &mut rest, &outbox);
+                let dialogue = self.go_on(link, you, &mut reads, &mut rest, &outbox);
                 let proxied = if you == Party::Newcomer {
-                    timeout(NEWCOMER, told).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?
+                    timeout(NEWCOMER, dialogue).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?
                 } else {
-                    told.await?
+                    dialogue.await?
                 };
                 // Another manager has called, and from here on speaks for somebody else.
                 let Some(proxied) = proxied else { return Ok(()) };
@@ -356,7 +352,7 @@ impl Listener {
 }
 
 /// Refuses whoever has called, before anything is written by others.
-async fn refuse_at_once(mut stream: Stream, why: &str) {
+async fn refuse_at_once(mut stream: BoxedStream, why: &str) {
     let mut frame = Vec::new();
     put_control(&mut frame, &Control::Refused { why: why.to_owned() });
     let say = async {

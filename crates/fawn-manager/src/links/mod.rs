@@ -3,13 +3,14 @@
 //! # Layout
 //!
 //! * [`stream`]: connections, encrypted or not, and frames over them. [`dial`]: calling another.
-//! * [`listen`]: taking calls. [`strangers`]: those who have yet to say who they are. [`table`]: who is connected, and what waits to be sent.
-//!   [`proxy`]: connecting others with the leader. [`told`]: what strangers do wrong, in the log.
+//! * [`listen`]: taking calls. [`unauthenticated`]: callers that have yet to say who they are. [`table`]: who is
+//!   connected, and what waits to be sent. [`proxy`]: connecting others with the leader. [`rate_limited_log`]: what
+//!   callers do wrong, in the log.
 
 pub mod dial;
 pub mod listen;
 pub mod proxy;
-pub mod strangers;
+pub mod rate_limited_log;
 pub mod stream;
 pub mod table;
-pub mod told;
+pub mod unauthenticated;

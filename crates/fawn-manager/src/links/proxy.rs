@@ -5,9 +5,8 @@
 //! [`Control::Proxied`] with the caller's greeting and what the caller's certificate has shown, and from there on copies bytes in
 //! both directions. The leader treats the connection as the caller's own.
 
-use super::dial::{Dialler, Link};
-use super::listen::{SILENCE, STALLED};
-use super::stream::{Stream, read_frame};
+use super::dial::{Dialler, OutgoingLink};
+use super::stream::{BoxedStream, SILENCE, STALLED, read_frame};
 use crate::consensus::Group;
 use fawn_kv::ids::ManagerId;
 use fawn_kv::link::frame::put_control;
@@ -58,7 +57,7 @@ pub async fn call(
     (leader, address): &(ManagerId, String),
     Caller { greeting, identity, host }: Caller,
     rest: &[u8],
-) -> Result<Link, String> {
+) -> Result<OutgoingLink, String> {
     let ended = async {
         let mut link = dialler.dial(address, Some(Party::Manager(*leader))).await?;
         if link.greeted.version < PROXIES {
@@ -91,8 +90,8 @@ pub async fn call(
 }
 
 /// Copies what the caller and the leader say to each other, until one of them has hung up.
-pub async fn carry(caller: Stream, link: Link) {
-    let Link { stream, rest, .. } = link;
+pub async fn carry(caller: BoxedStream, link: OutgoingLink) {
+    let OutgoingLink { stream, rest, .. } = link;
     let (from_caller, mut to_caller) = tokio::io::split(caller);
     let (from_leader, to_leader) = tokio::io::split(stream);
     let down = async {

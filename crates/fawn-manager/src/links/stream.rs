@@ -12,18 +12,24 @@ use tokio::net::TcpStream;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
+/// A peer that says nothing for so long is gone. All say [`Alive`](fawn_kv::link::Control::Alive) now and then.
+pub const SILENCE: Duration = Duration::from_mins(1);
+
+/// A peer that takes nothing for so long is gone.
+pub const STALLED: Duration = Duration::from_secs(10);
+
 /// Both directions of a connection.
 pub trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
 
-/// A connection of whatever kind.
-pub type Stream = Box<dyn Bytes>;
+/// A connection, encrypted or not.
+pub type BoxedStream = Box<dyn Bytes>;
 
 /// A connection, and what is known of the other side.
-pub struct Secured {
+pub struct PeerStream {
     /// The connection.
-    pub stream: Stream,
+    pub stream: BoxedStream,
     /// Who the other side's certificate says that it is; `None`: it has shown none, and is believed what it says.
     pub identity: Option<Identity>,
 }
@@ -56,10 +62,10 @@ impl Tls {
     ///
     /// # Errors
     /// The other side is none of the cluster.
-    pub async fn accept(&self, stream: TcpStream) -> io::Result<Secured> {
+    pub async fn accept(&self, stream: TcpStream) -> io::Result<PeerStream> {
         let stream = TlsAcceptor::from(self.0.current().server).accept(stream).await?;
         let identity = identity(stream.get_ref().1.peer_certificates())?;
-        Ok(Secured { stream: Box::new(stream), identity })
+        Ok(PeerStream { stream: Box::new(stream), identity })
     }
 
     /// What an error of a call most likely comes from, before the other side has said anything.
@@ -71,11 +77,11 @@ impl Tls {
     ///
     /// # Errors
     /// The other side is no manager of the cluster.
-    pub async fn connect(&self, stream: TcpStream) -> io::Result<Secured> {
+    pub async fn connect(&self, stream: TcpStream) -> io::Result<PeerStream> {
         let name = server_name_for(&Role::Manager).map_err(io::Error::other)?;
         let stream = TlsConnector::from(self.0.current().client).connect(name, stream).await?;
         let identity = identity(stream.get_ref().1.peer_certificates())?;
-        Ok(Secured { stream: Box::new(stream), identity })
+        Ok(PeerStream { stream: Box::new(stream), identity })
     }
 }
 
@@ -85,8 +91,8 @@ fn identity(chain: Option<&[CertificateDer<'_>]>) -> io::Result<Option<Identity>
 }
 
 /// A connection that nothing protects.
-pub fn plain(stream: TcpStream) -> Secured {
-    Secured { stream: Box::new(stream), identity: None }
+pub fn plain(stream: TcpStream) -> PeerStream {
+    PeerStream { stream: Box::new(stream), identity: None }
 }
 
 /// What of a peer that has gone silently is noticed by the network itself: after this, unacknowledged bytes end the

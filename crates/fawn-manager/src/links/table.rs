@@ -1,10 +1,11 @@
 //! Who is connected, and what waits to be sent to each.
 
-use crate::decided::Facts;
+use crate::replicated_state::Facts;
 use fawn_kv::ids::{Address, SeatId};
 use fawn_kv::link::frame::{put_control, put_message};
 use fawn_kv::link::{Control, Party};
 use fawn_kv::wire::Message;
+use fawn_kv::wire::version::FAREWELLS;
 use fawn_tls::{Identity, Role};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -20,7 +21,7 @@ pub const MOST_WAITING_BYTES: usize = 8 << 20;
 pub struct LinkId(pub u64);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct OutboxBuffer {
     bytes: Vec<u8>,
     is_closed: bool,
 }
@@ -28,12 +29,12 @@ struct Waiting {
 /// What waits to be sent over a connection. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<OutboxBuffer>>,
     changed: Arc<Notify>,
 }
 
 impl Outbox {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, OutboxBuffer> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,7 +77,7 @@ impl Outbox {
 
 /// A link that stands.
 #[derive(Debug)]
-pub struct Peer {
+pub struct LinkPeer {
     /// Who it is.
     pub party: Party,
     /// The newest version that both sides speak.
@@ -91,9 +92,16 @@ pub struct Peer {
     pub hears_roster: bool,
 }
 
-impl Peer {
+impl LinkPeer {
+    /// Tells it the cluster's version, if it speaks a version that has a message for that.
+    pub fn tell_version(&self, version: u8) {
+        if self.version >= FAREWELLS {
+            self.outbox.say(&Control::Speaks { version });
+        }
+    }
+
     /// Who it is and from where, for the log.
-    pub fn told(&self) -> String {
+    pub fn description(&self) -> String {
         let role = self.identity.as_ref().map(|identity| format!(" with the certificate of {identity}"));
         let host = self.host.map(|host| format!(" at {host}"));
         format!("{}{}{}", self.party, host.unwrap_or_default(), role.unwrap_or_default())
@@ -112,14 +120,14 @@ struct SeatLinks {
 
 /// All links.
 #[derive(Debug, Default)]
-pub struct Table {
-    peers: BTreeMap<LinkId, Peer>,
+pub struct LinkTable {
+    peers: BTreeMap<LinkId, LinkPeer>,
     seats: BTreeMap<SeatId, SeatLinks>,
     clients: BTreeMap<u32, LinkId>,
     last_client: u32,
 }
 
-impl Table {
+impl LinkTable {
     /// A number for a client that nobody has.
     pub fn next_client(&mut self) -> u32 {
         self.last_client = self.last_client.wrapping_add(1);
@@ -130,7 +138,7 @@ impl Table {
     }
 
     /// A link stands. If its seat has one already, that is used until the seat [is heard](Self::heard) over the new one.
-    pub fn add(&mut self, link: LinkId, peer: Peer) {
+    pub fn add(&mut self, link: LinkId, peer: LinkPeer) {
         let before = match peer.party {
             Party::Seat(seat) => match self.seats.entry(seat) {
                 Entry::Vacant(links) => {
@@ -184,8 +192,15 @@ impl Table {
     }
 
     /// Who is at the other end.
-    pub fn peer(&mut self, link: LinkId) -> Option<&mut Peer> {
-        self.peers.get_mut(&link)
+    pub fn peer(&self, link: LinkId) -> Option<&LinkPeer> {
+        self.peers.get(&link)
+    }
+
+    /// The peer at the other end is told of each change of the roster from now on.
+    pub fn follow_roster(&mut self, link: LinkId) {
+        if let Some(peer) = self.peers.get_mut(&link) {
+            peer.hears_roster = true;
+        }
     }
 
     /// Whether a link stands.
@@ -193,9 +208,47 @@ impl Table {
         self.peers.contains_key(&link)
     }
 
-    /// The links that stand.
-    pub fn peers(&self) -> impl Iterator<Item = (LinkId, &Peer)> {
-        self.peers.iter().map(|(link, peer)| (*link, peer))
+    /// Says something to all peers.
+    pub fn announce(&self, control: &Control) {
+        for peer in self.peers.values() {
+            peer.outbox.say(control);
+        }
+    }
+
+    /// The roster is another. Peers that follow it are told; those that may no longer be what they are lose their links.
+    pub fn roster_changed(&mut self, facts: &Facts) {
+        let roster = &facts.roster;
+        let mut gone = Vec::new();
+        for (link, peer) in &self.peers {
+            if peer.hears_roster {
+                peer.outbox.say(&Control::Roster(roster.clone()));
+            }
+            let is_gone = match peer.party {
+                Party::Seat(seat) => roster.member_of(seat).is_none(),
+                Party::Client(_) | Party::Newcomer => !may_be(peer.identity.as_ref(), peer.party, facts),
+                _ => false,
+            };
+            if is_gone {
+                gone.push(*link);
+            }
+        }
+        for link in gone {
+            self.close(link);
+        }
+    }
+
+    /// The cluster's version is another. Peers are told; those that do not speak it lose their links.
+    pub fn version_changed(&mut self, version: u8) {
+        let mut behind = Vec::new();
+        for (link, peer) in &self.peers {
+            peer.tell_version(version);
+            if peer.version < version && !is_outside(peer.party) {
+                behind.push(*link);
+            }
+        }
+        for link in behind {
+            self.close(link);
+        }
     }
 
     /// Whether a seat is connected.
@@ -235,6 +288,11 @@ impl Table {
     }
 }
 
+/// Whether a party takes no part in what is decided: it may be older than the cluster.
+pub fn is_outside(party: Party) -> bool {
+    matches!(party, Party::Operator | Party::Client(_))
+}
+
 /// Whether one whose certificate says this may be the party that it says.
 pub fn may_be(identity: Option<&Identity>, party: Party, facts: &Facts) -> bool {
     let Some(identity) = identity else { return true };
@@ -254,25 +312,33 @@ pub fn may_be(identity: Option<&Identity>, party: Party, facts: &Facts) -> bool 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fawn_kv::ids::{ManagerId, NodeId};
+    use fawn_kv::ids::ManagerId;
+    use fawn_kv::ids::NodeId;
     use fawn_kv::wire::version::NEWEST;
     use fawn_tls::Material;
     use fawn_tls::certificate::now;
-    use fawn_tls::directory::{Wanted, init};
+    use fawn_tls::directory::{Applicant, init};
     use fawn_tls::files::read_chain;
     use std::collections::BTreeSet;
 
-    fn peer(party: Party) -> (Peer, Outbox) {
+    fn peer(party: Party) -> (LinkPeer, Outbox) {
         let outbox = Outbox::default();
         (
-            Peer { party, version: NEWEST, outbox: outbox.clone(), identity: None, host: None, hears_roster: false },
+            LinkPeer {
+                party,
+                version: NEWEST,
+                outbox: outbox.clone(),
+                identity: None,
+                host: None,
+                hears_roster: false,
+            },
             outbox,
         )
     }
 
     #[test]
     fn a_newer_link_of_a_seat_takes_the_older_ones_place_once_the_seat_is_heard_over_it() {
-        let mut table = Table::default();
+        let mut table = LinkTable::default();
         let (older, old) = peer(Party::Seat(SeatId(3)));
         let (deaf, unheard) = peer(Party::Seat(SeatId(3)));
         let (newer, new) = peer(Party::Seat(SeatId(3)));
@@ -294,7 +360,7 @@ mod tests {
     fn identity(roles: &[Role]) -> Identity {
         let dir = tempfile::tempdir().unwrap();
         let roles = roles.iter().cloned().collect();
-        init(dir.path(), &[Wanted { name: "one".to_owned(), roles, hosts: BTreeSet::new() }], 90, now()).unwrap();
+        init(dir.path(), &[Applicant { name: "one".to_owned(), roles, hosts: BTreeSet::new() }], 90, now()).unwrap();
         Identity::of(&read_chain(&Material::in_dir(dir.path(), "one").cert).unwrap()).unwrap()
     }
 
@@ -309,6 +375,33 @@ mod tests {
         assert!(may(&[member("a"), member("b")], Party::Newcomer), "it is another, too");
         assert!(!may(&[Role::Operator], Party::Newcomer));
         assert!(may(&[member("a"), Role::Manager], Party::Manager(ManagerId(1))), "the manager was not removed");
+    }
+
+    #[test]
+    fn peers_that_do_not_speak_the_clusters_version_lose_their_links_unless_they_are_outside_of_it() {
+        let mut table = LinkTable::default();
+        for (link, party) in [(1, Party::Seat(SeatId(3))), (2, Party::Operator), (3, Party::Client(1))] {
+            let mut peer = peer(party).0;
+            peer.version = NEWEST - 1;
+            table.add(LinkId(link), peer);
+        }
+        table.add(LinkId(4), peer(Party::Seat(SeatId(4))).0);
+        table.version_changed(NEWEST);
+        assert_eq!([1, 2, 3, 4].map(|link| table.has(LinkId(link))), [false, true, true, true]);
+    }
+
+    #[test]
+    fn a_seat_that_is_no_members_loses_its_link_and_others_hear_of_the_roster_if_they_follow_it() {
+        let mut table = LinkTable::default();
+        let (operator, heard) = peer(Party::Operator);
+        let (deaf, unheard) = peer(Party::Operator);
+        table.add(LinkId(1), peer(Party::Seat(SeatId(3))).0);
+        table.add(LinkId(2), operator);
+        table.add(LinkId(3), deaf);
+        table.follow_roster(LinkId(2));
+        table.roster_changed(&Facts::default());
+        assert!(!table.has(LinkId(1)) && table.has(LinkId(2)) && table.has(LinkId(3)));
+        assert!(!heard.take().unwrap().is_empty() && unheard.take().unwrap().is_empty());
     }
 
     #[test]

@@ -4,7 +4,8 @@
 
 mod alone;
 mod caller;
-mod kept;
+mod elections;
+mod persistence;
 mod proxied;
 mod secure;
 mod storage;

@@ -7,7 +7,7 @@ use fawn_kv::link::{Greeting, Party};
 use fawn_kv::status::{Answer, Question};
 use fawn_manager::{Operator, OperatorError, Options, Tls, start};
 use fawn_tls::certificate::now;
-use fawn_tls::directory::{Wanted, init};
+use fawn_tls::directory::{Applicant, init};
 use fawn_tls::{Material, Role, server_name_for};
 use std::collections::BTreeSet;
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ use tokio_rustls::rustls::{ClientConnection, StreamOwned};
 
 fn certificates(dir: &Path) {
     let wanted =
-        |name: &str, role| Wanted { name: name.to_owned(), roles: BTreeSet::from([role]), hosts: BTreeSet::new() };
+        |name: &str, role| Applicant { name: name.to_owned(), roles: BTreeSet::from([role]), hosts: BTreeSet::new() };
     let member = Role::Member("a".to_owned());
     let all = [wanted("manager", Role::Manager), wanted("operator", Role::Operator), wanted("a", member)];
     init(dir, &all, 90, now()).unwrap();

@@ -6,10 +6,10 @@ use fawn_kv::link::Party;
 use fawn_kv::manager::roster::Change;
 use fawn_kv::manager::{Command, Leases, Settings, Waits};
 use fawn_kv::wire::version::{SKIPPED_SEATS, STRUCK_NAMES};
-use fawn_manager::consensus::machine::{self, SnapshotError};
-use fawn_manager::consensus::types::{Entry, LogId, StorageError, Types};
-use fawn_manager::consensus::{LogStore, Machine};
-use fawn_manager::decided::{Begun, Decided, Decision};
+use fawn_manager::consensus::state_machine::{self, SnapshotError};
+use fawn_manager::consensus::types::{LogEntry, LogId, StorageError, Types};
+use fawn_manager::consensus::{LogStore, StateMachine};
+use fawn_manager::replicated_state::{Decision, Genesis, ReplicatedState};
 use fawn_manager::{Options, Running, directory, sealed, start};
 use fawn_ring::{MachineId, NodeId, Secret};
 use openraft::testing::{StoreBuilder, Suite};
@@ -21,12 +21,12 @@ use tokio::sync::mpsc;
 
 struct Stores;
 
-impl StoreBuilder<Types, LogStore, Machine, TempDir> for Stores {
-    async fn build(&self) -> Result<(TempDir, LogStore, Machine), StorageError> {
+impl StoreBuilder<Types, LogStore, StateMachine, TempDir> for Stores {
+    async fn build(&self) -> Result<(TempDir, LogStore, StateMachine), StorageError> {
         let dir = tempfile::tempdir().unwrap();
         let store = directory::open(dir.path()).unwrap();
         let (news, _) = mpsc::unbounded_channel();
-        let machine = Machine::open(store.clone(), news).unwrap();
+        let machine = StateMachine::open(store.clone(), news).unwrap();
         Ok((dir, store, machine))
     }
 }
@@ -37,13 +37,13 @@ fn the_store_is_what_the_consensus_library_asks_for() {
 }
 
 /// A cluster with a node.
-fn decided() -> Decided {
+fn decided() -> ReplicatedState {
     let settings = Settings { replicas: 3, first_nodes: 1, rules: Rules::default(), leases: Leases::default() };
-    let mut decided = Decided::default();
+    let mut decided = ReplicatedState::default();
     let (node, machine) = (NodeId(1), MachineId(1));
     let register = Command::Register { node, nonce: 5, machine, domain: None, virtual_ids: 1 };
     let decisions = [
-        Decision::Begin(Begun { cluster: ClusterId([3; 16]), settings, wedges: 8 }),
+        Decision::Begin(Genesis { cluster: ClusterId([3; 16]), settings, wedges: 8 }),
         Decision::Secret(Secret([4; 32])),
         Decision::command(&register),
     ];
@@ -56,8 +56,8 @@ fn decided() -> Decided {
 
 #[test]
 fn a_snapshot_that_was_changed_or_cut_is_refused() {
-    let bytes = machine::encode(&decided());
-    assert_eq!(machine::decode(&bytes).unwrap(), decided());
+    let bytes = state_machine::encode(&decided());
+    assert_eq!(state_machine::decode(&bytes).unwrap(), decided());
     let mut removed = decided();
     let steps = [
         Decision::Version(STRUCK_NAMES),
@@ -68,17 +68,17 @@ fn a_snapshot_that_was_changed_or_cut_is_refused() {
         assert!(removed.apply(step).unwrap());
     }
     assert!(!removed.apply(&steps[1]).unwrap(), "its name is gone");
-    assert_eq!(machine::decode(&machine::encode(&removed)).unwrap(), removed);
+    assert_eq!(state_machine::decode(&state_machine::encode(&removed)).unwrap(), removed);
     for at in 0..bytes.len() * 8 {
         let mut bytes = bytes.clone();
         bytes[at / 8] ^= 1 << (at % 8);
-        assert!(matches!(machine::decode(&bytes), Err(SnapshotError::Sealed(_))), "bit {at}");
+        assert!(matches!(state_machine::decode(&bytes), Err(SnapshotError::Sealed(_))), "bit {at}");
     }
     for length in 0..bytes.len() {
-        assert!(machine::decode(&bytes[..length]).is_err(), "{length} bytes");
+        assert!(state_machine::decode(&bytes[..length]).is_err(), "{length} bytes");
     }
     let other = sealed::seal(&vec![9_u8; 40]);
-    assert!(machine::decode(&other).is_err(), "sealed, and no state");
+    assert!(state_machine::decode(&other).is_err(), "sealed, and no state");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_change_of_the_group_that_was_left_half_done_is_brought_to_its_end() {
         // The first step alone: both groups have to agree.
         let nodes = BTreeMap::from([(id, BasicNode::new(""))]);
         let members = Membership::new(vec![BTreeSet::from([id]), BTreeSet::from([id])], nodes);
-        let step = Entry { log_id, payload: EntryPayload::Membership(members) };
+        let step = LogEntry { log_id, payload: EntryPayload::Membership(members) };
         store.rewrite(vote, vec![step]).unwrap();
         assert_eq!(change(&store), 2);
     }

@@ -6,9 +6,10 @@ use fawn_kv::link::{Control, Frame, Party};
 use fawn_kv::manager::Waits;
 use fawn_kv::status::{Answer, NewSettings, Question, Status};
 use fawn_kv::wire::version::NEWEST;
-use fawn_manager::consensus::kept::KeptVote;
-use fawn_manager::consensus::types::{Entry, LogId};
-use fawn_manager::{Operator, Options, Running, directory, recover, start};
+use fawn_manager::consensus::stored::StoredVote;
+use fawn_manager::consensus::types::{LogEntry, LogId};
+use fawn_manager::directory;
+use fawn_manager::{Operator, Options, Running, recover, start};
 use openraft::{BasicNode, CommittedLeaderId, EntryPayload, Membership};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
@@ -72,7 +73,7 @@ impl Group {
     }
 
     /// As after a crash: it is gone at once.
-    fn stop(&mut self, place: usize) {
+    pub fn stop(&mut self, place: usize) {
         drop(self.running[place].take().unwrap());
     }
 
@@ -302,8 +303,8 @@ fn a_replacement_whose_second_step_did_not_happen_is_brought_to_its_end() {
     for store in &stores {
         let mut entries = stores.iter().map(|store| store.all().unwrap()).max_by_key(Vec::len).unwrap();
         let log_id = LogId::new(CommittedLeaderId::new(term, 0), last.index + 1);
-        entries.push(Entry { log_id, payload: EntryPayload::Membership(members.clone()) });
-        store.rewrite(KeptVote { term, voted_for: None, is_leader: false }, entries).unwrap();
+        entries.push(LogEntry { log_id, payload: EntryPayload::Membership(members.clone()) });
+        store.rewrite(StoredVote { term, voted_for: None, is_leader: false }, entries).unwrap();
     }
     drop(stores);
     (0..3).for_each(|place| group.run(place, &[], &[]));

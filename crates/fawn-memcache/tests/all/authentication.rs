@@ -1,10 +1,10 @@
 //! Conversations before a user is known.
 
 use crate::transcript::transcript;
-use fawn_memcache::{Limits, Session};
+use fawn_memcache::{Session, SessionLimits};
 
 fn told(input: &str) -> Vec<String> {
-    let limits = Limits::default();
+    let limits = SessionLimits::default();
     let whole = transcript(Session::with_authentication(limits), limits, [input.as_bytes()]);
     let pieces = transcript(Session::with_authentication(limits), limits, input.as_bytes().chunks(1));
     assert_eq!(whole, pieces, "{input:?}");

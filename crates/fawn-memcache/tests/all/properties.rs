@@ -1,10 +1,10 @@
 //! What holds for every input.
 
 use crate::transcript::transcript;
-use fawn_memcache::{Limits, Session};
+use fawn_memcache::{Session, SessionLimits};
 use proptest::prelude::*;
 
-const LIMITS: Limits = Limits { item_bytes: 150 };
+const LIMITS: SessionLimits = SessionLimits { item_bytes: 150 };
 
 const WORDS: &[&str] = &[
     "get",
@@ -95,7 +95,7 @@ proptest! {
     fn any_bytes_are_survived_within_bounded_memory(input in proptest::collection::vec(any::<u8>(), 0..6000)) {
         // `transcript` asserts that no step asks for more than an item and a line.
         transcript(Session::new(LIMITS), LIMITS, input.chunks(100));
-        transcript(Session::with_authentication(LIMITS), Limits { item_bytes: 16_384 }, input.chunks(100));
+        transcript(Session::with_authentication(LIMITS), SessionLimits { item_bytes: 16_384 }, input.chunks(100));
     }
 
     #[test]

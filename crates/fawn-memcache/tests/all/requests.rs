@@ -2,7 +2,8 @@
 
 use crate::transcript::{told, transcript};
 use fawn_memcache::{
-    Arithmetic, Command, Delete, Event, Exptime, Limits, MAX_LINE_BYTES, MetaGet, MetaRecache, Mode, Session, Store,
+    Arithmetic, Command, Delete, Exptime, MAX_LINE_BYTES, MetaGet, MetaRecache, Mode, Session, SessionEvent,
+    SessionLimits, StoreRequest,
 };
 
 /// Asserts that the input is these commands on the key `k`, and nothing else.
@@ -11,7 +12,7 @@ fn assert_commands(input: &str, commands: &[Command<'_>]) {
     assert_eq!(told(input.as_bytes()), expected, "{input:?}");
 }
 
-const STORE: Store<'static> = Store {
+const STORE: StoreRequest<'static> = StoreRequest {
     mode: Mode::Set,
     value: b"ab",
     flags: 0,
@@ -23,7 +24,7 @@ const STORE: Store<'static> = Store {
 
 #[test]
 fn classic_stores_carry_flags_expiry_and_cas() {
-    let store = Store { flags: 5, exptime: Exptime(-1), ..STORE };
+    let store = StoreRequest { flags: 5, exptime: Exptime(-1), ..STORE };
     for (word, mode) in [
         ("set", Mode::Set),
         ("add", Mode::Add),
@@ -32,9 +33,9 @@ fn classic_stores_carry_flags_expiry_and_cas() {
         ("prepend", Mode::Prepend { vivify: None }),
     ] {
         let input = format!("{word} k 5 -1 2\r\nab\r\n");
-        assert_commands(&input, &[Command::Store(Store { mode, ..store })]);
+        assert_commands(&input, &[Command::Store(StoreRequest { mode, ..store })]);
     }
-    let cas = Store { mode: Mode::Cas, compare: Some(9), ..store };
+    let cas = StoreRequest { mode: Mode::Cas, compare: Some(9), ..store };
     assert_commands("cas k 5 -1 2 9\r\nab\r\n", &[Command::Store(cas)]);
 }
 
@@ -43,14 +44,14 @@ fn meta_stores_choose_their_mode_by_letter_and_cas() {
     let some = Some(Exptime(30));
     for (flags, store) in [
         ("", STORE),
-        ("MS F4294967295 T60", Store { flags: u32::MAX, exptime: Exptime(60), ..STORE }),
-        ("ME", Store { mode: Mode::Add, ..STORE }),
-        ("MR", Store { mode: Mode::Replace, ..STORE }),
-        ("MA", Store { mode: Mode::Append { vivify: None }, ..STORE }),
-        ("MA N30", Store { mode: Mode::Append { vivify: some }, ..STORE }),
-        ("MP N30 C0", Store { mode: Mode::Prepend { vivify: some }, compare: Some(0), ..STORE }),
-        ("C7 E8 I", Store { mode: Mode::Cas, compare: Some(7), new_cas: Some(8), invalidate: true, ..STORE }),
-        ("MR C7", Store { mode: Mode::Cas, compare: Some(7), ..STORE }),
+        ("MS F4294967295 T60", StoreRequest { flags: u32::MAX, exptime: Exptime(60), ..STORE }),
+        ("ME", StoreRequest { mode: Mode::Add, ..STORE }),
+        ("MR", StoreRequest { mode: Mode::Replace, ..STORE }),
+        ("MA", StoreRequest { mode: Mode::Append { vivify: None }, ..STORE }),
+        ("MA N30", StoreRequest { mode: Mode::Append { vivify: some }, ..STORE }),
+        ("MP N30 C0", StoreRequest { mode: Mode::Prepend { vivify: some }, compare: Some(0), ..STORE }),
+        ("C7 E8 I", StoreRequest { mode: Mode::Cas, compare: Some(7), new_cas: Some(8), invalidate: true, ..STORE }),
+        ("MR C7", StoreRequest { mode: Mode::Cas, compare: Some(7), ..STORE }),
         ("E0", STORE),
     ] {
         let input = format!("ms k 2 {flags}\r\nab\r\n");
@@ -107,7 +108,7 @@ fn a_line_of_keys_gives_one_request_a_key() {
 fn ten_thousand_keys_need_the_memory_of_one() {
     let key = "k".repeat(240);
     let line = format!("get {}\r\n", vec![key.as_str(); 10_000].join(" "));
-    let limits = Limits { item_bytes: 1000 };
+    let limits = SessionLimits { item_bytes: 1000 };
     let events = transcript(Session::new(limits), limits, line.as_bytes().chunks(1500));
     assert_eq!(events.iter().filter(|event| event.ends_with("Get")).count(), 10_000);
     assert_eq!(events.last().unwrap(), &format!("{key} Get"));
@@ -126,7 +127,7 @@ fn a_bad_key_refuses_its_whole_line_and_no_more() {
 
 #[test]
 fn a_value_above_the_limit_is_skipped_without_being_buffered() {
-    let limits = Limits { item_bytes: 100 };
+    let limits = SessionLimits { item_bytes: 100 };
     let told = |input: &str| transcript(Session::new(limits), limits, input.as_bytes().chunks(7));
     let block = "x".repeat(5000);
     let delete = "k ValueTooLarge(ValueTooLarge { delete: true })";
@@ -140,9 +141,9 @@ fn a_value_above_the_limit_is_skipped_without_being_buffered() {
 
 #[test]
 fn a_session_says_how_much_a_data_block_wants() {
-    let mut session = Session::new(Limits::default());
+    let mut session = Session::new(SessionLimits::default());
     let line = b"set k 0 0 1000\r\nabc";
-    assert_eq!(session.next(line).event, Event::NeedMore { total: line.len() - 3 + 1000 + 2 });
+    assert_eq!(session.next(line).event, SessionEvent::NeedMore { total: line.len() - 3 + 1000 + 2 });
     assert_eq!(session.next(line).consumed, 0);
 }
 
@@ -168,9 +169,9 @@ fn the_binary_protocol_and_web_browsers_are_hung_up_on() {
 
 #[test]
 fn nothing_follows_a_quit() {
-    let mut session = Session::new(Limits::default());
-    assert_eq!(session.next(b"quit\r\nget k\r\n").event, Event::Close);
-    assert_eq!(session.next(b"get k\r\n").event, Event::Close);
+    let mut session = Session::new(SessionLimits::default());
+    assert_eq!(session.next(b"quit\r\nget k\r\n").event, SessionEvent::Close);
+    assert_eq!(session.next(b"get k\r\n").event, SessionEvent::Close);
 }
 
 #[test]

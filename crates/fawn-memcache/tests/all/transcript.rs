@@ -1,12 +1,16 @@
 //! What a session makes of its input, as text.
 
-use fawn_memcache::{Command, Event, Limits, Session};
+use fawn_memcache::{Command, Session, SessionEvent, SessionLimits};
 
 /// Most bytes that a session may ask for beyond the item limit: a line, and a data block's line break.
 const LINE: usize = fawn_memcache::MAX_LINE_BYTES + 4;
 
 /// Feeds the input piece by piece, as a connection does, and tells each event but `NeedMore`.
-pub fn transcript<'a>(mut session: Session, limits: Limits, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
+pub fn transcript<'a>(
+    mut session: Session,
+    limits: SessionLimits,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Vec<String> {
     let (mut events, mut pending) = (Vec::new(), Vec::new());
     for piece in pieces {
         pending.extend_from_slice(piece);
@@ -16,7 +20,7 @@ pub fn transcript<'a>(mut session: Session, limits: Limits, pieces: impl IntoIte
             assert!(consumed <= pending.len(), "a step consumes what there is");
             let progress = consumed > 0;
             match step.event {
-                Event::Request(request) => {
+                SessionEvent::Request(request) => {
                     events.push(format!("{} {:?}", request.key.escape_ascii(), request.command));
                     if !request.responder.is_last() {
                         events.push("more keys".to_string());
@@ -25,16 +29,16 @@ pub fn transcript<'a>(mut session: Session, limits: Limits, pieces: impl IntoIte
                         session.authenticated();
                     }
                 }
-                Event::Reply(line) => events.push(line.trim_end().to_string()),
-                Event::Abandon(line) => events.push(format!("abandon: {}", line.trim_end())),
-                Event::NeedMore { total } => {
+                SessionEvent::Reply(line) => events.push(line.trim_end().to_string()),
+                SessionEvent::Abandon(line) => events.push(format!("abandon: {}", line.trim_end())),
+                SessionEvent::NeedMore { total } => {
                     let rest = pending.len() - consumed;
                     assert!(total > rest, "what is there is not enough");
                     assert!(total <= limits.item_bytes + LINE, "no more is asked for than an item takes");
                     pending.drain(..consumed);
                     break;
                 }
-                Event::Close => {
+                SessionEvent::Close => {
                     events.push("close".to_string());
                     return events;
                 }
@@ -48,5 +52,5 @@ pub fn transcript<'a>(mut session: Session, limits: Limits, pieces: impl IntoIte
 
 /// The whole input at once, with memcached's limits.
 pub fn told(input: &[u8]) -> Vec<String> {
-    transcript(Session::new(Limits::default()), Limits::default(), [input])
+    transcript(Session::new(SessionLimits::default()), SessionLimits::default(), [input])
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Moving, a_while, close, copy, metered, open, open_rapl, refused, tree, write};
-use crate::{Choice, Kind, Meter, Scope, SystemRoots, find};
+use crate::{Meter, MeterChoice, MeterKind, Scope, SystemRoots, find};
 
 /// The counters of the trees turn round here, microjoules.
 const PACKAGE_RANGE: u64 = 262_143_328_850;
@@ -24,7 +24,7 @@ fn a_package_and_its_dram_are_counted_once_and_over_the_turn_of_the_counter() {
     close(energy.joules, 0.328_85 + 2.0 + 0.5);
     assert_eq!(
         (energy.kind, energy.scope, energy.measured, energy.is_counter),
-        (Kind::Rapl, Scope::Package, true, true)
+        (MeterKind::Rapl, Scope::Package, true, true)
     );
     let parts: Vec<(&str, f64, bool)> =
         energy.parts.iter().map(|part| (part.name.as_str(), (part.joules * 1e3).round(), part.is_counted)).collect();
@@ -166,7 +166,7 @@ fn a_laptop_that_is_plugged_in_meanwhile_is_not_metered() {
 #[test]
 fn auto_takes_what_covers_most() {
     let auto = |root: &Path| {
-        let meter = Meter::open(&Choice::Auto, &SystemRoots::under(root)).unwrap();
+        let meter = Meter::open(&MeterChoice::Auto, &SystemRoots::under(root)).unwrap();
         meter.map(|meter| (meter.info().kind, meter.info().scope))
     };
     let moving = |name: &str| {
@@ -174,17 +174,17 @@ fn auto_takes_what_covers_most() {
         let _moving = Moving::start(dir.path());
         auto(dir.path())
     };
-    assert_eq!(moving("laptop"), Some((Kind::Battery, Scope::Board)));
-    assert_eq!(moving("server"), Some((Kind::Hwmon, Scope::Board)));
-    assert_eq!(auto(&tree("pi-ina226")), Some((Kind::Hwmon, Scope::Board)));
-    assert_eq!(moving("intel"), Some((Kind::Rapl, Scope::Package)));
-    assert_eq!(moving("amd"), Some((Kind::Rapl, Scope::Package)), "a graphics card is not the machine");
+    assert_eq!(moving("laptop"), Some((MeterKind::Battery, Scope::Board)));
+    assert_eq!(moving("server"), Some((MeterKind::Hwmon, Scope::Board)));
+    assert_eq!(auto(&tree("pi-ina226")), Some((MeterKind::Hwmon, Scope::Board)));
+    assert_eq!(moving("intel"), Some((MeterKind::Rapl, Scope::Package)));
+    assert_eq!(moving("amd"), Some((MeterKind::Rapl, Scope::Package)), "a graphics card is not the machine");
     assert_eq!(auto(&tree("amd")), None, "a counter that does not move is none");
     assert_eq!(auto(&tree("rails")), None, "nobody knows which rail is the board's");
     let dir = copy("laptop");
     write(dir.path(), "power_supply/AC/online", 1);
     let _moving = Moving::start(dir.path());
-    assert_eq!(auto(dir.path()), Some((Kind::Rapl, Scope::Package)), "on mains");
+    assert_eq!(auto(dir.path()), Some((MeterKind::Rapl, Scope::Package)), "on mains");
 }
 
 #[test]

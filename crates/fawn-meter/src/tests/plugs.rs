@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{a_while, close, metered, open, refused};
-use crate::{Kind, Scope};
+use crate::{MeterKind, Scope};
 
 /// What a plug says.
 enum Says {
@@ -85,7 +85,7 @@ fn a_shelly_of_the_first_generation_is_read() {
     });
     let energy = metered(&open(&format!("shelly:{address}"), root()).unwrap(), a_while);
     close(energy.watts, 12.34);
-    assert_eq!((energy.kind, energy.scope, energy.is_counter), (Kind::Shelly, Scope::Wall, false));
+    assert_eq!((energy.kind, energy.scope, energy.is_counter), (MeterKind::Shelly, Scope::Wall, false));
     assert_eq!(energy.instrument, format!("Shelly SHPLG-S at http://{address}"));
     // Two decimals, and nobody states an accuracy but the user.
     close(energy.uncertainty.resolution_joules, 0.005 * energy.seconds);
@@ -129,7 +129,7 @@ fn tasmota_is_read_with_all_its_channels() {
     close(energy.watts, 26.0);
     // Whole watts.
     close(energy.uncertainty.resolution_joules, 0.5 * energy.seconds);
-    assert_eq!((energy.kind, energy.scope), (Kind::Tasmota, Scope::Wall));
+    assert_eq!((energy.kind, energy.scope), (MeterKind::Tasmota, Scope::Wall));
     let address = plug(|_, _| Says::Text(TASMOTA.replace("\"Power\":26", "\"Power\":[26,4.5]")));
     close(metered(&open(&format!("tasmota:{address}"), root()).unwrap(), a_while).watts, 30.5);
 }

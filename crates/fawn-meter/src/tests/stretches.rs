@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{a_while, close, copy, metered, open, refused, tree, write};
-use crate::{Kind, Scope, sum};
+use crate::{MeterKind, Scope, sum};
 
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
@@ -39,7 +39,7 @@ fn a_file_that_is_written_meanwhile_is_laid_over_the_measurement() {
     writer.join().unwrap();
     close(energy.joules, 6.5 * energy.seconds);
     assert!((0.4..0.8).contains(&energy.seconds), "{energy:?}");
-    assert_eq!((energy.kind, energy.scope, energy.measured), (Kind::Csv, Scope::Wall, true));
+    assert_eq!((energy.kind, energy.scope, energy.measured), (MeterKind::Csv, Scope::Wall, true));
     assert!(energy.instrument.ends_with("watts.csv of WattsUp Pro") && energy.samples >= 5, "{energy:?}");
 }
 
@@ -82,7 +82,7 @@ fn a_model_s_joules_are_never_called_measured() {
         // A quarter of the time busy; 200 reads.
         did(root, 1025, 9075, 250, 2000);
     });
-    assert_eq!((energy.measured, energy.kind, energy.scope), (false, Kind::Model, Scope::Wall));
+    assert_eq!((energy.measured, energy.kind, energy.scope), (false, MeterKind::Model, Scope::Wall));
     // 3 W, a quarter of 4 W, and 200 times a millijoule.
     close(energy.joules, 4.0 * energy.seconds + 0.2);
     close(energy.dynamic_joules.unwrap(), energy.seconds + 0.2);

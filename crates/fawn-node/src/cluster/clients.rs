@@ -4,10 +4,11 @@
 //! front-end here, which answers it itself, and the node here what it has of a range, and nobody else. The answer to a get with a
 //! continuation comes by way of that front-end, too: it names itself to whom it passes the get on.
 
-use super::link::Link;
+use super::link::PeerLink;
+use fawn_kv::client::MOST_CONTINUATION_BYTES;
 use fawn_kv::ids::{Address, SeatId};
 use fawn_kv::link::Party;
-use fawn_kv::wire::{MOST_CONTINUATION_BYTES, Message};
+use fawn_kv::wire::Message;
 
 /// Clients of a seat at a time.
 pub const MOST_CLIENTS: usize = 4096;
@@ -56,7 +57,7 @@ pub struct ClientMemory {
 
 impl ClientMemory {
     /// Looks at the connection in a place; whether it has to be closed: part of a frame has been there for too long.
-    pub fn look(&mut self, at: usize, link: &Link, now_ms: u64) -> bool {
+    pub fn look(&mut self, at: usize, link: &PeerLink, now_ms: u64) -> bool {
         if !matches!(link.party, Some(Party::Client(_))) {
             return false;
         }
@@ -85,7 +86,7 @@ impl ClientMemory {
 
 #[cfg(test)]
 mod tests {
-    use super::super::link::State;
+    use super::super::link::LinkState;
     use super::*;
     use fawn_kv::ids::{Asker, NodeId, RequestId};
     use fawn_kv::link::Lane;
@@ -111,7 +112,7 @@ mod tests {
     fn of_clients_that_hold_too_much_the_one_that_holds_most_goes() {
         let link = |party, bytes| {
             let (ours, _) = UnixStream::pair().unwrap();
-            let mut link = Link::new(ours.into(), State::Up, Some(party), Lane::Client, 0);
+            let mut link = PeerLink::new(ours.into(), LinkState::Up, Some(party), Lane::Client, 0);
             link.output().resize(bytes, 0);
             link
         };

@@ -1,22 +1,28 @@
-//! Counting what a node has: of all its ranges, and of those whose tail it is.
+//! Counting the items of a node: of all its ranges, and of those whose tail it is.
 
 use super::ranges::Ranges;
 use fawn_kv::node::Node;
 use fawn_kv::status::Role;
-use fawn_store::{Count, Held, Stretch};
+use fawn_store::{Count, CountedKeys, Held};
 
-/// What a node has, about, without what was flushed.
+/// Between two counts.
+const COUNT_MS: u64 = 1000;
+
+/// Entries of the store's buffers that are counted in one turn: a tenth of a millisecond at most.
+const COUNTED_A_TURN: usize = 64;
+
+/// The items of a node, about, without what was flushed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counted {
+pub struct ItemCounts {
     /// Of all its ranges.
     pub all: Held,
     /// Of the ranges whose tail it is: so each item of a cluster is counted once.
     pub tails: Held,
 }
 
-impl Counted {
-    /// What was held of each part, of which some are of ranges whose tail the node is.
-    pub fn of(held: Vec<Held>, is_tail: &[bool]) -> Self {
+impl ItemCounts {
+    /// The sums over parts of the key space, of which some are of ranges whose tail the node is.
+    fn of(held: Vec<Held>, is_tail: &[bool]) -> Self {
         let mut counted = Self::default();
         for (held, is_tail) in held.into_iter().zip(is_tail) {
             add(&mut counted.all, held);
@@ -28,16 +34,16 @@ impl Counted {
     }
 }
 
-/// A count of what a node has that is under way.
+/// A count that is under way.
 #[derive(Debug)]
-pub struct Counting {
-    pub count: Count,
+struct RunningCount {
+    count: Count,
     /// Of each part, whether the node is the tail of its range.
-    pub is_tail: Vec<bool>,
+    is_tail: Vec<bool>,
 }
 
-impl Counting {
-    pub fn of(node: &Node<Ranges>) -> Self {
+impl RunningCount {
+    fn of(node: &Node<Ranges>) -> Self {
         let (mut parts, mut all) = (Vec::new(), Vec::new());
         for (_, replica) in node.replicas() {
             let (keys, role) = (replica.keys(), replica.figures().role);
@@ -45,22 +51,58 @@ impl Counting {
             if role != Role::Idle {
                 let is_tail = matches!(role, Role::Tail | Role::Alone);
                 let stretches = replica.meta().alive.flushed(&keys);
-                parts.extend(stretches.map(|(keys, flushed)| (Stretch { keys, flushed }, is_tail)));
+                parts.extend(stretches.map(|(keys, flushed)| (CountedKeys { keys, flushed }, is_tail)));
             }
         }
         parts.sort_unstable_by_key(|(part, _)| part.keys.low);
         let (parts, is_tail) = parts.into_iter().unzip();
         Self { count: Count::new(parts, all), is_tail }
     }
+
+    /// Counts so many entries; the sums once all parts are counted.
+    fn step(&mut self, node: &Node<Ranges>, entries: usize) -> Option<ItemCounts> {
+        let held = node.store().flash().store().count_on(&mut self.count, entries)?;
+        Some(ItemCounts::of(held, &self.is_tail))
+    }
 }
 
-/// Counts what a node has at once, which takes milliseconds.
-pub fn count(node: &Node<Ranges>) -> Counted {
-    let mut counting = Counting::of(node);
+/// The items of a node, counted at once, which takes milliseconds.
+pub fn count(node: &Node<Ranges>) -> ItemCounts {
+    let mut running = RunningCount::of(node);
     loop {
-        if let Some(held) = node.store().flash().store().count_on(&mut counting.count, usize::MAX) {
-            return Counted::of(held, &counting.is_tail);
+        if let Some(counts) = running.step(node, usize::MAX) {
+            return counts;
         }
+    }
+}
+
+/// Counts the items of a node again and again, a little in each turn.
+#[derive(Debug, Default)]
+pub struct ItemCounter {
+    last: Option<ItemCounts>,
+    running: Option<RunningCount>,
+    /// When the next count begins.
+    next_ms: u64,
+}
+
+impl ItemCounter {
+    /// The last count; the first one is made at once.
+    pub fn last(&mut self, node: Option<&Node<Ranges>>) -> ItemCounts {
+        *self.last.get_or_insert_with(|| node.map(count).unwrap_or_default())
+    }
+
+    /// Goes on counting, once a second; whether there is more to count now.
+    pub fn step(&mut self, node: &Node<Ranges>, now_ms: u64) -> bool {
+        if self.running.is_none() && now_ms >= self.next_ms {
+            self.next_ms = now_ms + COUNT_MS;
+            self.running = Some(RunningCount::of(node));
+        }
+        let Some(running) = &mut self.running else { return false };
+        if let Some(counts) = running.step(node, COUNTED_A_TURN) {
+            self.last = Some(counts);
+            self.running = None;
+        }
+        self.running.is_some()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::error::ServeError;
 use fawn_kv::ids::{ClusterId, ManagerId};
-use fawn_kv::link::control::{self, Enrolled};
-use fawn_kv::link::{Control, Frame, Frames, Greeting, Lane, Party, frame};
+use fawn_kv::link::control::Enrolled;
+use fawn_kv::link::{Control, Frame, Frames, Greeting, Lane, Party, control, frame};
 use fawn_kv::manager::roster::Enrolment;
 use fawn_kv::status::Answer;
 use fawn_kv::wire::version::Spoken;
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 const TELL: Duration = Duration::from_secs(5);
 
 /// What one manager said.
-enum Said {
+enum EnrolReply {
     Enrolled(Box<Enrolled>),
     /// It will never be otherwise.
     Refused(String),
@@ -54,7 +54,7 @@ pub fn enrol(
         let (mut is_unreached, mut is_answered) = (false, false);
         for address in hinted.iter().chain(addresses) {
             let mut said = call(address, None, secure, cluster, &say);
-            if let Ok(Said::Elsewhere(Some((leader, at)))) = &said
+            if let Ok(EnrolReply::Elsewhere(Some((leader, at)))) = &said
                 && is_unreached
                 && hinted.as_ref() == Some(at)
             {
@@ -63,14 +63,14 @@ pub fn enrol(
             }
             is_answered |= said.is_ok();
             match said {
-                Ok(Said::Enrolled(enrolled)) => return Ok(*enrolled),
-                Ok(Said::Refused(why)) => return Err(ServeError::Refused(why)),
-                Ok(Said::Elsewhere(Some((_, leader)))) => {
+                Ok(EnrolReply::Enrolled(enrolled)) => return Ok(*enrolled),
+                Ok(EnrolReply::Refused(why)) => return Err(ServeError::Refused(why)),
+                Ok(EnrolReply::Elsewhere(Some((_, leader)))) => {
                     hint = Some(leader);
                     break;
                 }
-                Ok(Said::Elsewhere(None)) => last = format!("{address} knows no leading manager"),
-                Ok(Said::NotYet(why)) => {
+                Ok(EnrolReply::Elsewhere(None)) => last = format!("{address} knows no leading manager"),
+                Ok(EnrolReply::NotYet(why)) => {
                     last = format!("{address}: {why}");
                     break;
                 }
@@ -99,7 +99,7 @@ fn call(
     secure: Option<&Reloading<fawn_tls::Links>>,
     cluster: Option<ClusterId>,
     say: &Control,
-) -> io::Result<Said> {
+) -> io::Result<EnrolReply> {
     let mut stream = connect(address)?;
     let deadline = Instant::now() + ANSWER;
     let Some(secure) = secure else {
@@ -132,7 +132,7 @@ fn ask(
     (cluster, to): (Option<ClusterId>, Option<ManagerId>),
     say: &Control,
     deadline: Instant,
-) -> io::Result<Said> {
+) -> io::Result<EnrolReply> {
     let (from, to, magic) = (Party::Newcomer, to.map(Party::Manager), control::MAGIC);
     let Spoken { oldest: lowest, newest: highest } = Spoken::OWN;
     let mut out = Vec::new();
@@ -149,19 +149,21 @@ fn ask(
             input.drain(..used);
             has_spoken = true;
             match frame {
-                Frame::Control(Control::Enrolled(enrolled)) => return Ok(Said::Enrolled(Box::new(enrolled))),
+                Frame::Control(Control::Enrolled(enrolled)) => return Ok(EnrolReply::Enrolled(Box::new(enrolled))),
                 // What comes before it is known who answers is not the leader's: it is not reached, or leads no longer.
                 Frame::Control(Control::Refused { why }) if to.is_some() && !is_greeted => {
                     return Err(io::Error::other(why));
                 }
-                Frame::Control(Control::Refused { why }) => return Ok(Said::Refused(why)),
+                Frame::Control(Control::Refused { why }) => return Ok(EnrolReply::Refused(why)),
                 Frame::Control(Control::Greeted(_)) => is_greeted = true,
                 Frame::Control(Control::Leads { leader: now, .. }) => leader = now,
                 Frame::Control(Control::Roster(roster)) => addresses = Some(roster.managers),
                 Frame::Control(Control::Answer { answer: Answer::NotLeader { leader: at }, .. }) => {
-                    return Ok(Said::Elsewhere(leader.zip(at)));
+                    return Ok(EnrolReply::Elsewhere(leader.zip(at)));
                 }
-                Frame::Control(Control::Answer { answer: Answer::Refused(why), .. }) => return Ok(Said::NotYet(why)),
+                Frame::Control(Control::Answer { answer: Answer::Refused(why), .. }) => {
+                    return Ok(EnrolReply::NotYet(why));
+                }
                 _ => {}
             }
         }
@@ -169,7 +171,7 @@ fn ask(
             Ok(0) if !has_spoken => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(0) => {
                 let at = leader.and_then(|leader| Some((leader, addresses.as_ref()?.get(&leader)?.clone())));
-                return Ok(Said::Elsewhere(at));
+                return Ok(EnrolReply::Elsewhere(at));
             }
             Ok(count) => input.extend_from_slice(&buffer[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

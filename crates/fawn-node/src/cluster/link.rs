@@ -15,7 +15,7 @@ const KEEP_BYTES: usize = 1 << 20;
 
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum LinkState {
     /// It is being made.
     Connecting,
     /// This side has called, and waits for the answer.
@@ -28,7 +28,7 @@ pub enum State {
 
 /// What receiving came to.
 #[derive(Debug)]
-pub enum Received {
+pub enum ReceiveProgress {
     /// There may be more.
     More,
     /// There is no more now.
@@ -39,10 +39,10 @@ pub enum Received {
 
 /// One connection.
 #[derive(Debug)]
-pub struct Link {
+pub struct PeerLink {
     socket: OwnedFd,
     /// How far it is.
-    pub state: State,
+    pub state: LinkState,
     /// Who is at the other end; of one that was called, whoever should be.
     pub party: Option<Party>,
     /// What goes over it, if it is one of two.
@@ -71,9 +71,9 @@ pub struct Link {
     pub dirty: bool,
 }
 
-impl Link {
+impl PeerLink {
     /// A connection that was made, or is being made, at `now_ms`.
-    pub fn new(socket: OwnedFd, state: State, party: Option<Party>, lane: Lane, now_ms: u64) -> Self {
+    pub fn new(socket: OwnedFd, state: LinkState, party: Option<Party>, lane: Lane, now_ms: u64) -> Self {
         Self {
             socket,
             state,
@@ -119,7 +119,7 @@ impl Link {
 
     /// Both know each other from here on, and what both speak. A client says nothing longer than `longest` bytes.
     pub fn stands(&mut self, party: Party, version: u8, longest: usize) {
-        self.state = State::Up;
+        self.state = LinkState::Up;
         self.version = version;
         self.party = Some(party);
         let is_client = matches!(party, Party::Client(_));
@@ -154,7 +154,7 @@ impl Link {
     /// Takes off the frames that have come whole. While the other side is not known, only the first: it decides how long
     /// those may be that came with it.
     fn take(&mut self, take: &mut impl FnMut(Frame, usize)) -> Result<(), FrameError> {
-        let most = if self.state == State::Up { usize::MAX } else { 1 };
+        let most = if self.state == LinkState::Up { usize::MAX } else { 1 };
         let used = take_frames(self.frames, most, &self.input, take)?;
         self.input.drain(..used);
         Ok(())
@@ -169,16 +169,16 @@ impl Link {
         buffer: &mut [u8],
         now_ms: u64,
         mut take: impl FnMut(Frame, usize),
-    ) -> Result<Received, FrameError> {
+    ) -> Result<ReceiveProgress, FrameError> {
         let count = match recv(&self.socket, &mut *buffer, RecvFlags::DONTWAIT) {
-            Ok((_, 0)) => return Ok(Received::Over),
+            Ok((_, 0)) => return Ok(ReceiveProgress::Over),
             Ok((_, count)) => count,
             Err(Errno::AGAIN | Errno::INTR) => {
                 // What came with the greeting.
                 self.take(&mut take)?;
-                return Ok(Received::Drained);
+                return Ok(ReceiveProgress::Drained);
             }
-            Err(_) => return Ok(Received::Over),
+            Err(_) => return Ok(ReceiveProgress::Over),
         };
         self.heard_ms = now_ms;
         let mut frames = 0;
@@ -192,7 +192,7 @@ impl Link {
             secure.take_output(&mut self.cipher);
             over = !received.map_err(|error| FrameError::Malformed(error.to_string()))?;
             self.take(&mut take)?;
-        } else if self.input.is_empty() && self.state == State::Up {
+        } else if self.input.is_empty() && self.state == LinkState::Up {
             let used = take_frames(self.frames, usize::MAX, &buffer[..count], &mut take)?;
             self.input.extend_from_slice(&buffer[used..count]);
         } else {
@@ -200,7 +200,7 @@ impl Link {
             self.take(&mut take)?;
         }
         if over {
-            return Ok(Received::Over);
+            return Ok(ReceiveProgress::Over);
         }
         if self.input.is_empty() && self.input.capacity() > KEEP_BYTES {
             self.input = Vec::new();
@@ -210,8 +210,8 @@ impl Link {
         } else if frames > 0 || self.part_since_ms.is_none() {
             self.part_since_ms = Some(now_ms);
         }
-        let is_left = self.state != State::Up && !self.input.is_empty();
-        Ok(if filled || is_left { Received::More } else { Received::Drained })
+        let is_left = self.state != LinkState::Up && !self.input.is_empty();
+        Ok(if filled || is_left { ReceiveProgress::More } else { ReceiveProgress::Drained })
     }
 
     /// Sends what the socket takes.
@@ -274,7 +274,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     /// The frames that one receiving brings, as the loop over them sees it.
-    fn receive(link: &mut Link) -> (Vec<Frame>, Received) {
+    fn receive(link: &mut PeerLink) -> (Vec<Frame>, ReceiveProgress) {
         let mut frames = Vec::new();
         let received = link.receive(&mut vec![0; 1 << 16], 1, |frame, _| frames.push(frame)).unwrap();
         (frames, received)
@@ -284,7 +284,7 @@ mod tests {
     fn what_comes_with_the_answer_to_a_call_may_be_as_long_as_from_anyone_known() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let party = Party::Seat(SeatId(2));
-        let mut link = Link::new(ours.into(), State::Calling, Some(party), Lane::Chain, 0);
+        let mut link = PeerLink::new(ours.into(), LinkState::Calling, Some(party), Lane::Chain, 0);
         let mut bytes = Vec::new();
         let greeted =
             Control::Greeted(Greeted { version: NEWEST, cluster: None, from: party, you: Party::Seat(SeatId(1)) });
@@ -297,7 +297,7 @@ mod tests {
         theirs.write_all(&bytes).unwrap();
         let (frames, received) = receive(&mut link);
         assert_eq!(frames, [Frame::Control(greeted)]);
-        assert!(matches!(received, Received::More), "the rest is asked for at once");
+        assert!(matches!(received, ReceiveProgress::More), "the rest is asked for at once");
         link.stands(party, NEWEST, 0);
         assert_eq!(receive(&mut link).0, [Frame::Message { to, from, message: long }]);
     }

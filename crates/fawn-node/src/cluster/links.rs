@@ -1,67 +1,63 @@
-//! All connections of a seat to other parties: who is called, who calls, and what is sent to whom.
+//! All links of a seat to other parties: who is called, who calls, and what is sent to whom.
 //!
-//! Whoever has something to say calls. Of two connections between a pair of seats, in one lane, the one stays that the
-//! lower number called. What cannot be sent is dropped: everything that is said in a cluster is said again.
+//! Whoever has something to say calls. What cannot be sent is dropped: everything that is said in a cluster is said again.
 //!
 //! # Layout
 //!
-//! * This file: what is sent and what has come. `calls`: whom a seat calls, and when again. `unauthenticated`: who calls a seat, before it
-//!   has said who it is. `checks`: who may call, and who has to go. `leader`: whether the leading manager answers, and the way around
-//!   a broken link to it.
+//! * This file: what is sent and what has come.
+//! * `table`: links by token, watched by epoll. `calls`: whom a seat calls, and when again. `peers`: which link leads to whom.
+//! * `membership`: who a seat is, what it knows of the cluster, and who may call. `unauthenticated`: callers that have not said who they
+//!   are. `leader`: finding the leading manager, and the way around a broken link to it.
 
 mod calls;
-mod checks;
 mod leader;
+pub mod membership;
+mod peers;
+mod table;
 #[cfg(test)]
 mod tests;
 mod unauthenticated;
 
-use super::clients::{self, MOST_UNTAKEN_BYTES};
-use super::link::{Link, Received, State};
+use super::clients::{self, MOST_CLIENTS};
+use super::link::{LinkState, PeerLink, ReceiveProgress};
 use super::local_peers::{HandedLink, LocalPeers, Mail};
 use super::names::Names;
-use crate::runtime::slab::{Slab, Token};
-use crate::shard::backend::WATCHED;
-use calls::{Called, REDIAL_MS, Target};
-use fawn_kv::ids::{Address, ClusterId, ManagerId, SeatId};
+use crate::runtime::slab::Token;
+use calls::{CallTarget, OutgoingCalls, REDIAL_MS};
+use fawn_kv::ids::{Address, SeatId};
 use fawn_kv::link::unauthenticated::STRANGERS;
-use fawn_kv::link::{Control, Frame, Greeted, Greeting, Lane, NO_MEMBER, Party, frame};
-use fawn_kv::manager::roster::{Member, Roster};
+use fawn_kv::link::{Control, Frame, FrameError, Greeted, Greeting, Lane, NO_MEMBER, Party, frame};
+use fawn_kv::status::LinkFigures;
 use fawn_kv::wire::Message;
-use fawn_kv::wire::version::{OLDEST, Spoken};
-use fawn_tls::Reloading;
-use fawn_tls::certificate::Expiry;
-use rustix::event::epoll::{self, EventData, EventFlags};
+use leader::LeaderDiscovery;
+use membership::Membership;
+use peers::PeerTable;
+use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
+use table::LinkTable;
 
 /// Bytes received at once.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Receives of one connection in one turn.
+/// Receives of one link in one turn.
 const RECEIVES: usize = 4;
 
-/// A connection with more bytes than this to send takes no more.
+/// A link with more bytes than this to send takes no more.
 const MOST_WAITING_BYTES: usize = 64 << 20;
 
-/// Whoever was called and has not answered, or has called and not said who it is, is hung up on after this.
-const GREETING_MS: u64 = 3000;
-
-/// Connections to other seats, about.
+/// Links to other seats, about.
 const SEATS: usize = 1024;
 
-/// Descriptors that the connections of a seat take, at most.
-pub const DESCRIPTORS: usize = clients::MOST_CLIENTS + STRANGERS + SEATS;
+/// Descriptors that the links of a seat take, at most.
+pub const DESCRIPTORS: usize = MOST_CLIENTS + STRANGERS + SEATS;
 
-/// While no manager that the roster names is connected for so long, those that were named at the start are called, too.
-const LOST_MS: u64 = 1000;
-
-/// Why the second connection between two is refused.
+/// Why the second link between two is refused.
 const ALREADY: &str = "there is already a connection";
 
-/// Something that has come.
+/// Something that has come over a link.
 #[derive(Debug)]
 pub enum LinkInput {
     /// A message, and how many bytes its frame had.
@@ -70,169 +66,112 @@ pub enum LinkInput {
     Control(Party, Control),
 }
 
-/// What a seat counts of its connections to another.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Traffic {
-    /// Messages that were dropped.
-    pub dropped: u64,
-}
-
-/// The connections of a seat.
-#[derive(Debug)]
-pub struct Links {
-    me: SeatId,
-    /// The name of the member that the seat is of, and its directory.
-    member: Option<(String, [u8; 16])>,
-    /// Why it is that no longer.
-    ousted: Option<String>,
-    cluster: ClusterId,
-    epoll: Arc<OwnedFd>,
+/// What the links of a seat are made of.
+pub struct ClusterLinksParts {
+    /// Who the seat is.
+    pub membership: Membership,
+    /// Where managers are until the roster is known.
+    pub seeds: Vec<String>,
+    /// Where those are whose addresses are names.
+    pub names: Arc<Names>,
     /// The other seats of this process.
     pub local_peers: LocalPeers,
-    all: Slab<Link>,
-    /// A connection for another seat, of which more may be in the buffer.
-    handed: Option<(SeatId, Box<HandedLink>)>,
-    targets: HashMap<Called, Target>,
-    /// Connections that others have made, by who they are.
-    by_caller: HashMap<(Party, Lane), Token>,
-    /// Who leads the managers, and in which term.
-    leads: (u64, Option<ManagerId>),
-    managers: BTreeMap<ManagerId, Token>,
-    leader_watch: leader::LeaderWatch,
-    roster: Roster,
-    /// The cluster's version, as far as managers have said.
-    version: u8,
-    /// The roster or the version is another than when that was looked at last.
-    changed: bool,
-    /// Where managers are until the roster is known.
-    seeds: Vec<String>,
-    /// Where those are whose addresses are names.
-    names: Arc<Names>,
-    /// How connections are protected; `None`: not at all.
-    secure: Option<Arc<Reloading<fawn_tls::Links>>>,
-    next_client: u32,
-    strangers: usize,
-    buffer: Vec<u8>,
-    dirty: Vec<Token>,
-    came: VecDeque<LinkInput>,
-    /// The longest frame of a client.
-    longest_frame: usize,
-    /// Clients and front-ends are not read from.
-    paused: bool,
-    traffic: HashMap<SeatId, Traffic>,
-    now_ms: u64,
-    swept_ms: u64,
-    /// When a manager was last seen to be connected.
-    managed_ms: u64,
+    /// The loop's epoll set.
+    pub epoll: Arc<OwnedFd>,
+    /// The largest value of a client, in bytes.
+    pub most_value_bytes: usize,
 }
 
-impl Links {
-    /// The connections of seat `me` of a cluster, none yet, watched in `epoll`. `seeds` say where managers are,
-    /// and `names` where hosts are.
-    pub fn new(
-        (me, cluster, most_value_bytes): (SeatId, ClusterId, usize),
-        roster: Roster,
-        (seeds, names): (Vec<String>, Arc<Names>),
-        local_peers: LocalPeers,
-        secure: Option<Arc<Reloading<fawn_tls::Links>>>,
-        epoll: Arc<OwnedFd>,
-    ) -> Self {
-        let member = roster.member_of(me).map(|(name, member)| (name.to_owned(), member.said.directory));
+/// The links of a seat.
+#[derive(Debug)]
+pub struct ClusterLinks {
+    membership: Membership,
+    peers: PeerTable,
+    leader: LeaderDiscovery,
+    /// The other seats of this process.
+    local_peers: LocalPeers,
+    /// A link for another seat of this process, for which there may be more in the buffer.
+    handed: Option<(SeatId, Box<HandedLink>)>,
+    /// What every link receives into.
+    buffer: Vec<u8>,
+    input: VecDeque<LinkInput>,
+    /// The number of the last client.
+    last_client: u32,
+    /// The longest frame of a client.
+    longest_frame: usize,
+    /// Messages that could not be sent to a seat.
+    dropped: HashMap<SeatId, u64>,
+    now_ms: u64,
+    ticked_ms: u64,
+}
+
+impl ClusterLinks {
+    /// No links yet.
+    pub fn new(parts: ClusterLinksParts) -> Self {
+        let ClusterLinksParts { membership, seeds, names, local_peers, epoll, most_value_bytes } = parts;
         Self {
-            me,
-            member,
-            ousted: None,
-            cluster,
-            epoll,
+            membership,
+            peers: PeerTable::new(LinkTable::new(epoll), OutgoingCalls::new(names)),
+            leader: LeaderDiscovery::new(seeds),
             local_peers,
-            all: Slab::default(),
             handed: None,
-            targets: HashMap::new(),
-            by_caller: HashMap::new(),
-            leads: (0, None),
-            managers: BTreeMap::new(),
-            leader_watch: leader::LeaderWatch::default(),
-            roster,
-            version: OLDEST,
-            changed: true,
-            seeds,
-            names,
-            secure,
-            next_client: 0,
-            strangers: 0,
             buffer: vec![0; BUFFER_BYTES],
-            dirty: Vec::new(),
-            came: VecDeque::new(),
+            input: VecDeque::new(),
+            last_client: 0,
             longest_frame: clients::longest_frame(most_value_bytes),
-            paused: false,
-            traffic: HashMap::new(),
+            dropped: HashMap::new(),
             now_ms: 0,
-            swept_ms: 0,
-            managed_ms: 0,
+            ticked_ms: 0,
         }
     }
 
+    /// Who the seat is, and what it knows of the cluster.
+    pub fn membership(&self) -> &Membership {
+        &self.membership
+    }
+
+    /// Whether members or the cluster's version have changed since the last call.
+    pub fn take_changed(&mut self) -> bool {
+        self.membership.take_changed()
+    }
+
+    /// Takes the reason why the seat's process has to end, if it has.
+    pub fn take_ousted(&mut self) -> Option<String> {
+        self.membership.take_ousted()
+    }
+
+    /// Whether a seat is another one of this process.
+    pub fn is_local(&self, seat: SeatId) -> bool {
+        self.local_peers.has(seat)
+    }
+
     /// The next that has come.
-    pub fn take_came(&mut self) -> Option<LinkInput> {
-        self.came.pop_front()
+    pub fn next_input(&mut self) -> Option<LinkInput> {
+        self.input.pop_front()
     }
 
     /// Whether something has come that was not taken, or is to be sent.
     pub fn has_work(&self) -> bool {
-        !self.came.is_empty() || !self.dirty.is_empty()
+        !self.input.is_empty() || self.peers.links().is_dirty()
     }
 
     /// Whether a manager that leads is connected.
     pub fn has_leader(&self) -> bool {
-        self.leader().is_some()
+        self.leader_link().is_some()
     }
 
     /// Managers that are connected.
     pub fn managers(&self) -> usize {
-        self.managers.len()
+        self.peers.managers()
     }
 
     /// Where managers are called.
-    pub fn managers_called(&self) -> Vec<String> {
-        // Where the roster says that managers are, none may be any more.
-        let is_lost = self.managers.is_empty() && self.now_ms >= self.managed_ms + LOST_MS;
-        let mut addresses: Vec<String> = self.roster.managers.values().cloned().collect();
-        if addresses.is_empty() || is_lost {
-            let others = self.seeds.iter().filter(|seed| !self.roster.managers.values().any(|known| known == *seed));
-            addresses.extend(others.cloned());
-        }
-        addresses
+    pub fn manager_addresses(&self) -> Vec<String> {
+        self.leader.addresses(self.membership.roster(), self.peers.managers(), self.now_ms)
     }
 
-    /// The member that this seat is of.
-    pub fn member(&self) -> &str {
-        self.roster.member_of(self.me).map_or("", |(name, _)| name)
-    }
-
-    /// The name of the member that a seat is of.
-    pub fn name_of(&self, seat: SeatId) -> &str {
-        self.roster.member_of(seat).map_or("a seat of no member", |(name, _)| name)
-    }
-
-    /// The cluster's version, as far as is known.
-    pub fn cluster_version(&self) -> u8 {
-        self.version
-    }
-
-    /// Whether members or the cluster's version have changed since this was asked last.
-    pub fn take_changed(&mut self) -> bool {
-        std::mem::take(&mut self.changed)
-    }
-
-    /// One seat of each other member.
-    pub fn helpers(&self) -> Vec<Address> {
-        let others = self.roster.members.iter().filter(|(name, _)| *name != self.member());
-        let helper = |member: &Member| if member.said.is_front { member.first.front() } else { member.first.node() };
-        others.map(|(_, member)| helper(member)).collect()
-    }
-
-    fn leader(&self) -> Option<Token> {
-        self.leads.1.and_then(|leader| self.managers.get(&leader).copied())
+    fn leader_link(&self) -> Option<Token> {
+        self.leader.link(&self.peers)
     }
 
     /// Sends a message, or drops it.
@@ -241,227 +180,170 @@ impl Links {
         if let Some(seat) = SeatId::of(to).filter(|seat| self.local_peers.has(*seat)) {
             return self.local_peers.put(seat, Mail::Message(Box::new((to, from, message))));
         }
-        let message = &message;
         let token = match to {
-            Address::Manager => self.leader(),
-            Address::Client(client) => self.by_caller.get(&(Party::Client(client), Lane::Client)).copied(),
+            Address::Manager => self.leader_link(),
+            Address::Client(client) => self.peers.client(client),
             Address::Node(_) | Address::Front(_) => {
                 let Some(seat) = SeatId::of(to) else { return };
-                let token = self.link_to(seat, Lane::between(to, from));
+                let token = self.peers.link_to(seat, Lane::between(to, from), &self.membership, now_ms);
                 if token.is_none() {
-                    self.traffic.entry(seat).or_default().dropped += 1;
+                    self.note_dropped(to);
                 }
                 token
             }
         };
         let Some(token) = token else { return };
-        let Some(link) = self.all.get_mut(token) else { return };
-        let Some(message) = message.spoken_in(link.version) else {
-            if let Some(seat) = SeatId::of(to) {
-                self.traffic.entry(seat).or_default().dropped += 1;
-            }
-            return;
-        };
+        let Some(link) = self.peers.links_mut().get_mut(token) else { return };
         let most = if matches!(to, Address::Client(_)) { clients::MOST_WAITING_BYTES } else { MOST_WAITING_BYTES };
-        if link.waiting_bytes() >= most {
-            if let Some(seat) = SeatId::of(to) {
-                self.traffic.entry(seat).or_default().dropped += 1;
+        match message.spoken_in(link.version) {
+            Some(message) if link.waiting_bytes() < most => {
+                frame::put_message(link.output(), to, from, &message);
+                self.peers.links_mut().mark(token);
             }
-            return;
-        }
-        frame::put_message(link.output(), to, from, &message);
-        self.mark(token);
-    }
-
-    /// When the certificate ends that is shown on links.
-    pub fn certificate_expiry(&self) -> Option<Expiry> {
-        self.secure.as_ref().and_then(|secure| secure.expiry())
-    }
-
-    /// Says something to the manager that leads, if it is connected.
-    pub fn tell_leader(&mut self, control: &Control) {
-        if let Some(token) = self.leader() {
-            self.say(token, control);
+            _ => self.note_dropped(to),
         }
     }
 
-    /// Says something to the manager that leads, if it is connected and speaks this version.
-    pub fn tell_leader_since(&mut self, version: u8, control: &Control) {
-        if let Some(token) = self.leader()
-            && self.all.get_mut(token).is_some_and(|link| link.version >= version)
+    fn note_dropped(&mut self, to: Address) {
+        if let Some(seat) = SeatId::of(to) {
+            *self.dropped.entry(seat).or_default() += 1;
+        }
+    }
+
+    /// Sends a control message to the manager that leads, if it is connected.
+    pub fn send_to_leader(&mut self, control: &Control) {
+        if let Some(token) = self.leader_link() {
+            self.peers.links_mut().say(token, control);
+        }
+    }
+
+    /// Sends a control message to the manager that leads, if it is connected and speaks this version.
+    pub fn send_to_leader_since(&mut self, version: u8, control: &Control) {
+        if let Some(token) = self.leader_link()
+            && self.peers.links().get(token).is_some_and(|link| link.version >= version)
         {
-            self.say(token, control);
-        }
-    }
-
-    /// Says something over a connection that stands.
-    pub fn say(&mut self, token: Token, control: &Control) {
-        if let Some(link) = self.all.get_mut(token) {
-            link.say(control);
-            self.mark(token);
-        }
-    }
-
-    fn mark(&mut self, token: Token) {
-        if let Some(link) = self.all.get_mut(token).filter(|link| !link.dirty) {
-            link.dirty = true;
-            self.dirty.push(token);
-        }
-    }
-
-    fn watch(&mut self, token: Token) {
-        let Some(link) = self.all.get_mut(token) else { return };
-        let (data, interest) = (EventData::new_u64(WATCHED | token.to_u64()), link.interest | EventFlags::IN);
-        link.interest = interest;
-        if epoll::add(&*self.epoll, link.socket(), data, interest).is_err() {
-            self.close(token);
-        }
-    }
-
-    fn set_interest(&mut self, token: Token) {
-        let paused = self.paused;
-        let Some(link) = self.all.get_mut(token) else { return };
-        let mut wanted = EventFlags::empty();
-        let asks = link.lane == Lane::Client && matches!(link.party, Some(Party::Seat(_) | Party::Client(_)));
-        let is_client = matches!(link.party, Some(Party::Client(_)));
-        // A client that does not take its answers asks no more.
-        let paused = paused || (is_client && link.waiting_bytes() > MOST_UNTAKEN_BYTES);
-        if !(paused && asks && link.state == State::Up) {
-            wanted |= EventFlags::IN;
-        }
-        if link.waiting_bytes() > 0 || link.state == State::Connecting {
-            wanted |= EventFlags::OUT;
-        }
-        if wanted != link.interest {
-            link.interest = wanted;
-            let data = EventData::new_u64(WATCHED | token.to_u64());
-            let _ = epoll::modify(&*self.epoll, link.socket(), data, wanted);
+            self.peers.links_mut().say(token, control);
         }
     }
 
     /// Reads from clients and front-ends, or does not for a while.
-    pub fn pause(&mut self, paused: bool) {
-        if self.paused != paused {
-            self.paused = paused;
-            for at in 0..self.all.slots() {
-                if let Some(token) = self.all.at(at) {
-                    self.set_interest(token);
-                }
-            }
-        }
+    pub fn pause(&mut self, is_paused: bool) {
+        self.peers.links_mut().pause(is_paused);
     }
 
-    /// A connection is ready.
+    /// Takes a connection that somebody has made.
+    pub fn accept(&mut self, link: PeerLink) {
+        self.peers.accept(link, &self.membership);
+    }
+
+    /// A link is ready.
     pub fn on_event(&mut self, token: Token, flags: EventFlags, now_ms: u64) {
         self.now_ms = now_ms;
-        let Some(link) = self.all.get_mut(token) else { return };
-        if link.state == State::Connecting && flags.intersects(EventFlags::OUT | EventFlags::ERR | EventFlags::HUP) {
+        let Some(link) = self.peers.links_mut().get_mut(token) else { return };
+        let is_made = flags.intersects(EventFlags::OUT | EventFlags::ERR | EventFlags::HUP);
+        if link.state == LinkState::Connecting && is_made {
             if !matches!(sockopt::socket_error(link.socket()), Ok(Ok(()))) {
-                return self.close(token);
+                return self.peers.close(token);
             }
-            link.state = State::Calling;
+            link.state = LinkState::Calling;
         }
         if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) && !self.receive(token) {
-            return self.close(token);
+            return self.peers.close(token);
         }
         if flags.contains(EventFlags::OUT) {
-            self.mark(token);
+            self.peers.links_mut().mark(token);
         }
     }
 
-    /// Receives what there is; whether the connection goes on.
+    /// Receives what there is; whether the link goes on.
     fn receive(&mut self, token: Token) -> bool {
-        let (mut buffer, now_ms) = (std::mem::take(&mut self.buffer), self.now_ms);
+        let mut buffer = std::mem::take(&mut self.buffer);
         let mut goes_on = true;
         for _ in 0..RECEIVES {
-            let (me, came, Some(link)) = (self.me, &mut self.came, self.all.get_mut(token)) else { break };
-            let known = link.party.filter(|_| link.state == State::Up);
-            let mut frames = Vec::new();
-            let received = link.receive(&mut buffer, now_ms, |frame, bytes| match (known, frame) {
-                (Some(party), Frame::Message { to, from, message }) => {
-                    if may_say((me, party), (to, from), &message) {
-                        came.push_back(LinkInput::Message(to, from, message, bytes));
-                    }
-                }
-                (_, frame) => frames.push((frame, bytes)),
-            });
-            let mut frames = frames.into_iter();
-            goes_on = frames.by_ref().all(|(frame, bytes)| self.take(token, frame, bytes));
-            if let Some((seat, mut handed)) = self.handed.take() {
-                handed.frames.extend(frames);
-                self.local_peers.put(seat, Mail::Link(handed));
-                break;
-            }
-            match received {
-                Ok(Received::More) if goes_on => {}
-                Ok(Received::Drained | Received::More) => break,
-                Ok(Received::Over) => {
-                    goes_on = false;
-                    break;
-                }
-                Err(error) => {
-                    let link = self.all.get_mut(token);
-                    match link.map(|link| (link.state, link.party, link.host)) {
-                        Some((State::Called, _, host)) => unauthenticated::tell(&error, host),
-                        other => {
-                            let party = other.and_then(|(_, party, _)| party);
-                            tracing::warn!("a connection was closed: {error} ({})", called(party));
-                        }
-                    }
+            match self.receive_once(token, &mut buffer) {
+                Some(ReceiveProgress::More) => {}
+                Some(ReceiveProgress::Drained) => break,
+                Some(ReceiveProgress::Over) | None => {
                     goes_on = false;
                     break;
                 }
             }
         }
         self.buffer = buffer;
-        if self.all.get_mut(token).is_some_and(|link| link.waiting_bytes() > 0) {
-            self.mark(token);
+        if self.peers.links().get(token).is_some_and(|link| link.waiting_bytes() > 0) {
+            self.peers.links_mut().mark(token);
         }
         goes_on
     }
 
-    /// A frame has come; whether the connection goes on.
+    /// Receives once; `None`: the link does not go on.
+    fn receive_once(&mut self, token: Token, buffer: &mut [u8]) -> Option<ReceiveProgress> {
+        let (me, input) = (self.membership.me(), &mut self.input);
+        let link = self.peers.links_mut().get_mut(token)?;
+        let known = link.party.filter(|_| link.state == LinkState::Up);
+        let mut frames = Vec::new();
+        let received = link.receive(buffer, self.now_ms, |frame, bytes| match (known, frame) {
+            (Some(party), Frame::Message { to, from, message }) => {
+                if may_say((me, party), (to, from), &message) {
+                    input.push_back(LinkInput::Message(to, from, message, bytes));
+                }
+            }
+            (_, frame) => frames.push((frame, bytes)),
+        });
+        let mut frames = frames.into_iter();
+        let goes_on = frames.by_ref().all(|(frame, bytes)| self.take(token, frame, bytes));
+        if let Some((seat, mut handed)) = self.handed.take() {
+            handed.frames.extend(frames);
+            self.local_peers.put(seat, Mail::Link(handed));
+            return None;
+        }
+        match received {
+            Ok(progress) if goes_on => Some(progress),
+            Ok(_) => None,
+            Err(error) => {
+                self.log_error(token, &error);
+                None
+            }
+        }
+    }
+
+    /// Logs that a link is closed whose other end does not speak as it should.
+    fn log_error(&self, token: Token, error: &FrameError) {
+        match self.peers.links().get(token) {
+            Some(link) if link.state == LinkState::Called => unauthenticated::log_error(error, link.host),
+            link => {
+                let party = link.and_then(|link| link.party);
+                tracing::warn!("a connection was closed: {error} ({})", name_of(party));
+            }
+        }
+    }
+
+    /// A frame has come; whether the link goes on.
     fn take(&mut self, token: Token, frame: Frame, bytes: usize) -> bool {
-        let Some(link) = self.all.get_mut(token) else { return false };
+        let Some(link) = self.peers.links().get(token) else { return false };
         match (link.state, frame) {
-            (State::Called, Frame::Control(Control::Greeting(greeting))) => match greeting.to {
+            (LinkState::Called, Frame::Control(Control::Greeting(greeting))) => match greeting.to {
                 Some(Party::Seat(seat)) if self.local_peers.has(seat) => self.hand_over(token, seat, greeting),
                 _ => self.greeted(token, &greeting),
             },
-            (State::Calling, Frame::Control(Control::Greeted(greeted))) => self.answered(token, &greeted),
-            (State::Calling, Frame::Control(Control::Refused { why })) if why == ALREADY => {
-                // Both have called: the other's call stands.
-                tracing::debug!("{} rejects this seat: {why}", called(link.party));
+            (LinkState::Calling, Frame::Control(Control::Greeted(greeted))) => self.answered(token, &greeted),
+            (LinkState::Calling, Frame::Control(Control::Refused { why })) => {
+                let party = link.party;
+                self.refused(token, party, &why);
                 false
             }
-            (State::Calling, Frame::Control(Control::Refused { why }))
-                // Who a manager is, is known only once it has answered.
-                if why == NO_MEMBER && !matches!(link.party, Some(Party::Seat(_))) =>
-            {
-                self.ousted = self.removed();
-                false
-            }
-            (State::Calling, Frame::Control(Control::Refused { why })) => {
-                let party = called(link.party);
-                if self.is_proxied(token) {
-                    tracing::debug!("no detour around the broken link to {party}: {why}");
-                } else {
-                    tracing::warn!("{party} rejects this seat: {why}");
-                }
-                false
-            }
-            (State::Up, Frame::Message { to, from, message }) => {
+            (LinkState::Up, Frame::Message { to, from, message }) => {
                 let Some(party) = link.party else { return false };
-                if may_say((self.me, party), (to, from), &message) {
-                    self.came.push_back(LinkInput::Message(to, from, message, bytes));
+                if may_say((self.membership.me(), party), (to, from), &message) {
+                    self.input.push_back(LinkInput::Message(to, from, message, bytes));
                 }
                 true
             }
-            (State::Up, Frame::Control(Control::Refused { why })) => {
-                tracing::warn!("{} closes the connection: {why}", called(link.party));
+            (LinkState::Up, Frame::Control(Control::Refused { why })) => {
+                tracing::warn!("{} closes the connection: {why}", name_of(link.party));
                 false
             }
-            (State::Up, Frame::Control(control)) => {
+            (LinkState::Up, Frame::Control(control)) => {
                 let Some(party) = link.party else { return false };
                 self.control(party, token, control);
                 true
@@ -470,122 +352,115 @@ impl Links {
         }
     }
 
+    /// Whoever was called refuses this seat.
+    fn refused(&mut self, token: Token, party: Option<Party>, why: &str) {
+        if why == ALREADY {
+            // Both have called: the other's call stands.
+            tracing::debug!("{} rejects this seat: {why}", name_of(party));
+        } else if why == NO_MEMBER && !matches!(party, Some(Party::Seat(_))) {
+            // Which manager was called is known only once it has answered.
+            self.membership.note_removed();
+        } else if self.peers.calls().is_proxied(token) {
+            tracing::debug!("no detour around the broken link to {}: {why}", name_of(party));
+        } else {
+            tracing::warn!("{} rejects this seat: {why}", name_of(party));
+        }
+    }
+
     fn control(&mut self, party: Party, token: Token, control: Control) {
+        let known = self.membership.roster().number;
         match (party, control) {
-            (Party::Manager(from), Control::Leads { term, leader }) => match leader {
-                Some(_) if term >= self.leads.0 => self.leads = (term, leader),
-                // One that is cut off from the others, or was taken out of their group, tries to be elected in ever higher
-                // terms: that says nothing of who leads.
-                None if self.leads.1 == Some(from) => self.leads.1 = None,
-                _ => {}
-            },
-            (Party::Manager(_), Control::Roster(roster)) if roster.number >= self.roster.number => {
+            (Party::Manager(from), Control::Leads { term, leader }) => self.leader.heard(from, term, leader),
+            (Party::Manager(_), Control::Roster(roster)) if roster.number >= known => {
                 // Whoever has moved is called where it is now.
-                for target in self.targets.values_mut() {
-                    target.again_ms = 0;
-                }
-                self.roster = roster;
-                self.changed = true;
-                self.show_out();
-                self.ousted = self.is_ousted();
+                self.peers.calls_mut().retry_now();
+                self.membership.set_roster(roster);
+                let membership = &self.membership;
+                self.peers.close_where(|_, link| membership.is_expelled(link));
             }
-            (Party::Manager(_), Control::Pong { number }) => self.pong(token, number),
-            (Party::Manager(_), Control::Speaks { version }) => {
-                // It never goes back, whatever a manager knows that lags.
-                self.changed |= version > self.version;
-                self.version = self.version.max(version);
-            }
+            (Party::Manager(_), Control::Pong { number }) => self.leader.note_pong(token, number, self.now_ms),
+            (Party::Manager(_), Control::Speaks { version }) => self.membership.set_version(version),
             (Party::Manager(_), Control::Roster(_)) | (_, Control::Alive) => {}
-            (party, Control::AskRoster { known }) => {
-                if self.roster.number > known && matches!(party, Party::Client(_) | Party::Seat(_)) {
-                    let roster = Control::Roster(self.roster.clone());
-                    self.say(token, &roster);
+            (party, Control::AskRoster { known: theirs }) => {
+                if known > theirs && matches!(party, Party::Client(_) | Party::Seat(_)) {
+                    let roster = Control::Roster(self.membership.roster().clone());
+                    self.peers.links_mut().say(token, &roster);
                 }
             }
-            (party, control) => self.came.push_back(LinkInput::Control(party, control)),
+            (party, control) => self.input.push_back(LinkInput::Control(party, control)),
         }
     }
 
     /// Somebody wants another seat of this process.
     fn hand_over(&mut self, token: Token, seat: SeatId, greeting: Greeting) -> bool {
-        if let Some(link) = self.all.remove(token) {
-            self.strangers -= 1;
-            let _ = epoll::delete(&*self.epoll, link.socket());
+        if let Some(link) = self.peers.hand_over(token) {
             self.handed = Some((seat, Box::new(HandedLink { link, greeting, frames: Vec::new() })));
         }
         false
     }
 
-    /// Takes a connection that came to another seat of this process.
+    /// Takes a link that came to another seat of this process.
     pub fn take_handed(&mut self, handed: HandedLink, now_ms: u64) {
         self.now_ms = now_ms;
         let HandedLink { link, greeting, frames } = handed;
-        self.strangers += 1;
-        let token = self.all.insert(link);
-        self.watch(token);
+        let Some(token) = self.peers.links_mut().insert(link) else { return };
         let goes_on = self.greeted(token, &greeting);
         if !goes_on || !frames.into_iter().all(|(frame, bytes)| self.take(token, frame, bytes)) {
-            self.close(token);
+            self.peers.close(token);
         }
     }
 
-    /// Somebody has said who it is; whether the connection goes on.
+    /// Somebody has said who it is; whether the link goes on.
     fn greeted(&mut self, token: Token, greeting: &Greeting) -> bool {
-        let version = match self.check(greeting) {
-            Ok(version) => version,
-            Err(why) => return self.refuse(token, why),
-        };
-        let shown = self.all.at_token(token).is_some_and(|link| self.is_shown(link, greeting.from));
-        if !shown {
-            let why = format!("the certificate is not for {}, as far as this process knows", greeting.from);
-            return self.refuse(token, why);
-        }
-        let you = match greeting.from {
-            Party::Client(_) => {
-                self.next_client = self.next_client.wrapping_add(1).max(1);
-                Party::Client(self.next_client)
-            }
-            party => party,
-        };
-        if let Party::Seat(seat) = you {
-            let called = Called::Seat(seat, greeting.lane);
-            if let Some(mine) = self.targets.get(&called).and_then(|target| target.link) {
-                if self.me < seat {
-                    // If it is dead, this finds out.
-                    self.say(mine, &Control::Alive);
-                    return self.refuse(token, ALREADY.to_owned());
-                }
-                self.close(mine);
+        match self.establish(token, greeting) {
+            Ok(goes_on) => goes_on,
+            Err(why) => {
+                self.peers.refuse(token, why);
+                false
             }
         }
-        let key = (you, if matches!(you, Party::Client(_)) { Lane::Client } else { greeting.lane });
-        if let Some(old) = self.by_caller.insert(key, token) {
-            self.close_only(old);
-        }
-        self.strangers -= 1;
-        let greeted = Greeted { version, cluster: Some(self.cluster), from: Party::Seat(self.me), you };
-        let longest = self.longest_frame;
-        let Some(link) = self.all.get_mut(token) else { return false };
-        link.lane = key.1;
-        link.stands(you, version, longest);
-        self.say(token, &Control::Greeted(greeted));
-        true
     }
 
-    fn refuse(&mut self, token: Token, why: String) -> bool {
-        if let Some(link) = self.all.get_mut(token) {
-            link.say(&Control::Refused { why });
-            let _ = link.flush();
+    /// Takes a caller in; whether the link is still there. `Err`: why the caller is refused.
+    fn establish(&mut self, token: Token, greeting: &Greeting) -> Result<bool, String> {
+        let version = self.membership.check(greeting)?;
+        let is_client = matches!(greeting.from, Party::Client(_));
+        if is_client && self.peers.callers() >= MOST_CLIENTS {
+            return Err(format!("{MOST_CLIENTS} clients are connected: use fewer, or call another node"));
         }
-        false
+        let link = self.peers.links().get(token);
+        if !link.is_some_and(|link| self.membership.is_shown(link, greeting.from)) {
+            return Err(format!("the certificate is not for {}, as far as this process knows", greeting.from));
+        }
+        if let Party::Seat(seat) = greeting.from
+            && let Some(own) = self.peers.calls().link_to(&CallTarget::Seat(seat, greeting.lane))
+        {
+            if self.membership.me() < seat {
+                // If it is dead, this finds out.
+                self.peers.links_mut().say(own, &Control::Alive);
+                return Err(ALREADY.to_owned());
+            }
+            self.peers.close(own);
+        }
+        let caller = if is_client {
+            self.last_client = self.last_client.wrapping_add(1).max(1);
+            (Party::Client(self.last_client), Lane::Client)
+        } else {
+            (greeting.from, greeting.lane)
+        };
+        self.peers.add_caller(caller, token);
+        if !self.peers.links_mut().establish(token, caller, version, self.longest_frame) {
+            return Ok(false);
+        }
+        let greeted = self.membership.greeted(version, caller.0);
+        self.peers.links_mut().say(token, &greeted);
+        Ok(true)
     }
 
-    /// Whoever was called has answered; whether the connection goes on.
+    /// Whoever was called has answered; whether the link goes on.
     fn answered(&mut self, token: Token, greeted: &Greeted) -> bool {
-        let Some(link) = self.all.get_mut(token) else { return false };
-        let Spoken { oldest, newest } = Spoken::OWN;
-        let is_spoken = (oldest..=newest).contains(&greeted.version);
-        if !is_spoken || greeted.cluster.is_some_and(|cluster| cluster != self.cluster) {
+        let Some(link) = self.peers.links_mut().get_mut(token) else { return false };
+        if !self.membership.accepts(greeted) {
             tracing::warn!("{} belongs to another cluster or version", greeted.from);
             return false;
         }
@@ -593,70 +468,52 @@ impl Links {
             return false;
         }
         link.stands(greeted.from, greeted.version, self.longest_frame);
-        for target in self.targets.values_mut().filter(|target| target.link == Some(token)) {
-            target.failures = 0;
-        }
+        self.peers.calls_mut().note_answered(token);
         if let Party::Manager(manager) = greeted.from {
-            if !self.has_answered(manager, token) {
+            let is_proxied = self.peers.calls().is_proxied(token);
+            if is_proxied && self.peers.manager(manager).is_some() {
                 return false;
             }
-            let known = self.roster.number;
-            self.say(token, &Control::AskRoster { known });
+            self.peers.add_manager(manager, token);
+            if is_proxied {
+                self.leader.note_detour();
+            }
+            let known = self.membership.roster().number;
+            self.peers.links_mut().say(token, &Control::AskRoster { known });
         }
         true
-    }
-
-    /// Closes a connection and forgets it.
-    fn close(&mut self, token: Token) {
-        for target in self.targets.values_mut().filter(|target| target.link == Some(token)) {
-            target.link = None;
-        }
-        self.by_caller.retain(|_, link| *link != token);
-        self.close_only(token);
-    }
-
-    /// Closes a connection whose place another has taken.
-    fn close_only(&mut self, token: Token) {
-        let Some(link) = self.all.remove(token) else { return };
-        self.strangers -= usize::from(link.state == State::Called);
-        self.managers.retain(|_, manager| *manager != token);
     }
 
     /// Sends what there is to send.
     pub fn flush(&mut self) {
         self.local_peers.post();
-        for token in std::mem::take(&mut self.dirty) {
-            let Some(link) = self.all.get_mut(token) else { continue };
-            link.dirty = false;
-            if link.state == State::Connecting {
-                continue;
-            }
-            if link.flush().is_err() {
-                self.close(token);
-            } else {
-                self.set_interest(token);
-            }
-        }
+        self.peers.flush();
     }
 
     /// Calls managers that are not connected, and hangs up on who says nothing. To be called now and then.
     pub fn tick(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
-        if now_ms < self.swept_ms + REDIAL_MS.0 {
+        if now_ms < self.ticked_ms + REDIAL_MS {
             return;
         }
-        self.swept_ms = now_ms;
-        self.sweep();
-        if !self.managers.is_empty() {
-            self.managed_ms = now_ms;
+        self.ticked_ms = now_ms;
+        self.peers.close_idle(now_ms);
+        self.leader.tick(&mut self.peers, &self.membership, now_ms);
+    }
+
+    /// Figures of every seat that there is, or was, a link to.
+    pub fn figures(&self) -> Vec<LinkFigures> {
+        let mut seats: BTreeMap<SeatId, (bool, usize)> = self.peers.seats();
+        for seat in self.dropped.keys() {
+            seats.entry(*seat).or_default();
         }
-        for address in self.managers_called() {
-            let called = Called::Manager(address.clone());
-            if self.targets.get(&called).is_none_or(|target| target.link.is_none()) {
-                self.call(&called, &address, None, Lane::Client);
-            }
-        }
-        self.look_at_leader();
+        let figures = seats.into_iter().map(|(to, (is_up, waiting_bytes))| LinkFigures {
+            to,
+            is_up,
+            waiting_bytes: waiting_bytes as u64,
+            dropped: self.dropped.get(&to).copied().unwrap_or_default(),
+        });
+        figures.collect()
     }
 }
 
@@ -666,7 +523,7 @@ fn may_say((me, party): (SeatId, Party), (to, from): (Address, Address), message
     is_meant && party.may_speak_as(from) && message.may_come_from(from)
 }
 
-/// Whoever was called. Which manager answers is known only once it has.
-fn called(party: Option<Party>) -> String {
+/// The other end of a link, for the log. Which manager answers is known only once it has.
+fn name_of(party: Option<Party>) -> String {
     party.map_or_else(|| "a manager".to_owned(), |party| party.to_string())
 }

@@ -5,7 +5,7 @@
 //! turn: a connection waits for one at most.
 
 use super::reply::info_of;
-use crate::request::{Completion, Listed, ListingDetail, ListingForm, ReplyTo};
+use crate::request::{Completion, ListingDetail, ListingForm, ListingPart, ReplyTo};
 use fawn_kv::ids::{Address, Asker};
 use fawn_kv::range::chain_map::Map;
 use fawn_kv::range::entry::Kept;
@@ -26,7 +26,7 @@ const MOST_WAITING: usize = 1024;
 
 /// Somebody who waits until a part is asked for.
 #[derive(Debug)]
-struct Waiting {
+struct WaitingClient {
     client: ReplyTo,
     from: Key,
     form: ListingForm,
@@ -47,7 +47,7 @@ struct Listing {
 pub struct Listings {
     me: Address,
     map: Map,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingClient>,
     /// By the name that it is answered under.
     by_tag: BTreeMap<u64, Listing>,
     begun: u64,
@@ -79,14 +79,14 @@ impl Listings {
             self.done.push(Completion::of(client, failed()));
             return;
         }
-        self.waiting.push_back(Waiting { client, from, form, since_us: now.us });
+        self.waiting.push_back(WaitingClient { client, from, form, since_us: now.us });
         self.go_on(now, out);
     }
 
     /// Asks for parts as far as there is room.
     fn go_on(&mut self, now: Now, out: &mut Vec<(Address, Message)>) {
         while self.by_tag.len() < MOST
-            && let Some(Waiting { client, from, form, .. }) = self.waiting.pop_front()
+            && let Some(WaitingClient { client, from, form, .. }) = self.waiting.pop_front()
         {
             self.begun += 1;
             let asker = Asker { address: self.me, tag: self.begun };
@@ -154,7 +154,7 @@ impl Listings {
 
 /// The answer to whoever waits in vain.
 fn failed() -> Vec<u8> {
-    Listed { next: None, failed: true, lost: 0 }.encode()
+    ListingPart { next: None, failed: true, lost: 0 }.encode()
 }
 
 impl Listing {
@@ -163,7 +163,7 @@ impl Listing {
         let event = self.scanner.next_event()?;
         let rest = event.bookmark.rest;
         let next = event.bookmark.stretches.last().map_or(rest, |stretch| stretch.from.or(rest));
-        let mut bytes = Listed { next, failed: false, lost: 0 }.encode();
+        let mut bytes = ListingPart { next, failed: false, lost: 0 }.encode();
         if let What::Part(kept) = event.what {
             for Kept { key, position, version } in kept {
                 if let Some(version) = version {
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(listings.take_done().len(), 0);
         listings.begin(client(5000), Key::MIN, KEYS, NOW, &mut out);
         let done = listings.take_done();
-        assert!(done.len() == 1 && done[0].to == client(5000) && Listed::decode(&done[0].bytes).0.failed);
+        assert!(done.len() == 1 && done[0].to == client(5000) && ListingPart::decode(&done[0].bytes).0.failed);
         assert_eq!(asked(&mut out).len(), MOST);
     }
 
@@ -281,7 +281,7 @@ mod tests {
         listings.tick(Now { us: later.us + 1, ..NOW }, &mut out);
         let done = listings.take_done();
         assert_eq!(done.len(), 100 - 2 * MOST, "those that are not asked for");
-        assert!(done.iter().all(|done| Listed::decode(&done.bytes).0.failed));
+        assert!(done.iter().all(|done| ListingPart::decode(&done.bytes).0.failed));
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
         listings.tick(later, &mut out);
         let done = listings.take_done();
         assert_eq!(done.len(), 100);
-        assert!(done.iter().all(|done| Listed::decode(&done.bytes).0.failed));
+        assert!(done.iter().all(|done| ListingPart::decode(&done.bytes).0.failed));
         assert!(!listings.is_empty(), "who has just come is asked for");
     }
 }

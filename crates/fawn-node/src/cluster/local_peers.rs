@@ -1,7 +1,7 @@
 //! Between the seats of one process: messages as they are, without encoding or socket, and connections that came to the
 //! wrong one.
 
-use super::link::Link;
+use super::link::PeerLink;
 use fawn_kv::ids::{Address, SeatId};
 use fawn_kv::link::{Frame, Greeting};
 use fawn_kv::wire::Message;
@@ -18,7 +18,7 @@ const MOST_WAITING: usize = 1 << 16;
 #[derive(Debug)]
 pub struct HandedLink {
     /// The connection.
-    pub link: Link,
+    pub link: PeerLink,
     /// What it said.
     pub greeting: Greeting,
     /// What came after that.

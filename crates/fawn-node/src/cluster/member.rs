@@ -1,17 +1,17 @@
 //! Starting a process of a cluster.
 
+use super::endpoint::{Endpoint, EndpointParts};
 use super::enrol::enrol;
 use super::links::DESCRIPTORS;
 use super::local_peers::{LocalPeers, Mailbox};
 use super::names::Names;
 use super::ranges::Ranges;
-use super::seat::{Seat, SeatParts};
 use crate::error::ServeError;
 use crate::net::listen;
-use crate::observe::started::Started;
+use crate::observe::started::StartReport;
 use crate::options::ServeOptions;
 use crate::protocol::memcached::MEMCACHED;
-use crate::runtime::server::{Opened, Running, connections_that_fit, until_signal};
+use crate::runtime::server::{OpenedParts, RunningNode, connections_that_fit, until_signal};
 use fawn_flash::{Caching, MemberDirectory};
 use fawn_kv::frontend::{Front, Limits};
 use fawn_kv::ids::{ClusterId, FrontId, NodeId, SeatId};
@@ -96,7 +96,7 @@ pub(super) fn descriptors(members: &[ClusterOptions]) -> (usize, usize) {
 /// A process of a cluster that runs.
 pub struct Process {
     /// Its loops.
-    pub(crate) running: Running,
+    pub(crate) running: RunningNode,
     /// To be held until they have stopped.
     directories: Vec<MemberDirectory>,
     /// Where other processes reach each member.
@@ -118,7 +118,7 @@ impl Process {
 }
 
 /// A member that was let in.
-struct Admitted<'a> {
+struct EnrolledMember<'a> {
     options: &'a ClusterOptions,
     listener: Option<OwnedFd>,
     address: String,
@@ -135,7 +135,7 @@ struct Admitted<'a> {
 pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, ServeError> {
     let first = members.first().expect("a process has a member");
     let (mut directories, mut addresses) = (Vec::new(), Vec::new());
-    let running = Running::start::<Seat>(&MEMCACHED, &first.serve, || {
+    let running = RunningNode::start::<Endpoint>(&MEMCACHED, &first.serve, || {
         let mut admitted = admit_all(members, stop)?;
         let mut mailboxes = Vec::new();
         for member in &admitted {
@@ -161,10 +161,10 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
             ("fawn_cluster_address", addresses.join(",")),
             ("fawn_dir", first.serve.dir.display().to_string()),
         ];
-        Ok(Opened { secret, stores: None, loops, facts })
+        Ok(OpenedParts { secret, stores: None, loops, facts })
     })?;
     let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
-    let started = Started {
+    let started = StartReport {
         what: format!("{} {}", if first.is_node { "node" } else { "front-end" }, names.join(", ")),
         members: members.iter().map(|member| &member.serve).collect(),
         has_stores: first.is_node,
@@ -174,12 +174,12 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
         addresses: running.addresses(),
         cluster_addresses: &addresses,
     };
-    started.tell();
+    started.log();
     Ok(Process { running, directories, addresses })
 }
 
 /// Has all members let in. One that was removed from the cluster is left out, unless it is the last.
-fn admit_all<'a>(members: &'a [ClusterOptions], stop: &AtomicBool) -> Result<Vec<Admitted<'a>>, ServeError> {
+fn admit_all<'a>(members: &'a [ClusterOptions], stop: &AtomicBool) -> Result<Vec<EnrolledMember<'a>>, ServeError> {
     let (mut admitted, mut refused) = (Vec::new(), None);
     for options in members {
         match admit(options, stop) {
@@ -198,7 +198,7 @@ fn admit_all<'a>(members: &'a [ClusterOptions], stop: &AtomicBool) -> Result<Vec
 }
 
 /// Has a member let in.
-fn admit<'a>(options: &'a ClusterOptions, stop: &AtomicBool) -> Result<Admitted<'a>, ServeError> {
+fn admit<'a>(options: &'a ClusterOptions, stop: &AtomicBool) -> Result<EnrolledMember<'a>, ServeError> {
     let (listener, address) = listen_for_others(options)?;
     if let Some(board) = &options.serve.board {
         board.waits_for("it waits until the managers admit it");
@@ -215,7 +215,7 @@ fn admit<'a>(options: &'a ClusterOptions, stop: &AtomicBool) -> Result<Admitted<
     if let Some(board) = &options.serve.board {
         board.waits_for("its clients are not served yet");
     }
-    Ok(Admitted { options, listener: Some(listener), address, directory, enrolled, seats, secure })
+    Ok(EnrolledMember { options, listener: Some(listener), address, directory, enrolled, seats, secure })
 }
 
 /// Opens the port for other processes; and what they are told to call.
@@ -278,10 +278,10 @@ fn ask(
 
 /// What each seat of a member is made of.
 fn seeds(
-    member: &mut Admitted<'_>,
+    member: &mut EnrolledMember<'_>,
     mailboxes: &[(SeatId, Arc<Mailbox>)],
     names: &Arc<Names>,
-    seeds: &mut Vec<SeatParts>,
+    seeds: &mut Vec<EndpointParts>,
 ) -> Result<(), ServeError> {
     let mut listener = member.listener.take();
     let (options, enrolled, directory) = (member.options, &member.enrolled, member.directory.as_ref());
@@ -291,7 +291,7 @@ fn seeds(
     for (number, (seat, mailbox)) in own.enumerate() {
         let node = directory.map(|directory| open_node(options, directory, enrolled, number, *seat)).transpose()?;
         let front = options.is_front.then(|| open_front(options, enrolled, *seat)).transpose()?;
-        seeds.push(SeatParts {
+        seeds.push(EndpointParts {
             seat: *seat,
             cluster: enrolled.cluster,
             roster: enrolled.roster.clone(),

@@ -32,7 +32,7 @@ pub enum HostAddress {
 
 /// What is known of a name.
 #[derive(Debug, Default)]
-struct Known {
+struct HostEntry {
     /// As of the last time that there was an answer.
     addresses: Vec<SocketAddr>,
     /// It waits to be looked up, or is being looked up.
@@ -41,7 +41,7 @@ struct Known {
     failed: bool,
 }
 
-type Book = Mutex<HashMap<String, Known>>;
+type Book = Mutex<HashMap<String, HostEntry>>;
 
 /// All names of a process.
 pub struct Names {

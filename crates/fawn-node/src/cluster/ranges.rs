@@ -1,7 +1,7 @@
 //! The datastore of a seat's node on real flash: the ranges' store, the threads that work for it, and its cold reads.
 
 use crate::shard::engines::log_troubles;
-use fawn_flash::{Engine, Files, Polled, Reader, ReaderOptions, Tended, Traffic};
+use fawn_flash::{DeviceTraffic, Engine, Files, PollOutcome, Reader, ReaderOptions, StoreHandle};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::range::entry::{Entry, Kept};
 use fawn_kv::range::meta::Meta;
@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The store, as its engine runs it.
-pub struct Served(FlashStore);
+pub struct ServedStore(FlashStore);
 
-impl Tended for Served {
+impl StoreHandle for ServedStore {
     fn inner(&self) -> &Store {
         self.0.store()
     }
@@ -72,7 +72,7 @@ impl Tended for Served {
 
 /// The ranges of a node, on flash.
 pub struct Ranges {
-    engine: Engine<Served>,
+    engine: Engine<ServedStore>,
     reader: Reader,
     /// Reads under way; a free place is empty.
     fetches: Vec<Option<Fetch>>,
@@ -99,7 +99,7 @@ impl Ranges {
             None => FlashStore::open(options, &*files)?,
         };
         let reader = Reader::new(Arc::clone(&files), ReaderOptions::default()).map_err(OpenError::from)?;
-        let engine = Engine::start(files, Served(store), maintenance, index).map_err(OpenError::from)?;
+        let engine = Engine::start(files, ServedStore(store), maintenance, index).map_err(OpenError::from)?;
         let fetches = Vec::new();
         Ok((Self { engine, reader, fetches, free: Vec::new(), pushed: false, asked: true }, opening, ranges))
     }
@@ -115,7 +115,7 @@ impl Ranges {
     }
 
     /// What was asked of the device.
-    pub fn traffic(&self) -> Traffic {
+    pub fn traffic(&self) -> DeviceTraffic {
         self.engine.files().traffic()
     }
 
@@ -135,7 +135,7 @@ impl Ranges {
     }
 
     /// Lets the threads have what was written, and takes what they have done.
-    pub fn poll(&mut self, unix: u32, now_ms: u64) -> Polled {
+    pub fn poll(&mut self, unix: u32, now_ms: u64) -> PollOutcome {
         self.asked = false;
         let polled = self.engine.poll(unix, now_ms);
         log_troubles(self.flash().store().place().0, || self.engine.store().0.take_trouble());
@@ -144,7 +144,7 @@ impl Ranges {
 
     /// Whether [`poll`](Self::poll) has something to do.
     pub fn has_work(&self, now_ms: u64) -> bool {
-        self.asked || self.engine.has_news(now_ms)
+        self.asked || self.engine.poll_is_due(now_ms)
     }
 
     /// Milliseconds until [`poll`](Self::poll) is due whatever happens.

@@ -27,7 +27,7 @@ const TAG: u64 = 1 << 63;
 
 /// What is known outside the front-end.
 #[derive(Clone, Copy, Debug)]
-pub struct Around {
+pub struct ReadinessInputs {
     /// A manager that leads is connected.
     pub has_leader: bool,
     /// The managers have taken the node in, if there is one.
@@ -61,10 +61,10 @@ impl Readiness {
     }
 
     /// Goes on; what the front-end is to be asked.
-    pub fn step(&mut self, front: Option<&Front>, around: Around, now_ms: u64) -> Vec<Message> {
+    pub fn step(&mut self, front: Option<&Front>, inputs: ReadinessInputs, now_ms: u64) -> Vec<Message> {
         let began_ms = *self.began_ms.get_or_insert(now_ms);
-        if self.is_over || !around.is_member {
-            self.tell(around, now_ms - began_ms);
+        if self.is_over || !inputs.is_member {
+            self.log(inputs, now_ms - began_ms);
             return Vec::new();
         }
         let Some(front) = front else {
@@ -76,11 +76,11 @@ impl Readiness {
             return Vec::new();
         }
         if self.answered_ms.is_some_and(|at| now_ms >= at + PARTIAL_MS) {
-            tracing::warn!("clients are served, but not for all keys: {}", self.waits_for(around));
+            tracing::warn!("clients are served, but not for all keys: {}", self.waits_for(inputs));
             self.is_over = true;
             return Vec::new();
         }
-        self.tell(around, now_ms - began_ms);
+        self.log(inputs, now_ms - began_ms);
         if !self.asked.is_empty() || self.round_ms.is_some_and(|at| now_ms < at + AGAIN_MS) {
             return Vec::new();
         }
@@ -130,10 +130,10 @@ impl Readiness {
     }
 
     /// What it waits for, in a clause.
-    pub fn waits_for(&self, around: Around) -> String {
+    pub fn waits_for(&self, inputs: ReadinessInputs) -> String {
         let what = match self.lack {
-            _ if !around.has_leader => "it has not heard from a leading manager yet",
-            _ if !around.is_member => "the managers have not admitted its node yet",
+            _ if !inputs.has_leader => "it has not heard from a leading manager yet",
+            _ if !inputs.is_member => "the managers have not admitted its node yet",
             Some(Lack::Manager) => "the managers have not admitted its front-end yet",
             Some(Lack::Owner) => "no front-end owns any keys yet",
             Some(Lack::Chain) => "no chain exists yet: the cluster begins once it has enough nodes",
@@ -150,10 +150,10 @@ impl Readiness {
         what.to_owned()
     }
 
-    fn tell(&self, around: Around, waited_ms: u64) {
+    fn log(&self, inputs: ReadinessInputs, waited_ms: u64) {
         static LOG: RateLimitedLog = RateLimitedLog::new();
         if !self.is_over && waited_ms >= QUIET_MS && LOG.happened(Instant::now()).is_some() {
-            tracing::warn!("clients are not served yet: {}", self.waits_for(around));
+            tracing::warn!("clients are not served yet: {}", self.waits_for(inputs));
         }
     }
 }
@@ -169,7 +169,7 @@ mod tests {
     use fawn_kv::timing::{Now, Timing};
     use fawn_ring::{Interval, Secret};
 
-    const IN: Around = Around { has_leader: true, is_member: true };
+    const IN: ReadinessInputs = ReadinessInputs { has_leader: true, is_member: true };
 
     fn hear(front: &mut Front, message: Message) {
         front.receive(Now::at(0, 0), message, &mut Vec::new());
@@ -243,10 +243,10 @@ mod tests {
     #[test]
     fn what_a_seat_waits_for_is_told() {
         let mut ready = Readiness::default();
-        let outside = Around { has_leader: false, is_member: false };
+        let outside = ReadinessInputs { has_leader: false, is_member: false };
         assert!(ready.step(None, outside, 0).is_empty() && !ready.is_over());
         assert_eq!(ready.waits_for(outside), "it has not heard from a leading manager yet");
-        assert!(ready.waits_for(Around { has_leader: true, ..outside }).ends_with("admitted its node yet"));
+        assert!(ready.waits_for(ReadinessInputs { has_leader: true, ..outside }).ends_with("admitted its node yet"));
         let begun = Front::new(FrontId(0), 7, Timing::default(), Limits::default(), Secret([3; 32]));
         ready.step(Some(&begun), IN, 10);
         assert!(ready.waits_for(IN).ends_with("admitted its front-end yet"));

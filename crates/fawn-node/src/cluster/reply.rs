@@ -10,7 +10,7 @@ use fawn_kv::range::entry::{Kept, Version};
 use fawn_kv::wire::Answer;
 
 /// What an answer is made with.
-pub struct Tools<'a> {
+pub struct ReplyContext<'a> {
     /// Unix second.
     pub now: u32,
     /// The loop's counters.
@@ -38,13 +38,18 @@ pub enum ReplyStep {
 const ANSWERED: ReplyStep = ReplyStep::Answered { failed: false };
 
 /// Writes the answer to a command.
-pub fn answer(request: &KeyRequest<'_>, answer: &Answer, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> ReplyStep {
+pub fn answer(
+    request: &KeyRequest<'_>,
+    answer: &Answer,
+    context: &mut ReplyContext<'_>,
+    out: &mut Vec<u8>,
+) -> ReplyStep {
     match answer {
-        Answer::Found(kept) => found(request, kept.as_deref(), tools, out),
+        Answer::Found(kept) => found(request, kept.as_deref(), context, out),
         Answer::Done { outcome, position, shown, .. } => {
-            count(request, Some(outcome), tools.counters);
+            count(request, Some(outcome), context.counters);
             if made_an_item(outcome) {
-                tools.counters.total_items.add(1);
+                context.counters.total_items.add(1);
             }
             let cas = position.seq.0;
             match (outcome, shown) {
@@ -55,25 +60,25 @@ pub fn answer(request: &KeyRequest<'_>, answer: &Answer, tools: &mut Tools<'_>, 
                     }
                     let item = Item { value, flags, expiry: hit.expiry, cas, stale: hit.stale, won: hit.won };
                     let hit = Hit { cas: fawn_kv::operation::Cas::Known(hit.cas.resolve(cas)), ..*hit };
-                    let last = tools.recency.get(&request.key);
-                    request.write(out, &ReplyBody::Item(shown_item(&item, &hit, tools.now, last)));
+                    let last = context.recency.get(&request.key);
+                    request.write(out, &ReplyBody::Item(shown_item(&item, &hit, context.now, last)));
                 }
                 (outcome, _) => {
                     if matches!(outcome, Outcome::Stored { .. } | Outcome::Number(_)) {
-                        tools.recency.stored(&request.key, tools.now);
+                        context.recency.stored(&request.key, context.now);
                     }
-                    operate::write_outcome(request, outcome, cas, tools.now, out);
+                    operate::write_outcome(request, outcome, cas, context.now, out);
                 }
             }
             ANSWERED
         }
         Answer::TooLarge => {
-            tools.counters.store_too_large.add(1);
+            context.counters.store_too_large.add(1);
             fail(request, RequestError::TooLarge, out)
         }
         other => {
-            refusal(other, tools.counters).add(1);
-            fail(request, reason(other, tools.lack), out)
+            refusal(other, context.counters).add(1);
+            fail(request, reason(other, context.lack), out)
         }
     }
 }
@@ -130,31 +135,36 @@ const CONDITIONAL: &str =
     "this cluster is weak and refuses cas, add, replace, append, prepend, incr and decr: use set and delete";
 
 /// Writes what a get has found.
-fn found(request: &KeyRequest<'_>, kept: Option<&Kept>, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> ReplyStep {
+fn found(
+    request: &KeyRequest<'_>,
+    kept: Option<&Kept>,
+    context: &mut ReplyContext<'_>,
+    out: &mut Vec<u8>,
+) -> ReplyStep {
     let item = kept.and_then(|kept| Some((kept.version.as_ref()?, kept.position.seq.0)));
     let item = item.map(|(version, seq)| (version, item_of(version, seq)));
     let Some(operation) = request.action.operation() else {
-        let last_use = tools.recency.get(&request.key);
+        let last_use = context.recency.get(&request.key);
         let info = item.map(|(version, item)| info_of(version, item.cas, last_use));
-        request.write(out, &ReplyBody::ItemInfo { info, now: tools.now });
+        request.write(out, &ReplyBody::ItemInfo { info, now: context.now });
         return ANSWERED;
     };
     // What has expired was judged by the range's time.
-    let Decision { append, outcome } = evaluate(operation, item.map(|(_, item)| item), 0, tools.max_value_bytes);
+    let Decision { append, outcome } = evaluate(operation, item.map(|(_, item)| item), 0, context.max_value_bytes);
     if append != Append::Nothing {
         let Operation::MetaGet(get) = *operation else { unreachable!("other commands that look change nothing") };
         return ReplyStep::Write(Operation::MetaGet(get));
     }
-    count(request, Some(&outcome), tools.counters);
+    count(request, Some(&outcome), context.counters);
     match (outcome, item) {
         (Outcome::Hit(hit), Some((_, item))) => {
-            let last = request.is_meta_get().then(|| tools.recency.get(&request.key)).flatten();
-            request.write(out, &ReplyBody::Item(shown_item(&item, &hit, tools.now, last)));
+            let last = request.is_meta_get().then(|| context.recency.get(&request.key)).flatten();
+            request.write(out, &ReplyBody::Item(shown_item(&item, &hit, context.now, last)));
             if !request.is_untraced() {
-                tools.recency.fetched(&request.key, tools.now);
+                context.recency.fetched(&request.key, context.now);
             }
         }
-        (outcome, _) => operate::write_outcome(request, &outcome, 0, tools.now, out),
+        (outcome, _) => operate::write_outcome(request, &outcome, 0, context.now, out),
     }
     ANSWERED
 }

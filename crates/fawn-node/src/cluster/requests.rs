@@ -15,7 +15,7 @@ mod tests;
 use super::reply;
 use crate::observe::counters::Counters;
 use crate::request::{
-    Completion, CompletionStatus, GetView, KeyAction, KeyRequest, ReplyForm, ReplyTo, Ticket, UNRESERVED_BYTES,
+    Completion, CompletionStatus, GetView, KeyAction, KeyRequest, ReplyForm, ReplyTo, TaskTicket, UNRESERVED_BYTES,
 };
 use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
@@ -35,9 +35,9 @@ use std::sync::Arc;
 pub const LOCAL: Address = Address::Client(0);
 
 /// What answers of `$requests` are made with; a macro, so that the requests can be borrowed beside it.
-macro_rules! tools {
+macro_rules! context {
     ($requests:ident, $now:expr) => {
-        reply::Tools {
+        reply::ReplyContext {
             now: $now.unix,
             counters: &$requests.counters,
             recency: &mut $requests.recency,
@@ -49,7 +49,7 @@ macro_rules! tools {
 
 /// What a request is to its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum RequestPhase {
     /// It waits for others.
     Queued,
     /// It looks.
@@ -81,7 +81,7 @@ enum Reservation {
 
 /// A request that was not answered yet.
 #[derive(Debug)]
-struct Request {
+struct PendingRequest {
     client: Option<ReplyTo>,
     from: Token,
     key: Key,
@@ -95,14 +95,14 @@ struct Request {
     value_bytes: usize,
     /// `None`: a flush.
     reply: Option<ReplyForm>,
-    part: Part,
+    part: RequestPhase,
     quiet: bool,
     reservation: Reservation,
     /// It is a write that was sent before anybody knew how large what it shows is.
     unseen: bool,
 }
 
-impl Request {
+impl PendingRequest {
     /// The request, whose value is `blank` once it has been sent on.
     fn request<'a>(&'a self, blank: &'a [u8]) -> KeyRequest<'a> {
         let value = if self.value.is_empty() { &blank[..self.value_bytes] } else { &self.value[..] };
@@ -137,22 +137,22 @@ impl Request {
 struct KeyHold {
     reads: u32,
     writes: u32,
-    queue: VecDeque<Ticket>,
+    queue: VecDeque<TaskTicket>,
 }
 
 /// The commands under way of one loop's clients.
 #[derive(Debug)]
 pub struct Requests {
     /// How often each place was used, and what is there.
-    slots: Vec<(u32, Option<Request>)>,
-    free: Vec<Ticket>,
+    slots: Vec<(u32, Option<PendingRequest>)>,
+    free: Vec<TaskTicket>,
     held: HashMap<(u64, Key), KeyHold, BuildHasherDefault<KeyHasher>>,
     /// Gets that look again, by connection and key, and their places in the connection.
     again: BTreeSet<(u64, Key, (u64, u32))>,
     bytes: usize,
     done: VecDeque<Completion>,
     /// Requests that need a reservation.
-    to_reserve: VecDeque<Ticket>,
+    to_reserve: VecDeque<TaskTicket>,
     /// Bytes of values that wait for a reservation.
     parked_bytes: usize,
     /// Writes that were sent before anybody knew how large what they show is.
@@ -168,11 +168,11 @@ pub struct Requests {
 
 /// What became of a request at once.
 #[derive(Debug)]
-pub enum Begun {
+pub enum RequestStart {
     /// The front-end is to be asked this.
-    Ask(Ticket, Box<Message>),
+    Ask(TaskTicket, Box<Message>),
     /// It waits for others.
-    Waits(Ticket),
+    Waits(TaskTicket),
 }
 
 impl Requests {
@@ -227,19 +227,19 @@ impl Requests {
     }
 
     /// A command has come over the connection `from`.
-    pub fn begin(&mut self, request: &KeyRequest<'_>, from: Token, pool: &mut Pool) -> Begun {
+    pub fn begin(&mut self, request: &KeyRequest<'_>, from: Token, pool: &mut Pool) -> RequestStart {
         let (action, value) = request.action.split();
         let writes = action.is_write();
         let hold = self.held.entry((from.to_u64(), request.key)).or_default();
         let waits = !hold.queue.is_empty() || hold.writes > 0 || (writes && hold.reads > 0);
         let part = match (waits, writes) {
-            (true, _) => Part::Queued,
-            (false, true) => Part::Writes,
-            (false, false) => Part::Reads,
+            (true, _) => RequestPhase::Queued,
+            (false, true) => RequestPhase::Writes,
+            (false, false) => RequestPhase::Reads,
         };
         let (name, value_bytes) = (pool.copy(request.name), value.len());
         let value = if waits { value.to_vec() } else { Vec::new() };
-        let pending = Request {
+        let pending = PendingRequest {
             client: None,
             from,
             key: request.key,
@@ -257,34 +257,34 @@ impl Requests {
         let ticket = self.insert(pending);
         let hold = self.held.get_mut(&(from.to_u64(), request.key)).expect("it was just made");
         match part {
-            Part::Queued => {
+            RequestPhase::Queued => {
                 hold.queue.push_back(ticket);
-                return Begun::Waits(ticket);
+                return RequestStart::Waits(ticket);
             }
-            Part::Writes => hold.writes += 1,
+            RequestPhase::Writes => hold.writes += 1,
             _ => hold.reads += 1,
         }
         let looks = self.looks_first(ticket);
         let message =
             if looks { self.message(ticket, (request.name, request.key), None) } else { self.ask(ticket, request) };
-        Begun::Ask(ticket, Box::new(message))
+        RequestStart::Ask(ticket, Box::new(message))
     }
 
-    fn insert(&mut self, request: Request) -> Ticket {
+    fn insert(&mut self, request: PendingRequest) -> TaskTicket {
         self.bytes += request.bytes();
         self.counters.waiting.add(1);
         let ticket = self.free.pop().unwrap_or_else(|| {
             self.slots.push((0, None));
-            (self.slots.len() - 1) as Ticket
+            (self.slots.len() - 1) as TaskTicket
         });
         self.slots[ticket as usize].1 = Some(request);
         ticket
     }
 
     /// Whether a request that begins is a write which has to know how large a value it shows before it is sent.
-    fn looks_first(&mut self, ticket: Ticket) -> bool {
+    fn looks_first(&mut self, ticket: TaskTicket) -> bool {
         let request = self.slots[ticket as usize].1.as_mut().expect("what begins is under way");
-        if request.part != Part::Writes || !request.request(&self.blank).shows_value() {
+        if request.part != RequestPhase::Writes || !request.request(&self.blank).shows_value() {
             return false;
         }
         request.unseen = (self.unseen + 1) * self.max_value_bytes <= MOST_UNSEEN_BYTES;
@@ -293,12 +293,12 @@ impl Requests {
     }
 
     /// What the front-end is asked for a request.
-    fn ask(&self, ticket: Ticket, request: &KeyRequest<'_>) -> Message {
+    fn ask(&self, ticket: TaskTicket, request: &KeyRequest<'_>) -> Message {
         let write = request.action.operation().filter(|operation| !operation.is_read());
         self.message(ticket, (request.name, request.key), write)
     }
 
-    fn message(&self, ticket: Ticket, (name, place): (&[u8], Key), operation: Option<&Operation<'_>>) -> Message {
+    fn message(&self, ticket: TaskTicket, (name, place): (&[u8], Key), operation: Option<&Operation<'_>>) -> Message {
         let tag = self.tag(ticket);
         Message::Ask {
             id: RequestId { session: 0, number: tag },
@@ -312,13 +312,13 @@ impl Requests {
         }
     }
 
-    fn tag(&self, ticket: Ticket) -> u64 {
+    fn tag(&self, ticket: TaskTicket) -> u64 {
         u64::from(self.slots[ticket as usize].0) << 32 | u64::from(ticket)
     }
 
     /// Where the key of a request lies, if it is under way.
     pub fn place_of(&self, tag: u64) -> Option<Key> {
-        let (ticket, used) = (tag as Ticket, (tag >> 32) as u32);
+        let (ticket, used) = (tag as TaskTicket, (tag >> 32) as u32);
         let (_, request) = self.slots.get(ticket as usize).filter(|(count, _)| *count == used)?;
         request.as_ref().map(|request| request.key)
     }
@@ -329,14 +329,14 @@ impl Requests {
     }
 
     /// Names the client of a command.
-    pub fn assign(&mut self, ticket: Ticket, client: ReplyTo) {
+    pub fn assign(&mut self, ticket: TaskTicket, client: ReplyTo) {
         let request = self.slots[ticket as usize].1.as_mut().expect("a request waits until it is assigned");
         request.client = Some(client);
     }
 
     /// All is to be gone: what the front-end is asked.
     pub fn flush(&mut self, client: ReplyTo, due: u32, quiet: bool) -> Message {
-        let request = Request {
+        let request = PendingRequest {
             client: Some(client),
             from: client.slot.connection,
             key: Key::MIN,
@@ -346,7 +346,7 @@ impl Requests {
             value: Vec::new(),
             value_bytes: 0,
             reply: None,
-            part: Part::Flushes,
+            part: RequestPhase::Flushes,
             quiet,
             reservation: Reservation::None,
             unseen: false,
@@ -358,8 +358,8 @@ impl Requests {
     }
 
     /// Whether a command only looks.
-    pub fn only_looks(&self, ticket: Ticket) -> bool {
-        self.slots[ticket as usize].1.as_ref().is_some_and(|request| request.part == Part::Reads)
+    pub fn only_looks(&self, ticket: TaskTicket) -> bool {
+        self.slots[ticket as usize].1.as_ref().is_some_and(|request| request.part == RequestPhase::Reads)
     }
 
     /// The front-end has answered a command that was just begun: the answer is written to `out`, and the command is over;
@@ -369,7 +369,7 @@ impl Requests {
     /// What the front-end is to be asked next: the command goes on.
     pub fn answer_now(
         &mut self,
-        ticket: Ticket,
+        ticket: TaskTicket,
         answer: &Answer,
         now: Now,
         pool: &mut Pool,
@@ -377,7 +377,7 @@ impl Requests {
     ) -> Result<bool, Box<Message>> {
         let request = self.slots[ticket as usize].1.as_ref().expect("it was just begun");
         let start = out.len();
-        let told = reply::answer(&request.request(&self.blank), answer, &mut tools!(self, now), out);
+        let told = reply::answer(&request.request(&self.blank), answer, &mut context!(self, now), out);
         match told {
             reply::ReplyStep::Answered { failed } => {
                 self.end(ticket, pool);
@@ -392,16 +392,17 @@ impl Requests {
 
     /// The front-end has answered; what it is to be asked next, if anything.
     pub fn answered(&mut self, tag: u64, answer: Answer, now: Now, pool: &mut Pool) -> Vec<Message> {
-        let (ticket, used) = (tag as Ticket, (tag >> 32) as u32);
+        let (ticket, used) = (tag as TaskTicket, (tag >> 32) as u32);
         let Some((_, Some(request))) = self.slots.get_mut(ticket as usize).filter(|(count, _)| *count == used) else {
             return Vec::new();
         };
-        if request.part == Part::Flushes {
+        if request.part == RequestPhase::Flushes {
             self.flushed(ticket, answer == Answer::Flushed, pool);
             return Vec::new();
         }
         let is_found = matches!(answer, Answer::Found(_));
-        let is_read = is_found && request.part == Part::Reads && matches!(request.reservation, Reservation::None);
+        let is_read =
+            is_found && request.part == RequestPhase::Reads && matches!(request.reservation, Reservation::None);
         if is_read && self.again.range(request.before()).next().is_some() {
             self.wait(ticket);
             return Vec::new();
@@ -427,7 +428,7 @@ impl Requests {
             return self.forget(ticket, pool);
         }
         let (client, mut bytes) = (request.client.expect("a request is assigned before the turn ends"), pool.take());
-        match reply::answer(&request.request(&self.blank), &answer, &mut tools!(self, now), &mut bytes) {
+        match reply::answer(&request.request(&self.blank), &answer, &mut context!(self, now), &mut bytes) {
             reply::ReplyStep::Answered { failed } => {
                 let reply = request.reply.expect("it is no flush");
                 let granted = if let Reservation::Granted(bytes) = request.reservation { bytes } else { 0 };
@@ -442,10 +443,10 @@ impl Requests {
     }
 
     /// A get is to look again: what it will see, gets after it must not have seen less of.
-    fn hold(&mut self, ticket: Ticket) {
+    fn hold(&mut self, ticket: TaskTicket) {
         let request = self.slots[ticket as usize].1.as_mut().expect("what looks again is under way");
-        if request.part == Part::Reads {
-            request.part = Part::Writes;
+        if request.part == RequestPhase::Reads {
+            request.part = RequestPhase::Writes;
             let (from, key) = (request.from.to_u64(), request.key);
             self.again.extend(request.place().map(|place| (from, key, place)));
             let hold = self.held.get_mut(&(from, key)).expect("who reads has its part in a key");
@@ -454,18 +455,18 @@ impl Requests {
     }
 
     /// A get is answered while one before it is to look again: it has to look after that.
-    fn wait(&mut self, ticket: Ticket) {
+    fn wait(&mut self, ticket: TaskTicket) {
         let request = self.slots[ticket as usize].1.as_mut().expect("what waits is under way");
-        request.part = Part::Queued;
+        request.part = RequestPhase::Queued;
         let (place, at) = (request.place(), (request.from.to_u64(), request.key));
         let hold = self.held.get_mut(&at).expect("who reads has its part in a key");
         hold.reads -= 1;
-        let place_of = |ticket: &Ticket| self.slots[*ticket as usize].1.as_ref().and_then(Request::place);
+        let place_of = |ticket: &TaskTicket| self.slots[*ticket as usize].1.as_ref().and_then(PendingRequest::place);
         hold.queue.insert(hold.queue.partition_point(|other| place_of(other) < place), ticket);
     }
 
     /// A flush is answered.
-    fn flushed(&mut self, ticket: Ticket, done: bool, pool: &mut Pool) {
+    fn flushed(&mut self, ticket: TaskTicket, done: bool, pool: &mut Pool) {
         let request = self.slots[ticket as usize].1.as_ref().expect("what is answered is under way");
         let (client, silent) = (request.client.expect("a request is assigned before the turn ends"), request.quiet);
         let status = match (done, silent) {
@@ -478,7 +479,7 @@ impl Requests {
     }
 
     /// Nobody wants the answer to a request; what the front-end is to be asked next.
-    fn forget(&mut self, ticket: Ticket, pool: &mut Pool) -> Vec<Message> {
+    fn forget(&mut self, ticket: TaskTicket, pool: &mut Pool) -> Vec<Message> {
         let request = self.slots[ticket as usize].1.as_ref().expect("what is forgotten is under way");
         let client = request.client.expect("a request is assigned before the turn ends");
         self.done.push_back(Completion { status: CompletionStatus::Failed, ..Completion::of(client, Vec::new()) });
@@ -486,7 +487,7 @@ impl Requests {
     }
 
     /// The next request that needs a reservation, where its reply goes, and how many bytes.
-    pub fn next_reservation(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
+    pub fn next_reservation(&mut self) -> Option<(ReplyTo, TaskTicket, u32)> {
         let ticket = self.to_reserve.pop_front()?;
         let request = self.slots[ticket as usize].1.as_ref().expect("what asks is under way");
         let Reservation::Asked(bytes, _) = request.reservation else { unreachable!("it was just asked for") };
@@ -495,7 +496,7 @@ impl Requests {
 
     /// Memory is reserved for the reply of a request, or else its client is gone. Returns what the front-end is to be asked
     /// next.
-    pub fn reserve(&mut self, ticket: Ticket, granted: bool, now: Now, pool: &mut Pool) -> Vec<Message> {
+    pub fn reserve(&mut self, ticket: TaskTicket, granted: bool, now: Now, pool: &mut Pool) -> Vec<Message> {
         let tag = self.tag(ticket);
         let request = self.slots[ticket as usize].1.as_mut().expect("a request that asked is under way");
         let Reservation::Asked(bytes, answer) = std::mem::replace(&mut request.reservation, Reservation::Unwanted)
@@ -517,13 +518,13 @@ impl Requests {
     }
 
     /// What only looked is to change something.
-    fn rewrite(&mut self, ticket: Ticket, operation: &Operation<'static>) -> Message {
+    fn rewrite(&mut self, ticket: TaskTicket, operation: &Operation<'static>) -> Message {
         let request = self.slots[ticket as usize].1.as_ref().expect("it is under way");
         self.message(ticket, (&request.name, request.key), Some(operation))
     }
 
     /// A request is over; which of those that waited for it may begin.
-    fn end(&mut self, ticket: Ticket, pool: &mut Pool) -> Vec<Ticket> {
+    fn end(&mut self, ticket: TaskTicket, pool: &mut Pool) -> Vec<TaskTicket> {
         let slot = &mut self.slots[ticket as usize];
         let request = slot.1.take().expect("what ends is under way");
         slot.0 = slot.0.wrapping_add(1);
@@ -533,9 +534,9 @@ impl Requests {
         self.unseen -= usize::from(request.unseen);
         let (at, part, place) = ((request.from.to_u64(), request.key), request.part, request.place());
         pool.give(request.name);
-        let Some(hold) = self.held.get_mut(&at).filter(|_| part != Part::Flushes) else { return Vec::new() };
+        let Some(hold) = self.held.get_mut(&at).filter(|_| part != RequestPhase::Flushes) else { return Vec::new() };
         match part {
-            Part::Writes => hold.writes -= 1,
+            RequestPhase::Writes => hold.writes -= 1,
             _ => hold.reads -= 1,
         }
         if let Some(place) = place.filter(|_| !self.again.is_empty()) {
@@ -550,7 +551,7 @@ impl Requests {
                 break;
             }
             hold.queue.pop_front();
-            waiting.part = if writes { Part::Writes } else { Part::Reads };
+            waiting.part = if writes { RequestPhase::Writes } else { RequestPhase::Reads };
             if writes {
                 hold.writes += 1;
             } else {
@@ -565,7 +566,7 @@ impl Requests {
     }
 
     /// One that waited begins.
-    fn go(&mut self, ticket: Ticket) -> Message {
+    fn go(&mut self, ticket: TaskTicket) -> Message {
         let looks = self.looks_first(ticket);
         let request = self.slots[ticket as usize].1.as_ref().expect("what waited is under way");
         let message = if looks {

@@ -6,7 +6,7 @@
 //! connection with nothing left to send is granted a reservation as long as what is on its way to clients stays within
 //! bounds. Their reading makes room, or else the stall time-out does. No two connections ever wait for each other.
 
-use crate::net::connection::{Connection, ReservationRequest};
+use crate::net::connection::{ClientConnection, ReservationRequest};
 use crate::net::worker::ConnectionWorker;
 use crate::runtime::slab::Token;
 use crate::shard::backend::Backend;
@@ -17,7 +17,7 @@ const LONG_MS: u64 = 1000;
 
 impl<B: Backend> ConnectionWorker<B> {
     /// A reply to the connection is large.
-    pub fn wanted(&mut self, conn: &mut Connection, request: ReservationRequest) {
+    pub fn wanted(&mut self, conn: &mut ClientConnection, request: ReservationRequest) {
         let reservations = &mut conn.flow.reservations;
         let order = |request: &ReservationRequest| (request.slot.answer, request.slot.part);
         reservations.insert(reservations.partition_point(|other| order(other) < order(&request)), request);
@@ -25,8 +25,8 @@ impl<B: Backend> ConnectionWorker<B> {
     }
 
     /// Grants a reservation for the connection's first large reply if there is memory.
-    pub fn grant_again(&mut self, conn: &mut Connection) {
-        if self.dispatcher().memory().may_reserve_any()
+    pub fn grant_again(&mut self, conn: &mut ClientConnection) {
+        if self.dispatcher().admission().memory().may_reserve_any()
             && let Some(request) = conn.flow.reservations.pop_front()
         {
             self.dispatcher_mut().answer_reservation(&request, true);
@@ -39,7 +39,7 @@ impl<B: Backend> ConnectionWorker<B> {
     }
 
     /// Grants a reservation for the connection's next reply if the connection waits for that alone.
-    pub fn grant_next(&mut self, conn: &mut Connection) {
+    pub fn grant_next(&mut self, conn: &mut ClientConnection) {
         let flow = &mut conn.flow;
         let Some(request) = flow.reservations.front() else { return };
         let long = self.dispatcher().now().ms >= request.since_ms + LONG_MS;
@@ -47,7 +47,7 @@ impl<B: Backend> ConnectionWorker<B> {
         if flow.unsent_bytes > 0 || !next {
             return;
         }
-        if self.dispatcher().memory().may_reserve_next() {
+        if self.dispatcher().admission().memory().may_reserve_next() {
             let request = flow.reservations.pop_front().expect("the front was just seen");
             self.dispatcher_mut().answer_reservation(&request, true);
         } else {
@@ -57,8 +57,8 @@ impl<B: Backend> ConnectionWorker<B> {
 
     /// Whether some connection may be granted a reservation that was refused.
     pub fn may_grant(&self) -> bool {
-        let may_reserve = self.dispatcher().memory().may_reserve_any()
-            || (self.next_refused && self.dispatcher().memory().may_reserve_next());
+        let may_reserve = self.dispatcher().admission().memory().may_reserve_any()
+            || (self.next_refused && self.dispatcher().admission().memory().may_reserve_next());
         may_reserve && !self.queues.reservations.is_empty()
     }
 
@@ -73,8 +73,8 @@ impl<B: Backend> ConnectionWorker<B> {
 
     /// The next connection of the round, for [`grant_again`](Self::grant_again).
     pub fn next_in_round(&mut self) -> Option<Token> {
-        if self.dispatcher().memory().may_reserve_any()
-            || (self.next_round && self.dispatcher().memory().may_reserve_next())
+        if self.dispatcher().admission().memory().may_reserve_any()
+            || (self.next_round && self.dispatcher().admission().memory().may_reserve_next())
         {
             return self.queues.reservations.pop_front();
         }
@@ -83,7 +83,7 @@ impl<B: Backend> ConnectionWorker<B> {
     }
 
     /// The connection goes: nobody waits for its large replies any more.
-    pub fn refuse_all(&mut self, conn: &mut Connection) {
+    pub fn refuse_all(&mut self, conn: &mut ClientConnection) {
         for request in std::mem::take(&mut conn.flow.reservations) {
             self.dispatcher_mut().answer_reservation(&request, false);
         }

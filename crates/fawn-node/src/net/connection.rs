@@ -9,7 +9,9 @@ use crate::net::memory::HeldBytes;
 use crate::net::reply_queue::ReplyQueue;
 use crate::net::tls::Secure;
 use crate::protocol::{RequestParser, ServerRequest};
-use crate::request::{GetView, KeyAction, KeyRequest, ListingForm, ReplyForm, ReplySlot, ReplyWriter, Ticket};
+use crate::request::{
+    GetView, KeyAction, KeyRequest, ListingForm, ListingPart, ReplyForm, ReplySlot, ReplyWriter, TaskTicket,
+};
 use crate::runtime::slab::Token;
 use fawn_ring::Key;
 use rustix::buffer::spare_capacity;
@@ -25,6 +27,8 @@ const MOVE_BYTES: usize = 256 << 10;
 /// A client must take this part of what waits for it within the stall time-out, or it counts as stalled: one byte now
 /// and then would hold memory that others need.
 const STALL_SHARE: usize = 4;
+/// How long a connection is not listened to after a wrong password that is not its first.
+const PENALTY_MS: u64 = 1000;
 /// Least bytes by which an input grows.
 const GROW_BYTES: usize = 64 << 10;
 
@@ -53,7 +57,7 @@ pub enum Pause {
 
 /// The line of keys that is being answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum KeyLine {
     /// All of it so far is in the loop's output, from this offset on.
     Direct(usize),
     /// It is this answer in the queue.
@@ -77,9 +81,29 @@ pub struct Listing {
     pub lost: u64,
 }
 
+impl Listing {
+    /// A listing that begins, with lines in this form.
+    pub fn new(form: ListingForm) -> Self {
+        Self { form, store: 0, from: Key::MIN, first: true, asked: false, lost: 0 }
+    }
+
+    /// A part has come; whether it was the last one of `stores` stores.
+    pub fn advance(&mut self, part: &ListingPart, stores: usize) -> bool {
+        self.asked = false;
+        self.lost += part.lost;
+        if let Some(next) = part.next {
+            (self.from, self.first) = (next, false);
+        } else {
+            (self.from, self.first) = (Key::MIN, true);
+            self.store += 1;
+        }
+        part.failed || self.store >= stores
+    }
+}
+
 /// A request that had no credit, or had to wait for order.
 #[derive(Debug)]
-pub struct Deferred {
+pub struct DeferredRequest {
     name: Vec<u8>,
     value: Vec<u8>,
     what: BareRequest,
@@ -102,7 +126,7 @@ pub enum RetriedRequest<'a> {
     Server(ServerRequest, ReplyForm),
 }
 
-impl Deferred {
+impl DeferredRequest {
     /// A copy of a request for one key.
     pub fn of_key(request: &KeyRequest<'_>) -> Self {
         let (action, value) = request.action.split();
@@ -140,7 +164,7 @@ pub struct ReservationRequest {
     /// The loop that owns the value.
     pub owner: usize,
     /// The ticket of the task there.
-    pub ticket: Ticket,
+    pub ticket: TaskTicket,
     /// The reply's size in bytes.
     pub bytes: u32,
     /// Since when the reply waits, in milliseconds.
@@ -157,9 +181,9 @@ pub struct Flow {
     /// Replies that may not leave yet.
     pub answers: ReplyQueue,
     /// The line of keys that is being answered.
-    pub line: Option<Line>,
+    pub line: Option<KeyLine>,
     /// A request that is to be tried again before anything else.
-    pub deferred: Option<Box<Deferred>>,
+    pub deferred: Option<Box<DeferredRequest>>,
     /// A `flush_all` was begun; nothing else is worked on until every loop has flushed.
     pub flushing: bool,
     /// A listing of all keys; nothing else is worked on until it ends.
@@ -179,6 +203,36 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// A connection of which nothing has come; its token is not known yet.
+    pub fn new(writer: &'static dyn ReplyWriter) -> Self {
+        Self {
+            token: Token::from_u64(0),
+            writer,
+            answers: ReplyQueue::default(),
+            line: None,
+            deferred: None,
+            flushing: false,
+            listing: None,
+            reservations: VecDeque::new(),
+            unsent_bytes: 0,
+            broken: false,
+            refused_user: None,
+            wrong_passwords: 0,
+            penalty_until_ms: 0,
+        }
+    }
+
+    /// The client gave a wrong password. Returns what the connection waits for: nothing after the first one, which may be a
+    /// mistake.
+    pub fn note_wrong_password(&mut self, now_ms: u64) -> Option<Pause> {
+        self.wrong_passwords += 1;
+        if self.wrong_passwords < 2 {
+            return None;
+        }
+        self.penalty_until_ms = now_ms + PENALTY_MS;
+        Some(Pause::Penalty(self.penalty_until_ms))
+    }
+
     /// Whether answers are sure to come, or to leave, without another request.
     pub fn gets_on(&self) -> bool {
         !self.answers.are_filled() || self.unsent_bytes > 0 || self.answers.front_gate().is_some()
@@ -192,7 +246,7 @@ impl Flow {
 
 /// What the peer did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Received {
+pub enum ReceiveResult {
     /// It sent this many bytes, 0 when there are none now.
     Bytes(usize),
     /// It will send no more.
@@ -204,7 +258,7 @@ pub enum Received {
 /// One connection.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools)] // each says whether the connection is in one of the loop's lists
-pub struct Connection {
+pub struct ClientConnection {
     /// The socket.
     pub socket: OwnedFd,
     /// TLS, when it is on.
@@ -245,7 +299,7 @@ pub struct Connection {
     pub charged: HeldBytes,
 }
 
-impl Connection {
+impl ClientConnection {
     /// A new connection; its token is not known yet.
     pub fn new(
         socket: OwnedFd,
@@ -257,21 +311,7 @@ impl Connection {
             socket,
             tls,
             parser,
-            flow: Flow {
-                token: Token::from_u64(0),
-                writer,
-                answers: ReplyQueue::default(),
-                line: None,
-                deferred: None,
-                flushing: false,
-                listing: None,
-                reservations: VecDeque::new(),
-                unsent_bytes: 0,
-                broken: false,
-                refused_user: None,
-                wrong_passwords: 0,
-                penalty_until_ms: 0,
-            },
+            flow: Flow::new(writer),
             input: Vec::new(),
             pause: Pause::NeedMore(1),
             unsent: Vec::new(),
@@ -296,13 +336,13 @@ impl Connection {
     }
 
     /// Receives once into `buffer`.
-    pub fn receive(&mut self, buffer: &mut [u8], now_ms: u64) -> Received {
+    pub fn receive(&mut self, buffer: &mut [u8], now_ms: u64) -> ReceiveResult {
         let result = recv(&self.socket, buffer, RecvFlags::DONTWAIT).map(|(_, count)| count);
         self.received(result, now_ms)
     }
 
     /// Receives once to the end of the input, which is to hold `total` bytes.
-    pub fn receive_more(&mut self, total: usize, now_ms: u64) -> Received {
+    pub fn receive_more(&mut self, total: usize, now_ms: u64) -> ReceiveResult {
         // Twice what has come already: a client must send what it makes us hold.
         let room = total.saturating_sub(self.input.len()).clamp(1, self.input.len().max(GROW_BYTES));
         self.input.reserve_exact(room);
@@ -320,15 +360,15 @@ impl Connection {
         }
     }
 
-    fn received(&mut self, result: Result<usize, Errno>, now_ms: u64) -> Received {
+    fn received(&mut self, result: Result<usize, Errno>, now_ms: u64) -> ReceiveResult {
         match result {
-            Ok(0) => Received::End,
+            Ok(0) => ReceiveResult::End,
             Ok(count) => {
                 self.received_ms = now_ms;
-                Received::Bytes(count)
+                ReceiveResult::Bytes(count)
             }
-            Err(Errno::AGAIN | Errno::INTR) => Received::Bytes(0),
-            Err(_) => Received::Broken,
+            Err(Errno::AGAIN | Errno::INTR) => ReceiveResult::Bytes(0),
+            Err(_) => ReceiveResult::Broken,
         }
     }
 
@@ -436,6 +476,7 @@ mod tests {
     use super::*;
     use crate::protocol::memcached::MEMCACHED;
     use crate::protocol::{ParserEvent, ParserOptions, Protocol};
+    use crate::request::ListingDetail;
     use fawn_store::timekeeper::Time;
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
@@ -460,9 +501,9 @@ mod tests {
             let step = parser.next(line.as_bytes(), &Time::at(1_800_000_000), &mut out);
             // All of a request can be seen.
             let (before, deferred) = match step.event {
-                ParserEvent::Key(request) => (format!("{request:?}"), Deferred::of_key(&request)),
+                ParserEvent::Key(request) => (format!("{request:?}"), DeferredRequest::of_key(&request)),
                 ParserEvent::Server(request, reply) => {
-                    (format!("{request:?} {reply:?}"), Deferred::of_server(request, reply))
+                    (format!("{request:?} {reply:?}"), DeferredRequest::of_server(request, reply))
                 }
                 other => panic!("{line}: {other:?}"),
             };
@@ -475,10 +516,23 @@ mod tests {
     }
 
     #[test]
+    fn a_listing_goes_through_every_part_of_every_store() {
+        let mut listing = Listing::new(ListingForm { writer: &MEMCACHED, detail: ListingDetail::Keys });
+        let part = |next, failed| ListingPart { next, failed, lost: 1 };
+        assert!(!listing.advance(&part(Some(Key::MAX), false), 2));
+        assert_eq!((listing.store, listing.from, listing.first), (0, Key::MAX, false));
+        assert!(!listing.advance(&part(None, false), 2));
+        assert_eq!((listing.store, listing.from, listing.first), (1, Key::MIN, true));
+        assert!(listing.advance(&part(None, false), 2));
+        assert_eq!(listing.lost, 3);
+        assert!(Listing::new(listing.form).advance(&part(Some(Key::MAX), true), 2), "no more comes after a failure");
+    }
+
+    #[test]
     fn a_byte_now_and_then_is_no_progress_and_a_quarter_of_what_waits_is() {
         const WAITS: usize = 8 << 20;
         let (socket, peer) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
-        let mut conn = Connection::new(socket, None, (parser(), &MEMCACHED), 0);
+        let mut conn = ClientConnection::new(socket, None, (parser(), &MEMCACHED), 0);
         let take = |count: usize| {
             let mut buffer = vec![0; count];
             recv(&peer, &mut buffer[..], RecvFlags::empty()).map_or(0, |(_, count)| count)

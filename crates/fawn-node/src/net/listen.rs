@@ -35,7 +35,7 @@ pub enum Family {
 /// Where a node is to listen. Whoever connects is refused until it [listens](Self::listen). Another process may listen there
 /// first, which is an error then.
 #[derive(Debug)]
-pub struct Reserved {
+pub struct ReservedAddress {
     /// For people: the address with its real port, or the path.
     pub name: String,
     place: ReservedSocket,
@@ -49,7 +49,7 @@ enum ReservedSocket {
     Unix(UnixOptions),
 }
 
-impl Reserved {
+impl ReservedAddress {
     /// Takes connections from here on.
     ///
     /// # Errors
@@ -79,6 +79,14 @@ pub struct Listener {
     remove: Option<PathBuf>,
 }
 
+impl Listener {
+    /// A listener on any socket.
+    #[cfg(test)]
+    pub fn of_test(socket: OwnedFd) -> Self {
+        Self { socket, family: Family::Unix, name: String::new(), remove: None }
+    }
+}
+
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Some(path) = &self.remove {
@@ -91,19 +99,19 @@ impl Drop for Listener {
 ///
 /// # Errors
 /// [`ServeError::Address`], [`ServeError::InUse`], [`ServeError::Listen`], [`ServeError::Exposed`].
-pub fn reserve_all(options: &ServeOptions) -> Result<Vec<Reserved>, ServeError> {
+pub fn reserve_all(options: &ServeOptions) -> Result<Vec<ReservedAddress>, ServeError> {
     let mut reserved = Vec::new();
     for name in &options.listen {
         for address in resolve(name)? {
             refuse_exposed(&address, options)?;
             let (socket, name) = bind(address, LISTEN)?;
-            reserved.push(Reserved { name, place: ReservedSocket::Tcp(socket) });
+            reserved.push(ReservedAddress { name, place: ReservedSocket::Tcp(socket) });
         }
     }
     if let Some(unix) = &options.unix {
         let name = unix.path.display().to_string();
         remove_stale(&unix.path, &name)?;
-        reserved.push(Reserved { name, place: ReservedSocket::Unix(unix.clone()) });
+        reserved.push(ReservedAddress { name, place: ReservedSocket::Unix(unix.clone()) });
     }
     Ok(reserved)
 }
@@ -209,7 +217,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     fn open_all(options: &ServeOptions) -> Result<Vec<Listener>, ServeError> {
-        reserve_all(options)?.into_iter().map(Reserved::listen).collect()
+        reserve_all(options)?.into_iter().map(ReservedAddress::listen).collect()
     }
 
     fn options(listen: &[&str]) -> ServeOptions {

@@ -1,12 +1,12 @@
 //! Prefetching: the keys of requests that have come together are hashed, and what their lookups will touch is fetched
-//! together (`fawn_store::Store::warm`).
+//! together (`fawn_store::Store::prefetch`).
 
 use crate::shard::backend::Backend;
 use crate::shard::route::Route;
 use fawn_ring::Key;
 
 /// Most keys that are prefetched together.
-pub const PREFETCHED_KEYS: usize = fawn_store::Store::WARM_KEYS;
+pub const PREFETCHED_KEYS: usize = fawn_store::Store::PREFETCH_KEYS;
 
 /// Where the next requests' keys belong.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Finds connections that are idle or make no progress, a few at a time.
 
-use crate::net::connection::{Connection, Pause};
-use crate::options::Limits;
+use crate::net::connection::{ClientConnection, Pause};
+use crate::options::ServeLimits;
 use std::ops::Range;
 
 /// A round over all connections begins this often.
@@ -47,7 +47,7 @@ pub enum CloseReason {
 }
 
 /// Whether `conn` is to be closed.
-pub fn reason_to_close(conn: &Connection, limits: &Limits, now_ms: u64) -> Option<CloseReason> {
+pub fn reason_to_close(conn: &ClientConnection, limits: &ServeLimits, now_ms: u64) -> Option<CloseReason> {
     let known_by_ms = conn.began_ms + limits.stranger_timeout.as_millis() as u64;
     if now_ms >= known_by_ms && conn.is_unauthenticated() {
         return Some(CloseReason::Stalled);

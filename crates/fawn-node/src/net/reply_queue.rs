@@ -54,9 +54,9 @@ struct Many {
 
 /// Answers that a gate holds back, by when the first of each kind was asked for.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held([(Stamp, u32); 2]);
+struct ReplyStamps([(Stamp, u32); 2]);
 
-impl Held {
+impl ReplyStamps {
     fn add(&mut self, stamp: Stamp) {
         let Some(what) = stamp.what() else { return };
         let (first, count) = &mut self.0[what as usize - 1];
@@ -70,7 +70,7 @@ impl Held {
 #[derive(Debug)]
 enum Segment {
     /// Answers that are complete, held back by `gate` or by what is before them.
-    Text { bytes: Vec<u8>, gate: Option<(u16, Gate)>, answers: u32, held: Held },
+    Text { bytes: Vec<u8>, gate: Option<(u16, Gate)>, answers: u32, held: ReplyStamps },
     /// An answer that comes in one part.
     One(Option<Vec<u8>>),
     /// An answer that comes in several parts.
@@ -147,7 +147,7 @@ impl ReplyQueue {
             held.add(stamp);
             return;
         }
-        let mut held = Held::default();
+        let mut held = ReplyStamps::default();
         held.add(stamp);
         self.segments.push_back(Segment::Text { bytes: pool.copy(answer), gate, answers: 1, held });
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Logs, now and then, why a client cannot talk to this node: its own messages seldom say it.
-pub fn tell(error: &rustls::Error, client: impl FnOnce() -> String) {
+pub fn log_error(error: &rustls::Error, client: impl FnOnce() -> String) {
     static LOG: RateLimitedLog = RateLimitedLog::new();
     if let Some(more) = LOG.happened(Instant::now()) {
         tracing::warn!("{}, a client of the TLS port, was disconnected: {}{more}", client(), reason(error));

@@ -1,7 +1,7 @@
 //! What a loop does with one connection at a time: work on its input, send its replies, watch its socket.
 
 use crate::net::auth;
-use crate::net::connection::{Connection, Pause, Received, peer_name};
+use crate::net::connection::{ClientConnection, Pause, ReceiveResult, peer_name};
 use crate::net::dispatch::{Dispatcher, NoCredit};
 use crate::net::memory::HeldBytes;
 use crate::net::tls;
@@ -39,7 +39,7 @@ pub struct Queues {
 
 /// One of the queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queue {
+pub enum WaitQueue {
     /// For fewer operations in flight.
     Tasks,
     /// For fewer bytes waiting.
@@ -51,12 +51,12 @@ pub enum Queue {
 }
 
 impl Queues {
-    fn of(&mut self, queue: Queue) -> &mut VecDeque<Token> {
+    fn of(&mut self, queue: WaitQueue) -> &mut VecDeque<Token> {
         match queue {
-            Queue::Tasks => &mut self.tasks,
-            Queue::Memory => &mut self.memory,
-            Queue::Input => &mut self.input,
-            Queue::Credit(peer) => &mut self.credit[peer],
+            WaitQueue::Tasks => &mut self.tasks,
+            WaitQueue::Memory => &mut self.memory,
+            WaitQueue::Input => &mut self.input,
+            WaitQueue::Credit(peer) => &mut self.credit[peer],
         }
     }
 
@@ -171,37 +171,37 @@ impl<B: Backend> ConnectionWorker<B> {
     }
 
     /// The client of a connection that is worked on alone has sent something, or has gone.
-    pub fn receive(&mut self, conn: &mut Connection) {
+    pub fn receive(&mut self, conn: &mut ClientConnection) {
         if conn.tls.is_some() {
             return self.receive_tls(conn);
         }
         let Pause::NeedMore(total) = conn.pause else { return };
         let received = conn.receive_more(total, self.dispatcher.now().ms);
         self.received(conn, received);
-        if matches!(received, Received::Bytes(1..)) {
+        if matches!(received, ReceiveResult::Bytes(1..)) {
             self.work(conn);
         }
     }
 
     /// Takes note of what was received, and worked on.
-    pub fn received(&mut self, conn: &mut Connection, received: Received) {
+    pub fn received(&mut self, conn: &mut ClientConnection, received: ReceiveResult) {
         match received {
-            Received::Bytes(count) => self.dispatcher.counters().bytes_read.add(count as u64),
-            Received::End => self.hang_up(conn),
-            Received::Broken => conn.flow.broken = true,
+            ReceiveResult::Bytes(count) => self.dispatcher.counters().bytes_read.add(count as u64),
+            ReceiveResult::End => self.hang_up(conn),
+            ReceiveResult::Broken => conn.flow.broken = true,
         }
     }
 
     /// The client will send no more: a line of keys that it began will never be whole.
-    pub fn hang_up(&mut self, conn: &mut Connection) {
+    pub fn hang_up(&mut self, conn: &mut ClientConnection) {
         conn.deaf = true;
         if matches!(conn.pause, Pause::NeedMore(_)) && conn.flow.line.is_some() {
-            self.dispatcher.abandon(&mut conn.flow, b"");
+            self.dispatcher.abandon_line(&mut conn.flow, b"");
             self.flush(conn);
         }
     }
 
-    fn receive_tls(&mut self, conn: &mut Connection) {
+    fn receive_tls(&mut self, conn: &mut ClientConnection) {
         let Some(mut tls) = conn.tls.take() else { return };
         let handshaking = tls.is_handshaking();
         if handshaking && self.handshakes_left == 0 {
@@ -212,7 +212,7 @@ impl<B: Backend> ConnectionWorker<B> {
         self.handshakes_left -= usize::from(handshaking);
         let mut buffer = std::mem::take(&mut self.buffer);
         let received = conn.receive(&mut buffer, self.dispatcher.now().ms);
-        if let Received::Bytes(count @ 1..) = received {
+        if let ReceiveResult::Bytes(count @ 1..) = received {
             let result = tls.receive(&buffer[..count], &mut conn.input);
             self.cipher.clear();
             tls.take_output(&mut self.cipher);
@@ -221,7 +221,7 @@ impl<B: Backend> ConnectionWorker<B> {
                 Ok(true) => {}
                 Ok(false) => conn.deaf = true,
                 Err(error) => {
-                    tls::tell(&error, || peer_name(&conn.socket));
+                    tls::log_error(&error, || peer_name(&conn.socket));
                     self.dispatcher.counters().tls_errors.add(1);
                     conn.flow.broken = true;
                 }
@@ -238,7 +238,7 @@ impl<B: Backend> ConnectionWorker<B> {
     }
 
     /// Works on the input that the connection holds, and sends the answers.
-    fn work(&mut self, conn: &mut Connection) {
+    fn work(&mut self, conn: &mut ClientConnection) {
         let mut input = std::mem::take(&mut conn.input);
         self.dispatcher.forget_prefetched();
         let used = self.pump(conn, &input);
@@ -253,7 +253,7 @@ impl<B: Backend> ConnectionWorker<B> {
 
     /// Works on `input` until the connection has to wait; returns how much is done. Answers are sent only where that makes
     /// room for more: the last ones are left for [`send_rest`](Self::send_rest).
-    pub fn pump(&mut self, conn: &mut Connection, input: &[u8]) -> usize {
+    pub fn pump(&mut self, conn: &mut ClientConnection, input: &[u8]) -> usize {
         let mut used = 0;
         loop {
             let (count, pause) = self.dispatcher.process(&mut *conn.parser, &mut conn.flow, &input[used..]);
@@ -279,14 +279,14 @@ impl<B: Backend> ConnectionWorker<B> {
 
     /// Sends what [`pump`](Self::pump) has left. Nothing where the client has to take answers first: they were sent as far as it
     /// does, and if the rest left now, nothing would remain whose leaving goes on with the connection's requests.
-    pub fn send_rest(&mut self, conn: &mut Connection) {
+    pub fn send_rest(&mut self, conn: &mut ClientConnection) {
         if conn.pause != Pause::Output {
             self.flush(conn);
         }
     }
 
     /// Sends what may leave, then goes on with the connection's input if there is room again.
-    pub fn service(&mut self, conn: &mut Connection) {
+    pub fn service(&mut self, conn: &mut ClientConnection) {
         self.flush(conn);
         if conn.queued || conn.flow.broken || matches!(conn.pause, Pause::NeedMore(_) | Pause::Close) {
             return;
@@ -302,7 +302,7 @@ impl<B: Backend> ConnectionWorker<B> {
     }
 
     /// Sends what may leave.
-    pub fn flush(&mut self, conn: &mut Connection) {
+    pub fn flush(&mut self, conn: &mut ClientConnection) {
         if !conn.flow.answers.is_empty() {
             self.dispatcher.release(&mut conn.flow);
             if !conn.gated && conn.flow.answers.front_gate().is_some() {
@@ -310,10 +310,12 @@ impl<B: Backend> ConnectionWorker<B> {
                 self.gated.push(conn.flow.token);
             }
         }
-        if self.dispatcher.out_mut().is_empty() && conn.flow.unsent_bytes == 0 {
+        let now_ms = self.dispatcher.now().ms;
+        let output = self.dispatcher.output_mut().bytes_mut();
+        if output.is_empty() && conn.flow.unsent_bytes == 0 {
             return;
         }
-        let (mut out, now_ms) = (std::mem::take(self.dispatcher.out_mut()), self.dispatcher.now().ms);
+        let mut out = std::mem::take(output);
         let sent = match &mut conn.tls {
             None => conn.send(&mut out, now_ms),
             Some(tls) => {
@@ -330,10 +332,10 @@ impl<B: Backend> ConnectionWorker<B> {
             buffer.clear();
             buffer.shrink_to(KEEP_OUTPUT_BYTES);
         }
-        *self.dispatcher.out_mut() = out;
+        *self.dispatcher.output_mut().bytes_mut() = out;
     }
 
-    fn send_cipher(&mut self, conn: &mut Connection) {
+    fn send_cipher(&mut self, conn: &mut ClientConnection) {
         if self.cipher.is_empty() {
             return;
         }
@@ -344,7 +346,7 @@ impl<B: Backend> ConnectionWorker<B> {
     }
 
     /// The next connection of a queue, if it need not wait any more.
-    pub fn next_resumed(&mut self, queue: Queue) -> Option<Token> {
+    pub fn next_resumed(&mut self, queue: WaitQueue) -> Option<Token> {
         let waits = !self.queues.of(queue).is_empty();
         if waits && self.has_room(queue) { self.queues.of(queue).pop_front() } else { None }
     }
@@ -353,29 +355,29 @@ impl<B: Backend> ConnectionWorker<B> {
     pub fn may_resume(&self) -> bool {
         let queues = &self.queues;
         let waits = |queue, tokens: &VecDeque<Token>| !tokens.is_empty() && self.has_room(queue);
-        waits(Queue::Tasks, &queues.tasks)
-            || waits(Queue::Memory, &queues.memory)
-            || waits(Queue::Input, &queues.input)
+        waits(WaitQueue::Tasks, &queues.tasks)
+            || waits(WaitQueue::Memory, &queues.memory)
+            || waits(WaitQueue::Input, &queues.input)
             || self.may_grant()
-            || queues.credit.iter().enumerate().any(|(peer, tokens)| waits(Queue::Credit(peer), tokens))
+            || queues.credit.iter().enumerate().any(|(peer, tokens)| waits(WaitQueue::Credit(peer), tokens))
     }
 
-    fn has_room(&self, queue: Queue) -> bool {
+    fn has_room(&self, queue: WaitQueue) -> bool {
         match queue {
-            Queue::Tasks => self.dispatcher.has_room_for_tasks(),
-            Queue::Memory => self.dispatcher.has_room_for_bytes(),
-            Queue::Input => self.favoured.is_none() || self.has_room_for_input(),
-            Queue::Credit(peer) => self.dispatcher.mesh().may_send(peer),
+            WaitQueue::Tasks => self.dispatcher.admission().has_room_for_tasks(self.dispatcher.load()),
+            WaitQueue::Memory => self.dispatcher.admission().has_room_for_bytes(self.dispatcher.load()),
+            WaitQueue::Input => self.favoured.is_none() || self.has_room_for_input(),
+            WaitQueue::Credit(peer) => self.dispatcher.mesh().may_send(peer),
         }
     }
 
     fn has_room_for_input(&self) -> bool {
-        self.dispatcher.memory().has_room_for_input()
+        self.dispatcher.admission().memory().has_room_for_input()
     }
 
     /// Brings the books up to date after work on a connection: what it holds, what it waits for, what epoll watches.
     /// Returns whether the connection is to be closed.
-    pub fn settle(&mut self, conn: &mut Connection) -> bool {
+    pub fn settle(&mut self, conn: &mut ClientConnection) -> bool {
         if conn.is_over() {
             return true;
         }
@@ -405,16 +407,16 @@ impl<B: Backend> ConnectionWorker<B> {
     }
 
     /// Brings the loop's account up to date with what a connection holds.
-    pub fn charge(&mut self, conn: &mut Connection) {
+    pub fn charge(&mut self, conn: &mut ClientConnection) {
         let now = conn.held_bytes();
-        self.dispatcher.memory_mut().charge(conn.charged, now);
+        self.dispatcher.admission_mut().memory_mut().charge(conn.charged, now);
         conn.charged = now;
     }
 
     /// Whether the connection may receive more of a large command. When all connections together hold as much input as
     /// they may, only one of them goes on at a time: memory is bounded by the limit and one command, and somebody
     /// always gets on.
-    fn may_receive(&mut self, conn: &Connection) -> bool {
+    fn may_receive(&mut self, conn: &ClientConnection) -> bool {
         let token = conn.flow.token;
         let large = matches!(conn.pause, Pause::NeedMore(_)) && conn.input.len() > SMALL_INPUT_BYTES;
         if !large || self.has_room_for_input() {
@@ -427,7 +429,7 @@ impl<B: Backend> ConnectionWorker<B> {
     }
 
     /// Has epoll watch for what the connection waits for; whether the system does.
-    fn watch(&mut self, conn: &mut Connection) -> bool {
+    fn watch(&mut self, conn: &mut ClientConnection) -> bool {
         let wanted = conn.wanted();
         if wanted != conn.interest {
             let data = EventData::new_u64(conn.flow.token.to_u64());
@@ -441,8 +443,8 @@ impl<B: Backend> ConnectionWorker<B> {
     }
 
     /// Takes a connection off the books.
-    pub fn forget(&mut self, conn: &mut Connection) {
-        self.dispatcher.memory_mut().charge(conn.charged, HeldBytes::default());
+    pub fn forget(&mut self, conn: &mut ClientConnection) {
+        self.dispatcher.admission_mut().memory_mut().charge(conn.charged, HeldBytes::default());
         if self.favoured == Some(conn.flow.token) {
             self.favoured = None;
         }

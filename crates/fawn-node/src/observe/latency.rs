@@ -170,7 +170,7 @@ impl RequestTimer {
 
 /// What several loops have counted of one kind of request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
+pub struct LatencySummary {
     /// Bounds in seconds, and how many took no longer.
     pub buckets: Vec<(f64, u64)>,
     /// How many there were.
@@ -179,7 +179,7 @@ pub struct Summary {
     pub sum_s: f64,
 }
 
-impl Summary {
+impl LatencySummary {
     /// The sum over loops.
     pub fn of<'a>(what: RequestKind, loops: impl Iterator<Item = &'a Latencies> + Clone) -> Self {
         let histograms = loops.map(|latencies| &latencies.0[what as usize - 1]);
@@ -218,14 +218,14 @@ mod tests {
         latencies.answered(Stamp::new(read_us, RequestKind::Write), 2, read_us + 1000);
         latencies.answered(Stamp::NONE, 1, 5);
         latencies.add(RequestKind::Get, 3, 5);
-        let writes = Summary::of(RequestKind::Write, std::iter::once(&latencies));
+        let writes = LatencySummary::of(RequestKind::Write, std::iter::once(&latencies));
         assert_eq!((writes.count, writes.sum_s), (2, 0.002));
         let counted = |us: f64| writes.buckets.iter().find(|(bound, _)| *bound * 1e6 >= us).unwrap().1;
         assert_eq!((counted(768.0), counted(1024.0)), (0, 2));
         let both = [&latencies, &latencies];
-        assert_eq!(Summary::of(RequestKind::Get, both.into_iter()).count, 6);
+        assert_eq!(LatencySummary::of(RequestKind::Get, both.into_iter()).count, 6);
         latencies.reset();
-        let none = Summary::of(RequestKind::Get, std::iter::once(&latencies));
+        let none = LatencySummary::of(RequestKind::Get, std::iter::once(&latencies));
         assert_eq!((none.count, none.sum_s), (0, 0.0));
     }
 }

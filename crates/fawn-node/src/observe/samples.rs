@@ -1,7 +1,7 @@
 //! Figures of loops for the admin port: asked for from outside, given by each loop at the end of its next turn. A loop looks
 //! at one number a turn to see whether it is asked.
 
-use fawn_flash::Traffic;
+use fawn_flash::DeviceTraffic;
 use fawn_kv::chain::Tally;
 use fawn_kv::frontend::Counts;
 use fawn_kv::link::relay;
@@ -26,13 +26,13 @@ pub struct StoreSample {
     /// Its own.
     pub stats: Stats,
     /// What was asked of the device.
-    pub traffic: Traffic,
+    pub traffic: DeviceTraffic,
     /// The device's number, as `stat` has it.
     pub device: u64,
 }
 
 /// Messages that wait, and their bytes.
-pub type Waiting = (usize, usize);
+pub type LaneLoad = (usize, usize);
 
 /// A seat's figures.
 #[derive(Clone, Debug)]
@@ -65,14 +65,14 @@ pub struct NodeSample {
     /// What has happened to its parts in ranges.
     pub tally: Tally,
     /// What waits of chains.
-    pub chain: Waiting,
+    pub chain: LaneLoad,
     /// What waits of clients and front-ends.
-    pub clients: Waiting,
+    pub clients: LaneLoad,
 }
 
 /// A loop's figures.
 #[derive(Clone, Debug, Default)]
-pub struct Sample {
+pub struct LoopSample {
     /// Its stores.
     pub stores: Vec<StoreSample>,
     /// Its seat, in a cluster.
@@ -84,27 +84,27 @@ pub struct Sample {
 pub struct Samples {
     /// How often they were asked.
     wanted: AtomicU64,
-    given: Mutex<Given>,
+    given: Mutex<LatestSamples>,
     came: Condvar,
 }
 
 #[derive(Debug)]
-struct Given {
+struct LatestSamples {
     /// By loop: what was given last, to which asking.
-    loops: Vec<(u64, Arc<Sample>)>,
+    loops: Vec<(u64, Arc<LoopSample>)>,
     asked: Option<Instant>,
 }
 
 impl Samples {
     /// Asks all loops for their figures, which `wake` makes look, and waits for them; a node that `stops` is not asked.
-    pub fn ask(&self, stops: impl Fn() -> bool, wake: impl Fn()) -> Asked {
+    pub fn ask(&self, stops: impl Fn() -> bool, wake: impl Fn()) -> SampleRound {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let mut stuck = Vec::new();
         if !stops() && given.asked.is_none_or(|asked| now >= asked + FRESH) {
             let wanted = self.wanted.fetch_add(1, Ordering::Relaxed) + 1;
             wake();
-            let is_late = |given: &mut Given| given.loops.iter().any(|(to, _)| *to < wanted) && !stops();
+            let is_late = |given: &mut LatestSamples| given.loops.iter().any(|(to, _)| *to < wanted) && !stops();
             let waited = self.came.wait_timeout_while(given, PATIENCE, is_late);
             (given, _) = waited.unwrap_or_else(PoisonError::into_inner);
             given.asked = Some(Instant::now());
@@ -112,12 +112,12 @@ impl Samples {
                 stuck.extend((0..given.loops.len()).filter(|number| given.loops[*number].0 < wanted));
             }
         }
-        Asked { samples: given.loops.iter().map(|(_, sample)| Arc::clone(sample)).collect(), stuck }
+        SampleRound { samples: given.loops.iter().map(|(_, sample)| Arc::clone(sample)).collect(), stuck }
     }
 
     /// Nothing of so many loops.
     pub fn new(loops: usize) -> Self {
-        let given = Given { loops: (0..loops).map(|_| (0, Arc::default())).collect(), asked: None };
+        let given = LatestSamples { loops: (0..loops).map(|_| (0, Arc::default())).collect(), asked: None };
         Self { wanted: AtomicU64::new(0), given: Mutex::new(given), came: Condvar::new() }
     }
 
@@ -128,7 +128,7 @@ impl Samples {
     }
 
     /// Gives a loop's figures, as they were asked for.
-    pub fn give(&self, number: usize, wanted: u64, sample: Sample) {
+    pub fn give(&self, number: usize, wanted: u64, sample: LoopSample) {
         self.given.lock().unwrap_or_else(PoisonError::into_inner).loops[number] = (wanted, Arc::new(sample));
         self.came.notify_all();
     }
@@ -136,9 +136,9 @@ impl Samples {
 
 /// What loops gave, and which do not get on.
 #[derive(Debug)]
-pub struct Asked {
+pub struct SampleRound {
     /// By loop; what it gave last, if it does not get on.
-    pub samples: Vec<Arc<Sample>>,
+    pub samples: Vec<Arc<LoopSample>>,
     /// Those that do not get on.
     pub stuck: Vec<usize>,
 }

@@ -4,7 +4,7 @@ use crate::options::ServeOptions;
 use std::path::Path;
 
 /// What a process runs.
-pub struct Started<'a> {
+pub struct StartReport<'a> {
     /// What it is: `server`, `node n1`.
     pub what: String,
     /// The options of each member; of a server, its own.
@@ -23,9 +23,9 @@ pub struct Started<'a> {
     pub cluster_addresses: &'a [String],
 }
 
-impl Started<'_> {
+impl StartReport<'_> {
     /// Says it.
-    pub fn tell(&self) {
+    pub fn log(&self) {
         let Self { what, members, has_stores, ack, read_path, loops, addresses, cluster_addresses } = self;
         let [first, ..] = &members[..] else { return };
         let dirs: Vec<String> = members.iter().map(|options| options.dir.display().to_string()).collect();

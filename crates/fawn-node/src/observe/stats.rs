@@ -3,7 +3,7 @@
 use crate::observe::warnings::{Fullness, used_percent};
 use crate::request::{ReplyWriter, StatsReport};
 use crate::runtime::clock::Now;
-use crate::runtime::shared::Shared;
+use crate::runtime::shared::SharedState;
 use crate::shard::stores::LoopStats;
 use fawn_store::{Ack, Written};
 use std::collections::BTreeMap;
@@ -72,7 +72,7 @@ pub fn merge(parts: &[Vec<u8>]) -> MergedStats {
 }
 
 /// The whole answer of report number `tag`, in `lines` of a protocol.
-pub fn text(tag: u8, figures: &MergedStats, shared: &Shared, now: Now, lines: &dyn ReplyWriter) -> Vec<u8> {
+pub fn text(tag: u8, figures: &MergedStats, shared: &SharedState, now: Now, lines: &dyn ReplyWriter) -> Vec<u8> {
     let mut out = Vec::new();
     match REPORTS[usize::from(tag)] {
         StatsReport::General => general(lines, &mut out, figures, shared, now),
@@ -101,7 +101,7 @@ const NEVER: &[&str] = &[
     "response_obj_oom",
 ];
 
-fn general(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &MergedStats, shared: &Shared, now: Now) {
+fn general(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &MergedStats, shared: &SharedState, now: Now) {
     let totals = shared.totals();
     let usage = crate::observe::usage::now();
     lines.write_stat_number(out, "pid", u64::from(std::process::id()));
@@ -165,7 +165,7 @@ fn general(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &MergedStats, sh
 }
 
 /// The figures that only this server has.
-fn own(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &MergedStats, shared: &Shared) {
+fn own(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &MergedStats, shared: &SharedState) {
     let totals = shared.totals();
     for (name, text) in &shared.facts {
         lines.write_stat(out, name, text);
@@ -247,7 +247,7 @@ fn setting(lines: &dyn ReplyWriter, out: &mut Vec<u8>, name: &str, value: &str) 
     lines.write_stat(out, name, &word);
 }
 
-fn settings(lines: &dyn ReplyWriter, out: &mut Vec<u8>, shared: &Shared) {
+fn settings(lines: &dyn ReplyWriter, out: &mut Vec<u8>, shared: &SharedState) {
     let options = &shared.options;
     lines.write_stat_number(out, "maxbytes", options.memory_bytes);
     lines.write_stat_number(out, "maxconns", shared.limits.connections as u64);
@@ -331,7 +331,7 @@ fn items(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &MergedStats) {
 const SLAB_PAGE_BYTES: u64 = 1 << 20;
 
 /// All items as one class whose chunks are as large as the mean item; see [`items`].
-fn slabs(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &MergedStats, shared: &Shared) {
+fn slabs(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &MergedStats, shared: &SharedState) {
     let (totals, entries) = (shared.totals(), figures.items());
     if entries > 0 {
         let chunk = figures.bytes().div_ceil(entries).max(1);

@@ -2,7 +2,7 @@
 
 /// Processor time as memcached prints it: seconds with six decimals.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Usage {
+pub struct ProcessUsage {
     /// In the program.
     pub user: String,
     /// In the kernel.
@@ -10,7 +10,7 @@ pub struct Usage {
 }
 
 /// The processor time used so far, from `/proc/self/stat`; zeros where there is none.
-pub fn now() -> Usage {
+pub fn now() -> ProcessUsage {
     let ticks = rustix::param::clock_ticks_per_second().max(1);
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The second field is the program's name in parentheses and may hold blanks; user and system time are 14 and 15.
@@ -20,7 +20,7 @@ pub fn now() -> Usage {
         let used = fields.next().unwrap_or(0);
         format!("{}.{:06}", used / ticks, used % ticks * 1_000_000 / ticks)
     };
-    Usage { user: seconds(), system: seconds() }
+    ProcessUsage { user: seconds(), system: seconds() }
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@ use crate::request::{
     GetView, ItemInfo, KeyAction, KeyRequest, ListingDetail, OperationReply, ReplyBody, ReplyForm, ReplyState,
     ReplyWriter, RequestError, ShownItem, StatsReport, ttl,
 };
-use fawn_kv::operation::{self as kv, Operation, Outcome};
+use fawn_kv::operation as kv;
+use fawn_kv::operation::{Operation, Outcome};
 use fawn_memcache::{
-    Answer, Command, Debug, Detail, Dump, Event, Exptime, Hit, Limits, Mode, Number, Request, Responder, Session,
-    Stats, lines, report,
+    Command, CommandOutcome, CommandRequest, CounterValue, Debug, Detail, Dump, Exptime, Hit, Mode, Responder, Session,
+    SessionEvent, SessionLimits, Stats, lines, report,
 };
 use fawn_store::timekeeper::Time;
 
@@ -25,7 +26,7 @@ struct Parser(Session);
 
 impl Protocol for Memcached {
     fn parser(&self, options: ParserOptions) -> Box<dyn RequestParser> {
-        let limits = Limits { item_bytes: options.max_item_bytes };
+        let limits = SessionLimits { item_bytes: options.max_item_bytes };
         let session = if options.authenticates { Session::with_authentication(limits) } else { Session::new(limits) };
         Box::new(Parser(session))
     }
@@ -40,14 +41,14 @@ impl RequestParser for Parser {
     fn next<'a>(&'a mut self, input: &'a [u8], time: &Time, out: &mut Vec<u8>) -> ParserStep<'a> {
         let step = self.0.next(input);
         let event = match step.event {
-            Event::Request(request) => event_of(&request, time, out),
-            Event::Reply(line) => {
+            SessionEvent::Request(request) => event_of(&request, time, out),
+            SessionEvent::Reply(line) => {
                 out.extend_from_slice(line.as_bytes());
                 ParserEvent::Replied
             }
-            Event::Abandon(line) => ParserEvent::Abandon(line.as_bytes()),
-            Event::NeedMore { total } => ParserEvent::NeedMore { total },
-            Event::Close => ParserEvent::Close,
+            SessionEvent::Abandon(line) => ParserEvent::Abandon(line.as_bytes()),
+            SessionEvent::NeedMore { total } => ParserEvent::NeedMore { total },
+            SessionEvent::Close => ParserEvent::Close,
         };
         ParserStep { consumed: step.consumed, event }
     }
@@ -77,7 +78,7 @@ fn form_of(responder: Responder) -> ReplyForm {
 
 /// What a command asks for; those that need nothing of the server are answered into `out`.
 #[inline]
-fn event_of<'a>(request: &Request<'a>, time: &Time, out: &mut Vec<u8>) -> ParserEvent<'a> {
+fn event_of<'a>(request: &CommandRequest<'a>, time: &Time, out: &mut Vec<u8>) -> ParserEvent<'a> {
     let mut needs_clock = false;
     let in_seconds = |seconds| time.expiry_in(seconds);
     let mut expiry = |exptime: Exptime| {
@@ -146,10 +147,10 @@ fn mode(mode: Mode, expiry: &mut impl FnMut(Exptime) -> u32) -> kv::Mode {
 }
 
 /// The same for commands that run no operation on a key.
-fn other_event_of<'a>(request: &Request<'a>, time: &Time, out: &mut Vec<u8>) -> ParserEvent<'a> {
-    let Request { key, command, responder } = *request;
+fn other_event_of<'a>(request: &CommandRequest<'a>, time: &Time, out: &mut Vec<u8>) -> ParserEvent<'a> {
+    let CommandRequest { key, command, responder } = *request;
     let form = form_of(responder);
-    let mut answer = |answer: &Answer<'_>| {
+    let mut answer = |answer: &CommandOutcome<'_>| {
         responder.write(out, key, answer);
         ParserEvent::Replied
     };
@@ -158,13 +159,13 @@ fn other_event_of<'a>(request: &Request<'a>, time: &Time, out: &mut Vec<u8>) -> 
         Command::ValueTooLarge(too_large) if too_large.delete => {
             return ParserEvent::Key(KeyRequest::new(key, KeyAction::DeleteOversized, form));
         }
-        Command::ValueTooLarge(_) => return answer(&Answer::TooLarge),
+        Command::ValueTooLarge(_) => return answer(&CommandOutcome::TooLarge),
         Command::Authenticate { user, password } => return ParserEvent::Authenticate { user, password, reply: form },
-        Command::Noop => return answer(&Answer::Noop),
-        Command::Version => return answer(&Answer::Version(fawn_memcache::VERSION)),
+        Command::Noop => return answer(&CommandOutcome::Noop),
+        Command::Version => return answer(&CommandOutcome::Version(fawn_memcache::VERSION)),
         // Tools ask for a limit of memory and take a refusal for a failure. Nothing is evicted here, so no limit has to be
         // adjusted.
-        Command::Verbosity { .. } | Command::MemoryLimit { .. } => return answer(&Answer::Ok),
+        Command::Verbosity { .. } | Command::MemoryLimit { .. } => return answer(&CommandOutcome::Ok),
         Command::FlushAll(delay) => {
             ServerRequest::FlushAll { at_unix: delay.flush_at(|seconds| time.expiry_in(seconds)) }
         }
@@ -182,8 +183,8 @@ fn other_event_of<'a>(request: &Request<'a>, time: &Time, out: &mut Vec<u8>) -> 
                 out.extend_from_slice(lines::END.as_bytes());
                 return ParserEvent::Replied;
             }
-            Stats::Detail(_) => return answer(&Answer::Ok),
-            Stats::Other(_) => return answer(&Answer::Error(lines::ERROR.trim_end())),
+            Stats::Detail(_) => return answer(&CommandOutcome::Ok),
+            Stats::Other(_) => return answer(&CommandOutcome::Error(lines::ERROR.trim_end())),
         },
         Command::Dump(Dump::Metadump) => ServerRequest::List(ListingDetail::Items),
         Command::Dump(Dump::Mgdump) => ServerRequest::List(ListingDetail::Keys),
@@ -203,24 +204,24 @@ impl ReplyWriter for Memcached {
     fn write(&self, state: &ReplyState, out: &mut Vec<u8>, name: &[u8], body: &ReplyBody<'_>) {
         let responder = Responder::from_bytes(state);
         let answer = match body {
-            ReplyBody::Item(item) => Answer::Hit(hit_of(item)),
+            ReplyBody::Item(item) => CommandOutcome::Hit(hit_of(item)),
             ReplyBody::Outcome(reply) => answer_of(reply),
-            ReplyBody::ItemInfo { info: None, .. } => Answer::Miss,
-            ReplyBody::ItemInfo { info: Some(info), now } => Answer::Debug(Debug {
+            ReplyBody::ItemInfo { info: None, .. } => CommandOutcome::Miss,
+            ReplyBody::ItemInfo { info: Some(info), now } => CommandOutcome::Debug(Debug {
                 expiry: ttl(info.expiry, *now),
                 access: info.last_use.map_or(0, |last| now.saturating_sub(last.at)),
                 ..debug_of(name, info)
             }),
             ReplyBody::Error(error) => match *error {
-                RequestError::TooLarge => Answer::TooLarge,
-                RequestError::OutOfMemory => Answer::OutOfMemory,
-                RequestError::Server(text) => Answer::ServerError(text),
-                RequestError::Client(text) => Answer::ClientError(text),
+                RequestError::TooLarge => CommandOutcome::TooLarge,
+                RequestError::OutOfMemory => CommandOutcome::OutOfMemory,
+                RequestError::Server(text) => CommandOutcome::ServerError(text),
+                RequestError::Client(text) => CommandOutcome::ClientError(text),
             },
-            ReplyBody::Ok => Answer::Ok,
-            ReplyBody::Reset => Answer::Reset,
-            ReplyBody::Authenticated => Answer::Authenticated,
-            ReplyBody::AuthenticationFailed => Answer::AuthenticationFailed,
+            ReplyBody::Ok => CommandOutcome::Ok,
+            ReplyBody::Reset => CommandOutcome::Reset,
+            ReplyBody::Authenticated => CommandOutcome::Authenticated,
+            ReplyBody::AuthenticationFailed => CommandOutcome::AuthenticationFailed,
         };
         responder.write(out, name, &answer);
     }
@@ -276,7 +277,7 @@ fn debug_of(name: &[u8], info: &ItemInfo) -> Debug {
         cas: info.cas,
         fetched: info.last_use.is_some_and(|last| last.fetched),
         class: 1,
-        size: Limits::item_size(name.len(), info.flags, info.value_bytes) as u64,
+        size: SessionLimits::item_size(name.len(), info.flags, info.value_bytes) as u64,
         flags: info.flags,
     }
 }
@@ -301,24 +302,24 @@ fn hit_of<'i>(item: &ShownItem<'i>) -> Hit<'i> {
 
 /// The answer that says what an operation came to.
 #[inline]
-fn answer_of(reply: &OperationReply<'_>) -> Answer<'static> {
+fn answer_of(reply: &OperationReply<'_>) -> CommandOutcome<'static> {
     let OperationReply { outcome, appended_cas, sent_bytes: size, now } = *reply;
     match outcome {
-        Outcome::Stored { cas, size } => Answer::Stored { cas: cas.resolve(appended_cas), size: *size },
-        Outcome::NotStored => Answer::NotStored { size },
-        Outcome::Exists => Answer::Exists { size },
-        Outcome::NotFound => Answer::NotFound { size },
-        Outcome::Deleted => Answer::Deleted,
-        Outcome::Touched => Answer::Touched,
-        Outcome::Number(number) => Answer::Number(Number {
+        Outcome::Stored { cas, size } => CommandOutcome::Stored { cas: cas.resolve(appended_cas), size: *size },
+        Outcome::NotStored => CommandOutcome::NotStored { size },
+        Outcome::Exists => CommandOutcome::Exists { size },
+        Outcome::NotFound => CommandOutcome::NotFound { size },
+        Outcome::Deleted => CommandOutcome::Deleted,
+        Outcome::Touched => CommandOutcome::Touched,
+        Outcome::Number(number) => CommandOutcome::Number(CounterValue {
             value: number.value,
             cas: number.cas.resolve(appended_cas),
             ttl_before: ttl(number.expiry_before, now),
             ttl: ttl(number.expiry, now),
             created: number.created,
         }),
-        Outcome::NonNumeric => Answer::NonNumeric,
-        Outcome::Hit(hit) => Answer::Hit(Hit {
+        Outcome::NonNumeric => CommandOutcome::NonNumeric,
+        Outcome::Hit(hit) => CommandOutcome::Hit(Hit {
             cas: hit.cas.resolve(appended_cas),
             ttl_before: ttl(hit.expiry_before, now),
             ttl: ttl(hit.expiry, now),
@@ -326,6 +327,6 @@ fn answer_of(reply: &OperationReply<'_>) -> Answer<'static> {
             won: hit.won,
             ..Hit::of(b"")
         }),
-        Outcome::Miss => Answer::Miss,
+        Outcome::Miss => CommandOutcome::Miss,
     }
 }

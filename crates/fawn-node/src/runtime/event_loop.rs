@@ -6,30 +6,31 @@
 //! a turn blocks.
 
 mod accept;
-mod group;
 mod mail;
 mod stop;
 
-use crate::net::connection::{Connection, Pause};
+use crate::net::connection::Pause;
+use crate::net::connection_table::ConnectionTable;
 use crate::net::dispatch::{Dispatcher, DispatcherParts};
 use crate::net::group::SocketGroup;
-use crate::net::listen::{Listener, Reserved};
-use crate::net::reaper::Reaper;
-use crate::net::worker::{ConnectionWorker, Queue};
+use crate::net::listen::{Listener, ReservedAddress};
+use crate::net::reaper::{CloseReason, Reaper, reason_to_close};
+use crate::net::worker::{ConnectionWorker, WaitQueue};
 use crate::observe::counters::Counters;
-use crate::observe::warnings::OperatorWarnings;
+use crate::runtime::acceptor::Acceptor;
 use crate::runtime::clock::{Clock, Now};
 use crate::runtime::mesh::Mesh;
-use crate::runtime::shared::Shared;
-use crate::runtime::slab::{Slab, Token};
-use crate::shard::backend::{Backend, LoopEnvironment, Sizes, WATCHED};
+use crate::runtime::reports::LoopReports;
+use crate::runtime::shared::SharedState;
+use crate::runtime::slab::Token;
+use crate::runtime::stop::StopProgress;
+use crate::shard::backend::{Backend, LoopEnvironment, SizeLimits, WATCHED};
 use crate::shard::route::Route;
 use crate::shard::stores::Turn;
 use fawn_store::Gate;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -54,55 +55,25 @@ const LISTENERS: u64 = 16;
 
 const SOCKETS: u64 = 1 << 32;
 
-/// How far a loop is before the node serves clients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Start {
-    /// Its backend cannot carry out yet what clients ask.
-    Waits,
-    /// It can; the others may not.
-    Ready,
-    /// It has no more to do.
-    Over,
-}
-
 /// One event loop.
 pub struct EventLoop<B: Backend> {
     number: usize,
     worker: ConnectionWorker<B>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     counters: Arc<Counters>,
     /// The time of this turn.
     now: Now,
-    connections: Slab<Connection>,
+    connections: ConnectionTable,
     group: SocketGroup,
-    /// The first loop accepts for all; taken away when the node stops.
-    listeners: Vec<Listener>,
-    /// Where it is to listen once the node can serve clients.
-    reserved: Vec<Reserved>,
-    start: Start,
-    /// Accepting stopped for want of descriptors until this millisecond.
-    deaf_until_ms: Option<u64>,
-    next_home: usize,
-    /// Connections that had not said who they are when they came, in that order.
-    unauthenticated: VecDeque<Token>,
+    acceptor: Acceptor,
     clock: Clock,
-    /// Connections to be serviced in this turn.
-    dirty: Vec<Token>,
     /// How far each store was durable when gated connections were last looked at.
     durable: Vec<Gate>,
     /// What the stores said in their last turn.
     turn: Turn,
     reaper: Reaper,
-    advice: OperatorWarnings,
-    /// When the node began to stop, in milliseconds.
-    stopping_since: Option<u64>,
-    drained: bool,
-    /// When all loops were first seen to have drained, in milliseconds.
-    all_drained_since: Option<u64>,
-    /// The node must stop although operations are under way that never end.
-    gave_up: bool,
-    /// How often the loop has given its figures for the admin port.
-    sampled: u64,
+    reports: LoopReports,
+    stop: StopProgress,
 }
 
 /// What a loop is made of.
@@ -116,11 +87,11 @@ pub struct LoopParts<B: Backend> {
     /// The route.
     pub route: Route,
     /// What all loops share.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SharedState>,
     /// What it accepts from; empty but for the first loop.
     pub listeners: Vec<Listener>,
     /// Where it is to listen once all loops are ready; the same.
-    pub reserved: Vec<Reserved>,
+    pub reserved: Vec<ReservedAddress>,
 }
 
 impl<B: Backend> EventLoop<B> {
@@ -132,14 +103,13 @@ impl<B: Backend> EventLoop<B> {
         let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
         let edge = EventFlags::IN | EventFlags::ET;
         epoll::add(&*epoll, parts.mesh.wake(), EventData::new_u64(WAKE), edge)?;
-        for (at, listener) in parts.listeners.iter().enumerate() {
-            epoll::add(&*epoll, &listener.socket, EventData::new_u64(LISTENERS + at as u64), EventFlags::IN)?;
-        }
+        let acceptor = Acceptor::new(parts.listeners, parts.reserved, LISTENERS, B::WAITS);
+        acceptor.watch(&epoll)?;
         let (shared, mut clock) = (parts.shared, Clock::start());
         let counters: Arc<Counters> = Arc::clone(&shared.counters[parts.number]);
         let loops = parts.mesh.loops();
         let bytes_limit = (shared.limits.buffered_bytes / 4 / loops).max(1);
-        let sizes = Sizes { value: shared.options.max_item_bytes, large: bytes_limit / 4 };
+        let sizes = SizeLimits { value: shared.options.max_item_bytes, large: bytes_limit / 4 };
         let given = LoopEnvironment {
             number: parts.number,
             counters: Arc::clone(&counters),
@@ -159,31 +129,22 @@ impl<B: Backend> EventLoop<B> {
             bytes_limit,
             now,
         });
+        let stop = StopProgress::new(shared.limits.stop_timeout.as_millis() as u64);
         Ok(Self {
             number: parts.number,
             worker: ConnectionWorker::new(dispatcher, epoll),
             shared,
             counters,
             now,
-            connections: Slab::default(),
+            connections: ConnectionTable::default(),
             group: SocketGroup::default(),
-            listeners: parts.listeners,
-            reserved: parts.reserved,
-            start: if B::WAITS { Start::Waits } else { Start::Over },
-            deaf_until_ms: None,
-            next_home: 0,
-            unauthenticated: VecDeque::new(),
+            acceptor,
             clock,
-            dirty: Vec::new(),
             durable: vec![Gate::NONE; count],
             turn: Turn { more: true, ..Turn::default() },
             reaper: Reaper::default(),
-            advice: OperatorWarnings::default(),
-            stopping_since: None,
-            drained: false,
-            all_drained_since: None,
-            gave_up: false,
-            sampled: 0,
+            reports: LoopReports::new(parts.number),
+            stop,
         })
     }
 
@@ -205,7 +166,7 @@ impl<B: Backend> EventLoop<B> {
         }
         let shared = Arc::clone(&self.shared);
         drop(self.connections);
-        if self.gave_up {
+        if self.stop.gave_up() {
             self.worker.backend_mut().forget_reads();
         }
         if let Err(why) = self.worker.into_backend().stop() {
@@ -215,7 +176,7 @@ impl<B: Backend> EventLoop<B> {
 
     fn is_over(&self) -> bool {
         let finished = self.worker.backend().is_idle() && !self.worker.mesh().has_mail();
-        self.drained && self.shared.is_drained() && (finished || self.gave_up)
+        self.stop.is_drained() && self.shared.is_drained() && (finished || self.stop.gave_up())
     }
 
     fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Errno> {
@@ -225,9 +186,9 @@ impl<B: Backend> EventLoop<B> {
         let mut timeout = timeout_ms.map(timespec);
         if sleeps {
             self.worker.mesh().wake().prepare_to_sleep();
-            let stop = self.shared.is_stopping() && self.stopping_since.is_none();
-            let over = self.drained && self.shared.is_drained();
-            let asked = self.shared.samples.wanted() != self.sampled;
+            let stop = self.shared.is_stopping() && !self.stop.has_begun();
+            let over = self.stop.is_drained() && self.shared.is_drained();
+            let asked = self.reports.is_asked(&self.shared);
             if self.worker.mesh().has_mail() || self.shared.has_accepted(self.number) || stop || over || asked {
                 timeout = Some(timespec(0));
             }
@@ -252,7 +213,7 @@ impl<B: Backend> EventLoop<B> {
         let now = self.now.ms;
         if self.turn.more
             || self.worker.backend().wants_turn()
-            || !self.dirty.is_empty()
+            || self.connections.is_dirty()
             || self.worker.may_resume()
             || self.worker.dispatcher().has_own_reports()
         {
@@ -260,8 +221,8 @@ impl<B: Backend> EventLoop<B> {
         }
         let stores = self.turn.due_ms.map(|due| due.saturating_sub(now));
         let reaper = (self.connections.len() > 0).then(|| self.reaper.due_in(now));
-        let accept = self.deaf_until_ms.map(|until| until.saturating_sub(now));
-        let stop = self.stopping_since.map(|_| 50);
+        let accept = self.acceptor.due_in(now);
+        let stop = self.stop.has_begun().then_some(50);
         [stores, reaper, accept, stop].into_iter().flatten().min()
     }
 
@@ -275,7 +236,7 @@ impl<B: Backend> EventLoop<B> {
         while done < events.len() {
             done += self.on_events(&events[done..]);
             let spent = began.elapsed();
-            self.worker.dispatcher_mut().event_ends(began_us + spent.as_micros() as u64);
+            self.worker.dispatcher_mut().output_mut().end_event(began_us + spent.as_micros() as u64);
             if spent >= TURN_BUDGET {
                 break;
             }
@@ -287,24 +248,22 @@ impl<B: Backend> EventLoop<B> {
         self.hand_out();
         self.service_dirty();
         self.resume();
-        self.reaper();
+        self.reap();
         self.stop_step();
-        if self.start != Start::Over {
-            self.start_step();
-        }
+        let (is_first, backend) = (self.number == 0, self.worker.backend());
+        self.acceptor.start_step(is_first, || backend.is_ready(), &self.shared, self.worker.epoll());
         // What was begun or reserved since.
         self.hand_out();
         if let Err(why) = self.worker.backend_mut().submit(self.now) {
             self.shared.fail(why);
         }
         let woken = self.worker.mesh_mut().send();
-        self.advise();
-        self.sample();
+        self.reports.step(self.worker.backend_mut(), &self.shared, self.now);
         let counters = &self.counters;
         counters.wake_ups.add(woken as u64);
         counters.turns.add(1);
         let took_us = began.elapsed().as_micros() as u64;
-        self.worker.dispatcher_mut().event_ends(began_us + took_us);
+        self.worker.dispatcher_mut().output_mut().end_event(began_us + took_us);
         let counters = &self.counters;
         counters.longest_turn_us.max(took_us);
         if took_us > 1000 {
@@ -335,12 +294,32 @@ impl<B: Backend> EventLoop<B> {
         done
     }
 
+    /// Receives from a connection that is ready by `flags`, into the group, which is not full; `false`, and nothing, when
+    /// it is one to be worked on alone.
+    fn gather(&mut self, token: Token, flags: EventFlags) -> bool {
+        let now_ms = self.now.ms;
+        self.connections.get_mut(token).is_some_and(|conn| self.group.receive(conn, flags, now_ms))
+    }
+
+    /// Works on what the group has received and sends the replies.
+    fn work_group(&mut self) {
+        let mut group = std::mem::take(&mut self.group);
+        group.work(&mut self.connections, &mut self.worker);
+        for member in group.members() {
+            let Some(conn) = self.connections.get_mut(member.token) else { continue };
+            group.send(member, conn, &mut self.worker);
+            self.finish_event(member.token, member.flags);
+        }
+        group.clear();
+        self.group = group;
+    }
+
     fn on_event(&mut self, event: &Event) {
         let (data, flags) = (event.data.u64(), event.flags);
         match data {
             WAKE => {}
             WATCHED.. => self.worker.backend_mut().on_event(data, flags, self.now),
-            LISTENERS..SOCKETS => self.accept((data - LISTENERS) as usize),
+            LISTENERS..SOCKETS => self.accept(data),
             _ => self.on_socket(Token::from_u64(data), flags),
         }
     }
@@ -400,17 +379,21 @@ impl<B: Backend> EventLoop<B> {
             for (store, held) in self.durable.iter_mut().enumerate() {
                 *held = durable(store);
             }
-            for token in self.worker.take_gated() {
-                if let Some(conn) = self.connections.get_mut(token) {
-                    conn.gated = false;
-                    mark(&mut self.dirty, conn);
-                }
+            self.mark_gated();
+        }
+    }
+
+    /// Replies that waited for a sync may leave.
+    fn mark_gated(&mut self) {
+        for token in self.worker.take_gated() {
+            if let Some(conn) = self.connections.mark(token) {
+                conn.gated = false;
             }
         }
     }
 
     fn service_dirty(&mut self) {
-        let mut dirty = std::mem::take(&mut self.dirty);
+        let mut dirty = self.connections.take_dirty();
         for token in dirty.drain(..) {
             if let Some(conn) = self.connections.get_mut(token) {
                 conn.dirty = false;
@@ -418,18 +401,16 @@ impl<B: Backend> EventLoop<B> {
                 self.settle(token);
             }
         }
-        if self.dirty.is_empty() {
-            self.dirty = dirty;
-        }
+        self.connections.reuse(dirty);
     }
 
     /// Goes on with connections that need not wait any more.
     fn resume(&mut self) {
-        for queue in [Queue::Tasks, Queue::Memory, Queue::Input] {
+        for queue in [WaitQueue::Tasks, WaitQueue::Memory, WaitQueue::Input] {
             self.resume_some(queue);
         }
         for peer in 0..self.worker.mesh().loops() {
-            self.resume_some(Queue::Credit(peer));
+            self.resume_some(WaitQueue::Credit(peer));
         }
         for _ in 0..self.worker.begin_round() {
             let Some(token) = self.worker.next_in_round() else { break };
@@ -441,11 +422,12 @@ impl<B: Backend> EventLoop<B> {
         let paused = self.worker.queued() as u64;
         let counters = &self.counters;
         counters.paused.add(paused.wrapping_sub(counters.paused.get()));
-        let buffered = (self.worker.dispatcher().memory().buffered() + self.worker.backend().held_bytes()) as u64;
+        let buffered =
+            (self.worker.dispatcher().admission().memory().buffered() + self.worker.backend().held_bytes()) as u64;
         counters.buffered_bytes.add(buffered.wrapping_sub(counters.buffered_bytes.get()));
     }
 
-    fn resume_some(&mut self, queue: Queue) {
+    fn resume_some(&mut self, queue: WaitQueue) {
         for _ in 0..RESUMED_A_TURN {
             let Some(token) = self.worker.next_resumed(queue) else { return };
             if let Some(conn) = self.connections.get_mut(token) {
@@ -456,56 +438,26 @@ impl<B: Backend> EventLoop<B> {
         }
     }
 
-    /// Gives the loop's figures if they are asked for.
-    fn sample(&mut self) {
-        let wanted = self.shared.samples.wanted();
-        if wanted != self.sampled {
-            self.sampled = wanted;
-            let sample = self.worker.backend_mut().sample(self.now);
-            self.shared.samples.give(self.number, wanted, sample);
-        }
-    }
-
-    /// Tells the operator of what is about to refuse puts. One loop speaks for all.
-    fn advise(&mut self) {
-        if self.number > 0 || !self.advice.is_due(self.now.ms) {
-            return;
-        }
-        let (options, totals, now_ms) = (&self.shared.options, self.shared.totals(), self.now.ms);
-        let device = self.worker.backend().space();
-        let space = self.advice.on_space(device, options);
-        let refused_space = self.advice.on_refused_space(totals.store_no_space, now_ms, device);
-        let refused_memory = self.advice.on_refused_memory(totals.store_no_memory, now_ms, options);
-        for text in [space, refused_space, refused_memory].into_iter().flatten() {
-            tracing::warn!("{text}");
-        }
-    }
-
     /// Looks for connections that make no progress, a few in a turn.
-    fn reaper(&mut self) {
+    fn reap(&mut self) {
         let now = self.now.ms;
         for at in self.reaper.next(now, self.connections.slots()) {
             let Some(token) = self.connections.at(at) else { continue };
             let Some(conn) = self.connections.get_mut(token) else { continue };
             self.worker.grant_next(conn);
-            if matches!(conn.pause, Pause::Penalty(until) if until <= now) {
-                mark(&mut self.dirty, conn);
+            let is_punished = matches!(conn.pause, Pause::Penalty(until) if until <= now);
+            let reason = reason_to_close(conn, &self.shared.limits, now);
+            if is_punished {
+                self.connections.mark(token);
             }
-            if let Some(verdict) = crate::net::reaper::reason_to_close(conn, &self.shared.limits, now) {
-                match verdict {
-                    crate::net::reaper::CloseReason::Idle => self.counters.idle_kicks.add(1),
-                    crate::net::reaper::CloseReason::Stalled => self.counters.stall_kicks.add(1),
+            if let Some(reason) = reason {
+                match reason {
+                    CloseReason::Idle => self.counters.idle_kicks.add(1),
+                    CloseReason::Stalled => self.counters.stall_kicks.add(1),
                 }
                 self.close(token);
             }
         }
-    }
-}
-
-fn mark(dirty: &mut Vec<Token>, conn: &mut Connection) {
-    if !conn.dirty {
-        conn.dirty = true;
-        dirty.push(conn.flow.token);
     }
 }
 

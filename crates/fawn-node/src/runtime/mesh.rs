@@ -10,7 +10,9 @@
 //! A large reply is not sent unasked. Its owner announces its size ([`MessageHeader::NeedsReservation`]), and the loop of
 //! the client reserves memory for it ([`PeerRequest::Reservation`]; see [`crate::net::backpressure`]).
 
-use crate::request::{CompletionStatus, GetView, KeyAction, ListingForm, ReplyForm, ReplySlot, ReplyWriter, Ticket};
+use crate::request::{
+    CompletionStatus, GetView, KeyAction, ListingForm, ReplyForm, ReplySlot, ReplyWriter, TaskTicket,
+};
 use crate::runtime::wake::Wake;
 use fawn_ring::Key;
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -73,7 +75,7 @@ pub enum PeerRequest {
     /// The reply to [`MessageHeader::NeedsReservation`]. It is no request of its own, so it is never answered.
     Reservation {
         /// The task that waits.
-        ticket: Ticket,
+        ticket: TaskTicket,
         /// The reply may come; otherwise the client is gone.
         granted: bool,
     },
@@ -96,7 +98,7 @@ pub enum MessageHeader {
     /// The reply to a request is large, and comes once memory is reserved for it ([`PeerRequest::Reservation`]).
     NeedsReservation {
         /// The task that waits.
-        ticket: Ticket,
+        ticket: TaskTicket,
         /// The reply's size in bytes.
         bytes: u32,
     },
@@ -140,7 +142,7 @@ impl MessageBatch {
 
 /// One loop's side of a pair.
 #[derive(Debug)]
-struct Link {
+struct MeshLink {
     requests_out: Producer<MessageBatch>,
     requests_in: Consumer<MessageBatch>,
     answers_out: Producer<MessageBatch>,
@@ -161,7 +163,7 @@ struct Link {
 #[derive(Debug)]
 pub struct Mesh {
     /// By loop number; `None` for itself.
-    links: Vec<Option<Link>>,
+    links: Vec<Option<MeshLink>>,
     wake: Arc<Wake>,
     spare: Spare,
 }
@@ -196,14 +198,14 @@ impl Spare {
 pub fn mesh(wakes: &[Arc<Wake>], in_flight: usize) -> Vec<Mesh> {
     assert!(in_flight > 0, "a loop may ask at least once");
     let count = wakes.len();
-    let mut links: Vec<Vec<Option<Link>>> = (0..count).map(|_| (0..count).map(|_| None).collect()).collect();
+    let mut links: Vec<Vec<Option<MeshLink>>> = (0..count).map(|_| (0..count).map(|_| None).collect()).collect();
     for left in 0..count {
         for right in left + 1..count {
             let (left_requests_out, right_requests_in) = RingBuffer::new(in_flight);
             let (right_requests_out, left_requests_in) = RingBuffer::new(in_flight);
             let (left_answers_out, right_answers_in) = RingBuffer::new(in_flight);
             let (right_answers_out, left_answers_in) = RingBuffer::new(in_flight);
-            let link = |requests_out, requests_in, answers_out, answers_in, peer: &Arc<Wake>| Link {
+            let link = |requests_out, requests_in, answers_out, answers_in, peer: &Arc<Wake>| MeshLink {
                 requests_out,
                 requests_in,
                 answers_out,
@@ -234,7 +236,7 @@ pub fn wakes(count: usize) -> Result<Vec<Arc<Wake>>, Errno> {
     (0..count).map(|_| Wake::new().map(Arc::new)).collect()
 }
 
-impl Link {
+impl MeshLink {
     fn push_requests(&mut self, spare: &mut Spare) {
         if !self.requests.messages.is_empty() {
             let batch = std::mem::replace(&mut self.requests, spare.take());
@@ -263,7 +265,7 @@ impl Mesh {
         &self.wake
     }
 
-    fn link(&mut self, peer: usize) -> &mut Link {
+    fn link(&mut self, peer: usize) -> &mut MeshLink {
         self.links[peer].as_mut().expect("a loop has no link to itself")
     }
 
@@ -277,6 +279,17 @@ impl Mesh {
     pub fn may_send(&self, peer: usize) -> bool {
         let link = self.links[peer].as_ref().expect("a loop has no link to itself");
         link.in_flight < link.limit && link.in_flight_bytes < IN_FLIGHT_BYTES
+    }
+
+    /// The numbers of all other loops.
+    pub fn peers(&self) -> impl Iterator<Item = usize> + use<> {
+        let own = self.links.iter().position(Option::is_none);
+        (0..self.links.len()).filter(move |peer| Some(*peer) != own)
+    }
+
+    /// The first peer to which no other request may be sent, if there is one.
+    pub fn without_credit(&self) -> Option<usize> {
+        self.peers().find(|peer| !self.may_send(*peer))
     }
 
     /// Whether half of the requests that may be on their way to some peer are.
@@ -312,7 +325,7 @@ impl Mesh {
     }
 
     /// Tells `peer` whether memory is reserved for the reply to a request that is on its way to it.
-    pub fn reserve(&mut self, peer: usize, slot: ReplySlot, ticket: Ticket, granted: bool) {
+    pub fn reserve(&mut self, peer: usize, slot: ReplySlot, ticket: TaskTicket, granted: bool) {
         let link = self.links[peer].as_mut().expect("a loop has no link to itself");
         link.requests.push(slot, MessageHeader::Request(PeerRequest::Reservation { ticket, granted }), &[]);
     }

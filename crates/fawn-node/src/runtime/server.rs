@@ -3,13 +3,13 @@
 use crate::error::ServeError;
 use crate::net::listen;
 use crate::observe::metrics::Serving;
-use crate::observe::started::Started;
+use crate::observe::started::StartReport;
 use crate::options::ServeOptions;
 use crate::protocol::Protocol;
 use crate::protocol::memcached::MEMCACHED;
 use crate::runtime::event_loop::{EventLoop, LoopParts};
 use crate::runtime::mesh;
-use crate::runtime::shared::{Access, Failure, Shared};
+use crate::runtime::shared::{Access, SharedState, StopReason};
 use crate::runtime::signals;
 use crate::shard::backend::Backend;
 use crate::shard::engines::{Engines, Readers};
@@ -46,7 +46,7 @@ fn in_flight(loops: usize) -> usize {
 }
 
 /// The stores of all loops, as the node opens them.
-pub struct Opened<B: Backend> {
+pub struct OpenedParts<B: Backend> {
     /// The key space's secret.
     pub secret: Secret,
     /// Stores in the directory; loop L serves those whose number modulo the loops is L. `None`: each loop takes all keys.
@@ -59,13 +59,13 @@ pub struct Opened<B: Backend> {
 
 /// A node that serves.
 #[derive(Debug)]
-pub struct Running {
-    shared: Arc<Shared>,
+pub struct RunningNode {
+    shared: Arc<SharedState>,
     threads: Vec<JoinHandle<()>>,
     addresses: Vec<String>,
 }
 
-impl Running {
+impl RunningNode {
     /// Starts a node on `open`'s stores whose clients speak `protocol`. Addresses are reserved and files read before `open` is called, so that a port in
     /// use or a bad certificate is found before a store is touched. Clients are served once the node can: see
     /// [`await_serving`](Self::await_serving).
@@ -75,7 +75,7 @@ impl Running {
     pub fn start<B: Backend + Send + 'static>(
         protocol: &'static dyn Protocol,
         options: &ServeOptions,
-        open: impl FnOnce() -> Result<Opened<B>, ServeError>,
+        open: impl FnOnce() -> Result<OpenedParts<B>, ServeError>,
     ) -> Result<Self, ServeError> {
         let mut reserved = listen::reserve_all(options)?;
         let addresses = reserved.iter().map(|listener| listener.name.clone()).collect();
@@ -90,7 +90,7 @@ impl Running {
         let wakes = mesh::wakes(opened.loops.len()).map_err(ServeError::system("make an eventfd"))?;
         let links = mesh::mesh(&wakes, in_flight(wakes.len()));
         let (secret, count) = (opened.secret, opened.loops.len());
-        let shared = Arc::new(Shared::new(protocol, options.clone(), access, wakes, opened.facts));
+        let shared = Arc::new(SharedState::new(protocol, options.clone(), access, wakes, opened.facts));
         let mut loops = Vec::new();
         for (number, (seed, mesh)) in opened.loops.into_iter().zip(links).enumerate() {
             let shared = Arc::clone(&shared);
@@ -135,7 +135,7 @@ impl Running {
 
     /// What the loops share.
     #[cfg(test)]
-    pub fn shared(&self) -> &Shared {
+    pub fn shared(&self) -> &SharedState {
         &self.shared
     }
 
@@ -167,9 +167,9 @@ impl Running {
             }
         }
         match self.shared.failure() {
-            Some(Failure::Ousted(why)) => Err(ServeError::Ousted(why)),
-            Some(Failure::Unheard(why)) => Err(ServeError::Unheard(why)),
-            Some(Failure::Stopped(why)) => Err(ServeError::Stopped(why)),
+            Some(StopReason::Ousted(why)) => Err(ServeError::Ousted(why)),
+            Some(StopReason::Unheard(why)) => Err(ServeError::Unheard(why)),
+            Some(StopReason::Stopped(why)) => Err(ServeError::Stopped(why)),
             None => Ok(()),
         }
     }
@@ -196,7 +196,7 @@ type Stopper = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 /// # Errors
 /// [`ServeError`].
 pub fn until_signal<T>(
-    start: impl FnOnce(&AtomicBool) -> Result<(Running, T), ServeError>,
+    start: impl FnOnce(&AtomicBool) -> Result<(RunningNode, T), ServeError>,
     ready: impl FnOnce(&[String]),
 ) -> Result<(), ServeError> {
     // Before anything else, so that a signal while stores are opened is not fatal to them.
@@ -284,18 +284,18 @@ fn fit(limit: usize, loops: usize, links: usize) -> usize {
 ///
 /// # Errors
 /// [`ServeError`]; nothing runs then.
-pub fn start(options: &ServeOptions) -> Result<(Running, Directory), ServeError> {
+pub fn start(options: &ServeOptions) -> Result<(RunningNode, Directory), ServeError> {
     if options.listen.is_empty() && options.unix.is_none() {
         return Err(ServeError::NoListener);
     }
     let mut held = None;
-    let running = Running::start(&MEMCACHED, options, || {
+    let running = RunningNode::start(&MEMCACHED, options, || {
         let (directory, opened) = open(options)?;
         held = Some(directory);
         Ok(opened)
     })?;
     let ack = crate::observe::stats::ack_word(options.ack);
-    let started = Started {
+    let started = StartReport {
         what: "server".to_owned(),
         members: vec![options],
         has_stores: true,
@@ -305,12 +305,12 @@ pub fn start(options: &ServeOptions) -> Result<(Running, Directory), ServeError>
         addresses: running.addresses(),
         cluster_addresses: &[],
     };
-    started.tell();
+    started.log();
     Ok((running, held.expect("a node that runs has opened its directory")))
 }
 
 /// Opens the directory and its stores, all at once.
-fn open(options: &ServeOptions) -> Result<(Directory, Opened<ShardExecutor<Engines>>), ServeError> {
+fn open(options: &ServeOptions) -> Result<(Directory, OpenedParts<ShardExecutor<Engines>>), ServeError> {
     let directory = Directory::open(&options.dir, options.threads.get()).map_err(refused)?;
     let stores = directory.stores();
     directory.make_room(&store_options(&directory, 0, options)).map_err(refused)?;
@@ -345,7 +345,7 @@ fn open(options: &ServeOptions) -> Result<(Directory, Opened<ShardExecutor<Engin
         ("fawn_ack", crate::observe::stats::ack_word(options.ack)),
         ("fawn_dir", options.dir.display().to_string()),
     ];
-    let opened = Opened { secret: directory.secret(), stores: Some(stores), loops: parts, facts };
+    let opened = OpenedParts { secret: directory.secret(), stores: Some(stores), loops: parts, facts };
     Ok((directory, opened))
 }
 

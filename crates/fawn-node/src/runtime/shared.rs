@@ -5,8 +5,8 @@ use crate::net::auth::Users;
 use crate::net::listen::Family;
 use crate::observe::counters::{Counters, Totals};
 use crate::observe::latency::Latencies;
-use crate::observe::samples::{Asked, Samples};
-use crate::options::{Limits, ServeOptions, TlsFiles};
+use crate::observe::samples::{SampleRound, Samples};
+use crate::options::{ServeLimits, ServeOptions, TlsFiles};
 use crate::protocol::Protocol;
 use crate::runtime::wake::Wake;
 use fawn_tls::certificate::Expiry;
@@ -19,7 +19,7 @@ use std::time::Instant;
 
 /// A connection on its way from the accepting loop to the one that will serve it.
 #[derive(Debug)]
-pub struct Accepted {
+pub struct IncomingConnection {
     /// The socket.
     pub socket: OwnedFd,
     /// How it came.
@@ -48,7 +48,7 @@ impl Access {
 
 /// Why a node stops that nobody has told to: a sentence for its operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum StopReason {
     /// Something of its own failed.
     Stopped(String),
     /// Its cluster has no place for it; it is sound itself.
@@ -57,7 +57,7 @@ pub enum Failure {
     Unheard(String),
 }
 
-impl Failure {
+impl StopReason {
     /// The sentence.
     pub fn why(self) -> String {
         match self {
@@ -68,13 +68,13 @@ impl Failure {
 
 /// What the loops of a node share.
 #[derive(Debug)]
-pub struct Shared {
+pub struct SharedState {
     /// What clients speak.
     pub protocol: &'static dyn Protocol,
     /// What the node was started with.
     pub options: ServeOptions,
     /// The limits among them.
-    pub limits: Limits,
+    pub limits: ServeLimits,
     /// Whether clients may `flush_all`.
     pub flush_enabled: bool,
     /// Who may use the node; `None`: everyone.
@@ -90,7 +90,7 @@ pub struct Shared {
     /// By loop.
     pub wakes: Vec<Arc<Wake>>,
     /// By loop: accepted, not yet taken.
-    inboxes: Vec<Mutex<Vec<Accepted>>>,
+    inboxes: Vec<Mutex<Vec<IncomingConnection>>>,
     /// Connections of all loops, those in inboxes included.
     pub connections: AtomicUsize,
     /// Loops that cannot serve clients yet.
@@ -102,14 +102,14 @@ pub struct Shared {
     stopping: AtomicBool,
     /// Loops that have closed all their connections.
     drained: AtomicUsize,
-    failure: Mutex<Option<Failure>>,
+    failure: Mutex<Option<StopReason>>,
     /// When the node started.
     pub started: Instant,
     /// The text of `stats`: addresses, read path and the like.
     pub facts: Vec<(&'static str, String)>,
 }
 
-impl Shared {
+impl SharedState {
     /// What the loops of a node with `options` share.
     pub fn new(
         protocol: &'static dyn Protocol,
@@ -166,7 +166,7 @@ impl Shared {
     }
 
     /// Asks all loops for their figures, and waits for them.
-    pub fn ask_samples(&self) -> Asked {
+    pub fn ask_samples(&self) -> SampleRound {
         self.samples.ask(|| self.is_stopping(), || self.wake_all())
     }
 
@@ -182,13 +182,13 @@ impl Shared {
     }
 
     /// Hands a connection to loop `number`.
-    pub fn hand_over(&self, number: usize, accepted: Accepted) {
+    pub fn hand_over(&self, number: usize, accepted: IncomingConnection) {
         self.inboxes[number].lock().unwrap_or_else(PoisonError::into_inner).push(accepted);
         self.wakes[number].notify();
     }
 
     /// Takes the connections handed to loop `number`.
-    pub fn take_accepted(&self, number: usize) -> Vec<Accepted> {
+    pub fn take_accepted(&self, number: usize) -> Vec<IncomingConnection> {
         std::mem::take(&mut *self.inboxes[number].lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -233,22 +233,22 @@ impl Shared {
 
     /// Asks all loops to stop because of a failure; the first one's text counts.
     pub fn fail(&self, why: String) {
-        self.end(Failure::Stopped(why));
+        self.end(StopReason::Stopped(why));
     }
 
     /// Asks all loops to stop because the cluster has no place for the process any more, which is sound.
     pub fn oust(&self, why: String) {
-        self.end(Failure::Ousted(why));
+        self.end(StopReason::Ousted(why));
     }
 
     /// Asks all loops to stop.
-    pub fn end(&self, failure: Failure) {
+    pub fn end(&self, failure: StopReason) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
         self.stop();
     }
 
     /// The failure, if there was one.
-    pub fn failure(&self) -> Option<Failure> {
+    pub fn failure(&self) -> Option<StopReason> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

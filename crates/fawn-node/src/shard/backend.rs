@@ -1,8 +1,8 @@
 //! Who carries out what the clients of an event loop ask: the owner of stores on this machine, or a seat of a cluster.
 
 use crate::observe::counters::Counters;
-use crate::observe::samples::Sample;
-use crate::request::{Completion, Execution, KeyRequest, ListingForm, ReplyTo, Ticket};
+use crate::observe::samples::LoopSample;
+use crate::request::{Completion, Execution, KeyRequest, ListingForm, ReplyTo, TaskTicket};
 use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
 use crate::runtime::slab::Token;
@@ -21,7 +21,7 @@ pub const WATCHED: u64 = 1 << 63;
 
 /// Bounds of a backend, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub struct SizeLimits {
     /// Largest value.
     pub value: usize,
     /// Bytes of large values that may be read at a time, unless it is one.
@@ -38,7 +38,7 @@ pub struct LoopEnvironment<'a> {
     /// Where keys belong.
     pub route: &'a Route,
     /// Bounds.
-    pub sizes: Sizes,
+    pub sizes: SizeLimits,
     /// The loop's epoll set: what is added to it has [`WATCHED`] in its data.
     pub epoll: Arc<OwnedFd>,
 }
@@ -97,7 +97,7 @@ pub trait Backend: Sized {
     ) -> Execution;
 
     /// Says where the reply to a request goes that was just run and has to wait ([`Execution::Later`]).
-    fn assign(&mut self, ticket: Ticket, client: ReplyTo);
+    fn assign(&mut self, ticket: TaskTicket, client: ReplyTo);
 
     /// Hands an answer out once all `gates` are durable.
     fn deliver(&mut self, gates: Vec<(usize, Gate)>, done: Completion);
@@ -112,10 +112,10 @@ pub trait Backend: Sized {
 
     /// The next task that needs a reservation, where its reply goes, and how many bytes. Each must be answered
     /// ([`reserve`](Self::reserve)).
-    fn next_reservation(&mut self) -> Option<(ReplyTo, Ticket, u32)>;
+    fn next_reservation(&mut self) -> Option<(ReplyTo, TaskTicket, u32)>;
 
     /// Memory is reserved for the reply of a task, or else its client is gone.
-    fn reserve(&mut self, ticket: Ticket, granted: bool, now: Now);
+    fn reserve(&mut self, ticket: TaskTicket, granted: bool, now: Now);
 
     /// Flushes all stores of the loop; the client is told once it is done.
     fn flush_all(&mut self, client: ReplyTo, at_unix: u32, quiet: bool, now: Now);
@@ -160,7 +160,7 @@ pub trait Backend: Sized {
     fn stats(&self, now: Now) -> LoopStats;
 
     /// Figures for the admin port.
-    fn sample(&mut self, now: Now) -> Sample;
+    fn sample(&mut self, now: Now) -> LoopSample;
 
     /// Stops cleanly: everything acknowledged is on flash when it returns. Blocks.
     ///

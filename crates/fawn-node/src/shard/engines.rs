@@ -2,11 +2,13 @@
 //! values.
 
 use crate::observe::samples::StoreSample;
-use crate::request::Ticket;
+use crate::request::TaskTicket;
 use crate::runtime::clock::Now;
 use crate::shard::large_values::ValueWriter;
 use crate::shard::stores::Gates;
-use crate::shard::stores::{Extent, Finished, Lookup, LoopStats, ReadCallback, Reads, StoreEvent, Stores, Turn};
+use crate::shard::stores::{
+    LookupOutcome, LoopStats, ReadCallback, ReadExtent, ReadOutcome, Reads, StoreEvent, Stores, Turn,
+};
 use fawn_flash::{Engine, Reader};
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::{FlashError, Space};
@@ -32,26 +34,26 @@ pub struct Engines {
     /// Stores whose stop has been reported.
     stopped: Vec<bool>,
     /// Scans that wait for a seal to be begun.
-    scans: Vec<(usize, Ticket, Key)>,
+    scans: Vec<(usize, TaskTicket, Key)>,
     /// Scans under way: store, its number there, ticket.
-    scanning: Vec<(usize, u64, Ticket)>,
+    scanning: Vec<(usize, u64, TaskTicket)>,
     /// What is done, to be told in the next turn.
     news: Vec<StoreEvent>,
-    steps: Steps,
+    steps: StepTimes,
     /// The steps among them that put a merged slice in its place.
-    swaps: Steps,
+    swaps: StepTimes,
 }
 
 /// How long the loop was at work when there was something to take in from the stores' threads: written batches, sealed
 /// segments, merged slices; and when it looked at what is due. In CPU time: what other programs take is not counted.
 #[derive(Debug, Default)]
-struct Steps {
+struct StepTimes {
     /// Steps of up to 0.1, 1 and 10 milliseconds, and longer ones.
     counts: [u64; 4],
     longest_us: u64,
 }
 
-impl Steps {
+impl StepTimes {
     fn note(&mut self, us: u64) {
         let bucket = [100, 1000, 10_000].iter().take_while(|bound| us > **bound).count();
         self.counts[bucket] += 1;
@@ -88,13 +90,13 @@ impl Engines {
             scans: Vec::new(),
             scanning: Vec::new(),
             news: Vec::new(),
-            steps: Steps::default(),
-            swaps: Steps::default(),
+            steps: StepTimes::default(),
+            swaps: StepTimes::default(),
             stores: engines,
         })
     }
 
-    fn begin_scan(&mut self, store: usize, ticket: Ticket, from: Key, now: Now) {
+    fn begin_scan(&mut self, store: usize, ticket: TaskTicket, from: Key, now: Now) {
         let engine = self.stores[store].store();
         let interval = engine.interval();
         if from > interval.high {
@@ -108,7 +110,7 @@ impl Engines {
     }
 
     /// The answer to a scan that cannot be carried out.
-    fn refuse_scan(&mut self, ticket: Ticket, why: String) {
+    fn refuse_scan(&mut self, ticket: TaskTicket, why: String) {
         let scanned = Scanned { id: 0, records: Vec::new(), next: None, lost: None, error: Some(why) };
         self.news.push(StoreEvent::Scanned { ticket, scanned });
     }
@@ -138,7 +140,7 @@ impl Engines {
     fn take_scanned(&mut self) {
         for number in 0..self.stores.len() {
             while let Some(scanned) = self.stores[number].store().take_scanned() {
-                let wanted = |(store, id, _): &(usize, u64, Ticket)| *store == number && *id == scanned.id;
+                let wanted = |(store, id, _): &(usize, u64, TaskTicket)| *store == number && *id == scanned.id;
                 if let Some(at) = self.scanning.iter().position(wanted) {
                     let (_, _, ticket) = self.scanning.swap_remove(at);
                     self.news.push(StoreEvent::Scanned { ticket, scanned });
@@ -164,25 +166,25 @@ impl Stores for Engines {
     }
 
     fn prefetch(&self, store: usize, keys: &[Key]) {
-        self.stores[store].store_ref().warm(keys);
+        self.stores[store].store_ref().prefetch(keys);
     }
 
     #[inline]
-    fn lookup(&mut self, store: usize, key: &Key, name: &[u8], now: Now) -> Lookup<'_, store::Read> {
+    fn lookup(&mut self, store: usize, key: &Key, name: &[u8], now: Now) -> LookupOutcome<'_, store::Read> {
         match self.stores[store].store().lookup(key, name, now.unix) {
-            store::Lookup::Found { record, gate } => Lookup::Found(record, gate),
-            store::Lookup::Absent { gate } => Lookup::Absent(gate),
-            store::Lookup::Read(read) => Lookup::Read(read),
+            store::Lookup::Found { record, gate } => LookupOutcome::Found(record, gate),
+            store::Lookup::Absent { gate } => LookupOutcome::Absent(gate),
+            store::Lookup::Read(read) => LookupOutcome::Read(read),
             store::Lookup::Loading => {
                 self.asked = true;
-                Lookup::Loading
+                LookupOutcome::Loading
             }
-            store::Lookup::Damaged(damage) => Lookup::Failed(damage.to_string()),
+            store::Lookup::Damaged(damage) => LookupOutcome::Failed(damage.to_string()),
         }
     }
 
-    fn extent(read: &store::Read) -> Extent {
-        Extent { file: read.file, first: read.first, count: read.count }
+    fn extent(read: &store::Read) -> ReadExtent {
+        ReadExtent { file: read.file, first: read.first, count: read.count }
     }
 
     fn finish<'p>(
@@ -193,12 +195,12 @@ impl Stores for Engines {
         key: &Key,
         name: &[u8],
         now: Now,
-    ) -> Finished<'p, store::Read> {
+    ) -> ReadOutcome<'p, store::Read> {
         match self.stores[store].store().finish(read, pages, key, name, now.unix) {
-            store::Finished::Found(record) => Finished::Found(record),
-            store::Finished::Absent { gate } => Finished::Absent(gate),
-            store::Finished::Read(read) => Finished::Read(read),
-            store::Finished::Damaged(damage) => Finished::Failed(damage.to_string()),
+            store::Finished::Found(record) => ReadOutcome::Found(record),
+            store::Finished::Absent { gate } => ReadOutcome::Absent(gate),
+            store::Finished::Read(read) => ReadOutcome::Read(read),
+            store::Finished::Damaged(damage) => ReadOutcome::Failed(damage.to_string()),
         }
     }
 
@@ -217,7 +219,7 @@ impl Stores for Engines {
         self.stores[store].store().flush_all(at_unix, now.unix)
     }
 
-    fn write_value(&mut self, store: usize, ticket: Ticket, value: Vec<u8>) {
+    fn write_value(&mut self, store: usize, ticket: TaskTicket, value: Vec<u8>) {
         let file = self.stores[store].store().new_value_file();
         self.values.write(store, ticket, file, value);
     }
@@ -226,7 +228,7 @@ impl Stores for Engines {
         self.values.remove(store, stub.id());
     }
 
-    fn scan(&mut self, store: usize, ticket: Ticket, from: Key, first: bool, now: Now) {
+    fn scan(&mut self, store: usize, ticket: TaskTicket, from: Key, first: bool, now: Now) {
         self.asked = true;
         if first {
             self.scans.push((store, ticket, from));
@@ -250,7 +252,7 @@ impl Stores for Engines {
         }
         let mut turn = Turn::default();
         for (number, engine) in self.stores.iter_mut().enumerate() {
-            let before = engine.has_news(now.ms).then(cpu_us);
+            let before = engine.poll_is_due(now.ms).then(cpu_us);
             let polled = engine.poll(now.unix, now.ms);
             log_troubles(engine.store_ref().place().0, || engine.store().take_trouble());
             if let Some(before) = before {
@@ -325,53 +327,53 @@ pub fn add(figures: &mut LoopStats, stats: &Stats) {
         ("fawn_buffered_entries", stats.buffered_entries),
         ("fawn_sealed_entries", stats.sealed_entries),
         ("fawn_live_bytes", stats.live_bytes),
-        ("fawn_sealed_bytes", stats.sealed_bytes),
-        ("fawn_garbage_bytes", stats.garbage_bytes),
-        ("fawn_segment_file_bytes", stats.segment_file_bytes),
-        ("fawn_segments", stats.segments),
-        ("fawn_slices", stats.slices),
-        ("fawn_slices_loaded", stats.slices_loaded),
-        ("fawn_index_slots", stats.index_slots),
-        ("fawn_index_bytes", stats.index_bytes),
-        ("fawn_index_directory_bytes", stats.directory_bytes),
-        ("fawn_filter_bytes", stats.filter_bytes),
-        ("fawn_stores_drained", u64::from(stats.draining)),
-        ("fawn_sealed_records", stats.sealed_records),
-        ("fawn_open_index_bytes", stats.open_index_bytes),
-        ("fawn_buffer_bytes", stats.buffer_bytes),
-        ("fawn_cache_bytes", stats.cache_bytes),
-        ("fawn_cache_entries", stats.cache_entries),
-        ("fawn_cache_hits", stats.cache_hits),
-        ("fawn_cache_misses", stats.cache_misses),
-        ("fawn_lookups", stats.lookups),
-        ("fawn_reads", stats.reads),
-        ("fawn_pages_read", stats.pages_read),
-        ("fawn_false_reads", stats.false_reads),
-        ("fawn_read_hits", stats.read_hits),
-        ("fawn_hit_reads", stats.hit_reads),
-        ("fawn_filter_refused", stats.filter_refused),
-        ("fawn_filter_passed", stats.filter_passed),
-        ("fawn_appends", stats.appends),
-        ("fawn_appended_bytes", stats.appended_bytes),
-        ("fawn_written_user_bytes", stats.written.user),
-        ("fawn_written_log_bytes", stats.written.log),
-        ("fawn_written_sealed_bytes", stats.written.sealed),
-        ("fawn_written_merged_bytes", stats.written.merged),
-        ("fawn_written_before_user_bytes", stats.written_before.user),
-        ("fawn_written_before_log_bytes", stats.written_before.log),
-        ("fawn_written_before_sealed_bytes", stats.written_before.sealed),
-        ("fawn_written_before_merged_bytes", stats.written_before.merged),
-        ("fawn_batches", stats.batches),
-        ("fawn_log_marks", stats.marks),
-        ("fawn_seals", stats.seals),
-        ("fawn_merges", stats.merges),
-        ("fawn_merge_failures", stats.merge_failures),
-        ("fawn_lost_records", stats.lost_records),
-        ("fawn_refused_memory", stats.refused_memory),
-        ("fawn_refused_space", stats.refused_space),
+        ("fawn_sealed_bytes", stats.sealed.bytes),
+        ("fawn_garbage_bytes", stats.sealed.garbage_bytes),
+        ("fawn_segment_file_bytes", stats.sealed.file_bytes),
+        ("fawn_segments", stats.sealed.segments),
+        ("fawn_slices", stats.index.slices),
+        ("fawn_slices_loaded", stats.index.slices_loaded),
+        ("fawn_index_slots", stats.index.slots),
+        ("fawn_index_bytes", stats.index.bytes),
+        ("fawn_index_directory_bytes", stats.index.directory_bytes),
+        ("fawn_filter_bytes", stats.index.filter_bytes),
+        ("fawn_stores_drained", u64::from(stats.index.draining)),
+        ("fawn_sealed_records", stats.sealed.records),
+        ("fawn_open_index_bytes", stats.buffers.index_bytes),
+        ("fawn_buffer_bytes", stats.buffers.bytes),
+        ("fawn_cache_bytes", stats.cache.bytes),
+        ("fawn_cache_entries", stats.cache.entries),
+        ("fawn_cache_hits", stats.cache.hits),
+        ("fawn_cache_misses", stats.cache.misses),
+        ("fawn_lookups", stats.reads.lookups),
+        ("fawn_reads", stats.reads.reads),
+        ("fawn_pages_read", stats.reads.pages),
+        ("fawn_false_reads", stats.reads.false_reads),
+        ("fawn_read_hits", stats.reads.hits),
+        ("fawn_hit_reads", stats.reads.hit_reads),
+        ("fawn_filter_refused", stats.reads.filter_refused),
+        ("fawn_filter_passed", stats.reads.filter_passed),
+        ("fawn_appends", stats.writes.appends),
+        ("fawn_appended_bytes", stats.writes.bytes),
+        ("fawn_written_user_bytes", stats.writes.written.user),
+        ("fawn_written_log_bytes", stats.writes.written.log),
+        ("fawn_written_sealed_bytes", stats.writes.written.sealed),
+        ("fawn_written_merged_bytes", stats.writes.written.merged),
+        ("fawn_written_before_user_bytes", stats.writes.written_before.user),
+        ("fawn_written_before_log_bytes", stats.writes.written_before.log),
+        ("fawn_written_before_sealed_bytes", stats.writes.written_before.sealed),
+        ("fawn_written_before_merged_bytes", stats.writes.written_before.merged),
+        ("fawn_batches", stats.log.batches),
+        ("fawn_log_marks", stats.log.marks),
+        ("fawn_seals", stats.maintenance.seals),
+        ("fawn_merges", stats.maintenance.merges),
+        ("fawn_merge_failures", stats.maintenance.merge_failures),
+        ("fawn_lost_records", stats.maintenance.lost_records),
+        ("fawn_refused_memory", stats.writes.refused_memory),
+        ("fawn_refused_space", stats.writes.refused_space),
         // One device: the same for every store.
-        ("fawn_device_bytes_max", stats.device_bytes),
-        ("fawn_device_free_bytes_max", stats.device_free_bytes),
+        ("fawn_device_bytes_max", stats.device.bytes),
+        ("fawn_device_free_bytes_max", stats.device.free_bytes),
     ] {
         match figures.numbers.iter_mut().find(|(held, _)| held == name) {
             Some((_, held)) if name.ends_with("_max") => *held = number.max(*held),
@@ -379,7 +381,7 @@ pub fn add(figures: &mut LoopStats, stats: &Stats) {
             None => figures.numbers.push((name.to_owned(), number)),
         }
     }
-    if let Some(why) = &stats.last_merge_failure {
+    if let Some(why) = &stats.maintenance.last_merge_failure {
         figures.texts.push(("fawn_last_merge_failure".into(), why.clone()));
     }
 }
@@ -407,8 +409,8 @@ impl Readers {
 }
 
 impl Reads for Readers {
-    fn push(&mut self, store: usize, ticket: Ticket, extent: Extent) {
-        let Extent { file, first, count } = extent;
+    fn push(&mut self, store: usize, ticket: TaskTicket, extent: ReadExtent) {
+        let ReadExtent { file, first, count } = extent;
         self.readers[store].push(u64::from(ticket), file, first, count);
         self.pushed[store] = true;
     }
@@ -424,7 +426,7 @@ impl Reads for Readers {
 
     fn complete(&mut self, done: ReadCallback<'_>) -> Result<(), String> {
         for reader in &mut self.readers {
-            let came = |ticket: u64, pages: Result<&mut [Page], FlashError>| done(ticket as Ticket, pages);
+            let came = |ticket: u64, pages: Result<&mut [Page], FlashError>| done(ticket as TaskTicket, pages);
             reader.complete(came).map_err(|error| error.to_string())?;
         }
         Ok(())
@@ -470,8 +472,8 @@ mod tests {
         let mut engines = two(dir.path());
         // One scan is under way on each, one waits for a seal, one comes after the stop.
         for store in [0, 1] {
-            engines.begin_scan(store, 10 + store as Ticket, low(&engines, store), now());
-            engines.scan(store, 20 + store as Ticket, low(&engines, store), true, now());
+            engines.begin_scan(store, 10 + store as TaskTicket, low(&engines, store), now());
+            engines.scan(store, 20 + store as TaskTicket, low(&engines, store), true, now());
             engines.stores[store].store().handle(Event::Failed(format!("{store} told to fail")));
         }
         let turn = engines.turn(now());
@@ -480,7 +482,7 @@ mod tests {
         engines.scan(1, 31, low(&engines, 1), false, now());
         let later = engines.turn(now());
         assert!(later.stopped.is_empty(), "once each");
-        let mut ended: Vec<Ticket> = Vec::new();
+        let mut ended: Vec<TaskTicket> = Vec::new();
         for news in turn.news.into_iter().chain(later.news) {
             let StoreEvent::Scanned { ticket, scanned } = news else { panic!("{news:?}") };
             assert!(scanned.error.is_some());
@@ -493,7 +495,7 @@ mod tests {
 
     #[test]
     fn steps_are_counted_by_their_length() {
-        let mut steps = Steps::default();
+        let mut steps = StepTimes::default();
         for us in [0, 100, 101, 1000, 5000, 10_001] {
             steps.note(us);
         }

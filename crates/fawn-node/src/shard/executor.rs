@@ -40,11 +40,11 @@ mod reservations;
 mod task;
 
 use crate::observe::counters::Counters;
-use crate::request::{Completion, Execution, KeyRequest, ReplyTo, Ticket};
+use crate::request::{Completion, Execution, KeyRequest, ReplyTo, TaskTicket};
 use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
-use crate::shard::backend::Sizes;
-use crate::shard::operate::{self, CasNumbers, OperationContext, Step, Wait};
+use crate::shard::backend::SizeLimits;
+use crate::shard::operate::{self, CasNumbers, OperationContext, OperationStep, Wait};
 use crate::shard::recency::Recency;
 use crate::shard::route::Route;
 use crate::shard::stores::{StoreEvent, Stores, Turn};
@@ -57,7 +57,7 @@ use large_values::LargeValues;
 use pending::{Flushes, Scans};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use task::{Reading, Task, Tasks};
+use task::{RequestTask, TaskRead, Tasks};
 
 /// What an executor keeps beside each store.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ struct ReadQueue<R> {
     /// `None` only while its completions are worked off.
     reads: Option<R>,
     /// Tasks whose reads are to be started.
-    queued: Vec<Ticket>,
+    queued: Vec<TaskTicket>,
     /// Reads may have come back.
     ready: bool,
     /// Reads never come back any more; why.
@@ -90,11 +90,11 @@ pub struct ShardExecutor<S: Stores> {
     tasks: Tasks<S::Read>,
     held: HeldKeys,
     /// Tasks to be tried again after an event, in their order; each holds its key.
-    parked: Vec<Ticket>,
+    parked: Vec<TaskTicket>,
     reads: ReadQueue<S::Reads>,
     large: LargeValues,
     /// Tasks whose clients' loops have yet to be asked for a reservation.
-    to_reserve: VecDeque<Ticket>,
+    to_reserve: VecDeque<TaskTicket>,
     flushes: Flushes,
     scans: Scans,
     gated: GatedReplies,
@@ -111,7 +111,7 @@ impl<S: Stores> ShardExecutor<S> {
         reads: S::Reads,
         counters: Arc<Counters>,
         (number, route): (usize, &Route),
-        sizes: Sizes,
+        sizes: SizeLimits,
     ) -> Self {
         let cas = |store| CasNumbers { stores: route.stores() as u64, store: store as u64 };
         let own = |store| StoreState { cas: cas(store), recency: Recency::default(), appends: 0 };
@@ -163,7 +163,7 @@ impl<S: Stores> ShardExecutor<S> {
             return Execution::Later(ticket);
         }
         match self.begin(store, request, now, unreserved, out) {
-            Step::Done { gate, failed } => Execution::Done { gate, failed },
+            OperationStep::Done { gate, failed } => Execution::Done { gate, failed },
             step => {
                 let ticket = self.insert(store, request);
                 self.wait(ticket, step);
@@ -173,7 +173,7 @@ impl<S: Stores> ShardExecutor<S> {
     }
 
     /// Says where the reply to a request goes that was just run and has to wait ([`Execution::Later`]).
-    pub fn assign(&mut self, ticket: Ticket, to: ReplyTo) {
+    pub fn assign(&mut self, ticket: TaskTicket, to: ReplyTo) {
         assert!(self.tasks.get_mut(ticket).to.replace(to).is_none(), "a task has one client");
     }
 
@@ -184,32 +184,32 @@ impl<S: Stores> ShardExecutor<S> {
         now: Now,
         unreserved: usize,
         out: &mut Vec<u8>,
-    ) -> Step<S::Read> {
+    ) -> OperationStep<S::Read> {
         let mut context = OperationContext { unreserved_bytes: unreserved, ..context!(self, store, now) };
         operate::begin(&mut self.stores, store, request, &mut context, out)
     }
 
-    fn insert(&mut self, store: usize, request: &KeyRequest<'_>) -> Ticket {
+    fn insert(&mut self, store: usize, request: &KeyRequest<'_>) -> TaskTicket {
         let name = self.pool.copy(request.name);
-        self.tasks.insert(Task::new(store, request, name))
+        self.tasks.insert(RequestTask::new(store, request, name))
     }
 
     /// Puts a task where its step says.
-    fn wait(&mut self, ticket: Ticket, step: Step<S::Read>) {
+    fn wait(&mut self, ticket: TaskTicket, step: OperationStep<S::Read>) {
         let task = self.tasks.get_mut(ticket);
         let appends = self.own[task.store].appends;
         let looked_up_at = *task.looked_up_at.get_or_insert(appends);
         let shares = task.shares_key();
-        if (!shares || !matches!(step, Step::Read(_))) && !task.holds_key {
+        if (!shares || !matches!(step, OperationStep::Read(_))) && !task.holds_key {
             task.holds_key = self.held.hold(task.key, shares);
             // Only a get whose record names a file comes this late, and it will not look again.
-            assert!(task.holds_key || matches!(step, Step::ReadValue(_)), "a key has one holder");
+            assert!(task.holds_key || matches!(step, OperationStep::ReadValue(_)), "a key has one holder");
             task.may_look_again = task.holds_key && looked_up_at == appends;
         }
         match step {
-            Step::Read(read) => {
+            OperationStep::Read(read) => {
                 let bytes = S::extent(&read).count as usize * PAGE_BYTES;
-                task.reading = Reading::Lookup(read);
+                task.reading = TaskRead::Lookup(read);
                 self.counters.flash_reads.add(1);
                 if task.needs_reservation(bytes) {
                     self.ask(ticket, bytes);
@@ -217,9 +217,9 @@ impl<S: Stores> ShardExecutor<S> {
                     self.reads.queued.push(ticket);
                 }
             }
-            Step::ReadValue(record) => {
+            OperationStep::ReadValue(record) => {
                 let bytes = record.stub.bytes as usize;
-                task.reading = Reading::Value(record);
+                task.reading = TaskRead::Value(record);
                 self.counters.flash_reads.add(1);
                 if task.needs_reservation(bytes) {
                     self.ask(ticket, bytes);
@@ -228,8 +228,8 @@ impl<S: Stores> ShardExecutor<S> {
                     self.start_large_reads();
                 }
             }
-            Step::Ask(bytes) => self.ask(ticket, bytes),
-            Step::WriteValue(planned, value) => {
+            OperationStep::Ask(bytes) => self.ask(ticket, bytes),
+            OperationStep::WriteValue(planned, value) => {
                 task.planned = Some(Box::new((planned, None)));
                 let store = task.store;
                 // The plan has it now.
@@ -237,18 +237,25 @@ impl<S: Stores> ShardExecutor<S> {
                 self.large.begin_write(value.len());
                 self.stores.write_value(store, ticket, value);
             }
-            Step::Park(why) => {
+            OperationStep::Park(why) => {
                 task.parked_on = why;
                 self.counters.parked.add(1);
                 self.parked.push(ticket);
             }
-            Step::Done { .. } => unreachable!("a task that is done does not wait"),
+            OperationStep::Done { .. } => unreachable!("a task that is done does not wait"),
         }
     }
 
     /// A task has made a step: it waits again, or is done and lets go of its key.
-    fn stepped(&mut self, ticket: Ticket, task: Task<S::Read>, step: Step<S::Read>, out: Vec<u8>, now: Now) {
-        let Step::Done { gate, failed } = step else {
+    fn stepped(
+        &mut self,
+        ticket: TaskTicket,
+        task: RequestTask<S::Read>,
+        step: OperationStep<S::Read>,
+        out: Vec<u8>,
+        now: Now,
+    ) {
+        let OperationStep::Done { gate, failed } = step else {
             self.tasks.put(ticket, task);
             self.pool.give(out);
             return self.wait(ticket, step);

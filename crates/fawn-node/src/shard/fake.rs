@@ -1,9 +1,11 @@
 //! Stores in memory for tests, which can be told to be cold, busy, loading, slow to commit or broken.
 
 use crate::observe::samples::StoreSample;
-use crate::request::Ticket;
+use crate::request::TaskTicket;
 use crate::runtime::clock::Now;
-use crate::shard::stores::{Extent, Finished, Gates, Lookup, LoopStats, ReadCallback, Reads, StoreEvent, Stores, Turn};
+use crate::shard::stores::{
+    Gates, LookupOutcome, LoopStats, ReadCallback, ReadExtent, ReadOutcome, Reads, StoreEvent, Stores, Turn,
+};
 use fawn_ring::Key;
 use fawn_store::flash::{FileId, FlashError, Space};
 use fawn_store::large::Stub;
@@ -106,7 +108,7 @@ pub struct Fake {
     /// Something was refused and is parked.
     refused: bool,
     /// Large values to be written.
-    values: Vec<(Ticket, Vec<u8>)>,
+    values: Vec<(TaskTicket, Vec<u8>)>,
     news: Vec<StoreEvent>,
 }
 
@@ -133,8 +135,8 @@ pub struct FakeRead {
 /// The reads of one loop.
 #[derive(Debug)]
 pub struct FakeReads {
-    queued: VecDeque<(Ticket, Extent)>,
-    under_way: VecDeque<(Ticket, Extent)>,
+    queued: VecDeque<(TaskTicket, ReadExtent)>,
+    under_way: VecDeque<(TaskTicket, ReadExtent)>,
     knobs: Arc<Knobs>,
     bell: OwnedFd,
 }
@@ -185,10 +187,10 @@ impl Stores for Fake {
         self.knobs.warmed.fetch_max(keys.len() as u64, Ordering::SeqCst);
     }
 
-    fn lookup(&mut self, store: usize, _: &Key, name: &[u8], now: Now) -> Lookup<'_, FakeRead> {
+    fn lookup(&mut self, store: usize, _: &Key, name: &[u8], now: Now) -> LookupOutcome<'_, FakeRead> {
         if self.knobs.is(|knobs| &knobs.loading) {
             self.refused = true;
-            return Lookup::Loading;
+            return LookupOutcome::Loading;
         }
         if self.knobs.is(|knobs| &knobs.cold) && (name.starts_with(b"cold") || name.starts_with(b"twice")) {
             let found = self.stores[store].find(name, now).map(|(_, record)| {
@@ -197,19 +199,19 @@ impl Stores for Fake {
                 bytes
             });
             let left = 1 + u32::from(name.starts_with(b"twice"));
-            return Lookup::Read(FakeRead { left, name: name.to_vec(), found });
+            return LookupOutcome::Read(FakeRead { left, name: name.to_vec(), found });
         }
         let seq = self.stores[store].items.get(name).map_or(0, |(seq, _)| *seq);
         let gate = self.gate(seq);
         match self.stores[store].find(name, now) {
-            Some((_, record)) => Lookup::Found(record, gate),
-            None => Lookup::Absent(gate),
+            Some((_, record)) => LookupOutcome::Found(record, gate),
+            None => LookupOutcome::Absent(gate),
         }
     }
 
-    fn extent(read: &FakeRead) -> Extent {
+    fn extent(read: &FakeRead) -> ReadExtent {
         assert!(read.left > 0);
-        Extent { file: FileId::Segment(1), first: 0, count: 1 }
+        ReadExtent { file: FileId::Segment(1), first: 0, count: 1 }
     }
 
     fn finish<'p>(
@@ -220,22 +222,22 @@ impl Stores for Fake {
         _: &Key,
         name: &[u8],
         _: Now,
-    ) -> Finished<'p, FakeRead> {
+    ) -> ReadOutcome<'p, FakeRead> {
         assert_eq!(read.name, name);
         if read.left > 1 {
-            return Finished::Read(FakeRead { left: read.left - 1, ..read });
+            return ReadOutcome::Read(FakeRead { left: read.left - 1, ..read });
         }
         if self.knobs.is(|knobs| &knobs.bad) && name.ends_with(b"bad") {
-            return Finished::Failed("told to fail".into());
+            return ReadOutcome::Failed("told to fail".into());
         }
-        let Some(bytes) = read.found else { return Finished::Absent(Gate::NONE) };
+        let Some(bytes) = read.found else { return ReadOutcome::Absent(Gate::NONE) };
         let page = &mut pages[0].0;
         page[..bytes.len()].copy_from_slice(&bytes);
         let record = Record::decode(page).unwrap().0;
         if record.seq <= self.stores[store].flushed {
-            return Finished::Absent(Gate::NONE);
+            return ReadOutcome::Absent(Gate::NONE);
         }
-        Finished::Found(record)
+        ReadOutcome::Found(record)
     }
 
     fn abandon(&mut self, _: usize, _: FakeRead) {}
@@ -295,13 +297,13 @@ impl Stores for Fake {
         Ok(self.gate(seq))
     }
 
-    fn write_value(&mut self, _: usize, ticket: Ticket, value: Vec<u8>) {
+    fn write_value(&mut self, _: usize, ticket: TaskTicket, value: Vec<u8>) {
         self.values.push((ticket, value));
     }
 
     fn drop_value(&mut self, _: usize, _: &Stub) {}
 
-    fn scan(&mut self, _: usize, ticket: Ticket, _: Key, _: bool, _: Now) {
+    fn scan(&mut self, _: usize, ticket: TaskTicket, _: Key, _: bool, _: Now) {
         let scanned = Scanned {
             id: 0,
             records: Vec::new(),
@@ -381,7 +383,7 @@ impl Stores for Fake {
 }
 
 impl Reads for FakeReads {
-    fn push(&mut self, _: usize, ticket: Ticket, extent: Extent) {
+    fn push(&mut self, _: usize, ticket: TaskTicket, extent: ReadExtent) {
         self.queued.push_back((ticket, extent));
     }
 

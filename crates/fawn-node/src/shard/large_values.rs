@@ -5,7 +5,7 @@
 //! reports its failure once: the store's maintenance, which puts segments there, would sync after it and be told that all
 //! is well. So the store stops after either, as after any failed sync.
 
-use crate::request::Ticket;
+use crate::request::TaskTicket;
 use crate::shard::stores::StoreEvent;
 use fawn_flash::guarded;
 use fawn_store::flash::{FileId, Flash, FlashError};
@@ -21,13 +21,13 @@ use std::thread::JoinHandle;
 const CHUNK_BYTES: usize = 4 << 20;
 
 enum Job {
-    Write { store: usize, ticket: Ticket, file: u64, value: Vec<u8> },
+    Write { store: usize, ticket: TaskTicket, file: u64, value: Vec<u8> },
     Remove { store: usize, file: FileId },
 }
 
 /// What has come of the jobs.
 #[derive(Debug, Default)]
-pub struct Made {
+pub struct WriteReport {
     /// Values that were written or refused.
     pub news: Vec<StoreEvent>,
     /// Stores that must stop, and why.
@@ -43,8 +43,8 @@ enum Unwritten {
     Unsynced(FlashError),
 }
 
-struct Done {
-    made: Mutex<Made>,
+struct WriterResults {
+    made: Mutex<WriteReport>,
     /// Written when there are news.
     bell: OwnedFd,
 }
@@ -52,7 +52,7 @@ struct Done {
 /// The thread.
 pub struct ValueWriter {
     jobs: Option<Sender<Job>>,
-    done: Arc<Done>,
+    done: Arc<WriterResults>,
     thread: Option<JoinHandle<()>>,
     /// Values given and not yet told of.
     in_flight: usize,
@@ -66,7 +66,7 @@ impl ValueWriter {
     pub fn start<F: Flash + Send + Sync + 'static>(number: usize, files: Vec<Arc<F>>) -> Result<Self, FlashError> {
         let refused = |error: std::io::Error| FlashError::Io(format!("starting the thread for large values: {error}"));
         let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).map_err(|error| refused(error.into()))?;
-        let done = Arc::new(Done { made: Mutex::default(), bell });
+        let done = Arc::new(WriterResults { made: Mutex::default(), bell });
         let (jobs, inbox) = channel();
         let its_done = Arc::clone(&done);
         let thread = std::thread::Builder::new()
@@ -82,7 +82,7 @@ impl ValueWriter {
     }
 
     /// Writes `value` to value file number `file` of `store`.
-    pub fn write(&mut self, store: usize, ticket: Ticket, file: u64, value: Vec<u8>) {
+    pub fn write(&mut self, store: usize, ticket: TaskTicket, file: u64, value: Vec<u8>) {
         self.in_flight += 1;
         self.send(Job::Write { store, ticket, file, value });
     }
@@ -93,9 +93,9 @@ impl ValueWriter {
     }
 
     /// What has been written since the last call.
-    pub fn take_done(&mut self) -> Made {
+    pub fn take_done(&mut self) -> WriteReport {
         if self.in_flight == 0 {
-            return Made::default();
+            return WriteReport::default();
         }
         let made = std::mem::take(&mut *self.done.made.lock().unwrap_or_else(PoisonError::into_inner));
         self.in_flight -= made.news.len();
@@ -119,7 +119,7 @@ impl Drop for ValueWriter {
     }
 }
 
-fn work<F: Flash>(files: &[Arc<F>], inbox: &Receiver<Job>, done: &Done) {
+fn work<F: Flash>(files: &[Arc<F>], inbox: &Receiver<Job>, done: &WriterResults) {
     for job in inbox {
         match job {
             Job::Write { store, ticket, file, value } => {

@@ -9,13 +9,13 @@ mod decide;
 mod large;
 mod reply;
 
-pub use context::{CasNumbers, LargeRecord, OperationContext, PlannedVersion, Step, Wait};
+pub use context::{CasNumbers, LargeRecord, OperationContext, OperationStep, PlannedVersion, Wait};
 pub use large::{finish_large, resume_large};
 pub use reply::{count, info_of, log_short, short, shown_item, unreadable, unwritable, write_outcome};
 
 use crate::request::{KeyAction, KeyRequest, ReplyBody, ShownItem};
-use crate::shard::stores::{Lookup, Stores};
-use decide::{Current, Plan, apply, plan};
+use crate::shard::stores::{LookupOutcome, Stores};
+use decide::{Current, WritePlan, apply, plan};
 use fawn_kv::operation::{Append, Delete, Operation, Outcome};
 use fawn_store::Gate;
 use fawn_store::record::{Kind, Record};
@@ -29,27 +29,27 @@ pub fn begin<S: Stores>(
     request: &KeyRequest<'_>,
     context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
-) -> Step<S::Read> {
+) -> OperationStep<S::Read> {
     if matches!(&request.action, KeyAction::Operation(operation) if !operation.needs_current()) {
         let plan = plan(request, None, Gate::NONE, context, out);
         return apply(stores, store, request, plan, context, out);
     }
     let plan = match stores.lookup(store, &request.key, request.name, context.now) {
-        Lookup::Found(record, gate) if wants_file(request, &record) => {
+        LookupOutcome::Found(record, gate) if wants_file(request, &record) => {
             return read_value(request, &record, gate, context.counters, out);
         }
-        Lookup::Found(record, _) if record.value.len() > context.unreserved_bytes && request.shows_value() => {
-            return Step::Ask(record.value.len());
+        LookupOutcome::Found(record, _) if record.value.len() > context.unreserved_bytes && request.shows_value() => {
+            return OperationStep::Ask(record.value.len());
         }
-        Lookup::Found(record, gate) if request.is_get() => {
+        LookupOutcome::Found(record, gate) if request.is_get() => {
             return get_now(request, &record, gate, context, out);
         }
-        Lookup::Found(record, gate) => plan(request, Some(Current { record, stub: None }), gate, context, out),
-        Lookup::Absent(gate) => plan(request, None, gate, context, out),
-        Lookup::Read(read) => return Step::Read(read),
-        Lookup::Loading if context.stopped => return stopped(request, out),
-        Lookup::Loading => return Step::Park(Wait::Loading),
-        Lookup::Failed(why) => return unread(stores, store, request, &why, context, out),
+        LookupOutcome::Found(record, gate) => plan(request, Some(Current { record, stub: None }), gate, context, out),
+        LookupOutcome::Absent(gate) => plan(request, None, gate, context, out),
+        LookupOutcome::Read(read) => return OperationStep::Read(read),
+        LookupOutcome::Loading if context.stopped => return stopped(request, out),
+        LookupOutcome::Loading => return OperationStep::Park(Wait::Loading),
+        LookupOutcome::Failed(why) => return unread(stores, store, request, &why, context, out),
     };
     apply(stores, store, request, plan, context, out)
 }
@@ -62,16 +62,16 @@ pub fn unread<S: Stores>(
     why: &str,
     context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
-) -> Step<S::Read> {
+) -> OperationStep<S::Read> {
     let is_blind = |delete: &Delete| delete.compare.is_none() && !delete.invalidate && !delete.drop_value;
     if !matches!(&request.action, KeyAction::Operation(Operation::Delete(delete)) if is_blind(delete)) {
         return unreadable(request, why, context.counters, out);
     }
     let outcome = Some(Outcome::Deleted);
     let (append, kind, start) = (Append::Delete, Kind::Value, out.len());
-    let plan = Plan { append, outcome, counts: outcome, gate: Gate::NONE, start, kind };
+    let plan = WritePlan { append, outcome, counts: outcome, gate: Gate::NONE, start, kind };
     let step = apply(stores, store, request, plan, context, out);
-    if !matches!(step, Step::Park(_)) {
+    if !matches!(step, OperationStep::Park(_)) {
         log_unreadable(why, context.counters);
     }
     step
@@ -85,13 +85,13 @@ fn get_now<R>(
     gate: Gate,
     context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
-) -> Step<R> {
+) -> OperationStep<R> {
     let item = ShownItem::plain(record.value, record.client_flags, context.cas.of(record));
     request.write(out, &ReplyBody::Item(item));
     context.counters.cmd_get.add(1);
     context.counters.get_hits.add(1);
     context.recency.fetched(&request.key, context.now.unix);
-    Step::Done { gate, failed: false }
+    OperationStep::Done { gate, failed: false }
 }
 
 /// Goes on with what the read of a command found, and what an answer that shows it waits for.
@@ -102,7 +102,7 @@ pub fn resume<S: Stores>(
     (found, gate): (Option<Record<'_>>, Gate),
     context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
-) -> Step<S::Read> {
+) -> OperationStep<S::Read> {
     if let Some(record) = &found
         && wants_file(request, record)
     {

@@ -3,7 +3,7 @@
 //! commit on command.
 
 use crate::observe::samples::StoreSample;
-use crate::request::Ticket;
+use crate::request::TaskTicket;
 use crate::runtime::clock::Now;
 use fawn_ring::Key;
 use fawn_store::flash::{FileId, FlashError, Space};
@@ -22,7 +22,7 @@ pub trait Gates {
 
 /// What a lookup found without reading, or what it needs. As `fawn_store::Lookup`.
 #[derive(Debug)]
-pub enum Lookup<'a, R> {
+pub enum LookupOutcome<'a, R> {
     /// The newest version.
     Found(Record<'a>, Gate),
     /// There is no such key.
@@ -37,7 +37,7 @@ pub enum Lookup<'a, R> {
 
 /// What a completed read said. As `fawn_store::Finished`.
 #[derive(Debug)]
-pub enum Finished<'a, R> {
+pub enum ReadOutcome<'a, R> {
     /// The newest version.
     Found(Record<'a>),
     /// There is no such key.
@@ -54,14 +54,14 @@ pub enum StoreEvent {
     /// A large value was written to a file of its own, durably.
     Written {
         /// Who waits for it.
-        ticket: Ticket,
+        ticket: TaskTicket,
         /// What stands for the value in its record.
         result: Result<Stub, FlashError>,
     },
     /// A part of a store's records was read.
     Scanned {
         /// Who waits for it.
-        ticket: Ticket,
+        ticket: TaskTicket,
         /// The records.
         scanned: Scanned,
     },
@@ -88,7 +88,7 @@ pub struct Turn {
 
 /// Whole pages of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct ReadExtent {
     /// The file.
     pub file: FileId,
     /// First page.
@@ -98,12 +98,12 @@ pub struct Extent {
 }
 
 /// Called for each read that has come back.
-pub type ReadCallback<'c> = &'c mut dyn FnMut(Ticket, Result<&mut [Page], FlashError>);
+pub type ReadCallback<'c> = &'c mut dyn FnMut(TaskTicket, Result<&mut [Page], FlashError>);
 
 /// Reads of pages under way, for all stores of one loop.
 pub trait Reads {
     /// Queues a read of `store`, to be started by [`submit`](Self::submit).
-    fn push(&mut self, store: usize, ticket: Ticket, extent: Extent);
+    fn push(&mut self, store: usize, ticket: TaskTicket, extent: ReadExtent);
 
     /// Starts all queued reads together.
     ///
@@ -135,10 +135,10 @@ pub trait Stores: Gates {
     fn prefetch(&self, store: usize, keys: &[Key]);
 
     /// Looks `name` up, whose position is `key`.
-    fn lookup(&mut self, store: usize, key: &Key, name: &[u8], now: Now) -> Lookup<'_, Self::Read>;
+    fn lookup(&mut self, store: usize, key: &Key, name: &[u8], now: Now) -> LookupOutcome<'_, Self::Read>;
 
     /// What `read` needs.
-    fn extent(read: &Self::Read) -> Extent;
+    fn extent(read: &Self::Read) -> ReadExtent;
 
     /// What the pages of `read` say of the key that was looked up.
     fn finish<'p>(
@@ -149,7 +149,7 @@ pub trait Stores: Gates {
         key: &Key,
         name: &[u8],
         now: Now,
-    ) -> Finished<'p, Self::Read>;
+    ) -> ReadOutcome<'p, Self::Read>;
 
     /// Gives a read up that failed.
     fn abandon(&mut self, store: usize, read: Self::Read);
@@ -169,14 +169,14 @@ pub trait Stores: Gates {
     /// Begins to write a value that [`append`](Self::append) found too large into a file of its own; the end of it is
     /// [`StoreEvent::Written`], after which a record of kind `Stub` is appended, or else
     /// [`drop_value`](Self::drop_value) called.
-    fn write_value(&mut self, store: usize, ticket: Ticket, value: Vec<u8>);
+    fn write_value(&mut self, store: usize, ticket: TaskTicket, value: Vec<u8>);
 
     /// No record will name the value's file.
     fn drop_value(&mut self, store: usize, stub: &Stub);
 
     /// Begins to read live records in key order, from position `from` on; `first`: everything appended so far is to be
     /// among them. The end of it is [`StoreEvent::Scanned`].
-    fn scan(&mut self, store: usize, ticket: Ticket, from: Key, first: bool, now: Now);
+    fn scan(&mut self, store: usize, ticket: TaskTicket, from: Key, first: bool, now: Now);
 
     /// Whether something was asked of the stores that only a [`turn`](Self::turn) begins.
     fn wants_turn(&self) -> bool;

@@ -4,7 +4,7 @@ use crate::options::{ServeOptions, TlsFiles};
 use crate::protocol::Protocol;
 use crate::protocol::memcached::MEMCACHED;
 use crate::request::{ReplyWriter, RequestError};
-use crate::runtime::server::{Opened, Running};
+use crate::runtime::server::{OpenedParts, RunningNode};
 use crate::shard::executor::ShardExecutor;
 use crate::shard::fake::{Fake, Knobs};
 use fawn_ring::Secret;
@@ -23,7 +23,7 @@ pub const SECRET: Secret = Secret([42; 32]);
 /// A node over fakes; stopped when it goes.
 pub struct Node {
     pub knobs: Arc<Knobs>,
-    running: Option<Running>,
+    running: Option<RunningNode>,
 }
 
 impl Node {
@@ -48,13 +48,13 @@ impl Node {
         let knobs = Arc::new(Knobs::default());
         let open = || {
             let loops = (0..loops).map(|_| Fake::new(stores_each, &knobs)).collect::<Vec<_>>();
-            Ok(Opened { secret: SECRET, stores: Some(loops.len() * stores_each), loops, facts: Vec::new() })
+            Ok(OpenedParts { secret: SECRET, stores: Some(loops.len() * stores_each), loops, facts: Vec::new() })
         };
-        let running = Running::start::<ShardExecutor<Fake>>(protocol, &options, open).unwrap();
+        let running = RunningNode::start::<ShardExecutor<Fake>>(protocol, &options, open).unwrap();
         Self { knobs, running: Some(running) }
     }
 
-    pub fn running(&self) -> &Running {
+    pub fn running(&self) -> &RunningNode {
         self.running.as_ref().unwrap()
     }
 

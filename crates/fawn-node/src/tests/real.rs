@@ -2,7 +2,7 @@
 
 use super::harness::{Client, PATIENCE, client_of, hit, set};
 use crate::options::ServeOptions;
-use crate::runtime::server::{Running, start};
+use crate::runtime::server::{RunningNode, start};
 use fawn_flash::Directory;
 use fawn_store::Ack;
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 struct Real {
-    running: Option<Running>,
+    running: Option<RunningNode>,
     /// Held while the node runs.
     _directory: Directory,
 }

@@ -5,13 +5,13 @@ pub(crate) mod dht_sizing;
 pub(crate) mod sosp_figure_16;
 pub(crate) mod sosp_table_4;
 
-use fawn_plan::paper::Table;
+use fawn_plan::paper::PaperTable;
 use serde_json::json;
 
-use crate::finding::{Finding, State};
+use crate::finding::{Finding, RowOrigin};
 
 /// The finding of a table.
-pub fn finding(table: &Table) -> Finding {
+pub fn finding(table: &PaperTable) -> Finding {
     let mut finding = Finding::of(&[
         ("what", "what", None),
         ("printed", "the paper prints", None),
@@ -19,7 +19,7 @@ pub fn finding(table: &Table) -> Finding {
         ("agrees", "the same", None),
         ("note", "why not", None),
     ]);
-    finding.state = State::Computed;
+    finding.state = RowOrigin::Computed;
     for cell in &table.cells {
         finding.row(json!({
             "what": cell.what, "printed": cell.printed, "recomputed": cell.recomputed, "agrees": cell.agrees,

@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding};
 use crate::run::Run;
-use crate::testbed::client::{Client, Keys, Work, a_second};
-use crate::testbed::cluster::{Cluster, Shape, shape, size};
+use crate::testbed::client::{ClientWork, ServerKeys, TestbedClient, a_second};
+use crate::testbed::cluster::{ClusterShape, TestbedCluster, shape, size};
 
 /// Measures it.
 ///
@@ -32,14 +32,14 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     ]);
     let shape = shape(run, 1);
     for (what, cache) in [("with a cache", 64 << 20), ("without", 0)] {
-        let shape = Shape { cache, ..shape };
-        let cluster = Cluster::start(run, &format!("cluster-{cache}"), shape)?;
-        let keys = Keys { count, value_bytes: 256 };
-        let (client, _) = Client::load(&cluster.addresses(), cluster.pids(), keys, run.watch)?;
+        let shape = ClusterShape { cache, ..shape };
+        let cluster = TestbedCluster::start(run, &format!("cluster-{cache}"), shape)?;
+        let keys = ServerKeys { count, value_bytes: 256 };
+        let (client, _) = TestbedClient::load(&cluster.addresses(), cluster.pids(), keys, run.watch)?;
         for bias in &biases {
             let hot = ((1.0 - bias) * count as f64).round().max(1.0);
             let distribution = Distribution::Hot { keys: HotKeys::Count(hot as u64), share: *bias };
-            let work = Work { depth: 4, distribution, warm_up: time / 3, ..Work::gets(time) };
+            let work = ClientWork { depth: 4, distribution, warm_up: time / 3, ..ClientWork::gets(time) };
             let measured = client.run(&work, "gets")?;
             let answered = measured.stats.answered().max(1) as f64;
             finding.row(json!({
@@ -53,7 +53,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     }
     finding.parameter("keys", count);
     finding.parameter("cache_bytes_a_front_end", "64 MiB, 0");
-    Work { depth: 4, ..Work::gets(time) }.tell(&mut finding);
+    ClientWork { depth: 4, ..ClientWork::gets(time) }.tell(&mut finding);
     finding.charts = vec![
         Chart::lines(
             "Gets by the number of popular keys",

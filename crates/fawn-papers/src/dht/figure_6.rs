@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding};
 use crate::run::Run;
-use crate::testbed::client::{Client, Keys, Work, a_second};
-use crate::testbed::cluster::{Cluster, Shape, shape, size};
+use crate::testbed::client::{ClientWork, ServerKeys, TestbedClient, a_second};
+use crate::testbed::cluster::{ClusterShape, TestbedCluster, shape, size};
 
 /// Measures it.
 ///
@@ -27,14 +27,14 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         ("cpu_us_a_get", "CPU-us a get, all nodes", Some(2)),
         ("from_dram", "share that DRAM answered", Some(3)),
     ]);
-    let keys = Keys { count: bytes / 276, value_bytes: 256 };
-    let work = Work { depth: 4, ..Work::gets(time) };
+    let keys = ServerKeys { count: bytes / 276, value_bytes: 256 };
+    let work = ClientWork { depth: 4, ..ClientWork::gets(time) };
     let mut largest = shape(run, 1);
     for nodes in counts {
-        largest = Shape { nodes, memory: memory / u64::from(nodes), ..largest };
+        largest = ClusterShape { nodes, memory: memory / u64::from(nodes), ..largest };
         let name = format!("cluster-{nodes}");
-        let cluster = Cluster::start(run, &name, largest)?;
-        let (client, _) = Client::load(&cluster.addresses(), cluster.pids(), keys.clone(), run.watch)?;
+        let cluster = TestbedCluster::start(run, &name, largest)?;
+        let (client, _) = TestbedClient::load(&cluster.addresses(), cluster.pids(), keys.clone(), run.watch)?;
         let (measured, from_dram) = client.run_telling_dram(&work, "gets")?;
         drop(client);
         cluster.stop()?;

@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding};
 use crate::run::Run;
-use crate::testbed::client::{Client, Keys};
-use crate::testbed::cluster::{Cluster, Shape, shape};
+use crate::testbed::client::{ServerKeys, TestbedClient};
+use crate::testbed::cluster::{ClusterShape, TestbedCluster, shape};
 
 const MIB: u64 = 1 << 20;
 
@@ -18,7 +18,7 @@ const MIB: u64 = 1 << 20;
 /// [`Error`].
 pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let sizes = run.pick(vec![1], vec![8, 64], vec![256, 1024, 4096]);
-    let shape = Shape { nodes: 1, ..shape(run, 2) };
+    let shape = ClusterShape { nodes: 1, ..shape(run, 2) };
     let mut finding = Finding::of(&[
         ("what", "what", None),
         ("mib", "MiB", None),
@@ -26,10 +26,10 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         ("mb_a_second", "MB/s", Some(1)),
     ]);
     for mib in sizes {
-        let keys = Keys { count: mib * MIB / 276, value_bytes: 256 };
+        let keys = ServerKeys { count: mib * MIB / 276, value_bytes: 256 };
         let bytes = (keys.count * 276) as f64;
-        let mut cluster = Cluster::start(run, &format!("cluster-{mib}"), shape)?;
-        let (client, loaded) = Client::load(&cluster.addresses(), cluster.pids(), keys, run.watch)?;
+        let mut cluster = TestbedCluster::start(run, &format!("cluster-{mib}"), shape)?;
+        let (client, loaded) = TestbedClient::load(&cluster.addresses(), cluster.pids(), keys, run.watch)?;
         drop(client);
         run.watch.progress(1, 2, "a node joins");
         let began = Instant::now();

@@ -5,12 +5,12 @@ use std::time::Duration;
 use fawn_report::amount::number;
 use serde_json::json;
 
-use crate::efficiency::{COLUMNS, Taken, note};
+use crate::efficiency::{COLUMNS, OperationCost, note};
 use crate::error::Error;
 use crate::finding::Finding;
 use crate::run::Run;
 use crate::sosp::table_3::printed;
-use crate::testbed::client::{Client, Keys, Work};
+use crate::testbed::client::{ClientWork, ServerKeys, TestbedClient};
 use crate::testbed::machine::MachineInfo;
 use crate::testbed::served;
 use crate::testbed::served::{memcached_bytes, memcached_in};
@@ -68,9 +68,9 @@ pub fn measure(run: &Run<'_>, value_bytes: usize) -> Result<Finding, Error> {
     Ok(finding)
 }
 
-fn keys(run: &Run<'_>, value_bytes: usize) -> Keys {
+fn keys(run: &Run<'_>, value_bytes: usize) -> ServerKeys {
     let bytes: u64 = run.pick(4 << 20, 128 << 20, 3_584 << 20);
-    Keys { count: bytes / (value_bytes + 20) as u64, value_bytes }
+    ServerKeys { count: bytes / (value_bytes + 20) as u64, value_bytes }
 }
 
 fn time(run: &Run<'_>) -> Duration {
@@ -78,12 +78,17 @@ fn time(run: &Run<'_>) -> Duration {
 }
 
 /// A row of gets at each depth.
-fn gets(run: &Run<'_>, client: &Client<'_>, names: [&'static str; 2], finding: &mut Finding) -> Result<(), Error> {
+fn gets(
+    run: &Run<'_>,
+    client: &TestbedClient<'_>,
+    names: [&'static str; 2],
+    finding: &mut Finding,
+) -> Result<(), Error> {
     let time = time(run);
     for (what, depth) in names.into_iter().zip(DEPTHS) {
-        let work = Work { depth, warm_up: time / 5, ..Work::gets(time) };
+        let work = ClientWork { depth, warm_up: time / 5, ..ClientWork::gets(time) };
         let (measured, from_dram) = client.run_telling_dram(&work, what)?;
-        let mut row = Taken::from(&measured).row(what);
+        let mut row = OperationCost::from(&measured).row(what);
         row["from_dram"] = json!(from_dram);
         finding.row(row);
     }
@@ -91,7 +96,7 @@ fn gets(run: &Run<'_>, client: &Client<'_>, names: [&'static str; 2], finding: &
 }
 
 /// memcached's rows by the same load, or why there are none.
-fn memcached(run: &Run<'_>, all: &Keys, finding: &mut Finding) -> Result<(), Error> {
+fn memcached(run: &Run<'_>, all: &ServerKeys, finding: &mut Finding) -> Result<(), Error> {
     let Some(program) = memcached_in(std::env::var_os("PATH").as_deref()) else {
         finding.note(
             "memcached was not measured: it is not in PATH. To measure it beside the node: `apt-get install \
@@ -99,7 +104,7 @@ fn memcached(run: &Run<'_>, all: &Keys, finding: &mut Finding) -> Result<(), Err
         );
         return Ok(());
     };
-    let keys = Keys { count: fitting(all, MachineInfo::here(&run.dir).dram_bytes), value_bytes: all.value_bytes };
+    let keys = ServerKeys { count: fitting(all, MachineInfo::here(&run.dir).dram_bytes), value_bytes: all.value_bytes };
     let version = output(&program, &["-V"])?;
     finding.note(format!(
         "{} has one worker and all values in DRAM, and the same client asks it in the same way; the node has its \
@@ -120,7 +125,7 @@ fn memcached(run: &Run<'_>, all: &Keys, finding: &mut Finding) -> Result<(), Err
 }
 
 /// How many of these keys memcached is given: as many as fit into a quarter of so much DRAM, if that is known, and one at least.
-fn fitting(all: &Keys, dram_bytes: Option<u64>) -> u64 {
+fn fitting(all: &ServerKeys, dram_bytes: Option<u64>) -> u64 {
     let most = dram_bytes.map_or(u64::MAX, |bytes| bytes / 4 / memcached_bytes(all.value_bytes));
     all.count.min(most).max(1)
 }
@@ -131,7 +136,7 @@ mod tests {
 
     #[test]
     fn memcached_is_given_what_fits_into_a_quarter_of_the_memory() {
-        let all = Keys { count: 13_616_291, value_bytes: 256 };
+        let all = ServerKeys { count: 13_616_291, value_bytes: 256 };
         assert_eq!(fitting(&all, Some(64 << 30)), all.count);
         let fewer = fitting(&all, Some(8 << 30));
         assert!((4_000_000..6_000_000).contains(&fewer), "{fewer}");

@@ -4,14 +4,14 @@
 use std::thread;
 use std::time::Duration;
 
-use fawn_loadgen::run::Measured;
+use fawn_loadgen::phase::PhaseResult;
 use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding};
 use crate::run::Run;
-use crate::testbed::client::{Client, Keys, Refusals, Work, a_second, by_time};
-use crate::testbed::cluster::{Cluster, Shape, shape, size};
+use crate::testbed::client::{ClientWork, Refusals, ServerKeys, TestbedClient, a_second, by_time};
+use crate::testbed::cluster::{ClusterShape, TestbedCluster, shape, size};
 
 /// Gets are back once there are so many again, of those before.
 const BACK_SHARE: f64 = 0.5;
@@ -21,7 +21,7 @@ const BACK_SHARE: f64 = 0.5;
 /// # Errors
 /// [`Error`].
 pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
-    let keys = Keys { count: run.pick(2_000, 50_000, 1_000_000), value_bytes: 256 };
+    let keys = ServerKeys { count: run.pick(2_000, 50_000, 1_000_000), value_bytes: 256 };
     let time = run.pick(Duration::from_millis(300), Duration::from_secs(3), Duration::from_secs(30));
     let failing = run.pick(Duration::from_secs(5), Duration::from_secs(12), Duration::from_secs(30));
     let mut finding = Finding::of(&[
@@ -37,7 +37,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     ]);
     let shape = shape(run, 3);
     for is_weak in [false, true] {
-        measure(run, &mut finding, (Shape { is_weak, ..shape }, &keys), (time, failing))?;
+        measure(run, &mut finding, (ClusterShape { is_weak, ..shape }, &keys), (time, failing))?;
     }
     shape.tell(&mut finding);
     finding.parameter("keys", keys.count);
@@ -57,13 +57,13 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
 fn measure(
     run: &Run<'_>,
     finding: &mut Finding,
-    (shape, keys): (Shape, &Keys),
+    (shape, keys): (ClusterShape, &ServerKeys),
     (time, failing): (Duration, Duration),
 ) -> Result<(), Error> {
     let consistency = if shape.is_weak { "weak" } else { "strong" };
-    let mut cluster = Cluster::start(run, &format!("cluster-{consistency}"), shape)?;
-    let (mut client, _) = Client::load(&cluster.addresses(), cluster.pids(), keys.clone(), run.watch)?;
-    let mut tell = |what: &str, measured: &Measured, back: Value| {
+    let mut cluster = TestbedCluster::start(run, &format!("cluster-{consistency}"), shape)?;
+    let (mut client, _) = TestbedClient::load(&cluster.addresses(), cluster.pids(), keys.clone(), run.watch)?;
+    let mut tell = |what: &str, measured: &PhaseResult, back: Value| {
         let tally = &measured.stats;
         let of = if tally.sets().latencies.count() > 0 { tally.sets() } else { tally.gets() };
         finding.row(json!({
@@ -82,14 +82,14 @@ fn measure(
     for (what, connections, puts) in
         [("puts, one client", 1, 1.0), ("puts, 32 clients", 32, 1.0), ("gets, 32 clients", 32, 0.0)]
     {
-        let measured = client.run(&Work { connections, depth: 1, puts, ..Work::gets(time) }, what)?;
+        let measured = client.run(&ClientWork { connections, depth: 1, puts, ..ClientWork::gets(time) }, what)?;
         tell(what, &measured, Value::Null);
     }
     let killed = cluster.take_last();
     client.set_servers(&cluster.addresses(), cluster.pids());
     // A weak cluster may lose what only the node that fails had.
     client.set_refusals(if shape.is_weak { Refusals::CountLosses } else { Refusals::Count });
-    let work = Work { connections: 32, depth: 1, warm_up: Duration::ZERO, ..Work::gets(failing) };
+    let work = ClientWork { connections: 32, depth: 1, warm_up: Duration::ZERO, ..ClientWork::gets(failing) };
     let after = failing / 4;
     let measured = thread::scope(|scope| {
         scope.spawn(move || {

@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::list::{Entry, LIST};
-use crate::output::page::{Told, page};
+use crate::list::{ExperimentEntry, LIST};
+use crate::output::page::{PageContent, page};
 use crate::result_cache::StoredFinding;
 use crate::run::Scale;
 use crate::runner::now;
@@ -23,7 +23,7 @@ pub const ALL: &str = "paper.json";
 
 /// An experiment, as JSON has it.
 #[derive(Serialize)]
-struct Experiment<'a> {
+struct ExperimentJson<'a> {
     name: &'a str,
     paper: crate::list::Paper,
     place: &'a str,
@@ -33,8 +33,13 @@ struct Experiment<'a> {
 }
 
 /// All of it, as JSON has it: the machine, the program, the scale, and each experiment with its rows.
-pub fn json(machine: &MachineInfo, program: &Program, scale: Scale, found: &[(&Entry, &StoredFinding)]) -> Value {
-    let experiments = found.iter().map(|(entry, kept)| Experiment {
+pub fn json(
+    machine: &MachineInfo,
+    program: &Program,
+    scale: Scale,
+    found: &[(&ExperimentEntry, &StoredFinding)],
+) -> Value {
+    let experiments = found.iter().map(|(entry, kept)| ExperimentJson {
         name: entry.name,
         paper: entry.paper,
         place: entry.place,
@@ -60,7 +65,7 @@ pub fn write(
     machine: &MachineInfo,
     program: &Program,
     scale: Scale,
-    found: &[(&Entry, &StoredFinding)],
+    found: &[(&ExperimentEntry, &StoredFinding)],
 ) -> Result<Vec<String>, Error> {
     let before = told_before(out);
     fs::create_dir_all(out).map_err(Error::io(out))?;
@@ -68,7 +73,7 @@ pub fn write(
         let path = out.join(name);
         fs::write(&path, text).map_err(Error::io(&path))
     };
-    put(PAGE, page(&Told { machine, program, date: &now(), scale, found }))?;
+    put(PAGE, page(&PageContent { machine, program, date: &now(), scale, found }))?;
     let all = serde_json::to_string_pretty(&json(machine, program, scale, found)).expect("findings are plain data");
     put(ALL, all + "\n")?;
     let csv = |name: &str| format!("{name}.csv");

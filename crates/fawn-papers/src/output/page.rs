@@ -8,8 +8,8 @@ use fawn_report::html::{HtmlPage, cell, list};
 use fawn_report::markup::{Element, escape};
 use serde_json::Value;
 
-use crate::finding::{Column, Finding, PAPERS, Row, State};
-use crate::list::Entry;
+use crate::finding::{Column, Finding, PAPERS, Row, RowOrigin};
+use crate::list::ExperimentEntry;
 use crate::result_cache::StoredFinding;
 use crate::run::Scale;
 use crate::testbed::machine::{MachineInfo, Program};
@@ -32,7 +32,7 @@ small,.quiet{color:#777}.warning{border-left:4px solid #ee6677;padding-left:.8re
 details{font-size:.9rem}summary{cursor:pointer}nav ul{columns:2;padding-left:1.2rem;font-size:.9rem}code{font-size:.9em}";
 
 /// What the page tells of.
-pub struct Told<'a> {
+pub struct PageContent<'a> {
     /// What was measured on.
     pub machine: &'a MachineInfo,
     /// What measured.
@@ -42,11 +42,11 @@ pub struct Told<'a> {
     /// At which scale.
     pub scale: Scale,
     /// What was found, in the list's order.
-    pub found: &'a [(&'a Entry, &'a StoredFinding)],
+    pub found: &'a [(&'a ExperimentEntry, &'a StoredFinding)],
 }
 
 /// The page.
-pub fn page(told: &Told<'_>) -> String {
+pub fn page(told: &PageContent<'_>) -> String {
     let title = format!("The FAWN papers' experiments on {}", told.machine.host);
     let mut out = HtmlPage::new(&title, STYLE);
     let mut add = |what: &str| out.add(what);
@@ -89,7 +89,7 @@ fn machine(machine: &MachineInfo) -> String {
     format!("<table><tbody>{}</tbody></table>", rows.collect::<String>())
 }
 
-fn section(entry: &Entry, kept: &StoredFinding) -> String {
+fn section(entry: &ExperimentEntry, kept: &StoredFinding) -> String {
     let finding = &kept.finding;
     let mut out = format!(
         "<section id=\"{}\"><h2>{}, {}: {}</h2>\n<p class=\"quiet\">{}, {}, in {:.1} s, by fawn {} (commit {}); \
@@ -105,7 +105,7 @@ fn section(entry: &Entry, kept: &StoredFinding) -> String {
         escape(&kept.commit),
         entry.name
     );
-    if let State::Skipped(why) = &finding.state {
+    if let RowOrigin::Skipped(why) = &finding.state {
         add(&mut out, format_args!("<p class=\"warning\">Not measured: {}</p>\n", escape(why)));
     }
     for chart in &finding.charts {
@@ -207,7 +207,8 @@ mod tests {
         let skipped = kept(Finding::skipped("no <program>".to_owned()));
         let (one, machine, program) = (kept(finding), MachineInfo::here(std::path::Path::new("/")), Program::default());
         let found = [(&LIST[0], &one), (&LIST[1], &skipped)];
-        let told = Told { machine: &machine, program: &program, date: "today", scale: Scale::Small, found: &found };
+        let told =
+            PageContent { machine: &machine, program: &program, date: "today", scale: Scale::Small, found: &found };
         let page = page(&told);
         for what in
             ["<svg", "<details>", "29,000.0", "a note.", "no &lt;program&gt;", "&lt;c&gt;", "first look", "2008"]

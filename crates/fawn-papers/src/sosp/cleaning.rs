@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use fawn_bench::Session;
+use fawn_bench::BenchSession;
 use fawn_bench::closed::Mix;
 use fawn_bench::lookups::Lookups;
-use fawn_bench::usage::Usage;
+use fawn_bench::usage::WorkUsage;
 use fawn_machine::fresh_seed;
 use fawn_workload::Draw;
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     Ok(finding)
 }
 
-fn row(what: &str, done: u64, usage: &Usage) -> Value {
+fn row(what: &str, done: u64, usage: &WorkUsage) -> Value {
     json!({
         "what": what,
         "operations_a_second": done as f64 / usage.seconds,
@@ -84,7 +84,7 @@ fn row(what: &str, done: u64, usage: &Usage) -> Value {
 }
 
 /// Operations for so long; how many there were.
-type Doing = fn(&mut Session<'_>, Duration, Cleaning) -> Result<u64, Error>;
+type Doing = fn(&mut BenchSession<'_>, Duration, Cleaning) -> Result<u64, Error>;
 
 /// When slices are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ enum Cleaning {
 }
 
 impl Cleaning {
-    fn tend(self, session: &mut Session<'_>) {
+    fn tend(self, session: &mut BenchSession<'_>) {
         let store = session.driver.store();
         if self == Self::Always && !store.is_cleaning() {
             store.compact();
@@ -105,7 +105,7 @@ impl Cleaning {
 }
 
 /// How many gets were answered.
-fn gets(session: &mut Session<'_>, time: Duration, cleaning: Cleaning) -> Result<u64, Error> {
+fn gets(session: &mut BenchSession<'_>, time: Duration, cleaning: Cleaning) -> Result<u64, Error> {
     let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
     let mut lookups = Lookups::new(session.setup.value_bytes);
     let mut mix = Mix::new(DEPTH as usize, None);
@@ -122,7 +122,7 @@ fn gets(session: &mut Session<'_>, time: Duration, cleaning: Cleaning) -> Result
 }
 
 /// How many puts were made.
-fn puts(session: &mut Session<'_>, time: Duration, cleaning: Cleaning) -> Result<u64, Error> {
+fn puts(session: &mut BenchSession<'_>, time: Duration, cleaning: Cleaning) -> Result<u64, Error> {
     let began = Instant::now();
     let made = session.put_many(u64::MAX, |session, _| {
         cleaning.tend(session);

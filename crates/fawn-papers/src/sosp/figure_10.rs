@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fawn_bench::Session;
+use fawn_bench::BenchSession;
 use fawn_bench::closed::{Mix, Ratio};
 use fawn_bench::lookups::Lookups;
 use fawn_machine::fresh_seed;
@@ -87,7 +87,7 @@ fn told(merges: &[(u64, u64)]) -> String {
 }
 
 /// The row of a point, and how many merges there were.
-fn mix(session: &mut Session<'_>, percent: u64, time: Duration) -> Result<(Value, u64), Error> {
+fn mix(session: &mut BenchSession<'_>, percent: u64, time: Duration) -> Result<(Value, u64), Error> {
     let mut lookups = Lookups::new(session.setup.value_bytes);
     let meter = session.driver.meter();
     let puts = if percent == 100 {

@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding};
 use crate::run::Run;
-use crate::testbed::client::{Client, Keys, Work, a_second, by_time};
-use crate::testbed::cluster::{Cluster, shape, size};
+use crate::testbed::client::{ClientWork, ServerKeys, TestbedClient, a_second, by_time};
+use crate::testbed::cluster::{TestbedCluster, shape, size};
 
 /// Gets of the paper's cluster of 21 nodes.
 const PRINTED: [(&str, f64); 2] = [("1 KB", 24_000.0), ("256 B", 36_000.0)];
@@ -23,12 +23,12 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let mut finding =
         Finding::of(&[("values", "values", None), ("seconds", "s", Some(1)), ("gets_a_second", "gets/s", Some(0))]);
     let shape = shape(run, 1);
-    let work = Work { depth: 4, ..Work::gets(time) };
+    let work = ClientWork { depth: 4, ..ClientWork::gets(time) };
     for (name, value_bytes) in [("1 KB", 1024), ("256 B", 256)] {
-        let cluster = Cluster::start(run, &format!("cluster-{value_bytes}"), shape)?;
-        let keys = Keys { count: bytes / (value_bytes + 20) as u64, value_bytes };
-        let (client, _) = Client::load(&cluster.addresses(), cluster.pids(), keys, run.watch)?;
-        let measured = client.run(&Work { warm_up: Duration::ZERO, ..work }, "gets")?;
+        let cluster = TestbedCluster::start(run, &format!("cluster-{value_bytes}"), shape)?;
+        let keys = ServerKeys { count: bytes / (value_bytes + 20) as u64, value_bytes };
+        let (client, _) = TestbedClient::load(&cluster.addresses(), cluster.pids(), keys, run.watch)?;
+        let measured = client.run(&ClientWork { warm_up: Duration::ZERO, ..work }, "gets")?;
         drop(client);
         cluster.stop()?;
         for (seconds, rate) in by_time(&measured) {

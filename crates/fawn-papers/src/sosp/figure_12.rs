@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use fawn_loadgen::system::processes_cpu_us;
 use serde_json::json;
 
-use crate::efficiency::{Metered, note};
+use crate::efficiency::{MeteredWork, note};
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding, Row};
 use crate::run::Run;
-use crate::testbed::client::{Client, Keys, Work};
-use crate::testbed::cluster::{Cluster, shape, size};
+use crate::testbed::client::{ClientWork, ServerKeys, TestbedClient};
+use crate::testbed::cluster::{TestbedCluster, shape, size};
 
 /// What is done, in turn, and the share of puts in it.
 const PHASES: [(&str, f64); 4] = [("rest", 0.0), ("gets", 0.0), ("rest again", 0.0), ("puts", 1.0)];
@@ -39,10 +39,10 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         ("queries_a_modelled_joule", "queries a modelled joule", Some(1)),
         ("queries_a_cpu_second", "queries a CPU-second", Some(0)),
     ]);
-    let cluster = Cluster::start(run, "cluster", shape)?;
-    let keys = Keys { count: bytes / 276, value_bytes: 256 };
-    let (client, _) = Client::load(&cluster.addresses(), cluster.pids(), keys, run.watch)?;
-    let work = Work { depth: 4, warm_up: Duration::ZERO, ..Work::gets(time) };
+    let cluster = TestbedCluster::start(run, "cluster", shape)?;
+    let keys = ServerKeys { count: bytes / 276, value_bytes: 256 };
+    let (client, _) = TestbedClient::load(&cluster.addresses(), cluster.pids(), keys, run.watch)?;
+    let work = ClientWork { depth: 4, warm_up: Duration::ZERO, ..ClientWork::gets(time) };
     let (pids, stop, now) = (cluster.pids(), AtomicBool::new(false), Mutex::new(PHASES[0].0));
     let began = Instant::now();
     let (phases, busy) = thread::scope(|scope| {
@@ -97,20 +97,20 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
 /// Carries the phases out; a row of each.
 fn phases(
     run: &Run<'_>,
-    client: &Client<'_>,
-    work: &Work,
+    client: &TestbedClient<'_>,
+    work: &ClientWork,
     time: Duration,
     now: &Mutex<&'static str>,
 ) -> Result<Vec<serde_json::Value>, Error> {
     let mut rows = Vec::new();
     for (phase, puts) in PHASES {
         *now.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = phase;
-        let metered = Metered::begin(run)?;
+        let metered = MeteredWork::begin(run)?;
         let (operations, seconds, cpu_us) = if phase.starts_with("rest") {
             thread::sleep(time);
             (0, time.as_secs_f64(), None)
         } else {
-            let measured = client.run(&Work { puts, ..*work }, phase)?;
+            let measured = client.run(&ClientWork { puts, ..*work }, phase)?;
             (measured.stats.answered(), measured.seconds, measured.server_cpu_us)
         };
         let mut row = Row::new();

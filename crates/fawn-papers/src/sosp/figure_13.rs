@@ -3,14 +3,14 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fawn_loadgen::run::Measured;
+use fawn_loadgen::phase::PhaseResult;
 use serde_json::json;
 
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding};
 use crate::run::Run;
-use crate::testbed::client::{Client, Keys, Refusals, Work, a_second, by_time};
-use crate::testbed::cluster::{Cluster, shape, size};
+use crate::testbed::client::{ClientWork, Refusals, ServerKeys, TestbedClient, a_second, by_time};
+use crate::testbed::cluster::{TestbedCluster, shape, size};
 
 /// Measures it.
 ///
@@ -26,15 +26,15 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         ("gets_a_second", "gets/s", Some(0)),
         ("during", "during", None),
     ]);
-    let mut cluster = Cluster::start(run, "cluster", shape)?;
-    let keys = Keys { count: bytes / 276, value_bytes: 256 };
-    let (mut client, _) = Client::load(&cluster.addresses(), cluster.pids(), keys, run.watch)?;
+    let mut cluster = TestbedCluster::start(run, "cluster", shape)?;
+    let keys = ServerKeys { count: bytes / 276, value_bytes: 256 };
+    let (mut client, _) = TestbedClient::load(&cluster.addresses(), cluster.pids(), keys, run.watch)?;
     // A chain that changes may refuse what comes too late for its old members.
     client.set_refusals(Refusals::Count);
-    let work = Work { depth: 4, warm_up: Duration::ZERO, ..Work::gets(time) };
-    let highest = a_second(&client.run(&Work { time: time / 4, ..work }, "the highest load")?);
+    let work = ClientWork { depth: 4, warm_up: Duration::ZERO, ..ClientWork::gets(time) };
+    let highest = a_second(&client.run(&ClientWork { time: time / 4, ..work }, "the highest load")?);
     for (load, rate) in [("highest", None), ("30 % of it", Some(0.3 * highest))] {
-        let work = Work { rate, ..work };
+        let work = ClientWork { rate, ..work };
         let (measured, joined) = join_meanwhile(&mut cluster, &client, &work)?;
         tell(&mut finding, load, &measured, joined);
         client.set_servers(&cluster.addresses(), cluster.pids());
@@ -64,13 +64,17 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
 
 /// When a node was started, and when every range was whole again.
 #[derive(Clone, Copy, Debug)]
-struct Joined {
+struct JoinTimes {
     from: Duration,
     to: Duration,
 }
 
 /// Gets, and after a quarter of their time one node more.
-fn join_meanwhile(cluster: &mut Cluster, client: &Client<'_>, work: &Work) -> Result<(Measured, Joined), Error> {
+fn join_meanwhile(
+    cluster: &mut TestbedCluster,
+    client: &TestbedClient<'_>,
+    work: &ClientWork,
+) -> Result<(PhaseResult, JoinTimes), Error> {
     let began = Instant::now();
     thread::scope(|scope| {
         let joining = scope.spawn(move || {
@@ -78,7 +82,7 @@ fn join_meanwhile(cluster: &mut Cluster, client: &Client<'_>, work: &Work) -> Re
             let from = began.elapsed();
             cluster.add_node()?;
             cluster.settle()?;
-            Ok::<_, Error>(Joined { from, to: began.elapsed() })
+            Ok::<_, Error>(JoinTimes { from, to: began.elapsed() })
         });
         let measured = client.run(work, "gets while a node joins");
         let joined = joining.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -86,7 +90,7 @@ fn join_meanwhile(cluster: &mut Cluster, client: &Client<'_>, work: &Work) -> Re
     })
 }
 
-fn tell(finding: &mut Finding, load: &str, measured: &Measured, joined: Joined) {
+fn tell(finding: &mut Finding, load: &str, measured: &PhaseResult, joined: JoinTimes) {
     let (from, to) = (joined.from.as_secs_f64(), joined.to.as_secs_f64());
     for (seconds, rate) in by_time(measured) {
         let during = if (from..to).contains(&seconds) { "join" } else { "rest" };

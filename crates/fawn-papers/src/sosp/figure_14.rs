@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use fawn_bench::Session;
+use fawn_bench::BenchSession;
 use fawn_bench::closed::Mix;
 use fawn_bench::lookups::Lookups;
-use fawn_bench::paced::Paced;
+use fawn_bench::paced::OpenLoop;
 use fawn_machine::fresh_seed;
 use fawn_report::{ByTime, Tenth};
 use fawn_workload::Draw;
@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding};
 use crate::run::Run;
-use crate::testbed::course::Course;
+use crate::testbed::course::OrderSchedule;
 use crate::testbed::store;
 use crate::testbed::store::{DEPTH, Size};
 
@@ -46,13 +46,13 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     run.watch.progress(2, 4, "the highest load");
     let capacity = store::gets(&mut session, DEPTH, rest)?.a_second();
     session.settle()?;
-    let mut course = Course::new(rest);
+    let mut course = OrderSchedule::new(rest);
     let tenths = highest(&mut session, &mut course, 4 * time)?;
     tell(&mut finding, "highest", &course, &tenths);
     // What it leaves is one range again; what is garbage now was made by overwriting all once more.
     store::put_all(&mut session)?;
     run.watch.progress(3, 4, "30 % of it");
-    let mut course = Course::new(rest);
+    let mut course = OrderSchedule::new(rest);
     let tenths = paced(&mut session, &mut course, capacity * LOW, time)?;
     tell(&mut finding, "30 % of it", &course, &tenths);
     session.close()?;
@@ -83,7 +83,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
 }
 
 /// Gets as fast as they go until the course is over, or for `most`.
-fn highest(session: &mut Session<'_>, course: &mut Course, most: Duration) -> Result<Vec<Tenth>, Error> {
+fn highest(session: &mut BenchSession<'_>, course: &mut OrderSchedule, most: Duration) -> Result<Vec<Tenth>, Error> {
     let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
     let mut lookups = Lookups::new(session.setup.value_bytes);
     let mut mix = Mix::new(DEPTH as usize, None);
@@ -102,17 +102,22 @@ fn highest(session: &mut Session<'_>, course: &mut Course, most: Duration) -> Re
 }
 
 /// Gets by the clock.
-fn paced(session: &mut Session<'_>, course: &mut Course, rate: f64, time: Duration) -> Result<Vec<Tenth>, Error> {
+fn paced(
+    session: &mut BenchSession<'_>,
+    course: &mut OrderSchedule,
+    rate: f64,
+    time: Duration,
+) -> Result<Vec<Tenth>, Error> {
     let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
     let mut lookups = Lookups::new(session.setup.value_bytes);
     let began = Instant::now();
     lookups.by_time = Some((began, ByTime::default()));
-    let paced = Paced { rate, time, gets_a_put: None, began };
+    let paced = OpenLoop { rate, time, gets_a_put: None, began };
     session.paced(&mut lookups, &mut draw, paced, |session| course.step(session, began.elapsed()))?;
     Ok(lookups.by_time.take().map(|(_, by_time)| by_time.tenths()).unwrap_or_default())
 }
 
-fn tell(finding: &mut Finding, load: &str, course: &Course, tenths: &[Tenth]) {
+fn tell(finding: &mut Finding, load: &str, course: &OrderSchedule, tenths: &[Tenth]) {
     for (at, tenth) in tenths.iter().enumerate() {
         // The last one may be shorter, and would look like a fall.
         if at + 1 == tenths.len() {

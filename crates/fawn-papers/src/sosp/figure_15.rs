@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use fawn_bench::Session;
+use fawn_bench::BenchSession;
 use fawn_bench::lookups::Lookups;
-use fawn_bench::paced::Paced;
+use fawn_bench::paced::OpenLoop;
 use fawn_machine::fresh_seed;
 use fawn_report::Latencies;
 use fawn_ring::Key;
@@ -77,12 +77,17 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
 }
 
 /// Gets by the clock, beside splits and merges; also how many splits there were.
-fn split_meanwhile(session: &mut Session<'_>, rate: f64, time: Duration, seed: u64) -> Result<(Latencies, u64), Error> {
+fn split_meanwhile(
+    session: &mut BenchSession<'_>,
+    rate: f64,
+    time: Duration,
+    seed: u64,
+) -> Result<(Latencies, u64), Error> {
     let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
     let mut lookups = Lookups::new(session.setup.value_bytes);
     let (mut splits, mut split, mut wanted) = (0u64, None, None);
     let (began, mut next) = (Instant::now(), Duration::ZERO);
-    let paced = Paced { rate, time, gets_a_put: None, began };
+    let paced = OpenLoop { rate, time, gets_a_put: None, began };
     session.paced(&mut lookups, &mut draw, paced, |session| {
         let store = session.driver.store();
         let ranges = store.ranges().count();

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::efficiency::{COLUMNS, Taken, note};
+use crate::efficiency::{COLUMNS, OperationCost, note};
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding};
 use crate::run::Run;
-use crate::testbed::client::{Keys, Work, a_second};
+use crate::testbed::client::{ClientWork, ServerKeys, a_second};
 use crate::testbed::served;
 
 /// Loads, in percent of the highest.
@@ -22,7 +22,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let bytes: u64 = run.pick(4 << 20, 64 << 20, 3_584 << 20);
     let memory = run.pick(8 << 20, 16 << 20, 256 << 20);
     let time = run.pick(Duration::from_millis(200), Duration::from_millis(1500), Duration::from_secs(30));
-    let keys = Keys { count: bytes / 276, value_bytes: 256 };
+    let keys = ServerKeys { count: bytes / 276, value_bytes: 256 };
     let (what, taken) = COLUMNS.split_first().expect("it has columns");
     let mut columns = vec![*what, ("load_share", "load", Some(2))];
     columns.extend(taken);
@@ -33,14 +33,14 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     finding.parameter("value_bytes", 256);
     finding.parameter("memory_bytes", memory);
     let (server, client, _) = served::start(run, keys, memory)?;
-    let work = Work { depth: 4, ..Work::gets(time) };
+    let work = ClientWork { depth: 4, ..ClientWork::gets(time) };
     let highest = a_second(&client.run(&work, "the highest load")?);
     finding.parameter("queries_a_second_at_the_highest_load", highest);
     let loads = PERCENTS.iter().map(|percent| (f64::from(*percent) / 100.0, Some(*percent)));
     for (share, percent) in loads.chain([(1.0, None)]) {
-        let work = Work { rate: percent.map(|_| highest * share), warm_up: Duration::ZERO, ..work };
+        let work = ClientWork { rate: percent.map(|_| highest * share), warm_up: Duration::ZERO, ..work };
         let (measured, from_dram) = client.run_telling_dram(&work, "gets at a pace")?;
-        let mut row = Taken::from(&measured).row("this machine");
+        let mut row = OperationCost::from(&measured).row("this machine");
         let latencies = measured.stats.gets().latencies;
         row["load_share"] = share.into();
         row["from_dram"] = json!(from_dram);

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding};
 use crate::run::Run;
-use crate::testbed::client::{Keys, Work, a_second};
+use crate::testbed::client::{ClientWork, ServerKeys, a_second};
 use crate::testbed::store::{DEPTH, Size};
 use crate::testbed::{served, store};
 
@@ -35,13 +35,13 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         "what": "local, 32 at a time", "gets_a_second": rate, "of_local": 1.0,
         "cpu_us_a_get": local.usage.cpu_us / local.gets.max(1) as f64, "from_dram": local.from_dram(),
     }));
-    let keys = Keys { count: size.entries, value_bytes: size.value_bytes };
+    let keys = ServerKeys { count: size.entries, value_bytes: size.value_bytes };
     let (server, client, _) = served::start(run, keys, size.memory)?;
     for (what, depth) in [
         ("over the network, 32 connections with 1 request each", 1),
         ("over the network, 32 connections with 16 requests each", 16),
     ] {
-        let work = Work { depth, warm_up: time / 5, ..Work::gets(time) };
+        let work = ClientWork { depth, warm_up: time / 5, ..ClientWork::gets(time) };
         let (measured, from_dram) = client.run_telling_dram(&work, what)?;
         let answered = measured.stats.answered().max(1) as f64;
         finding.row(json!({

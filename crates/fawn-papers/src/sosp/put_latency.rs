@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding};
 use crate::run::Run;
-use crate::testbed::client::{Client, Keys, Work};
-use crate::testbed::cluster::{Cluster, shape, size};
+use crate::testbed::client::{ClientWork, ServerKeys, TestbedClient};
+use crate::testbed::cluster::{TestbedCluster, shape, size};
 
 /// Shares of all puts whose latency is drawn.
 const SHARES: [f64; 9] = [0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0];
@@ -27,12 +27,12 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         Finding::of(&[("what", "puts", None), ("share", "share of puts", Some(4)), ("us", "us", Some(0))]);
     for replicas in [1, 3] {
         let shape = shape(run, replicas);
-        let cluster = Cluster::start(run, &format!("cluster-{replicas}"), shape)?;
-        let keys = Keys { count, value_bytes: 256 };
-        let (client, _) = Client::load(&cluster.addresses(), cluster.pids(), keys, run.watch)?;
+        let cluster = TestbedCluster::start(run, &format!("cluster-{replicas}"), shape)?;
+        let keys = ServerKeys { count, value_bytes: 256 };
+        let (client, _) = TestbedClient::load(&cluster.addresses(), cluster.pids(), keys, run.watch)?;
         for (who, connections) in [("one client", 1), ("32 clients", 32)] {
             for (beside, puts) in [("", 1.0), (", with six gets to a put", MIXED)] {
-                let work = Work { connections, depth: 1, puts, ..Work::gets(time) };
+                let work = ClientWork { connections, depth: 1, puts, ..ClientWork::gets(time) };
                 let measured = client.run(&work, "puts")?;
                 let (what, puts) = (format!("{}, {who}{beside}", name(replicas)), measured.stats.sets());
                 for share in SHARES {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::efficiency::{COLUMNS, Metered, note};
+use crate::efficiency::{COLUMNS, MeteredWork, note};
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding};
 use crate::run::Run;
@@ -32,7 +32,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let mut finding = Finding::of(COLUMNS);
     for depth in [1, DEPTH] {
         run.watch.progress(u64::from(depth > 1), 2, &format!("gets, {depth} at a time"));
-        let metered = Metered::begin(run)?;
+        let metered = MeteredWork::begin(run)?;
         let gets = store::gets(&mut session, depth, time)?;
         let taken = metered.end(gets.gets, gets.usage.seconds, Some(gets.usage.cpu_us))?;
         let mut row = taken.row(&format!("this machine, {depth} at a time"));

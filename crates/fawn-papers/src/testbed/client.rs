@@ -7,10 +7,11 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fawn_loadgen::run::{LoadPhase, Measured, carry_out, version_base};
+use fawn_loadgen::phase::{LoadPhase, PhaseResult, carry_out};
+use fawn_loadgen::run::version_base;
 use fawn_loadgen::system::processes_cpu_us;
 use fawn_loadgen::versions::KeyVersions;
-use fawn_loadgen::{Distribution, Mix, Pace, Plan, Protocol, Spacing, Target};
+use fawn_loadgen::{Dialect, Distribution, LoadPace, LoadPlan, LoadTarget, Mix, Spacing};
 use fawn_meter::Meter;
 use fawn_report::Watch;
 
@@ -36,7 +37,7 @@ const LEAST_STRETCH_SECONDS: f64 = 0.02;
 
 /// Keys that a server has, and who they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Keys {
+pub struct ServerKeys {
     /// Keys, at least 1.
     pub count: u64,
     /// Bytes of each value, at least 8.
@@ -45,7 +46,7 @@ pub struct Keys {
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Work {
+pub struct ClientWork {
     /// Connections.
     pub connections: usize,
     /// Requests in flight on each.
@@ -62,7 +63,7 @@ pub struct Work {
     pub time: Duration,
 }
 
-impl Work {
+impl ClientWork {
     /// Gets of any keys as fast as they are answered, by 32 connections with 16 requests in flight each.
     pub fn gets(time: Duration) -> Self {
         Self {
@@ -96,8 +97,8 @@ pub enum Refusals {
 }
 
 /// A client of servers that have its keys.
-pub struct Client<'w> {
-    keys: Keys,
+pub struct TestbedClient<'w> {
+    keys: ServerKeys,
     ledger: KeyVersions,
     addresses: Vec<SocketAddr>,
     pids: Vec<u32>,
@@ -106,7 +107,7 @@ pub struct Client<'w> {
     meter: Option<Meter>,
 }
 
-impl<'w> Client<'w> {
+impl<'w> TestbedClient<'w> {
     /// Puts all keys, as fast as they are acknowledged, and waits until the servers are done with them; also what the puts took.
     ///
     /// # Errors
@@ -114,9 +115,9 @@ impl<'w> Client<'w> {
     pub fn load(
         addresses: &[SocketAddr],
         pids: Vec<u32>,
-        keys: Keys,
+        keys: ServerKeys,
         watch: &'w dyn Watch,
-    ) -> Result<(Self, Measured), Error> {
+    ) -> Result<(Self, PhaseResult), Error> {
         let base = version_base();
         let ledger = KeyVersions::new(keys.count, base, true, true);
         let (addresses, refusals) = (addresses.to_vec(), Cell::new(Refusals::Fail));
@@ -131,7 +132,7 @@ impl<'w> Client<'w> {
             shown: None,
             what: "loading",
         };
-        let work = Work { puts: 1.0, depth: LOAD_DEPTH, ..Work::gets(Duration::MAX) };
+        let work = ClientWork { puts: 1.0, depth: LOAD_DEPTH, ..ClientWork::gets(Duration::MAX) };
         let loaded = carry_out(&client.plan(&work), phase, &blank, watch)?;
         client.check(&loaded)?;
         client.settle()?;
@@ -175,12 +176,12 @@ impl<'w> Client<'w> {
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub fn run_telling_dram(&self, work: &Work, what: &'static str) -> Result<(Measured, Option<f64>), Error> {
+    pub fn run_telling_dram(&self, work: &ClientWork, what: &'static str) -> Result<(PhaseResult, Option<f64>), Error> {
         if !work.warm_up.is_zero() {
-            self.run(&Work { time: work.warm_up, warm_up: Duration::ZERO, ..*work }, "warming up")?;
+            self.run(&ClientWork { time: work.warm_up, warm_up: Duration::ZERO, ..*work }, "warming up")?;
         }
         let before = self.flash_reads();
-        let measured = self.run(&Work { warm_up: Duration::ZERO, ..*work }, what)?;
+        let measured = self.run(&ClientWork { warm_up: Duration::ZERO, ..*work }, what)?;
         let reads = before.zip(self.flash_reads()).map(|(before, after)| after.saturating_sub(before) as f64);
         // What was answered past the end was read for, too.
         let gets = measured.stats.gets().latencies.count() - measured.stats.unsent;
@@ -196,8 +197,8 @@ impl<'w> Client<'w> {
     ///
     /// # Errors
     /// [`Error::Load`]; [`Error::WrongOverNetwork`]: a value was wrong, a key was not there, or an operation was refused.
-    pub fn run(&self, work: &Work, what: &'static str) -> Result<Measured, Error> {
-        let pace = work.rate.map(|rate| Pace { rate, spacing: Spacing::Poisson });
+    pub fn run(&self, work: &ClientWork, what: &'static str) -> Result<PhaseResult, Error> {
+        let pace = work.rate.map(|rate| LoadPace { rate, spacing: Spacing::Poisson });
         let phase = LoadPhase {
             is_load: false,
             warm_up: work.warm_up,
@@ -212,7 +213,7 @@ impl<'w> Client<'w> {
         Ok(measured)
     }
 
-    fn check(&self, measured: &Measured) -> Result<(), Error> {
+    fn check(&self, measured: &PhaseResult) -> Result<(), Error> {
         let tally = &measured.stats;
         if self.refusals.get() == Refusals::CountLosses {
             return Ok(());
@@ -230,13 +231,13 @@ impl<'w> Client<'w> {
         Ok(())
     }
 
-    fn plan(&self, work: &Work) -> Plan {
-        Plan {
-            targets: self.addresses.iter().map(|address| Target::from(*address)).collect(),
+    fn plan(&self, work: &ClientWork) -> LoadPlan {
+        LoadPlan {
+            targets: self.addresses.iter().map(|address| LoadTarget::from(*address)).collect(),
             threads: 1,
             connections: work.connections,
             depth: work.depth,
-            protocol: Protocol::Text,
+            protocol: Dialect::Text,
             keys: self.keys.count,
             value_bytes: self.keys.value_bytes,
             mix: Mix::of_sets(work.puts),
@@ -272,12 +273,12 @@ fn stat(address: SocketAddr, name: &str) -> std::io::Result<Option<u64>> {
 }
 
 /// Operations a second of what was measured.
-pub fn a_second(measured: &Measured) -> f64 {
+pub fn a_second(measured: &PhaseResult) -> f64 {
     measured.stats.answered() as f64 / measured.seconds.max(1e-9)
 }
 
 /// Operations a second by time: the middle of each stretch, in seconds from the beginning, and the rate in it.
-pub fn by_time(measured: &Measured) -> Vec<(f64, f64)> {
+pub fn by_time(measured: &PhaseResult) -> Vec<(f64, f64)> {
     let pairs = measured.samples.windows(2);
     let rate = |pair: &[(u64, u64)]| {
         let [(before_ns, before), (now_ns, now)] = *pair else { return None };

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a cluster is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct ClusterShape {
     /// Nodes that it begins with.
     pub nodes: u32,
     /// Members of each chain.
@@ -42,16 +42,16 @@ pub struct Shape {
 
 /// A cluster.
 #[derive(Debug)]
-pub struct Cluster {
+pub struct TestbedCluster {
     fawn: PathBuf,
     dir: PathBuf,
-    shape: Shape,
+    shape: ClusterShape,
     manager: Server,
     manager_address: SocketAddr,
     nodes: Vec<(Server, SocketAddr)>,
 }
 
-impl Shape {
+impl ClusterShape {
     /// Says in a finding what was measured.
     pub fn tell(&self, finding: &mut Finding) {
         finding.parameter("nodes", self.nodes);
@@ -62,12 +62,12 @@ impl Shape {
     }
 }
 
-impl Cluster {
+impl TestbedCluster {
     /// Starts one below the run's directory, and waits until it is whole.
     ///
     /// # Errors
     /// [`Error::Server`], [`Error`].
-    pub fn start(run: &Run<'_>, name: &str, shape: Shape) -> Result<Self, Error> {
+    pub fn start(run: &Run<'_>, name: &str, shape: ClusterShape) -> Result<Self, Error> {
         let dir = run.dir.join(name);
         run.watch.progress(0, 1, "starting a cluster");
         let data = dir.join("manager").display().to_string();
@@ -93,7 +93,7 @@ impl Cluster {
     pub fn add_node(&mut self) -> Result<(), Error> {
         let name = format!("n{}", self.nodes.len() + 1);
         let data = self.dir.join(&name).display().to_string();
-        let Shape { memory, virtual_ids, cache, .. } = self.shape;
+        let ClusterShape { memory, virtual_ids, cache, .. } = self.shape;
         let manager = self.manager_address.to_string();
         let (memory, virtual_ids, cache) = (memory.to_string(), virtual_ids.to_string(), cache.to_string());
         let mut arguments = vec!["node", "--name", &name, "--dir", &data, "--manager", &manager];
@@ -200,8 +200,8 @@ fn complaint(status: &Value, nodes: usize, replicas: usize) -> Option<String> {
 }
 
 /// The shape of clusters that are measured without caches.
-pub fn shape(run: &Run<'_>, replicas: u32) -> Shape {
-    Shape {
+pub fn shape(run: &Run<'_>, replicas: u32) -> ClusterShape {
+    ClusterShape {
         nodes: 3,
         replicas,
         virtual_ids: 1,
@@ -212,8 +212,8 @@ pub fn shape(run: &Run<'_>, replicas: u32) -> Shape {
 }
 
 /// How large a cluster of this machine is, with so many bytes of keys and values, for people.
-pub fn size(shape: Shape, bytes: u64) -> String {
-    let Shape { nodes, replicas, .. } = shape;
+pub fn size(shape: ClusterShape, bytes: u64) -> String {
+    let ClusterShape { nodes, replicas, .. } = shape;
     let mib = number(bytes as f64 / f64::from(1 << 20), 0);
     let copies = if replicas > 1 { format!(", in {replicas} copies") } else { String::new() };
     format!("{nodes} nodes and {mib} MiB of keys and values{copies}")
@@ -243,9 +243,9 @@ mod tests {
 
     #[test]
     fn a_cluster_says_how_large_it_is() {
-        let shape = Shape { nodes: 3, replicas: 1, virtual_ids: 1, memory: 8 << 20, cache: 0, is_weak: false };
+        let shape = ClusterShape { nodes: 3, replicas: 1, virtual_ids: 1, memory: 8 << 20, cache: 0, is_weak: false };
         assert_eq!(size(shape, 4 << 30), "3 nodes and 4,096 MiB of keys and values");
-        let shape = Shape { replicas: 3, ..shape };
+        let shape = ClusterShape { replicas: 3, ..shape };
         assert_eq!(size(shape, 1 << 20), "3 nodes and 1 MiB of keys and values, in 3 copies");
     }
 }

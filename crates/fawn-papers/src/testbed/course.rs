@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use fawn_bench::{Error, Session};
+use fawn_bench::{BenchSession, Error};
 use fawn_ring::Key;
 
 use crate::testbed::store::part;
 
 /// A stretch of time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stretch {
+pub struct TimeInterval {
     /// What was under way: `rest`, `split`, `merge` or `compaction`.
     pub what: &'static str,
     /// From when, since the beginning.
@@ -21,18 +21,18 @@ pub struct Stretch {
 
 /// The course of orders.
 #[derive(Debug)]
-pub struct Course {
+pub struct OrderSchedule {
     /// Rest before and between orders.
     rest: Duration,
     at: Key,
-    step: Step,
+    step: OrderStep,
     ranges: usize,
     /// What was under way when.
-    pub stretches: Vec<Stretch>,
+    pub stretches: Vec<TimeInterval>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum OrderStep {
     /// Rest, and then the order of this number.
     Rest(usize),
     /// The order of this number is under way.
@@ -43,30 +43,30 @@ enum Step {
 /// The orders, in turn.
 const ORDERS: [&str; 3] = ["split", "merge", "compaction"];
 
-impl Course {
+impl OrderSchedule {
     /// It begins with a rest.
     pub fn new(rest: Duration) -> Self {
-        let first = Stretch { what: "rest", from: Duration::ZERO, to: None };
-        Self { rest, at: part(1, 4), step: Step::Rest(0), ranges: 0, stretches: vec![first] }
+        let first = TimeInterval { what: "rest", from: Duration::ZERO, to: None };
+        Self { rest, at: part(1, 4), step: OrderStep::Rest(0), ranges: 0, stretches: vec![first] }
     }
 
     /// Whether all orders were carried out, and a rest has followed.
     pub fn is_over(&self) -> bool {
-        self.step == Step::Over
+        self.step == OrderStep::Over
     }
 
     /// Gives the next order when it is time for it, and sees whether the last one is carried out. To be called often.
     ///
     /// # Errors
     /// [`Error`].
-    pub fn step(&mut self, session: &mut Session<'_>, now: Duration) -> Result<(), Error> {
+    pub fn step(&mut self, session: &mut BenchSession<'_>, now: Duration) -> Result<(), Error> {
         let rested = self.stretches.last().is_some_and(|last| now.saturating_sub(last.from) >= self.rest);
         match self.step {
-            Step::Rest(number) if rested && number == ORDERS.len() => {
+            OrderStep::Rest(number) if rested && number == ORDERS.len() => {
                 self.end(now);
-                self.step = Step::Over;
+                self.step = OrderStep::Over;
             }
-            Step::Rest(number) if rested => {
+            OrderStep::Rest(number) if rested => {
                 self.ranges = session.driver.store().ranges().count();
                 match number {
                     0 => session.driver.store().split_range(self.at),
@@ -74,18 +74,18 @@ impl Course {
                     _ => session.driver.store().compact(),
                 }
                 self.begin(ORDERS[number], now);
-                self.step = Step::Order(number);
+                self.step = OrderStep::Order(number);
             }
-            Step::Order(number) if self.is_done(session, number) => {
+            OrderStep::Order(number) if self.is_done(session, number) => {
                 self.begin("rest", now);
-                self.step = Step::Rest(number + 1);
+                self.step = OrderStep::Rest(number + 1);
             }
-            Step::Rest(_) | Step::Order(_) | Step::Over => {}
+            OrderStep::Rest(_) | OrderStep::Order(_) | OrderStep::Over => {}
         }
         Ok(())
     }
 
-    fn is_done(&self, session: &mut Session<'_>, number: usize) -> bool {
+    fn is_done(&self, session: &mut BenchSession<'_>, number: usize) -> bool {
         let store = session.driver.store();
         match number {
             0 => store.ranges().count() > self.ranges,
@@ -97,7 +97,7 @@ impl Course {
 
     fn begin(&mut self, what: &'static str, now: Duration) {
         self.end(now);
-        self.stretches.push(Stretch { what, from: now, to: None });
+        self.stretches.push(TimeInterval { what, from: now, to: None });
     }
 
     fn end(&mut self, now: Duration) {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_tenth_is_that_of_an_order_that_touches_it() {
-        let mut course = Course::new(Duration::from_millis(250));
+        let mut course = OrderSchedule::new(Duration::from_millis(250));
         course.begin("split", Duration::from_millis(260));
         course.begin("rest", Duration::from_millis(310));
         let during: Vec<_> = (0..5).map(|tenth| course.during(tenth)).collect();

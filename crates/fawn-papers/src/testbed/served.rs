@@ -3,12 +3,12 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use fawn_loadgen::run::Measured;
+use fawn_loadgen::phase::PhaseResult;
 use fawn_workload::KEY_BYTES;
 
 use crate::error::Error;
 use crate::run::Run;
-use crate::testbed::client::{Client, Keys};
+use crate::testbed::client::{ServerKeys, TestbedClient};
 use crate::testbed::servers::{ANY_PORT, Server};
 
 /// Starts a server with this memory, and puts all keys; what the load took beside. What is done afterwards is metered, where there is a
@@ -16,14 +16,18 @@ use crate::testbed::servers::{ANY_PORT, Server};
 ///
 /// # Errors
 /// [`Error::Server`], [`Error::Load`].
-pub fn start<'w>(run: &'w Run<'_>, keys: Keys, memory: u64) -> Result<(Server, Client<'w>, Measured), Error> {
+pub fn start<'w>(
+    run: &'w Run<'_>,
+    keys: ServerKeys,
+    memory: u64,
+) -> Result<(Server, TestbedClient<'w>, PhaseResult), Error> {
     let (data, memory) = (run.dir.join("served").display().to_string(), memory.to_string());
     // Puts are acknowledged as the paper's stores do it.
     let mut arguments = vec!["serve", "--dir", &data, "--listen", ANY_PORT, "--memory", &memory];
     arguments.extend(["--threads", "1", "--ack", "memory"]);
     let mut server = Server::start(&run.tools.fawn, &arguments, &run.dir, "served-log")?;
     let address = server.address("serving memcached on ")?;
-    let (mut client, loaded) = Client::load(&[address], vec![server.pid()], keys, run.watch)?;
+    let (mut client, loaded) = TestbedClient::load(&[address], vec![server.pid()], keys, run.watch)?;
     client.set_meter(run.tools.meter.clone());
     Ok((server, client, loaded))
 }
@@ -48,8 +52,8 @@ pub fn memcached_bytes(value_bytes: usize) -> u64 {
 pub fn start_memcached<'w>(
     run: &'w Run<'_>,
     program: &Path,
-    keys: Keys,
-) -> Result<(Server, Client<'w>, Measured), Error> {
+    keys: ServerKeys,
+) -> Result<(Server, TestbedClient<'w>, PhaseResult), Error> {
     let name = "memcached-log";
     // It prints nothing, and so its port takes the place of that.
     let port = format!("MEMCACHED_PORT_FILENAME={}", run.dir.join(format!("{name}.out")).display());
@@ -60,7 +64,8 @@ pub fn start_memcached<'w>(
         [&port, &program, "-l", "127.0.0.1", "-p", "-1", "-U", "0", "-t", "1", "-m", &mib, "-M", "-u", "root"];
     let mut server = Server::start(Path::new("env"), &arguments, &run.dir, name)?;
     let port: u16 = server.said("TCP INET: ")?;
-    let (mut client, loaded) = Client::load(&[([127, 0, 0, 1], port).into()], vec![server.pid()], keys, run.watch)?;
+    let (mut client, loaded) =
+        TestbedClient::load(&[([127, 0, 0, 1], port).into()], vec![server.pid()], keys, run.watch)?;
     client.set_meter(run.tools.meter.clone());
     Ok((server, client, loaded))
 }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fawn_bench::children::Registered;
+use fawn_bench::children::StoppableChild;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::Error;
@@ -28,7 +28,7 @@ pub const ANY_PORT: &str = "127.0.0.1:0";
 pub struct Server {
     child: Child,
     /// Given up once the child has ended.
-    _registered: Registered,
+    _registered: StoppableChild,
     name: String,
     dir: PathBuf,
 }
@@ -47,7 +47,7 @@ impl Server {
         let mut command = plain(program);
         command.args(arguments).stdin(Stdio::null()).stdout(open("out")?).stderr(open("err")?);
         let child = command.spawn().map_err(Error::io(program))?;
-        let registered = Registered::of(&child);
+        let registered = StoppableChild::of(&child);
         Ok(Self { child, _registered: registered, name: name.to_owned(), dir: dir.to_owned() })
     }
 

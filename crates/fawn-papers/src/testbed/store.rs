@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fawn_bench::closed::Closed;
+use fawn_bench::closed::ClosedLoop;
 use fawn_bench::lookups::Lookups;
-use fawn_bench::usage::Usage;
-use fawn_bench::{Session, Setup};
+use fawn_bench::usage::WorkUsage;
+use fawn_bench::{BenchSession, Setup};
 use fawn_flash::Ack;
 use fawn_machine::fresh_seed;
 use fawn_report::Latencies;
@@ -76,24 +76,24 @@ impl Size {
 ///
 /// # Errors
 /// What opening a store says.
-pub fn empty<'w>(run: &'w Run<'_>, name: &str, size: Size) -> Result<Session<'w>, Error> {
-    Ok(Session::open(&size.setup(&run.dir.join(name), DEPTH), run.watch)?)
+pub fn empty<'w>(run: &'w Run<'_>, name: &str, size: Size) -> Result<BenchSession<'w>, Error> {
+    Ok(BenchSession::open(&size.setup(&run.dir.join(name), DEPTH), run.watch)?)
 }
 
 /// What putting all entries took.
 #[derive(Clone, Copy, Debug)]
-pub struct Load {
+pub struct LoadCost {
     /// Until the last put was acknowledged, in memory.
-    pub put: Usage,
+    pub put: WorkUsage,
     /// Until all of it was on flash, and the store had nothing left to do.
-    pub settled: Usage,
+    pub settled: WorkUsage,
 }
 
 /// Opens a store and puts all of its entries, in random order; it is settled.
 ///
 /// # Errors
 /// As puts have them.
-pub fn loaded<'w>(run: &'w Run<'_>, name: &str, size: Size) -> Result<(Session<'w>, Load), Error> {
+pub fn loaded<'w>(run: &'w Run<'_>, name: &str, size: Size) -> Result<(BenchSession<'w>, LoadCost), Error> {
     let mut session = empty(run, name, size)?;
     let load = put_all(&mut session)?;
     Ok((session, load))
@@ -103,7 +103,7 @@ pub fn loaded<'w>(run: &'w Run<'_>, name: &str, size: Size) -> Result<(Session<'
 ///
 /// # Errors
 /// As puts have them.
-pub fn put_all(session: &mut Session<'_>) -> Result<Load, Error> {
+pub fn put_all(session: &mut BenchSession<'_>) -> Result<LoadCost, Error> {
     let entries = session.setup.entries;
     let meter = session.driver.meter();
     session.put_many(entries, |session, made| {
@@ -111,23 +111,23 @@ pub fn put_all(session: &mut Session<'_>) -> Result<Load, Error> {
         Ok(true)
     })?;
     let put = session.driver.usage(&meter);
-    Ok(Load { put, settled: session.settle_since(&meter)? })
+    Ok(LoadCost { put, settled: session.settle_since(&meter)? })
 }
 
 /// What gets took.
 #[derive(Clone, Debug)]
-pub struct Gets {
+pub struct GetsCost {
     /// How many were answered.
     pub gets: u64,
     /// Of these, without a read.
     pub from_dram: u64,
     /// What they took.
-    pub usage: Usage,
+    pub usage: WorkUsage,
     /// How long each took.
     pub latencies: Latencies,
 }
 
-impl Gets {
+impl GetsCost {
     /// Gets a second.
     pub fn a_second(&self) -> f64 {
         self.gets as f64 / self.usage.seconds
@@ -143,22 +143,22 @@ impl Gets {
 ///
 /// # Errors
 /// [`Error::WrongOverNetwork`] and others.
-pub fn gets(session: &mut Session<'_>, depth: u32, time: Duration) -> Result<Gets, Error> {
+pub fn gets(session: &mut BenchSession<'_>, depth: u32, time: Duration) -> Result<GetsCost, Error> {
     let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
     let mut lookups = Lookups::new(session.setup.value_bytes);
     let meter = session.driver.meter();
-    let closed = Closed { depth: depth as usize, time, gets_a_put: None };
+    let closed = ClosedLoop { depth: depth as usize, time, gets_a_put: None };
     session.closed(&mut lookups, closed, || draw.draw())?;
     let usage = session.driver.usage(&meter);
     let Lookups { answered, from_dram, latencies, .. } = lookups;
-    Ok(Gets { gets: answered, from_dram, usage, latencies })
+    Ok(GetsCost { gets: answered, from_dram, usage, latencies })
 }
 
 /// Cuts the whole range of a store into `ranges` of equal parts.
 ///
 /// # Errors
-/// As [`Driver::poll`](fawn_bench::driver::Driver::poll).
-pub fn cut(session: &mut Session<'_>, ranges: u64) -> Result<(), Error> {
+/// As [`Driver::poll`](fawn_bench::driver::StoreDriver::poll).
+pub fn cut(session: &mut BenchSession<'_>, ranges: u64) -> Result<(), Error> {
     for number in 1..ranges {
         split(session, part(number, ranges))?;
     }
@@ -173,8 +173,8 @@ pub fn part(number: u64, parts: u64) -> Key {
 /// Splits a range, and waits until it is done; how long that took.
 ///
 /// # Errors
-/// As [`Driver::poll`](fawn_bench::driver::Driver::poll).
-pub fn split(session: &mut Session<'_>, at: Key) -> Result<Duration, Error> {
+/// As [`Driver::poll`](fawn_bench::driver::StoreDriver::poll).
+pub fn split(session: &mut BenchSession<'_>, at: Key) -> Result<Duration, Error> {
     let ranges = session.driver.store().ranges().count();
     let began = Instant::now();
     session.driver.store().split_range(at);
@@ -185,8 +185,8 @@ pub fn split(session: &mut Session<'_>, at: Key) -> Result<Duration, Error> {
 /// Merges the ranges that meet at a key, and waits until it is done; how long that took.
 ///
 /// # Errors
-/// As [`Driver::poll`](fawn_bench::driver::Driver::poll); [`Error`].
-pub fn merge(session: &mut Session<'_>, at: Key) -> Result<Duration, Error> {
+/// As [`Driver::poll`](fawn_bench::driver::StoreDriver::poll); [`Error`].
+pub fn merge(session: &mut BenchSession<'_>, at: Key) -> Result<Duration, Error> {
     let ranges = session.driver.store().ranges().count();
     let began = Instant::now();
     session.driver.store().merge_ranges(at)?;
@@ -197,8 +197,8 @@ pub fn merge(session: &mut Session<'_>, at: Key) -> Result<Duration, Error> {
 /// Takes in what the store's threads do until something is so.
 ///
 /// # Errors
-/// As [`Driver::poll`](fawn_bench::driver::Driver::poll).
-pub fn until(session: &mut Session<'_>, is_so: impl Fn(&mut Session<'_>) -> bool) -> Result<(), Error> {
+/// As [`Driver::poll`](fawn_bench::driver::StoreDriver::poll).
+pub fn until(session: &mut BenchSession<'_>, is_so: impl Fn(&mut BenchSession<'_>) -> bool) -> Result<(), Error> {
     loop {
         let polled = session.driver.poll()?;
         if is_so(session) {

@@ -1,13 +1,13 @@
 //! Energy, cost and size as the FAWN-DHT report has them.
 
-use super::{Cell, Table};
+use super::table::{Cell, PaperTable};
 
 /// Queries a joule: Table 2.
-pub fn queries_a_joule() -> Table {
+pub fn queries_a_joule() -> PaperTable {
     let machine = |name: &str, printed, queries: f64, watts: f64| {
         Cell::of(format!("{name}, queries a joule"), printed, queries / watts)
     };
-    Table {
+    PaperTable {
         name: "dht-table-2",
         title: "Queries a joule (FAWN-DHT Table 2)",
         cells: vec![
@@ -26,10 +26,10 @@ pub fn queries_a_joule() -> Table {
 
 /// What the two machines of Table 1 cost over three years. The report prints no price of the hardware, so what it prints
 /// cannot be recomputed; their energy can.
-pub fn cost() -> Table {
+pub fn cost() -> PaperTable {
     let watt_dollars = 2.628;
     let note = "the prices of the hardware that are in it are not printed";
-    Table {
+    PaperTable {
         name: "dht-table-1",
         title: "Cost over three years (FAWN-DHT Table 1)",
         cells: vec![
@@ -51,11 +51,11 @@ struct Switch {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoTiers {
     back_ends: u64,
-    back_end: Machine,
+    back_end: DhtMachine,
     /// Flash of a back-end, in GB.
     gb: f64,
     replicas: f64,
-    front_end: Machine,
+    front_end: DhtMachine,
     edge: Switch,
     top: Switch,
     /// Ports of an edge switch that go up.
@@ -64,7 +64,7 @@ pub struct TwoTiers {
 
 /// A machine that answers or forwards.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Machine {
+struct DhtMachine {
     queries_per_second: f64,
     watts: f64,
     dollars: f64,
@@ -75,10 +75,10 @@ impl TwoTiers {
     pub fn of_720(uplinks: u64) -> Self {
         Self {
             back_ends: 720,
-            back_end: Machine { queries_per_second: 704.0, watts: 6.0, dollars: 266.0 },
+            back_end: DhtMachine { queries_per_second: 704.0, watts: 6.0, dollars: 266.0 },
             gb: 16.0,
             replicas: 3.0,
-            front_end: Machine { queries_per_second: 81_000.0, watts: 80.0, dollars: 600.0 },
+            front_end: DhtMachine { queries_per_second: 81_000.0, watts: 80.0, dollars: 600.0 },
             edge: Switch { ports: 16, watts: 1.5, dollars: 65.0 },
             top: Switch { ports: 48, watts: 66.0, dollars: 750.0 },
             uplinks,
@@ -135,9 +135,9 @@ impl TwoTiers {
 }
 
 /// The cluster of 720 nodes, and what it is compared with: §5.2.
-pub fn cluster() -> Table {
+pub fn cluster() -> PaperTable {
     let cluster = TwoTiers::of_720(0);
-    Table {
+    PaperTable {
         name: "dht-cluster",
         title: "A cluster of 720 nodes (FAWN-DHT section 5.2)",
         cells: vec![
@@ -166,10 +166,10 @@ pub fn cluster() -> Table {
 }
 
 /// The front-ends' cache: §3.5.
-pub fn cache() -> Table {
+pub fn cache() -> PaperTable {
     let nodes = 1000.0_f64;
     let entry = 512.0;
-    Table {
+    PaperTable {
         name: "dht-cache",
         title: "A front-end's cache of N log N entries (FAWN-DHT section 3.5)",
         cells: vec![

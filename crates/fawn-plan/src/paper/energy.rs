@@ -1,13 +1,13 @@
 //! Energy as the e-Energy 2010 paper has it.
 
-use super::{Cell, Table};
+use super::table::{Cell, PaperTable};
 
 /// Queries a joule: Table 1.
-pub fn queries_a_joule() -> Table {
+pub fn queries_a_joule() -> PaperTable {
     let machine = |name: &str, printed, queries: f64, watts: f64| {
         Cell::of(format!("{name}, queries a joule"), printed, queries / watts)
     };
-    Table {
+    PaperTable {
         name: "energy-table-1",
         title: "Queries a joule (e-Energy 2010 Table 1)",
         cells: vec![

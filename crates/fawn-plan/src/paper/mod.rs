@@ -18,65 +18,17 @@ mod dht;
 mod energy;
 mod printed;
 mod sosp;
-
-use serde::Serialize;
+mod table;
 
 pub use dht::{
     TwoTiers, cache as dht_cache, cluster as dht_cluster, cost as dht_cost, queries_a_joule as dht_queries_a_joule,
 };
 pub use energy::queries_a_joule as energy_queries_a_joule;
 pub use sosp::{cost, queries_a_joule, solution_map, solution_space};
-
-/// A table of a paper, recomputed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Table {
-    /// What it is called on the command line.
-    pub name: &'static str,
-    /// What it shows, and where the paper has it.
-    pub title: &'static str,
-    /// Its cells.
-    pub cells: Vec<Cell>,
-}
-
-/// A value that a paper prints, or that its figure shows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Cell {
-    /// What it is, with its unit.
-    pub what: String,
-    /// As the paper prints it; `None` where it only draws it.
-    pub printed: Option<&'static str>,
-    /// From the paper's inputs.
-    pub recomputed: f64,
-    /// Whether these are the same; `None` where nothing is printed.
-    pub agrees: Option<bool>,
-    /// Why not, or with which reading.
-    pub note: Option<&'static str>,
-}
-
-impl Cell {
-    fn of(what: impl Into<String>, printed: &'static str, recomputed: f64) -> Self {
-        let agrees = Some(printed::agrees(printed, recomputed));
-        Self { what: what.into(), printed: Some(printed), recomputed, agrees, note: None }
-    }
-
-    fn drawn(what: impl Into<String>, recomputed: f64) -> Self {
-        Self { what: what.into(), printed: None, recomputed, agrees: None, note: None }
-    }
-
-    fn note(self, note: &'static str) -> Self {
-        Self { note: Some(note), ..self }
-    }
-}
-
-impl Table {
-    /// Cells in which what is printed does not follow.
-    pub fn discrepancies(&self) -> impl Iterator<Item = &Cell> {
-        self.cells.iter().filter(|cell| cell.agrees == Some(false))
-    }
-}
+pub use table::{Cell, PaperTable};
 
 /// Every table.
-pub fn tables() -> Vec<Table> {
+pub fn tables() -> Vec<PaperTable> {
     vec![
         queries_a_joule(),
         cost(),

@@ -1,11 +1,11 @@
 //! Energy and cost as the SOSP'09 paper has them (CACM 2011 prints the same).
 
-use super::{Cell, Table};
+use super::table::{Cell, PaperTable};
 use crate::map::Boundary;
 use crate::{Assumptions, Catalogue, Cost, Date, Map, Quantity, Workload};
 
 /// Queries a joule: Table 3, and the clusters of §4.2 and §5.1.
-pub fn queries_a_joule() -> Table {
+pub fn queries_a_joule() -> PaperTable {
     let machine = |name: &str, printed, queries: f64, watts: f64| {
         Cell::of(format!("{name}, queries a joule"), printed, queries / watts)
     };
@@ -14,7 +14,7 @@ pub fn queries_a_joule() -> Table {
     let (gets, front_end, shared_by) = (36_000.0, 27.0, 80.0);
     let with_front_end = |share: f64| gets / (busy + nodes * share);
     let three = |gets_a_node: f64| 3.0 * gets_a_node / (3.0 * 3.75 + 10.0);
-    Table {
+    PaperTable {
         name: "table-3",
         title: "Queries a joule (SOSP'09 Table 3, sections 4.2 and 5.1)",
         cells: vec![
@@ -40,7 +40,7 @@ pub fn queries_a_joule() -> Table {
 }
 
 /// The derived columns of Table 4: 24 cells from the four inputs of each system.
-pub fn cost() -> Table {
+pub fn cost() -> PaperTable {
     /// Queries a joule, GB a watt, dollars a GB, dollars a query a second.
     const PRINTED: [[&str; 4]; 6] = [
         ["6", "40", "0.26", "1.77"],
@@ -73,12 +73,12 @@ pub fn cost() -> Table {
             });
         }
     }
-    Table { name: "table-4", title: "Cost over three years (SOSP'09 Table 4)", cells }
+    PaperTable { name: "table-4", title: "Cost over three years (SOSP'09 Table 4)", cells }
 }
 
 /// Fig. 16: which system is the cheapest on how much of the map, and where one takes over from another. The paper draws it
 /// without numbers.
-pub fn solution_space() -> Table {
+pub fn solution_space() -> PaperTable {
     let map = solution_map();
     let mut cells: Vec<Cell> = map
         .shares
@@ -90,7 +90,7 @@ pub fn solution_space() -> Table {
         let Boundary { gets_a_gb, below, above } = boundary;
         Cell::drawn(format!("from {below} to {above}, queries a second for each GB"), *gets_a_gb)
     }));
-    Table { name: "figure-16", title: "The cheapest system by data and rate (SOSP'09 Fig. 16)", cells }
+    PaperTable { name: "figure-16", title: "The cheapest system by data and rate (SOSP'09 Fig. 16)", cells }
 }
 
 /// The map of Fig. 16.

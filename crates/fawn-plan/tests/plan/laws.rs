@@ -1,6 +1,6 @@
 //! What holds for whatever is asked.
 
-use fawn_plan::{Assumptions, Catalogue, Flip, Map, Plan, Workload};
+use fawn_plan::{Assumptions, Catalogue, Flip, Map, PurchasePlan, Workload};
 use proptest::prelude::*;
 
 use crate::assumptions;
@@ -23,7 +23,7 @@ fn catalogues() -> impl Strategy<Value = Catalogue> {
 }
 
 /// Nodes of each option, ranked or not.
-fn nodes(plan: &Plan) -> Vec<(String, u64)> {
+fn nodes(plan: &PurchasePlan) -> Vec<(String, u64)> {
     let ranked = plan.ranked.iter().map(|it| (it.name.clone(), it.sizing.nodes));
     let mut all: Vec<_> = ranked.chain(plan.unranked.iter().map(|it| (it.name.clone(), it.least_nodes))).collect();
     all.sort();
@@ -36,19 +36,19 @@ proptest! {
     #[test]
     fn more_of_anything_never_needs_fewer_nodes(catalogue in catalogues(), workload in workloads(), by in 1.0..20.0_f64) {
         let assumptions = assumptions(&catalogue);
-        let less = nodes(&Plan::of(&catalogue, &workload, &assumptions));
+        let less = nodes(&PurchasePlan::of(&catalogue, &workload, &assumptions));
         let more = [
             Workload { data_bytes: workload.data_bytes * by, ..workload },
             Workload { gets_per_second: workload.gets_per_second * by, ..workload },
             Workload { replicas: workload.replicas + 1, ..workload },
         ];
         for workload in more {
-            for (less, more) in less.iter().zip(nodes(&Plan::of(&catalogue, &workload, &assumptions))) {
+            for (less, more) in less.iter().zip(nodes(&PurchasePlan::of(&catalogue, &workload, &assumptions))) {
                 prop_assert!(more.1 >= less.1, "{less:?} {more:?}");
             }
         }
         let fuller = Assumptions { utilisation: assumptions.utilisation / by, ..assumptions };
-        for (less, more) in less.iter().zip(nodes(&Plan::of(&catalogue, &workload, &fuller))) {
+        for (less, more) in less.iter().zip(nodes(&PurchasePlan::of(&catalogue, &workload, &fuller))) {
             prop_assert!(more.1 >= less.1, "{less:?} {more:?}");
         }
     }
@@ -56,7 +56,7 @@ proptest! {
     #[test]
     fn so_many_nodes_hold_and_serve_it_and_one_fewer_does_not(catalogue in catalogues(), workload in workloads()) {
         let assumptions = assumptions(&catalogue);
-        for choice in Plan::of(&catalogue, &workload, &assumptions).ranked {
+        for choice in PurchasePlan::of(&catalogue, &workload, &assumptions).ranked {
             let nodes = choice.sizing.nodes as f64;
             prop_assert!(choice.sizing.nodes >= u64::from(workload.replicas));
             for need in &choice.sizing.needs {
@@ -69,7 +69,7 @@ proptest! {
 
     #[test]
     fn the_cheapest_is_first_and_ranges_hold_what_is_reckoned_with(catalogue in catalogues(), workload in workloads()) {
-        let plan = Plan::of(&catalogue, &workload, &assumptions(&catalogue));
+        let plan = PurchasePlan::of(&catalogue, &workload, &assumptions(&catalogue));
         for pair in plan.ranked.windows(2) {
             prop_assert!(pair[0].cost.total.value <= pair[1].cost.total.value);
         }
@@ -96,9 +96,9 @@ fn a_map_says_what_plans_say() {
             gets_per_second: fawn_plan::map::row_rate(row),
             ..workload
         };
-        let best = Plan::of(&catalogue, &here, &assumptions).ranked[0].cost.total.value;
+        let best = PurchasePlan::of(&catalogue, &here, &assumptions).ranked[0].cost.total.value;
         let named = &map.names[map.cells[row * fawn_plan::map::COLUMNS + column]];
-        let plan = Plan::of(&catalogue, &here, &assumptions);
+        let plan = PurchasePlan::of(&catalogue, &here, &assumptions);
         let choice = plan.ranked.iter().find(|choice| choice.name == *named).unwrap();
         assert!((choice.cost.total.value - best).abs() < 1e-6 * best, "{named} at {row}, {column}");
     }

@@ -7,7 +7,7 @@ mod laws;
 mod papers;
 mod today;
 
-use fawn_plan::{Assumptions, Catalogue, Plan, Workload};
+use fawn_plan::{Assumptions, Catalogue, PurchasePlan, Workload};
 
 /// The assumptions of a catalogue, on a day of 2026.
 fn assumptions(catalogue: &Catalogue) -> Assumptions {
@@ -18,7 +18,7 @@ fn workload(data_bytes: f64, gets_per_second: f64, replicas: u32) -> Workload {
     Workload { data_bytes, gets_per_second, value_bytes: 1e3, replicas }
 }
 
-fn plan(catalogue: &str, workload: &Workload, utilisation: f64) -> Plan {
+fn plan(catalogue: &str, workload: &Workload, utilisation: f64) -> PurchasePlan {
     let catalogue = Catalogue::built_in(catalogue).unwrap();
-    Plan::of(&catalogue, workload, &Assumptions { utilisation, ..assumptions(&catalogue) })
+    PurchasePlan::of(&catalogue, workload, &Assumptions { utilisation, ..assumptions(&catalogue) })
 }

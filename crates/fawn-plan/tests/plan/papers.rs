@@ -1,20 +1,20 @@
 //! The papers' tables, as printed and as their inputs give them.
 
-use fawn_plan::paper::{self, Table, TwoTiers};
+use fawn_plan::paper::{self, PaperTable, TwoTiers};
 use fawn_plan::{Catalogue, Map, Resource};
 
 use crate::{assumptions, plan, workload};
 
 /// The recomputed value of the cell that begins so.
 #[track_caller]
-fn cell(table: &Table, begins: &str) -> f64 {
+fn cell(table: &PaperTable, begins: &str) -> f64 {
     let mut found = table.cells.iter().filter(|cell| cell.what.starts_with(begins));
     let cell = found.next().unwrap_or_else(|| panic!("{begins}"));
     assert!(found.next().is_none(), "{begins} is one cell");
     cell.recomputed
 }
 
-fn discrepancies(table: &Table) -> Vec<&str> {
+fn discrepancies(table: &PaperTable) -> Vec<&str> {
     table.discrepancies().map(|cell| cell.what.as_str()).collect()
 }
 
@@ -160,7 +160,7 @@ fn energy10_table_1_follows_from_its_inputs() {
 fn every_cell_that_differs_says_why() {
     let tables = paper::tables();
     assert_eq!(tables.len(), 8);
-    for cell in tables.iter().flat_map(Table::discrepancies) {
+    for cell in tables.iter().flat_map(PaperTable::discrepancies) {
         assert!(cell.note.is_some(), "{cell:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! The catalogue of today's machines: what is known is used, what is not is said.
 
-use fawn_plan::{Assumptions, Catalogue, Index, MeasuredNode, Plan, Quantity, Resource};
+use fawn_plan::{Assumptions, Catalogue, Index, MeasuredNode, PurchasePlan, Quantity, Resource};
 
 use crate::{assumptions, plan, workload};
 
@@ -17,11 +17,11 @@ fn with_orange_pis() -> Catalogue {
     catalogue
 }
 
-fn plan_of(catalogue: &Catalogue) -> Plan {
-    Plan::of(catalogue, &workload(10e12, 1e6, 3), &assumptions(catalogue))
+fn plan_of(catalogue: &Catalogue) -> PurchasePlan {
+    PurchasePlan::of(catalogue, &workload(10e12, 1e6, 3), &assumptions(catalogue))
 }
 
-fn warned(plan: &Plan, what: &str) -> bool {
+fn warned(plan: &PurchasePlan, what: &str) -> bool {
     plan.warnings.iter().any(|warning| warning.contains(what))
 }
 
@@ -99,7 +99,7 @@ fn watts_that_are_not_of_the_wall_are_warned_of() {
             "watts_stress": {{"value": 7, "kind": "measured"{scope}}}}}"#
         );
         MeasuredNode::parse(&text).unwrap().add_to(&mut catalogue).unwrap();
-        let plan = Plan::of(&catalogue, &workload(1e12, 1e6, 3), &assumptions(&catalogue));
+        let plan = PurchasePlan::of(&catalogue, &workload(1e12, 1e6, 3), &assumptions(&catalogue));
         plan.warnings.into_iter().filter(|warning| warning.contains("not at the wall")).collect::<Vec<_>>()
     };
     assert_eq!((warnings(""), warnings(r#", "scope": "wall""#)), (vec![], vec![]));
@@ -115,7 +115,7 @@ fn the_same_values_grow_old_with_the_day() {
     let catalogue = Catalogue::built_in("paper-2009").unwrap();
     let at = |today: &str| {
         let assumptions = Assumptions::of(&catalogue, today.parse().unwrap());
-        warned(&Plan::of(&catalogue, &workload(1e12, 1e6, 1), &assumptions), "older than a year")
+        warned(&PurchasePlan::of(&catalogue, &workload(1e12, 1e6, 1), &assumptions), "older than a year")
     };
     assert_eq!((at("2010-10-31"), at("2010-11-01")), (false, true));
 }
@@ -140,7 +140,7 @@ fn a_measured_processor_binds_where_it_is_the_slowest_part() {
     let mut catalogue = Catalogue::built_in("today").unwrap();
     let text = format!(r#"{{"name": "mine", "date": "2026-11-24", "option": "{PI}", "cpu_gets_per_second": 20000}}"#);
     MeasuredNode::parse(&text).unwrap().add_to(&mut catalogue).unwrap();
-    let plan = Plan::of(&catalogue, &workload(1e12, 1e6, 3), &assumptions(&catalogue));
+    let plan = PurchasePlan::of(&catalogue, &workload(1e12, 1e6, 3), &assumptions(&catalogue));
     let choice = plan.ranked.iter().find(|choice| choice.name == PI).unwrap();
     assert_eq!(
         (choice.sizing.binds, choice.sizing.nodes),

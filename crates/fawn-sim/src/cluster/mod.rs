@@ -7,65 +7,52 @@
 //!
 //! # Layout
 //!
-//! * [`run`]: one seed. [`Plan`]: what it may do.
-//! * `world`: the events and their order, `arriving`: messages. `place`: where nodes run. `invariants`: what must hold at every step.
-//! * `acts`: what can happen to a cluster, `faults`: what does in a seed. [`Script`]: a run written down, [`shrink`]: made
-//!   small. `reading`, `words`, `settings`, `act_text`: its text. `lines`: messages to read, `telling`: of a run.
-//!   [`Coverage`]: which paths were taken.
-//! * `courses`: seeds about one corner of the protocol. `rest`: what must hold of the whole, `copies`: of planned changes,
-//!   `weak`: of a weak cluster. `client`, `workload`: what is asked, and checked. `dumps`: all of it, read at once.
-//!   `fronts`: front-ends. `lies`: clocks that are wrong for long. `severed`: links that are broken for good, and ways around them.
-//! * `managers`: the agreed log. `plain`: what the first nodes find. `node_store`: a node's datastore, `store`: in memory, `flash_store`: that of production on
+//! [`run`] runs one seed. The folders are the parts of a run, and each of their types owns its state.
+//!
+//! * `world`: takes the events in their order, and brings the parts together. It is the only one that knows them all.
+//! * `network`: links, what they do to messages, and ways around broken ones.
+//! * `processes`: nodes, front-ends and managers, with their clocks. `processes/store`: nodes' stores, in memory and on
 //!   simulated flash.
-//! * [`Cluster`]: large clusters without faults, and what their changes cost. [`pauses()`]: how long changes stop writes.
+//! * `clients`: what is asked.
+//! * `checkers`: what must hold at every step (`invariants`, `redundancy`), of each key (`histories`, `expiries`, `flushes`),
+//!   of the whole at rest (`rest`), of a weak cluster (`weak`), of dumps, and in time (`deadlines`). [`Coverage`]: which paths
+//!   were taken.
+//! * `faults`: fault actions, how a seed draws them, and scenarios, which go through one corner of the protocol.
+//! * `script`: a run written down. [`Plan`]: what it is made of. [`shrink`]: a run made small.
+//! * `trace`: what a run prints. [`Summary`]: what it comes to.
+//! * `event`, `keys`, `time`: what all parts know.
+//!
+//! [`Cluster`] measures large clusters without faults, and [`pauses()`] how long changes stop writes.
 
-mod act_text;
-mod acts;
-mod arriving;
-mod client;
-mod copies;
-mod courses;
-mod coverage;
-mod dumps;
-mod events;
+mod checkers;
+mod clients;
+mod event;
 mod faults;
-mod flash_store;
-mod flushes;
-mod fronts;
-mod invariants;
-mod lies;
-mod lines;
-mod managers;
-mod node_store;
+mod keys;
+mod network;
 mod pauses;
-mod place;
-mod plain;
-mod plan;
-mod reading;
-mod rest;
+mod processes;
+mod run;
 mod scale;
 mod script;
-mod settings;
-mod severed;
-pub mod shrink;
-mod smart;
-mod store;
-mod telling;
-mod weak;
-mod words;
-mod workload;
+mod summary;
+mod time;
+mod trace;
 mod world;
 
-pub use act_text::ACTS;
-pub use acts::KINDS as FAULTS;
-pub use coverage::Coverage;
-pub use fawn_kv::testing::injected_bugs as planted;
-pub use pauses::{Pause, measure as pauses};
-pub use plan::{Plan, Summary, Violation};
+pub use checkers::coverage::Coverage;
+pub use checkers::pauses::Pause;
+pub use faults::ACTIONS;
+pub use faults::action::KINDS as FAULTS;
+pub use fawn_kv::testing::injected_bugs;
+pub use pauses::measure as pauses;
+pub use processes::store::memory::MemoryStore;
 pub use scale::{Cluster, Work};
-pub use script::{Script, Show, TOLD};
-pub use settings::SETTINGS;
-pub use store::MemoryStore;
+pub use script::plan::Plan;
+pub use script::settings::SETTINGS;
+pub use script::{Script, TOLD, shrink};
+pub use summary::{Summary, Violation};
+pub use trace::show::Show;
 
 /// Runs one seed.
 ///

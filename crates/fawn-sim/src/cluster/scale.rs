@@ -11,12 +11,16 @@ use fawn_kv::operation::{Operation, Store};
 use fawn_kv::timing::Timing;
 use fawn_kv::wire::Message;
 
-use super::client::name;
-use super::events::Event;
-use super::place::Place;
-use super::plan::Plan;
-use super::script::Script;
-use super::world::{BEGIN_UNIX, Party, World};
+use crate::cluster::checkers::why_not_settled;
+use crate::cluster::event::Event;
+use crate::cluster::keys::name;
+use crate::cluster::network::party::Party;
+use crate::cluster::network::traffic::MessageCounts;
+use crate::cluster::processes::node::NodeProcess;
+use crate::cluster::script::Script;
+use crate::cluster::script::plan::Plan;
+use crate::cluster::time::BEGIN_UNIX;
+use crate::cluster::world::World;
 
 /// Between two looks whether everything is at rest.
 const LOOK_US: u64 = 100_000;
@@ -28,45 +32,6 @@ const NEAR_US: u64 = 60_000_000;
 const LOADED_AT_ONCE: u64 = 16;
 /// Front-ends, through which all clients ask.
 const FRONTS: u32 = 10;
-
-/// What has been sent in a cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Traffic {
-    messages: u64,
-    bytes: u64,
-    taken: u64,
-    sent: u64,
-    beats: u64,
-    views: u64,
-    view_bytes: u64,
-    fences: u64,
-    forwards: u64,
-}
-
-impl Traffic {
-    pub(super) fn count(&mut self, from: Party, to: Party, message: &Message, bytes: usize) {
-        self.messages += 1;
-        self.bytes += bytes as u64;
-        match (message, from, to) {
-            (
-                Message::Heartbeat { .. }
-                | Message::Lease { .. }
-                | Message::FrontHeartbeat { .. }
-                | Message::FrontLease { .. },
-                ..,
-            ) => self.beats += 1,
-            (Message::AskView { .. } | Message::View { .. }, ..) => {
-                self.views += 1;
-                self.view_bytes += bytes as u64;
-            }
-            (Message::Fence { .. } | Message::FenceHolds { .. }, ..) => self.fences += 1,
-            (_, Party::Front(_), Party::Front(_)) => self.forwards += 1,
-            (_, _, Party::Manager(_)) => self.taken += 1,
-            (_, Party::Manager(_), _) => self.sent += 1,
-            _ => {}
-        }
-    }
-}
 
 /// What a phase has taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +65,7 @@ pub struct Cluster {
     world: World,
     keys: u64,
     /// When the phase began, how long the log was then, and what had been sent.
-    began: (u64, usize, Traffic),
+    began: (u64, usize, MessageCounts),
 }
 
 impl Cluster {
@@ -134,24 +99,21 @@ impl Cluster {
         };
         let mut world = World::with(&Script::of(u64::from(nodes), &plan), timing, 5_000_000);
         world.tick_us = 100_000;
-        world.looks = false;
-        for place in &mut world.fronts {
-            place.limits = Limits::default();
+        world.checkers.look_at_no_steps();
+        for front in &mut world.processes.fronts {
+            front.set_limits(Limits::default());
         }
-        for client in &mut world.clients {
-            client.removes = false;
-        }
-        Self { world, keys, began: (0, 0, Traffic::default()) }
+        world.clients.remove_nothing();
+        Self { world, keys, began: (0, 0, MessageCounts::default()) }
     }
 
     fn state(&self) -> &State {
-        self.world.managers.members[self.world.managers.leader.expect("nobody deposes the leader")].state()
+        self.world.processes.managers.leaders_state().expect("nobody deposes the leader")
     }
 
     /// Ranges, and replicas of them at nodes that run.
     pub fn size(&self) -> (usize, usize) {
-        let nodes = self.world.places.iter().filter_map(|place| place.node.as_ref());
-        (self.state().ranges.len(), nodes.map(|node| node.replicas().count()).sum())
+        (self.state().ranges.len(), self.world.processes.running().map(|node| node.replicas().count()).sum())
     }
 
     /// The first chains.
@@ -170,7 +132,7 @@ impl Cluster {
     pub fn load(&mut self) -> Result<Work, String> {
         self.begin();
         // The checkers are not told of these.
-        self.world.checkers.fill_with(|| None);
+        self.world.checkers.answers.judge_no_keys();
         let operation =
             postcard::to_allocvec(&Operation::Store(Store::set(b"1"))).expect("an operation can be encoded");
         for key in 0..self.keys {
@@ -178,13 +140,13 @@ impl Cluster {
             let (front, operation) = (FrontId(key as u32 % FRONTS), Some(operation.clone()));
             let (key, asker) = (name(key), Asker { address: Address::Client(0), tag: 0 });
             let message = Message::ask(id, None, asker, key, operation);
-            self.world.send(Party::Client(0), Address::Front(front), &message);
+            self.world.network.send(&mut self.world.kernel, Party::Client(0), Address::Front(front), &message);
             if id.number.is_multiple_of(LOADED_AT_ONCE) {
-                self.run_until(self.world.now_us + 1000)?;
+                self.run_until(self.world.now_us() + 1000)?;
             }
         }
         let work = self.until_rest()?;
-        let held: usize = self.world.places.iter().filter_map(|place| place.node.as_ref()?.store().keys()).sum();
+        let held: usize = self.world.processes.running().filter_map(|node| node.store().keys()).sum();
         let wanted = self.keys * u64::from(self.world.plan.replicas);
         if held as u64 == wanted { Ok(work) } else { Err(format!("{held} keys are held instead of {wanted}")) }
     }
@@ -195,9 +157,9 @@ impl Cluster {
     /// Why it does not come to rest.
     pub fn join(&mut self) -> Result<Work, String> {
         self.begin();
-        let place = Place::new(&mut self.world.random, false, &self.world.plan);
-        self.world.places.push(place);
-        self.world.after(1000, Event::Restart(self.world.places.len() - 1));
+        let node = NodeProcess::new(self.world.kernel.random(), false, &self.world.plan);
+        self.world.processes.nodes.push(node);
+        self.world.kernel.after(1000, Event::Restart(self.world.processes.nodes.len() - 1));
         self.until_rest()
     }
 
@@ -207,10 +169,8 @@ impl Cluster {
     /// Why it does not come to rest.
     pub fn fail(&mut self) -> Result<Work, String> {
         self.begin();
-        let place = &mut self.world.places[1];
-        // As one that was never started.
-        (place.node, place.left, place.run) = (None, None, 0);
-        self.world.spares_members = false;
+        self.world.processes.nodes[1].remove();
+        self.world.checkers.note_failure();
         self.until_rest()
     }
 
@@ -222,9 +182,8 @@ impl Cluster {
         self.begin();
         let node = NodeId(2);
         let incarnation = self.state().nodes[&node].incarnation;
-        let (term, standing) = (self.world.managers.term, Standing::Draining);
-        let command = Command::Stand { node, incarnation, standing };
-        self.world.after(1000, Event::Propose { term, command: Box::new(command) });
+        let standing = Standing::Draining;
+        self.world.propose_after(1000, Command::Stand { node, incarnation, standing });
         self.until_rest()
     }
 
@@ -234,43 +193,50 @@ impl Cluster {
     /// Why it does not come to rest.
     pub fn fail_front(&mut self) -> Result<Work, String> {
         self.begin();
-        let place = &mut self.world.fronts[1];
-        // As one that was never started.
-        (place.front, place.run) = (None, 0);
+        self.world.processes.fronts[1].remove();
         self.until_rest()
     }
 
     fn run_until(&mut self, at_us: u64) -> Result<(), String> {
-        while self.world.now_us < at_us {
-            let event = self.world.next().expect("ticks never end");
-            self.world.handle(event)?;
+        while self.world.now_us() < at_us {
+            self.world.handle_next()?;
         }
         Ok(())
     }
 
+    /// How many commands are in the managers' log.
+    fn commands(&self) -> usize {
+        self.world.processes.managers.log().len()
+    }
+
+    /// Why the chains are not as the ring says; empty if they are.
+    fn why_not_settled(&self) -> String {
+        why_not_settled(self.world.now_us(), &self.world.processes, false)
+    }
+
     fn begin(&mut self) {
-        self.began = (self.world.now_us, self.world.managers.log.len(), self.world.traffic);
+        self.began = (self.world.now_us(), self.commands(), self.world.network.traffic());
     }
 
     /// Runs until every chain is as it should be, and every wedge is served; then makes sure that clients get their answers and all is committed.
     fn until_rest(&mut self) -> Result<Work, String> {
         let (began_us, commands, before) = self.began;
         loop {
-            self.run_until(self.world.now_us + LOOK_US)?;
-            let settled = self.world.managers.members.iter().any(fawn_kv::manager::Manager::is_settled);
-            if settled && self.world.why_not_settled(false).is_empty() {
+            self.run_until(self.world.now_us() + LOOK_US)?;
+            let settled = self.world.processes.managers.is_settled();
+            if settled && self.why_not_settled().is_empty() {
                 break;
             }
-            if self.world.now_us > began_us + LIMIT_US {
-                return Err(format!("it never comes to rest: {}", self.world.why_not_settled(false)));
+            if self.world.now_us() > began_us + LIMIT_US {
+                return Err(format!("it never comes to rest: {}", self.why_not_settled()));
             }
         }
-        let after = self.world.traffic;
+        let after = self.world.network.traffic();
         let work = Work {
-            simulated_us: self.world.now_us - began_us,
+            simulated_us: self.world.now_us() - began_us,
             messages: after.messages - before.messages,
             bytes: after.bytes - before.bytes,
-            commands: (self.world.managers.log.len() - commands) as u64,
+            commands: (self.commands() - commands) as u64,
             taken: after.taken - before.taken,
             sent: after.sent - before.sent,
             beats: after.beats - before.beats,
@@ -280,16 +246,16 @@ impl Cluster {
             forwards: after.forwards - before.forwards,
         };
         // Clients ask nothing new meanwhile.
-        self.world.healing = true;
-        let limit_us = self.world.now_us + LIMIT_US;
-        while !self.world.is_quiet() {
-            self.run_until(self.world.now_us + LOOK_US)?;
-            if self.world.now_us > limit_us {
+        self.world.faults.set_healing(true);
+        let limit_us = self.world.now_us() + LIMIT_US;
+        while !self.world.why_not_quiet().is_empty() {
+            self.run_until(self.world.now_us() + LOOK_US)?;
+            if self.world.now_us() > limit_us {
                 return Err(format!("it never falls quiet: {}", self.world.why_not_quiet()));
             }
         }
-        self.run_until(self.world.now_us + NEAR_US)?;
-        self.world.healing = false;
+        self.run_until(self.world.now_us() + NEAR_US)?;
+        self.world.faults.set_healing(false);
         Ok(work)
     }
 }

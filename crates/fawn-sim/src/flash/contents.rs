@@ -12,10 +12,10 @@ pub(super) const SECTOR_BYTES: usize = 512;
 pub(super) const SECTORS: usize = PAGE_BYTES / SECTOR_BYTES;
 
 /// A page's bytes up to its last non-zero one; `None` for a page of zeros.
-pub(super) type Stored = Option<Arc<[u8]>>;
+pub(super) type PageContents = Option<Arc<[u8]>>;
 
 /// The stored form of a page.
-pub(super) fn store(bytes: &[u8; PAGE_BYTES]) -> Stored {
+pub(super) fn store(bytes: &[u8; PAGE_BYTES]) -> PageContents {
     // By words first: most pages are full at the end or empty to it.
     let tail = bytes.as_chunks::<64>().0.iter().rposition(|chunk| *chunk != [0; 64])?;
     let used = bytes[..(tail + 1) * 64].iter().rposition(|&byte| byte != 0)? + 1;
@@ -44,7 +44,7 @@ impl Contents {
     }
 
     /// Replaces the page.
-    pub(super) fn set(&mut self, page: u64, stored: Stored) {
+    pub(super) fn set(&mut self, page: u64, stored: PageContents) {
         let pages = Arc::make_mut(&mut self.pages);
         match stored {
             Some(bytes) => drop(pages.insert(page, bytes)),

@@ -7,9 +7,10 @@ use fawn_check::random::Random;
 use fawn_store::flash::{FileId, FlashError, Space};
 use fawn_store::page::{PAGE_BYTES, Page};
 
+use super::counters::Counters;
 use super::fault::{Fault, Occasion, due};
-use super::file::{File, PowerCut};
-use super::{Counters, Operation};
+use super::file::{PowerCut, SimFile};
+use super::trace::Operation;
 
 /// The capacity, in pages, of a device that is never full.
 const UNLIMITED: u64 = u64::MAX / PAGE_BYTES as u64;
@@ -18,7 +19,7 @@ const UNLIMITED: u64 = u64::MAX / PAGE_BYTES as u64;
 type Inode = u64;
 
 #[derive(Clone, Debug)]
-pub(super) struct Device {
+pub(super) struct SimDevice {
     pub(super) random: Random,
     /// In pages.
     pub(super) capacity: u64,
@@ -30,7 +31,7 @@ pub(super) struct Device {
     pub(super) trace: Option<Vec<Operation>>,
     pub(super) counters: Counters,
     next_inode: Inode,
-    inodes: BTreeMap<Inode, File>,
+    inodes: BTreeMap<Inode, SimFile>,
     /// What `list` shows.
     names: BTreeMap<FileId, Inode>,
     durable_names: BTreeMap<FileId, Inode>,
@@ -38,7 +39,7 @@ pub(super) struct Device {
     unsynced_names: BTreeMap<FileId, Vec<Option<Inode>>>,
 }
 
-impl Device {
+impl SimDevice {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             random: Random::new(seed),
@@ -67,7 +68,7 @@ impl Device {
         }
         let inode = self.next_inode;
         self.next_inode += 1;
-        self.inodes.insert(inode, File::new(pages));
+        self.inodes.insert(inode, SimFile::new(pages));
         self.names.insert(file, inode);
         self.unsynced_names.entry(file).or_default().push(Some(inode));
         Ok(())
@@ -204,7 +205,7 @@ impl Device {
         self.crashed = false;
     }
 
-    pub(super) fn file_mut(&mut self, file: FileId) -> Result<&mut File, FlashError> {
+    pub(super) fn file_mut(&mut self, file: FileId) -> Result<&mut SimFile, FlashError> {
         let inode = self.names.get(&file).ok_or(FlashError::NotFound(file))?;
         Ok(self.inodes.get_mut(inode).expect("a name points to contents"))
     }
@@ -215,7 +216,7 @@ impl Device {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.inodes.values().map(File::memory).sum()
+        self.inodes.values().map(SimFile::memory).sum()
     }
 
     fn free(&self) -> u64 {

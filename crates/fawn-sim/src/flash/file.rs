@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fawn_check::random::Random;
 use fawn_store::page::{PAGE_BYTES, Page};
 
-use super::contents::{Contents, Holes, SECTOR_BYTES, SECTORS, Stored, load, store};
+use super::contents::{Contents, Holes, PageContents, SECTOR_BYTES, SECTORS, load, store};
 
 /// What a power cut leaves of that which was not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,19 +22,19 @@ pub enum PowerCut {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct File {
+pub(super) struct SimFile {
     durable: Contents,
     durable_len: u64,
     /// Versions since the last sync, oldest first, never empty; the last one is what reads see.
-    unsynced: BTreeMap<u64, Vec<Stored>>,
+    unsynced: BTreeMap<u64, Vec<PageContents>>,
     /// Lengths since the last sync, oldest first; the last one is what reads see.
     lengths: Vec<u64>,
     /// What reads still see of pages that a failed sync dropped: a later sync does not save them.
-    phantoms: BTreeMap<u64, Stored>,
+    phantoms: BTreeMap<u64, PageContents>,
     holes: Holes,
 }
 
-impl File {
+impl SimFile {
     /// A file of `pages` pages that hold space and read as zeros.
     pub(super) fn new(pages: u64) -> Self {
         Self { lengths: vec![pages], ..Self::default() }
@@ -65,7 +65,7 @@ impl File {
         load(self.seen(page), into);
     }
 
-    pub(super) fn visible(&self, page: u64) -> Stored {
+    pub(super) fn visible(&self, page: u64) -> PageContents {
         self.seen(page).cloned()
     }
 
@@ -170,7 +170,7 @@ impl File {
     }
 
     /// Puts `stored` at `page` as if it had always been there.
-    pub(super) fn replace(&mut self, page: u64, stored: Stored) {
+    pub(super) fn replace(&mut self, page: u64, stored: PageContents) {
         self.unsynced.remove(&page);
         self.phantoms.remove(&page);
         self.durable.set(page, stored);
@@ -192,7 +192,7 @@ impl File {
         pages
     }
 
-    fn version(&mut self, page: u64, stored: Stored) {
+    fn version(&mut self, page: u64, stored: PageContents) {
         self.phantoms.remove(&page);
         self.unsynced.entry(page).or_default().push(stored);
     }
@@ -208,7 +208,7 @@ impl File {
 }
 
 /// One of: the durable version, one of `versions` (the newest most often), or a mix of them by sectors.
-fn fate(durable: Stored, versions: &[Stored], random: &mut Random) -> Stored {
+fn fate(durable: PageContents, versions: &[PageContents], random: &mut Random) -> PageContents {
     let any = |random: &mut Random| match random.below(versions.len() as u64 + 1) {
         0 => durable.clone(),
         chosen => versions[chosen as usize - 1].clone(),

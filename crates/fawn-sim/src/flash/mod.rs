@@ -11,12 +11,13 @@
 //!
 //! # Layout
 //!
-//! * `mod.rs`: the device: names, space, faults, trace.
+//! * `mod.rs`: the device as its users see it. `device.rs`: its names, space, faults and trace.
 //! * `file.rs`: one file and its unsynced versions.
 //! * `contents.rs`: sparse pages and holes.
-//! * `fault.rs`, `trace.rs`: what goes wrong; what was asked.
+//! * `fault.rs`, `trace.rs`, `counters.rs`: what goes wrong; what was asked; how often.
 
 mod contents;
+mod counters;
 mod device;
 mod fault;
 mod file;
@@ -27,34 +28,18 @@ mod trace;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
-use device::Device;
+pub use counters::Counters;
+use device::SimDevice;
 pub use fault::Fault;
 use fawn_store::flash::{FileId, Flash, FlashError, Space};
 use fawn_store::page::{PAGE_BYTES, Page};
 pub use file::PowerCut;
 pub use trace::Operation;
 
-/// What a device has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Operations but reads: the places where power may be cut.
-    pub write_points: u64,
-    /// Reads.
-    pub reads: u64,
-    /// Pages read.
-    pub pages_read: u64,
-    /// Writes.
-    pub writes: u64,
-    /// Pages written.
-    pub pages_written: u64,
-    /// Syncs of files.
-    pub syncs: u64,
-}
-
 /// A simulated flash device. A clone is an independent device with the same contents; it shares memory until changed.
 #[derive(Debug)]
 pub struct SimFlash {
-    device: Mutex<Device>,
+    device: Mutex<SimDevice>,
 }
 
 impl Clone for SimFlash {
@@ -66,7 +51,7 @@ impl Clone for SimFlash {
 impl SimFlash {
     /// An empty device of unlimited capacity, whose choices (outcomes of failed operations) come from `seed`.
     pub fn new(seed: u64) -> Self {
-        Self { device: Mutex::new(Device::new(seed)) }
+        Self { device: Mutex::new(SimDevice::new(seed)) }
     }
 
     /// Limits the device to `bytes`; what is already on it stays.
@@ -164,7 +149,7 @@ impl SimFlash {
         self.device().file_mut(file).expect("a file that is asked about exists").occupied()
     }
 
-    fn device(&self) -> MutexGuard<'_, Device> {
+    fn device(&self) -> MutexGuard<'_, SimDevice> {
         self.device.lock().expect("no operation on a simulated device panics half-way")
     }
 }

@@ -43,7 +43,7 @@ impl Edit {
 
     /// The message with its field changed, if what comes of it is another message.
     pub fn apply(self, message: &Message) -> Option<Message> {
-        let Spanned { bytes, spans } = spanned(message);
+        let FieldSpans { bytes, spans } = field_spans(message);
         let span = spans.get(usize::from(self.field) % spans.len().max(1))?.clone();
         let other = spans.get(usize::from(self.amount) % spans.len())?.clone();
         let values = self.values(&bytes[span.clone()], &bytes[other]);
@@ -82,7 +82,7 @@ impl Edit {
 
 /// The place of a message's kind among the variants.
 pub fn kind(message: &Message) -> u8 {
-    spanned(message).bytes.first().copied().unwrap_or_default()
+    field_spans(message).bytes.first().copied().unwrap_or_default()
 }
 
 /// A number as postcard reads it; of other bytes the first few.
@@ -102,16 +102,16 @@ fn varint(mut number: u64) -> Vec<u8> {
 
 /// A message's bytes, and where each of its fields is: postcard hands them over one by one.
 #[derive(Default)]
-struct Spanned {
+struct FieldSpans {
     bytes: Vec<u8>,
     spans: Vec<Range<usize>>,
 }
 
-fn spanned(message: &Message) -> Spanned {
-    postcard::serialize_with_flavor(message, Spanned::default()).expect("a message can be encoded")
+fn field_spans(message: &Message) -> FieldSpans {
+    postcard::serialize_with_flavor(message, FieldSpans::default()).expect("a message can be encoded")
 }
 
-impl Flavor for Spanned {
+impl Flavor for FieldSpans {
     type Output = Self;
 
     fn try_push(&mut self, byte: u8) -> postcard::Result<()> {

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fawn_check::random::Random;
 use fawn_kv::frontend::{Front, Limits};
+use fawn_kv::ids::Wedge;
 use fawn_kv::ids::{
     Address, Asker, Attempt, Chain, ClusterId, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position,
-    RangeId, RequestId, Seq, Wedge, WedgeEpoch, WedgeId,
+    RangeId, RequestId, Seq, WedgeEpoch, WedgeId,
 };
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::operation::Operation;
@@ -19,7 +20,7 @@ use fawn_ring::{Interval, MachineId, Secret};
 
 use super::generate::generate;
 use super::messages::{most_bytes_of_takers, pool, set_versions};
-use super::{Input, Target};
+use super::target::{Input, Target};
 use crate::cluster::MemoryStore;
 
 const SECRET: Secret = Secret([7; 32]);

@@ -12,7 +12,7 @@ use fawn_store::record::Record;
 
 use super::pages::{OneFile, whole};
 use super::record::encoded;
-use super::{Input, Target};
+use super::target::{Input, Target};
 
 const SALT: u32 = 0x5eed_5a17;
 const MAGIC: &[u8] = b"fwnL";

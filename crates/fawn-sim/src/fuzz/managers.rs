@@ -5,7 +5,7 @@ use fawn_kv::manager::{Command, NEWEST, State, VERSION};
 
 use super::generate::generate;
 use super::messages::{most_bytes_there_and_back, pool, reads_back, set_version};
-use super::{Input, Target};
+use super::target::{Input, Target};
 
 /// [`Command::decode`] and [`State::decode`]. What is decoded reads back as itself.
 pub(super) struct Managers;

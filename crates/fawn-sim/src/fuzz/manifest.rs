@@ -6,7 +6,7 @@ use fawn_store::manifest::Manifest;
 use fawn_store::page::PAGE_BYTES;
 
 use super::pages::{OneFile, whole};
-use super::{Input, Target};
+use super::target::{Input, Target};
 use crate::edits;
 
 const NUMBER: u64 = 1;

@@ -5,10 +5,11 @@ use std::fmt::Debug;
 use fawn_check::random::Random;
 use fawn_kv::operation::{Item, Operation, evaluate};
 use fawn_kv::wire::Message;
-use fawn_kv::wire::version::{NEWEST, OLDEST};
+use fawn_kv::wire::version::NEWEST;
+use fawn_kv::wire::version::OLDEST;
 
 use super::generate::generate;
-use super::{Input, Target};
+use super::target::{Input, Target};
 
 /// Bytes of memory that a byte of a message may take: a session with one request is seven bytes on the wire and two
 /// nodes of B-trees in memory.

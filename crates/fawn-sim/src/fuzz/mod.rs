@@ -11,7 +11,7 @@
 //!
 //! # Layout
 //!
-//! * [`generate`]: any value of a type that serde can read. [`mutate`]: damage.
+//! * `target`: what a target is. [`generate`]: any value of a type that serde can read. [`mutate`]: damage.
 //! * [`pages`]: a flash of one file, made of an input's parts.
 //! * `messages` (targets `message` and `operation`), `managers`, `sessions`, `log`, `manifest`, `segment`, `record`,
 //!   `writes`: the targets, each named as one of what it decodes. `hostile`: a node and a front-end that take messages with
@@ -32,6 +32,7 @@ mod record;
 mod segment;
 mod sessions;
 mod strangers;
+mod target;
 #[cfg(test)]
 mod tests;
 mod writes;
@@ -44,31 +45,7 @@ use fawn_check::random::Random;
 
 use crate::quiet::said;
 
-/// What a target decodes.
-pub type Input = Vec<Vec<u8>>;
-
-/// One decoder.
-pub trait Target: Sync {
-    /// Its name on the command line.
-    fn name(&self) -> &'static str;
-
-    /// An input as the product writes it.
-    fn valid(&self, random: &mut Random) -> Input;
-
-    /// Makes checksums (and what else would end decoding at once) right again, or some of it.
-    fn mend(&self, _random: &mut Random, _input: &mut Input) {}
-
-    /// How many executions of another target take as long as one of this: it gets so many times fewer of them.
-    fn cost(&self) -> u64 {
-        1
-    }
-
-    /// Bytes of memory that one execution may hold at a time.
-    fn most_bytes(&self, input: &Input) -> u64;
-
-    /// Decodes, and panics when a promise is broken. Whether anything was decoded; otherwise all of it was refused.
-    fn execute(&self, input: &Input) -> bool;
-}
+pub use target::{Input, Target};
 
 /// All targets.
 pub const TARGETS: &[&dyn Target] = &[

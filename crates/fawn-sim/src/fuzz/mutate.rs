@@ -2,7 +2,7 @@
 
 use fawn_check::random::Random;
 
-use super::Input;
+use super::target::Input;
 
 /// Longest part, but for those that were longer before.
 const LONGEST: usize = 1 << 14;

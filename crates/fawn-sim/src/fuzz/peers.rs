@@ -21,7 +21,7 @@ use fawn_kv::wire::version::NEWEST;
 use fawn_ring::{Interval, MachineId, Secret};
 
 use super::edit::{Edit, kind};
-use super::{Input, Target};
+use super::target::{Input, Target};
 use crate::cluster::MemoryStore;
 
 const SECRET: Secret = Secret([7; 32]);

@@ -4,7 +4,7 @@ use fawn_check::random::Random;
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Marks, Record};
 
-use super::{Input, Target};
+use super::target::{Input, Target};
 
 /// A random record.
 pub(super) fn encoded(random: &mut Random, key: &[u8], seq: u64) -> Vec<u8> {

@@ -12,7 +12,7 @@ use fawn_store::segment::{Cursor, Footer, ReadAhead, Sought, Writer, find, read_
 
 use super::pages::{OneFile, page_checksum, whole};
 use super::record::encoded;
-use super::{Input, Target};
+use super::target::{Input, Target};
 
 const NUMBER: u64 = 6;
 const FILE: FileId = FileId::Segment(NUMBER);

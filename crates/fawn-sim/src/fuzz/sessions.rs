@@ -4,11 +4,13 @@
 use std::io::Write as _;
 
 use fawn_check::random::Random;
-use fawn_memcache::{Answer, Command, Event, Hit, Limits, MAX_LINE_BYTES, Number, Request, Session};
+use fawn_memcache::{
+    Command, CommandOutcome, CommandRequest, CounterValue, Hit, MAX_LINE_BYTES, Session, SessionEvent, SessionLimits,
+};
 
 use super::{Input, Target};
 
-const LIMITS: Limits = Limits { item_bytes: 300 };
+const LIMITS: SessionLimits = SessionLimits { item_bytes: 300 };
 
 /// Longest `user password`.
 const MOST_CREDENTIALS: usize = 16_384;
@@ -163,7 +165,7 @@ fn transcript<'a>(mut session: Session, pieces: impl Iterator<Item = &'a [u8]>) 
             let consumed = step.consumed;
             text.clear();
             match step.event {
-                Event::Request(request) => {
+                SessionEvent::Request(request) => {
                     told.requests += 1;
                     write!(text, "{request:?}").expect("memory takes text");
                     request.responder.write(&mut text, request.key, &answer(&request));
@@ -171,14 +173,14 @@ fn transcript<'a>(mut session: Session, pieces: impl Iterator<Item = &'a [u8]>) 
                         session.authenticated();
                     }
                 }
-                Event::Reply(line) | Event::Abandon(line) => text.extend_from_slice(line.as_bytes()),
-                Event::NeedMore { total } => {
+                SessionEvent::Reply(line) | SessionEvent::Abandon(line) => text.extend_from_slice(line.as_bytes()),
+                SessionEvent::NeedMore { total } => {
                     let most = LIMITS.item_bytes.max(MOST_CREDENTIALS) + MAX_LINE_BYTES + 4;
                     assert!(total > pending.len() - consumed && total <= most, "it waits for {total} bytes");
                     pending.drain(..consumed);
                     break;
                 }
-                Event::Close => {
+                SessionEvent::Close => {
                     told.checksum = crc32c::crc32c_append(told.checksum, b"closed");
                     return told;
                 }
@@ -191,17 +193,21 @@ fn transcript<'a>(mut session: Session, pieces: impl Iterator<Item = &'a [u8]>) 
     told
 }
 
-fn answer<'a>(request: &Request<'a>) -> Answer<'a> {
+fn answer<'a>(request: &CommandRequest<'a>) -> CommandOutcome<'a> {
     match request.command {
-        Command::Get | Command::GetAndTouch(_) | Command::MetaGet(_) => Answer::Hit(Hit::of(request.key)),
-        Command::Store(store) => Answer::Stored { cas: 1, size: store.value.len() },
-        Command::Delete(_) => Answer::Deleted,
-        Command::Touch(_) => Answer::Touched,
-        Command::Arithmetic(step) => {
-            Answer::Number(Number { value: step.delta, cas: 1, ttl_before: None, ttl: Some(1), created: false })
-        }
-        Command::ValueTooLarge(_) => Answer::TooLarge,
-        Command::MetaDebug => Answer::Miss,
-        _ => Answer::Ok,
+        Command::Get | Command::GetAndTouch(_) | Command::MetaGet(_) => CommandOutcome::Hit(Hit::of(request.key)),
+        Command::Store(store) => CommandOutcome::Stored { cas: 1, size: store.value.len() },
+        Command::Delete(_) => CommandOutcome::Deleted,
+        Command::Touch(_) => CommandOutcome::Touched,
+        Command::Arithmetic(step) => CommandOutcome::Number(CounterValue {
+            value: step.delta,
+            cas: 1,
+            ttl_before: None,
+            ttl: Some(1),
+            created: false,
+        }),
+        Command::ValueTooLarge(_) => CommandOutcome::TooLarge,
+        Command::MetaDebug => CommandOutcome::Miss,
+        _ => CommandOutcome::Ok,
     }
 }

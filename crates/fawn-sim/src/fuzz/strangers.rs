@@ -10,7 +10,7 @@ use fawn_ring::MachineId;
 
 use super::generate::generate;
 use super::messages::{most_bytes_of_takers, pool, set_versions};
-use super::{Input, Target};
+use super::target::{Input, Target};
 
 const CLUSTER: ClusterId = ClusterId([1; 16]);
 const NODE: NodeId = NodeId(1);

@@ -6,7 +6,7 @@ use fawn_kv::store::Write;
 
 use super::generate::generate;
 use super::messages::{most_bytes_there_and_back, pool, reads_back, set_version};
-use super::{Input, Target};
+use super::target::{Input, Target};
 
 /// [`Write::decode`]. What is decoded reads back as itself.
 pub(super) struct Writes;

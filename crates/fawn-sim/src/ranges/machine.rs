@@ -5,15 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use fawn_check::random::Random;
 use fawn_kv::ids::{ClusterId, Position, RangeId, Seq};
 use fawn_kv::range::entry::{Entry, Kept};
-use fawn_kv::store::{Answer, Fetch, FlashStore, Gate, Lookup, Opened, Part, RangeStore, Scan, Ticket};
+use fawn_kv::store::{Answer, FlashStore, Gate, Lookup, Opened, Part, RangeStore, Scan, Ticket};
 use fawn_ring::Key;
-use fawn_store::flash::{FileId, Flash};
-use fawn_store::page::PageBuf;
-use fawn_store::work::Event;
-use fawn_store::{Batch, Committed, Maintenance, Options, Step};
+use fawn_store::Options;
 
-use super::model::{Found, Model, Written, brief, is_same};
+use super::model::{RangeModel, RangeWrite, RestartState, brief, is_same};
 use super::probe::Probe;
+use super::program::Program;
 use crate::flash::{PowerCut, SimFlash};
 
 /// Turns after which what still waits is stuck for good.
@@ -23,7 +21,7 @@ const NAMES: u32 = 60;
 
 /// What has happened to a machine, all its restarts counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
+pub struct MachineCounts {
     /// Segments sealed.
     pub seals: u64,
     /// Slices merged.
@@ -34,24 +32,12 @@ pub struct Seen {
     pub points_cut: u64,
 }
 
-/// A batch of the log between being taken and being handed back.
-enum InFlight {
-    Taken(Batch),
-    Written(Committed),
-}
-
 /// A node's store, the program around it, the device under it, and what it must hold. See the module's text.
 pub struct RangeMachine {
-    pub(super) probe: Probe,
-    pub(super) store: FlashStore,
-    maintenance: Maintenance,
-    pub(super) model: Model,
+    pub(super) program: Program,
+    pub(super) model: RangeModel,
     pub(super) random: Random,
     pub(super) options: Options,
-    clock_ms: u64,
-    in_flight: Option<InFlight>,
-    events: VecDeque<Event>,
-    fetches: Vec<Fetch>,
     next_ticket: Ticket,
     /// Lookups that wait: range, key, what was shown when they began.
     looking: BTreeMap<Ticket, (RangeId, Vec<u8>, Option<Kept>)>,
@@ -64,7 +50,7 @@ pub struct RangeMachine {
     pub(super) next_range: u32,
     pub(super) unix: u32,
     slow_log: bool,
-    seen: Seen,
+    seen: MachineCounts,
 }
 
 impl RangeMachine {
@@ -73,12 +59,12 @@ impl RangeMachine {
     /// # Errors
     /// Why the store cannot be made.
     pub fn new(options: Options, seed: u64) -> Result<Self, String> {
-        let model = Model::new(options.secret);
+        let model = RangeModel::new(options.secret);
         let (machine, _) = Self::on(SimFlash::new(seed), options, seed, model)?;
         Ok(machine)
     }
 
-    fn on(flash: SimFlash, options: Options, seed: u64, model: Model) -> Result<(Self, Ranges), String> {
+    fn on(flash: SimFlash, options: Options, seed: u64, model: RangeModel) -> Result<(Self, Ranges), String> {
         let probe = Probe::new(flash);
         let Opened { mut store, maintenance, ranges, .. } =
             FlashStore::open(options.clone(), &probe).map_err(|error| format!("the store does not open: {error}"))?;
@@ -90,16 +76,10 @@ impl RangeMachine {
         let mut names: Vec<_> = (0..NAMES).map(|n| (options.secret.position(&name(n)), name(n))).collect();
         names.sort();
         let machine = Self {
-            probe,
-            store,
-            maintenance,
+            program: Program::new(probe, store, maintenance),
             model,
             random: Random::new(seed),
             options,
-            clock_ms: 1_000_000,
-            in_flight: None,
-            events: VecDeque::new(),
-            fetches: Vec::new(),
             next_ticket: 0,
             looking: BTreeMap::new(),
             answers: BTreeMap::new(),
@@ -109,40 +89,40 @@ impl RangeMachine {
             next_range: 1,
             unix: 1_000_000_000,
             slow_log: seed.is_multiple_of(3),
-            seen: Seen::default(),
+            seen: MachineCounts::default(),
         };
         Ok((machine, ranges))
     }
 
     /// The device.
     pub fn flash(&self) -> &SimFlash {
-        &self.probe.flash
+        &self.program.probe.flash
     }
 
     /// The store.
     pub fn store(&self) -> &FlashStore {
-        &self.store
+        &self.program.store
     }
 
     /// Whether the device has crashed.
     pub fn is_down(&self) -> bool {
-        self.probe.flash.has_crashed()
+        self.program.probe.flash.has_crashed()
     }
 
     /// From here on, a power cut at each write point must leave a state that may be left: that is looked at in every turn.
     pub fn cut_everywhere(&mut self) {
-        self.probe.remember();
+        self.program.probe.remember();
     }
 
     /// What has happened.
-    pub fn seen(&self) -> Seen {
-        let stats = self.store.store().stats();
-        let Seen { seals, merges, .. } = self.seen;
-        Seen { seals: seals + stats.seals, merges: merges + stats.merges, ..self.seen }
+    pub fn seen(&self) -> MachineCounts {
+        let stats = self.program.store.store().stats();
+        let MachineCounts { seals, merges, .. } = self.seen;
+        MachineCounts { seals: seals + stats.maintenance.seals, merges: merges + stats.maintenance.merges, ..self.seen }
     }
 
     fn cut_since_last_turn(&mut self) {
-        for flash in self.probe.take() {
+        for flash in self.program.probe.take() {
             self.seen.points_cut += 1;
             for cut in [PowerCut::Lost, PowerCut::Kept, PowerCut::Torn] {
                 let flash = flash.clone();
@@ -165,7 +145,7 @@ impl RangeMachine {
     /// # Errors
     /// What was wrong.
     pub fn crash(&mut self, cut: PowerCut) -> Result<(), String> {
-        let flash = self.probe.flash.clone();
+        let flash = self.program.probe.flash.clone();
         flash.power_cut(cut, self.random.word());
         self.reopen(flash)
     }
@@ -175,12 +155,12 @@ impl RangeMachine {
     /// # Errors
     /// What was wrong.
     pub fn stop(&mut self) -> Result<(), String> {
-        self.store.hurry();
-        self.turn_until(|machine| machine.store.is_idle() && machine.in_flight.is_none());
-        self.store.close();
-        self.turn_until(|machine| machine.store.is_closed());
-        self.model.durable(self.store.written());
-        let flash = self.probe.flash.clone();
+        self.program.store.hurry();
+        self.turn_until(|machine| machine.program.is_idle());
+        self.program.store.close();
+        self.turn_until(|machine| machine.program.store.is_closed());
+        self.model.durable(self.program.store.written());
+        let flash = self.program.probe.flash.clone();
         flash.power_cut(PowerCut::Lost, 0);
         self.reopen(flash)
     }
@@ -196,15 +176,15 @@ impl RangeMachine {
     }
 
     /// Reads everything.
-    fn find(&mut self, ranges: Ranges) -> Found {
+    fn find(&mut self, ranges: Ranges) -> RestartState {
         let mut shown = BTreeMap::new();
         for (range, recovered) in &ranges {
             for (_, name) in self.names.clone().iter().filter(|(key, _)| recovered.keys.contains(key)) {
                 shown.insert((*range, name.clone()), self.look_now(*range, name));
             }
         }
-        let forgotten = ranges.keys().map(|range| (*range, self.store.forgotten(*range))).collect();
-        Found { ranges, shown, forgotten }
+        let forgotten = ranges.keys().map(|range| (*range, self.program.store.forgotten(*range))).collect();
+        RestartState { ranges, shown, forgotten }
     }
 
     fn ticket(&mut self) -> Ticket {
@@ -214,7 +194,7 @@ impl RangeMachine {
 
     fn look_now(&mut self, range: RangeId, name: &[u8]) -> Option<Kept> {
         let ticket = self.ticket();
-        if let Lookup::Known(kept) = self.store.lookup(range, name, ticket) {
+        if let Lookup::Known(kept) = self.program.store.lookup(range, name, ticket) {
             return kept;
         }
         match self.wait_for(ticket) {
@@ -232,25 +212,12 @@ impl RangeMachine {
     pub(super) fn look(&mut self, range: RangeId, name: &[u8]) {
         let ticket = self.ticket();
         let must = self.model.now().0[&range].newest(name).cloned();
-        match self.store.lookup(range, name, ticket) {
-            Lookup::Known(kept) => self.check(range, name, must.as_ref(), kept.as_ref()),
+        match self.program.store.lookup(range, name, ticket) {
+            Lookup::Known(kept) => {
+                self.model.check(&self.program.store, (range, name), must.as_ref(), kept.as_ref());
+            }
             Lookup::Later => drop(self.looking.insert(ticket, (range, name.to_vec(), must))),
         }
-    }
-
-    fn check(&self, range: RangeId, name: &[u8], must: Option<&Kept>, found: Option<&Kept>) {
-        let Some(state) = self.model.now().0.get(&range) else { return };
-        let same = |must: Option<&Kept>| match must {
-            None => state.may_return(name, found),
-            Some(must) => is_same(must, found, state.meta.alive.time, self.store.forgotten(range)),
-        };
-        assert!(
-            same(must) || same(state.newest(name)),
-            "{range:?}: {} is {}, not {}",
-            String::from_utf8_lossy(name),
-            brief(found),
-            brief(must)
-        );
     }
 
     /// Copies a range, from a place in its log on, and checks that nothing is lacking and nothing wrong.
@@ -259,7 +226,7 @@ impl RangeMachine {
         loop {
             let ticket = self.ticket();
             let least = self.model.now().0[&range].meta.committed;
-            let part = match self.store.scan(range, from, since, least, ticket) {
+            let part = match self.program.store.scan(range, from, since, least, ticket) {
                 Scan::Known(part) => part,
                 Scan::Later => match self.wait_for(ticket) {
                     Answer::Part(part) => part,
@@ -274,7 +241,7 @@ impl RangeMachine {
             }
         }
         let state = &self.model.now().0[&range];
-        let (time, forgotten) = (state.meta.alive.time, self.store.forgotten(range));
+        let (time, forgotten) = (state.meta.alive.time, self.program.store.forgotten(range));
         for (key, name) in &self.names {
             let found = copied.get(name);
             match state.newest(name).filter(|must| must.position.seq > since && state.keys.contains(key)) {
@@ -288,34 +255,34 @@ impl RangeMachine {
     }
 
     /// Notes a write.
-    pub(super) fn wrote(&mut self, gate: Gate, range: RangeId, write: Written) {
-        if let Written::Append(Entry { position, .. }) = &write {
+    pub(super) fn wrote(&mut self, gate: Gate, range: RangeId, write: RangeWrite) {
+        if let RangeWrite::Append(Entry { position, .. }) = &write {
             self.synced.push_back((gate, range, *position));
         }
-        self.seen.waits += u64::from(!self.store.is_logged());
+        self.seen.waits += u64::from(!self.program.store.is_logged());
         self.model.write(gate, range, write);
     }
 
     /// Lets a second pass.
     pub(super) fn tick(&mut self) {
-        self.clock_ms += 1000;
         self.unix += 1;
-        self.store.tick();
+        self.program.tick();
     }
 
     /// Carries one part of the program on.
     pub fn turn(&mut self) {
         match self.random.weighted(&[if self.slow_log { 1 } else { 20 }, 20, 20, 20]) {
-            0 => self.turn_log(),
-            1 => self.turn_maintenance(),
-            2 => self.turn_install(),
-            _ => self.turn_reads(),
+            0 if self.program.turn_log() => self.model.durable(self.program.store.durable()),
+            0 => {}
+            1 => self.program.turn_maintenance(),
+            2 => self.program.turn_install(&mut self.random),
+            _ => self.program.turn_reads(&mut self.random),
         }
         self.cut_since_last_turn();
-        while let Some((ticket, answer)) = self.store.take_answer() {
+        while let Some((ticket, answer)) = self.program.store.take_answer() {
             match (self.looking.remove(&ticket), answer) {
                 (Some((range, name, must)), Answer::Version(kept)) => {
-                    self.check(range, &name, must.as_ref(), kept.as_ref());
+                    self.model.check(&self.program.store, (range, &name), must.as_ref(), kept.as_ref());
                 }
                 (Some(_), answer) => assert!(self.is_down(), "a lookup on a sound device is answered: {answer:?}"),
                 (None, answer) => drop(self.answers.insert(ticket, answer)),
@@ -334,53 +301,11 @@ impl RangeMachine {
             }
             self.turn();
         }
-        panic!("waited for what never happens: {:?}, {:?}", self.store.stopped(), self.store.store().stats());
-    }
-
-    fn turn_log(&mut self) {
-        self.in_flight = match self.in_flight.take() {
-            None => self.store.take_batch(self.clock_ms).map(InFlight::Taken),
-            Some(InFlight::Taken(batch)) => {
-                let result = self.probe.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-                Some(InFlight::Written(Committed { batch, result }))
-            }
-            Some(InFlight::Written(committed)) => {
-                self.store.committed(committed);
-                self.model.durable(self.store.durable());
-                None
-            }
-        };
-    }
-
-    fn turn_maintenance(&mut self) {
-        if let Some(work) = self.store.take_work() {
-            self.maintenance.submit(work);
-        }
-        if let Step::Event(event) = self.maintenance.step(&self.probe) {
-            self.events.push_back(event);
-        }
-    }
-
-    fn turn_install(&mut self) {
-        if let Some(event) = self.events.pop_front() {
-            self.store.handle(event);
-        }
-        let budget = self.random.within(1, 64) as usize;
-        self.store.step(budget);
-    }
-
-    fn turn_reads(&mut self) {
-        while let Some(fetch) = self.store.take_fetch() {
-            self.fetches.push(fetch);
-        }
-        if self.fetches.is_empty() {
-            return;
-        }
-        let chosen = self.random.below(self.fetches.len() as u64) as usize;
-        let fetch = self.fetches.swap_remove(chosen);
-        let mut pages = PageBuf::zeroed(fetch.read.count as usize);
-        let read = self.probe.read(fetch.read.file, fetch.read.first, pages.pages_mut());
-        self.store.fetched(fetch, read.map(|()| pages.pages_mut().as_mut_slice()));
+        panic!(
+            "waited for what never happens: {:?}, {:?}",
+            self.program.store.stopped(),
+            self.program.store.store().stats()
+        );
     }
 }
 

@@ -4,11 +4,13 @@
 //! # Layout
 //!
 //! * [`RangeMachine`]: the store, the program around it and the device under it. `script`: what is asked of it.
-//! * `model`: what it must hold. `probe`: the device as it was before each write point.
+//! * `program`: what is on its way between store and device. `model`: what it must hold.
+//! * `probe`: the device as it was before each write point.
 
 mod machine;
 mod model;
 mod probe;
+mod program;
 mod script;
 
-pub use machine::{RangeMachine, Seen};
+pub use machine::{MachineCounts, RangeMachine};

@@ -6,18 +6,18 @@ use std::rc::Rc;
 use fawn_kv::ids::{Attempt, Position, RangeId, Seq};
 use fawn_kv::range::entry::{Change, Entry, Kept, Version};
 use fawn_kv::range::meta::Meta;
-use fawn_kv::store::{Gate, Recovered};
+use fawn_kv::store::{FlashStore, Gate, RangeStore, Recovered};
 use fawn_ring::{Interval, Secret};
 
 /// A version that lookups have shown.
 #[derive(Clone)]
-struct Shown {
+struct KeyVersion {
     /// Where it was committed; `None`: it came with a copy, or was found after a restart.
     at: Option<Position>,
     kept: Kept,
 }
 
-impl std::fmt::Debug for Shown {
+impl std::fmt::Debug for KeyVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} at {:?}", brief(Some(&self.kept)), self.at)
     }
@@ -34,7 +34,7 @@ pub(super) fn brief(kept: Option<&Kept>) -> String {
 
 /// One range.
 #[derive(Clone, Debug)]
-pub(super) struct Range {
+pub(super) struct RangeState {
     pub(super) keys: Interval,
     pub(super) held: Option<Attempt>,
     /// What was committed when its log began.
@@ -43,12 +43,12 @@ pub(super) struct Range {
     log: Vec<Entry>,
     pub(super) meta: Meta,
     /// The versions of each key, in the order in which they were shown; only the last is, but after a crash.
-    shown: BTreeMap<Vec<u8>, Vec<Shown>>,
+    shown: BTreeMap<Vec<u8>, Vec<KeyVersion>>,
     /// What a restart did not find any more, as it was deleted or had expired.
     gone: BTreeMap<Vec<u8>, Vec<Kept>>,
 }
 
-impl Range {
+impl RangeState {
     fn of(state: &Recovered) -> Self {
         Self {
             keys: state.keys,
@@ -83,7 +83,7 @@ impl Range {
     }
 
     fn show(&mut self, kept: Kept, at: Option<Position>) {
-        self.shown.entry(kept.key.clone()).or_default().push(Shown { at, kept });
+        self.shown.entry(kept.key.clone()).or_default().push(KeyVersion { at, kept });
     }
 
     fn commit(&mut self, entry: &Entry) {
@@ -147,17 +147,17 @@ pub(super) fn is_same(must: &Kept, found: Option<&Kept>, time: u32, forgotten: S
 
 /// All ranges, after some write.
 #[derive(Clone, Debug, Default)]
-pub(super) struct State(pub(super) BTreeMap<RangeId, Rc<Range>>);
+pub(super) struct RangeStates(pub(super) BTreeMap<RangeId, Rc<RangeState>>);
 
-impl State {
-    fn range(&mut self, range: RangeId) -> &mut Range {
+impl RangeStates {
+    fn range(&mut self, range: RangeId) -> &mut RangeState {
         Rc::make_mut(self.0.get_mut(&range).expect("only ranges that exist are written to"))
     }
 }
 
 /// What a write does.
 #[derive(Clone, Debug)]
-pub(super) enum Written {
+pub(super) enum RangeWrite {
     Create(Interval),
     Append(Entry),
     Truncate(Position),
@@ -170,7 +170,7 @@ pub(super) enum Written {
 }
 
 /// What was found after a restart: the ranges, and what lookups show, with what each range has forgotten.
-pub(super) struct Found {
+pub(super) struct RestartState {
     pub(super) ranges: BTreeMap<RangeId, Recovered>,
     pub(super) shown: BTreeMap<(RangeId, Vec<u8>), Option<Kept>>,
     pub(super) forgotten: BTreeMap<RangeId, Seq>,
@@ -178,57 +178,57 @@ pub(super) struct Found {
 
 /// The states that a crash may leave, oldest first; the last is the current one.
 #[derive(Clone, Debug)]
-pub(super) struct Model {
+pub(super) struct RangeModel {
     secret: Secret,
-    states: VecDeque<(Gate, State)>,
+    states: VecDeque<(Gate, RangeStates)>,
 }
 
-impl Model {
+impl RangeModel {
     pub(super) fn new(secret: Secret) -> Self {
-        Self { secret, states: VecDeque::from([(Gate(0), State::default())]) }
+        Self { secret, states: VecDeque::from([(Gate(0), RangeStates::default())]) }
     }
 
     /// The current state.
-    pub(super) fn now(&self) -> &State {
+    pub(super) fn now(&self) -> &RangeStates {
         &self.states.back().expect("there is a current state").1
     }
 
     /// A write was made, which is durable at `gate`.
-    pub(super) fn write(&mut self, gate: Gate, range: RangeId, write: Written) {
+    pub(super) fn write(&mut self, gate: Gate, range: RangeId, write: RangeWrite) {
         let mut state = self.now().clone();
         match write {
-            Written::Create(keys) => {
+            RangeWrite::Create(keys) => {
                 let empty = Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() };
-                state.0.insert(range, Rc::new(Range::of(&empty)));
+                state.0.insert(range, Rc::new(RangeState::of(&empty)));
             }
-            Written::Append(entry) => state.range(range).log.push(entry),
-            Written::Truncate(to) => state.range(range).log.retain(|entry| entry.position <= to),
-            Written::Hold(attempt) => state.range(range).held = Some(attempt),
-            Written::Reset => {
+            RangeWrite::Append(entry) => state.range(range).log.push(entry),
+            RangeWrite::Truncate(to) => state.range(range).log.retain(|entry| entry.position <= to),
+            RangeWrite::Hold(attempt) => state.range(range).held = Some(attempt),
+            RangeWrite::Reset => {
                 let keys = state.range(range).keys;
                 let empty = Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() };
-                *state.range(range) = Range::of(&empty);
+                *state.range(range) = RangeState::of(&empty);
             }
-            Written::Install(kept) => {
+            RangeWrite::Install(kept) => {
                 for kept in kept {
                     state.range(range).show(kept, None);
                 }
             }
-            Written::InstallEnd(meta) => {
+            RangeWrite::InstallEnd(meta) => {
                 let range = state.range(range);
                 (range.base, range.meta) = (meta.clone(), meta);
                 range.log.clear();
             }
-            Written::Inherit(over, ranges) => self.inherit(&mut state, &over, &ranges),
-            Written::Drop => drop(state.0.remove(&range)),
+            RangeWrite::Inherit(over, ranges) => self.inherit(&mut state, &over, &ranges),
+            RangeWrite::Drop => drop(state.0.remove(&range)),
         }
         self.states.push_back((gate, state));
     }
 
-    fn inherit(&self, state: &mut State, over: &[RangeId], ranges: &[(RangeId, Recovered)]) {
-        let parents: Vec<Rc<Range>> = over.iter().filter_map(|range| state.0.remove(range)).collect();
+    fn inherit(&self, state: &mut RangeStates, over: &[RangeId], ranges: &[(RangeId, Recovered)]) {
+        let parents: Vec<Rc<RangeState>> = over.iter().filter_map(|range| state.0.remove(range)).collect();
         for (range, found) in ranges {
-            let mut heir = Range::of(found);
+            let mut heir = RangeState::of(found);
             heir.gone.extend(parents.iter().flat_map(|parent| parent.gone.clone()));
             for (key, shown) in parents.iter().flat_map(|parent| &parent.shown) {
                 if let Some(newest) = shown.last().filter(|_| heir.keys.contains(&self.secret.position(key))) {
@@ -244,6 +244,31 @@ impl Model {
         self.states.back_mut().expect("there is a current state").1.range(range).commit(entry);
     }
 
+    /// A store answers a lookup with what must be there, or with what was newest when the lookup began.
+    ///
+    /// # Panics
+    /// It does not.
+    pub(super) fn check(
+        &self,
+        store: &FlashStore,
+        (range, name): (RangeId, &[u8]),
+        must: Option<&Kept>,
+        found: Option<&Kept>,
+    ) {
+        let Some(state) = self.now().0.get(&range) else { return };
+        let same = |must: Option<&Kept>| match must {
+            None => state.may_return(name, found),
+            Some(must) => is_same(must, found, state.meta.alive.time, store.forgotten(range)),
+        };
+        assert!(
+            same(must) || same(state.newest(name)),
+            "{range:?}: {} is {}, not {}",
+            String::from_utf8_lossy(name),
+            brief(found),
+            brief(must)
+        );
+    }
+
     /// Everything up to `gate` is durable.
     pub(super) fn durable(&mut self, gate: Gate) {
         while self.states.get(1).is_some_and(|(next, _)| *next <= gate) {
@@ -255,7 +280,7 @@ impl Model {
     ///
     /// # Errors
     /// It is none of those that may be left.
-    pub(super) fn recover(&mut self, found: &Found) -> Result<(), String> {
+    pub(super) fn recover(&mut self, found: &RestartState) -> Result<(), String> {
         let mut complaints = Vec::new();
         for (gate, state) in self.states.iter().rev() {
             let Some(complaint) = Self::complaint(state, found) else {
@@ -269,7 +294,7 @@ impl Model {
         Err(complaints.join("\n"))
     }
 
-    fn complaint(state: &State, found: &Found) -> Option<String> {
+    fn complaint(state: &RangeStates, found: &RestartState) -> Option<String> {
         if !state.0.keys().eq(found.ranges.keys()) {
             return Some(format!("{:?} are not {:?}", found.ranges.keys(), state.0.keys()));
         }
@@ -295,7 +320,7 @@ impl Model {
     }
 
     /// The state goes on with what was found of it.
-    fn go_on(state: &mut State, found: &Found) {
+    fn go_on(state: &mut RangeStates, found: &RestartState) {
         for (range, recovered) in &found.ranges {
             let (was, forgotten) = (state.0[range].clone(), found.forgotten[range]);
             let now = state.range(*range);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fawn_check::random::Random;
 use fawn_kv::ids::{Address, Asker, Attempt, Position, RangeId, RequestId, Seq};
 use fawn_kv::operation::Outcome;
 use fawn_kv::range::entry::{Asked, Change, Entry, Kept, Version};
@@ -10,7 +11,7 @@ use fawn_kv::store::{Place, RangeStore, Recovered};
 use fawn_ring::{Interval, Key};
 
 use super::machine::RangeMachine;
-use super::model::Written;
+use super::model::RangeWrite;
 
 /// Bytes of a name, at most.
 const MOST_NAME: usize = 8;
@@ -52,41 +53,12 @@ impl RangeMachine {
         (!names.is_empty()).then(|| (*self.random.pick(&names)).clone())
     }
 
-    fn version(&mut self) -> Version {
-        let (random, longest) = (&mut self.random, self.store.longest_record() - MOST_NAME);
-        let len = match random.below(20) {
-            0 => longest,
-            1 => random.within(0, longest as u64) as usize,
-            _ => longest.min(random.below(300) as usize),
-        };
-        let mut value = vec![0; len];
-        random.fill(&mut value);
-        Version {
-            value,
-            flags: random.below(3) as u32,
-            expiry: if random.chance(1, 6) { self.unix + random.below(40) as u32 } else { 0 },
-            stale: random.chance(1, 9),
-            won: random.chance(1, 9),
-            client_cas: random.chance(1, 9).then(|| random.word()),
-        }
-    }
-
-    /// What a record does to a key.
-    fn change(&mut self) -> Change {
-        match self.random.below(10) {
-            0 => Change::Nothing,
-            1 => Change::Delete,
-            2 if self.random.chance(1, 5) => Change::Flush { due: 0, keys: vec![Interval::ALL] },
-            _ => Change::Value(self.version()),
-        }
-    }
-
     fn append(&mut self) {
         let Some(range) = self.any_range() else { return };
         let is_long = self.model.now().0[&range].suffix().count() >= SUFFIX;
         let place = *self.random.pick(&[Place::Head, Place::Between, Place::Tail]);
-        let is_ready = place != Place::Head || self.store.ready();
-        if is_long || !is_ready || !self.store.takes(range, place) {
+        let is_ready = place != Place::Head || self.program.store.ready();
+        if is_long || !is_ready || !self.program.store.takes(range, place) {
             return;
         }
         let Some(name) = self.any_name(range) else { return };
@@ -97,7 +69,8 @@ impl RangeMachine {
             Entry { position, time: self.unix, key: Vec::new(), change: Change::Begin { after: last }, asked: None }
         } else {
             let position = Position { epoch: last.epoch, seq: last.seq.next() };
-            let change = self.change();
+            let longest = self.program.store.longest_record() - MOST_NAME;
+            let change = draw_change(&mut self.random, longest, self.unix);
             let has_key = !matches!(change, Change::Flush { .. });
             let key = if has_key { name } else { Vec::new() };
             self.next_request += 1;
@@ -112,21 +85,21 @@ impl RangeMachine {
             let asked = self.random.chance(2, 3).then_some(asked);
             Entry { position, time: self.unix, key, change, asked }
         };
-        let gate = self.store.append(range, &Arc::new(entry.clone()));
-        self.wrote(gate, range, Written::Append(entry));
+        let gate = self.program.store.append(range, &Arc::new(entry.clone()));
+        self.wrote(gate, range, RangeWrite::Append(entry));
     }
 
     fn commit(&mut self) {
         let Some(range) = self.any_range() else { return };
-        let durable = self.store.durable();
+        let durable = self.program.store.durable();
         self.synced.retain(|(gate, ..)| *gate > durable);
         let state = &self.model.now().0[&range];
         let Some(entry) = state.suffix().next().cloned() else { return };
         // A learner commits what is not durable yet.
         let is_durable = !self.synced.iter().any(|(_, of, at)| *of == range && *at == entry.position);
-        if is_durable || (state.held.is_none() && self.store.is_logged()) {
+        if is_durable || (state.held.is_none() && self.program.store.is_logged()) {
             let lies = self.options.secret.position(&entry.key);
-            self.store.commit(range, &entry, &lies);
+            self.program.store.commit(range, &entry, &lies);
             self.model.commit(range, &entry);
         }
     }
@@ -137,21 +110,21 @@ impl RangeMachine {
         let mut places = vec![state.meta.committed];
         places.extend(state.suffix().map(|entry| entry.position));
         let to = *self.random.pick(&places);
-        let gate = self.store.truncate(range, to);
-        self.wrote(gate, range, Written::Truncate(to));
+        let gate = self.program.store.truncate(range, to);
+        self.wrote(gate, range, RangeWrite::Truncate(to));
     }
 
     fn hold(&mut self) {
         let Some(range) = self.any_range() else { return };
         let attempt = Attempt(self.random.below(1000) as u32);
-        let gate = self.store.hold(range, attempt);
-        self.wrote(gate, range, Written::Hold(attempt));
+        let gate = self.program.store.hold(range, attempt);
+        self.wrote(gate, range, RangeWrite::Hold(attempt));
     }
 
     fn reset(&mut self) {
         let Some(range) = self.any_range() else { return };
-        let gate = self.store.reset(range);
-        self.wrote(gate, range, Written::Reset);
+        let gate = self.program.store.reset(range);
+        self.wrote(gate, range, RangeWrite::Reset);
     }
 
     fn install(&mut self) {
@@ -163,19 +136,21 @@ impl RangeMachine {
         for _ in 0..self.random.below(4) {
             let Some(key) = self.any_name(range) else { return };
             let position = Position { epoch: fawn_kv::ids::Epoch(1), seq: Seq(self.random.within(1, 50)) };
-            let mut version = self.random.chance(4, 5).then(|| self.version());
+            let longest = self.program.store.longest_record() - MOST_NAME;
+            let is_there = self.random.chance(4, 5);
+            let mut version = is_there.then(|| draw_version(&mut self.random, longest, self.unix));
             if let Some(version) = &mut version {
                 // All of it is one write.
-                version.value.truncate(self.store.longest_record() / 8);
+                version.value.truncate(self.program.store.longest_record() / 8);
             }
             if !kept.iter().any(|other: &Kept| other.key == key) {
                 kept.push(Kept { key, position, version });
             }
         }
         if !kept.is_empty()
-            && let Some(gate) = self.store.install(range, &kept)
+            && let Some(gate) = self.program.store.install(range, &kept)
         {
-            self.wrote(gate, range, Written::Install(kept));
+            self.wrote(gate, range, RangeWrite::Install(kept));
         }
     }
 
@@ -188,8 +163,8 @@ impl RangeMachine {
         let mut meta = state.meta.clone();
         meta.committed.epoch = meta.committed.epoch.next();
         meta.committed.seq.0 += self.random.below(60);
-        let gate = self.store.install_end(range, &meta, Seq(self.random.below(10)));
-        self.wrote(gate, range, Written::InstallEnd(meta));
+        let gate = self.program.store.install_end(range, &meta, Seq(self.random.below(10)));
+        self.wrote(gate, range, RangeWrite::InstallEnd(meta));
     }
 
     fn new_range(&mut self) -> RangeId {
@@ -206,8 +181,8 @@ impl RangeMachine {
         }
         let keys = *self.random.pick(&free);
         let range = self.new_range();
-        let gate = self.store.create(range, keys);
-        self.wrote(gate, range, Written::Create(keys));
+        let gate = self.program.store.create(range, keys);
+        self.wrote(gate, range, RangeWrite::Create(keys));
     }
 
     /// What is here of a range is inherited by two, however much it is; now and then this node is part of one alone.
@@ -217,7 +192,7 @@ impl RangeMachine {
         let Interval { low, high } = state.keys;
         // A range ends with all of it committed, or cut off; records that are not go with it here, but not many.
         let uncommitted: usize = state.suffix().map(Entry::bytes).sum();
-        if high.prefix() - low.prefix() < 1 << 60 || uncommitted > self.store.longest_record() {
+        if high.prefix() - low.prefix() < 1 << 60 || uncommitted > self.program.store.longest_record() {
             return;
         }
         let at = Key::lowest_with_prefix(low.prefix() + (high.prefix() - low.prefix()) / 2);
@@ -232,8 +207,8 @@ impl RangeMachine {
         if self.random.chance(1, 5) {
             ranges.remove(self.random.below(2) as usize);
         }
-        let gate = self.store.inherit(&[range], &ranges);
-        self.wrote(gate, range, Written::Inherit(vec![range], ranges));
+        let gate = self.program.store.inherit(&[range], &ranges);
+        self.wrote(gate, range, RangeWrite::Inherit(vec![range], ranges));
     }
 
     fn merge(&mut self) {
@@ -250,14 +225,14 @@ impl RangeMachine {
         let meta: Meta = mine.meta.clone().joined(other.meta.clone(), [mine.keys, other.keys], committed);
         let keys = Interval::new(mine.keys.low, other.keys.high);
         let merged = (self.new_range(), Recovered { keys, held: mine.held, meta, entries: Vec::new() });
-        let gate = self.store.inherit(&[lower, upper], std::slice::from_ref(&merged));
-        self.wrote(gate, lower, Written::Inherit(vec![lower, upper], vec![merged]));
+        let gate = self.program.store.inherit(&[lower, upper], std::slice::from_ref(&merged));
+        self.wrote(gate, lower, RangeWrite::Inherit(vec![lower, upper], vec![merged]));
     }
 
     fn drop_range(&mut self) {
         let Some(range) = self.any_range() else { return };
-        let gate = self.store.drop_range(range);
-        self.wrote(gate, range, Written::Drop);
+        let gate = self.program.store.drop_range(range);
+        self.wrote(gate, range, RangeWrite::Drop);
     }
 
     fn get(&mut self) {
@@ -272,5 +247,34 @@ impl RangeMachine {
         let last = self.model.now().0[&range].last().seq.0;
         let since = if self.random.chance(1, 2) { 0 } else { self.random.below(last + 1) };
         self.copy(range, Seq(since));
+    }
+}
+
+/// What a client stores, in a second, with a value of at most `longest` bytes.
+fn draw_version(random: &mut Random, longest: usize, unix: u32) -> Version {
+    let len = match random.below(20) {
+        0 => longest,
+        1 => random.within(0, longest as u64) as usize,
+        _ => longest.min(random.below(300) as usize),
+    };
+    let mut value = vec![0; len];
+    random.fill(&mut value);
+    Version {
+        value,
+        flags: random.below(3) as u32,
+        expiry: if random.chance(1, 6) { unix + random.below(40) as u32 } else { 0 },
+        stale: random.chance(1, 9),
+        won: random.chance(1, 9),
+        client_cas: random.chance(1, 9).then(|| random.word()),
+    }
+}
+
+/// What a record does to a key.
+fn draw_change(random: &mut Random, longest: usize, unix: u32) -> Change {
+    match random.below(10) {
+        0 => Change::Nothing,
+        1 => Change::Delete,
+        2 if random.chance(1, 5) => Change::Flush { due: 0, keys: vec![Interval::ALL] },
+        _ => Change::Value(draw_version(random, longest, unix)),
     }
 }

@@ -76,7 +76,7 @@ impl Machine {
     /// # Errors
     /// What went wrong.
     pub fn bulk_load(&mut self, records: &[Loaded], batch_bytes: usize) -> Result<(), String> {
-        bulk_load(&self.flash, &self.options, self.now(), records, batch_bytes)?;
+        bulk_load(&self.program.flash, &self.options, self.now(), records, batch_bytes)?;
         self.reopen()?;
         let last: BTreeMap<&[u8], &Loaded> = records.iter().map(|record| (&*record.name, record)).collect();
         for (name, record) in last {
@@ -92,11 +92,11 @@ impl Machine {
                 return Err(format!("{name:?}: {expected:?} was loaded, and {found:?} is there"));
             }
             if found.is_some() {
-                self.note_seq(name, seq);
+                self.history.note_seq(name, seq);
             }
-            self.oracle.change(name, Some(item));
+            self.history.oracle.change(name, Some(item));
         }
-        self.oracle.acknowledge(self.oracle.issued());
+        self.history.acknowledge_all();
         self.check_recovered().map(drop)
     }
 }

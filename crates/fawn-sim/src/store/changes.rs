@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use fawn_store::flash::{Flash, FlashError};
-use fawn_store::large::Stub;
-use fawn_store::record::{Kind, MAX_VALUE_BYTES, Marks};
-use fawn_store::{Ack, Appended, Gate, Refusal, Write};
+use fawn_store::record::{Kind, Marks};
+use fawn_store::{Appended, Gate, Refusal, Write};
 
-use super::machine::{Extras, Machine, STUCK_TURNS, seconds};
+use super::machine::{Extras, Machine, STUCK_TURNS};
 use super::oracle::Item;
 
 impl Machine {
@@ -22,7 +20,12 @@ impl Machine {
         write.marks = extras.marks;
         write.client_cas = extras.client_cas;
         let appended = match self.append(&write) {
-            Err(Refusal::TooLarge) => self.append_large(write)?,
+            Err(Refusal::TooLarge) => {
+                let stub = self.program.write_value(value)?;
+                let appended = self.append(&Write { kind: Kind::Stub, value: &stub.encode(), ..write })?;
+                self.stubs.insert(appended.seq, stub);
+                appended
+            }
             other => other?,
         };
         let item = Item {
@@ -33,9 +36,8 @@ impl Machine {
             client_cas: extras.client_cas,
             seq: appended.seq,
         };
-        let state = self.oracle.change(name, Some(item));
-        self.pending.push_back((appended.gate, state));
-        self.release_acknowledgements();
+        self.history.change(name, Some(item), appended.gate);
+        self.history.release(self.program.store.durable());
         Ok(appended)
     }
 
@@ -45,7 +47,7 @@ impl Machine {
     /// # Errors
     /// The store's, but never [`Refusal::Busy`].
     pub fn issue_touch(&mut self, name: &[u8], expiry: u32) -> Result<bool, Refusal> {
-        let key = self.store.secret().position(name);
+        let key = self.program.store.secret().position(name);
         for turn in 1..STUCK_TURNS {
             let item = match self.get(name) {
                 Ok(Some(item)) => item,
@@ -61,13 +63,12 @@ impl Machine {
             };
             let Item { client_flags, marks, client_cas, .. } = item;
             let write = Write { kind, marks, client_flags, expiry, client_cas, key: name, value };
-            match self.store.append(&key, write, seconds(self.clock_ms)) {
+            match self.program.store.append(&key, write, self.now()) {
                 Ok(appended) => {
                     self.stubs.extend(stub.map(|stub| (appended.seq, stub)));
-                    self.note_seq(name, appended.seq);
-                    let state = self.oracle.change(name, Some(Item { expiry, seq: appended.seq, ..item }));
-                    self.pending.push_back((appended.gate, state));
-                    self.release_acknowledgements();
+                    self.history.note_seq(name, appended.seq);
+                    self.history.change(name, Some(Item { expiry, seq: appended.seq, ..item }), appended.gate);
+                    self.history.release(self.program.store.durable());
                     return Ok(true);
                 }
                 // What is there may be another item when the store has time.
@@ -81,7 +82,7 @@ impl Machine {
                 Err(refusal) => return Err(refusal),
             }
         }
-        panic!("the store stays busy for ever: {:?}", self.store.stats());
+        panic!("the store stays busy for ever: {:?}", self.program.store.stats());
     }
 
     /// Stores `value` if the store takes it at once; does not wait.
@@ -89,13 +90,12 @@ impl Machine {
     /// # Errors
     /// The store's, [`Refusal::Busy`] among them.
     pub fn try_put(&mut self, name: &[u8], value: &[u8]) -> Result<Appended, Refusal> {
-        let key = self.store.secret().position(name);
-        let appended = self.store.append(&key, Write::value(name, value), seconds(self.clock_ms))?;
-        self.note_seq(name, appended.seq);
+        let key = self.program.store.secret().position(name);
+        let appended = self.program.store.append(&key, Write::value(name, value), self.now())?;
+        self.history.note_seq(name, appended.seq);
         let (marks, seq) = (Marks::default(), appended.seq);
         let item = Item { value: Arc::from(value), client_flags: 0, expiry: 0, marks, client_cas: None, seq };
-        let state = self.oracle.change(name, Some(item));
-        self.pending.push_back((appended.gate, state));
+        self.history.change(name, Some(item), appended.gate);
         Ok(appended)
     }
 
@@ -105,9 +105,8 @@ impl Machine {
     /// The store's, but never [`Refusal::Busy`].
     pub fn issue_delete(&mut self, name: &[u8]) -> Result<Appended, Refusal> {
         let appended = self.append(&Write::delete(name))?;
-        let state = self.oracle.change(name, None);
-        self.pending.push_back((appended.gate, state));
-        self.release_acknowledgements();
+        self.history.change(name, None, appended.gate);
+        self.history.release(self.program.store.durable());
         Ok(appended)
     }
 
@@ -118,11 +117,10 @@ impl Machine {
     pub fn issue_flush_all(&mut self) -> Result<Gate, Refusal> {
         let gate = self.wait_out_busy(|machine| {
             let now = machine.now();
-            machine.store.flush_all(0, now)
+            machine.program.store.flush_all(0, now)
         })?;
-        let state = self.oracle.flush(|_| true);
-        self.pending.push_back((gate, state));
-        self.release_acknowledgements();
+        self.history.flush(gate);
+        self.history.release(self.program.store.durable());
         Ok(gate)
     }
 
@@ -134,18 +132,10 @@ impl Machine {
     pub fn flush_all_at(&mut self, at: u32) -> Result<bool, Refusal> {
         let gate = self.wait_out_busy(|machine| {
             let now = machine.now();
-            machine.store.flush_all(at, now)
+            machine.program.store.flush_all(at, now)
         })?;
         self.flush_due = Some(at);
         Ok(self.wait_for(gate))
-    }
-
-    /// A flush has fallen due. Everything before it is made durable first, so that it is clear what it covers.
-    pub(super) fn flush_falls_due(&mut self) {
-        self.flush_due = None;
-        self.sync_log();
-        let state = self.oracle.flush(|_| true);
-        self.oracle.acknowledge(state);
     }
 
     /// Stores `value` and waits until that is acknowledged. Returns its sequence number, or `None` when the device
@@ -178,62 +168,16 @@ impl Machine {
 
     /// Turns until `gate` is durable; false when the store stops or the device crashes first.
     pub fn wait_for(&mut self, gate: Gate) -> bool {
-        self.turn_until(|machine| machine.store.durable() >= gate)
+        self.turn_until(|machine| machine.program.store.durable() >= gate)
     }
 
     fn append(&mut self, write: &Write<'_>) -> Result<Appended, Refusal> {
-        let key = self.store.secret().position(write.key);
+        let key = self.program.store.secret().position(write.key);
         let appended = self.wait_out_busy(|machine| {
             let now = machine.now();
-            machine.store.append(&key, *write, now)
+            machine.program.store.append(&key, *write, now)
         })?;
-        self.note_seq(write.key, appended.seq);
-        Ok(appended)
-    }
-
-    /// Sequence numbers (and so cas) never repeat, even those of changes that a power cut took back: an answer to a get
-    /// may have shown them.
-    pub(super) fn note_seq(&mut self, name: &[u8], seq: u64) {
-        let highest = match self.highest_seq.get_mut(name) {
-            Some(highest) => highest,
-            None => self.highest_seq.entry(name.to_vec()).or_default(),
-        };
-        assert!(
-            seq > *highest,
-            "a sequence number of {:?} repeats: {seq} after {highest}",
-            String::from_utf8_lossy(name)
-        );
-        *highest = seq;
-    }
-
-    /// Gives the value a file of its own, then appends its stub.
-    fn append_large(&mut self, write: Write<'_>) -> Result<Appended, Refusal> {
-        if write.value.len() > MAX_VALUE_BYTES {
-            return Err(Refusal::TooLarge);
-        }
-        let stub = Stub::of(self.store.new_value_file(), write.value);
-        let written = (|| {
-            self.flash.create(stub.id(), stub.pages())?;
-            for (n, chunk) in write.value.chunks(4 << 20).enumerate() {
-                let pages = Stub::lay_out(chunk);
-                self.flash.write(stub.id(), n as u64 * 1024, pages.pages())?;
-            }
-            self.flash.sync(stub.id())?;
-            self.flash.sync_names()
-        })();
-        match written {
-            Err(FlashError::NoSpace) => {
-                // As the program would: nothing is left of what did not fit.
-                if self.flash.remove(stub.id()).is_ok() {
-                    self.flash.sync_names().map_err(|error| Refusal::Stopped(error.to_string()))?;
-                }
-                return Err(Refusal::NoSpace);
-            }
-            Err(error) => return Err(Refusal::Stopped(error.to_string())),
-            Ok(()) => {}
-        }
-        let appended = self.append(&Write { kind: Kind::Stub, value: &stub.encode(), ..write })?;
-        self.stubs.insert(appended.seq, stub);
+        self.history.note_seq(write.key, appended.seq);
         Ok(appended)
     }
 
@@ -250,20 +194,7 @@ impl Machine {
                 other => return other,
             }
         }
-        let (idle, cleaning) = (self.store.is_idle(), self.store.is_cleaning());
-        panic!("the store stays busy for ever (idle {idle}, cleaning {cleaning}): {:?}", self.store.stats());
-    }
-
-    pub(super) fn release_acknowledgements(&mut self) {
-        if self.options.ack != Ack::Durable {
-            return;
-        }
-        let durable = self.store.durable();
-        while let Some(&(gate, state)) = self.pending.front()
-            && gate <= durable
-        {
-            self.oracle.acknowledge(state);
-            self.pending.pop_front();
-        }
+        let (idle, cleaning) = (self.program.store.is_idle(), self.program.store.is_cleaning());
+        panic!("the store stays busy for ever (idle {idle}, cleaning {cleaning}): {:?}", self.program.store.stats());
     }
 }

@@ -1,10 +1,12 @@
 //! Gets under way: plan, read, finish, wait for the gate — with anything in between.
 
+use fawn_check::random::Random;
 use fawn_store::page::PageBuf;
 use fawn_store::{Damage, Finished, Gate, Lookup, Read};
 
-use super::machine::{Failure, Machine};
+use super::history::History;
 use super::oracle::Item;
+use super::program::{Failure, Program};
 
 /// What a get does next.
 enum Stage {
@@ -19,7 +21,7 @@ enum Stage {
 }
 
 /// One get between its beginning and its answer.
-pub(super) struct Get {
+pub(super) struct PendingGet {
     name: Vec<u8>,
     /// Number of the newest state when it began.
     since: u64,
@@ -35,12 +37,12 @@ pub(super) struct Get {
     stage: Option<Stage>,
 }
 
-impl Get {
-    pub(super) fn begin(machine: &Machine, name: &[u8]) -> Self {
+impl PendingGet {
+    pub(super) fn begin(program: &Program, history: &History, name: &[u8]) -> Self {
         Self {
             name: name.to_vec(),
-            since: machine.oracle.issued(),
-            began: machine.now(),
+            since: history.oracle.issued(),
+            began: program.now(),
             proves: 0,
             is_checked: true,
             gone: None,
@@ -49,20 +51,24 @@ impl Get {
         }
     }
 
-    pub(super) fn begin_unchecked(machine: &Machine, name: &[u8]) -> Self {
-        Self { is_checked: false, ..Self::begin(machine, name) }
+    pub(super) fn begin_unchecked(program: &Program, history: &History, name: &[u8]) -> Self {
+        Self { is_checked: false, ..Self::begin(program, history, name) }
     }
 
     /// One step; the answer once it may leave.
-    pub(super) fn advance(&mut self, machine: &mut Machine) -> Option<Result<Option<Item>, Failure>> {
+    pub(super) fn advance(
+        &mut self,
+        program: &mut Program,
+        history: &mut History,
+    ) -> Option<Result<Option<Item>, Failure>> {
         let stage = self.stage.take().expect("an answered get is not carried on");
         let next = match stage {
-            Stage::Plan => self.plan(machine),
-            Stage::Read(read) => Self::read(machine, read),
-            Stage::Finish(read, pages) => self.finish(machine, read, pages),
-            Stage::Answer(item, gate) if gate <= machine.store.durable() => {
+            Stage::Plan => self.plan(program, history),
+            Stage::Read(read) => Self::read(program, read),
+            Stage::Finish(read, pages) => self.finish((program, history), read, pages),
+            Stage::Answer(item, gate) if gate <= program.store.durable() => {
                 if self.is_checked {
-                    machine.proved_durable(self.proves);
+                    history.shown(self.proves);
                 }
                 return Some(Ok(item));
             }
@@ -78,81 +84,87 @@ impl Get {
     }
 
     /// Hands back what it holds of the store.
-    pub(super) fn drop_unanswered(self, machine: &mut Machine) {
+    pub(super) fn drop_unanswered(self, program: &mut Program) {
         if let Some(Stage::Read(read) | Stage::Finish(read, _)) = self.stage {
-            machine.store.abandon(read);
+            program.store.abandon(read);
         }
     }
 
-    fn plan(&mut self, machine: &mut Machine) -> Result<Stage, Failure> {
-        let key = machine.store.secret().position(&self.name);
-        let now = machine.now();
+    fn plan(&mut self, program: &mut Program, history: &History) -> Result<Stage, Failure> {
+        let key = program.store.secret().position(&self.name);
+        let now = program.now();
         // Changes no answer.
-        machine.store.warm(&[key, key]);
-        let (record, gate) = match machine.store.lookup(&key, &self.name, now) {
+        program.store.prefetch(&[key, key]);
+        let (record, gate) = match program.store.lookup(&key, &self.name, now) {
             Lookup::Found { record, gate } => {
                 let mut bytes = Vec::new();
                 record.encode(&mut bytes);
                 (bytes, gate)
             }
-            Lookup::Absent { gate } => return Ok(self.decided(machine, None, gate)),
+            Lookup::Absent { gate } => return Ok(self.decided(now, history, None, gate)),
             Lookup::Read(read) => {
-                self.planned = machine.oracle.issued();
+                self.planned = history.oracle.issued();
                 return Ok(Stage::Read(read));
             }
             Lookup::Loading => return Ok(Stage::Plan),
             Lookup::Damaged(damage) => return Err(Failure::Damaged(damage)),
         };
-        self.found(machine, &record, gate)
+        self.found((program, history), &record, gate)
     }
 
-    fn read(machine: &mut Machine, read: Read) -> Result<Stage, Failure> {
+    fn read(program: &mut Program, read: Read) -> Result<Stage, Failure> {
         use fawn_store::flash::Flash;
         assert!(read.count >= 1, "a read has a page at least");
         let mut pages = PageBuf::zeroed(read.count as usize);
-        match machine.flash.read(read.file, read.first, pages.pages_mut()) {
+        match program.flash.read(read.file, read.first, pages.pages_mut()) {
             Ok(()) => Ok(Stage::Finish(read, pages)),
             Err(error) => {
-                machine.store.abandon(read);
+                program.store.abandon(read);
                 Err(Failure::Flash(error))
             }
         }
     }
 
-    fn finish(&mut self, machine: &mut Machine, read: Read, mut pages: PageBuf) -> Result<Stage, Failure> {
-        let key = machine.store.secret().position(&self.name);
-        let now = machine.now();
-        let record = match machine.store.finish(read, pages.pages_mut(), &key, &self.name, now) {
+    fn finish(
+        &mut self,
+        (program, history): (&mut Program, &History),
+        read: Read,
+        mut pages: PageBuf,
+    ) -> Result<Stage, Failure> {
+        let key = program.store.secret().position(&self.name);
+        let now = program.now();
+        let record = match program.store.finish(read, pages.pages_mut(), &key, &self.name, now) {
             Finished::Found(record) => {
-                self.is_as_planned(machine, Some(record.seq));
+                self.is_as_planned(now, history, Some(record.seq));
                 let mut bytes = Vec::new();
                 record.encode(&mut bytes);
                 bytes
             }
             Finished::Absent { gate } => {
-                self.is_as_planned(machine, None);
-                return Ok(self.decided(machine, None, gate));
+                self.is_as_planned(now, history, None);
+                return Ok(self.decided(now, history, None, gate));
             }
             Finished::Read(read) => return Ok(Stage::Read(read)),
             Finished::Damaged(damage) => return Err(Failure::Damaged(damage)),
         };
-        self.found(machine, &record, Gate::NONE)
+        self.found((program, history), &record, Gate::NONE)
     }
 
     /// What a read found, by its sequence number, is what was newest when it was planned: nothing issued since shows.
-    fn is_as_planned(&self, machine: &Machine, found: Option<u64>) {
+    fn is_as_planned(&self, now: u32, history: &History, found: Option<u64>) {
         if self.is_checked {
-            let then = machine.oracle.admits_as_of(&self.name, found, self.planned, machine.now());
+            let then = history.oracle.admits_as_of(&self.name, found, self.planned, now);
             let name = String::from_utf8_lossy(&self.name);
             assert!(then, "a get of {name:?} planned in state {} finds {found:?}, issued later", self.planned);
         }
     }
 
-    fn found(&mut self, machine: &mut Machine, record: &[u8], gate: Gate) -> Result<Stage, Failure> {
+    fn found(&mut self, (program, history): (&Program, &History), record: &[u8], gate: Gate) -> Result<Stage, Failure> {
+        let now = program.now();
         let (record, _) = fawn_store::record::Record::decode(record).expect("encoded just before");
         assert_eq!(record.key, self.name, "a lookup gives the record of the key that was asked for");
-        Ok(match machine.item(&record)? {
-            Some(item) => self.decided(machine, Some(item), gate),
+        Ok(match program.item(&record)? {
+            Some(item) => self.decided(now, history, Some(item), gate),
             None if self.gone == Some(record.seq) => {
                 let file = fawn_store::large::Stub::decode(record.value).expect("a stub's value is a stub").id();
                 return Err(Failure::Damaged(Damage { file, offset: 0, what: "the value's file is gone".into() }));
@@ -165,17 +177,16 @@ impl Get {
     }
 
     /// The answer is known: it must be right now, whatever happens until it leaves.
-    fn decided(&mut self, machine: &Machine, item: Option<Item>, gate: Gate) -> Stage {
+    fn decided(&mut self, now: u32, history: &History, item: Option<Item>, gate: Gate) -> Stage {
         if self.is_checked {
-            let now = machine.now();
-            match machine.oracle.admits(&self.name, item.as_ref(), self.since, self.began, now) {
+            match history.oracle.admits(&self.name, item.as_ref(), self.since, self.began, now) {
                 Some(state) => self.proves = state,
                 None => panic!(
                     "a get of {:?} begun in state {} answers {item:?} in state {}; the versions are {:?}",
                     String::from_utf8_lossy(&self.name),
                     self.since,
-                    machine.oracle.issued(),
-                    machine.oracle.versions(&self.name),
+                    history.oracle.issued(),
+                    history.oracle.versions(&self.name),
                 ),
             }
         }
@@ -185,21 +196,28 @@ impl Get {
 
 /// The gets under way, in no order.
 #[derive(Default)]
-pub(super) struct Gets {
-    gets: Vec<Get>,
+pub(super) struct PendingGets {
+    gets: Vec<PendingGet>,
 }
 
-impl Gets {
-    pub(super) fn push(&mut self, get: Get) {
+impl PendingGets {
+    pub(super) fn push(&mut self, get: PendingGet) {
         self.gets.push(get);
     }
 
-    pub(super) fn take(&mut self, number: usize) -> Get {
-        self.gets.swap_remove(number)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.gets.len()
+    /// Carries one of them on. Damage and I/O errors panic, unless the device has crashed.
+    pub(super) fn turn(&mut self, random: &mut Random, program: &mut Program, history: &mut History) {
+        if self.gets.is_empty() {
+            return;
+        }
+        let chosen = random.below(self.gets.len() as u64) as usize;
+        let mut get = self.gets.swap_remove(chosen);
+        match get.advance(program, history) {
+            None => self.gets.push(get),
+            Some(Ok(_)) => {}
+            Some(Err(failure)) if program.is_down() => drop(failure),
+            Some(Err(failure)) => panic!("a get on a sound device fails: {failure:?}"),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

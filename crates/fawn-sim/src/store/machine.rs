@@ -1,24 +1,23 @@
 //! One store with everything that a program around it does, in one thread and by one seed.
 //!
-//! A [`Machine`] owns a [`Store`], its [`Maintenance`], a [`SimFlash`] and an [`Oracle`]. Its calls look as if they
+//! A [`Machine`] owns a [`Store`], its maintenance, a [`SimFlash`] and an [`Oracle`]. Its calls look as if they
 //! blocked; while they wait, [`turn`](Machine::turn) carries the rest of the program on in a random order: batches of
 //! the commit log are taken, written and handed back, maintenance steps, events are delivered late, installs go on in
 //! small steps, gets that were begun read their pages. Every answer is checked against the oracle the moment it is
 //! released, so that a wrong one panics where it happens.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use fawn_check::random::Random;
-use fawn_store::flash::{Flash, FlashError};
+use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
-use fawn_store::page::PageBuf;
-use fawn_store::record::{Kind, Marks, Record};
-use fawn_store::work::Event;
-use fawn_store::{Ack, Batch, Committed, Damage, Gate, Maintenance, OpenError, Options, Stats, Step, Store};
+use fawn_store::record::Marks;
+use fawn_store::{OpenError, Options, Stats, Store};
 
-use super::gets::{Get, Gets};
+use super::gets::{PendingGet, PendingGets};
+use super::history::History;
 use super::oracle::{Item, Oracle};
+use super::program::{Failure, Program};
 use crate::flash::SimFlash;
 
 /// Turns after which a call that still waits is stuck for good.
@@ -26,15 +25,6 @@ pub(super) const STUCK_TURNS: u64 = 2_000_000;
 
 /// What the clock shows when a machine is made, in milliseconds.
 const START_MS: u64 = 1_000_000_000_000;
-
-/// Why a get gave no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// Bytes on flash are damaged, and the store says so.
-    Damaged(Damage),
-    /// The device failed the read.
-    Flash(FlashError),
-}
 
 /// How often each part of the program gets its turn.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +45,7 @@ impl Pace {
 }
 
 /// Items with their keys, in key order.
-pub type Named = Vec<(Vec<u8>, Item)>;
+pub type Items = Vec<(Vec<u8>, Item)>;
 
 /// What a put says beside key and value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,29 +60,14 @@ pub struct Extras {
     pub client_cas: Option<u64>,
 }
 
-/// A batch of the commit log between being taken and being handed back.
-pub(super) enum InFlight {
-    Taken(Batch),
-    Written(Committed),
-}
-
 /// A store, the program around it and the device under it. See the module's text.
 pub struct Machine {
-    pub(super) flash: SimFlash,
-    pub(super) store: Store,
-    pub(super) maintenance: Maintenance,
-    pub(super) oracle: Oracle,
+    pub(super) program: Program,
+    pub(super) history: History,
     pub(super) random: Random,
     pub(super) options: Options,
     pace: Pace,
-    pub(super) clock_ms: u64,
-    pub(super) in_flight: Option<InFlight>,
-    pub(super) events: VecDeque<Event>,
-    pub(super) gets: Gets,
-    /// Gates of changes that are not acknowledged yet, with the states that they make.
-    pub(super) pending: VecDeque<(Gate, u64)>,
-    /// Highest sequence number ever given out for each key.
-    pub(super) highest_seq: BTreeMap<Vec<u8>, u64>,
+    pub(super) gets: PendingGets,
     /// When a scheduled flush falls due.
     pub(super) flush_due: Option<u32>,
     /// Stubs appended, by sequence number.
@@ -113,22 +88,23 @@ impl Machine {
     /// # Errors
     /// Those of [`Store::open`].
     pub fn on(flash: SimFlash, options: Options, seed: u64, oracle: Oracle) -> Result<Self, OpenError> {
-        let clock_ms = START_MS;
-        let (store, maintenance, _) = Store::open(options.clone(), &flash, seconds(clock_ms))?;
+        let history = History::new(oracle, options.ack);
+        Self::with_history(flash, options, seed, history)
+    }
+
+    pub(super) fn with_history(
+        flash: SimFlash,
+        options: Options,
+        seed: u64,
+        history: History,
+    ) -> Result<Self, OpenError> {
         Ok(Self {
-            flash,
-            store,
-            maintenance,
-            oracle,
+            program: Program::open(flash, options.clone(), START_MS)?,
+            history,
             random: Random::new(seed),
             options,
             pace: Pace::EVEN,
-            clock_ms,
-            in_flight: None,
-            events: VecDeque::new(),
-            gets: Gets::default(),
-            pending: VecDeque::new(),
-            highest_seq: BTreeMap::new(),
+            gets: PendingGets::default(),
             flush_due: None,
             stubs: BTreeMap::new(),
         })
@@ -136,17 +112,17 @@ impl Machine {
 
     /// The device.
     pub fn flash(&self) -> &SimFlash {
-        &self.flash
+        &self.program.flash
     }
 
     /// What the store must answer.
     pub fn oracle(&self) -> &Oracle {
-        &self.oracle
+        &self.history.oracle
     }
 
     /// The store itself.
     pub fn store(&mut self) -> &mut Store {
-        &mut self.store
+        &mut self.program.store
     }
 
     /// The machine's choices.
@@ -156,23 +132,28 @@ impl Machine {
 
     /// The store's figures.
     pub fn stats(&self) -> Stats {
-        self.store.stats()
+        self.program.store.stats()
     }
 
     /// Unix second.
     pub fn now(&self) -> u32 {
-        seconds(self.clock_ms)
+        self.program.now()
     }
 
     /// Lets time pass; the store hears of it once a second.
     pub fn advance_clock(&mut self, ms: u64) {
         let before = self.now();
-        self.clock_ms += ms;
+        self.program.clock_ms += ms;
         if self.flush_due.is_some_and(|due| due <= self.now()) {
-            self.flush_falls_due();
+            // Everything before the flush is made durable first, so that it is clear what it covers.
+            self.flush_due = None;
+            self.sync_log();
+            let state = self.history.oracle.flush(|_| true);
+            self.history.oracle.acknowledge(state);
         }
-        if self.now() > before {
-            self.store.tick(self.now());
+        let now = self.now();
+        if now > before {
+            self.program.store.tick(now);
         }
     }
 
@@ -183,7 +164,7 @@ impl Machine {
 
     /// Whether nothing more can happen before a restart: the device has crashed.
     pub fn is_down(&self) -> bool {
-        self.flash.has_crashed()
+        self.program.is_down()
     }
 
     /// What `name` holds, once that may be answered. `Ok(None)` is "not found"; an empty value is not.
@@ -191,13 +172,13 @@ impl Machine {
     /// # Errors
     /// [`Failure`], never a wrong value (that panics).
     pub fn get(&mut self, name: &[u8]) -> Result<Option<Item>, Failure> {
-        let mut get = Get::begin(self, name);
+        let mut get = PendingGet::begin(&self.program, &self.history, name);
         for _ in 0..STUCK_TURNS {
-            if let Some(answer) = get.advance(self) {
+            if let Some(answer) = get.advance(&mut self.program, &mut self.history) {
                 return answer;
             }
             if self.is_down() {
-                get.drop_unanswered(self);
+                get.drop_unanswered(&mut self.program);
                 return Err(Failure::Flash(FlashError::Io("crashed".into())));
             }
             if self.random.chance(1, 2) {
@@ -209,52 +190,13 @@ impl Machine {
 
     /// Begins a get that later turns carry on; its answer is checked when it comes. Damage and I/O errors panic.
     pub fn begin_get(&mut self, name: &[u8]) {
-        let get = Get::begin(self, name);
+        let get = PendingGet::begin(&self.program, &self.history, name);
         self.gets.push(get);
-    }
-
-    /// An answer has left that shows state `state`: it must survive from now on.
-    pub(super) fn proved_durable(&mut self, state: u64) {
-        if self.options.ack == Ack::Durable {
-            self.oracle.acknowledge(state);
-        }
-    }
-
-    /// Gets begun and not answered yet.
-    pub fn gets_under_way(&self) -> usize {
-        self.gets.len()
     }
 
     /// Turns until every get that was begun is answered, or the device crashes.
     pub fn finish_gets(&mut self) {
         self.turn_until(|machine| machine.gets.is_empty());
-    }
-
-    /// The item that a record of the store is; reads a large value's file. `None` when that file is gone: the record was
-    /// superseded meanwhile, or the file is lost.
-    pub(super) fn item(&self, record: &Record<'_>) -> Result<Option<Item>, Failure> {
-        let value = match record.kind {
-            Kind::Value => Arc::from(record.value),
-            Kind::Delete | Kind::Lost => panic!("a lookup never finds {:?}", record.kind),
-            Kind::Stub => {
-                let stub = Stub::decode(record.value).expect("a stub's value is a stub");
-                let mut pages = PageBuf::zeroed(stub.pages() as usize);
-                match self.flash.read(stub.id(), 0, pages.pages_mut()) {
-                    Err(FlashError::NotFound(_)) => return Ok(None),
-                    other => other.map_err(Failure::Flash)?,
-                }
-                let damage = Damage { file: stub.id(), offset: 0, what: "the value's checksum does not match".into() };
-                Arc::from(stub.value(&pages).ok_or(Failure::Damaged(damage))?)
-            }
-        };
-        Ok(Some(Item {
-            value,
-            client_flags: record.client_flags,
-            expiry: record.expiry,
-            marks: record.marks,
-            client_cas: record.client_cas,
-            seq: record.seq,
-        }))
     }
 
     /// Carries one part of the program on, chosen at random by the [`Pace`].
@@ -264,7 +206,7 @@ impl Machine {
             0 => self.turn_log(),
             1 => drop(self.turn_maintenance()),
             2 => self.turn_install(),
-            _ => self.turn_gets(),
+            _ => self.gets.turn(&mut self.random, &mut self.program, &mut self.history),
         }
     }
 
@@ -274,7 +216,7 @@ impl Machine {
             if done(self) {
                 return true;
             }
-            if self.is_down() || self.store.stopped().is_some() {
+            if self.is_down() || self.program.store.stopped().is_some() {
                 return false;
             }
             // Waiting takes time.
@@ -283,7 +225,7 @@ impl Machine {
             }
             self.turn();
         }
-        panic!("waited for what never happens: {:?}", self.store.stats());
+        panic!("waited for what never happens: {:?}", self.program.store.stats());
     }
 
     /// Lets everything that is under way come to its end: batches written, work done, events handled, gets answered.
@@ -296,29 +238,29 @@ impl Machine {
             self.turn_log();
             let worked = self.turn_maintenance();
             self.turn_install();
-            self.turn_gets();
-            let idle = !worked && self.in_flight.is_none() && self.events.is_empty() && self.gets.is_empty();
+            self.gets.turn(&mut self.random, &mut self.program, &mut self.history);
+            let idle = !worked && self.program.is_idle() && self.gets.is_empty();
             idle_rounds = if idle { idle_rounds + 1 } else { 0 };
             // An install step or a reclaim may bring more work in the next round.
             if idle_rounds > 8 {
                 return;
             }
         }
-        panic!("the store never comes to rest: {:?}", self.store.stats());
+        panic!("the store never comes to rest: {:?}", self.program.store.stats());
     }
 
     /// Writes the commit log until nothing is unsynced, whatever the acknowledgement mode; everything issued so far is
     /// safe then.
     pub fn sync_log(&mut self) {
         for _ in 0..STUCK_TURNS {
-            if self.store.is_idle() && self.in_flight.is_none() {
-                self.oracle.acknowledge(self.oracle.issued());
+            if self.program.store.is_idle() && self.program.is_log_idle() {
+                self.history.acknowledge_all();
                 return;
             }
-            if self.is_down() || self.store.stopped().is_some() {
+            if self.is_down() || self.program.store.stopped().is_some() {
                 return;
             }
-            self.clock_ms += 1;
+            self.program.clock_ms += 1;
             self.turn_log();
         }
         panic!("the log is never idle");
@@ -326,63 +268,19 @@ impl Machine {
 
     /// One step of the commit log: take a batch, write it, or hand it back.
     pub fn turn_log(&mut self) {
-        self.in_flight = match self.in_flight.take() {
-            None => self.store.take_batch(self.clock_ms).map(InFlight::Taken),
-            Some(InFlight::Taken(batch)) => {
-                let result =
-                    self.flash.write_durably(fawn_store::flash::FileId::CommitLog, batch.first, batch.pages.pages());
-                Some(InFlight::Written(Committed { batch, result }))
-            }
-            Some(InFlight::Written(committed)) => {
-                self.store.committed(committed);
-                self.release_acknowledgements();
-                None
-            }
-        };
+        if self.program.turn_log() {
+            self.history.release(self.program.store.durable());
+        }
     }
 
     /// Hands work over and makes one maintenance step; whether there was anything to do.
     pub fn turn_maintenance(&mut self) -> bool {
-        let mut worked = false;
-        if let Some(work) = self.store.take_work() {
-            self.maintenance.submit(work);
-            worked = true;
-        }
-        match self.maintenance.step(&self.flash) {
-            Step::Idle | Step::Stalled => worked,
-            Step::More => true,
-            Step::Event(event) => {
-                self.events.push_back(event);
-                true
-            }
-        }
+        self.program.turn_maintenance()
     }
 
     /// Delivers one event or installs a few entries.
-    pub fn turn_install(&mut self) {
-        if let Some(event) = self.events.pop_front() {
-            self.store.handle(event);
-        }
-        let budget = self.random.within(1, 64) as usize;
-        self.store.step(budget);
-        self.release_acknowledgements();
+    pub(super) fn turn_install(&mut self) {
+        self.program.turn_install(&mut self.random);
+        self.history.release(self.program.store.durable());
     }
-
-    fn turn_gets(&mut self) {
-        if self.gets.is_empty() {
-            return;
-        }
-        let chosen = self.random.below(self.gets.len() as u64) as usize;
-        let mut get = self.gets.take(chosen);
-        match get.advance(self) {
-            None => self.gets.push(get),
-            Some(Ok(_)) => {}
-            Some(Err(failure)) if self.is_down() => drop(failure),
-            Some(Err(failure)) => panic!("a get on a sound device fails: {failure:?}"),
-        }
-    }
-}
-
-pub(super) fn seconds(clock_ms: u64) -> u32 {
-    (clock_ms / 1000) as u32
 }

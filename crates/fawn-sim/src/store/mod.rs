@@ -4,16 +4,20 @@
 //!
 //! * [`machine`]: the store and the program around it, in one thread and by one seed. `changes`, `gets`, `operations`,
 //!   `restart`: what it can be asked for.
+//! * `program`: store and device, and what is on its way between them. `history`: what was issued and acknowledged.
 //! * [`oracle`]: what the store must answer.
 
 mod bulk;
 mod changes;
 mod gets;
+mod history;
 pub mod machine;
 mod operations;
 pub mod oracle;
+mod program;
 mod restart;
 
 pub use bulk::{Loaded, bulk_load};
-pub use machine::{Extras, Failure, Machine, Named, Pace};
+pub use machine::{Extras, Items, Machine, Pace};
 pub use oracle::{Item, Oracle};
+pub use program::Failure;

@@ -50,7 +50,7 @@ impl fmt::Debug for Item {
 
 /// One version of a key: current from change number `from` on, until the next.
 #[derive(Clone, Debug)]
-struct Version {
+struct ItemVersion {
     from: u64,
     item: Option<Item>,
 }
@@ -58,7 +58,7 @@ struct Version {
 /// The versions that were issued to one store.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
-    versions: BTreeMap<Vec<u8>, Vec<Version>>,
+    versions: BTreeMap<Vec<u8>, Vec<ItemVersion>>,
     /// Changes issued. Change `n` is in effect in every state `> n`.
     issued: u64,
     /// Changes that must survive a power cut.
@@ -80,7 +80,7 @@ impl Oracle {
 
     /// A change of one key; `None` deletes it. Returns the state's number.
     pub fn change(&mut self, name: &[u8], item: Option<Item>) -> u64 {
-        let version = Version { from: self.issued, item };
+        let version = ItemVersion { from: self.issued, item };
         match self.versions.get_mut(name) {
             Some(versions) => versions.push(version),
             None => drop(self.versions.insert(name.to_vec(), vec![version])),
@@ -94,7 +94,7 @@ impl Oracle {
         let from = self.issued;
         for versions in self.versions.values_mut() {
             if versions.last().and_then(|version| version.item.as_ref()).is_some_and(&covers) {
-                versions.push(Version { from, item: None });
+                versions.push(ItemVersion { from, item: None });
             }
         }
         self.issued += 1;
@@ -134,7 +134,7 @@ impl Oracle {
         if first.is_none() && found.is_none() {
             return Some(0);
         }
-        let admitted = |version: &&Version| match (&version.item, found) {
+        let admitted = |version: &&ItemVersion| match (&version.item, found) {
             (None, None) => true,
             // It expired while the get ran, or before.
             (Some(item), None) => item.alive(now).is_none(),
@@ -147,10 +147,10 @@ impl Oracle {
             return Some(versions[at].from + 1);
         }
         // What has expired by now looks the same as what was deleted after that.
-        let absent = |version: &&Version| version.item.as_ref().is_none_or(|item| item.alive(now).is_none());
+        let absent = |version: &&ItemVersion| version.item.as_ref().is_none_or(|item| item.alive(now).is_none());
         let since_absent = at + 1 - versions[..=at].iter().rev().take_while(absent).count();
         Some(match versions.get(since_absent) {
-            Some(Version { from, item: None }) if since_absent > 0 => from + 1,
+            Some(ItemVersion { from, item: None }) if since_absent > 0 => from + 1,
             _ => 0,
         })
     }

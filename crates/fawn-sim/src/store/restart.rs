@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use fawn_store::{Ack, Options, Store};
+use fawn_store::{Ack, Options};
 
-use super::gets::{Get, Gets};
-use super::machine::{Failure, Machine, STUCK_TURNS};
+use super::gets::{PendingGet, PendingGets};
+use super::machine::{Machine, STUCK_TURNS};
 use super::oracle::Item;
+use super::program::Failure;
 use crate::flash::PowerCut;
 
 impl Machine {
@@ -16,7 +17,7 @@ impl Machine {
     /// # Errors
     /// Why the store does not open, or what is wrong with what it recovered.
     pub fn crash_and_reopen(&mut self, cut: PowerCut, seed: u64) -> Result<u64, String> {
-        self.flash.power_cut(cut, seed);
+        self.program.flash.power_cut(cut, seed);
         self.reopen()?;
         self.check_recovered()
     }
@@ -27,12 +28,11 @@ impl Machine {
     /// # Errors
     /// As [`crash_and_reopen`](Self::crash_and_reopen).
     pub fn fork_after_power_cut(&self, cut: PowerCut, seed: u64) -> Result<Self, String> {
-        let flash = self.flash.clone();
+        let flash = self.program.flash.clone();
         flash.power_cut(cut, seed);
-        let mut forked = Self::on(flash, self.options.clone(), seed, self.oracle.clone())
+        let mut forked = Self::with_history(flash, self.options.clone(), seed, self.history.fork())
             .map_err(|error| format!("the store does not open: {error}"))?;
-        forked.clock_ms = self.clock_ms;
-        forked.highest_seq.clone_from(&self.highest_seq);
+        forked.program.clock_ms = self.program.clock_ms;
         forked.stubs.clone_from(&self.stubs);
         forked.check_recovered()?;
         Ok(forked)
@@ -44,8 +44,8 @@ impl Machine {
     /// # Errors
     /// As there.
     pub fn crash_again_while_reopening(&mut self, cut: PowerCut, seed: u64, points: u64) -> Result<u64, String> {
-        self.flash.power_cut(cut, seed);
-        self.flash.crash_after(points);
+        self.program.flash.power_cut(cut, seed);
+        self.program.flash.crash_after(points);
         let opened = self.reopen();
         if opened.is_ok() {
             // Recovery's own maintenance runs on to the crash.
@@ -69,7 +69,7 @@ impl Machine {
     pub fn clean_stop_and_reopen(&mut self) -> Result<u64, String> {
         self.clean_stop();
         // Whatever a clean stop leaves survives a power cut right after it.
-        self.flash.power_cut(PowerCut::Lost, 0);
+        self.program.flash.power_cut(PowerCut::Lost, 0);
         self.reopen()?;
         self.check_recovered()
     }
@@ -81,15 +81,16 @@ impl Machine {
             self.seal().expect("a store that stops can still seal");
             self.settle();
         }
-        self.store.hurry();
+        self.program.store.hurry();
         self.sync_log();
-        self.store.close();
-        assert!(self.turn_until(|machine| machine.store.is_closed()), "a clean stop comes to its end");
-        self.oracle.acknowledge(self.oracle.issued());
+        self.program.store.close();
+        assert!(self.turn_until(|machine| machine.program.store.is_closed()), "a clean stop comes to its end");
+        self.history.acknowledge_all();
     }
 
     /// From the next opening on, the store has other options.
     pub fn set_options(&mut self, options: Options) {
+        self.history.set_ack(options.ack);
         self.options = options;
     }
 
@@ -98,14 +99,10 @@ impl Machine {
     /// # Errors
     /// Why the store does not open.
     pub fn reopen(&mut self) -> Result<(), String> {
-        self.in_flight = None;
-        self.events.clear();
-        self.gets = Gets::default();
-        self.pending.clear();
-        let (store, maintenance, _) = Store::open(self.options.clone(), &self.flash, self.now())
-            .map_err(|error| format!("the store does not open: {error}"))?;
-        (self.store, self.maintenance) = (store, maintenance);
-        Ok(())
+        self.gets = PendingGets::default();
+        self.history.forget_pending();
+        let opened = self.program.reopen(self.options.clone());
+        opened.map_err(|error| format!("the store does not open: {error}"))
     }
 
     /// Reads every key that was ever issued and checks that together they are a state that may be left.
@@ -113,7 +110,7 @@ impl Machine {
     /// # Errors
     /// What is wrong.
     pub fn check_recovered(&mut self) -> Result<u64, String> {
-        let names: Vec<Vec<u8>> = self.oracle.names().map(<[u8]>::to_vec).collect();
+        let names: Vec<Vec<u8>> = self.history.oracle.names().map(<[u8]>::to_vec).collect();
         let mut recovered = BTreeMap::new();
         for name in names {
             // The oracle does not know the state yet: answers are checked all together.
@@ -125,7 +122,7 @@ impl Machine {
                 }
             }
         }
-        self.oracle.recover(&recovered, self.now())
+        self.history.oracle.recover(&recovered, self.program.now())
     }
 
     /// As [`get`](Self::get), but the answer is compared with nothing.
@@ -133,9 +130,9 @@ impl Machine {
     /// # Errors
     /// [`Failure`].
     pub fn get_unchecked(&mut self, name: &[u8]) -> Result<Option<Item>, Failure> {
-        let mut get = Get::begin_unchecked(self, name);
+        let mut get = PendingGet::begin_unchecked(&self.program, &self.history, name);
         for _ in 0..STUCK_TURNS {
-            if let Some(answer) = get.advance(self) {
+            if let Some(answer) = get.advance(&mut self.program, &mut self.history) {
                 return answer;
             }
             self.turn();

@@ -3,9 +3,10 @@
 //! `cargo test -p fawn-sim --test all front_memory -- --nocapture` prints the figures.
 
 use fawn_kv::frontend::{Front, Limits};
+use fawn_kv::ids::Wedge;
 use fawn_kv::ids::{
     Address, Asker, Attempt, Chain, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, RangeId, RequestId, Seq,
-    Wedge, WedgeEpoch, WedgeId,
+    WedgeEpoch, WedgeId,
 };
 use fawn_kv::timing::{Now, Timing};
 use fawn_kv::wire::Message;

@@ -63,7 +63,10 @@ impl Log {
                 store.commit(RANGE, entry, &options.secret.position(&entry.key));
             }
         }
-        assert!(store.take_work().is_none_or(|_| store.store().stats().seals == 0), "everything is in the log");
+        assert!(
+            store.take_work().is_none_or(|_| store.store().stats().maintenance.seals == 0),
+            "everything is in the log"
+        );
         Self { flash, options, entries, batches }
     }
 

@@ -5,7 +5,7 @@ use fawn_kv::ids::RangeId;
 use fawn_kv::store::{FlashStore, Opened, RangeStore};
 use fawn_ring::{Interval, Secret};
 use fawn_sim::flash::{PowerCut, SimFlash};
-use fawn_sim::ranges::{RangeMachine, Seen};
+use fawn_sim::ranges::{MachineCounts, RangeMachine};
 use fawn_store::Options;
 use fawn_store::work::Work;
 
@@ -29,7 +29,7 @@ pub fn number(variable: &str, default: u64) -> u64 {
 
 #[test]
 fn what_a_restart_finds_is_a_state_between_the_last_durable_write_and_the_last() {
-    let mut all = Seen::default();
+    let mut all = MachineCounts::default();
     // In 680 a merge of records that are gone is taken back.
     for seed in (0..number("FAWN_RANGE_SEEDS", 200)).chain([680]) {
         let random = &mut Random::new(seed);

@@ -53,7 +53,7 @@ fn a_run_is_the_same_course_of_faults_whichever_are_left_out() {
     let part: Vec<&str> = whole.lines().enumerate().filter(|(at, _)| at % 3 != 2).map(|(_, line)| line).collect();
     let part = part.join("\n") + "\n";
     let mut script: Script = part.parse().unwrap();
-    assert!(script.acts() > 3);
+    assert!(script.actions() > 3);
     script.show.names.insert("welcome");
     let (summary, told) = script.tell();
     // What waited for something is told, and counted, when it began to wait.
@@ -177,5 +177,5 @@ fn shrinking_leaves_out_nodes_and_replicas_that_a_failure_does_not_need() {
     let (smallest, violation) = fawn_sim::cluster::shrink::shrink(&text.parse().unwrap()).unwrap();
     assert!(violation.what.contains("client 0 still waits"), "{violation}");
     let plan = smallest.plan;
-    assert_eq!((plan.nodes, plan.replicas, plan.clients, smallest.acts()), (1, 1, 1, 2), "{smallest}");
+    assert_eq!((plan.nodes, plan.replicas, plan.clients, smallest.actions()), (1, 1, 1, 2), "{smallest}");
 }

@@ -1,6 +1,6 @@
 //! `docs/scripts.md` has every setting, act and kind of line that a script may have, as the code reads them.
 
-use fawn_sim::cluster::{ACTS, SETTINGS, Script};
+use fawn_sim::cluster::{ACTIONS, SETTINGS, Script};
 
 use crate::wire_doc::rows;
 
@@ -14,7 +14,7 @@ fn unquoted(cell: &str) -> &str {
 fn every_act_stands_in_the_document_with_its_arguments() {
     let described: Vec<(&str, &str)> =
         rows(PAGE, "act").iter().map(|cells| (unquoted(cells[0]), unquoted(cells[1]))).collect();
-    assert_eq!(described, ACTS);
+    assert_eq!(described, ACTIONS);
 }
 
 #[test]

@@ -6,7 +6,9 @@ use fawn_kv::ids::{
 };
 use fawn_kv::operation::Outcome;
 use fawn_kv::range::entry::{Asked, Change, Entry, Shown, Version};
-use fawn_kv::wire::version::{FAREWELLS, NEWEST, OLDEST};
+use fawn_kv::wire::version::FAREWELLS;
+use fawn_kv::wire::version::NEWEST;
+use fawn_kv::wire::version::OLDEST;
 use fawn_kv::wire::{Message, WireError};
 use fawn_ring::{Interval, Key};
 use std::sync::Arc;

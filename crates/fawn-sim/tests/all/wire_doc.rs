@@ -8,7 +8,8 @@ use fawn_kv::manager::Command;
 use fawn_kv::operation::{Cas, Operation, Outcome};
 use fawn_kv::range::entry::{Asked, Change, Entry, Version};
 use fawn_kv::wire::Message;
-use fawn_kv::wire::version::{NEWEST, OLDEST};
+use fawn_kv::wire::version::NEWEST;
+use fawn_kv::wire::version::OLDEST;
 
 use crate::schema::Schema;
 use std::sync::Arc;

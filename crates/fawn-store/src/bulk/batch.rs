@@ -15,8 +15,8 @@
 use fawn_ring::{Interval, Key, Secret};
 
 use crate::api::Write;
-use crate::arena::{Arena, FETCHED_TOGETHER};
-use crate::record::{HEADER_BYTES, Kind, Marks, Record};
+use crate::buffers::{Arena, FETCHED_TOGETHER};
+use crate::format::record::{HEADER_BYTES, Kind, Marks, Record};
 
 /// Parts of the key space that are sorted each for itself.
 const PARTS: usize = 256;

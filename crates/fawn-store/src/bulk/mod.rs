@@ -17,7 +17,7 @@
 //! `batch`: DRAM. `spool`: flash. `run`: either, as merges read it. `plan`: which stretches. `maintenance/bulk.rs`: what the
 //! manifest hears.
 //!
-//! [`Range::seq_reserved`]: crate::manifest::Range::seq_reserved
+//! [`Range::seq_reserved`]: crate::format::manifest::Range::seq_reserved
 
 mod batch;
 mod plan;
@@ -31,19 +31,20 @@ use fawn_ring::{Interval, Secret};
 use batch::Places;
 
 pub use batch::Batch;
+pub(crate) use plan::Inputs;
 pub(crate) use run::Run;
 
 use crate::api::{Ack, Committed};
 use crate::flash::{FileId, Flash, FlashError};
+use crate::format::page::PAGE_BYTES;
+use crate::format::segment::SegmentError;
 use crate::maintenance::{Maintenance, Step};
 use crate::merge::Void;
 use crate::open::{OpenError, Opening};
 use crate::options::Options;
-use crate::page::PAGE_BYTES;
-use crate::segment::SegmentError;
 use crate::store::Store;
 use crate::work::Work;
-use plan::{Stretch, plan};
+use plan::{PlannedMerge, plan};
 use spool::{SpoolReader, SpoolWriter};
 
 /// Least and most pages of a spool's chunk: what is read at once where many spools are.
@@ -248,7 +249,7 @@ impl Bulk {
     fn build_stretch(
         &mut self,
         flash: &dyn Flash,
-        stretch: &Stretch,
+        stretch: &PlannedMerge,
         mut runs: Vec<Run>,
         built: &mut Built,
     ) -> Result<Vec<Run>, SegmentError> {
@@ -297,15 +298,6 @@ impl Bulk {
         }
         Ok(())
     }
-}
-
-/// What a stretch's new records are merged with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Inputs {
-    /// With nothing: they become the newest part of its slices.
-    None,
-    /// With everything that its one slice holds.
-    All,
 }
 
 /// Slice by slice, in the order of records.

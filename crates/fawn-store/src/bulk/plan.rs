@@ -2,12 +2,20 @@
 
 use fawn_ring::Interval;
 
-use super::Inputs;
 use crate::maintenance::Maintenance;
 
-/// A stretch of whole slices, which the manifest takes over at once.
+/// What an interval's new records are merged with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(crate) enum Inputs {
+    /// With nothing: they become the newest part of its slices.
+    None,
+    /// With everything that its one slice holds.
+    All,
+}
+
+/// An interval of whole slices, which the manifest takes over at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PlannedMerge {
     pub interval: Interval,
     pub inputs: Inputs,
     /// Bytes of new records in it, about.
@@ -27,7 +35,7 @@ struct Load {
 }
 
 /// All stretches with new records, in the order of keys. `new` has the bytes of new records by slice.
-pub(super) fn plan(maintenance: &Maintenance, new: &[u64]) -> Vec<Stretch> {
+pub(super) fn plan(maintenance: &Maintenance, new: &[u64]) -> Vec<PlannedMerge> {
     let slices = maintenance.state().slices.iter().zip(new);
     let loads =
         slices.map(|(slice, new)| Load { interval: slice.interval, held: maintenance.bytes_held(slice), new: *new });
@@ -51,8 +59,8 @@ fn most_merged(slice_bytes: u64) -> u64 {
     slice_bytes + slice_bytes / 2
 }
 
-fn stretches(loads: impl Iterator<Item = Load>, slice_bytes: u64) -> Vec<Stretch> {
-    let mut done: Vec<Stretch> = Vec::new();
+fn stretches(loads: impl Iterator<Item = Load>, slice_bytes: u64) -> Vec<PlannedMerge> {
+    let mut done: Vec<PlannedMerge> = Vec::new();
     // Whether slices may still be added to the last stretch.
     let mut is_open = false;
     for load in loads {
@@ -70,7 +78,7 @@ fn stretches(loads: impl Iterator<Item = Load>, slice_bytes: u64) -> Vec<Stretch
             continue;
         }
         is_open = small;
-        done.push(Stretch {
+        done.push(PlannedMerge {
             interval: load.interval,
             inputs,
             bytes: load.new,
@@ -101,7 +109,8 @@ mod tests {
             held: *held,
             new: *new,
         });
-        let place = |stretch: &Stretch| intervals.iter().position(|slice| slice.low == stretch.interval.low).unwrap();
+        let place =
+            |stretch: &PlannedMerge| intervals.iter().position(|slice| slice.low == stretch.interval.low).unwrap();
         let stretches = stretches(loads, 100);
         for pair in stretches.windows(2) {
             assert!(pair[0].interval.high < pair[1].interval.low);

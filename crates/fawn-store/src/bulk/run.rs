@@ -7,9 +7,9 @@ use fawn_ring::{Interval, Key, Secret};
 use super::batch::{Batch, Places, Spooled};
 use super::spool::SpoolReader;
 use crate::flash::Flash;
-use crate::large::Stub;
-use crate::record::{Kind, Record};
-use crate::segment::SegmentError;
+use crate::format::large::Stub;
+use crate::format::record::{Kind, Record};
+use crate::format::segment::SegmentError;
 
 /// A sorted run of a load. A merge takes of it what lies below a limit; the next one goes on from there.
 pub(crate) struct Run {

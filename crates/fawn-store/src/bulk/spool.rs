@@ -7,8 +7,8 @@
 
 use super::batch::Spooled;
 use crate::flash::{FileId, Flash, FlashError};
-use crate::page::{PAGE_BYTES, PageBuf, pages_for};
-use crate::segment::{SegmentError, page_damage};
+use crate::format::page::{PAGE_BYTES, PageBuf, pages_for};
+use crate::format::segment::{SegmentError, page_damage};
 
 /// Bytes before a chunk's records: CRC-32C, length in use.
 const CHUNK_HEADER_BYTES: usize = 8;

@@ -15,7 +15,7 @@
 //!
 //! Bytes 0..24 and 40..44 and the checksum's rule stay in every version, so that a newer version is known for what it is.
 
-use crate::page::PAGE_BYTES;
+use crate::format::page::PAGE_BYTES;
 
 /// Version of the batch format that is written, and the newest that is read.
 pub const VERSION: u16 = 2;

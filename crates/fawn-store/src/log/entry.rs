@@ -7,7 +7,7 @@
 //! | 5..13 | range instance |
 //! | 13.. | body |
 
-use crate::record::Record;
+use crate::format::record::Record;
 
 /// Bytes of an entry before its body.
 pub const ENTRY_HEADER_BYTES: usize = 13;

@@ -12,15 +12,18 @@
 //!
 //! * [`Entry`]: what a batch carries.
 //! * [`LogWriter`]: fills batches and hands them out.
+//! * `group_commit`: when a batch leaves, and what waits for it.
 //! * [`recover()`]: reads the ring after a restart.
 
 mod batch;
 mod entry;
+mod group_commit;
 mod recover;
 mod writer;
 
 pub use batch::{BATCH_HEADER_BYTES, MAX_BATCH_PAGES, VERSION};
 pub use entry::{ENTRY_HEADER_BYTES, Entry};
+pub(crate) use group_commit::{ALL_RANGES, GroupCommit};
 pub use recover::{Expected, Recovered, Replayed, Torn, recover, recover_intact, survey};
 pub use writer::{ClosedBatch, LogFull, LogWriter};
 
@@ -41,7 +44,7 @@ pub struct LogShape {
     /// Pages of the ring.
     pub ring_pages: u64,
     /// Start of every checksum, drawn from the store's secret
-    /// ([`State::log_salt`](crate::manifest::State::log_salt)), so that no value that a client stores can pose as a
+    /// ([`State::log_salt`](crate::format::manifest::State::log_salt)), so that no value that a client stores can pose as a
     /// batch.
     pub salt: u32,
 }

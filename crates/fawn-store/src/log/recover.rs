@@ -8,8 +8,8 @@
 //! one of the two is an older copy.
 
 use crate::flash::{FileId, Flash, FlashError};
-use crate::manifest::State;
-use crate::page::{PAGE_BYTES, Page, PageBuf};
+use crate::format::manifest::State;
+use crate::format::page::{PAGE_BYTES, Page, PageBuf};
 
 use super::batch::{BATCH_HEADER_BYTES, Header, MAX_BATCH_PAGES, VERSION};
 use super::entry::EntryError;

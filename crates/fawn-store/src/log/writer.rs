@@ -1,6 +1,6 @@
 //! Filling batches and handing them out.
 
-use crate::page::{PAGE_BYTES, Page, PageBuf};
+use crate::format::page::{PAGE_BYTES, Page, PageBuf};
 
 use super::batch::{BATCH_HEADER_BYTES, Header, MAX_BATCH_PAGES, VERSION, pages_for_entries, place};
 use super::{Entry, LogPosition, LogShape};

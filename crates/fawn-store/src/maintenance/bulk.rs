@@ -6,33 +6,32 @@ use std::sync::Arc;
 use fawn_ring::Interval;
 
 use super::Maintenance;
-use super::merge::MAX_OUTPUTS;
-use super::record::{content_of, segment_of};
-use super::seal::remove_if_there;
+use super::catalog::{content_of, remove_if_there, segment_of};
+use super::merge::{MAX_OUTPUTS, inputs_of};
 use crate::bulk::{Inputs, Run};
-use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
-use crate::large::Stub;
-use crate::manifest::{Edit, Merged as MergedEdit, Sealed, SealedRange, Segment, Slice};
+use crate::format::large::Stub;
+use crate::format::manifest::{Edit, Merged as MergedEdit, Sealed, SealedRange, Segment, Slice};
+use crate::format::page::PAGE_BYTES;
+use crate::format::segment::Unread;
 use crate::merge::{Input, Merge, Merged, Void};
-use crate::page::PAGE_BYTES;
-use crate::segment::Unread;
+use crate::sealed::directory::PageDirectory;
 use crate::work::View;
 
 /// A new run: its number in the manifest, and what is known of it.
-type Numbered = (u16, View);
+type NumberedRun = (u16, View);
 
 impl Maintenance {
     /// Bytes of records at which a slice is divided.
     pub(crate) fn slice_bytes(&self) -> u64 {
-        self.slice_bytes
+        self.merger.slice_bytes()
     }
 
     /// Bytes of pages that a slice has in its parts.
     pub(crate) fn bytes_held(&self, slice: &Slice) -> u64 {
         let pages = |number: &u16| {
             let (low, high) = (slice.interval.low.prefix(), slice.interval.high.prefix());
-            let span = self.views[number].directory.page_span(low, high);
+            let span = self.catalog.view(*number).directory.page_span(low, high);
             u64::from(span.end - span.start)
         };
         slice.parts.iter().map(pages).sum::<u64>() * PAGE_BYTES as u64
@@ -40,12 +39,12 @@ impl Maintenance {
 
     /// What was flushed of each range.
     pub(crate) fn flushed(&self) -> Vec<(Interval, u64)> {
-        self.manifest.state().ranges.iter().map(|range| (range.interval, range.flush_watermark)).collect()
+        self.catalog.state().ranges.iter().map(|range| (range.interval, range.flush_watermark)).collect()
     }
 
     /// Takes `count` sequence numbers that no record has or will have, durably. Returns the first.
     pub(crate) fn reserve_numbers(&mut self, flash: &dyn Flash, count: u64) -> Result<u64, FlashError> {
-        let ranges = &self.manifest.state().ranges;
+        let ranges = &self.catalog.state().ranges;
         let first = ranges.iter().map(|range| range.seq_reserved).max().unwrap_or(1);
         let last = first + count - 1;
         // The log is empty: recovery has no record to take for one of these.
@@ -58,14 +57,14 @@ impl Maintenance {
         });
         let ranges = ranges.collect();
         let reserved = self.sealed(None, ranges, 0);
-        self.manifest.commit(flash, &[reserved])?;
+        self.catalog.commit(flash, &[reserved])?;
         Ok(first)
     }
 
     /// That a segment was added, or nothing, as of a log that is as it was.
     fn sealed(&self, segment: Option<(u16, Segment)>, ranges: Vec<SealedRange>, user_bytes: u64) -> Edit {
         let written_bytes = segment.as_ref().map_or(0, |(_, segment)| segment.pages.total * PAGE_BYTES as u64);
-        let log = self.manifest.state().log.start;
+        let log = self.catalog.state().log.start;
         Edit::Sealed(Box::new(Sealed { segment, log, ranges, user_bytes, written_bytes }))
     }
 
@@ -79,11 +78,12 @@ impl Maintenance {
         run_bytes: u64,
     ) -> Merge {
         let parts = if inputs == Inputs::All { self.parts_of(&interval) } else { Vec::new() };
-        let (segments, ahead) = self.inputs(&parts, interval, |_| Unread::Fails);
+        let (segments, ahead) =
+            inputs_of((&self.catalog, self.merger.read_ahead_pages()), &parts, interval, |_| Unread::Fails);
         let age = self.bulk_age();
         let runs = runs.into_iter().enumerate().map(|(place, run)| (age + place as u64, Input::Run(run)));
         let all = segments.into_iter().chain(runs).collect();
-        let emptied = self.manifest.state().emptied.clone();
+        let emptied = self.catalog.state().emptied.clone();
         let first_file = self.new_files(MAX_OUTPUTS);
         let void = (inputs == Inputs::All).then_some(void);
         Merge::new(interval, (all, ahead), void, emptied, run_bytes, first_file)
@@ -91,13 +91,13 @@ impl Maintenance {
 
     /// The parts of the slice with these keys.
     fn parts_of(&self, slice: &Interval) -> Vec<u16> {
-        let place = self.slice_at(&slice.low).expect("a stretch that is merged is a slice");
-        self.manifest.state().slices[place].parts.clone()
+        let place = self.catalog.slice_at(&slice.low).expect("a stretch that is merged is a slice");
+        self.catalog.state().slices[place].parts.clone()
     }
 
     /// The age of what is loaded: above that of any segment, and of whatever was emptied.
     fn bulk_age(&self) -> u64 {
-        let state = self.manifest.state();
+        let state = self.catalog.state();
         let ages = state.segments.values().map(|segment| segment.age + 1);
         ages.chain(state.emptied.iter().map(|emptied| emptied.below)).max().unwrap_or(1)
     }
@@ -118,7 +118,7 @@ impl Maintenance {
         stubs: Vec<Stub>,
     ) -> Result<(), FlashError> {
         let dropped: BTreeSet<u64> = merged.dropped_values.iter().copied().collect();
-        let state = self.manifest.state();
+        let state = self.catalog.state();
         let is_new = |stub: &Stub| !dropped.contains(&stub.file) && !state.values.contains_key(&stub.file);
         let mut edits: Vec<Edit> = stubs
             .into_iter()
@@ -143,7 +143,7 @@ impl Maintenance {
                     slice: interval,
                     removed: removed.clone(),
                     outputs: runs.collect(),
-                    horizons: self.horizons(&interval, horizon),
+                    horizons: self.catalog.horizons(&interval, horizon),
                     written_bytes,
                 })));
                 removed
@@ -162,7 +162,7 @@ impl Maintenance {
     }
 
     /// Numbers the runs of a merge.
-    fn number_outputs(&mut self, merged: Merged) -> Result<Vec<(Interval, Option<Numbered>)>, FlashError> {
+    fn number_outputs(&mut self, merged: Merged) -> Result<Vec<(Interval, Option<NumberedRun>)>, FlashError> {
         let age = self.bulk_age();
         let mut outputs = Vec::with_capacity(merged.outputs.len());
         for output in merged.outputs {
@@ -170,21 +170,21 @@ impl Maintenance {
                 outputs.push((output.interval, None));
                 continue;
             };
-            let number = self.free_number().ok_or_else(|| {
+            let number = self.catalog.free_number().ok_or_else(|| {
                 FlashError::Io(
                     "all 32,767 segment numbers are in use: load the rest into a directory with more stores".into(),
                 )
             })?;
             let directory = Arc::new(PageDirectory::new(&written.directory));
             let view = View { age, footer: written.footer, directory };
-            self.views.insert(number.get(), view.clone());
+            self.catalog.insert(number, view.clone());
             outputs.push((output.interval, Some((number.get(), view))));
         }
         Ok(outputs)
     }
 
     /// How runs become the newest parts of their slices. Several are of one slice, which is cut where they meet.
-    fn added(&self, outputs: &[(Interval, Option<Numbered>)]) -> Vec<Edit> {
+    fn added(&self, outputs: &[(Interval, Option<NumberedRun>)]) -> Vec<Edit> {
         let inner = outputs.len().saturating_sub(1);
         let mut edits: Vec<Edit> =
             outputs[..inner].iter().map(|(interval, _)| Edit::SliceCut { at: interval.high }).collect();
@@ -205,18 +205,18 @@ impl Maintenance {
         if edits.is_empty() {
             return Ok(());
         }
-        let dropped = self.manifest.commit(flash, edits)?;
+        let dropped = self.catalog.commit(flash, edits)?;
         for number in replaced {
-            let Some(view) = self.views.get(number) else {
+            let Some(view) = self.catalog.find_view(*number) else {
                 continue;
             };
             let file = view.footer.file;
             if dropped.contains(&file) {
                 remove_if_there(flash, FileId::Segment(file))?;
-                self.views.remove(number);
+                self.catalog.remove(*number);
             } else {
                 let view = view.clone();
-                self.give_back(flash, &view, slice)?;
+                self.catalog.give_back(flash, &view, slice)?;
             }
         }
         Ok(())

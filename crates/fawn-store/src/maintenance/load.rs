@@ -1,17 +1,19 @@
 //! Index loads: a slice's index is built from the fragments of its segments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use fawn_ring::{Interval, Key};
 
-use super::{Maintenance, Step};
+use super::catalog::{SegmentCatalog, cursor};
+use super::step::Step;
 use crate::api::Damage;
-use crate::filter::Filter;
 use crate::flash::{FileId, Flash};
-use crate::index::{SegmentNumber, Table};
-use crate::segment::{Cursor, ReadAhead, SegmentError, read_prefixes, read_prefixes_of};
-use crate::work::{Base, Event, Overwrites, SliceIndex, View};
+use crate::format::segment::{ReadAhead, SegmentError, read_prefixes, read_prefixes_of};
+use crate::merge::Overwrites;
+use crate::sealed::filter::Filter;
+use crate::sealed::index::{SegmentNumber, Table};
+use crate::work::{Base, Event, SliceIndex, View};
 
 /// Pages that a rebuild from data reads at once.
 const READ_PAGES: usize = 64;
@@ -24,9 +26,9 @@ const LOOKED_AT: u64 = 8192;
 /// Prefixes that need not be read, in order, by part: those of a stretch of keys at least as wide as is asked for.
 pub(super) type AtHand<'a> = BTreeMap<u16, &'a [u64]>;
 
-/// A load that was asked for.
+/// A load that waits for its turn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct LoadRequest {
     pub slice: Key,
     /// A lookup waits for it.
     pub wanted: bool,
@@ -34,41 +36,98 @@ pub(super) struct Asked {
     pub filtered: bool,
 }
 
-impl Maintenance {
+/// Loads of slices' indexes.
+pub(super) struct IndexLoader {
+    requests: VecDeque<LoadRequest>,
+    /// Starts of slices whose index the event-loop half has.
+    loaded: BTreeSet<Key>,
+    /// Index entries that slices may come to have that are loaded together.
+    load_together: u64,
+    /// Slices' oldest parts are left out of their indexes.
+    draining: bool,
+}
+
+impl IndexLoader {
+    /// One that loads slices together with up to so many index entries.
+    pub(super) fn new(load_together: u64) -> Self {
+        Self { requests: VecDeque::new(), loaded: BTreeSet::new(), load_together, draining: false }
+    }
+
+    /// From now on, slices' oldest parts are left out of their indexes, or are not.
+    pub(super) fn set_draining(&mut self, draining: bool) {
+        self.draining = draining;
+    }
+
+    /// Queues a load, before all others if a lookup waits for it; `again`: also if the slice is loaded.
+    pub(super) fn request(&mut self, request: LoadRequest, again: bool) {
+        if again {
+            self.loaded.remove(&request.slice);
+        }
+        if request.wanted {
+            self.requests.push_front(request);
+        } else {
+            self.requests.push_back(request);
+        }
+    }
+
+    /// Whether no load waits.
+    pub(super) fn is_idle(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// Whether the event-loop half has the index of the slice that starts at `slice`.
+    pub(super) fn is_loaded(&self, slice: &Key) -> bool {
+        self.loaded.contains(slice)
+    }
+
+    /// The event-loop half has the index of the slice that starts at `slice`.
+    pub(super) fn note_loaded(&mut self, slice: Key) {
+        self.loaded.insert(slice);
+    }
+
+    /// The slice that starts at `slice` is another one, or its index is gone. Whether it was there.
+    pub(super) fn forget(&mut self, slice: &Key) -> bool {
+        self.loaded.remove(slice)
+    }
+
+    /// Whether a load of the slice that starts at `slice` waits that makes a filter.
+    pub(super) fn makes_filter(&self, slice: &Key) -> bool {
+        self.requests.iter().any(|request| request.slice == *slice && request.filtered)
+    }
+
     /// Loads the next slice that was asked for, with those after it that nobody waits for: a slice has a few bytes in each
     /// of many segments, and the fragments of neighbours lie side by side.
-    pub(super) fn load_next(&mut self, flash: &dyn Flash) -> Step {
-        let Some(first) = self.loads.pop_front() else {
+    pub(super) fn load_next(
+        &mut self,
+        catalog: &SegmentCatalog,
+        flash: &dyn Flash,
+        events: &mut VecDeque<Event>,
+    ) -> Step {
+        let Some(first) = self.requests.pop_front() else {
             return Step::More;
         };
         let mut group = vec![first];
-        let mut records = self.records_to_read(&first);
-        while let Some(next) = self.loads.front().filter(|next| !first.wanted && !next.wanted) {
-            records += self.records_to_read(next);
-            let follows = self.slice_after(&group[group.len() - 1].slice) == Some(next.slice);
+        let mut records = self.records_to_read(catalog, &first);
+        while let Some(next) = self.requests.front().filter(|next| !first.wanted && !next.wanted) {
+            records += self.records_to_read(catalog, next);
+            let follows = catalog.slice_after(&group[group.len() - 1].slice) == Some(next.slice);
             if !follows || records > self.load_together || self.loaded.contains(&next.slice) {
                 break;
             }
             group.push(*next);
-            self.loads.pop_front();
+            self.requests.pop_front();
         }
         if group.len() == 1 {
-            return self.load(flash, first.slice, &AtHand::new(), first.filtered);
+            return self.load(catalog, flash, first.slice, &AtHand::new(), first.filtered);
         }
-        let read = self.read_together(flash, &group);
+        let read = self.read_together(catalog, flash, &group);
         let at_hand: AtHand<'_> = read.iter().map(|(number, prefixes)| (*number, prefixes.as_slice())).collect();
-        for Asked { slice, filtered, .. } in group {
-            if let Step::Event(event) = self.load(flash, slice, &at_hand, filtered) {
-                self.events.push_back(event);
+        for LoadRequest { slice, filtered, .. } in group {
+            if let Step::Event(event) = self.load(catalog, flash, slice, &at_hand, filtered) {
+                events.push_back(event);
             }
         }
         Step::More
-    }
-
-    /// Start of the slice after the one that starts at `slice`.
-    fn slice_after(&self, slice: &Key) -> Option<Key> {
-        let slices = &self.manifest.state().slices;
-        slices.get(self.slice_at(slice)? + 1).map(|next| next.interval.low)
     }
 
     /// Parts of a slice that its index has entries of.
@@ -82,18 +141,23 @@ impl Maintenance {
     }
 
     /// Records whose prefixes a load takes, about.
-    fn records_to_read(&self, asked: &Asked) -> u64 {
-        let Some(place) = self.slice_at(&asked.slice) else { return 0 };
-        let slice = &self.manifest.state().slices[place];
+    fn records_to_read(&self, catalog: &SegmentCatalog, asked: &LoadRequest) -> u64 {
+        let Some(place) = catalog.slice_at(&asked.slice) else { return 0 };
+        let slice = &catalog.state().slices[place];
         let parts = self.read(&slice.parts, asked.filtered);
-        parts.iter().map(|number| self.views[number].footer.records_in(&slice.interval)).sum()
+        parts.iter().map(|number| catalog.view(*number).footer.records_in(&slice.interval)).sum()
     }
 
     /// What the parts of slices that follow each other say of all of them; those that cannot be read are left out.
-    fn read_together(&self, flash: &dyn Flash, group: &[Asked]) -> BTreeMap<u16, Vec<u64>> {
-        let state = self.manifest.state();
+    fn read_together(
+        &self,
+        catalog: &SegmentCatalog,
+        flash: &dyn Flash,
+        group: &[LoadRequest],
+    ) -> BTreeMap<u16, Vec<u64>> {
+        let state = catalog.state();
         let slices =
-            group.iter().filter_map(|asked| Some((&state.slices[self.slice_at(&asked.slice)?], asked.filtered)));
+            group.iter().filter_map(|asked| Some((&state.slices[catalog.slice_at(&asked.slice)?], asked.filtered)));
         let mut reach: BTreeMap<u16, Interval> = BTreeMap::new();
         for (slice, filtered) in slices {
             for number in self.read(&slice.parts, filtered) {
@@ -101,19 +165,26 @@ impl Maintenance {
                 keys.high = slice.interval.high;
             }
         }
-        let wanted: Vec<_> = reach.iter().map(|(number, keys)| (&self.views[number].footer, *keys)).collect();
+        let wanted: Vec<_> = reach.iter().map(|(number, keys)| (&catalog.view(*number).footer, *keys)).collect();
         let read = read_prefixes_of(flash, &wanted);
         reach.into_keys().zip(read).filter_map(|(number, read)| Some((number, read.ok()?))).collect()
     }
 
-    pub(super) fn load(&mut self, flash: &dyn Flash, slice: Key, at_hand: &AtHand<'_>, filtered: bool) -> Step {
-        let Some(place) = self.slice_at(&slice).filter(|_| !self.loaded.contains(&slice)) else {
+    pub(super) fn load(
+        &mut self,
+        catalog: &SegmentCatalog,
+        flash: &dyn Flash,
+        slice: Key,
+        at_hand: &AtHand<'_>,
+        filtered: bool,
+    ) -> Step {
+        let Some(place) = catalog.slice_at(&slice).filter(|_| !self.loaded.contains(&slice)) else {
             return Step::More;
         };
-        let found = &self.manifest.state().slices[place];
+        let found = &catalog.state().slices[place];
         let interval = found.interval;
         let parts = found.parts.clone();
-        match self.build(flash, interval, &parts, at_hand, filtered) {
+        match self.build((catalog, flash), interval, &parts, at_hand, filtered) {
             Ok((index, overwrites)) => {
                 self.loaded.insert(slice);
                 Step::Event(Event::Loaded { slice, index, overwrites })
@@ -130,7 +201,7 @@ impl Maintenance {
     /// and what it tells of the base. An error comes with the file that it is of.
     pub(super) fn build(
         &self,
-        flash: &dyn Flash,
+        (catalog, flash): (&SegmentCatalog, &dyn Flash),
         interval: Interval,
         parts: &[u16],
         at_hand: &AtHand<'_>,
@@ -138,15 +209,15 @@ impl Maintenance {
     ) -> Result<(SliceIndex, Overwrites), (FileId, SegmentError)> {
         let segment = |number: &u16| SegmentNumber::new(*number).expect("the manifest holds segment numbers only");
         let base = parts.first().filter(|_| self.draining).map(|number| {
-            let records = self.views[number].footer.records_in(&interval);
+            let records = catalog.view(*number).footer.records_in(&interval);
             Base { number: segment(number), records }
         });
-        let mut bytes = base.map_or(0, |base| base.records * record_bytes(&self.views[&base.number.get()]));
+        let mut bytes = base.map_or(0, |base| base.records * record_bytes(catalog.view(base.number.get())));
         let indexed = self.indexed(parts);
         let wanted: Vec<_> = indexed
             .iter()
             .filter(|number| !at_hand.contains_key(number))
-            .map(|number| (&self.views[number].footer, interval))
+            .map(|number| (&catalog.view(*number).footer, interval))
             .collect();
         let read = read_prefixes_of(flash, &wanted);
         let at_hand_of = |number: &u16| at_hand.get(number).map(|prefixes| within(prefixes, &interval));
@@ -156,12 +227,12 @@ impl Maintenance {
         let mut entries: Vec<(u64, SegmentNumber)> = Vec::with_capacity(count);
         let mut read = read.into_iter();
         for number in indexed {
-            let view = &self.views[number];
+            let view = catalog.view(*number);
             let own;
             let prefixes = if let Some(prefixes) = at_hand_of(number) {
                 prefixes
             } else {
-                own = self.or_from_data(flash, view, interval, read.next().expect("one for each"))?;
+                own = or_from_data((catalog, flash), view, interval, read.next().expect("one for each"))?;
                 &own
             };
             bytes += prefixes.len() as u64 * record_bytes(view);
@@ -170,100 +241,99 @@ impl Maintenance {
         entries.sort_unstable_by_key(|(prefix, _)| *prefix);
         let stale = entries.windows(2).filter(|pair| pair[0].0 == pair[1].0).count() as u64;
         let overwrites =
-            base.map_or_else(Overwrites::default, |base| self.look_at(flash, base, &interval, &entries, at_hand));
+            base.map_or_else(Overwrites::default, |base| look_at((catalog, flash), base, &interval, &entries, at_hand));
         let expected = base.map_or(0, |base| base.records / BASE_RECORDS_AN_ENTRY) as usize;
         let (low, high) = (interval.low.prefix(), interval.high.prefix());
         let table = Table::from_sorted(low, high, expected, entries.into_iter());
-        let filter = base.filter(|_| filtered).and_then(|base| self.filter(flash, base, &interval, at_hand));
+        let filter = base.filter(|_| filtered).and_then(|base| filter((catalog, flash), base, &interval, at_hand));
         Ok((SliceIndex { table, base, filter, bytes, stale }, overwrites))
-    }
-
-    /// The filter of a base. There is none where its fragments cannot be read: lookups then read the base.
-    fn filter(&self, flash: &dyn Flash, base: Base, interval: &Interval, at_hand: &AtHand<'_>) -> Option<Arc<Filter>> {
-        let read;
-        let prefixes = if let Some(prefixes) = at_hand.get(&base.number.get()) {
-            within(prefixes, interval)
-        } else {
-            read = read_prefixes(flash, &self.views[&base.number.get()].footer, interval).ok()?;
-            &read
-        };
-        Filter::new(prefixes).map(Arc::new)
-    }
-
-    /// How many of the newer parts' keys a base has: told from those at the low end of the slice. Nothing is told where its
-    /// fragments are damaged.
-    fn look_at(
-        &self,
-        flash: &dyn Flash,
-        base: Base,
-        interval: &Interval,
-        newer: &[(u64, SegmentNumber)],
-        at_hand: &AtHand<'_>,
-    ) -> Overwrites {
-        if base.records == 0 || newer.is_empty() {
-            return Overwrites::default();
-        }
-        let (low, high) = (interval.low.prefix(), interval.high.prefix());
-        let width = u128::from(high - low) * u128::from(LOOKED_AT.min(base.records)) / u128::from(base.records);
-        let high = low + width as u64;
-        let part = Interval::new(interval.low, Key::highest_with_prefix(high).min(interval.high));
-        let read;
-        let old = if let Some(old) = at_hand.get(&base.number.get()) {
-            within(old, &part)
-        } else {
-            read = read_prefixes(flash, &self.views[&base.number.get()].footer, &part).unwrap_or_default();
-            &read
-        };
-        if old.is_empty() {
-            return Overwrites::default();
-        }
-        let mut told = Overwrites::default();
-        let mut last = None;
-        for (prefix, _) in newer.iter().take_while(|(prefix, _)| *prefix <= high) {
-            if last.replace(*prefix) != Some(*prefix) {
-                told.newer += 1;
-                told.superseding += u64::from(old.binary_search(prefix).is_ok());
-            }
-        }
-        told
-    }
-
-    /// The prefixes of a segment's records in an interval, in order, as they were `read`; if their pages are damaged, from the
-    /// records themselves.
-    fn or_from_data(
-        &self,
-        flash: &dyn Flash,
-        view: &View,
-        interval: Interval,
-        read: Result<Vec<u64>, SegmentError>,
-    ) -> Result<Vec<u64>, (FileId, SegmentError)> {
-        let read = match read {
-            Err(SegmentError::Damage(_)) => self.prefixes_from_data(flash, view, interval),
-            result => result,
-        };
-        read.map_err(|error| (FileId::Segment(view.footer.file), error))
-    }
-
-    /// The prefixes of an interval read from the records themselves: when the fragments are damaged.
-    fn prefixes_from_data(&self, flash: &dyn Flash, view: &View, interval: Interval) -> Result<Vec<u64>, SegmentError> {
-        let whole = Interval::new(
-            Key::lowest_with_prefix(interval.low.prefix()),
-            Key::highest_with_prefix(interval.high.prefix()),
-        );
-        let mut cursor = cursor(view, whole, READ_PAGES);
-        let mut ahead = ReadAhead::new(READ_PAGES);
-        let mut prefixes = Vec::new();
-        while ahead.advance(&mut cursor, flash, &self.secret)? {
-            prefixes.push(cursor.key().prefix());
-        }
-        Ok(prefixes)
     }
 }
 
-/// A cursor over the records of `interval` in a segment.
-pub(super) fn cursor(view: &View, interval: Interval, read_pages: usize) -> Cursor {
-    let pages = view.directory.page_span(interval.low.prefix(), interval.high.prefix());
-    Cursor::new(&view.footer, pages, interval, read_pages)
+/// The filter of a base. There is none where its fragments cannot be read: lookups then read the base.
+fn filter(
+    (catalog, flash): (&SegmentCatalog, &dyn Flash),
+    base: Base,
+    interval: &Interval,
+    at_hand: &AtHand<'_>,
+) -> Option<Arc<Filter>> {
+    let read;
+    let prefixes = if let Some(prefixes) = at_hand.get(&base.number.get()) {
+        within(prefixes, interval)
+    } else {
+        read = read_prefixes(flash, &catalog.view(base.number.get()).footer, interval).ok()?;
+        &read
+    };
+    Filter::new(prefixes).map(Arc::new)
+}
+
+/// How many of the newer parts' keys a base has: told from those at the low end of the slice. Nothing is told where its
+/// fragments are damaged.
+fn look_at(
+    (catalog, flash): (&SegmentCatalog, &dyn Flash),
+    base: Base,
+    interval: &Interval,
+    newer: &[(u64, SegmentNumber)],
+    at_hand: &AtHand<'_>,
+) -> Overwrites {
+    if base.records == 0 || newer.is_empty() {
+        return Overwrites::default();
+    }
+    let (low, high) = (interval.low.prefix(), interval.high.prefix());
+    let width = u128::from(high - low) * u128::from(LOOKED_AT.min(base.records)) / u128::from(base.records);
+    let high = low + width as u64;
+    let part = Interval::new(interval.low, Key::highest_with_prefix(high).min(interval.high));
+    let read;
+    let old = if let Some(old) = at_hand.get(&base.number.get()) {
+        within(old, &part)
+    } else {
+        read = read_prefixes(flash, &catalog.view(base.number.get()).footer, &part).unwrap_or_default();
+        &read
+    };
+    if old.is_empty() {
+        return Overwrites::default();
+    }
+    let mut told = Overwrites::default();
+    let mut last = None;
+    for (prefix, _) in newer.iter().take_while(|(prefix, _)| *prefix <= high) {
+        if last.replace(*prefix) != Some(*prefix) {
+            told.newer += 1;
+            told.superseding += u64::from(old.binary_search(prefix).is_ok());
+        }
+    }
+    told
+}
+
+/// The prefixes of a segment's records in an interval, in order, as they were `read`; if their pages are damaged, from the
+/// records themselves.
+fn or_from_data(
+    (catalog, flash): (&SegmentCatalog, &dyn Flash),
+    view: &View,
+    interval: Interval,
+    read: Result<Vec<u64>, SegmentError>,
+) -> Result<Vec<u64>, (FileId, SegmentError)> {
+    let read = match read {
+        Err(SegmentError::Damage(_)) => prefixes_from_data((catalog, flash), view, interval),
+        result => result,
+    };
+    read.map_err(|error| (FileId::Segment(view.footer.file), error))
+}
+
+/// The prefixes of an interval read from the records themselves: when the fragments are damaged.
+fn prefixes_from_data(
+    (catalog, flash): (&SegmentCatalog, &dyn Flash),
+    view: &View,
+    interval: Interval,
+) -> Result<Vec<u64>, SegmentError> {
+    let whole =
+        Interval::new(Key::lowest_with_prefix(interval.low.prefix()), Key::highest_with_prefix(interval.high.prefix()));
+    let mut cursor = cursor(view, whole, READ_PAGES);
+    let mut ahead = ReadAhead::new(READ_PAGES);
+    let mut prefixes = Vec::new();
+    while ahead.advance(&mut cursor, flash, &catalog.state().secret)? {
+        prefixes.push(cursor.key().prefix());
+    }
+    Ok(prefixes)
 }
 
 /// Of prefixes in order, those in an interval.

@@ -4,14 +4,13 @@ use std::collections::BinaryHeap;
 
 use fawn_ring::{Interval, Key, Secret};
 
-use super::Maintenance;
-use super::load::cursor;
+use super::catalog::SegmentCatalog;
 use crate::api::Losses;
 use crate::flash::Flash;
+use crate::format::page::PAGE_BYTES;
+use crate::format::record::{Kind, Record};
+use crate::format::segment::{Advanced, Cursor, ReadAhead, SegmentError};
 use crate::merge::{Held, Lost, MOST_UNREAD_PAGES, Source, rank};
-use crate::page::PAGE_BYTES;
-use crate::record::{Kind, Record};
-use crate::segment::{Advanced, Cursor, ReadAhead, SegmentError};
 use crate::work::{Scanned, Wanted};
 
 /// Bytes that the cursors of a reading that begins read at a time, all together, for each byte that is asked for.
@@ -26,7 +25,7 @@ const MOST_READINGS: usize = 16;
 
 /// The reading of a slice, which goes on with the next part of a scan where the last one ended: a slice may have hundreds of
 /// parts, of each of which a page at least is read to begin.
-pub(super) struct Reading {
+struct Reading {
     /// Files of the slice's parts.
     files: Vec<u64>,
     /// Up to where it reads.
@@ -41,7 +40,15 @@ pub(super) struct Reading {
 
 /// The readings that may go on, the one used last behind the others.
 #[derive(Default)]
-pub(super) struct Readings(Vec<Reading>);
+struct Readings(Vec<Reading>);
+
+/// Scans of sealed records.
+pub(super) struct Scanner {
+    /// Where parts of scans ended.
+    readings: Readings,
+    /// Pages that a merge holds of its inputs.
+    read_ahead_pages: usize,
+}
 
 impl Readings {
     /// Takes the one that goes on with these keys, in these files.
@@ -63,25 +70,30 @@ impl Readings {
         let dropped = self.0.len() - fits.count();
         self.0.drain(..dropped);
     }
+}
+
+impl Scanner {
+    /// Scans that hold up to about so many pages.
+    pub(super) fn new(read_ahead_pages: usize) -> Self {
+        Self { readings: Readings::default(), read_ahead_pages }
+    }
 
     /// Drops the state that was kept for scans to go on from.
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.readings.0.clear();
     }
-}
 
-impl Maintenance {
     /// Reads records from the start of `interval`, within the slice that holds it, until `max_bytes` are reached.
     pub(super) fn scan(
         &mut self,
-        flash: &dyn Flash,
+        (catalog, flash): (&SegmentCatalog, &dyn Flash),
         id: u64,
         interval: Interval,
         max_bytes: usize,
         wanted: &Wanted,
     ) -> Scanned {
         let mut scanned = Scanned { id, records: Vec::new(), next: None, lost: None, error: None };
-        match self.scan_slice(flash, interval, max_bytes, wanted, &mut scanned) {
+        match self.scan_slice((catalog, flash), interval, max_bytes, wanted, &mut scanned) {
             Ok(next) => scanned.next = next,
             Err(error) => scanned = Scanned { records: Vec::new(), error: Some(error.to_string()), ..scanned },
         }
@@ -90,29 +102,29 @@ impl Maintenance {
 
     fn scan_slice(
         &mut self,
-        flash: &dyn Flash,
+        (catalog, flash): (&SegmentCatalog, &dyn Flash),
         interval: Interval,
         max_bytes: usize,
         wanted: &Wanted,
         out: &mut Scanned,
     ) -> Result<Option<Key>, SegmentError> {
-        let state = self.manifest.state();
+        let state = catalog.state();
         let Some(place) = state.slice_of(&interval.low) else {
             return Ok(None);
         };
         let slice = &state.slices[place];
         let part = Interval::new(interval.low, interval.high.min(slice.interval.high));
         let after = part.high.successor().filter(|next| interval.contains(next));
-        let files: Vec<u64> = slice.parts.iter().map(|number| self.views[number].footer.file).collect();
+        let files: Vec<u64> = slice.parts.iter().map(|number| catalog.view(*number).footer.file).collect();
         let mut reading = match self.readings.take(&files, part) {
             Some(mut reading) => {
                 // As much as a merge holds of its inputs while it reads.
                 reading.read_ahead((self.read_ahead_pages / 2).max(files.len() * LEAST_READ_PAGES));
                 reading
             }
-            None => self.open(files, place, part, max_bytes, flash)?,
+            None => open((catalog, flash), files, place, part, max_bytes)?,
         };
-        let next = reading.read(flash, &self.secret, max_bytes, wanted, out)?;
+        let next = reading.read(flash, &catalog.state().secret, max_bytes, wanted, out)?;
         if next.is_none() {
             return Ok(after);
         }
@@ -122,30 +134,29 @@ impl Maintenance {
         }
         Ok(next)
     }
+}
 
-    /// Begins to read the slice at a place of the manifest.
-    fn open(
-        &self,
-        files: Vec<u64>,
-        place: usize,
-        part: Interval,
-        max_bytes: usize,
-        flash: &dyn Flash,
-    ) -> Result<Reading, SegmentError> {
-        let parts = &self.manifest.state().slices[place].parts;
-        let read_pages = max_bytes.saturating_mul(READ_AHEAD) / PAGE_BYTES / parts.len().max(1);
-        let read_pages = read_pages.clamp(1, MOST_READ_PAGES);
-        let ahead = ReadAhead::new((read_pages * parts.len()).min(MOST_READ_PAGES));
-        let of_part = |number: &u16| (self.views[number].age, cursor(&self.views[number], part, read_pages));
-        let cursors: Vec<(u64, Cursor)> = parts.iter().map(of_part).collect();
-        let heap = BinaryHeap::with_capacity(cursors.len());
-        let held = Held::default();
-        let mut reading = Reading { files, high: part.high, cursors, heap, ahead, held };
-        for index in 0..reading.cursors.len() {
-            reading.advance(index, flash, &self.secret)?;
-        }
-        Ok(reading)
+/// Begins to read the slice at a place of the manifest.
+fn open(
+    (catalog, flash): (&SegmentCatalog, &dyn Flash),
+    files: Vec<u64>,
+    place: usize,
+    part: Interval,
+    max_bytes: usize,
+) -> Result<Reading, SegmentError> {
+    let parts = &catalog.state().slices[place].parts;
+    let read_pages = max_bytes.saturating_mul(READ_AHEAD) / PAGE_BYTES / parts.len().max(1);
+    let read_pages = read_pages.clamp(1, MOST_READ_PAGES);
+    let ahead = ReadAhead::new((read_pages * parts.len()).min(MOST_READ_PAGES));
+    let of_part = |number: &u16| (catalog.view(*number).age, catalog.cursor(*number, part, read_pages));
+    let cursors: Vec<(u64, Cursor)> = parts.iter().map(of_part).collect();
+    let heap = BinaryHeap::with_capacity(cursors.len());
+    let held = Held::default();
+    let mut reading = Reading { files, high: part.high, cursors, heap, ahead, held };
+    for index in 0..reading.cursors.len() {
+        reading.advance(index, flash, &catalog.state().secret)?;
     }
+    Ok(reading)
 }
 
 impl Reading {

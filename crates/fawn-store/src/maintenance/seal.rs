@@ -1,28 +1,29 @@
 //! Seal: a frozen segment is sorted, written and recorded.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::record::{content_of, segment_of};
-use super::{Maintenance, Step};
-use crate::arena::FETCHED_TOGETHER;
-use crate::directory::PageDirectory;
+use super::catalog::{SegmentCatalog, content_of, remove_if_there, segment_of};
+use super::merge::Merger;
+use super::step::Step;
+use crate::buffers::FETCHED_TOGETHER;
+use crate::buffers::open_segment::OpenSegment;
 use crate::flash::{FileId, Flash, FlashError};
-use crate::large::Stub;
+use crate::format::large::Stub;
+use crate::format::manifest::{Edit, Emptied, Sealed};
+use crate::format::page::PAGE_PAYLOAD_BYTES;
+use crate::format::record::Kind;
+use crate::format::segment::{Writer, Written};
 use crate::log::LogPosition;
-use crate::manifest::{Edit, Emptied, Sealed};
 use crate::merge::value_file;
-use crate::open_segment::OpenSegment;
-use crate::page::PAGE_PAYLOAD_BYTES;
-use crate::record::Kind;
-use crate::segment::{Writer, Written};
+use crate::sealed::directory::PageDirectory;
 use crate::work::{Event, RangeMark, Reclaim, View};
 
 /// Records written in one step.
 const STEP_RECORDS: usize = 4096;
 
 /// A seal in progress.
-pub(super) struct Sealing {
+struct Sealing {
     segment: Arc<OpenSegment>,
     age: u64,
     log_start: LogPosition,
@@ -36,7 +37,7 @@ pub(super) struct Sealing {
 }
 
 impl Sealing {
-    pub(super) fn new(
+    fn new(
         segment: Arc<OpenSegment>,
         age: u64,
         (log_start, reached): (LogPosition, LogPosition),
@@ -54,9 +55,57 @@ impl Sealing {
     }
 }
 
-impl Maintenance {
-    pub(super) fn seal_step(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
-        match self.seal_piece(flash) {
+/// Seals, one at a time.
+#[derive(Default)]
+pub(super) struct Sealer {
+    sealing: Option<Sealing>,
+    /// The seal under way waits for space until everything else is done.
+    stalled: bool,
+    /// The event-loop half was told that seals wait for space, and none has been done since.
+    stall_reported: bool,
+}
+
+impl Sealer {
+    /// Whether a seal is under way.
+    pub(super) fn is_sealing(&self) -> bool {
+        self.sealing.is_some()
+    }
+
+    /// Whether the seal under way waits for space.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.stalled
+    }
+
+    /// Everything else is done: the seal that waited for space is tried again.
+    pub(super) fn end_stall(&mut self) {
+        self.stalled = false;
+    }
+
+    /// Whether the event-loop half knows that seals wait for space.
+    pub(super) fn has_reported_stall(&self) -> bool {
+        self.stall_reported
+    }
+
+    /// Begins the seal of a frozen segment.
+    pub(super) fn begin(
+        &mut self,
+        segment: Arc<OpenSegment>,
+        age: u64,
+        log: (LogPosition, LogPosition),
+        ranges: Vec<RangeMark>,
+        emptied: Vec<Emptied>,
+    ) {
+        self.sealing = Some(Sealing::new(segment, age, log, ranges, emptied));
+    }
+
+    /// Does a bounded piece of the seal under way. What it names of value files, the merge under way is told.
+    pub(super) fn step(
+        &mut self,
+        (catalog, flash): (&mut SegmentCatalog, &dyn Flash),
+        merger: &mut Merger,
+        events: &mut VecDeque<Event>,
+    ) -> Result<Step, FlashError> {
+        match self.piece((catalog, flash), merger, events) {
             Err(FlashError::NoSpace) => {
                 // Begin again from the start once there is space: the records are still in the log.
                 if let Some(sealing) = &mut self.sealing {
@@ -66,31 +115,35 @@ impl Maintenance {
                     }
                 }
                 self.stalled = true;
-                if std::mem::replace(&mut self.told_stalled, true) {
+                if std::mem::replace(&mut self.stall_reported, true) {
                     return Ok(Step::More);
                 }
                 Ok(Step::Event(Event::Stalled))
             }
             Ok(step @ Step::Event(Event::Sealed { .. })) => {
-                self.told_stalled = false;
+                self.stall_reported = false;
                 Ok(step)
             }
             result => result,
         }
     }
 
-    fn seal_piece(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
+    fn piece(
+        &mut self,
+        (catalog, flash): (&mut SegmentCatalog, &dyn Flash),
+        merger: &mut Merger,
+        events: &mut VecDeque<Event>,
+    ) -> Result<Step, FlashError> {
         let sealing = self.sealing.as_mut().expect("a seal is under way");
         if sealing.segment.is_empty() {
-            return self.record_empty_seal(flash);
+            return self.record_empty((catalog, flash));
         }
         if sealing.order.is_empty() {
             sealing.order = sealing.segment.sorted();
         }
         if sealing.writer.is_none() {
             let reserve = (sealing.segment.live_bytes() / PAGE_PAYLOAD_BYTES + 1) as u64;
-            let file = self.next_file;
-            self.next_file += 2;
+            let file = catalog.new_files(1);
             sealing.writer = Some((file, Writer::create(flash, file, reserve)?));
             return Ok(Step::More);
         }
@@ -107,27 +160,32 @@ impl Maintenance {
         if end < sealing.order.len() {
             return Ok(Step::More);
         }
-        self.finish_seal(flash)
+        self.finish((catalog, flash), merger, events)
     }
 
     /// Nothing but flushes filled the log: only its start moves on.
-    fn record_empty_seal(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
+    fn record_empty(&mut self, (catalog, flash): (&mut SegmentCatalog, &dyn Flash)) -> Result<Step, FlashError> {
         let sealing = self.sealing.as_ref().expect("a seal is under way");
         let edit = Edit::Sealed(Box::new(Sealed {
             segment: None,
             log: sealing.log_start,
-            ranges: self.range_marks(&sealing.ranges),
+            ranges: catalog.range_marks(&sealing.ranges),
             user_bytes: 0,
             written_bytes: 0,
         }));
         let mut edits: Vec<Edit> = sealing.before().collect();
         edits.push(edit);
-        self.manifest.commit(flash, &edits)?;
+        catalog.commit(flash, &edits)?;
         self.sealing = None;
         Ok(Step::Event(Event::Sealed { segment: None, reclaim: Reclaim::default() }))
     }
 
-    fn finish_seal(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
+    fn finish(
+        &mut self,
+        (catalog, flash): (&mut SegmentCatalog, &dyn Flash),
+        merger: &mut Merger,
+        events: &mut VecDeque<Event>,
+    ) -> Result<Step, FlashError> {
         let mut sealing = self.sealing.take().expect("a seal is under way");
         let (file, writer) = sealing.writer.take().expect("a seal has a writer");
         let written = match writer.finish(flash) {
@@ -140,7 +198,7 @@ impl Maintenance {
                 return Err(error);
             }
         };
-        let Some(number) = self.free_number() else {
+        let Some(number) = catalog.free_number() else {
             return Err(FlashError::Io(
                 "all 32,767 segment numbers are in use: use more stores, or larger segments by more memory".into(),
             ));
@@ -150,41 +208,37 @@ impl Maintenance {
         let edit = Edit::Sealed(Box::new(Sealed {
             segment: Some((number.get(), segment_of(&view))),
             log: sealing.log_start,
-            ranges: self.range_marks(&sealing.ranges),
+            ranges: catalog.range_marks(&sealing.ranges),
             user_bytes: footer.bytes,
-            written_bytes: footer.total_pages() * crate::page::PAGE_BYTES as u64,
+            written_bytes: footer.total_pages() * crate::format::page::PAGE_BYTES as u64,
         }));
-        let mut edits = self.sealed_values(&sealing);
+        let mut edits = sealed_values(&sealing, catalog);
         edits.extend(sealing.before());
         edits.push(edit);
         edits.extend(content_of(&view));
-        if let Err(error) = self.manifest.commit(flash, &edits) {
+        if let Err(error) = catalog.commit(flash, &edits) {
             if error == FlashError::NoSpace {
                 self.sealing = Some(sealing);
                 remove_if_there(flash, FileId::Segment(file))?;
             }
             return Err(error);
         }
-        self.views.insert(number.get(), view.clone());
-        if self.merging.is_some() {
-            self.sealed_beside.extend(stubs(&sealing).map(|stub| stub.file));
-        }
+        catalog.insert(number, view.clone());
+        merger.note_sealed(stubs(&sealing).map(|stub| stub.file));
         let values = superseded_values(&sealing.segment);
         drop(sealing);
-        let room = self.room(flash)?;
-        self.events.push_back(Event::Space(room));
+        let room = catalog.room(flash)?;
+        events.push_back(Event::Space(room));
         let reclaim = Reclaim { values, ..Reclaim::default() };
         Ok(Step::Event(Event::Sealed { segment: Some((number, view, prefixes)), reclaim }))
     }
 }
 
-impl Maintenance {
-    /// Tells the manifest of the value files that the segment names: until it is sealed, the log does.
-    fn sealed_values(&self, sealing: &Sealing) -> Vec<Edit> {
-        let known = &self.manifest.state().values;
-        let new = stubs(sealing).filter(|stub| !known.contains_key(&stub.file));
-        new.map(|stub| Edit::ValueAdded { file: stub.file, bytes: stub.bytes }).collect()
-    }
+/// Tells the manifest of the value files that the segment names: until it is sealed, the log does.
+fn sealed_values(sealing: &Sealing, catalog: &SegmentCatalog) -> Vec<Edit> {
+    let known = &catalog.state().values;
+    let new = stubs(sealing).filter(|stub| !known.contains_key(&stub.file));
+    new.map(|stub| Edit::ValueAdded { file: stub.file, bytes: stub.bytes }).collect()
 }
 
 /// The large values that the records to be sealed name.
@@ -201,16 +255,9 @@ fn superseded_values(segment: &OpenSegment) -> Vec<u64> {
     if named.is_empty() {
         return Vec::new();
     }
-    let live = |entry: &crate::open_segment::Entry<'_>| {
+    let live = |entry: &crate::buffers::open_segment::Entry<'_>| {
         segment.get(&entry.key, entry.record().key).and_then(|newest| value_file(&newest.record()))
     };
     let still: BTreeSet<u64> = segment.all().filter_map(|entry| live(&entry)).collect();
     named.difference(&still).copied().collect()
-}
-
-pub(super) fn remove_if_there(flash: &dyn Flash, file: FileId) -> Result<(), FlashError> {
-    match flash.remove(file) {
-        Err(FlashError::NotFound(_)) => Ok(()),
-        result => result,
-    }
 }

@@ -1,70 +1,43 @@
 //! Lookup: plan, read, finish.
 
-use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
 use fawn_ring::Key;
 
-use super::{Frozen, Store};
+use super::Store;
 use crate::api::{Candidate, Finished, Gate, Lookup, Read, Rest};
+use crate::buffers::BufferPlace;
 use crate::flash::FileId;
-use crate::index::SegmentNumber;
-use crate::open_segment::Entry;
-use crate::page::Page;
-use crate::record::{Kind, Record};
-use crate::segment::{LOST, Sought, find, page_damage};
-use crate::work::View;
+use crate::format::page::Page;
+use crate::format::record::{Kind, Record};
+use crate::format::segment::{LOST, Sought, find, page_damage};
+use crate::sealed::IndexAnswer;
 use zerocopy::IntoBytes;
-
-/// Where in DRAM the newest version is.
-pub(super) enum Place {
-    Open(u32),
-    Frozen(usize, u32),
-}
 
 impl Store {
     /// Looks `name` up; `key` is its position, `now` the Unix second.
     #[inline]
     pub fn lookup(&mut self, key: &Key, name: &[u8], now: u32) -> Lookup<'_> {
-        self.counters.lookups += 1;
+        self.read_stats.lookups += 1;
         self.fire_flushes(now);
-        if let Some(place) = self.buffered(key, name) {
-            return self.answer_from_buffer(&place, key, now);
+        if let Some(place) = self.buffers.find(key, name) {
+            return self.answer_from_buffer(place, key, now);
         }
         self.plan(key, name, now)
     }
 
-    /// The buffer that holds the newest version, if one does.
+    /// Whether the key was emptied since what is at this place was appended.
     #[inline]
-    pub(super) fn buffered(&self, key: &Key, name: &[u8]) -> Option<Place> {
-        if let Some(handle) = self.open.find(key, name) {
-            return Some(Place::Open(handle));
-        }
-        let find = |(number, frozen): (usize, &Frozen)| Some(Place::Frozen(number, frozen.segment.find(key, name)?));
-        self.frozen.iter().enumerate().rev().find_map(find)
+    pub(super) fn is_emptied_at(&self, place: BufferPlace, key: &Key) -> bool {
+        self.buffers.age(place).is_some_and(|age| self.sealed.emptied().voids(key, age))
     }
 
-    pub(super) fn in_buffer(&self, place: &Place) -> Entry<'_> {
-        match place {
-            Place::Open(handle) => self.open.entry(*handle),
-            Place::Frozen(number, handle) => self.frozen[*number].segment.entry(*handle),
-        }
-    }
-
-    /// Whether the key was emptied since this was appended.
-    pub(super) fn is_emptied_in_buffer(&self, place: &Place, key: &Key) -> bool {
-        match place {
-            Place::Open(_) => false,
-            Place::Frozen(number, _) => self.is_emptied(key, self.frozen[*number].age),
-        }
-    }
-
-    fn answer_from_buffer(&self, place: &Place, key: &Key, now: u32) -> Lookup<'_> {
-        let entry = self.in_buffer(place);
+    fn answer_from_buffer(&self, place: BufferPlace, key: &Key, now: u32) -> Lookup<'_> {
+        let entry = self.buffers.entry(place);
         let record = entry.record();
-        if self.is_absent(key, &record, now) || self.is_emptied_in_buffer(place, key) {
-            Lookup::Absent { gate: entry.gate.max(self.flush_gate) }
+        if self.is_absent(key, &record, now) || self.is_emptied_at(place, key) {
+            Lookup::Absent { gate: entry.gate.max(self.ranges.flush_gate()) }
         } else {
             Lookup::Found { record, gate: entry.gate }
         }
@@ -75,81 +48,49 @@ impl Store {
         if self.cache.get(key, name).is_some() {
             return self.answer_from_cache(key, name, now);
         }
-        let number = self.slices.find(key);
-        let slice = self.slices.get_mut(number);
-        let Some(table) = &slice.table else {
-            if let Some(damage) = &slice.damage {
-                return Lookup::Damaged(damage.clone());
+        let filtered = match self.sealed.find(key, &mut self.candidates) {
+            IndexAnswer::Known { filtered, refused } => {
+                self.read_stats.filter_refused += u64::from(refused);
+                filtered
             }
-            if !slice.wanted {
-                slice.wanted = true;
-                let low = slice.interval.low;
-                let work = self.load_work(low, true, false);
-                self.work.push_front(work);
+            IndexAnswer::Unloaded(load) => {
+                if let Some(low) = load {
+                    self.work.push_first(self.cleaner.mode().load(low, true, false, &self.sealed));
+                }
+                return Lookup::Loading;
             }
-            return Lookup::Loading;
+            IndexAnswer::Damaged(damage) => return Lookup::Damaged(damage),
         };
-        self.candidates.clear();
-        table.candidates(key.prefix(), &mut self.candidates);
-        // A key on a slice's border may have a slot in both slices; the segment may have left this one since.
-        let (segments, emptied) = (&self.segments, &self.emptied);
-        let may_hold = |number: &SegmentNumber| {
-            let view = segments.get(usize::from(number.get())).and_then(Option::as_ref);
-            view.is_some_and(|view| {
-                let is_void = emptied.iter().any(|emptied| emptied.voids(key, view.age));
-                key.prefix() >= view.footer.low.prefix() && !is_void
-            })
+        let Some((newest, older)) = self.candidates.split_first() else {
+            return Lookup::Absent { gate: Gate::NONE };
         };
-        self.candidates.retain(may_hold);
-        let base = slice.base.map(|base| base.number);
-        let base = base.filter(|base| may_hold(base) && live(segments, *base).footer.high.prefix() >= key.prefix());
-        // What is newer than the base is looked at first: only without it the filter alone decides.
-        let alone = self.candidates.is_empty();
-        let refused = base.is_some() && slice.filter.as_ref().is_some_and(|filter| !filter.may_hold(key.prefix()));
-        let filtered = base.is_some() && slice.filter.is_some() && alone;
-        self.counters.filter_refused += u64::from(refused && alone);
-        self.candidates.extend(base.filter(|_| !refused));
-        match self.candidates.len() {
-            0 => Lookup::Absent { gate: Gate::NONE },
-            1 => Lookup::Read(self.read_first(key, Vec::new(), filtered)),
-            _ => {
-                self.candidates.sort_unstable_by_key(|number| Reverse(age(segments, *number)));
-                self.candidates.dedup();
-                let older = self.candidates[1..].iter().rev();
-                let rest = older.map(|number| {
-                    let view = live(segments, *number);
-                    Candidate { file: view.footer.file, directory: Arc::clone(&view.directory) }
-                });
-                let rest = rest.collect();
-                Lookup::Read(self.read_first(key, rest, false))
-            }
-        }
+        let rest = older.iter().rev().map(|number| {
+            let view = self.sealed.live_view(*number);
+            Candidate { file: view.footer.file, directory: Arc::clone(&view.directory) }
+        });
+        let candidates = rest.collect();
+        let view = self.sealed.live_view(*newest);
+        let (file, pages) = (view.footer.file, view.directory.locate(key.prefix()));
+        let rest = Rest { candidates, view: self.reads.pin(), filtered, reads: 1 };
+        Lookup::Read(self.read(file, pages, rest))
     }
 
     fn answer_from_cache(&mut self, key: &Key, name: &[u8], now: u32) -> Lookup<'_> {
-        let flushed = self.ranges[self.range_of(key)].mark.flush_watermark;
+        let flushed = self.ranges.flushed(key);
         let bytes = self.cache.peek(key).filter(|_| !name.is_empty());
         let record = bytes.map(|bytes| Record::decode_trusted(bytes).expect("the cache holds whole records"));
         match record {
             Some(record) if !record.is_expired(now) && record.seq > flushed => {
                 Lookup::Found { record, gate: Gate::NONE }
             }
-            _ => Lookup::Absent { gate: self.flush_gate },
+            _ => Lookup::Absent { gate: self.ranges.flush_gate() },
         }
-    }
-
-    /// The read of the newest candidate, the first; it pins the current view.
-    fn read_first(&mut self, key: &Key, rest: Vec<Candidate>, filtered: bool) -> Read {
-        let view = live(&self.segments, self.candidates[0]);
-        let (file, pages) = (view.footer.file, view.directory.locate(key.prefix()));
-        let rest = Rest { candidates: rest, view: self.views.pin(), filtered, reads: 1 };
-        self.read(file, pages, rest)
     }
 
     /// A read of `pages` of segment file `file`.
     fn read(&mut self, file: u64, pages: Range<u32>, rest: Rest) -> Read {
-        self.counters.reads += 1;
-        self.counters.pages_read += u64::from(pages.end - pages.start);
+        self.read_stats.reads += 1;
+        self.read_stats.pages += u64::from(pages.end - pages.start);
         Read { file: FileId::Segment(file), first: u64::from(pages.start), count: pages.end - pages.start, rest }
     }
 
@@ -175,37 +116,37 @@ impl Store {
         let mut rest = read.rest;
         match find(pages, file, read.first, key.prefix(), name) {
             Err(damage) => {
-                self.release(rest.view);
+                self.reads.release(rest.view, &mut self.work);
                 Finished::Damaged(damage)
             }
             Ok(Sought::At(bytes)) => {
-                let planned_now = rest.view == self.views.current();
-                self.release(rest.view);
+                let planned_now = self.reads.is_current(rest.view);
+                self.reads.release(rest.view, &mut self.work);
                 let bytes = &(*pages).as_bytes()[bytes];
                 let record = Record::decode_trusted(bytes).expect("find yields whole records");
                 if is_absent(self, &record) {
-                    return Finished::Absent { gate: self.flush_gate };
+                    return Finished::Absent { gate: self.ranges.flush_gate() };
                 }
-                self.counters.read_hits += 1;
-                self.counters.hit_reads += u64::from(rest.reads);
-                if planned_now && record.kind == Kind::Value && self.buffered(key, name).is_none() {
+                self.read_stats.hits += 1;
+                self.read_stats.hit_reads += u64::from(rest.reads);
+                if planned_now && record.kind == Kind::Value && self.buffers.find(key, name).is_none() {
                     self.cache.insert(*key, bytes);
                 }
                 Finished::Found(record)
             }
             Ok(Sought::Lost(bytes)) => {
-                self.release(rest.view);
+                self.reads.release(rest.view, &mut self.work);
                 let record = Record::decode_trusted(&(*pages).as_bytes()[bytes]).expect("find yields whole records");
                 if is_absent(self, &record) {
-                    return Finished::Absent { gate: self.flush_gate };
+                    return Finished::Absent { gate: self.ranges.flush_gate() };
                 }
                 Finished::Damaged(page_damage(read.file, read.first, LOST))
             }
             Ok(Sought::Absent) => {
-                self.counters.false_reads += 1;
-                self.counters.filter_passed += u64::from(rest.filtered);
+                self.read_stats.false_reads += 1;
+                self.read_stats.filter_passed += u64::from(rest.filtered);
                 let Some(next) = rest.candidates.pop() else {
-                    self.release(rest.view);
+                    self.reads.release(rest.view, &mut self.work);
                     return Finished::Absent { gate: Gate::NONE };
                 };
                 rest.reads += 1;
@@ -217,17 +158,6 @@ impl Store {
     /// Whether the newest version says that the key is absent.
     #[inline]
     fn is_absent(&self, key: &Key, record: &Record<'_>, now: u32) -> bool {
-        record.kind == Kind::Delete
-            || record.is_expired(now)
-            || record.seq <= self.ranges[self.range_of(key)].mark.flush_watermark
+        record.kind == Kind::Delete || record.is_expired(now) || record.seq <= self.ranges.flushed(key)
     }
-}
-
-/// The segment that a slot names.
-fn live(segments: &[Option<View>], number: SegmentNumber) -> &View {
-    segments[usize::from(number.get())].as_ref().expect("a slot names a live segment")
-}
-
-fn age(segments: &[Option<View>], number: SegmentNumber) -> u64 {
-    segments[usize::from(number.get())].as_ref().map_or(0, |view| view.age)
 }

@@ -7,169 +7,105 @@
 //! Everything that takes long is [`Work`] for [`Maintenance`](crate::Maintenance), on another thread or (in the
 //! simulator) in between; its [`Event`]s are installed in bounded steps.
 //!
+//! [`Store`] is a facade: it passes each request through parts that own their fields.
+//!
+//! | part | owns |
+//! |---|---|
+//! | [`WriteBuffers`] | the open segment and the frozen ones |
+//! | [`GroupCommit`] | the commit log's batches and gates |
+//! | [`RangeTable`] | sequence numbers and flushes |
+//! | [`SealedRecords`] | segments, slices with their indexes, what was emptied |
+//! | [`Cleaner`] | what is merged next, and how far merges are behind |
+//! | [`Cache`] | records that were read |
+//! | `PendingReads`, `WorkQueue`, `DeviceSpace`, `Reports` | reads under way, work, space, reports |
+//!
 //! # Layout
 //!
-//! `lookup`: lookup, finish. `warm`: what a group of lookups touches, fetched ahead. `append`: appends, freezing, group
-//! commit. `ranges`: the log and the records of replicated ranges. `install`: events. `clean`: when to merge. `drain`: where DRAM cannot index every record. `replay`:
-//! recovery. `stats`: figures. `sums`: what they add up to. `voided`: what was emptied, counted.
+//! `lookup`: lookup, finish. `prefetch`: what a group of lookups touches, fetched before. `append`: appends, freezing,
+//! group commit. `ranges`: the log and the records of replicated ranges. `install`: events. `clean`: merges, and when to
+//! refuse. `replay`: recovery. `stats`, `figures`: what the store reports of itself. `contents`: estimates of what is stored. A file each for the smaller parts.
 
 mod append;
 mod clean;
-mod drain;
+mod contents;
+mod device_space;
+mod figures;
 mod install;
 mod lookup;
-mod ranges;
+mod pending_reads;
+mod prefetch;
+pub(crate) mod ranges;
 mod replay;
-mod slices;
+mod reports;
 mod stats;
-mod sums;
-mod views;
-mod voided;
-mod warm;
+mod work_queue;
 
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::collections::VecDeque;
 
 use fawn_ring::{Interval, Key, Secret};
 
-pub use stats::{Count, Held, Stats, Stretch, Written};
+pub use contents::{Count, CountedKeys};
+pub use stats::{
+    BufferStats, CacheStats, DeviceStats, Held, IndexStats, LogStats, MaintenanceStats, ReadStats, SegmentTotals,
+    Stats, WriteStats, Written,
+};
 
-use self::slices::Slices;
-use self::views::Views;
+use self::contents::StoreContents;
+use self::device_space::DeviceSpace;
+use self::pending_reads::PendingReads;
+use self::reports::Reports;
+use self::work_queue::WorkQueue;
 use crate::api::{Ack, Gate, Read, Refusal, Trouble};
+use crate::buffers::WriteBuffers;
 use crate::cache::Cache;
+use crate::cleaner::Cleaner;
 use crate::flash::Space;
-use crate::index::SegmentNumber;
-use crate::log::{LogPosition, LogWriter};
-use crate::manifest::Emptied;
-use crate::merge::Void;
-use crate::open_segment::OpenSegment;
+use crate::format::manifest::Emptied;
+use crate::log::{GroupCommit, LogPosition, LogWriter};
 use crate::options::Options;
-use crate::work::{Event, RangeMark, Reclaim, Scanned, Versions, View, Wanted, Work};
-
-/// Troubles that wait to be told: whoever does not ask hears of the newest alone.
-const MOST_TROUBLES: usize = 64;
-
-/// A range of the key space with its own numbering.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RangeState {
-    pub mark: RangeMark,
-    pub epoch: u32,
-}
-
-/// A full segment on its way to flash.
-struct Frozen {
-    segment: Arc<OpenSegment>,
-    age: u64,
-    /// Its seal, until the log is durable up to `gate`.
-    seal: Option<Work>,
-    /// Its seal tells the manifest of what was emptied.
-    empties: bool,
-    /// Gate of the log's batch without which its seal must not become durable.
-    gate: u64,
-    /// Commit-log page from which recovery reads once it is durable.
-    log_start: u64,
-    /// Value files that its records name, superseded ones included.
-    values: BTreeSet<u64>,
-}
-
-/// A seal whose index entries are being installed.
-struct Install {
-    number: SegmentNumber,
-    prefixes: Vec<u64>,
-    next: usize,
-    record_bytes: u64,
-}
+use crate::ranges::{RangeState, RangeTable};
+use crate::sealed::index::SegmentNumber;
+use crate::sealed::{PendingEntries, SealedRecords};
+use crate::work::{Event, Scanned, Versions, View, Wanted, Work};
 
 /// The event-loop half of one store. See the module's text.
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, not a state of one machine")]
 pub struct Store {
     options: Options,
-    segment_bytes: usize,
-    ranges: Vec<RangeState>,
-    slices: Slices,
-    /// Sealed segments by number; index 0 is never used.
-    segments: Vec<Option<View>>,
-    open: OpenSegment,
-    /// Value files that records of the open segment name, superseded ones included.
-    open_values: BTreeSet<u64>,
-    /// Full segments that wait for their seal, oldest first.
-    frozen: VecDeque<Frozen>,
+    buffers: WriteBuffers,
+    log: GroupCommit,
+    ranges: RangeTable,
+    sealed: SealedRecords,
+    cleaner: Cleaner,
+    cache: Cache,
+    reads: PendingReads,
+    /// Candidates of the lookup under way; kept for its memory.
+    candidates: Vec<SegmentNumber>,
+    device: DeviceSpace,
+    work: WorkQueue,
+    events: VecDeque<Event>,
+    /// The index entries of the seal that is being installed.
+    installing: Option<PendingEntries>,
+    reports: Reports,
+    read_stats: ReadStats,
+    write_stats: WriteStats,
+    maintenance_stats: MaintenanceStats,
     /// An operation waits for the seal that is under way.
     seal_awaited: bool,
-    /// Emptied open segments, kept for their memory: giving it back and taking it anew costs the event loop milliseconds.
-    spare: Vec<OpenSegment>,
-    /// Age that the open segment will have.
-    next_age: u64,
-    /// Stretches of keys of which what is older is void.
-    emptied: Vec<Emptied>,
-    /// Those that the next checkpoint's seal tells the manifest of.
-    newly_emptied: Vec<Emptied>,
-    /// Where recovery begins once all that is frozen is sealed.
-    log_start: LogPosition,
-    /// While the store opens, where the batch begins that is being replayed.
-    replayed_at: LogPosition,
-    log: LogWriter,
-    /// Records come from the log, whose writer is not there yet.
-    replaying: bool,
-    /// Writes of ranges wait for room in the log.
-    unlogged: bool,
-    batch_in_flight: bool,
-    /// Batches taken when the last tick came.
-    batches_at_tick: u64,
-    /// The log has been idle since the last tick: an empty batch may mark what is durable.
-    mark_due: bool,
-    /// Milliseconds at which the oldest unsynced record was noticed.
-    pending_since_ms: Option<u64>,
-    cache: Cache,
-    /// What the cache may take; its capacity is more while it has yet to become smaller.
-    cache_target: u64,
-    work: VecDeque<Work>,
-    /// Work that comes after the seals of all segments below this age, some of which wait for the log.
-    behind_seals: VecDeque<(u64, Work)>,
-    events: VecDeque<Event>,
-    installing: Option<Install>,
-    sums: sums::Sums,
-    views: Views,
-    retired: VecDeque<(u64, Reclaim)>,
-    scanned: VecDeque<Scanned>,
-    /// The newest of them, at most [`MOST_TROUBLES`].
-    troubles: VecDeque<Trouble>,
-    next_scan: u64,
-    /// Scans that wait until all segments below this age are sealed.
-    waiting_scans: VecDeque<(u64, Work)>,
-    next_value: u64,
-    cleaning: clean::Cleaning,
-    draining: drain::Draining,
-    space: Option<Space>,
-    stopped: Option<String>,
-    closed: bool,
-    /// A clean stop has begun: batches leave at once.
-    closing: bool,
-    /// Unix second of the earliest scheduled flush. A clock can show any second of 32 bits: [`NO_FLUSH`] is none of them.
-    next_flush: u64,
-    /// A flush fired that is not in the log yet.
-    unlogged_flush: bool,
     /// Entries of frozen and sealed segments that `flush_all` made void and no merge has dropped yet, about.
     flushed_entries: u64,
-    /// Only the device's reserve is left.
-    no_space: bool,
-    /// A seal waits for space on the device.
-    seal_stalled: bool,
-    /// When the last flush is durable.
-    flush_gate: Gate,
-    /// Gate of the log's batch that holds the last flush, whatever the acknowledgement.
-    flush_logged: u64,
+    /// Number of the next value file.
+    next_value: u64,
     /// Unix second of the last request.
     now: u32,
     /// Seconds since it was opened: ticks.
     uptime: u64,
-    /// By which records are judged that nobody asked for to have expired: stretches of keys, each with its Unix second.
-    times: Vec<(Interval, u32)>,
-    /// Candidates of the lookup under way; kept for its memory.
-    candidates: Vec<SegmentNumber>,
-    counters: stats::Counters,
+    /// Why the store has stopped.
+    stopped: Option<String>,
+    closed: bool,
 }
+
+/// So many slices and segments are looked at again once a second.
+const REFRESHED_A_TICK: usize = 256;
 
 /// What opening hands to the event-loop half.
 pub(crate) struct Parts {
@@ -187,85 +123,41 @@ pub(crate) struct Parts {
     pub now: u32,
 }
 
-/// The second of no flush.
-const NO_FLUSH: u64 = u64::MAX;
-
 impl Store {
     pub(crate) fn assemble(parts: Parts) -> Self {
-        let slices = parts.slices.into_iter().map(|(interval, horizon)| slices::Slice::unloaded(interval, horizon));
         let ages = parts.segments.iter().flatten().map(|view| view.age + 1);
         let next_age = ages.chain(parts.emptied.iter().map(|emptied| emptied.below)).max().unwrap_or(1);
         let mut store = Self {
-            open: OpenSegment::new(parts.segment_bytes),
+            buffers: WriteBuffers::new(parts.segment_bytes, next_age),
+            log: GroupCommit::replaying(parts.log, parts.options.ack, parts.log_start),
+            ranges: RangeTable::new(parts.ranges),
+            sealed: SealedRecords::new(parts.slices, parts.segments, parts.emptied),
+            cleaner: Cleaner::new(&parts.options, parts.segment_bytes),
             cache: Cache::new(parts.options.memory),
-            cache_target: parts.options.memory,
-            options: parts.options,
-            segment_bytes: parts.segment_bytes,
-            ranges: parts.ranges,
-            slices: Slices::new(slices.collect()),
-            segments: parts.segments,
-            open_values: BTreeSet::new(),
-            frozen: VecDeque::new(),
-            seal_awaited: false,
-            spare: Vec::new(),
-            next_age,
-            emptied: parts.emptied,
-            newly_emptied: Vec::new(),
-            log_start: parts.log_start,
-            replayed_at: parts.log_start,
-            log: parts.log,
-            replaying: true,
-            unlogged: false,
-            batch_in_flight: false,
-            batches_at_tick: 0,
-            mark_due: false,
-            pending_since_ms: None,
-            work: VecDeque::new(),
-            behind_seals: VecDeque::new(),
+            reads: PendingReads::default(),
+            candidates: Vec::new(),
+            device: DeviceSpace::new(parts.options.count),
+            work: WorkQueue::default(),
             events: VecDeque::new(),
             installing: None,
-            sums: sums::Sums::default(),
-            views: Views::default(),
-            retired: VecDeque::new(),
-            scanned: VecDeque::new(),
-            troubles: VecDeque::new(),
-            next_scan: 0,
-            waiting_scans: VecDeque::new(),
-            next_value: parts.next_value,
-            cleaning: clean::Cleaning::default(),
-            draining: drain::Draining::default(),
-            space: None,
-            stopped: None,
-            closed: false,
-            closing: false,
-            next_flush: NO_FLUSH,
-            unlogged_flush: false,
+            reports: Reports::default(),
+            read_stats: ReadStats::default(),
+            write_stats: WriteStats::beginning_with(parts.written),
+            maintenance_stats: MaintenanceStats::default(),
+            seal_awaited: false,
             flushed_entries: 0,
-            no_space: false,
-            seal_stalled: false,
-            flush_gate: Gate::NONE,
-            flush_logged: 0,
+            next_value: parts.next_value,
             now: parts.now,
             uptime: 0,
-            times: Vec::new(),
-            candidates: Vec::new(),
-            counters: stats::Counters::beginning_with(parts.written),
+            stopped: None,
+            closed: false,
+            options: parts.options,
         };
-        store.note_next_flush();
-        store.flushed_entries = store.flushed_records();
-        store.recount_all();
-        let records = store.segments.iter().flatten().map(|view| view.footer.records).sum();
-        store.drain_from_the_start(records);
+        let flushed = store.ranges.flushed_everywhere();
+        store.flushed_entries = store.sealed.views().map(|view| view.footer.numbered_up_to(flushed)).sum();
+        store.refresh(usize::MAX / 2);
+        store.cleaner.mode_mut().begin(&store.sealed);
         store
-    }
-
-    /// Asks for every slice's index, in key order; lookups bring theirs forward.
-    fn load_all(&mut self) {
-        let lows: Vec<Key> = self.slices.iter().map(|slice| slice.interval.low).collect();
-        for low in lows {
-            let work = self.load_work(low, false, false);
-            self.work.push_back(work);
-        }
     }
 
     /// The hash key: `secret().position(name)` is what `key` means in every call.
@@ -273,23 +165,20 @@ impl Store {
         &self.options.secret
     }
 
-    /// The stretch of the key space that this store holds.
+    /// The part of the key space that this store holds.
     pub fn interval(&self) -> Interval {
         self.options.interval
     }
 
     /// The ranges, in key order.
     pub fn ranges(&self) -> impl Iterator<Item = Interval> + '_ {
-        self.ranges.iter().map(|range| range.mark.interval)
+        self.ranges.intervals()
     }
 
     /// Answers whose gate is at or below this may leave.
     #[inline]
     pub fn durable(&self) -> Gate {
-        match self.options.ack {
-            Ack::Durable => Gate(self.log.durable()),
-            Ack::Interval { .. } | Ack::Memory => Gate(u64::MAX),
-        }
+        self.log.durable()
     }
 
     /// To be called about once a second: looks at the device's space and at what has become due.
@@ -314,36 +203,23 @@ impl Store {
         }
     }
 
-    /// The same, where stretches of keys have times of their own, and others none: what expires of them is judged by those;
+    /// The same, where intervals of keys have times of their own, and others none: what expires of them is judged by those;
     /// `None`: by the same as before.
     pub fn tick_by(&mut self, times: Option<Vec<(Interval, u32)>>) {
         if let Some(times) = times {
-            self.times = times;
+            self.sealed.set_times(times);
         }
         self.fire_flushes(self.now);
-        self.work.push_back(Work::Space { spare: self.reserve_bytes() });
+        self.work.push(Work::Space { spare: self.device.reserve_bytes(&self.sealed, &self.buffers) });
         self.uptime += 1;
-        self.cleaning.failures = 0;
-        self.load_again();
-        self.mark_when_idle();
-        self.recount_by_time();
+        self.cleaner.forgive();
+        // Tries the indexes again that the device failed to read.
+        for low in self.sealed.take_retries() {
+            self.work.push(self.cleaner.mode().load(low, true, false, &self.sealed));
+        }
+        self.log.mark_when_idle();
+        self.refresh(REFRESHED_A_TICK);
         self.clean();
-    }
-
-    /// Tries the indexes again that the device failed to read.
-    fn load_again(&mut self) {
-        if self.sums.slices.total().retry == 0 {
-            return;
-        }
-        for number in 0..self.slices.len() {
-            let slice = self.slices.get_mut(number);
-            if std::mem::take(&mut slice.retry) {
-                let low = slice.interval.low;
-                let work = self.load_work(low, true, false);
-                self.work.push_back(work);
-                self.count_slice(number);
-            }
-        }
     }
 
     /// Why the store has stopped, if it has: after a failed write or sync nothing more is taken or answered as durable.
@@ -353,41 +229,34 @@ impl Store {
 
     /// The next work for the maintenance half.
     pub fn take_work(&mut self) -> Option<Work> {
-        self.work.pop_front()
+        self.work.take()
     }
 
     /// Begins to read the live records of `interval` in key order, `max_bytes` of records at a time; the answer
     /// appears in [`take_scanned`](Self::take_scanned) under the number returned. To include everything appended so
     /// far, [`seal`](Self::seal) first. A record overwritten or deleted after the seal may appear in either version.
     pub fn scan(&mut self, interval: Interval, max_bytes: usize, now: u32) -> u64 {
-        self.next_scan += 1;
-        let wanted =
-            Wanted { emptied: self.emptied.clone(), versions: Versions::Live(self.void(vec![(Interval::ALL, now)])) };
-        self.push_behind_seals(Work::Scan { id: self.next_scan, interval, max_bytes, wanted });
-        self.next_scan
+        let id = self.work.new_scan();
+        let versions = Versions::Live(self.ranges.void(vec![(Interval::ALL, now)]));
+        let wanted = Wanted { emptied: self.sealed.emptied().all().to_vec(), versions };
+        self.work.push_behind_seals(Work::Scan { id, interval, max_bytes, wanted }, &self.buffers);
+        id
     }
 
     /// The next part of any scan.
     pub fn take_scanned(&mut self) -> Option<Scanned> {
-        self.scanned.pop_front()
+        self.reports.take_scanned()
     }
 
-    /// What whoever runs the store should know of, and was not told yet.
+    /// What whoever runs the store should know, and was not told yet.
     pub fn take_trouble(&mut self) -> Option<Trouble> {
-        self.troubles.pop_front()
-    }
-
-    fn note_trouble(&mut self, trouble: Trouble) {
-        if self.troubles.len() == MOST_TROUBLES {
-            self.troubles.pop_front();
-        }
-        self.troubles.push_back(trouble);
+        self.reports.take_trouble()
     }
 
     /// Cuts the range that holds `at` into two, after `at`. Slices and files are untouched; both children go on
     /// numbering from the parent.
     pub fn split_range(&mut self, at: Key) {
-        self.push_behind_seals(Work::SplitRange(at));
+        self.work.push_behind_seals(Work::SplitRange(at), &self.buffers);
     }
 
     /// Joins the range that ends at `at` to the one after it; the joined range goes on from the larger sequence number.
@@ -395,16 +264,14 @@ impl Store {
     /// # Errors
     /// [`Refusal::FlushedApart`] when the two were flushed at different sequence numbers, which one number cannot say.
     pub fn merge_ranges(&mut self, at: Key) -> Result<(), Refusal> {
-        let flushed = |range: &RangeState| (range.mark.flush_watermark, range.mark.flush_deadline);
-        let pair = self.ranges.windows(2).find(|pair| pair[0].mark.interval.high == at);
-        if pair.is_some_and(|pair| flushed(&pair[0]) != flushed(&pair[1])) {
+        if !self.ranges.are_flushed_alike(&at) {
             return Err(Refusal::FlushedApart);
         }
-        self.push_behind_seals(Work::MergeRanges(at));
+        self.work.push_behind_seals(Work::MergeRanges(at), &self.buffers);
         Ok(())
     }
 
-    /// A number for a new value file (see [`Stub`](crate::large::Stub)): write and sync the file, then append its stub.
+    /// A number for a new value file (see [`Stub`](crate::format::large::Stub)): write and sync the file, then append its stub.
     /// A file whose stub is not appended after all is its writer's to remove.
     pub fn new_value_file(&mut self) -> u64 {
         let number = self.next_value;
@@ -416,33 +283,29 @@ impl Store {
     /// [`is_idle`](Self::is_idle), then keep the maintenance half running until [`is_closed`](Self::is_closed).
     pub fn close(&mut self) {
         assert!(self.is_idle(), "a store is closed when nothing is unsynced");
-        self.work.push_back(Work::Close { log_end: self.log.position() });
+        self.work.push(Work::Close { log_end: self.log.writer().position() });
     }
 
     /// Whether nothing waits for a sync. In memory mode, where segments are all that is ever synced, a stop that
     /// [`hurry`](Self::hurry) began also waits for the last seal.
     pub fn is_idle(&self) -> bool {
-        let unsealed = self.closing && self.options.ack == Ack::Memory && self.holds_unsealed();
-        !self.batch_in_flight && self.log.pending_bytes() == 0 && !unsealed
+        let waits_for_seal = self.log.closes_by_sealing() && !self.buffers.is_empty();
+        self.log.is_synced() && !waits_for_seal
     }
 
     /// Whether a seal waits for space that nothing under way will bring.
     pub fn waits_for_space(&self) -> bool {
-        self.seal_stalled && !self.cleaning.merging
+        self.device.is_seal_stalled() && !self.cleaner.is_merging()
     }
 
     /// Whether a stop would lose records: in memory mode only segments keep any, and there is no space for one.
     pub fn cannot_stop_cleanly(&self) -> bool {
-        self.options.ack == Ack::Memory && self.waits_for_space() && self.holds_unsealed()
-    }
-
-    fn holds_unsealed(&self) -> bool {
-        !self.open.is_empty() || !self.frozen.is_empty()
+        self.log.ack() == Ack::Memory && self.waits_for_space() && !self.buffers.is_empty()
     }
 
     /// Space on the device, as last seen.
     pub fn space(&self) -> Option<Space> {
-        self.space
+        self.device.seen()
     }
 
     /// Whether the clean stop is recorded.
@@ -453,42 +316,45 @@ impl Store {
     /// Gives a read back without finishing it.
     pub fn abandon(&mut self, read: Read) {
         let Read { rest, .. } = read;
-        self.release(rest.view);
+        self.reads.release(rest.view, &mut self.work);
     }
 
-    fn release(&mut self, view: u64) {
-        self.views.release(view);
-        self.reclaim();
-    }
-
-    /// Hands on what no reader needs any more.
-    fn reclaim(&mut self) {
-        while self.retired.front().is_some_and(|(view, _)| self.views.is_over(*view)) {
-            if let Some((_, reclaim)) = self.retired.pop_front() {
-                self.work.push_back(Work::Reclaim(reclaim));
-            }
-        }
-    }
-
-    /// Which records are void at these times.
-    fn void(&self, times: Vec<(Interval, u32)>) -> Void {
-        let flushed = |range: &RangeState| (range.mark.interval, range.mark.flush_watermark);
-        Void {
-            flushed: self.ranges.iter().filter(|range| range.mark.flush_watermark > 0).map(flushed).collect(),
-            times,
-        }
-    }
-
-    /// Number of the range that holds `key`.
-    #[inline]
-    fn range_of(&self, key: &Key) -> usize {
-        if self.ranges.len() == 1 {
-            return 0;
-        }
-        self.ranges.partition_point(|range| range.mark.interval.low <= *key).saturating_sub(1)
+    /// Everything that holds records.
+    fn contents(&self) -> StoreContents<'_> {
+        StoreContents { buffers: &self.buffers, sealed: &self.sealed }
     }
 
     fn stop(&mut self, why: String) {
         self.stopped.get_or_insert(why);
+    }
+
+    /// Number of merges whose run is in the index.
+    #[inline]
+    pub fn merges(&self) -> u64 {
+        self.maintenance_stats.merges
+    }
+
+    /// What lies in each of `parts`, which lie side by side in order, of all that lies in `all`, beyond which the store has
+    /// nothing: counted where little is buffered, else taken for a share of what is there, as keys are evenly spread.
+    /// Overwrites are told as in [`Stats::entries`]. It takes milliseconds where much is buffered: a [`Count`] is made in
+    /// pieces.
+    pub fn held_in(&self, parts: &[CountedKeys], all: &[Interval]) -> Vec<Held> {
+        let mut count = Count::new(parts.to_vec(), all.to_vec());
+        loop {
+            if let Some(held) = self.count_on(&mut count, usize::MAX) {
+                return held;
+            }
+        }
+    }
+
+    /// Goes on with a count, by so many entries of buffers; what it came to, once it is done.
+    pub fn count_on(&self, count: &mut Count, entries: usize) -> Option<Vec<Held>> {
+        let installed = (self.maintenance_stats.seals, self.maintenance_stats.merges);
+        self.contents().count_on(count, entries, installed)
+    }
+
+    /// Bytes of the sealed segments' files, and bytes that are free on the device: without a count of what is live.
+    pub fn occupancy(&self) -> (u64, u64) {
+        (self.sealed.segment_total().file_bytes, self.device.seen().map_or(0, |space| space.free))
     }
 }

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use fawn_check::random::Random;
 use fawn_ring::{Interval, Key};
 use fawn_sim::flash::SimFlash;
+use fawn_store::ReplicatedRanges as _;
 use fawn_store::record::{Kind, Marks, Record};
-use fawn_store::{Maintenance, Refusal, Store, Stretch};
+use fawn_store::{CountedKeys, Maintenance, Refusal, Store};
 
 use crate::common::{for_seeds, number, tiny};
 use crate::ranges::{scanned, settle};
@@ -220,7 +221,7 @@ fn check_unsealed(world: &World, what: &str) {
     let there = world.model.len() as u64;
     let stats = world.store.stats();
     assert!(stats.entries.abs_diff(there) <= BY_CHANCE, "{what}: {} counted of {there}", stats.entries);
-    let all = [Stretch { keys: Interval::ALL, flushed: 0 }];
+    let all = [CountedKeys { keys: Interval::ALL, flushed: 0 }];
     let [held] = world.store.held_in(&all, &[Interval::ALL])[..] else { panic!("of each part") };
     assert!((held.entries - there as f64).abs() <= BY_CHANCE as f64, "{what}: {held:?} of {there}");
     let bytes = stats.live_bytes as f64 / there.max(1) as f64;

@@ -233,11 +233,14 @@ fn an_index_that_cannot_be_built_leaves_the_other_slices_readable_and_merged() {
     let mut machine = Machine::on(sample.flash, tiny(), 1, sample.oracle).unwrap();
     machine.settle();
     let stats = machine.stats();
-    assert!(0 < stats.slices_loaded && stats.slices_loaded < stats.slices, "some slices are damaged: {stats:?}");
+    assert!(
+        0 < stats.index.slices_loaded && stats.index.slices_loaded < stats.index.slices,
+        "some slices are damaged: {stats:?}"
+    );
     assert!(machine.compact_and_wait());
     machine.settle();
     let stats = machine.stats();
-    assert_eq!((stats.merges, stats.merge_failures), (stats.slices_loaded, 0));
+    assert_eq!((stats.maintenance.merges, stats.maintenance.merge_failures), (stats.index.slices_loaded, 0));
 }
 
 #[test]
@@ -275,7 +278,7 @@ fn damage_to_the_last_batch_is_told_once_the_log_was_idle() {
                 machine.advance_clock(1000);
                 machine.settle();
             }
-            assert_eq!(machine.stats().marks, 1, "one mark is enough");
+            assert_eq!(machine.stats().log.marks, 1, "one mark is enough");
             machine.crash_and_reopen(PowerCut::Torn, 1).unwrap();
             machine.advance_clock(1000);
             machine.settle();

@@ -45,13 +45,17 @@ fn check(bare: &mut Bare, step: usize, added: u64) {
         gets += 1;
     }
     let after = bare.store.stats();
-    assert!(after.reads - before.reads <= gets + gets / 100, "{} reads for {gets} gets", after.reads - before.reads);
+    assert!(
+        after.reads.reads - before.reads.reads <= gets + gets / 100,
+        "{} reads for {gets} gets",
+        after.reads.reads - before.reads.reads
+    );
 }
 
 fn is_small(stats: &Stats) {
-    assert!(stats.draining && stats.phi < 0.3, "{stats:?}");
-    assert!(stats.index_bytes <= stats.index_limit * 9 / 8, "{stats:?}");
-    assert!(stats.index_bytes < RECORDS, "under a byte a record: {stats:?}");
+    assert!(stats.index.draining && stats.index.phi < 0.3, "{stats:?}");
+    assert!(stats.index.bytes <= stats.index.limit * 9 / 8, "{stats:?}");
+    assert!(stats.index.bytes < RECORDS, "under a byte a record: {stats:?}");
 }
 
 #[test]
@@ -63,7 +67,7 @@ fn records_beyond_what_dram_can_index_are_found_with_one_read_each_and_overwritt
         bare.put(&name(n), &(n + 1).to_le_bytes());
         if n % 1000 == 0 {
             let stats = bare.store.stats();
-            assert!(stats.index_bytes <= stats.index_limit * 9 / 8, "the index is held small under puts: {stats:?}");
+            assert!(stats.index.bytes <= stats.index.limit * 9 / 8, "the index is held small under puts: {stats:?}");
         }
     }
     bare.seal();
@@ -86,14 +90,17 @@ fn a_restart_takes_the_mode_that_its_memory_calls_for_on_the_same_files() {
     let mut bare = Bare::on(bare.flash, options(16 << 20));
     bare.settle();
     let stats = bare.store.stats();
-    assert!(!stats.draining && stats.phi > 0.999_999 && stats.merges == 0, "everything is indexed: {stats:?}");
+    assert!(
+        !stats.index.draining && stats.index.phi > 0.999_999 && stats.maintenance.merges == 0,
+        "everything is indexed: {stats:?}"
+    );
     check(&mut bare, 11, 0);
-    let before = bare.store.stats().reads;
+    let before = bare.store.stats().reads.reads;
     for n in 0..1000 {
         assert_eq!(bare.get(format!("absent-{n}").as_bytes()), None);
     }
     let stats = bare.store.stats();
-    assert!(stats.reads - before < 20, "an absent key costs no read where all is indexed: {stats:?}");
+    assert!(stats.reads.reads - before < 20, "an absent key costs no read where all is indexed: {stats:?}");
     let mut bare = Bare::on(bare.flash, options(MEMORY));
     bare.settle();
     is_small(&bare.store.stats());
@@ -106,7 +113,7 @@ fn a_store_that_outgrows_its_memory_passes_over_and_one_that_shrinks_comes_back(
     let mut passed = None;
     for n in 0..RECORDS {
         bare.put(&name(n), &n.to_le_bytes());
-        if passed.is_none() && n % 64 == 0 && bare.store.stats().draining {
+        if passed.is_none() && n % 64 == 0 && bare.store.stats().index.draining {
             passed = Some(n);
         }
     }
@@ -122,7 +129,7 @@ fn a_store_that_outgrows_its_memory_passes_over_and_one_that_shrinks_comes_back(
     bare.store.compact();
     bare.settle();
     let stats = bare.store.stats();
-    assert!(!stats.draining && stats.phi > 0.999_999, "what is left is indexed whole: {stats:?}");
+    assert!(!stats.index.draining && stats.index.phi > 0.999_999, "what is left is indexed whole: {stats:?}");
     assert!(stats.entries.abs_diff(5000) < 50, "{stats:?}");
     for n in 0..6000 {
         assert_eq!(bare.get(&name(n)).is_some(), n < 5000);
@@ -139,7 +146,7 @@ fn a_flush_leaves_no_keys_while_merges_drop_them() {
         let stats = bare.store.stats();
         assert!(stats.entries < RECORDS / 50, "what is flushed and not merged yet is none: {stats:?}");
     }
-    assert_eq!((bare.store.stats().entries, bare.store.stats().sealed_records), (0, 0));
+    assert_eq!((bare.store.stats().entries, bare.store.stats().sealed.records), (0, 0));
 }
 
 /// A get of a record that is under way, and its number.
@@ -188,9 +195,12 @@ fn a_slice_with_a_base_is_cut_and_ranges_are_joined_under_readers() {
         bare.put(b"beside", &round.to_le_bytes());
         bare.settle();
         let stats = bare.store.stats();
-        assert!(stats.draining && bare.store.ranges().count() == 2, "{stats:?}");
-        assert_eq!((stats.slices, stats.slices_loaded), (before.slices + 1, before.slices + 1));
-        assert!((stats.phi - before.phi).abs() < 0.01, "both halves have their base: {before:?}, then {stats:?}");
+        assert!(stats.index.draining && bare.store.ranges().count() == 2, "{stats:?}");
+        assert_eq!((stats.index.slices, stats.index.slices_loaded), (before.index.slices + 1, before.index.slices + 1));
+        assert!(
+            (stats.index.phi - before.index.phi).abs() < 0.01,
+            "both halves have their base: {before:?}, then {stats:?}"
+        );
         assert!(stats.entries.abs_diff(before.entries) < RECORDS / 100, "{before:?}, then {stats:?}");
         carry_out(&mut bare, planned);
         check(&mut bare, 97, 0);
@@ -228,8 +238,8 @@ fn merges_are_as_urgent_as_puts_make_them_and_seals_when_somebody_waits() {
             while !bare.store.is_cleaning() && bare.pump() {}
         }
     }
-    let (mut least, before) = (1.0f64, bare.store.stats().merges);
-    while bare.store.is_cleaning() && bare.store.stats().merges < before + 3 {
+    let (mut least, before) = (1.0f64, bare.store.stats().maintenance.merges);
+    while bare.store.is_cleaning() && bare.store.stats().maintenance.merges < before + 3 {
         bare.pump();
         least = least.min(bare.store.urgency());
     }
@@ -271,14 +281,14 @@ fn the_record_cache_takes_what_indexes_and_buffers_leave_from_the_first_read_on(
         assert!(bare.get(&name(n)).is_some());
     }
     let stats = bare.store.stats();
-    let left = BUDGET - (15 << 20) - stats.index_bytes;
-    assert!((left / 2..=left).contains(&stats.cache_bytes), "{} of {left}", stats.cache_bytes);
+    let left = BUDGET - (15 << 20) - stats.index.bytes;
+    assert!((left / 2..=left).contains(&stats.cache.bytes), "{} of {left}", stats.cache.bytes);
     // What was taken by the index since, the cache gives back.
     for n in 0..600_000 {
         bare.put(&name(RECORDS + n), b"");
     }
     bare.seal();
     let stats = bare.store.stats();
-    let left = BUDGET - (15 << 20) - stats.index_bytes;
-    assert!(stats.cache_bytes <= left, "{} of {left}", stats.cache_bytes);
+    let left = BUDGET - (15 << 20) - stats.index.bytes;
+    assert!(stats.cache.bytes <= left, "{} of {left}", stats.cache.bytes);
 }

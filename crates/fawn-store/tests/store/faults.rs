@@ -310,7 +310,7 @@ fn maintenance_that_cannot_keep_up_makes_puts_busy_and_never_grows_the_buffers()
         }
     };
     assert_eq!(refusal, Refusal::Busy);
-    assert!(machine.stats().buffer_bytes < 8 * segment, "{:?}", machine.stats());
+    assert!(machine.stats().buffers.bytes < 8 * segment, "{:?}", machine.stats());
     assert!(taken * 100 < 4 * segment, "{taken}");
     // One seal makes room for one more segment, no more.
     machine.set_pace(Pace::EVEN);

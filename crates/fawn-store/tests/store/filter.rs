@@ -48,7 +48,7 @@ fn check_present(bare: &mut Bare, added: u64) {
         let found = bare.get(&name(*n)).unwrap_or_else(|| panic!("key-{n} is gone: {:?}", bare.store.stats()));
         assert_eq!(found.0, (n + added).to_le_bytes(), "key-{n}");
     }
-    let (reads, gets) = (bare.store.stats().reads - before.reads, asked.len() as u64);
+    let (reads, gets) = (bare.store.stats().reads.reads - before.reads.reads, asked.len() as u64);
     assert!(reads <= gets + gets / 100, "{reads} reads for {gets} gets");
 }
 
@@ -59,17 +59,18 @@ fn reads_an_absent_key(bare: &mut Bare) -> f64 {
         assert_eq!(bare.get(format!("absent-{n}").as_bytes()), None);
     }
     let after = bare.store.stats();
-    let judged = (after.filter_refused + after.filter_passed) - (before.filter_refused + before.filter_passed);
+    let judged = (after.reads.filter_refused + after.reads.filter_passed)
+        - (before.reads.filter_refused + before.reads.filter_passed);
     assert!(judged <= ABSENT, "no lookup is judged twice");
-    (after.reads - before.reads) as f64 / ABSENT as f64
+    (after.reads.reads - before.reads.reads) as f64 / ABSENT as f64
 }
 
 fn has_all_filters(stats: &Stats) {
-    assert!(stats.draining && stats.phi < 0.3, "{stats:?}");
-    let bytes = stats.filter_bytes as f64 / RECORDS as f64;
+    assert!(stats.index.draining && stats.index.phi < 0.3, "{stats:?}");
+    let bytes = stats.index.filter_bytes as f64 / RECORDS as f64;
     assert!((1.0..1.45).contains(&bytes), "{bytes} bytes a record: {stats:?}");
-    assert!(stats.index_bytes >= stats.filter_bytes + stats.directory_bytes, "{stats:?}");
-    assert!(stats.index_bytes <= stats.index_limit * 9 / 8, "{stats:?}");
+    assert!(stats.index.bytes >= stats.index.filter_bytes + stats.index.directory_bytes, "{stats:?}");
+    assert!(stats.index.bytes <= stats.index.limit * 9 / 8, "{stats:?}");
 }
 
 #[test]
@@ -79,7 +80,7 @@ fn an_absent_key_costs_next_to_no_read_and_a_present_one_the_one_that_it_did() {
     check_present(&mut bare, 0);
     assert!(reads_an_absent_key(&mut bare) < 0.007, "{:?}", bare.store.stats());
     let stats = bare.store.stats();
-    assert!(stats.filter_refused > ABSENT * 99 / 100 && stats.filter_passed > 20, "{stats:?}");
+    assert!(stats.reads.filter_refused > ABSENT * 99 / 100 && stats.reads.filter_passed > 20, "{stats:?}");
     // What is overwritten, deleted and new is newer than the filters, or what they are built of.
     for n in 0..RECORDS {
         bare.put(&name(n), &(n + 1).to_le_bytes());
@@ -92,7 +93,7 @@ fn an_absent_key_costs_next_to_no_read_and_a_present_one_the_one_that_it_did() {
     without.settle();
     assert!(reads_an_absent_key(&mut without) > 0.99);
     let stats = without.store.stats();
-    assert_eq!((stats.filter_bytes, stats.filter_refused, stats.filter_passed), (0, 0, 0));
+    assert_eq!((stats.index.filter_bytes, stats.reads.filter_refused, stats.reads.filter_passed), (0, 0, 0));
 }
 
 #[test]
@@ -107,10 +108,10 @@ fn reads_of_absent_keys_count_for_no_hit() {
     let before = bare.store.stats();
     assert!(reads_an_absent_key(&mut bare) > 0.99);
     let after = bare.store.stats();
-    assert_eq!((after.read_hits, after.hit_reads), (before.read_hits, before.hit_reads));
+    assert_eq!((after.reads.hits, after.reads.hit_reads), (before.reads.hits, before.reads.hit_reads));
     check_present(&mut bare, 0);
     let after = bare.store.stats();
-    let (hits, reads) = (after.read_hits - before.read_hits, after.hit_reads - before.hit_reads);
+    let (hits, reads) = (after.reads.hits - before.reads.hits, after.reads.hit_reads - before.reads.hit_reads);
     assert!(hits > RECORDS / 8 && reads >= hits && reads <= hits + hits / 100, "{reads} reads of {hits} hits");
 }
 
@@ -121,13 +122,13 @@ fn a_restart_builds_the_filters_again_without_writing() {
     bare.settle();
     let stats = bare.store.stats();
     has_all_filters(&stats);
-    assert_eq!(stats.merges, 0);
+    assert_eq!(stats.maintenance.merges, 0);
     check_present(&mut bare, 0);
     assert!(reads_an_absent_key(&mut bare) < 0.007, "{:?}", bare.store.stats());
     // Where everything is indexed, there is no base.
     let mut bare = Bare::on(bare.flash, Options { drain: Some(false), ..options(16 << 20) });
     bare.settle();
-    assert_eq!(bare.store.stats().filter_bytes, 0);
+    assert_eq!(bare.store.stats().index.filter_bytes, 0);
     assert!(reads_an_absent_key(&mut bare) < 0.01);
 }
 
@@ -141,9 +142,9 @@ fn the_halves_of_a_slice_share_its_filter_and_its_bytes_count_once() {
         bare.settle();
     }
     let stats = bare.store.stats();
-    assert_eq!(stats.slices, before.slices + 40);
+    assert_eq!(stats.index.slices, before.index.slices + 40);
     // Each slice's part is rounded up.
-    assert!(stats.filter_bytes - before.filter_bytes <= stats.slices, "{before:?}, {stats:?}");
+    assert!(stats.index.filter_bytes - before.index.filter_bytes <= stats.index.slices, "{before:?}, {stats:?}");
     check_present(&mut bare, 0);
     assert!(reads_an_absent_key(&mut bare) < 0.007, "{stats:?}");
     bare.store.compact();
@@ -162,7 +163,7 @@ fn a_slice_whose_newest_parts_alone_are_merged_keeps_its_filter() {
         bare.seal();
     }
     let stats = bare.store.stats();
-    assert!(stats.merges > before.merges, "the slots of one key pile up: {stats:?}");
+    assert!(stats.maintenance.merges > before.maintenance.merges, "the slots of one key pile up: {stats:?}");
     has_all_filters(&stats);
     assert!(reads_an_absent_key(&mut bare) < 0.01, "{stats:?}");
     assert_eq!(bare.get(&name(3)).unwrap().0, 399u64.to_le_bytes());
@@ -174,8 +175,11 @@ fn where_memory_has_no_room_for_all_filters_slices_go_without_and_puts_go_on() {
     let mut bare = loaded(400 << 10);
     for added in [0, 1] {
         let stats = bare.store.stats();
-        assert!(stats.filter_bytes > 0 && stats.filter_bytes < RECORDS * 9 / 10, "some have one: {stats:?}");
-        assert!(stats.index_bytes <= stats.index_limit * 9 / 8, "{stats:?}");
+        assert!(
+            stats.index.filter_bytes > 0 && stats.index.filter_bytes < RECORDS * 9 / 10,
+            "some have one: {stats:?}"
+        );
+        assert!(stats.index.bytes <= stats.index.limit * 9 / 8, "{stats:?}");
         check_present(&mut bare, added);
         let reads = reads_an_absent_key(&mut bare);
         assert!((0.1..0.95).contains(&reads), "{reads} reads an absent key: {stats:?}");
@@ -187,8 +191,8 @@ fn where_memory_has_no_room_for_all_filters_slices_go_without_and_puts_go_on() {
     let mut again = Bare::on(bare.flash, options(400 << 10));
     again.settle();
     let stats = again.store.stats();
-    assert!(stats.index_bytes <= stats.index_limit * 9 / 8, "{stats:?}");
-    assert!(stats.filter_bytes > 0 && stats.filter_bytes < RECORDS * 9 / 10, "some have one: {stats:?}");
+    assert!(stats.index.bytes <= stats.index.limit * 9 / 8, "{stats:?}");
+    assert!(stats.index.filter_bytes > 0 && stats.index.filter_bytes < RECORDS * 9 / 10, "some have one: {stats:?}");
     check_present(&mut again, 1);
 }
 
@@ -198,7 +202,7 @@ fn a_store_drains_at_the_size_at_which_it_would_without_filters() {
         let mut bare = Bare::new(Options { drain: None, miss_filter, ..options(1 << 20) });
         let passed = (0..RECORDS).find(|n| {
             bare.put(&name(*n), &n.to_le_bytes());
-            n % 64 == 0 && bare.store.stats().draining
+            n % 64 == 0 && bare.store.stats().index.draining
         });
         passed.expect("the memory cannot index all")
     };

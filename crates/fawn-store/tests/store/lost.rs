@@ -99,9 +99,9 @@ fn wait(machine: &mut Machine, seconds: u64) {
 /// Merges until nothing fails any more: what the device does not read is taken for lost when it has not for a while.
 fn compact_over_damage(machine: &mut Machine) {
     for _ in 0..20 {
-        let failures = machine.stats().merge_failures;
+        let failures = machine.stats().maintenance.merge_failures;
         compact(machine);
-        if machine.stats().merge_failures == failures {
+        if machine.stats().maintenance.merge_failures == failures {
             break;
         }
         wait(machine, 41);
@@ -121,7 +121,7 @@ fn merges_carry_damage_on_and_what_is_written_anew_heals_it() {
         for _ in 0..=random.below(3) {
             damage(&machine, *random.pick(&pages), fails, &mut random);
         }
-        let (merges, before) = (machine.stats().merges, unreadable(&mut machine));
+        let (merges, before) = (machine.stats().maintenance.merges, unreadable(&mut machine));
         // What is written meanwhile is newer, be it in the buffers or sealed.
         let rewritten: BTreeSet<Vec<u8>> = before.iter().filter(|_| random.below(4) == 0).cloned().collect();
         for name in &rewritten {
@@ -135,11 +135,11 @@ fn merges_carry_damage_on_and_what_is_written_anew_heals_it() {
         let still = unreadable(&mut machine);
         assert!(still.is_subset(&before));
         // A merge finds out of what the damage holds no newest version.
-        assert!(still == before || machine.stats().merges > merges);
+        assert!(still == before || machine.stats().maintenance.merges > merges);
 
         compact_over_damage(&mut machine);
         let stats = machine.stats();
-        assert!(fails || stats.merge_failures == 0, "{stats:?}");
+        assert!(fails || stats.maintenance.merge_failures == 0, "{stats:?}");
         let after = unreadable(&mut machine);
         assert!(after.is_subset(&before), "more is lost: {:?}", after.difference(&before));
         let told: u64 = std::iter::from_fn(|| machine.store().take_trouble())
@@ -149,7 +149,7 @@ fn merges_carry_damage_on_and_what_is_written_anew_heals_it() {
                 other => panic!("{other}"),
             })
             .sum();
-        assert_eq!(told, stats.lost_records);
+        assert_eq!(told, stats.maintenance.lost_records);
         assert!(after.len() as u64 <= told, "{after:?} are lost, and {told} are told");
         lost.fetch_add(after.len() as u64, std::sync::atomic::Ordering::Relaxed);
         machine.flash().clear_faults();
@@ -168,7 +168,7 @@ fn merges_carry_damage_on_and_what_is_written_anew_heals_it() {
         machine.reopen().unwrap();
         machine.settle();
         assert_eq!(unreadable(&mut machine), after);
-        assert_eq!(machine.stats().lost_records, 0, "they were told before");
+        assert_eq!(machine.stats().maintenance.lost_records, 0, "they were told before");
 
         for key in 0..200 {
             if random.below(3) > 0 {
@@ -244,7 +244,10 @@ fn what_the_device_fails_to_read_is_lost_after_many_merges_and_minutes() {
         }
         wait(&mut machine, seconds);
         let stats = machine.stats();
-        assert!(stats.merge_failures >= 16 && (stats.lost_records > 0) == is_lost, "{merges}, {seconds} s: {stats:?}");
+        assert!(
+            stats.maintenance.merge_failures >= 16 && (stats.maintenance.lost_records > 0) == is_lost,
+            "{merges}, {seconds} s: {stats:?}"
+        );
         machine.flash().clear_faults();
         compact(&mut machine);
         assert_eq!(unreadable(&mut machine).is_empty(), !is_lost);
@@ -271,7 +274,7 @@ fn a_page_that_was_read_meanwhile_is_not_lost() {
         wait(&mut machine, 50);
     }
     let stats = machine.stats();
-    assert!(stats.merge_failures >= 60 && stats.lost_records == 0, "{stats:?}");
+    assert!(stats.maintenance.merge_failures >= 60 && stats.maintenance.lost_records == 0, "{stats:?}");
     machine.flash().clear_faults();
     compact(&mut machine);
     assert_eq!(unreadable(&mut machine), BTreeSet::new());
@@ -296,7 +299,7 @@ fn a_page_that_is_read_while_another_keeps_the_merge_in_doubt_begins_anew() {
     machine.flash().clear_faults();
     machine.flash().make_unreadable(file, 10..11);
     compact(&mut machine);
-    assert_eq!(machine.stats().lost_records, 0);
+    assert_eq!(machine.stats().maintenance.lost_records, 0);
     machine.flash().clear_faults();
     compact(&mut machine);
     assert_eq!(unreadable(&mut machine), BTreeSet::new());
@@ -315,11 +318,11 @@ fn of_many_pages_that_fail_only_those_are_lost_that_always_did() {
     for _ in 0..4 {
         compact(&mut machine);
     }
-    assert_eq!(machine.stats().lost_records, 0, "it waits for the other");
+    assert_eq!(machine.stats().maintenance.lost_records, 0, "it waits for the other");
     machine.flash().clear_faults();
     machine.flash().make_unreadable(file, 10..11);
     compact(&mut machine);
-    let lost = machine.stats().lost_records;
+    let lost = machine.stats().maintenance.lost_records;
     assert!((1..=6).contains(&lost), "the records in page 10 alone: {lost}");
     assert_eq!(unreadable(&mut machine).len() as u64, lost);
 }
@@ -335,7 +338,7 @@ fn a_device_that_fails_at_most_pages_loses_nothing_however_long() {
         wait(&mut machine, 40);
     }
     let stats = machine.stats();
-    assert!(stats.merge_failures > 30 && stats.lost_records == 0, "{stats:?}");
+    assert!(stats.maintenance.merge_failures > 30 && stats.maintenance.lost_records == 0, "{stats:?}");
     assert!(matches!(machine.store().take_trouble(), Some(Trouble::CannotMerge(_))));
     machine.flash().clear_faults();
     machine.settle();
@@ -363,7 +366,7 @@ fn a_hole_of_many_pages_is_merged_over_and_told_to_the_record() {
     assert_eq!((dumped.0 + dumped.1, dumped.1), (1000, before.lost));
     compact(&mut machine);
     let stats = machine.stats();
-    assert_eq!((stats.merge_failures, stats.lost_records), (0, before.lost));
+    assert_eq!((stats.maintenance.merge_failures, stats.maintenance.lost_records), (0, before.lost));
     let unreadable = (0..1000).filter(|key| machine.get_unchecked(&name(*key)).is_err()).count();
     assert_eq!(unreadable as u64, before.lost);
     assert_eq!(check(machine.flash(), |_, _| {}).unwrap().lost, before.lost);
@@ -417,7 +420,7 @@ fn what_cannot_be_merged_keeps_nothing_waiting_on_a_full_device() {
     machine.seal().unwrap();
     machine.settle();
     compact(&mut machine);
-    let merges = machine.stats().merges;
+    let merges = machine.stats().maintenance.merges;
     // What one slice holds of the first page that the device fails to read can not be merged; new keys fill the rest.
     let pages = data_pages(&machine);
     machine.flash().make_unreadable(pages[0].0, 0..1);
@@ -427,8 +430,8 @@ fn what_cannot_be_merged_keeps_nothing_waiting_on_a_full_device() {
     let refusal = (0..200_000u64).find_map(|number| put(&mut machine, number % 1000).err());
     assert_eq!(refusal, Some(Refusal::NoSpace), "{:?}", machine.stats());
     let stats = machine.stats();
-    assert!(stats.merges > merges + 8, "the others were merged meanwhile: {stats:?}");
-    assert!(stats.merge_failures > 0, "{stats:?}");
+    assert!(stats.maintenance.merges > merges + 8, "the others were merged meanwhile: {stats:?}");
+    assert!(stats.maintenance.merge_failures > 0, "{stats:?}");
     machine.flash().clear_faults();
     wait(&mut machine, 40);
     machine.settle();
@@ -452,11 +455,11 @@ fn what_others_have_dropped_keeps_nobody_busy_though_a_stuck_slice_still_holds_i
     machine.flash().make_unreadable(file, 0..1);
     wait(&mut machine, 100);
     let stats = machine.stats();
-    assert!(stats.merge_failures > 0 && stats.merges >= 3, "{stats:?}");
+    assert!(stats.maintenance.merge_failures > 0 && stats.maintenance.merges >= 3, "{stats:?}");
     let used = machine.flash().used_bytes();
     machine.flash().set_capacity(used);
     wait(&mut machine, 60);
-    assert!(machine.stats().merges <= stats.merges + 4, "{stats:?}: {:?}", machine.stats());
+    assert!(machine.stats().maintenance.merges <= stats.maintenance.merges + 4, "{stats:?}: {:?}", machine.stats());
     assert_eq!(machine.put(&name(7), &value(7, 900)).unwrap_err(), Refusal::NoSpace);
     machine.flash().set_capacity(used + (20 << 20));
     machine.advance_clock(1000);

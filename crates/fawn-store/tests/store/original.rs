@@ -78,7 +78,7 @@ fn the_index_grows_from_a_few_keys_to_many_and_refuses_none() {
     machine.seal().unwrap();
     machine.settle();
     let stats = machine.stats();
-    assert!(stats.index_slots >= 20_000, "{stats:?}");
+    assert!(stats.index.slots >= 20_000, "{stats:?}");
     for number in 0..20_000u64 {
         assert!(machine.get(format!("key-{number}").as_bytes()).unwrap().is_some(), "key-{number}");
     }
@@ -99,12 +99,12 @@ fn one_key_inserted_and_deleted_2048_times_takes_no_more_room_than_once() {
     machine.settle();
     assert_eq!(machine.get(b"key").unwrap(), None);
     let after = machine.stats();
-    let bound = before.index_slots + (after.seals - before.seals);
-    assert!(after.index_slots <= bound, "a seal adds one slot for the key at most: {} of {bound}", after.index_slots);
+    let bound = before.index.slots + (after.maintenance.seals - before.maintenance.seals);
+    assert!(after.index.slots <= bound, "a seal adds one slot for the key at most: {} of {bound}", after.index.slots);
     machine.seal().unwrap();
     assert!(machine.compact_and_wait());
     machine.settle();
-    assert_eq!(machine.stats().index_slots, 50, "a merge leaves nothing of the key");
+    assert_eq!(machine.stats().index.slots, 50, "a merge leaves nothing of the key");
     machine.put(b"key", b"at last").unwrap();
     put_all(&mut machine, "other", 0..50, 20);
 }
@@ -146,10 +146,10 @@ fn compaction_starts_by_itself_and_keeps_space_within_twice_the_live_data() {
     }
     machine.settle();
     let stats = machine.stats();
-    assert!(stats.merges > 0, "nobody asked for a merge");
+    assert!(stats.maintenance.merges > 0, "nobody asked for a merge");
     let files = machine.flash().list().unwrap();
     let segments = files.iter().filter(|(file, _)| matches!(file, FileId::Segment(_))).count();
-    assert!(stats.sealed_bytes < 2 * live, "{segments} segments hold {} bytes for {live} live", stats.sealed_bytes);
+    assert!(stats.sealed.bytes < 2 * live, "{segments} segments hold {} bytes for {live} live", stats.sealed.bytes);
     let on_flash = machine.flash().used_bytes();
     let fixed = 2 * (1 << 20) + (32 << 12);
     assert!(on_flash < 2 * live + live / 2 + fixed, "{on_flash} bytes on flash for {live} live");

@@ -3,6 +3,7 @@
 
 use fawn_ring::Interval;
 use fawn_sim::flash::{PowerCut, SimFlash};
+use fawn_store::ReplicatedRanges as _;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::record::{Kind, Marks, Record};
 use fawn_store::work::Work;
@@ -229,7 +230,7 @@ fn the_log_keeps_room_for_the_next_checkpoint() {
             write_batch(&mut store, &flash);
         }
     }
-    assert!(store.stats().batches > 100);
+    assert!(store.stats().log.batches > 100);
 }
 
 #[test]
@@ -248,7 +249,7 @@ fn what_has_expired_by_the_time_of_its_range_gives_its_space_back_whatever_the_t
             store.tick_by(Some(times.clone()));
             settle(&mut store, &mut maintenance, &flash);
         }
-        store.stats().sealed_bytes
+        store.stats().sealed.bytes
     };
     let [lower, upper]: [Interval; 2] = Interval::ALL.divide(2).try_into().unwrap();
     let all = after(vec![(lower, 999), (upper, 999)]);

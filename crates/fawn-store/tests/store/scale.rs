@@ -33,8 +33,11 @@ fn one_key_is_overwritten_without_end_in_bounded_space() {
         bare.seal();
         assert_eq!(bare.get(b"the key").unwrap().0, (count - 1).to_le_bytes());
         let stats = bare.store.stats();
-        assert!(stats.seals > 2000 && stats.merges > 0 && stats.segments <= 4100, "{stats:?}");
-        assert!(stats.index_slots <= stats.segments && stats.index_bytes < 1 << 20, "{stats:?}");
+        assert!(
+            stats.maintenance.seals > 2000 && stats.maintenance.merges > 0 && stats.sealed.segments <= 4100,
+            "{stats:?}"
+        );
+        assert!(stats.index.slots <= stats.sealed.segments && stats.index.bytes < 1 << 20, "{stats:?}");
         // What 4,096 smallest segments take, a manifest that lists them, and the log.
         assert!(most < 96 << 20, "{most} bytes on flash for one key");
         let mut bare = Bare::on(bare.flash, options(Ack::Durable));
@@ -42,7 +45,7 @@ fn one_key_is_overwritten_without_end_in_bounded_space() {
         assert_eq!(bare.get(b"the key").unwrap().0, (count - 1).to_le_bytes());
         bare.store.compact();
         bare.settle();
-        assert_eq!(bare.store.stats().index_slots, 1, "a merge leaves one record");
+        assert_eq!(bare.store.stats().index.slots, 1, "a merge leaves one record");
     }
 }
 
@@ -60,8 +63,11 @@ fn loads_and_merges_get_their_turn_under_puts_that_never_pause() {
         bare.put(format!("key-{}", n % 2000).as_bytes(), &[2; 50]);
     }
     let stats = bare.store.stats();
-    assert_eq!(stats.slices_loaded, stats.slices, "seals come one after the other, and loads wait for ever: {stats:?}");
-    assert!(stats.merges > 0 && stats.segments < 1000, "nothing is merged: {stats:?}");
+    assert_eq!(
+        stats.index.slices_loaded, stats.index.slices,
+        "seals come one after the other, and loads wait for ever: {stats:?}"
+    );
+    assert!(stats.maintenance.merges > 0 && stats.sealed.segments < 1000, "nothing is merged: {stats:?}");
 }
 
 #[test]
@@ -88,9 +94,9 @@ fn many_small_records_take_few_bytes_each_and_a_thousand_million_fit_the_formats
     }
     let stats = bare.store.stats();
     assert!(stats.entries.abs_diff(count) <= count / 200, "the estimate is close: {} of {count}", stats.entries);
-    assert!(stats.index_bytes_per_entry < 6.5, "{} bytes an entry", stats.index_bytes_per_entry);
+    assert!(stats.index.bytes_per_entry < 6.5, "{} bytes an entry", stats.index.bytes_per_entry);
     // A thousand million: segments are numbered with 16 bits, pages of a segment with 32.
-    let bytes_each = stats.segment_file_bytes.div_ceil(count);
+    let bytes_each = stats.sealed.file_bytes.div_ceil(count);
     let segments = 1_000_000_000 * bytes_each / (64 << 20) + 1;
     assert!(segments < 65_535 / 4, "{segments} segments of 64 MiB for {bytes_each} bytes a record");
 }

@@ -71,7 +71,7 @@ fn a_scan_reads_what_there_is_once_however_small_its_parts() {
     for part in 0..20 {
         put_all(&mut machine, part, |key| key % 20 == part);
     }
-    assert_eq!(machine.stats().merges, 0);
+    assert_eq!(machine.stats().maintenance.merges, 0);
     let files = machine.flash().list().unwrap();
     let pages: u64 = files.iter().filter(|(file, _)| matches!(file, FileId::Segment(_))).map(|(_, pages)| pages).sum();
     for bytes in [1, PAGE_BYTES] {

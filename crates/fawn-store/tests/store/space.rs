@@ -117,5 +117,5 @@ fn a_slice_of_which_keys_fill_a_small_part_is_not_merged_without_end() {
             assert!((0..100_000).any(|_| !bare.pump()), "it comes to no end: {:?}", bare.store.stats());
         }
     }
-    assert_eq!(bare.store.stats().merges, 0, "nothing is superseded");
+    assert_eq!(bare.store.stats().maintenance.merges, 0, "nothing is superseded");
 }

@@ -1,7 +1,7 @@
 //! A cluster's certificates in a temporary directory, and two ends that talk without a network.
 
 use fawn_tls::certificate::now;
-use fawn_tls::directory::{Wanted, host, init};
+use fawn_tls::directory::{Applicant, host, init};
 use fawn_tls::{Identity, Links, Material, Role, links, server_name_for};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, ConnectionCommon, ServerConfig, ServerConnection, SideData};
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 /// Somebody with roles and hosts.
-pub fn wanted(name: &str, roles: &[Role], hosts: &[&str]) -> Wanted {
-    Wanted {
+pub fn wanted(name: &str, roles: &[Role], hosts: &[&str]) -> Applicant {
+    Applicant {
         name: name.to_owned(),
         roles: roles.iter().cloned().collect(),
         hosts: hosts.iter().map(|text| host(text)).collect(),

@@ -1,7 +1,7 @@
 //! Those who are not of the cluster, or no longer, or show nothing, are refused by the other side.
 
 use crate::cluster::{cluster, dial, links_of, make, member, wanted};
-use fawn_tls::authority::{Authority, Request};
+use fawn_tls::authority::{Authority, CertificateRequest};
 use fawn_tls::certificate::{Validity, now};
 use fawn_tls::directory::init;
 use fawn_tls::files::{read_chain, read_key, read_roots};
@@ -37,7 +37,7 @@ fn careless_server(own: &Material) -> Arc<ServerConfig> {
 fn at_another_time(dir: &TempDir, name: &str, validity: Validity) -> Material {
     let ca = Material::in_dir(dir.path(), "ca");
     let authority = Authority::open(&ca.cert, &ca.key).unwrap();
-    let request = Request {
+    let request = CertificateRequest {
         subject: name.to_owned(),
         names: vec![member("a").dns_name()],
         hosts: Vec::new(),

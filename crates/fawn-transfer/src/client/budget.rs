@@ -7,10 +7,10 @@ const MOST_BYTES: usize = 64 << 20;
 
 /// The bytes that are on their way. Clones count together.
 #[derive(Clone, Debug, Default)]
-pub struct Budget(Arc<Used>);
+pub struct Budget(Arc<BudgetUse>);
 
 #[derive(Debug, Default)]
-struct Used {
+struct BudgetUse {
     bytes: Mutex<usize>,
     less: Condvar,
 }

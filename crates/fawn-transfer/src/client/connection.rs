@@ -4,14 +4,14 @@ use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
 use super::error::{broken, excerpt};
-use super::reply::find_line;
-use super::stream::Stream;
-use super::{Address, ClientError, Endpoint, Reply};
+use super::stream::ServerStream;
+use super::{Address, ClientError, Endpoint, MetaReply};
+use fawn_memcache::client::find_line;
 
 /// A blocking connection.
 #[derive(Debug)]
-pub struct Connection {
-    stream: Stream,
+pub struct ServerConnection {
+    stream: ServerStream,
     address: Address,
     timeout: Duration,
     /// Bytes that have arrived. Those before `consumed` have been given out.
@@ -19,20 +19,20 @@ pub struct Connection {
     consumed: usize,
 }
 
-impl Connection {
+impl ServerConnection {
     /// Connects, authenticates, and makes sure that the server speaks the meta protocol.
     ///
     /// # Errors
     /// The server cannot be reached, does not let us in, or speaks something else.
     pub fn open(endpoint: &Endpoint) -> Result<Self, ClientError> {
         let secret = endpoint.secret()?;
-        let stream = Stream::connect(endpoint)?;
+        let stream = ServerStream::connect(endpoint)?;
         let address = endpoint.address.clone();
         let mut connection = Self { stream, address, timeout: endpoint.timeout, buffer: Vec::new(), consumed: 0 };
         connection.introduce(secret.as_deref()).map_err(|error| connection.turned_away(error))?;
         match connection.call(b"mn\r\n")? {
-            Reply::NoOperation => Ok(connection),
-            Reply::Error(line) if line != b"ERROR" => {
+            MetaReply::NoOperation => Ok(connection),
+            MetaReply::Error(line) if line != b"ERROR" => {
                 let line = excerpt(line);
                 Err(connection.refused(line))
             }
@@ -44,11 +44,11 @@ impl Connection {
     ///
     /// # Errors
     /// The connection broke or the answer is not of the meta protocol. An error line is an answer.
-    pub fn call(&mut self, request: &[u8]) -> Result<Reply<'_>, ClientError> {
+    pub fn call(&mut self, request: &[u8]) -> Result<MetaReply<'_>, ClientError> {
         self.send(request)?;
         self.discard();
         loop {
-            match Reply::parse(&self.buffer) {
+            match MetaReply::parse(&self.buffer) {
                 Ok(Some((_, length))) => {
                     self.consumed = length;
                     break;
@@ -58,7 +58,7 @@ impl Connection {
             }
         }
         // Parsed again because a loan that is returned from a loop would outlive the loop's writes.
-        let (reply, _) = Reply::parse(&self.buffer).ok().flatten().expect("a whole answer was just parsed");
+        let (reply, _) = MetaReply::parse(&self.buffer).ok().flatten().expect("a whole answer was just parsed");
         Ok(reply)
     }
 
@@ -128,7 +128,7 @@ impl Connection {
     }
 
     /// The socket, for a pipeline. Nothing has been read ahead: every answer so far was awaited.
-    pub(super) fn into_stream(self) -> (Stream, Address, Duration) {
+    pub(super) fn into_stream(self) -> (ServerStream, Address, Duration) {
         assert_eq!(self.consumed, self.buffer.len(), "a pipeline starts when every answer was taken");
         (self.stream, self.address, self.timeout)
     }

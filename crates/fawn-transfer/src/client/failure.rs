@@ -5,7 +5,7 @@ use std::sync::Mutex;
 /// Keeps the first failure. The others are its consequences: a thread that stops closes its channels, and its
 /// neighbours stop because of that.
 #[derive(Debug, Default)]
-pub struct Failure {
+pub struct FirstFailure {
     first: Mutex<Option<anyhow::Error>>,
 }
 
@@ -14,7 +14,7 @@ pub struct Failure {
 #[error("another connection has failed")]
 struct Elsewhere;
 
-impl Failure {
+impl FirstFailure {
     /// The error of a thread that stops because its neighbour has.
     pub fn elsewhere() -> anyhow::Error {
         anyhow::Error::new(Elsewhere)
@@ -53,11 +53,11 @@ mod tests {
 
     #[test]
     fn the_cause_is_kept_whatever_comes_first() {
-        let failure = Failure::default();
-        failure.keep(Err(Failure::elsewhere()));
+        let failure = FirstFailure::default();
+        failure.keep(Err(FirstFailure::elsewhere()));
         failure.keep(Err(anyhow::anyhow!("cause")));
         failure.keep(Err(anyhow::anyhow!("another")));
-        failure.keep(Err(Failure::elsewhere()));
+        failure.keep(Err(FirstFailure::elsewhere()));
         assert_eq!(failure.resolve(Ok(1)).unwrap_err().to_string(), "cause");
         assert_eq!(failure.resolve(Ok(1)).unwrap(), 1);
         assert_eq!(failure.resolve::<u8>(Err(anyhow::anyhow!("last"))).unwrap_err().to_string(), "last");

@@ -7,18 +7,19 @@ use std::thread::Scope;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::error::excerpt;
-use super::failure::Failure;
-use super::listing::{Listed, list_keys};
-use super::reply::flag;
+use super::failure::FirstFailure;
+use super::listing::{ListedKey, list_keys};
 use super::{
-    Address, Answers, Batch, Budget, ClientError, Connection, Endpoint, Permit, Reply, can_be_asked_for, push_get,
+    Address, Answers, Budget, ClientError, Endpoint, MetaReply, Permit, RequestBatch, ServerConnection, push_get,
     run_pipeline,
 };
+use crate::key::can_be_asked_for;
 use crate::records::Record;
+use fawn_memcache::client::flag;
 
 /// Records that have been fetched together.
 #[derive(Debug)]
-pub struct Fetched {
+pub struct FetchedRecords {
     /// The records.
     pub records: Vec<Record>,
     /// Until they are dealt with.
@@ -28,7 +29,7 @@ pub struct Fetched {
 
 /// Keys of which no record came. Clones count together.
 #[derive(Clone, Debug, Default)]
-pub struct Missed(Arc<MissedCounts>);
+pub struct MissedKeys(Arc<MissedCounts>);
 
 #[derive(Debug, Default)]
 struct MissedCounts {
@@ -37,7 +38,7 @@ struct MissedCounts {
     unfetched: AtomicU64,
 }
 
-impl Missed {
+impl MissedKeys {
     /// How many were listed and were gone when they were fetched: deleted, expired or evicted in between.
     pub fn vanished(&self) -> u64 {
         self.0.vanished.load(Ordering::Relaxed)
@@ -75,15 +76,15 @@ pub fn fetch_all<'scope>(
     scope: &'scope Scope<'scope, '_>,
     endpoint: &Endpoint,
     connections: u16,
-    missed: &Missed,
-    failure: &'scope Failure,
-) -> Result<Receiver<Fetched>, ClientError> {
+    missed: &MissedKeys,
+    failure: &'scope FirstFailure,
+) -> Result<Receiver<FetchedRecords>, ClientError> {
     let (output, records) = sync_channel(QUEUE_RECORDS);
-    let lister = Connection::open(endpoint)?;
+    let lister = ServerConnection::open(endpoint)?;
     let (mut lanes, budget) = (Vec::new(), Budget::default());
     for _ in 0..connections {
-        let connection = Connection::open(endpoint)?;
-        let (lane, queue) = sync_channel::<Batch<Listed>>(QUEUE_KEYS);
+        let connection = ServerConnection::open(endpoint)?;
+        let (lane, queue) = sync_channel::<RequestBatch<ListedKey>>(QUEUE_KEYS);
         lanes.push(lane);
         let mut collector = Collector {
             output: output.clone(),
@@ -100,7 +101,7 @@ pub fn fetch_all<'scope>(
         let mut lanes = lanes.iter().cycle();
         let listed = list_keys(lister, |keys| {
             let lane = lanes.next().expect("there is at least one connection");
-            lane.send(requests_for(keys, &missed)).map_err(|_| Failure::elsewhere())
+            lane.send(requests_for(keys, &missed)).map_err(|_| FirstFailure::elsewhere())
         });
         failure.keep(listed.map(|left_out| {
             missed.0.unreadable.fetch_add(left_out, Ordering::Relaxed);
@@ -110,8 +111,8 @@ pub fn fetch_all<'scope>(
 }
 
 /// The requests that fetch these keys.
-fn requests_for(keys: Vec<Listed>, missed: &Missed) -> Batch<Listed> {
-    let mut batch = Batch::default();
+fn requests_for(keys: Vec<ListedKey>, missed: &MissedKeys) -> RequestBatch<ListedKey> {
+    let mut batch = RequestBatch::default();
     for listed in keys {
         // A key that cannot be asked for would spoil the pipeline: programs without memcached's protocol have written it.
         if can_be_asked_for(&listed.key) {
@@ -127,11 +128,11 @@ fn requests_for(keys: Vec<Listed>, missed: &Missed) -> Batch<Listed> {
 
 /// Turns answers into records.
 struct Collector {
-    output: SyncSender<Fetched>,
+    output: SyncSender<FetchedRecords>,
     records: Vec<Record>,
     bytes: usize,
     budget: Budget,
-    missed: Missed,
+    missed: MissedKeys,
     address: Address,
 }
 
@@ -140,14 +141,14 @@ impl Collector {
     fn hand_over(&mut self) -> anyhow::Result<()> {
         let permit = self.budget.take(std::mem::take(&mut self.bytes));
         let records = std::mem::take(&mut self.records);
-        self.output.send(Fetched { records, permit }).map_err(|_| Failure::elsewhere())
+        self.output.send(FetchedRecords { records, permit }).map_err(|_| FirstFailure::elsewhere())
     }
 }
 
-impl Answers<Listed> for Collector {
-    fn answer(&mut self, listed: Listed, reply: Reply<'_>) -> anyhow::Result<()> {
+impl Answers<ListedKey> for Collector {
+    fn answer(&mut self, listed: ListedKey, reply: MetaReply<'_>) -> anyhow::Result<()> {
         match reply {
-            Reply::Value { flags, data } => {
+            MetaReply::Value { flags, data } => {
                 let exptime = expiry(flag(flags, b't').unwrap_or(-1), listed.exptime, unix_now());
                 let client_flags = flag(flags, b'f').unwrap_or(0) as u32;
                 self.bytes += data.len() + listed.key.len();
@@ -159,13 +160,13 @@ impl Answers<Listed> for Collector {
                     cas: 0,
                 });
             }
-            Reply::Miss | Reply::NotFound => {
+            MetaReply::Miss | MetaReply::NotFound => {
                 self.missed.0.vanished.fetch_add(1, Ordering::Relaxed);
             }
-            Reply::Error(line) if line.starts_with(UNREADABLE) => {
+            MetaReply::Error(line) if line.starts_with(UNREADABLE) => {
                 self.missed.0.unreadable.fetch_add(1, Ordering::Relaxed);
             }
-            Reply::Error(line) => {
+            MetaReply::Error(line) => {
                 let address = self.address.clone();
                 return Err(ClientError::Refused { address, line: excerpt(line) }.into());
             }
@@ -216,8 +217,8 @@ mod tests {
 
     #[test]
     fn a_listed_key_that_cannot_be_asked_for_is_left_out_and_counted() {
-        let listed = |key: &[u8]| Listed { key: key.to_vec(), exptime: 0, size: 10 };
-        let missed = Missed::default();
+        let listed = |key: &[u8]| ListedKey { key: key.to_vec(), exptime: 0, size: 10 };
+        let missed = MissedKeys::default();
         let batch = requests_for(vec![listed(b"a"), listed(&[b'k'; 300]), listed(b"b c")], &missed);
         assert_eq!(missed.unfetched(), 1);
         assert_eq!(batch.bytes, b"mg a v f t\r\nmg YiBj b v f t\r\n");

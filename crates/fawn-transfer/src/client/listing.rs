@@ -5,11 +5,11 @@
 //! asked for first; servers that do not know it refuse it, and are then asked for `all`.
 
 use super::error::excerpt;
-use super::{ClientError, Connection};
+use super::{ClientError, ServerConnection};
 
 /// A key that was there when it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedKey {
     /// The key's bytes.
     pub key: Vec<u8>,
     /// Unix second of expiry; 0 for never.
@@ -23,8 +23,8 @@ pub struct Listed {
 /// # Errors
 /// The connection broke, the server does not list keys, or `take` fails.
 pub fn list_keys(
-    mut connection: Connection,
-    mut take: impl FnMut(Vec<Listed>) -> anyhow::Result<()>,
+    mut connection: ServerConnection,
+    mut take: impl FnMut(Vec<ListedKey>) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
     let mut ways = [&b"lru_crawler metadump hash\r\n"[..], b"lru_crawler metadump all\r\n"].into_iter();
     connection.send(ways.next().expect("there are two"))?;
@@ -80,8 +80,8 @@ fn left_out(line: &[u8]) -> Option<u64> {
 const BATCH_KEYS: usize = 256;
 
 /// Parses `key=foo%20bar exp=-1 la=… cas=… fetch=no cls=1 size=63`.
-fn parse_line(line: &[u8]) -> Option<Listed> {
-    let mut listed = Listed { key: Vec::new(), exptime: 0, size: 0 };
+fn parse_line(line: &[u8]) -> Option<ListedKey> {
+    let mut listed = ListedKey { key: Vec::new(), exptime: 0, size: 0 };
     for (number, token) in line.split(|&byte| byte == b' ').filter(|token| !token.is_empty()).enumerate() {
         match token.split_at(token.iter().position(|&byte| byte == b'=')? + 1) {
             (b"key=", key) if number == 0 => listed.key = percent_decode(key)?,
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_line_of_a_metadump_gives_key_expiry_and_size() {
         let line = b"key=foo%20%25%C3%A9 exp=1900000000 la=1763762400 cas=2 fetch=no cls=1 size=63 flags=0 ";
-        let expected = Listed { key: "foo %é".as_bytes().to_vec(), exptime: 1_900_000_000, size: 63 };
+        let expected = ListedKey { key: "foo %é".as_bytes().to_vec(), exptime: 1_900_000_000, size: 63 };
         assert_eq!(parse_line(line), Some(expected));
         assert_eq!(parse_line(b"key=k exp=-1 la=1").map(|listed| listed.exptime), Some(0));
     }

@@ -11,19 +11,16 @@ mod failure;
 mod fetch;
 mod listing;
 mod pipeline;
-mod reply;
 mod request;
 mod stream;
 
 pub use address::Address;
 pub use budget::{Budget, Permit};
-pub use connection::Connection;
+pub use connection::ServerConnection;
 pub use error::ClientError;
-pub use failure::Failure;
-pub use fetch::{Fetched, Missed, fetch_all, unix_now};
-pub use pipeline::{Answers, Batch, run_pipeline};
-pub use reply::{Reply, flag};
-pub use request::{
-    Binary, KeyError, can_be_asked_for, check_key, check_stored_key, push_delete, push_get, push_set, push_set_for,
-};
+pub use failure::FirstFailure;
+pub use fawn_memcache::client::{MetaReply, flag};
+pub use fetch::{FetchedRecords, MissedKeys, fetch_all, unix_now};
+pub use pipeline::{Answers, RequestBatch, run_pipeline};
+pub use request::{push_delete, push_get, push_set, push_set_for};
 pub use stream::{Credentials, Endpoint, Tls};

@@ -12,19 +12,19 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::error::{broken, excerpt};
-use super::stream::Stream;
-use super::{Address, ClientError, Connection, Reply};
+use super::stream::ServerStream;
+use super::{Address, ClientError, MetaReply, ServerConnection};
 
 /// Requests to send together.
 #[derive(Debug)]
-pub struct Batch<T> {
+pub struct RequestBatch<T> {
     /// The requests, as sent.
     pub bytes: Vec<u8>,
     /// What each is about, and the bytes that it costs (its own or its answer's, whichever is large).
     pub requests: Vec<(T, usize)>,
 }
 
-impl<T> Default for Batch<T> {
+impl<T> Default for RequestBatch<T> {
     fn default() -> Self {
         Self { bytes: Vec::new(), requests: Vec::new() }
     }
@@ -36,7 +36,7 @@ pub trait Answers<T> {
     ///
     /// # Errors
     /// Stops the pipeline.
-    fn answer(&mut self, request: T, reply: Reply<'_>) -> anyhow::Result<()>;
+    fn answer(&mut self, request: T, reply: MetaReply<'_>) -> anyhow::Result<()>;
 
     /// Called when every answer that has arrived was taken.
     ///
@@ -64,8 +64,8 @@ const LOOK: Duration = Duration::from_millis(1);
 /// The connection broke, the server sent what is no answer, it was silent for the endpoint's time-out, or `answers`
 /// refused an answer. The caller must then expect any request without an answer to have been executed or not.
 pub fn run_pipeline<T>(
-    connection: Connection,
-    requests: &Receiver<Batch<T>>,
+    connection: ServerConnection,
+    requests: &Receiver<RequestBatch<T>>,
     answers: &mut impl Answers<T>,
 ) -> anyhow::Result<()> {
     let (stream, address, timeout) = connection.into_stream();
@@ -95,7 +95,7 @@ pub fn run_pipeline<T>(
 
 /// The state of one connection.
 struct Pipeline<T> {
-    stream: Stream,
+    stream: ServerStream,
     address: Address,
     timeout: Duration,
     /// Requests on their way out; those before `sent` are gone.
@@ -116,7 +116,7 @@ struct Pipeline<T> {
 impl<T> Pipeline<T> {
     /// Takes requests while the window has room; waits for one if there is nothing else to wait for. False when all
     /// is done.
-    fn take(&mut self, requests: &Receiver<Batch<T>>) -> bool {
+    fn take(&mut self, requests: &Receiver<RequestBatch<T>>) -> bool {
         while self.open && self.has_room() {
             let next = if self.flying.is_empty() {
                 let next = requests.recv().map_err(|_| TryRecvError::Disconnected);
@@ -140,7 +140,7 @@ impl<T> Pipeline<T> {
     }
 
     /// Puts a batch behind what is being sent.
-    fn add(&mut self, batch: Batch<T>) {
+    fn add(&mut self, batch: RequestBatch<T>) {
         self.flying_bytes += batch.requests.iter().map(|(_, cost)| cost).sum::<usize>();
         self.flying.extend(batch.requests);
         if self.sent == self.out.len() {
@@ -210,7 +210,7 @@ impl<T> Pipeline<T> {
         loop {
             let rest = &self.input[self.parsed..];
             let garbled = || ClientError::Garbled { address: self.address.clone(), line: excerpt(rest) };
-            let Some((reply, length)) = Reply::parse(rest).map_err(|_| garbled())? else { break };
+            let Some((reply, length)) = MetaReply::parse(rest).map_err(|_| garbled())? else { break };
             let (request, cost) = self.flying.pop_front().ok_or_else(garbled)?;
             self.flying_bytes -= cost;
             answers.answer(request, reply)?;

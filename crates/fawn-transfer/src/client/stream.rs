@@ -60,16 +60,16 @@ impl Endpoint {
 
 /// A connected socket.
 #[derive(Debug)]
-pub enum Stream {
+pub enum ServerStream {
     /// TCP.
     Tcp(TcpStream),
     /// A Unix socket.
     Unix(UnixStream),
     /// TLS over TCP or a Unix socket.
-    Tls(Box<StreamOwned<ClientConnection, Stream>>),
+    Tls(Box<StreamOwned<ClientConnection, ServerStream>>),
 }
 
-impl Stream {
+impl ServerStream {
     /// Connects; with TLS, the handshake is done by the first write.
     pub fn connect(endpoint: &Endpoint) -> Result<Self, ClientError> {
         let address = &endpoint.address;
@@ -116,7 +116,7 @@ impl Stream {
     }
 }
 
-impl Read for Stream {
+impl Read for ServerStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.read(buffer),
@@ -126,7 +126,7 @@ impl Read for Stream {
     }
 }
 
-impl Write for Stream {
+impl Write for ServerStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.write(bytes),
@@ -144,7 +144,7 @@ impl Write for Stream {
     }
 }
 
-impl AsFd for Stream {
+impl AsFd for ServerStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(stream) => stream.as_fd(),

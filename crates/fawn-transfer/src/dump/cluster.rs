@@ -1,7 +1,7 @@
 //! All that is in a cluster, each range as one record of its log left it.
 //!
 //! What comes of a range goes into a spool until the range is over; then its records go to the file, each once. Between two
-//! events all is in [`State`](super::state::State), which is saved about once a second: whoever kills the dump has lost no more
+//! events all is in [`DumpState`](super::state::DumpState), which is saved about once a second: whoever kills the dump has lost no more
 //! than that.
 
 use fawn_client::blocking::Client;
@@ -9,10 +9,10 @@ use fawn_client::blocking::Client;
 use super::DumpOptions;
 use super::leftovers::Leftovers;
 use super::resumable_dump::ResumableDump;
-use super::state::Done;
-use crate::load::Transferred;
-use crate::summary::Summary;
-use crate::ui::{Extent, Progress, Ui};
+use super::state::DumpedInterval;
+use crate::load::TransferCounts;
+use crate::summary::TransferSummary;
+use crate::ui::{Progress, TransferExtent, Ui};
 
 /// Of what the bar is a part.
 const WHOLE: u64 = 10_000;
@@ -21,11 +21,11 @@ const WHOLE: u64 = 10_000;
 #[derive(Debug)]
 pub struct ClusterDump {
     /// Its counts.
-    pub summary: Summary,
+    pub summary: TransferSummary,
     /// Unix second when it began: all that was acknowledged before is in it.
     pub began: i64,
     /// As of which record each stretch of keys is in it.
-    pub done: Vec<Done>,
+    pub done: Vec<DumpedInterval>,
 }
 
 /// Dumps a cluster, or goes on with a dump that was interrupted.
@@ -35,14 +35,14 @@ pub struct ClusterDump {
 pub fn dump_cluster(options: &DumpOptions, client: &Client, ui: &dyn Ui) -> anyhow::Result<ClusterDump> {
     let cluster = client.cluster().map(|cluster| cluster.to_string());
     let leftovers = Leftovers::default();
-    let progress = ui.begin(Extent::Ranges(WHOLE), leftovers.interrupted())?;
+    let progress = ui.begin(TransferExtent::Ranges(WHOLE), leftovers.interrupted())?;
     let mut dumping = ResumableDump::begin(&options.file, options.format(), cluster, options.restart, &leftovers)?;
     if let Some(began) = dumping.goes_on_since() {
         let began = fawn_tls::certificate::moment(began);
         progress
             .note(&format!("continuing the dump that began at {began}; to start from the beginning, use --restart"));
     }
-    let mut summary = Summary::start();
+    let mut summary = TransferSummary::start();
     let worked = work(&mut dumping, client, progress.as_ref());
     progress.finish();
     if worked.is_err() {
@@ -51,7 +51,7 @@ pub fn dump_cluster(options: &DumpOptions, client: &Client, ui: &dyn Ui) -> anyh
     worked?;
     let state = dumping.finish()?;
     (summary.cut, summary.long_keys) = (state.cut, state.long_keys);
-    summary.finish(&Transferred { loaded: state.records, bytes: state.bytes, ..Transferred::default() });
+    summary.finish(&TransferCounts { loaded: state.records, bytes: state.bytes, ..TransferCounts::default() });
     Ok(ClusterDump { summary, began: state.began, done: state.done })
 }
 

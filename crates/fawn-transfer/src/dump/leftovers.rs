@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// How far the dump is.
 #[derive(Debug, Default)]
-pub enum Phase {
+pub enum DumpPhase {
     /// Nothing of it is there.
     #[default]
     Nothing,
@@ -22,7 +22,7 @@ pub enum Phase {
 
 /// The phase, as the dump and whoever ends it see it.
 #[derive(Clone, Debug, Default)]
-pub struct Leftovers(Arc<Mutex<Phase>>);
+pub struct Leftovers(Arc<Mutex<DumpPhase>>);
 
 impl Leftovers {
     /// What a program does that is interrupted: it leaves what is of use, and says how to go on.
@@ -38,7 +38,7 @@ impl Leftovers {
     }
 
     /// The phase, which stays as it is until this is dropped.
-    pub fn lock(&self) -> MutexGuard<'_, Phase> {
+    pub fn lock(&self) -> MutexGuard<'_, DumpPhase> {
         self.0.lock().expect("no thread panics while it holds the phase")
     }
 
@@ -49,18 +49,18 @@ impl Leftovers {
 }
 
 /// Removes what is of no use; what to do after an interruption.
-fn clean_up(phase: &Phase) -> &'static str {
+fn clean_up(phase: &DumpPhase) -> &'static str {
     match phase {
-        Phase::Nothing => "nothing was written; run the same command again to start from the beginning",
-        Phase::Streaming => "the output is not complete; run the same command again to start from the beginning",
-        Phase::Begun(files) => {
+        DumpPhase::Nothing => "nothing was written; run the same command again to start from the beginning",
+        DumpPhase::Streaming => "the output is not complete; run the same command again to start from the beginning",
+        DumpPhase::Begun(files) => {
             for file in files {
                 // One that is not there, or cannot be removed, says for itself that it is not complete.
                 let _ = std::fs::remove_file(file);
             }
             "nothing was kept; run the same command again to start from the beginning"
         }
-        Phase::Resumable => "run the same command again to continue, or add --restart to start from the beginning",
-        Phase::Complete => "the dump was already complete",
+        DumpPhase::Resumable => "run the same command again to continue, or add --restart to start from the beginning",
+        DumpPhase::Complete => "the dump was already complete",
     }
 }

@@ -18,14 +18,14 @@ use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::thread;
 
-use self::leftovers::{Leftovers, Phase};
+use self::leftovers::{DumpPhase, Leftovers};
 use self::output::Output;
-pub use self::state::Done;
-use crate::client::{Connection, Endpoint, Failure, Fetched, Missed, fetch_all};
-use crate::load::Transferred;
+pub use self::state::DumpedInterval;
+use crate::client::{Endpoint, FetchedRecords, FirstFailure, MissedKeys, ServerConnection, fetch_all};
+use crate::load::TransferCounts;
 use crate::records::Format;
-use crate::summary::Summary;
-use crate::ui::{Extent, Progress, Ui};
+use crate::summary::TransferSummary;
+use crate::ui::{Progress, TransferExtent, Ui};
 
 /// What is dumped where.
 #[derive(Clone, Debug)]
@@ -50,21 +50,21 @@ impl DumpOptions {
 ///
 /// # Errors
 /// Nothing is left in the file's place.
-pub fn dump_server(options: &DumpOptions, endpoint: &Endpoint, ui: &dyn Ui) -> anyhow::Result<Summary> {
-    let total = Connection::open(endpoint)?.stat("curr_items")?;
+pub fn dump_server(options: &DumpOptions, endpoint: &Endpoint, ui: &dyn Ui) -> anyhow::Result<TransferSummary> {
+    let total = ServerConnection::open(endpoint)?.stat("curr_items")?;
     let leftovers = Leftovers::default();
-    let progress = ui.begin(Extent::Records(total), leftovers.interrupted())?;
+    let progress = ui.begin(TransferExtent::Records(total), leftovers.interrupted())?;
     let mut output = {
         let mut phase = leftovers.lock();
         let output = Output::create(&options.file)?;
-        *phase = output.partial().map_or(Phase::Streaming, |partial| Phase::Begun(vec![partial.to_owned()]));
+        *phase = output.partial().map_or(DumpPhase::Streaming, |partial| DumpPhase::Begun(vec![partial.to_owned()]));
         output
     };
     let dumped = of_server_into(options, endpoint, &mut output, progress.as_ref()).and_then(|summary| {
         let mut phase = leftovers.lock();
         output.sync()?;
         // What cannot get its name is complete all the same.
-        *phase = Phase::Complete;
+        *phase = DumpPhase::Complete;
         output.finish()?;
         Ok(summary)
     });
@@ -80,9 +80,9 @@ fn of_server_into(
     endpoint: &Endpoint,
     output: &mut Output,
     progress: &dyn Progress,
-) -> anyhow::Result<Summary> {
-    let (failure, missed) = (Failure::default(), Missed::default());
-    let mut summary = Summary::start();
+) -> anyhow::Result<TransferSummary> {
+    let (failure, missed) = (FirstFailure::default(), MissedKeys::default());
+    let mut summary = TransferSummary::start();
     let written = thread::scope(|scope| {
         let records = fetch_all(scope, endpoint, options.connections, &missed, &failure)?;
         write_all(&records, options.format(), output, &mut summary, progress)
@@ -97,15 +97,15 @@ fn of_server_into(
 
 /// Writes every record of the channel.
 fn write_all(
-    records: &Receiver<Fetched>,
+    records: &Receiver<FetchedRecords>,
     format: Format,
     output: &mut Output,
-    summary: &mut Summary,
+    summary: &mut TransferSummary,
     progress: &dyn Progress,
-) -> anyhow::Result<Transferred> {
-    let mut transferred = Transferred::default();
+) -> anyhow::Result<TransferCounts> {
+    let mut transferred = TransferCounts::default();
     let mut lines = Vec::new();
-    for Fetched { records, .. } in records {
+    for FetchedRecords { records, .. } in records {
         lines.clear();
         for record in &records {
             format.push(&mut lines, record);

@@ -11,10 +11,10 @@ use fawn_client::{Bookmark, Cut, Event, What};
 use fawn_kv::range::entry::Kept;
 use fawn_ring::Key;
 
-use super::leftovers::{Leftovers, Phase};
+use super::leftovers::{DumpPhase, Leftovers};
 use super::output::{Output, cannot_write};
 use super::spool::Spool;
-use super::state::{Done, Paths, State, find};
+use super::state::{DumpState, DumpedInterval, Paths, find};
 use crate::client::unix_now;
 use crate::records::{Format, Record};
 
@@ -28,7 +28,7 @@ pub struct ResumableDump {
     output: Output,
     format: Format,
     spool: Spool,
-    state: State,
+    state: DumpState,
     goes_on: bool,
     leftovers: Leftovers,
     saved: Instant,
@@ -48,7 +48,7 @@ impl ResumableDump {
         let mut phase = leftovers.lock();
         // It is locked before anything is looked at: whoever wrote it may have come further since.
         let mut output = Output::open(file)?;
-        let fresh = State::new(format, cluster);
+        let fresh = DumpState::new(format, cluster);
         let paths = output.paths();
         let found = match &paths {
             Some(paths) if !restart => find(&paths.state, &fresh)?,
@@ -76,11 +76,11 @@ impl ResumableDump {
         };
         output.go_on(state.file_bytes)?;
         *phase = match (&paths, output.partial()) {
-            _ if goes_on => Phase::Resumable,
+            _ if goes_on => DumpPhase::Resumable,
             (Some(Paths { state, spool }), Some(partial)) => {
-                Phase::Begun(vec![state.clone(), spool.clone(), partial.to_owned()])
+                DumpPhase::Begun(vec![state.clone(), spool.clone(), partial.to_owned()])
             }
-            _ => Phase::Streaming,
+            _ => DumpPhase::Streaming,
         };
         drop(phase);
         let (leftovers, saved) = (leftovers.clone(), Instant::now());
@@ -135,7 +135,8 @@ impl ResumableDump {
         // What fails halfway has not happened: it comes again when the dump goes on.
         let Self { spool, output, format, .. } = self;
         let crc32c = self.state.crc32c;
-        let (mut line, mut written, now) = (Vec::new(), Written { crc32c, ..Written::default() }, unix_now());
+        let (mut line, mut written, now) =
+            (Vec::new(), WrittenInterval { crc32c, ..WrittenInterval::default() }, unix_now());
         spool.merge(cut, |kept| {
             let Some(record) = record_of(kept, now) else { return Ok(()) };
             line.clear();
@@ -159,7 +160,16 @@ impl ResumableDump {
         let records = written.records;
         let (low, high) = (format!("{:?}", cut.keys.low), format!("{:?}", cut.keys.high));
         let (range, epoch, seq) = (cut.range.0, cut.at.epoch.0, cut.at.seq.0);
-        state.done.push(Done { low, high, range, epoch, seq, time: cut.alive.time, passes: cut.passes, records });
+        state.done.push(DumpedInterval {
+            low,
+            high,
+            range,
+            epoch,
+            seq,
+            time: cut.alive.time,
+            passes: cut.passes,
+            records,
+        });
         Ok(())
     }
 
@@ -175,7 +185,7 @@ impl ResumableDump {
             self.output.sync()?;
             self.state.runs = self.spool.save().with_context(|| self.no_spool())?;
             self.state.save(&paths.state).with_context(|| cannot_write(&paths.state))?;
-            *phase = Phase::Resumable;
+            *phase = DumpPhase::Resumable;
         }
         self.spool.give_back().with_context(|| self.no_spool())?;
         (self.saved, self.is_due) = (Instant::now(), false);
@@ -188,7 +198,7 @@ impl ResumableDump {
     }
 
     /// All has come.
-    pub fn finish(mut self) -> anyhow::Result<State> {
+    pub fn finish(mut self) -> anyhow::Result<DumpState> {
         let mut phase = self.leftovers.lock();
         self.output.sync()?;
         // Before the file has its name: from then on another dump may begin, with a state and a spool of its own.
@@ -196,7 +206,7 @@ impl ResumableDump {
             paths.remove()?;
         }
         // What cannot get its name is complete all the same.
-        *phase = Phase::Complete;
+        *phase = DumpPhase::Complete;
         self.output.finish()?;
         drop(phase);
         Ok(self.state)
@@ -205,7 +215,7 @@ impl ResumableDump {
 
 /// What has gone into the file of a stretch.
 #[derive(Default)]
-struct Written {
+struct WrittenInterval {
     records: u64,
     bytes: u64,
     file_bytes: u64,

@@ -106,7 +106,7 @@ impl Runs {
             if !void.iter().any(|void| void.contains(&keys.low) && void.contains(&keys.high)) {
                 let (at, upto) = self.runs[number];
                 let section = Section { file: Arc::clone(file), at, upto };
-                runs.push(Run { file: BufReader::with_capacity(capacity, section), keys, void, next: None });
+                runs.push(RunReader { file: BufReader::with_capacity(capacity, section), keys, void, next: None });
             }
         }
         Merge::of(runs)
@@ -130,15 +130,15 @@ fn level((from, upto): &(u64, u64)) -> u32 {
 
 /// Several runs as one: each key once, in the order of positions.
 pub struct Merge {
-    runs: Vec<Run>,
-    heads: BinaryHeap<Reverse<(Place, usize)>>,
+    runs: Vec<RunReader>,
+    heads: BinaryHeap<Reverse<(SortKey, usize)>>,
 }
 
 /// Where a key lies, and the key.
-type Place = (Key, Vec<u8>);
+type SortKey = (Key, Vec<u8>);
 
 impl Merge {
-    fn of(runs: Vec<Run>) -> io::Result<Self> {
+    fn of(runs: Vec<RunReader>) -> io::Result<Self> {
         let mut merge = Self { runs, heads: BinaryHeap::new() };
         for number in 0..merge.runs.len() {
             merge.runs[number].read_on()?;
@@ -189,7 +189,7 @@ impl Read for Section {
 }
 
 /// One run that is read.
-struct Run {
+struct RunReader {
     file: BufReader<Section>,
     keys: Interval,
     /// Of these keys nothing counts.
@@ -197,8 +197,8 @@ struct Run {
     next: Option<(Key, Kept)>,
 }
 
-impl Run {
-    fn place(&self) -> Option<Place> {
+impl RunReader {
+    fn place(&self) -> Option<SortKey> {
         self.next.as_ref().map(|(lies, kept)| (*lies, kept.key.clone()))
     }
 

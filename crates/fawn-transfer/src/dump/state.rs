@@ -18,7 +18,7 @@ const VERSION: u32 = 4;
 
 /// As of which record a stretch of keys is in the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Done {
+pub struct DumpedInterval {
     /// The first key and the last, as hexadecimal digits.
     pub low: String,
     /// See `low`.
@@ -39,7 +39,7 @@ pub struct Done {
 
 /// How far the dump is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct DumpState {
     pub version: u32,
     /// Unix second when it began: all that was acknowledged before is in it.
     pub began: i64,
@@ -56,10 +56,10 @@ pub struct State {
     pub bytes: u64,
     pub cut: u64,
     pub long_keys: u64,
-    pub done: Vec<Done>,
+    pub done: Vec<DumpedInterval>,
 }
 
-impl State {
+impl DumpState {
     /// Nothing has come.
     pub fn new(format: Format, cluster: Option<String>) -> Self {
         Self {
@@ -113,9 +113,9 @@ impl Paths {
 }
 
 /// How far an interrupted dump came, if there was one.
-pub fn find(path: &Path, fresh: &State) -> anyhow::Result<Option<State>> {
+pub fn find(path: &Path, fresh: &DumpState) -> anyhow::Result<Option<DumpState>> {
     let anew = "start from the beginning with --restart";
-    let state: State = match read_state(path, fresh.version) {
+    let state: DumpState = match read_state(path, fresh.version) {
         Ok(Some(state)) => state,
         Ok(None) => return Ok(None),
         Err(StateError::Io(error)) => return Err(error).with_context(|| format!("cannot read {}", path.display())),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A place between two lines of the input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct InputPosition {
     /// Bytes before it.
     pub offset: u64,
     /// Lines before it.
@@ -31,7 +31,7 @@ pub struct End {
 
 /// What has happened to the records sent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Transferred {
+pub struct TransferCounts {
     /// Records acknowledged.
     pub loaded: u64,
     /// Bytes of their keys and values.
@@ -55,22 +55,22 @@ pub enum Verdict {
 /// Shared by the reader of the input and the connections.
 #[derive(Debug)]
 pub struct AckTracker {
-    state: Mutex<State>,
+    state: Mutex<AckState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct AckState {
     /// Everything before this place was acknowledged or skipped.
-    done: Place,
+    done: InputPosition,
     /// Number of the record after `done`.
     first: u64,
     /// The records after `done`, in the order of the input.
-    open: VecDeque<Entry>,
-    transferred: Transferred,
+    open: VecDeque<PendingRecord>,
+    transferred: TransferCounts,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct PendingRecord {
     /// Where the record ends.
     end: End,
     verdict: Option<Verdict>,
@@ -78,15 +78,15 @@ struct Entry {
 
 impl AckTracker {
     /// A acks of an input that is done up to `start`.
-    pub fn new(start: Place) -> Self {
-        let state = State { done: start, first: 0, open: VecDeque::new(), transferred: Transferred::default() };
+    pub fn new(start: InputPosition) -> Self {
+        let state = AckState { done: start, first: 0, open: VecDeque::new(), transferred: TransferCounts::default() };
         Self { state: Mutex::new(state) }
     }
 
     /// Enters the next record, which ends there. Gives its number.
     pub fn enter(&self, end: End) -> u64 {
         let mut state = self.lock();
-        state.open.push_back(Entry { end, verdict: None });
+        state.open.push_back(PendingRecord { end, verdict: None });
         state.first + state.open.len() as u64 - 1
     }
 
@@ -106,26 +106,27 @@ impl AckTracker {
                 Verdict::TooLarge => state.transferred.too_large += 1,
             }
         }
-        while let Some(Entry { end: End { offset, line, crc32c }, verdict: Some(verdict) }) = state.open.front() {
+        while let Some(PendingRecord { end: End { offset, line, crc32c }, verdict: Some(verdict) }) = state.open.front()
+        {
             let loaded = matches!(verdict, Verdict::Loaded { .. }) as u64;
             let records = state.done.records + loaded;
-            state.done = Place { offset: *offset, line: *line, records, crc32c: *crc32c };
+            state.done = InputPosition { offset: *offset, line: *line, records, crc32c: *crc32c };
             state.open.pop_front();
             state.first += 1;
         }
     }
 
     /// Everything before this place is acknowledged or skipped.
-    pub fn done(&self) -> Place {
+    pub fn done(&self) -> InputPosition {
         self.lock().done
     }
 
     /// The counts so far.
-    pub fn transferred(&self) -> Transferred {
+    pub fn transferred(&self) -> TransferCounts {
         self.lock().transferred
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, AckState> {
         self.state.lock().expect("no thread panics while it holds the acks")
     }
 }
@@ -138,22 +139,22 @@ mod tests {
 
     #[test]
     fn nothing_counts_as_done_behind_a_record_that_is_not_acknowledged() {
-        let acks = AckTracker::new(Place { offset: 100, line: 7, records: 7, crc32c: 70 });
+        let acks = AckTracker::new(InputPosition { offset: 100, line: 7, records: 7, crc32c: 70 });
         let end = |line: u32| End { offset: u64::from(100 + 20 * line), line: u64::from(7 + line), crc32c: 70 + line };
         let numbers: Vec<u64> = (1..=4).map(|line| acks.enter(end(line))).collect();
         acks.settle(&[(numbers[1], LOADED), (numbers[3], LOADED)]);
-        assert_eq!(acks.done(), Place { offset: 100, line: 7, records: 7, crc32c: 70 });
+        assert_eq!(acks.done(), InputPosition { offset: 100, line: 7, records: 7, crc32c: 70 });
         acks.settle(&[(numbers[0], LOADED)]);
-        assert_eq!(acks.done(), Place { offset: 140, line: 9, records: 9, crc32c: 72 });
+        assert_eq!(acks.done(), InputPosition { offset: 140, line: 9, records: 9, crc32c: 72 });
         acks.settle(&[(numbers[2], Verdict::TooLarge)]);
-        assert_eq!(acks.done(), Place { offset: 180, line: 11, records: 10, crc32c: 74 });
-        assert_eq!(acks.transferred(), Transferred { loaded: 3, bytes: 30, too_large: 1 });
+        assert_eq!(acks.done(), InputPosition { offset: 180, line: 11, records: 10, crc32c: 74 });
+        assert_eq!(acks.transferred(), TransferCounts { loaded: 3, bytes: 30, too_large: 1 });
     }
 
     #[test]
     #[should_panic(expected = "settled once")]
     fn a_record_cannot_be_settled_twice() {
-        let acks = AckTracker::new(Place::default());
+        let acks = AckTracker::new(InputPosition::default());
         let number = acks.enter(End::default());
         acks.settle(&[(number, LOADED)]);
         acks.settle(&[(number, LOADED)]);

@@ -13,13 +13,13 @@ use fawn_store::bulk::Built;
 use fawn_store::flash::FlashError;
 use fawn_store::record::MAX_VALUE_BYTES;
 
-use super::ack_tracker::{End, Transferred};
-use super::input::Input;
+use super::ack_tracker::{End, TransferCounts};
+use super::input::RecordInput;
 use super::{Sink, feed_lines};
 use crate::load::{LoadOptions, OnError};
 use crate::records::{Destination, Format, Record};
-use crate::summary::Summary;
-use crate::ui::{Extent, Notes, Ui};
+use crate::summary::TransferSummary;
+use crate::ui::{Notes, TransferExtent, Ui};
 
 /// How often the progress is shown, and after how many records while they are read.
 const TICK: (Duration, u64) = (Duration::from_millis(200), 1024);
@@ -38,17 +38,17 @@ pub fn load_bulk(
     dir: &Path,
     (bulk, check): (BulkOptions, impl FnOnce() -> anyhow::Result<()>),
     ui: &dyn Ui,
-) -> anyhow::Result<Summary> {
+) -> anyhow::Result<TransferSummary> {
     let format = options.format.unwrap_or_else(|| Format::of_name(path));
-    let mut input = Input::open(path)?;
+    let mut input = RecordInput::open(path)?;
     check()?;
-    let progress = ui.begin(Extent::Bytes(input.size()), Box::new(|| AGAIN.to_owned()))?;
-    let mut summary = Summary::start();
+    let progress = ui.begin(TransferExtent::Bytes(input.size()), Box::new(|| AGAIN.to_owned()))?;
+    let mut summary = TransferSummary::start();
     let load = BulkLoad::open(dir, bulk).map_err(refused)?;
 
     let notes = Notes::new(progress.as_ref());
     let name = input.name().to_owned();
-    let (on_error, transferred) = (options.on_error, Transferred::default());
+    let (on_error, transferred) = (options.on_error, TransferCounts::default());
     let mut sink = OfDirectory { load, notes: &notes, on_error, name, transferred };
     let fed = feed_lines(options, (path, format), &mut input, &mut sink, &notes);
     progress.finish();
@@ -73,7 +73,7 @@ struct OfDirectory<'a> {
     notes: &'a Notes<'a>,
     on_error: OnError,
     name: String,
-    transferred: Transferred,
+    transferred: TransferCounts,
 }
 
 impl Sink for OfDirectory<'_> {
@@ -120,7 +120,7 @@ impl Sink for OfDirectory<'_> {
 
 /// Puts what was read into the stores, under a bar of its own.
 fn build(load: BulkLoad, ui: &dyn Ui) -> Result<Built, Error> {
-    let progress = ui.bar(Extent::Bytes(Some(load.bytes())));
+    let progress = ui.bar(TransferExtent::Bytes(Some(load.bytes())));
     let done = AtomicU64::new(0);
     let built = thread::scope(|scope| {
         let (stop, stopped) = channel::<()>();

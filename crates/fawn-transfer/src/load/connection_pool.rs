@@ -7,10 +7,12 @@ use anyhow::anyhow;
 
 use super::ack_tracker::{AckTracker, Verdict};
 use super::input::name_of;
+use super::job::LoadJob;
+use super::options::OnError;
 use crate::client::{
-    Address, Answers, Batch, Budget, ClientError, Connection, Failure, Permit, Reply, push_set, run_pipeline,
+    Address, Answers, Budget, ClientError, FirstFailure, MetaReply, Permit, RequestBatch, ServerConnection, push_set,
+    run_pipeline,
 };
-use crate::load::{Load, OnError};
 use crate::records::Record;
 use crate::ui::Notes;
 
@@ -31,7 +33,7 @@ pub enum Origin {
 
 /// A set that awaits its answer.
 #[derive(Debug)]
-struct Sent {
+struct PendingSet {
     number: u64,
     bytes: u64,
     origin: Origin,
@@ -41,7 +43,7 @@ struct Sent {
 
 /// The sending side of every connection.
 pub struct ConnectionPool {
-    connections: Vec<(Batch<Sent>, SyncSender<Batch<Sent>>)>,
+    connections: Vec<(RequestBatch<PendingSet>, SyncSender<RequestBatch<PendingSet>>)>,
     budget: Budget,
 }
 
@@ -53,16 +55,17 @@ impl ConnectionPool {
     /// A connection cannot be made.
     pub fn open<'scope>(
         scope: &'scope Scope<'scope, '_>,
-        load: &Load<'scope>,
-        failure: &'scope Failure,
+        load: &LoadJob<'scope>,
+        failure: &'scope FirstFailure,
     ) -> Result<(Self, Vec<ScopedJoinHandle<'scope, ()>>), ClientError> {
-        let &Load { options, endpoint, input, acks, notes } = load;
-        let connections: Result<Vec<_>, _> = (0..options.connections).map(|_| Connection::open(endpoint)).collect();
+        let &LoadJob { options, endpoint, input, acks, notes } = load;
+        let connections: Result<Vec<_>, _> =
+            (0..options.connections).map(|_| ServerConnection::open(endpoint)).collect();
         let mut queues = Vec::new();
         let mut workers = Vec::new();
         for connection in connections? {
             let (sender, queue) = sync_channel(QUEUE);
-            queues.push((Batch::default(), sender));
+            queues.push((RequestBatch::default(), sender));
             let (address, on_error) = (endpoint.address.clone(), options.on_error);
             let input = input.map(name_of).unwrap_or_default();
             let mut settler = Settler { acks, notes, verdicts: Vec::new(), address, input, on_error };
@@ -81,7 +84,7 @@ impl ConnectionPool {
         let start = batch.bytes.len();
         push_set(&mut batch.bytes, record);
         let bytes = (record.key.len() + record.value.len()) as u64;
-        batch.requests.push((Sent { number, bytes, origin, permit: None }, batch.bytes.len() - start));
+        batch.requests.push((PendingSet { number, bytes, origin, permit: None }, batch.bytes.len() - start));
         if batch.bytes.len() >= BATCH.0 || batch.requests.len() >= BATCH.1 {
             send(&self.budget, queue, batch)?;
         }
@@ -103,12 +106,16 @@ impl ConnectionPool {
 }
 
 /// Hands a batch to its connection, and leaves an empty one.
-fn send(budget: &Budget, queue: &SyncSender<Batch<Sent>>, batch: &mut Batch<Sent>) -> anyhow::Result<()> {
+fn send(
+    budget: &Budget,
+    queue: &SyncSender<RequestBatch<PendingSet>>,
+    batch: &mut RequestBatch<PendingSet>,
+) -> anyhow::Result<()> {
     let permit = budget.take(batch.bytes.len());
     if let Some((last, _)) = batch.requests.last_mut() {
         last.permit = Some(permit);
     }
-    queue.send(std::mem::take(batch)).map_err(|_| Failure::elsewhere())
+    queue.send(std::mem::take(batch)).map_err(|_| FirstFailure::elsewhere())
 }
 
 /// Enters the answers of one connection into the acks.
@@ -124,7 +131,7 @@ struct Settler<'a> {
 
 impl Settler<'_> {
     /// The server takes no value of this size.
-    fn too_large(&mut self, sent: &Sent) -> anyhow::Result<()> {
+    fn too_large(&mut self, sent: &PendingSet) -> anyhow::Result<()> {
         let what = match &sent.origin {
             Origin::Line(line) => format!("{}:{line}", self.input),
             Origin::Key(key) => format!("key {}", key.escape_ascii()),
@@ -143,19 +150,19 @@ impl Settler<'_> {
     }
 }
 
-impl Answers<Sent> for Settler<'_> {
-    fn answer(&mut self, sent: Sent, reply: Reply<'_>) -> anyhow::Result<()> {
+impl Answers<PendingSet> for Settler<'_> {
+    fn answer(&mut self, sent: PendingSet, reply: MetaReply<'_>) -> anyhow::Result<()> {
         match reply {
-            Reply::Done => {
+            MetaReply::Done => {
                 self.verdicts.push((sent.number, Verdict::Loaded { bytes: sent.bytes }));
                 Ok(())
             }
-            Reply::Error(b"SERVER_ERROR object too large for cache") => self.too_large(&sent),
+            MetaReply::Error(b"SERVER_ERROR object too large for cache") => self.too_large(&sent),
             other => {
                 self.pause()?;
                 let address = self.address.clone();
                 Err(match other {
-                    Reply::Error(line) => {
+                    MetaReply::Error(line) => {
                         ClientError::Refused { address, line: String::from_utf8_lossy(line).into_owned() }
                     }
                     other => ClientError::Garbled { address, line: format!("{other:?}") },

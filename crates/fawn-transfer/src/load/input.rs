@@ -5,10 +5,10 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use fawn_files::lines::{self, Bound, Found};
+use fawn_files::lines::{self, LineLimit, LineOutcome};
 use fawn_files::text::{self, BYTE_ORDER_MARK};
 
-use super::ack_tracker::{End, Place};
+use super::ack_tracker::{End, InputPosition};
 
 /// Bytes read at a time.
 const READ_SIZE: usize = 256 * 1024;
@@ -20,8 +20,8 @@ const FREE_BYTES: usize = 16 << 20;
 const EXTRA_BYTES: usize = 128 << 10;
 
 /// Where records come from.
-pub struct Input {
-    reader: BufReader<Source>,
+pub struct RecordInput {
+    reader: BufReader<InputSource>,
     name: String,
     /// Size of a regular file.
     size: Option<u64>,
@@ -33,13 +33,13 @@ pub struct Input {
 }
 
 /// What is read.
-enum Source {
+enum InputSource {
     File(File),
     Stdin(io::Stdin),
 }
 
 /// One line.
-pub struct Line<'a> {
+pub struct InputLine<'a> {
     /// Its bytes, without the line end; `None`: more than any record takes.
     pub text: Option<&'a [u8]>,
     /// Where it ends, if it is not too long.
@@ -55,7 +55,7 @@ pub fn name_of(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-impl Input {
+impl RecordInput {
     /// Opens `path`; `-` is standard input.
     ///
     /// # Errors
@@ -63,11 +63,11 @@ impl Input {
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let name = name_of(path);
         let (source, size) = if is_stdin(path) {
-            (Source::Stdin(io::stdin()), None)
+            (InputSource::Stdin(io::stdin()), None)
         } else {
             let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
             let data = file.metadata().with_context(|| format!("cannot read {name}"))?;
-            (Source::File(file), data.is_file().then_some(data.len()))
+            (InputSource::File(file), data.is_file().then_some(data.len()))
         };
         let reader = BufReader::with_capacity(READ_SIZE, source);
         Ok(Self { reader, name, size, end: End::default(), buffer: Vec::new(), is_within: false })
@@ -87,8 +87,8 @@ impl Input {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn skip_to(&mut self, place: Place) -> anyhow::Result<()> {
-        if let Source::File(file) = self.reader.get_mut()
+    pub fn skip_to(&mut self, place: InputPosition) -> anyhow::Result<()> {
+        if let InputSource::File(file) = self.reader.get_mut()
             && place.offset > 0
         {
             file.seek(SeekFrom::Start(place.offset)).with_context(|| format!("cannot read {}", self.name))?;
@@ -106,14 +106,14 @@ impl Input {
     ///
     /// # Errors
     /// Reading failed, or the file is not text as it is to be.
-    pub fn next_line(&mut self, largest: impl FnOnce() -> usize) -> anyhow::Result<Option<Line<'_>>> {
+    pub fn next_line(&mut self, largest: impl FnOnce() -> usize) -> anyhow::Result<Option<InputLine<'_>>> {
         if self.is_within {
             let end = &mut self.end;
             lines::skip(&mut self.reader, |bytes| pass(end, bytes)).with_context(|| cannot_read(&self.name))?;
             self.is_within = false;
         }
         let found = self.read_line(largest).with_context(|| cannot_read(&self.name))?;
-        if found == Found::End {
+        if found == LineOutcome::End {
             return Ok(None);
         }
         if self.end.line == 0
@@ -123,11 +123,11 @@ impl Input {
         }
         pass(&mut self.end, &self.buffer);
         self.end.line += 1;
-        if found == Found::TooLong {
+        if found == LineOutcome::TooLong {
             self.is_within = true;
             // What was kept of it is of no use.
             self.buffer = Vec::new();
-            return Ok(Some(Line { text: None, end: self.end }));
+            return Ok(Some(InputLine { text: None, end: self.end }));
         }
         let text = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
         let mut text = text.strip_suffix(b"\r").unwrap_or(text);
@@ -137,12 +137,12 @@ impl Input {
             }
             text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         }
-        Ok(Some(Line { text: Some(text), end: self.end }))
+        Ok(Some(InputLine { text: Some(text), end: self.end }))
     }
 
-    fn read_line(&mut self, largest: impl FnOnce() -> usize) -> io::Result<Found> {
-        let found = lines::read(&mut self.reader, &mut self.buffer, Bound::unescaped(FREE_BYTES))?;
-        if found != Found::TooLong {
+    fn read_line(&mut self, largest: impl FnOnce() -> usize) -> io::Result<LineOutcome> {
+        let found = lines::read(&mut self.reader, &mut self.buffer, LineLimit::unescaped(FREE_BYTES))?;
+        if found != LineOutcome::TooLong {
             return Ok(found);
         }
         // A value in base64 takes a third more.
@@ -153,7 +153,7 @@ impl Input {
         }
         // What grows by doubling would be there twice, and more, while it is copied.
         self.buffer.reserve_exact(bound.saturating_sub(self.buffer.len()));
-        lines::read_on(&mut self.reader, &mut self.buffer, Bound::unescaped(bound))
+        lines::read_on(&mut self.reader, &mut self.buffer, LineLimit::unescaped(bound))
     }
 }
 
@@ -181,7 +181,7 @@ fn packed(name: &str, program: &str, printer: &str) -> String {
     format!("{name} is compressed with {program}: decompress it, e.g. `{printer} FILE | fawn load -`")
 }
 
-impl Read for Source {
+impl Read for InputSource {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::File(file) => file.read(buffer),
@@ -199,7 +199,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("in");
         std::fs::write(&path, b"a\r\nbb\n\nc").unwrap();
-        let mut input = Input::open(&path).unwrap();
+        let mut input = RecordInput::open(&path).unwrap();
         let mut lines = Vec::new();
         while let Some(line) = input.next_line(|| 0).unwrap() {
             let text = String::from_utf8(line.text.unwrap().to_vec()).unwrap();
@@ -208,19 +208,19 @@ mod tests {
         let expected = [("a", 1, 3), ("bb", 2, 6), ("", 3, 7), ("c", 4, 8)];
         assert_eq!(lines, expected.map(|(text, number, end)| (text.to_owned(), number, end)));
 
-        let mut input = Input::open(&path).unwrap();
-        input.skip_to(Place { offset: 6, line: 2, records: 2, crc32c: crc32c::crc32c(b"a\r\nbb\n") }).unwrap();
+        let mut input = RecordInput::open(&path).unwrap();
+        input.skip_to(InputPosition { offset: 6, line: 2, records: 2, crc32c: crc32c::crc32c(b"a\r\nbb\n") }).unwrap();
         input.next_line(|| 0).unwrap();
         let line = input.next_line(|| 0).unwrap().unwrap();
         let end = End { offset: 8, line: 4, crc32c: crc32c::crc32c(b"a\r\nbb\n\nc") };
         assert_eq!((line.text, line.end), (Some(&b"c"[..]), end));
     }
 
-    fn input_of(bytes: &[u8]) -> (tempfile::TempDir, Input) {
+    fn input_of(bytes: &[u8]) -> (tempfile::TempDir, RecordInput) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("in");
         std::fs::write(&path, bytes).unwrap();
-        let input = Input::open(&path).unwrap();
+        let input = RecordInput::open(&path).unwrap();
         (dir, input)
     }
 

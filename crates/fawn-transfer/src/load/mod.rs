@@ -10,11 +10,13 @@ mod ack_tracker;
 mod bulk;
 mod connection_pool;
 mod input;
+mod job;
+mod options;
 mod resume;
 
 use std::cell::OnceCell;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::{self, Scope};
 use std::time::Duration;
@@ -23,15 +25,18 @@ use anyhow::{Context, anyhow, bail};
 use fawn_files::text;
 use fawn_store::record::MAX_VALUE_BYTES;
 
-use crate::client::{Address, Binary, ClientError, Connection, Endpoint, Failure, Missed, fetch_all, unix_now};
+use crate::client::{Address, ClientError, Endpoint, FirstFailure, MissedKeys, ServerConnection, fetch_all, unix_now};
+use crate::key::Binary;
 use crate::records::{Destination, Format, Record};
-use crate::summary::Summary;
-use crate::ui::{Extent, Notes, Ui};
-pub use ack_tracker::Transferred;
-use ack_tracker::{AckTracker, End, Place};
+use crate::summary::{SkipCounts, TransferSummary};
+use crate::ui::{Notes, TransferExtent, Ui};
+pub use ack_tracker::TransferCounts;
+use ack_tracker::{AckTracker, End, InputPosition};
 pub use bulk::load_bulk;
 use connection_pool::{ConnectionPool, Origin};
-use input::Input;
+use input::RecordInput;
+use job::LoadJob;
+pub use options::{LoadOptions, LoadServer, NotResumable, OnError, ResumeState};
 use resume::{Resume, ResumeError};
 
 /// How often the progress is recorded.
@@ -39,89 +44,22 @@ const TICK: Duration = Duration::from_millis(500);
 /// What an interrupted load says whose progress is not recorded.
 const FROM_THE_START: &str = "acknowledged records stay; run the same command again to start from the beginning";
 
-/// What a load does with a line that it cannot load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnError {
-    /// Report it and stop before it.
-    Stop,
-    /// Report it and go on with the next.
-    Skip,
-}
-
-/// Where a load records how far it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ResumeState {
-    /// Beside the file that is loaded.
-    Beside,
-    /// In this file; a load that cannot keep it fails.
-    In(PathBuf),
-    /// Nowhere.
-    Nowhere,
-}
-
-/// How records are loaded.
-#[derive(Clone, Debug)]
-pub struct LoadOptions {
-    /// How they are written; `None`: as the file's name says.
-    pub format: Option<Format>,
-    /// What to do with a bad line.
-    pub on_error: OnError,
-    /// Whether keys may have any bytes.
-    pub binary_keys: bool,
-    /// Where to record how far the load is.
-    pub resume: ResumeState,
-    /// Whether to load from the beginning even if an earlier load was interrupted.
-    pub restart: bool,
-    /// Connections to the server, at least 1.
-    pub connections: u16,
-}
-
-/// The server that is loaded.
-pub struct Target<'a> {
-    /// Its address.
-    pub address: &'a Address,
-    /// How to connect to it. Asked once, when the load begins.
-    pub endpoint: &'a dyn Fn() -> Endpoint,
-}
-
-/// A load is to be resumed whose input is no file.
-#[derive(Debug, thiserror::Error)]
-#[error("{0} is not a file, and only a file can be resumed: leave --resume out")]
-pub struct NotResumable(String);
-
-impl LoadOptions {
-    /// What to say of a format that nobody has named, when a line that is not in it looks like the other one.
-    fn format_in_doubt(&self, path: &Path, taken: Format, line: &[u8]) -> Option<String> {
-        let is_object = line.trim_ascii_start().starts_with(b"{");
-        if self.format.is_some() || is_object == (taken == Format::Jsonl) {
-            return None;
-        }
-        let file = path.display();
-        Some(match taken {
-            Format::Jsonl if path.as_os_str() == "-" => {
-                "standard input is read as jsonl: give --format tsv where each line is key TAB value".to_owned()
-            }
-            Format::Jsonl => format!(
-                "{file} is read as jsonl, since its name does not end with .tsv: give --format tsv if each line is key TAB value"
-            ),
-            Format::Tsv => format!(
-                "{file} is read as tsv, since its name ends so: give --format jsonl if each line is a JSON object"
-            ),
-        })
-    }
-}
-
 /// Loads a file, or standard input (`-`), into a server.
 ///
 /// # Errors
 /// What was acknowledged before is loaded. [`NotResumable`].
-pub fn load_file(options: &LoadOptions, path: &Path, target: &Target<'_>, ui: &dyn Ui) -> anyhow::Result<Summary> {
+pub fn load_file(
+    options: &LoadOptions,
+    path: &Path,
+    target: &LoadServer<'_>,
+    ui: &dyn Ui,
+) -> anyhow::Result<TransferSummary> {
     let format = options.format.unwrap_or_else(|| Format::of_name(path));
-    let mut input = Input::open(path)?;
+    let mut input = RecordInput::open(path)?;
     let mut resume = resume_state(options, path, target, format, &input)?;
     let start = match &mut resume {
         Some(resume) if !options.restart => resume.find()?,
-        _ => Place::default(),
+        _ => InputPosition::default(),
     };
     input.skip_to(start)?;
 
@@ -130,10 +68,10 @@ pub fn load_file(options: &LoadOptions, path: &Path, target: &Target<'_>, ui: &d
         (Some(_), false) => "run the same command again to continue after the last acknowledged record",
         (Some(_), true) => "run the same command without --restart to continue after the last acknowledged record",
     };
-    let progress = ui.begin(Extent::Bytes(input.size()), Box::new(move || how.to_owned()))?;
+    let progress = ui.begin(TransferExtent::Bytes(input.size()), Box::new(move || how.to_owned()))?;
     progress.start_at(start.offset);
     let notes = Notes::new(progress.as_ref());
-    if start != Place::default() {
+    if start != InputPosition::default() {
         let (name, line) = (input.name(), start.line + 1);
         notes
             .say(&format!("fawn: continuing with {name} at line {line}; {} records were loaded before", start.records));
@@ -141,9 +79,9 @@ pub fn load_file(options: &LoadOptions, path: &Path, target: &Target<'_>, ui: &d
     let acks = AckTracker::new(start);
     let explicit = matches!(options.resume, ResumeState::In(_));
     let resume = resume.map(|resume| Keeper { resume, explicit });
-    let mut summary = Summary::start();
+    let mut summary = TransferSummary::start();
     let endpoint = (target.endpoint)();
-    let load = Load { options, endpoint: &endpoint, input: Some(path), acks: &acks, notes: &notes };
+    let load = LoadJob { options, endpoint: &endpoint, input: Some(path), acks: &acks, notes: &notes };
     let (resume, fed) = load.drive(resume, Measure::Bytes, |_, _, pool| {
         let mut server = OfServer { pool, acks: &acks, endpoint: endpoint.clone(), largest: OnceCell::new() };
         feed_lines(options, (path, format), &mut input, &mut server, &notes)
@@ -166,16 +104,21 @@ pub fn load_file(options: &LoadOptions, path: &Path, target: &Target<'_>, ui: &d
 ///
 /// # Errors
 /// What was acknowledged before is loaded.
-pub fn copy(options: &LoadOptions, from: &Address, target: &Target<'_>, ui: &dyn Ui) -> anyhow::Result<Summary> {
+pub fn copy(
+    options: &LoadOptions,
+    from: &Address,
+    target: &LoadServer<'_>,
+    ui: &dyn Ui,
+) -> anyhow::Result<TransferSummary> {
     let endpoint = (target.endpoint)();
     let source = Endpoint { address: from.clone(), tls: None, credentials: None, timeout: endpoint.timeout };
-    let total = Connection::open(&source)?.stat("curr_items")?;
+    let total = ServerConnection::open(&source)?.stat("curr_items")?;
 
-    let progress = ui.begin(Extent::Records(total), Box::new(|| FROM_THE_START.to_owned()))?;
+    let progress = ui.begin(TransferExtent::Records(total), Box::new(|| FROM_THE_START.to_owned()))?;
     let notes = Notes::new(progress.as_ref());
-    let (acks, missed) = (AckTracker::new(Place::default()), Missed::default());
-    let mut summary = Summary::start();
-    let load = Load { options, endpoint: &endpoint, input: None, acks: &acks, notes: &notes };
+    let (acks, missed) = (AckTracker::new(InputPosition::default()), MissedKeys::default());
+    let mut summary = TransferSummary::start();
+    let load = LoadJob { options, endpoint: &endpoint, input: None, acks: &acks, notes: &notes };
     let (_, fed) = load.drive(None, Measure::Records, |scope, failure, pool| {
         let mut expired = 0;
         for fetched in fetch_all(scope, &source, options.connections, &missed, failure)? {
@@ -200,9 +143,9 @@ pub fn copy(options: &LoadOptions, from: &Address, target: &Target<'_>, ui: &dyn
 fn resume_state(
     options: &LoadOptions,
     path: &Path,
-    target: &Target<'_>,
+    target: &LoadServer<'_>,
     format: Format,
-    input: &Input,
+    input: &RecordInput,
 ) -> anyhow::Result<Option<Resume>> {
     let state = match &options.resume {
         ResumeState::In(_) if input.size().is_none() => return Err(NotResumable(input.name().to_owned()).into()),
@@ -259,7 +202,8 @@ impl Sink for OfServer<'_> {
 
     fn largest(&self) -> usize {
         // One that does not tell its limit may have any; one that cannot be asked fails soon anyhow.
-        let ask = || Connection::open(&self.endpoint).and_then(|mut connection| connection.setting("item_size_max"));
+        let ask =
+            || ServerConnection::open(&self.endpoint).and_then(|mut connection| connection.setting("item_size_max"));
         let told = || ask().ok().flatten().and_then(|bytes| usize::try_from(bytes).ok());
         *self.largest.get_or_init(|| told().map_or(MAX_VALUE_BYTES, |bytes| bytes.min(MAX_VALUE_BYTES)))
     }
@@ -272,26 +216,17 @@ impl Sink for OfServer<'_> {
     }
 }
 
-/// Lines that came to nothing, or records to nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Skipped {
-    pub bad_lines: u64,
-    pub too_large: u64,
-    /// Records, among those loaded, that had expired.
-    pub expired: u64,
-}
-
 /// Parses the input and gives its records away.
 fn feed_lines<S: Sink>(
     options: &LoadOptions,
     (path, format): (&Path, Format),
-    input: &mut Input,
+    input: &mut RecordInput,
     sink: &mut S,
     notes: &Notes<'_>,
-) -> anyhow::Result<Skipped> {
+) -> anyhow::Result<SkipCounts> {
     let binary = if options.binary_keys { Binary::Take } else { Binary::Refuse };
     let (name, skips) = (input.name().to_owned(), options.on_error == OnError::Skip);
-    let mut skipped = Skipped::default();
+    let mut skipped = SkipCounts::default();
     let mut record = Record::default();
     loop {
         if input.may_wait() {
@@ -367,22 +302,12 @@ struct Keeper {
 
 impl Keeper {
     /// Records how far the load has come.
-    fn save(&mut self, place: Place) -> Result<(), ResumeError> {
+    fn save(&mut self, place: InputPosition) -> Result<(), ResumeError> {
         self.resume.save(place)
     }
 }
 
-/// A load into a server.
-struct Load<'a> {
-    options: &'a LoadOptions,
-    endpoint: &'a Endpoint,
-    /// The file that is loaded.
-    input: Option<&'a Path>,
-    acks: &'a AckTracker,
-    notes: &'a Notes<'a>,
-}
-
-impl Load<'_> {
+impl LoadJob<'_> {
     /// Opens the connections, lets `feed` fill them, and waits for the last answer. Gives the state file back, unless it
     /// cannot be written, and what `feed` gave.
     fn drive<R>(
@@ -391,12 +316,12 @@ impl Load<'_> {
         measure: Measure,
         feed: impl for<'scope, 'env> FnOnce(
             &'scope Scope<'scope, 'env>,
-            &'scope Failure,
+            &'scope FirstFailure,
             &mut ConnectionPool,
         ) -> anyhow::Result<R>,
     ) -> (Option<Keeper>, anyhow::Result<R>) {
-        let failure = Failure::default();
-        let &Load { acks, notes, .. } = self;
+        let failure = FirstFailure::default();
+        let &LoadJob { acks, notes, .. } = self;
         let fed = thread::scope(|scope| {
             let (mut pool, workers) = ConnectionPool::open(scope, self, &failure)?;
             let (stop, stopped) = channel::<()>();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::ack_tracker::Place;
+use super::ack_tracker::InputPosition;
 use crate::checksum::{self, StateError, read_state, write_state};
 use crate::records::Format;
 
@@ -68,12 +68,12 @@ pub enum ResumeError {
 
 /// What the file says.
 #[derive(Debug, Serialize, Deserialize)]
-struct State {
+struct ResumeFile {
     version: u32,
     to: String,
     format: String,
     #[serde(flatten)]
-    place: Place,
+    place: InputPosition,
 }
 
 /// The state file of one load.
@@ -83,7 +83,7 @@ pub struct Resume {
     to: String,
     format: Format,
     input: File,
-    saved: Option<Place>,
+    saved: Option<InputPosition>,
 }
 
 impl Resume {
@@ -103,12 +103,12 @@ impl Resume {
     ///
     /// # Errors
     /// There is a state that does not fit.
-    pub fn find(&mut self) -> Result<Place, ResumeError> {
+    pub fn find(&mut self) -> Result<InputPosition, ResumeError> {
         let path = || self.path.clone();
         let unknown = |reason: String| ResumeError::Unknown { path: path(), reason };
-        let state: State = match read_state(&self.path, VERSION) {
+        let state: ResumeFile = match read_state(&self.path, VERSION) {
             Ok(Some(state)) => state,
-            Ok(None) => return Ok(Place::default()),
+            Ok(None) => return Ok(InputPosition::default()),
             Err(StateError::Io(source)) => return Err(ResumeError::Unreadable { path: path(), source }),
             Err(other) => return Err(unknown(other.to_string())),
         };
@@ -128,11 +128,11 @@ impl Resume {
     ///
     /// # Errors
     /// The state cannot be written.
-    pub fn save(&mut self, place: Place) -> Result<(), ResumeError> {
+    pub fn save(&mut self, place: InputPosition) -> Result<(), ResumeError> {
         if self.saved == Some(place) {
             return Ok(());
         }
-        if place == Place::default() {
+        if place == InputPosition::default() {
             return self.remove();
         }
         self.write(place).map_err(|source| ResumeError::Unwritable { path: self.path.clone(), source })?;
@@ -153,9 +153,9 @@ impl Resume {
         }
     }
 
-    fn write(&self, place: Place) -> io::Result<()> {
+    fn write(&self, place: InputPosition) -> io::Result<()> {
         let (to, format) = (self.to.clone(), format!("{:?}", self.format));
-        write_state(&self.path, &State { version: VERSION, to, format, place })
+        write_state(&self.path, &ResumeFile { version: VERSION, to, format, place })
     }
 }
 
@@ -164,9 +164,9 @@ mod tests {
     use super::*;
 
     /// Of a file of the letter x.
-    fn place(offset: u64, line: u64) -> Place {
+    fn place(offset: u64, line: u64) -> InputPosition {
         let crc32c = crc32c::crc32c(&vec![b'x'; offset as usize]);
-        Place { offset, line, records: line - 1, crc32c }
+        InputPosition { offset, line, records: line - 1, crc32c }
     }
 
     struct Fixture {
@@ -190,15 +190,15 @@ mod tests {
     fn a_load_goes_on_where_it_was_and_starts_anew_when_it_was_complete() {
         let fixture = Fixture::new();
         let mut resume = fixture.resume("a", Format::Tsv);
-        assert_eq!(resume.find().unwrap(), Place::default());
+        assert_eq!(resume.find().unwrap(), InputPosition::default());
         resume.save(place(6000, 60)).unwrap();
         assert_eq!(fixture.resume("a", Format::Tsv).find().unwrap(), place(6000, 60));
         // From the beginning again, and nothing of it was loaded.
-        fixture.resume("a", Format::Tsv).save(Place::default()).unwrap();
+        fixture.resume("a", Format::Tsv).save(InputPosition::default()).unwrap();
         assert!(!Resume::beside(&fixture.dir.path().join("in")).exists());
         resume.save(place(6100, 61)).unwrap();
         resume.remove().unwrap();
-        assert_eq!(fixture.resume("a", Format::Tsv).find().unwrap(), Place::default());
+        assert_eq!(fixture.resume("a", Format::Tsv).find().unwrap(), InputPosition::default());
         assert_eq!(std::fs::read_dir(fixture.dir.path()).unwrap().count(), 1, "nothing else is left behind");
     }
 

@@ -7,13 +7,13 @@ use base64::engine::general_purpose::STANDARD;
 use fawn_files::text::BYTE_ORDER_MARK;
 use serde::{Deserialize, Serialize};
 
-use super::{BadLine, Record};
-use crate::client::Binary;
+use super::record::{BadLine, Record};
+use crate::key::Binary;
 
 /// The object. Unknown fields are refused, because they are most often misspelt ones.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line<'a> {
+struct JsonRecord<'a> {
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     key: Option<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ struct Line<'a> {
 pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
     // One where files were joined means nothing.
     let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
-    let line: Line<'_> = serde_json::from_slice(line)?;
+    let line: JsonRecord<'_> = serde_json::from_slice(line)?;
     (record.flags, record.exptime, record.cas) = (line.flags, line.exptime, line.cas);
     let meant = if line.key_base64.is_some() { Binary::Take } else { Binary::Refuse };
     fill(&mut record.key, "key", line.key, line.key_base64)?;
@@ -47,8 +47,8 @@ pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
 pub fn push(out: &mut Vec<u8>, record: &Record) {
     let (mut key, key_base64) = spell(&record.key);
     let Record { flags, exptime, cas, .. } = *record;
-    let mut line = Line { key_base64, flags, exptime, cas, ..Line::default() };
-    if key.is_some() && crate::client::check_key(&record.key, Binary::Refuse).is_err() {
+    let mut line = JsonRecord { key_base64, flags, exptime, cas, ..JsonRecord::default() };
+    if key.is_some() && crate::key::check_key(&record.key, Binary::Refuse).is_err() {
         line.key_base64 = Some(STANDARD.encode(&record.key).into());
         key = None;
     }

@@ -2,8 +2,8 @@
 
 use fawn_files::text::BYTE_ORDER_MARK;
 
-use super::{BadLine, Record};
-use crate::client::Binary;
+use super::record::{BadLine, Record};
+use crate::key::Binary;
 
 /// Parses one line.
 pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {

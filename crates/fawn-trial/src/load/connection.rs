@@ -6,9 +6,14 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use fawn_memcache::client::{LineReply, MalformedReply, find_line};
+
+/// Bytes of a line that is no reply that are told.
+const SHOWN_BYTES: usize = 100;
+
 /// A connection.
 #[derive(Debug)]
-pub struct Connection {
+pub struct TrialConnection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
@@ -22,10 +27,7 @@ pub struct Reply {
     pub value: Option<Vec<u8>>,
 }
 
-/// The longest line that makes sense.
-const LONGEST_LINE: usize = 4096;
-
-impl Connection {
+impl TrialConnection {
     /// Connects.
     ///
     /// # Errors
@@ -47,48 +49,21 @@ impl Connection {
         }
         self.stream.set_write_timeout(Some(within))?;
         self.stream.write_all(request)?;
-        let line = self.line(deadline)?;
-        let words: Vec<&str> = line.split(' ').collect();
-        let length = match words.as_slice() {
-            ["VALUE", _, _, length, ..] | ["VA", length, ..] => Some(length.parse().map_err(|_| garbled(&line))?),
-            _ => None,
-        };
-        let value = length.map(|length| self.value(length, deadline)).transpose()?;
-        if line.starts_with("VALUE ") {
-            let end = self.line(deadline)?;
-            if end != "END" {
-                return Err(garbled(&end));
+        loop {
+            match LineReply::parse(&self.buffer) {
+                Ok(Some((reply, length))) => {
+                    let line = std::str::from_utf8(reply.line).map_err(|_| garbled("no text"))?.to_owned();
+                    let reply = Reply { line, value: reply.value.map(<[u8]>::to_vec) };
+                    self.buffer.drain(..length);
+                    return Ok(reply);
+                }
+                Ok(None) => self.receive(deadline)?,
+                Err(MalformedReply) => {
+                    let line = find_line(&self.buffer).map_or(&self.buffer[..], |(line, _)| line);
+                    return Err(garbled(&String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES)])));
+                }
             }
         }
-        Ok(Reply { line, value })
-    }
-
-    fn line(&mut self, deadline: Instant) -> io::Result<String> {
-        let end = loop {
-            match self.buffer.iter().position(|&byte| byte == b'\n') {
-                Some(end) => break end,
-                None if self.buffer.len() > LONGEST_LINE => return Err(garbled("a line is too long")),
-                None => self.receive(deadline)?,
-            }
-        };
-        let line: Vec<u8> = self.buffer.drain(..=end).collect();
-        let line = String::from_utf8(line).map_err(|_| garbled("no text"))?;
-        Ok(line.trim_end_matches(['\r', '\n']).to_owned())
-    }
-
-    fn value(&mut self, length: usize, deadline: Instant) -> io::Result<Vec<u8>> {
-        if length > 1 << 24 {
-            return Err(garbled("a value is too long"));
-        }
-        while self.buffer.len() < length + 2 {
-            self.receive(deadline)?;
-        }
-        let mut value: Vec<u8> = self.buffer.drain(..length + 2).collect();
-        if !value.ends_with(b"\r\n") {
-            return Err(garbled("a value has no end"));
-        }
-        value.truncate(length);
-        Ok(value)
     }
 
     fn receive(&mut self, deadline: Instant) -> io::Result<()> {
@@ -131,7 +106,7 @@ mod tests {
             // Held open until the client goes, so that silence is silence.
             let _ = stream.read(&mut [0; 1]);
         });
-        let mut connection = Connection::open(address, Duration::from_secs(5)).unwrap();
+        let mut connection = TrialConnection::open(address, Duration::from_secs(5)).unwrap();
         let reply = connection.call(b"gets k\n", Duration::from_millis(200));
         drop(connection);
         server.join().unwrap();

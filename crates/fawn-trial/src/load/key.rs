@@ -8,9 +8,9 @@ use std::io::Write;
 use std::time::Duration;
 
 use fawn_check::random::Random;
-use fawn_check::{Checker, Failure, KvModel, KvOperation, KvOutcome, Violation};
+use fawn_check::{CheckFailure, Checker, KvModel, KvOperation, KvOutcome, Violation};
 
-use super::words::Kind;
+use super::words::KeyKind;
 
 /// Operations on a key until another takes its place.
 const MOST_OPERATIONS: u32 = 400;
@@ -52,7 +52,7 @@ enum Judge {
 }
 
 impl Judge {
-    fn begin(&mut self, now: u64, id: u64, operation: KvOperation) -> Result<(), Failure> {
+    fn begin(&mut self, now: u64, id: u64, operation: KvOperation) -> Result<(), CheckFailure> {
         match (self, operation) {
             (Self::Order(checker), operation) => checker.invoke(now, id, operation),
             (Self::Written(values), KvOperation::Put { value }) => {
@@ -63,7 +63,7 @@ impl Judge {
         }
     }
 
-    fn complete(&mut self, now: u64, ticket: &Ticket, outcome: KvOutcome) -> Result<(), Failure> {
+    fn complete(&mut self, now: u64, ticket: &OperationTicket, outcome: KvOutcome) -> Result<(), CheckFailure> {
         let is_get = ticket.operation == KvOperation::Get;
         let allowed = match (self, outcome) {
             (Self::Order(checker), outcome) => return checker.complete(now, ticket.id, outcome),
@@ -76,14 +76,14 @@ impl Judge {
         if allowed {
             Ok(())
         } else {
-            Err(Failure::Violation(Violation { time: now, id: ticket.id, explanation: what() }))
+            Err(CheckFailure::Violation(Violation { time: now, id: ticket.id, explanation: what() }))
         }
     }
 }
 
 /// An operation in flight.
 #[derive(Clone, Copy, Debug)]
-pub struct Ticket {
+pub struct OperationTicket {
     /// Its number among the key's, from 1.
     pub id: u64,
     /// What was asked.
@@ -109,7 +109,7 @@ pub struct TrialKey {
     /// Its name.
     pub name: String,
     /// What it is used for.
-    pub kind: Kind,
+    pub kind: KeyKind,
     judge: Option<Judge>,
     /// Only what a weak cluster takes is asked.
     is_weak: bool,
@@ -124,7 +124,7 @@ pub struct TrialKey {
 
 impl TrialKey {
     /// A key that was never written.
-    pub fn new(name: String, kind: Kind, promise: Promise) -> Self {
+    pub fn new(name: String, kind: KeyKind, promise: Promise) -> Self {
         let judge = match promise {
             Promise::Strong | Promise::WeakOrder => Judge::Order(Box::new(Checker::new())),
             Promise::Weak => Judge::Written(BTreeSet::new()),
@@ -145,7 +145,7 @@ impl TrialKey {
             };
         }
         match self.kind {
-            Kind::Register => match random.weighted(&[44, 30, 10, 5, 4, 5, 2]) {
+            KeyKind::Register => match random.weighted(&[44, 30, 10, 5, 4, 5, 2]) {
                 0 => KvOperation::Get,
                 1 => KvOperation::Put { value: unique },
                 2 => KvOperation::CompareAndSwap { expected: self.version, value: unique },
@@ -154,7 +154,7 @@ impl TrialKey {
                 5 => KvOperation::Delete,
                 _ => KvOperation::Touch,
             },
-            Kind::Counter => match random.weighted(&[30, 40, 7, 5, 8, 5, 5]) {
+            KeyKind::Counter => match random.weighted(&[30, 40, 7, 5, 8, 5, 5]) {
                 0 => KvOperation::Get,
                 1 => KvOperation::Increment { by: unique },
                 2 => KvOperation::Decrement { by: unique, initial: None },
@@ -163,7 +163,7 @@ impl TrialKey {
                 5 => KvOperation::Add { value: unique },
                 _ => KvOperation::Delete,
             },
-            Kind::Text => match random.weighted(&[35, 25, 15, 5, 15, 5]) {
+            KeyKind::Text => match random.weighted(&[35, 25, 15, 5, 15, 5]) {
                 0 => KvOperation::Get,
                 1 => KvOperation::Extend { digit, before: false, vivify: false },
                 2 => KvOperation::Extend { digit, before: true, vivify: false },
@@ -178,11 +178,11 @@ impl TrialKey {
     ///
     /// # Errors
     /// What was seen of the key cannot be explained, or nobody can tell; said once.
-    pub fn begin(&mut self, now: u64, operation: KvOperation) -> Result<Ticket, Failure> {
+    pub fn begin(&mut self, now: u64, operation: KvOperation) -> Result<OperationTicket, CheckFailure> {
         self.operations += 1;
         self.begun += 1;
         self.wanting[side(&operation) as usize].get_or_insert(now);
-        let ticket = Ticket { id: self.begun, operation, begun: now };
+        let ticket = OperationTicket { id: self.begun, operation, begun: now };
         self.check(|judge| judge.begin(now, ticket.id, operation)).map(|()| ticket)
     }
 
@@ -190,7 +190,12 @@ impl TrialKey {
     ///
     /// # Errors
     /// See [`begin`](Self::begin).
-    pub fn complete(&mut self, now: u64, ticket: &Ticket, outcome: KvOutcome) -> Result<Option<Stall>, Failure> {
+    pub fn complete(
+        &mut self,
+        now: u64,
+        ticket: &OperationTicket,
+        outcome: KvOutcome,
+    ) -> Result<Option<Stall>, CheckFailure> {
         if let Some(version) = version(&outcome) {
             self.version = version;
         }
@@ -202,7 +207,7 @@ impl TrialKey {
     ///
     /// # Errors
     /// See [`begin`](Self::begin).
-    pub fn lose(&mut self, ticket: &Ticket) -> Result<(), Failure> {
+    pub fn lose(&mut self, ticket: &OperationTicket) -> Result<(), CheckFailure> {
         self.unknown += u32::from(ticket.operation != KvOperation::Get);
         self.check(|judge| match judge {
             Judge::Order(checker) => checker.unknown(ticket.id),
@@ -221,7 +226,7 @@ impl TrialKey {
     ///
     /// # Errors
     /// See [`begin`](Self::begin).
-    pub fn finish(&mut self) -> Result<(), Failure> {
+    pub fn finish(&mut self) -> Result<(), CheckFailure> {
         match self.judge.take() {
             Some(Judge::Order(checker)) => checker.finish(),
             Some(Judge::Written(_) | Judge::Last(_)) | None => Ok(()),
@@ -245,13 +250,13 @@ impl TrialKey {
         sides.filter_map(|(side, since)| Some((side, since?)))
     }
 
-    fn recovered(&mut self, ticket: &Ticket, now: u64) -> Option<Stall> {
+    fn recovered(&mut self, ticket: &OperationTicket, now: u64) -> Option<Stall> {
         let side = side(&ticket.operation);
         let from = self.wanting[side as usize].take().unwrap_or(ticket.begun).min(ticket.begun);
         (now - from >= Stall::SHORTEST.as_micros() as u64).then_some(Stall { side, from, to: now })
     }
 
-    fn check(&mut self, step: impl FnOnce(&mut Judge) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn check(&mut self, step: impl FnOnce(&mut Judge) -> Result<(), CheckFailure>) -> Result<(), CheckFailure> {
         let Some(judge) = &mut self.judge else { return Ok(()) };
         step(judge).inspect_err(|_| self.judge = None)
     }
@@ -280,11 +285,11 @@ fn version(outcome: &KvOutcome) -> Option<u64> {
 pub fn write_line(
     out: &mut impl Write,
     name: &str,
-    ticket: &Ticket,
+    ticket: &OperationTicket,
     end: Option<u64>,
     answer: &str,
 ) -> std::io::Result<()> {
-    let Ticket { id, operation, begun } = ticket;
+    let OperationTicket { id, operation, begun } = ticket;
     match end {
         Some(end) => writeln!(out, "{name} {begun:>12} {end:>12} #{id:<4} {operation}: {answer}"),
         None => writeln!(out, "{name} {begun:>12} {:>12} #{id:<4} {operation}: {answer}", "-"),
@@ -296,7 +301,7 @@ mod tests {
     use super::*;
 
     fn key() -> TrialKey {
-        TrialKey::new("k".to_owned(), Kind::Register, Promise::Strong)
+        TrialKey::new("k".to_owned(), KeyKind::Register, Promise::Strong)
     }
 
     #[test]
@@ -310,14 +315,14 @@ mod tests {
         let stale = KvOutcome::Hit { value: 1, version: None };
         // The checker tells when the time of the completion is over.
         let told = key.complete(21, &get, stale).and_then(|_| key.begin(30, KvOperation::Get));
-        assert!(matches!(told, Err(Failure::Violation(_))));
+        assert!(matches!(told, Err(CheckFailure::Violation(_))));
         assert!(key.is_worn() && key.is_given_up());
         assert_eq!(key.finish(), Ok(()));
     }
 
     #[test]
     fn a_weak_key_may_show_what_was_written_before_but_nothing_else_and_at_last_the_last() {
-        let mut key = TrialKey::new("k".to_owned(), Kind::Register, Promise::Weak);
+        let mut key = TrialKey::new("k".to_owned(), KeyKind::Register, Promise::Weak);
         let put = |key: &mut TrialKey, value| {
             let put = key.begin(0, KvOperation::Put { value }).unwrap();
             key.complete(1, &put, KvOutcome::Stored { version: None }).unwrap();
@@ -332,9 +337,9 @@ mod tests {
         put(&mut key, 4);
         key.was_put_last(4);
         assert_eq!(got(&mut key, 4), Ok(()));
-        assert!(matches!(got(&mut key, 2), Err(Failure::Violation(_))), "nothing fails any more");
-        let mut key = TrialKey::new("k".to_owned(), Kind::Register, Promise::Weak);
-        assert!(matches!(got(&mut key, 3), Err(Failure::Violation(_))), "nobody wrote it");
+        assert!(matches!(got(&mut key, 2), Err(CheckFailure::Violation(_))), "nothing fails any more");
+        let mut key = TrialKey::new("k".to_owned(), KeyKind::Register, Promise::Weak);
+        assert!(matches!(got(&mut key, 3), Err(CheckFailure::Violation(_))), "nobody wrote it");
     }
 
     #[test]

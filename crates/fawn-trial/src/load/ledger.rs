@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use fawn_check::random::Random;
-use fawn_check::{Failure, KvOperation};
+use fawn_check::{CheckFailure, KvOperation};
 
 use super::connection::Reply;
-use super::key::{Promise, Side, Stall, Ticket, TrialKey, write_line};
-use super::words::{Kind, Meaning, meaning};
+use super::key::{OperationTicket, Promise, Side, Stall, TrialKey, write_line};
+use super::words::{KeyKind, Meaning, meaning};
 
 /// A key that several clients use.
-pub type Shared = Arc<Mutex<TrialKey>>;
+pub type SharedKey = Arc<Mutex<TrialKey>>;
 
 /// A key's stall.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub struct Finding {
 
 /// How operations ended.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct OperationCounts {
     /// With an outcome.
     pub answered: AtomicU64,
     /// With the promise that nothing was done.
@@ -59,8 +59,8 @@ pub struct Counts {
 pub struct Ledger {
     begin: Instant,
     promise: Promise,
-    keys: Vec<Mutex<Shared>>,
-    retired: Mutex<Vec<Shared>>,
+    keys: Vec<Mutex<SharedKey>>,
+    retired: Mutex<Vec<SharedKey>>,
     numbers: AtomicU64,
     record: Mutex<BufWriter<File>>,
     path: PathBuf,
@@ -68,8 +68,8 @@ pub struct Ledger {
     stalls: Mutex<Vec<KeyStall>>,
     /// Errors that do not say what became of an operation, as servers word them.
     errors: Mutex<std::collections::BTreeMap<String, u64>>,
-    /// See [`Counts`].
-    pub counts: Counts,
+    /// See [`OperationCounts`].
+    pub counts: OperationCounts,
 }
 
 /// Keys that are looked at for one that is out of reach.
@@ -96,7 +96,7 @@ impl Ledger {
             findings: Mutex::default(),
             stalls: Mutex::default(),
             errors: Mutex::default(),
-            counts: Counts::default(),
+            counts: OperationCounts::default(),
         };
         let places = (0..keys as usize).map(|place| Mutex::new(ledger.new_key(place))).collect();
         Ok(Self { keys: places, ..ledger })
@@ -112,19 +112,19 @@ impl Ledger {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn new_key(&self, place: usize) -> Shared {
+    fn new_key(&self, place: usize) -> SharedKey {
         let kind = match place % 8 {
-            _ if self.promise != Promise::Strong => Kind::Register,
-            6 => Kind::Counter,
-            7 => Kind::Text,
-            _ => Kind::Register,
+            _ if self.promise != Promise::Strong => KeyKind::Register,
+            6 => KeyKind::Counter,
+            7 => KeyKind::Text,
+            _ => KeyKind::Register,
         };
         Arc::new(Mutex::new(TrialKey::new(format!("trial-{place}-{}", self.unique()), kind, self.promise)))
     }
 
     /// A key in use, and its place. Half of the time one that is out of reach, if there is one among some: so that it is
     /// soon seen when it is back.
-    pub fn pick(&self, random: &mut Random) -> (usize, Shared) {
+    pub fn pick(&self, random: &mut Random) -> (usize, SharedKey) {
         let mut place = random.below(self.keys.len() as u64) as usize;
         if random.chance(1, 2) {
             let is_wanting = |place: &usize| lock(&lock(&self.keys[*place])).wanting().next().is_some();
@@ -135,7 +135,7 @@ impl Ledger {
     }
 
     /// The key in use at a place; another one if the last is worn.
-    pub fn at(&self, place: usize) -> Shared {
+    pub fn at(&self, place: usize) -> SharedKey {
         let mut key = lock(&self.keys[place]);
         if lock(&key).is_worn() {
             let worn = std::mem::replace(&mut *key, self.new_key(place));
@@ -147,20 +147,24 @@ impl Ledger {
     }
 
     /// A key that was left alone, if there is one.
-    pub fn pick_retired(&self, random: &mut Random) -> Option<Shared> {
+    pub fn pick_retired(&self, random: &mut Random) -> Option<SharedKey> {
         let retired = lock(&self.retired);
         (!retired.is_empty()).then(|| Arc::clone(random.pick(&retired)))
     }
 
     /// All keys, those in use and those left alone.
-    pub fn all(&self) -> Vec<Shared> {
-        let mut all: Vec<Shared> = self.keys.iter().map(|key| Arc::clone(&lock(key))).collect();
+    pub fn all(&self) -> Vec<SharedKey> {
+        let mut all: Vec<SharedKey> = self.keys.iter().map(|key| Arc::clone(&lock(key))).collect();
         all.extend(lock(&self.retired).iter().map(Arc::clone));
         all
     }
 
     /// Notes that an operation begins: a ticket, the key's name and kind.
-    pub fn begin(&self, key: &Shared, draw: impl FnOnce(&TrialKey) -> KvOperation) -> (Ticket, String, Kind) {
+    pub fn begin(
+        &self,
+        key: &SharedKey,
+        draw: impl FnOnce(&TrialKey) -> KvOperation,
+    ) -> (OperationTicket, String, KeyKind) {
         let mut held = lock(key);
         let operation = draw(&held);
         let now = self.now();
@@ -171,14 +175,20 @@ impl Ledger {
             Err(failure) => {
                 self.fail(&name, now, &failure);
                 // The checker has gone; the operation is asked all the same.
-                Ticket { id: u64::MAX, operation, begun: now }
+                OperationTicket { id: u64::MAX, operation, begun: now }
             }
         };
         (ticket, name, kind)
     }
 
     /// Notes how an operation on the key at a place ended. False: the connection is of no further use.
-    pub fn end(&self, key: &Shared, place: Option<usize>, ticket: &Ticket, reply: &io::Result<Reply>) -> bool {
+    pub fn end(
+        &self,
+        key: &SharedKey,
+        place: Option<usize>,
+        ticket: &OperationTicket,
+        reply: &io::Result<Reply>,
+    ) -> bool {
         let mut held = lock(key);
         let now = self.now();
         let (kind, name) = (held.kind, held.name.clone());
@@ -253,15 +263,15 @@ impl Ledger {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn write(&self, name: &str, ticket: &Ticket, end: Option<u64>, answer: &str) {
+    fn write(&self, name: &str, ticket: &OperationTicket, end: Option<u64>, answer: &str) {
         // A full disk must not end the trial: what is missed is told as missing.
         let _ = write_line(&mut *lock(&self.record), name, ticket, end, answer);
     }
 
-    fn fail(&self, name: &str, at: u64, failure: &Failure) {
+    fn fail(&self, name: &str, at: u64, failure: &CheckFailure) {
         match failure {
-            Failure::TooHard => self.count(&self.counts.too_hard),
-            Failure::Violation(violation) => {
+            CheckFailure::TooHard => self.count(&self.counts.too_hard),
+            CheckFailure::Violation(violation) => {
                 let what = violation.explanation.clone();
                 lock(&self.findings).push(Finding { key: name.to_owned(), at, what });
             }

@@ -4,12 +4,14 @@
 //!
 //! * [`connection`]: one operation at a time, with a time-out. [`words`]: operations and answers on the wire.
 //! * [`key`]: a key, with the checker of what was seen of it.
+//! * `manner`: how clients behave.
 //! * [`ledger`]: all keys, the record of all operations, and what was found.
 //! * `worker`: a client.
 
 pub mod connection;
 pub mod key;
 pub mod ledger;
+mod manner;
 pub mod words;
 mod worker;
 
@@ -17,44 +19,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use fawn_check::random::Random;
 use ledger::Ledger;
-
-/// Which keys a client asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// Any of them.
-    Any,
-    /// One, which is another client's, too: of each pair the one reads and the other writes. So what is out of reach keeps
-    /// nobody from asking for the rest.
-    Own,
-}
-
-/// How clients behave.
-#[derive(Clone, Debug)]
-pub struct Manner {
-    /// Clients.
-    pub clients: u16,
-    /// Operations a second of all clients together, at most.
-    pub rate: u32,
-    /// What they ask for.
-    pub choice: Choice,
-    /// A client gives up after so long.
-    pub patience: Duration,
-    /// Everything that clients choose follows from it.
-    pub seed: u64,
-}
+pub use manner::{KeyChoice, Manner};
 
 /// Clients under way.
 #[derive(Debug)]
-pub struct Load {
+pub struct TrialLoad {
     stop: Arc<AtomicBool>,
     clients: Vec<JoinHandle<()>>,
 }
 
-impl Load {
+impl TrialLoad {
     /// Sets clients on the front-ends.
     ///
     /// # Errors
@@ -65,11 +42,11 @@ impl Load {
         let client = |number: u16| {
             let (ledger, stop, manner) = (Arc::clone(ledger), Arc::clone(&stop), manner.clone());
             let (fronts, random) = (fronts.to_vec(), random.fork());
-            let own = (manner.choice == Choice::Own).then_some(number);
+            let own = (manner.choice == KeyChoice::Own).then_some(number);
             let name = format!("client {number}");
             std::thread::Builder::new()
                 .name(name)
-                .spawn(move || worker::Client::new(&ledger, fronts, &manner, own, random).run(&stop))
+                .spawn(move || worker::TrialClient::new(&ledger, fronts, &manner, own, random).run(&stop))
         };
         let clients: std::io::Result<Vec<JoinHandle<()>>> = (0..manner.clients).map(client).collect();
         Ok(Self { stop, clients: clients? })

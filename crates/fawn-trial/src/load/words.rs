@@ -1,31 +1,24 @@
 //! What an operation is on the wire, and what an answer means.
 //!
-//! The checker's model knows values as numbers. A key of the kind [`Register`](Kind::Register) holds the number, and
+//! The checker's model knows values as numbers. A key of the kind [`Register`](KeyKind::Register) holds the number, and
 //! behind it filler that follows from it, so that a value that was damaged or put together of two is noticed; a
-//! [`Counter`](Kind::Counter) and a [`Text`](Kind::Text) hold digits alone, as the service counts and extends them.
+//! [`Counter`](KeyKind::Counter) and a [`Text`](KeyKind::Text) hold digits alone, as the service counts and extends them.
 
 use fawn_check::{KvOperation, KvOutcome};
+use fawn_memcache::client::text::{self, TextStore};
+use fawn_memcache::client::{Dialect, KeyForm, MetaRequest};
 
 use super::connection::Reply;
 
 /// What a key is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum KeyKind {
     /// Values of many lengths: set, get, cas, add, replace, delete, touch.
     Register,
     /// A number: counted up and down.
     Counter,
     /// Digits: written before and behind.
     Text,
-}
-
-/// Which of memcached's protocols is spoken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// `get`, `set`, …
-    Text,
-    /// `mg`, `ms`, …
-    Meta,
 }
 
 /// What an answer means.
@@ -46,9 +39,9 @@ const REFUSALS: &[&str] = &["SERVER_ERROR out of memory storing object", "SERVER
 const LATER: u32 = 20 * 24 * 3600;
 
 /// A value's bytes.
-pub fn value(kind: Kind, number: u64) -> Vec<u8> {
+pub fn value(kind: KeyKind, number: u64) -> Vec<u8> {
     let mut bytes = number.to_string().into_bytes();
-    if kind == Kind::Register {
+    if kind == KeyKind::Register {
         bytes.push(b':');
         let filler = b'a' + (number % 26) as u8;
         // Mostly small, now and then some KiB.
@@ -59,12 +52,12 @@ pub fn value(kind: Kind, number: u64) -> Vec<u8> {
 }
 
 /// The number that bytes stand for; `None`: it is no value that was ever stored.
-fn number(kind: Kind, bytes: &[u8]) -> Option<u64> {
+fn number(kind: KeyKind, bytes: &[u8]) -> Option<u64> {
     let digits = match kind {
-        Kind::Register => bytes.split(|&byte| byte == b':').next()?,
+        KeyKind::Register => bytes.split(|&byte| byte == b':').next()?,
         // A counter that became shorter has blanks behind it.
-        Kind::Counter => bytes.trim_ascii_end(),
-        Kind::Text => bytes,
+        KeyKind::Counter => bytes.trim_ascii_end(),
+        KeyKind::Text => bytes,
     };
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -72,75 +65,86 @@ fn number(kind: Kind, bytes: &[u8]) -> Option<u64> {
     // As in the model, numbers of more than 64 bits wrap.
     let step = |number: u64, digit: &u8| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
     let number = digits.iter().fold(0, step);
-    (kind != Kind::Register || value(kind, number) == bytes).then_some(number)
+    (kind != KeyKind::Register || value(kind, number) == bytes).then_some(number)
 }
 
 /// The request.
-pub fn request(kind: Kind, dialect: Dialect, key: &str, operation: &KvOperation, opaque: u64) -> Vec<u8> {
+pub fn request(kind: KeyKind, dialect: Dialect, key: &str, operation: &KvOperation, opaque: u64) -> Vec<u8> {
     match dialect {
         Dialect::Text => text(kind, key, operation),
         Dialect::Meta => meta(kind, key, operation, opaque).unwrap_or_else(|| text(kind, key, operation)),
     }
 }
 
-fn text(kind: Kind, key: &str, operation: &KvOperation) -> Vec<u8> {
-    let store = |command: &str, bytes: &[u8], after: &str| {
-        let mut request = format!("{command} {key} 0 0 {}{after}\r\n", bytes.len()).into_bytes();
-        request.extend_from_slice(bytes);
-        request.extend_from_slice(b"\r\n");
-        request
-    };
+fn text(kind: KeyKind, key: &str, operation: &KvOperation) -> Vec<u8> {
+    let (mut out, key) = (Vec::new(), key.as_bytes());
+    let mut store = |store, bytes: &[u8]| text::push_store(&mut out, store, key, bytes);
     match *operation {
-        KvOperation::Put { value: number } => store("set", &value(kind, number), ""),
-        KvOperation::Add { value: number } => store("add", &value(kind, number), ""),
-        KvOperation::Replace { value: number } => store("replace", &value(kind, number), ""),
+        KvOperation::Put { value: number } => store(TextStore::Set, &value(kind, number)),
+        KvOperation::Add { value: number } => store(TextStore::Add, &value(kind, number)),
+        KvOperation::Replace { value: number } => store(TextStore::Replace, &value(kind, number)),
         KvOperation::CompareAndSwap { expected, value: number } => {
-            store("cas", &value(kind, number), &format!(" {expected}"))
+            store(TextStore::Cas(expected), &value(kind, number))
         }
         KvOperation::Extend { digit, before, vivify: false } => {
-            store(if before { "prepend" } else { "append" }, digit.to_string().as_bytes(), "")
+            store(if before { TextStore::Prepend } else { TextStore::Append }, digit.to_string().as_bytes());
         }
-        KvOperation::Get => format!("gets {key}\r\n").into_bytes(),
-        KvOperation::Delete => format!("delete {key}\r\n").into_bytes(),
-        KvOperation::Increment { by } => format!("incr {key} {by}\r\n").into_bytes(),
-        KvOperation::Decrement { by, initial: None } => format!("decr {key} {by}\r\n").into_bytes(),
-        KvOperation::Touch => format!("touch {key} {LATER}\r\n").into_bytes(),
+        KvOperation::Get => text::push_gets(&mut out, key),
+        KvOperation::Delete => text::push_delete(&mut out, key),
+        KvOperation::Increment { by } => text::push_increment(&mut out, key, by),
+        KvOperation::Decrement { by, initial: None } => text::push_decrement(&mut out, key, by),
+        KvOperation::Touch => text::push_touch(&mut out, key, LATER),
         other => unreachable!("{other} is not drawn, or has no words in the text protocol"),
     }
+    out
 }
 
 /// `None`: it has to be said in the text protocol.
-fn meta(kind: Kind, key: &str, operation: &KvOperation, opaque: u64) -> Option<Vec<u8>> {
-    let store = |bytes: &[u8], flags: &str| {
-        let mut request = format!("ms {key} {} c O{opaque}{flags}\r\n", bytes.len()).into_bytes();
-        request.extend_from_slice(bytes);
-        request.extend_from_slice(b"\r\n");
-        request
+fn meta(kind: KeyKind, key: &str, operation: &KvOperation, opaque: u64) -> Option<Vec<u8>> {
+    let (mut out, key) = (Vec::new(), KeyForm::Plain(key.as_bytes()));
+    let mut store = |bytes: &[u8], flag: Option<&str>, compare: Option<u64>, vivify: bool| {
+        let mut request = MetaRequest::store(&mut out, key, bytes.len()).flag("c").number('O', opaque);
+        if let Some(flag) = flag {
+            request = request.flag(flag);
+        }
+        if let Some(version) = compare {
+            request = request.number('C', version);
+        }
+        if vivify {
+            request = request.number('N', 0);
+        }
+        request.end_with(bytes);
     };
-    Some(match *operation {
-        KvOperation::Put { value: number } => store(&value(kind, number), ""),
-        KvOperation::Add { value: number } => store(&value(kind, number), " ME"),
-        KvOperation::Replace { value: number } => store(&value(kind, number), " MR"),
+    match *operation {
+        KvOperation::Put { value: number } => store(&value(kind, number), None, None, false),
+        KvOperation::Add { value: number } => store(&value(kind, number), Some("ME"), None, false),
+        KvOperation::Replace { value: number } => store(&value(kind, number), Some("MR"), None, false),
         KvOperation::CompareAndSwap { expected, value: number } => {
-            store(&value(kind, number), &format!(" C{expected}"))
+            store(&value(kind, number), None, Some(expected), false);
         }
         KvOperation::Extend { digit, before, vivify } => {
-            let mode = if before { "P" } else { "A" };
-            store(digit.to_string().as_bytes(), &format!(" M{mode}{}", if vivify { " N0" } else { "" }))
+            store(digit.to_string().as_bytes(), Some(if before { "MP" } else { "MA" }), None, vivify);
         }
-        KvOperation::Get => format!("mg {key} v c O{opaque}\r\n").into_bytes(),
-        KvOperation::Delete => format!("md {key} O{opaque}\r\n").into_bytes(),
-        KvOperation::Increment { by } => format!("ma {key} v c O{opaque} D{by}\r\n").into_bytes(),
+        KvOperation::Get => MetaRequest::get(&mut out, key).flag("v").flag("c").number('O', opaque).end(),
+        KvOperation::Delete => MetaRequest::delete(&mut out, key).number('O', opaque).end(),
+        KvOperation::Increment { by } => {
+            MetaRequest::arithmetic(&mut out, key).flag("v").flag("c").number('O', opaque).number('D', by).end();
+        }
         KvOperation::Decrement { by, initial } => {
-            let initial = initial.map(|initial| format!(" N0 J{initial}")).unwrap_or_default();
-            format!("ma {key} v c O{opaque} MD D{by}{initial}\r\n").into_bytes()
+            let request = MetaRequest::arithmetic(&mut out, key).flag("v").flag("c").number('O', opaque).flag("MD");
+            let request = request.number('D', by);
+            match initial {
+                Some(initial) => request.number('N', 0).number('J', initial).end(),
+                None => request.end(),
+            }
         }
         _ => return None,
-    })
+    }
+    Some(out)
 }
 
 /// What an answer means.
-pub fn meaning(kind: Kind, operation: &KvOperation, opaque: u64, reply: &Reply) -> Meaning {
+pub fn meaning(kind: KeyKind, operation: &KvOperation, opaque: u64, reply: &Reply) -> Meaning {
     let line = reply.line.as_str();
     if REFUSALS.iter().any(|refusal| line.starts_with(refusal)) {
         return Meaning::Outcome(KvOutcome::Refused);
@@ -213,7 +217,7 @@ fn of_text(operation: &KvOperation, words: &[&str], shown: Option<u64>) -> Optio
 mod tests {
     use super::*;
 
-    fn mean(kind: Kind, operation: KvOperation, line: &str, value: Option<&[u8]>) -> Meaning {
+    fn mean(kind: KeyKind, operation: KvOperation, line: &str, value: Option<&[u8]>) -> Meaning {
         let reply = Reply { line: line.to_owned(), value: value.map(<[u8]>::to_vec) };
         meaning(kind, &operation, 7, &reply)
     }
@@ -221,39 +225,44 @@ mod tests {
     #[test]
     fn values_are_read_as_what_was_written_and_nothing_else_is_a_value() {
         for number in [0, 1, 16, 999, 123_456_789] {
-            for kind in [Kind::Register, Kind::Counter, Kind::Text] {
+            for kind in [KeyKind::Register, KeyKind::Counter, KeyKind::Text] {
                 assert_eq!(self::number(kind, &value(kind, number)), Some(number));
             }
         }
-        let mut torn = value(Kind::Register, 35);
+        let mut torn = value(KeyKind::Register, 35);
         torn.pop();
-        assert_eq!(number(Kind::Register, &torn), None);
-        assert_eq!(number(Kind::Counter, b"12  "), Some(12));
-        assert_eq!(number(Kind::Text, b""), None);
+        assert_eq!(number(KeyKind::Register, &torn), None);
+        assert_eq!(number(KeyKind::Counter, b"12  "), Some(12));
+        assert_eq!(number(KeyKind::Text, b""), None);
     }
 
     #[test]
     fn answers_mean_outcomes() {
-        let hit = value(Kind::Register, 5);
+        let hit = value(KeyKind::Register, 5);
         let seen = KvOutcome::Hit { value: 5, version: Some(9) };
-        assert_eq!(mean(Kind::Register, KvOperation::Get, "VA 9 c9 O7", Some(&hit)), Meaning::Outcome(seen));
-        assert_eq!(mean(Kind::Register, KvOperation::Get, "VALUE k 0 9 9", Some(&hit)), Meaning::Outcome(seen));
+        assert_eq!(mean(KeyKind::Register, KvOperation::Get, "VA 9 c9 O7", Some(&hit)), Meaning::Outcome(seen));
+        assert_eq!(mean(KeyKind::Register, KvOperation::Get, "VALUE k 0 9 9", Some(&hit)), Meaning::Outcome(seen));
         let add = KvOperation::Add { value: 5 };
-        assert_eq!(mean(Kind::Register, add, "NS O7", None), Meaning::Outcome(KvOutcome::NotStored));
+        assert_eq!(mean(KeyKind::Register, add, "NS O7", None), Meaning::Outcome(KvOutcome::NotStored));
         let count = KvOperation::Increment { by: 1 };
         let counted = Meaning::Outcome(KvOutcome::Number { value: 12, version: None });
-        assert_eq!(mean(Kind::Counter, count, "12", None), counted);
+        assert_eq!(mean(KeyKind::Counter, count, "12", None), counted);
         let full = "SERVER_ERROR no space left on the device, delete something or enlarge it";
-        assert_eq!(mean(Kind::Register, add, full, None), Meaning::Outcome(KvOutcome::Refused));
-        assert_eq!(mean(Kind::Register, add, "SERVER_ERROR try again", None), Meaning::Unknown);
+        assert_eq!(mean(KeyKind::Register, add, full, None), Meaning::Outcome(KvOutcome::Refused));
+        assert_eq!(mean(KeyKind::Register, add, "SERVER_ERROR try again", None), Meaning::Unknown);
     }
 
     #[test]
     fn what_answers_another_question_is_nonsense() {
         let is_nonsense = |meaning| matches!(meaning, Meaning::Nonsense(_));
-        assert!(is_nonsense(mean(Kind::Register, KvOperation::Get, "VA 9 c9 O8", Some(&value(Kind::Register, 5)))));
-        assert!(is_nonsense(mean(Kind::Register, KvOperation::Get, "VA 3 c9 O7", Some(b"5:x"))));
-        assert!(is_nonsense(mean(Kind::Register, KvOperation::Get, "STORED", None)));
-        assert!(is_nonsense(mean(Kind::Register, KvOperation::Delete, "CLIENT_ERROR bad", None)));
+        assert!(is_nonsense(mean(
+            KeyKind::Register,
+            KvOperation::Get,
+            "VA 9 c9 O8",
+            Some(&value(KeyKind::Register, 5))
+        )));
+        assert!(is_nonsense(mean(KeyKind::Register, KvOperation::Get, "VA 3 c9 O7", Some(b"5:x"))));
+        assert!(is_nonsense(mean(KeyKind::Register, KvOperation::Get, "STORED", None)));
+        assert!(is_nonsense(mean(KeyKind::Register, KvOperation::Delete, "CLIENT_ERROR bad", None)));
     }
 }

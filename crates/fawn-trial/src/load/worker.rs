@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use fawn_check::KvOperation;
 use fawn_check::random::Random;
+use fawn_memcache::client::Dialect;
 
-use super::Manner;
-use super::connection::Connection;
+use super::connection::TrialConnection;
 use super::key::{Side, TrialKey};
-use super::ledger::{Ledger, Shared};
-use super::words::{Dialect, request};
+use super::ledger::{Ledger, SharedKey};
+use super::manner::Manner;
+use super::words::request;
 
 /// Operations on a connection until another front-end is asked.
 const OPERATIONS: u32 = 500;
@@ -20,14 +21,14 @@ const OPERATIONS: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A client.
-pub struct Client<'a> {
+pub struct TrialClient<'a> {
     ledger: &'a Ledger,
     fronts: Vec<SocketAddr>,
     random: Random,
     patience: Duration,
     /// Time from one operation's begin to the next one's, at least.
     pace: Duration,
-    connection: Option<Connection>,
+    connection: Option<TrialConnection>,
     /// The front-end that is asked.
     front: usize,
     left: u32,
@@ -35,7 +36,7 @@ pub struct Client<'a> {
     own: Option<(usize, Side)>,
 }
 
-impl<'a> Client<'a> {
+impl<'a> TrialClient<'a> {
     /// A client of some front-ends; with a number, of one key.
     pub fn new(
         ledger: &'a Ledger,
@@ -69,18 +70,18 @@ impl<'a> Client<'a> {
     }
 
     /// The connection to ask on; another front-end when that is due, or this one is not to be had.
-    fn connection(&mut self) -> Option<Connection> {
+    fn connection(&mut self) -> Option<TrialConnection> {
         self.left = self.left.saturating_sub(1);
         if let Some(connection) = self.connection.take().filter(|_| self.left > 0) {
             return Some(connection);
         }
         self.left = OPERATIONS / 2 + self.random.below(u64::from(OPERATIONS)) as u32;
         self.front = (self.front + 1) % self.fronts.len();
-        Connection::open(self.fronts[self.front], self.patience).ok()
+        TrialConnection::open(self.fronts[self.front], self.patience).ok()
     }
 
     /// What to ask for: a key that was left alone has no place.
-    fn pick(&mut self) -> (Option<usize>, Shared) {
+    fn pick(&mut self) -> (Option<usize>, SharedKey) {
         if let Some((place, _)) = self.own {
             return (Some(place), self.ledger.at(place));
         }
@@ -93,7 +94,7 @@ impl<'a> Client<'a> {
     }
 
     /// One operation; gives the connection back if it can still be used.
-    fn operate(&mut self, mut connection: Connection) -> Option<Connection> {
+    fn operate(&mut self, mut connection: TrialConnection) -> Option<TrialConnection> {
         let (place, key) = self.pick();
         let unique = self.ledger.unique();
         let (own, random) = (self.own, &mut self.random);

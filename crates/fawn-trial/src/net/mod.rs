@@ -28,7 +28,7 @@ use anyhow::{Context as _, bail, ensure};
 use relay::Relays;
 use weather::{Relay, Weather};
 
-use crate::monitor::Watched;
+use crate::monitor::WatchedProcesses;
 
 /// Where a process runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +45,8 @@ pub struct Host {
 #[derive(Debug)]
 pub struct Network {
     /// The processes on it, by name: that of their host, too.
-    pub processes: Watched,
-    kind: Kind,
+    pub processes: WatchedProcesses,
+    kind: NetKind,
     hosts: u8,
 }
 
@@ -62,7 +62,7 @@ pub enum Port {
 }
 
 #[derive(Debug)]
-enum Kind {
+enum NetKind {
     Loopback(Relays),
     Namespaces { relay: Option<Relay>, no_relay: String },
 }
@@ -82,9 +82,9 @@ const TABLE: &str = "100";
 impl Network {
     /// Hosts on the loopback.
     pub fn loopback() -> Self {
-        let processes = Watched::default();
+        let processes = WatchedProcesses::default();
         let relays = Relays::new(&processes);
-        Self { processes, kind: Kind::Loopback(relays), hosts: 0 }
+        Self { processes, kind: NetKind::Loopback(relays), hosts: 0 }
     }
 
     /// A router, and the clients' link to it. This process is inside of [`enclosure`](crate::enclosure).
@@ -105,7 +105,7 @@ impl Network {
             Ok(relay) => (Some(relay), String::new()),
             Err(error) => (None, format!("{error:#}")),
         };
-        Ok(Self { processes: Watched::default(), kind: Kind::Namespaces { relay, no_relay }, hosts: 0 })
+        Ok(Self { processes: WatchedProcesses::default(), kind: NetKind::Namespaces { relay, no_relay }, hosts: 0 })
     }
 
     /// Another host.
@@ -116,7 +116,7 @@ impl Network {
         ensure!(self.hosts < relay::MOST_HOSTS, "there are addresses for {} hosts", relay::MOST_HOSTS);
         self.hosts += 1;
         let number = self.hosts;
-        if let Kind::Loopback(relays) = &self.kind {
+        if let NetKind::Loopback(relays) = &self.kind {
             let ports = [Port::Manager, Port::Cluster, Port::Client].map(|port| port as u16);
             relays
                 .add(name, number, &ports)
@@ -130,9 +130,14 @@ impl Network {
         Ok(Host { name: name.to_owned(), number, address: address(number) })
     }
 
+    /// The host of the clients, which is this process's.
+    pub fn clients(&self) -> Host {
+        Host { name: "the clients' host".to_owned(), number: 0, address: address(0) }
+    }
+
     /// Whether hosts are addresses of the loopback.
     pub fn is_loopback(&self) -> bool {
-        matches!(self.kind, Kind::Loopback(_))
+        matches!(self.kind, NetKind::Loopback(_))
     }
 
     /// Where others reach a host's port.
@@ -144,8 +149,8 @@ impl Network {
     /// Why there is no weather, if there is none.
     pub fn without_weather(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Namespaces { relay: Some(_), .. } | Kind::Loopback(_) => None,
-            Kind::Namespaces { no_relay, .. } => Some(no_relay),
+            NetKind::Namespaces { relay: Some(_), .. } | NetKind::Loopback(_) => None,
+            NetKind::Namespaces { no_relay, .. } => Some(no_relay),
         }
     }
 
@@ -163,9 +168,9 @@ impl Network {
     ///
     /// # Errors
     /// What `ip` says.
-    pub fn cut(&self, from: &Host, to: &Host, state: State) -> anyhow::Result<()> {
-        if let Kind::Loopback(relays) = &self.kind {
-            relays.cut((from.number, to.number), state == State::Broken);
+    pub fn cut(&self, from: &Host, to: &Host, state: FaultState) -> anyhow::Result<()> {
+        if let NetKind::Loopback(relays) = &self.kind {
+            relays.cut((from.number, to.number), state == FaultState::Broken);
             return Ok(());
         }
         rule(&format!("from {} to {} blackhole priority {CUTS}", from.address, to.address), state)
@@ -175,9 +180,9 @@ impl Network {
     ///
     /// # Errors
     /// What `ip` says.
-    pub fn isolate(&self, host: &Host, state: State) -> anyhow::Result<()> {
-        if let Kind::Loopback(relays) = &self.kind {
-            relays.isolate(host.number, state == State::Broken);
+    pub fn isolate(&self, host: &Host, state: FaultState) -> anyhow::Result<()> {
+        if let NetKind::Loopback(relays) = &self.kind {
+            relays.isolate(host.number, state == FaultState::Broken);
             return Ok(());
         }
         rule(&format!("from {} blackhole priority {CUTS}", host.address), state)?;
@@ -188,12 +193,12 @@ impl Network {
     ///
     /// # Errors
     /// What `ip` says, or there is no weather.
-    pub fn disturb(&self, host: &Host, weather: Weather, state: State) -> anyhow::Result<()> {
-        let set = (state == State::Broken).then_some(weather);
+    pub fn disturb(&self, host: &Host, weather: Weather, state: FaultState) -> anyhow::Result<()> {
+        let set = (state == FaultState::Broken).then_some(weather);
         match &self.kind {
-            Kind::Namespaces { relay: Some(relay), .. } => relay.set(host.number, set),
-            Kind::Namespaces { .. } => bail!("there is no weather here"),
-            Kind::Loopback(relays) => {
+            NetKind::Namespaces { relay: Some(relay), .. } => relay.set(host.number, set),
+            NetKind::Namespaces { .. } => bail!("there is no weather here"),
+            NetKind::Loopback(relays) => {
                 relays.disturb(host.number, set);
                 return Ok(());
             }
@@ -205,7 +210,7 @@ impl Network {
     /// What the relay has done with packets: passed on, lost, doubled.
     pub fn packets(&self) -> [u64; 3] {
         match &self.kind {
-            Kind::Namespaces { relay: Some(relay), .. } => relay.packets(),
+            NetKind::Namespaces { relay: Some(relay), .. } => relay.packets(),
             _ => [0; 3],
         }
     }
@@ -213,7 +218,7 @@ impl Network {
 
 /// Whether something is broken or mended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum FaultState {
     /// From now on.
     Broken,
     /// No more.
@@ -221,8 +226,8 @@ pub enum State {
 }
 
 /// Adds a rule to the router's, or takes it away.
-fn rule(rule: &str, state: State) -> anyhow::Result<()> {
-    ip(&format!("-n router rule {} {rule}", if state == State::Broken { "add" } else { "del" }))
+fn rule(rule: &str, state: FaultState) -> anyhow::Result<()> {
+    ip(&format!("-n router rule {} {rule}", if state == FaultState::Broken { "add" } else { "del" }))
 }
 
 /// Lets the router forward, also what seems to come from the wrong side.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use fawn_check::random::Random;
 
 use super::weather::Weather;
-use crate::monitor::Watched;
+use crate::monitor::WatchedProcesses;
 
 /// What TCP waits, at least, before it takes a packet for lost.
 const LOST: Duration = Duration::from_millis(200);
@@ -28,7 +28,7 @@ const CONNECT: Duration = Duration::from_secs(2);
 
 /// What is broken.
 #[derive(Debug, Default)]
-struct Broken {
+struct BrokenLinks {
     /// By name, the hosts' numbers.
     hosts: BTreeMap<String, u8>,
     cuts: BTreeSet<(u8, u8)>,
@@ -39,8 +39,8 @@ struct Broken {
 /// All relays.
 #[derive(Clone, Debug)]
 pub struct Relays {
-    broken: Arc<Mutex<Broken>>,
-    processes: Watched,
+    broken: Arc<Mutex<BrokenLinks>>,
+    processes: WatchedProcesses,
 }
 
 /// Hosts at most: the other half of the addresses is for the relays.
@@ -60,11 +60,11 @@ pub fn reached(number: u8) -> Ipv4Addr {
 
 impl Relays {
     /// None yet; processes are known by their names, which are their hosts'.
-    pub fn new(processes: &Watched) -> Self {
-        Self { broken: Arc::default(), processes: Watched::clone(processes) }
+    pub fn new(processes: &WatchedProcesses) -> Self {
+        Self { broken: Arc::default(), processes: WatchedProcesses::clone(processes) }
     }
 
-    fn broken(&self) -> MutexGuard<'_, Broken> {
+    fn broken(&self) -> MutexGuard<'_, BrokenLinks> {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -144,7 +144,7 @@ impl Relays {
     }
 
     fn wait_for_way(&self, from: u8, to: u8) {
-        let is_cut = |broken: &Broken| {
+        let is_cut = |broken: &BrokenLinks| {
             broken.cuts.contains(&(from, to)) || broken.isolated.contains(&from) || broken.isolated.contains(&to)
         };
         while is_cut(&self.broken()) {
@@ -202,7 +202,7 @@ mod tests {
                 std::thread::spawn(move || io::copy(&mut stream.try_clone().unwrap(), &mut stream));
             }
         });
-        let relays = Relays::new(&Watched::default());
+        let relays = Relays::new(&WatchedProcesses::default());
         relays.add("echo", host, &[port]).unwrap();
         (relays, TcpStream::connect((reached(host), port)).unwrap())
     }

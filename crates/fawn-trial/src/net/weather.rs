@@ -85,13 +85,13 @@ impl Relay {
 }
 
 /// A packet that waits: when it is due, its number, what it is, and where it came from.
-type Waiting = Reverse<(Instant, u64, Vec<u8>, SocketAddr)>;
+type DelayedPacket = Reverse<(Instant, u64, Vec<u8>, SocketAddr)>;
 
 /// Takes packets and gives them back when they are due.
 fn work(socket: &UdpSocket, answers: Option<u16>, weathers: &Weathers, counts: &[AtomicU64; 3]) {
     let [passed, lost, doubled] = counts;
     let mut random = Random::new(1);
-    let mut waiting: BinaryHeap<Waiting> = BinaryHeap::new();
+    let mut waiting: BinaryHeap<DelayedPacket> = BinaryHeap::new();
     let mut number = 0;
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -130,7 +130,7 @@ fn work(socket: &UdpSocket, answers: Option<u16>, weathers: &Weathers, counts: &
     }
 }
 
-fn pop_due(waiting: &mut BinaryHeap<Waiting>, now: Instant) -> Option<Waiting> {
+fn pop_due(waiting: &mut BinaryHeap<DelayedPacket>, now: Instant) -> Option<DelayedPacket> {
     waiting.peek().is_some_and(|Reverse((due, ..))| *due <= now).then(|| waiting.pop()).flatten()
 }
 

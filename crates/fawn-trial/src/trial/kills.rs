@@ -6,11 +6,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use fawn_check::random::Random;
 
 use super::Trial;
-use crate::breakage::Broken;
-use crate::cluster::Role;
-use crate::fault::Kind;
-use crate::outage::Happened;
-use crate::status::Pace;
+use crate::breakage::Breakage;
+use crate::cluster::ProcessRole;
+use crate::fault::FaultKind;
+use crate::outage::PastFault;
+use crate::status::ClientPace;
 use crate::timeline;
 
 /// A node that was killed comes back after so long: its ranges have gone on without it.
@@ -25,12 +25,12 @@ impl Trial<'_> {
         let mut random = Random::new(seed ^ 0x6b69_6c6c);
         let mut killed = Vec::new();
         for _ in 0..kills {
-            self.expect_level(Pace::Busy);
+            self.expect_level(ClientPace::Busy);
             self.wait(Instant::now() + Duration::from_millis(random.within(CALM_MS.0, CALM_MS.1)))?;
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
-            killed.push(self.kill_node(*random.pick(&self.cluster.up(Role::Node))));
+            killed.push(self.kill_node(*random.pick(&self.cluster.up(ProcessRole::Node))));
             self.wait_for_mended()?;
         }
         self.report.phases = Some(timeline::phases(&killed, &timeline::read(&self.cluster.logs())?));
@@ -45,8 +45,12 @@ impl Trial<'_> {
         self.cluster.kill(at);
         let what = format!("{name} is killed");
         (self.tell)(&format!("{:9.3} s  {what}", from_us as f64 / 1e6));
-        let happened = Happened { kind: Kind::Kill, what, from_us, to_us: self.ledger.now() };
-        self.in_force.push(super::InForce { broken: Broken::Down(vec![name]), until: Instant::now() + HOLD, happened });
+        let happened = PastFault { kind: FaultKind::Kill, what, from_us, to_us: self.ledger.now() };
+        self.in_force.push(super::InForce {
+            broken: Breakage::Down(vec![name]),
+            until: Instant::now() + HOLD,
+            happened,
+        });
         now
     }
 }

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::{TICK, Trial};
-use crate::fault::Kind;
-use crate::plan::Planned;
-use crate::status::Pace;
+use crate::fault::FaultKind;
+use crate::plan::PlannedFault;
+use crate::status::ClientPace;
 
 /// Managers decide within this time that everybody speaks a newer version.
 const DECIDED: Duration = Duration::from_secs(20);
@@ -19,12 +19,12 @@ impl Trial<'_> {
     /// Restarts everything, with the newer release.
     pub(super) fn upgrade_the_rest(&mut self, before: Option<u8>) -> anyhow::Result<()> {
         if !self.cluster.members.iter().all(|member| member.is_upgraded) {
-            self.expect_level(Pace::Busy);
+            self.expect_level(ClientPace::Busy);
             if self.version() > before {
                 self.fail("a newer version was decided while some processes did not speak it".to_owned());
             }
-            let kind = Kind::Rolling;
-            let last = Planned { at: Duration::ZERO, kind, hold: Duration::ZERO, draw: 0, overlaps: false };
+            let kind = FaultKind::Rolling;
+            let last = PlannedFault { at: Duration::ZERO, kind, hold: Duration::ZERO, draw: 0, overlaps: false };
             self.inject(&last)?;
         }
         let deadline = Instant::now() + DECIDED;

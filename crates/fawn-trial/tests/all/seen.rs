@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fawn_trial::load::key::Promise;
 use fawn_trial::load::ledger::{Finding, Ledger};
-use fawn_trial::load::{Choice, Load, Manner};
+use fawn_trial::load::{KeyChoice, Manner, TrialLoad};
 use fawn_trial::process::Process;
 use fawn_trial::verify::read_everything;
 
@@ -31,8 +31,8 @@ fn found(lie: Lie) -> (Vec<Finding>, Arc<Ledger>) {
     let (_server, address) = server(dir.path());
     let proxy = start(address, lie);
     let ledger = Arc::new(Ledger::new(20, Promise::Strong, &dir.path().join("operations.txt")).unwrap());
-    let manner = Manner { clients: 6, rate: 500, choice: Choice::Any, patience: Duration::from_secs(4), seed: 1 };
-    let load = Load::start(&ledger, &[proxy], &manner).unwrap();
+    let manner = Manner { clients: 6, rate: 500, choice: KeyChoice::Any, patience: Duration::from_secs(4), seed: 1 };
+    let load = TrialLoad::start(&ledger, &[proxy], &manner).unwrap();
     std::thread::sleep(Duration::from_secs(4));
     load.stop();
     let unread = read_everything(&ledger, &[address], Duration::from_secs(10));

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use fawn_trial::arguments::{Shape, Sizes};
-use fawn_trial::cluster::Cluster;
-use fawn_trial::net::{Network, State};
-use fawn_trial::severed::ask_everyone;
+use fawn_trial::arguments::{TrialShape, TrialSizes};
+use fawn_trial::cluster::TrialCluster;
+use fawn_trial::net::{FaultState, Network};
+use fawn_trial::severed::{Program, ask_everyone};
 
 use crate::fawn;
 
@@ -15,9 +15,9 @@ const PATIENCE: Duration = Duration::from_mins(1);
 #[test]
 fn every_node_answers_for_every_key_while_two_of_them_do_not_hear_each_other() {
     let dir = tempfile::tempdir().unwrap();
-    let sizes = Sizes { nodes: 3, managers: 1, fronts: 1, replicas: 3, clients: 1, rate: 1, keys: 1 };
+    let sizes = TrialSizes { nodes: 3, managers: 1, fronts: 1, replicas: 3, clients: 1, rate: 1, keys: 1 };
     let mut cluster =
-        Cluster::new(Network::loopback(), Shape::Cluster, sizes, (&fawn(), dir.path(), "durable")).unwrap();
+        TrialCluster::new(Network::loopback(), TrialShape::Cluster, sizes, (&fawn(), dir.path(), "durable")).unwrap();
     cluster.start_all(PATIENCE).unwrap();
     let begun = Instant::now();
     while !cluster
@@ -27,17 +27,29 @@ fn every_node_answers_for_every_key_while_two_of_them_do_not_hear_each_other() {
         assert!(begun.elapsed() < PATIENCE, "the cluster does not become healthy");
         std::thread::sleep(Duration::from_millis(100));
     }
-    assert_eq!(ask_everyone(&cluster, PATIENCE), [""; 0]);
+    assert_eq!(ask_everyone(&cluster, PATIENCE, |_| true), [""; 0]);
+    let program = Program::connect("a program", &cluster).unwrap();
+    assert_eq!(program.ask(PATIENCE), [""; 0]);
     let host = |name: &str| cluster.members.iter().find(|member| member.name == name).unwrap().host.clone();
     // Both ways; and one way, between a node and a front-end that keeps nothing.
     for (one, other, is_one_way) in [("n2", "n3", false), ("n1", "f1", true)] {
         let pairs = [(host(one), host(other)), (host(other), host(one))];
         let pairs = &pairs[..if is_one_way { 1 } else { 2 }];
         let set = |state| pairs.iter().try_for_each(|(from, to)| cluster.network.cut(from, to, state));
-        set(State::Broken).unwrap();
-        assert_eq!(ask_everyone(&cluster, PATIENCE), [""; 0], "{one} and {other}");
+        set(FaultState::Broken).unwrap();
+        assert_eq!(ask_everyone(&cluster, PATIENCE, |_| true), [""; 0], "{one} and {other}");
         // It is broken still.
-        assert_eq!(ask_everyone(&cluster, PATIENCE), [""; 0], "{one} and {other}");
-        set(State::Mended).unwrap();
+        assert_eq!(ask_everyone(&cluster, PATIENCE, |_| true), [""; 0], "{one} and {other}");
+        set(FaultState::Mended).unwrap();
+    }
+    // Both ways, and one way, between programs and a node that owns a third of the keys.
+    let (clients, node) = (cluster.network.clients(), host("n2"));
+    let pairs = [(&clients, &node), (&node, &clients)];
+    for pairs in [&pairs[..], &pairs[1..]] {
+        let set = |state| pairs.iter().try_for_each(|(from, to)| cluster.network.cut(from, to, state));
+        set(FaultState::Broken).unwrap();
+        assert_eq!(program.ask(PATIENCE), [""; 0]);
+        assert_eq!(Program::connect("a new program", &cluster).unwrap().ask(PATIENCE), [""; 0]);
+        set(FaultState::Mended).unwrap();
     }
 }

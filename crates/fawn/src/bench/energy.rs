@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use comfy_table::presets;
-use fawn_meter::{Choice, Found, Meter, SystemRoots, attempt, find};
+use fawn_meter::{Meter, MeterChoice, MeterTrial, SystemRoots, attempt, find};
 use serde_json::json;
 
-use crate::outcome::{Misused, Outcome};
+use crate::outcome::{CommandStatus, UsageError};
 use crate::tell::{tell, unless_closed};
 use crate::values::{Span, parse_share};
 
@@ -19,7 +19,7 @@ pub struct MeterArguments {
     /// Energy meter: auto, none, rapl, hwmon, hwmon:NAME, battery, shelly:URL, tasmota:URL, csv:FILE or model:FILE
     /// [default: auto, and none if that fails]
     #[arg(long, value_name = "METER")]
-    pub meter: Option<Choice>,
+    pub meter: Option<MeterChoice>,
     /// Meter the machine at rest for this long first, so that reports also have the joules above idle
     #[arg(long, value_name = "DURATION", default_value = "0")]
     pub meter_idle: Span,
@@ -35,9 +35,9 @@ impl MeterArguments {
     /// The meter, tried; `None`: there is to be none, or there is none. Where nobody has named one, it is what this machine has.
     ///
     /// # Errors
-    /// [`Misused`], or why the one that was named cannot be used.
+    /// [`UsageError`], or why the one that was named cannot be used.
     pub fn open(&self) -> anyhow::Result<Option<Meter>> {
-        self.check().map_err(Misused)?;
+        self.check().map_err(UsageError)?;
         let machine = SystemRoots::under(&self.meter_root);
         let meter = match &self.meter {
             Some(choice) => Meter::open(choice, &machine)?,
@@ -60,7 +60,7 @@ impl MeterArguments {
     /// Refuses what each flag alone cannot know.
     fn check(&self) -> Result<(), String> {
         match (&self.meter, self.flag_of_a_meter()) {
-            (Some(Choice::None), Some(flag)) => {
+            (Some(MeterChoice::None), Some(flag)) => {
                 Err(format!("--meter none measures no energy: name a meter, or leave {flag} out"))
             }
             _ => Ok(()),
@@ -72,7 +72,7 @@ impl MeterArguments {
         let why = "no meter can be read: see `fawn bench meters`";
         match (&self.meter, self.flag_of_a_meter()) {
             (_, Some(flag)) => Some(format!("{flag} has no effect, because {why}")),
-            (Some(Choice::Auto), None) => Some(why.to_owned()),
+            (Some(MeterChoice::Auto), None) => Some(why.to_owned()),
             _ => None,
         }
     }
@@ -101,7 +101,7 @@ power supply; `wall`, everything. To meter a Raspberry Pi, a laptop or a server,
 pub struct MetersArguments {
     /// Meters to try, as for --meter [default: all of this machine]
     #[arg(value_name = "METER")]
-    pub meters: Vec<Choice>,
+    pub meters: Vec<MeterChoice>,
     /// Directory that has this machine's sys and proc, if it is not /
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub meter_root: PathBuf,
@@ -114,14 +114,14 @@ pub struct MetersArguments {
 ///
 /// # Errors
 /// Standard output cannot be written to.
-pub fn run_meters(arguments: &MetersArguments) -> anyhow::Result<Outcome> {
+pub fn run_meters(arguments: &MetersArguments) -> anyhow::Result<CommandStatus> {
     let machine = SystemRoots::under(&arguments.meter_root);
     let found = if arguments.meters.is_empty() {
         find(&machine)
     } else {
         arguments.meters.iter().filter_map(|choice| attempt(choice, &machine)).collect()
     };
-    let auto = Meter::open(&Choice::Auto, &machine)?.map(|meter| meter.info().instrument.clone());
+    let auto = Meter::open(&MeterChoice::Auto, &machine)?.map(|meter| meter.info().instrument.clone());
     if arguments.json {
         let all = json!({ "meters": found, "auto": auto });
         unless_closed(writeln!(std::io::stdout(), "{all}"))?;
@@ -129,10 +129,10 @@ pub fn run_meters(arguments: &MetersArguments) -> anyhow::Result<Outcome> {
         unless_closed(print(&found, auto.as_deref())).context("cannot print the meters")?;
     }
     let is_named_and_broken = !arguments.meters.is_empty() && found.iter().any(|found| !found.usable);
-    Ok(if is_named_and_broken { Outcome::Missing } else { Outcome::Done })
+    Ok(if is_named_and_broken { CommandStatus::Missing } else { CommandStatus::Done })
 }
 
-fn print(found: &[Found], auto: Option<&str>) -> std::io::Result<()> {
+fn print(found: &[MeterTrial], auto: Option<&str>) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     let mut table = comfy_table::Table::new();
     table.load_preset(presets::NOTHING).set_header(["METER", "SCOPE", "NOW", "ACCURACY", "WHAT IT IS"]);
@@ -171,7 +171,11 @@ mod tests {
     use super::*;
 
     /// `--meter` of a machine that has none.
-    fn metered(meter: Option<Choice>, idle: Duration, accuracy: Option<f64>) -> (tempfile::TempDir, MeterArguments) {
+    fn metered(
+        meter: Option<MeterChoice>,
+        idle: Duration,
+        accuracy: Option<f64>,
+    ) -> (tempfile::TempDir, MeterArguments) {
         let dir = tempfile::tempdir().unwrap();
         let meter_root = dir.path().to_owned();
         (dir, MeterArguments { meter, meter_idle: Span(idle), meter_accuracy: accuracy, meter_root })
@@ -179,11 +183,11 @@ mod tests {
 
     #[test]
     fn what_is_said_of_no_meter_is_refused() {
-        let (rest, none) = (Duration::from_mins(1), Some(Choice::None));
+        let (rest, none) = (Duration::from_mins(1), Some(MeterChoice::None));
         for (idle, accuracy, flag) in [(rest, None, "--meter-idle"), (Duration::ZERO, Some(0.01), "--meter-accuracy")] {
             let (_dir, arguments) = metered(none.clone(), idle, accuracy);
             let error = arguments.open().unwrap_err();
-            let Some(Misused(what)) = error.downcast_ref() else { panic!("{error}") };
+            let Some(UsageError(what)) = error.downcast_ref() else { panic!("{error}") };
             assert!(what.contains("--meter none") && what.contains(&format!("leave {flag}")), "{what}");
         }
         let (_dir, arguments) = metered(none, Duration::ZERO, None);
@@ -192,7 +196,7 @@ mod tests {
 
     #[test]
     fn what_is_said_of_a_meter_that_is_not_there_is_noted() {
-        let absence = |meter: Option<Choice>, idle: Duration, accuracy: Option<f64>| {
+        let absence = |meter: Option<MeterChoice>, idle: Duration, accuracy: Option<f64>| {
             let (_dir, arguments) = metered(meter, idle, accuracy);
             assert!(arguments.open().unwrap().is_none());
             arguments.absence()
@@ -200,11 +204,11 @@ mod tests {
         let why = "no meter can be read: see `fawn bench meters`";
         let idle = Some(format!("--meter-idle has no effect, because {why}"));
         assert_eq!(absence(None, Duration::from_mins(1), None), idle);
-        assert_eq!(absence(Some(Choice::Auto), Duration::from_mins(1), Some(0.01)), idle);
+        assert_eq!(absence(Some(MeterChoice::Auto), Duration::from_mins(1), Some(0.01)), idle);
         let accuracy = Some(format!("--meter-accuracy has no effect, because {why}"));
         assert_eq!(absence(None, Duration::ZERO, Some(0.01)), accuracy);
         // Who has named no meter and said nothing of one is not told that there is none.
-        assert_eq!(absence(Some(Choice::Auto), Duration::ZERO, None), Some(why.to_owned()));
+        assert_eq!(absence(Some(MeterChoice::Auto), Duration::ZERO, None), Some(why.to_owned()));
         assert_eq!(absence(None, Duration::ZERO, None), None);
     }
 }

@@ -8,17 +8,19 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use fawn_loadgen::{Distribution, Findings, HotKeys, Mix, NullServer, Pace, Plan, Protocol, Spacing, Target, Workload};
+use fawn_loadgen::{
+    Dialect, Distribution, Findings, HotKeys, LoadPace, LoadPlan, LoadTarget, Mix, NullServer, Spacing, Workload,
+};
 use fawn_transfer::client::Address;
 
 use super::energy::MeterArguments;
-use super::{Bar, print, print_json};
-use crate::command::ConnectArguments;
+use super::output::{Bar, print, print_json};
+use crate::connect::ConnectArguments;
 use crate::interrupt::tell_how_to_go_on;
-use crate::outcome::Outcome;
-use crate::progress::Progress;
+use crate::outcome::CommandStatus;
+use crate::progress::TerminalBar;
 use crate::tell::{tell, unless_closed};
-use crate::values::{Count, Size, Span, number, parse_share, parse_socket, parse_wait};
+use crate::values::{Count, Size, Span, number, parse_depth, parse_share, parse_socket, parse_wait};
 
 /// Most operations a second that may be due.
 const MOST_RATE: u64 = 10_000_000;
@@ -99,7 +101,7 @@ pub struct GeneratorArguments {
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = number::<u32>(1..=60_000))]
     pub connections: u32,
     /// Requests in flight on each connection
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::depth())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_depth())]
     pub depth: u32,
     /// Commands to send: get and set (text), or mg and ms (meta)
     #[arg(long, default_value = "text")]
@@ -192,8 +194,8 @@ impl NetBenchArguments {
         Ok(())
     }
 
-    fn load(&self) -> Load {
-        Load {
+    fn load(&self) -> RequestedLoad {
+        RequestedLoad {
             keys: self.keys.0,
             value_bytes: self.value_bytes.bytes as usize,
             mix: Mix::of_sets(self.puts),
@@ -206,9 +208,9 @@ impl NetBenchArguments {
     }
 }
 
-/// What is asked for, and for how long: what [`GeneratorArguments`] do not say of a [`Plan`], by its names.
+/// What is asked for, and for how long: what [`GeneratorArguments`] do not say of a [`LoadPlan`], by its names.
 #[derive(Clone, Copy, Debug)]
-pub struct Load {
+pub struct RequestedLoad {
     pub keys: u64,
     pub value_bytes: usize,
     pub mix: Mix,
@@ -249,8 +251,8 @@ impl GeneratorArguments {
     ///
     /// # Errors
     /// What [`fawn_loadgen::LoadgenError`] says.
-    pub fn run(&self, servers: &[Address], load: Load) -> anyhow::Result<(Findings, Outcome)> {
-        let bar = Bar(Progress::parts());
+    pub fn run(&self, servers: &[Address], load: RequestedLoad) -> anyhow::Result<(Findings, CommandStatus)> {
+        let bar = Bar(TerminalBar::parts());
         tell_how_to_go_on(&bar.0, "no results are kept, but keys that were set stay on the servers", || {})?;
         let findings = fawn_loadgen::run(&self.plan(servers, load)?, &bar);
         bar.0.finish();
@@ -260,17 +262,17 @@ impl GeneratorArguments {
         } else {
             print(&findings.report, &fawn_loadgen::table(&findings.report))
         })?;
-        let mut outcome = Outcome::Done;
+        let mut outcome = CommandStatus::Done;
         for (faults, what) in [(&findings.wrong, "values were wrong"), (&findings.refused, "operations were refused")] {
             if let Some(first) = &faults.first {
                 tell(format_args!("fawn: {} {what}, the first: {first}", faults.count));
-                outcome = Outcome::Missing;
+                outcome = CommandStatus::Missing;
             }
         }
         Ok((findings, outcome))
     }
 
-    fn plan(&self, servers: &[Address], load: Load) -> anyhow::Result<Plan> {
+    fn plan(&self, servers: &[Address], load: RequestedLoad) -> anyhow::Result<LoadPlan> {
         let connect = ConnectArguments {
             tls_ca: None,
             tls_name: None,
@@ -289,14 +291,14 @@ impl GeneratorArguments {
         let targets = servers.iter().map(resolve).collect::<anyhow::Result<Vec<_>>>()?;
         // What this machine draws says nothing of a server elsewhere.
         let is_here = targets.iter().all(is_of_this_machine);
-        Ok(Plan {
+        Ok(LoadPlan {
             targets,
             threads: self.threads.into(),
             connections: self.connections as usize,
             depth: self.depth as usize,
             protocol: match self.protocol {
-                ProtocolChoice::Text => Protocol::Text,
-                ProtocolChoice::Meta => Protocol::Meta,
+                ProtocolChoice::Text => Dialect::Text,
+                ProtocolChoice::Meta => Dialect::Meta,
             },
             keys: load.keys,
             value_bytes: load.value_bytes,
@@ -306,7 +308,7 @@ impl GeneratorArguments {
             time: load.time,
             operations: load.operations,
             warm_up: load.warm_up,
-            pace: self.rate.map(|rate| Pace { rate: rate.0 as f64, spacing }),
+            pace: self.rate.map(|rate| LoadPace { rate: rate.0 as f64, spacing }),
             load: self.load,
             load_rate: self.load_rate.map(|rate| rate.0 as f64),
             server_pids: self.server_pid.clone(),
@@ -350,21 +352,21 @@ pub fn check_value(size: Size) -> Result<(), String> {
 }
 
 /// Whether it is known to be on this machine.
-fn is_of_this_machine(target: &Target) -> bool {
+fn is_of_this_machine(target: &LoadTarget) -> bool {
     match target {
-        Target::Unix(_) => true,
-        Target::Tcp { addresses, .. } => addresses.iter().all(|address| address.ip().is_loopback()),
+        LoadTarget::Unix(_) => true,
+        LoadTarget::Tcp { addresses, .. } => addresses.iter().all(|address| address.ip().is_loopback()),
     }
 }
 
 /// Looks its name up.
-fn resolve(address: &Address) -> anyhow::Result<Target> {
+fn resolve(address: &Address) -> anyhow::Result<LoadTarget> {
     match address {
-        Address::Unix(path) => Ok(Target::Unix(path.clone())),
+        Address::Unix(path) => Ok(LoadTarget::Unix(path.clone())),
         Address::Tcp { host, port } => {
             let found = (host.as_str(), *port).to_socket_addrs();
             let addresses = found.with_context(|| format!("cannot find the address of {host}"))?.collect();
-            Ok(Target::Tcp { name: address.to_string(), addresses })
+            Ok(LoadTarget::Tcp { name: address.to_string(), addresses })
         }
     }
 }
@@ -373,7 +375,7 @@ fn resolve(address: &Address) -> anyhow::Result<Target> {
 ///
 /// # Errors
 /// What [`fawn_loadgen::LoadgenError`] says.
-pub fn run(arguments: &NetBenchArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &NetBenchArguments) -> anyhow::Result<CommandStatus> {
     let (_, outcome) = arguments.generator.run(&arguments.servers, arguments.load())?;
     Ok(outcome)
 }
@@ -382,10 +384,10 @@ pub fn run(arguments: &NetBenchArguments) -> anyhow::Result<Outcome> {
 ///
 /// # Errors
 /// What [`fawn_loadgen::LoadgenError`] says.
-pub fn run_null(arguments: &NetNullArguments) -> anyhow::Result<Outcome> {
+pub fn run_null(arguments: &NetNullArguments) -> anyhow::Result<CommandStatus> {
     let server = NullServer::bind(arguments.listen, arguments.value_bytes.bytes as usize)?;
     let address = server.address()?;
     unless_closed(writeln!(std::io::stdout(), "fawn: doing nothing for memcached clients on {address}"))?;
     server.run(&AtomicBool::new(false))?;
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }

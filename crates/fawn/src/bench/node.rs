@@ -10,18 +10,18 @@ use clap::Args;
 use comfy_table::presets;
 use fawn_bench::children;
 use fawn_files::links;
-use fawn_meter::{Choice, Meter, Scope};
-use fawn_papers::node::{Extent, Figures, Watts, measure};
+use fawn_meter::{Meter, MeterChoice, Scope};
+use fawn_papers::node::{Figures, MeasurementExtent, Watts, measure};
 use fawn_papers::{Run, Scale};
 use fawn_plan::amount::{parse_dollars, parse_mbit, parse_watts};
 use tempfile::NamedTempFile;
 
-use super::Bar;
 use super::energy::MeterArguments;
+use super::output::Bar;
 use super::paper::tools;
 use crate::interrupt::tell_how_to_go_on;
-use crate::outcome::Outcome;
-use crate::progress::Progress;
+use crate::outcome::CommandStatus;
+use crate::progress::TerminalBar;
 use crate::tell::unless_closed;
 use crate::values::{Size, Span, parse_wait};
 
@@ -114,7 +114,7 @@ impl NodeBenchArguments {
                 "a machine draws no more at rest than under load: give --watts-idle of at most --watts-stress".into()
             );
         }
-        if matches!(self.meter.meter, Some(Choice::Model(_))) {
+        if matches!(self.meter.meter, Some(MeterChoice::Model(_))) {
             return Err(
                 "a model's watts are declared, not measured: give them as --watts-idle and --watts-stress".into()
             );
@@ -138,7 +138,7 @@ impl NodeBenchArguments {
 ///
 /// # Errors
 /// What [`fawn_papers::Error`] says.
-pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<CommandStatus> {
     let mut tools = tools(None, &arguments.meter)?;
     // Of a node a package is a part, whose watts are taken for the node's only if that was asked for.
     tools.meter = tools.meter.filter(|meter| meter.is_asked() || meter.info().scope > Scope::Package);
@@ -150,14 +150,14 @@ pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     // Beside whatever is there, on the same device, and gone afterwards.
     let place = tempfile::Builder::new().prefix("fawn-bench-node-").tempdir_in(&arguments.dir);
     let place = place.with_context(|| format!("cannot write into {}", arguments.dir.display()))?;
-    let bar = Bar(Progress::parts());
+    let bar = Bar(TerminalBar::parts());
     tell_how_to_go_on(
         &bar.0,
         format!("no results are kept: remove {}", place.path().display()),
         children::ask_all_to_stop,
     )?;
     let run = Run { scale: Scale::Full, dir: place.path().to_owned(), tools: &tools, watch: &bar };
-    let extent = Extent {
+    let extent = MeasurementExtent {
         data_bytes: arguments.data.bytes,
         value_bytes: arguments.value_bytes.bytes as usize,
         memory: arguments.memory(),
@@ -181,7 +181,7 @@ pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
         write_out(file, &figures.toml(name, arguments.option.as_deref()))
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
 /// Finds out whether the file can be written, before anything is measured.

@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::presets;
-use fawn_bench::{Device, Peers, children};
-use fawn_papers::finding::State;
-use fawn_papers::{Again, Entry, LIST, MachineInfo, Program, ResultCache, Scale, Tools};
+use fawn_bench::{DeviceReader, Peers, children};
+use fawn_papers::finding::RowOrigin;
+use fawn_papers::{Again, ExperimentEntry, LIST, MachineInfo, Program, ResultCache, Scale, Tools};
 use serde_json::json;
 
-use super::Bar;
 use super::energy::MeterArguments;
+use super::output::Bar;
 use crate::interrupt::tell_how_to_go_on;
-use crate::outcome::Outcome;
-use crate::progress::Progress;
+use crate::outcome::CommandStatus;
+use crate::progress::TerminalBar;
 use crate::tell::{tell, unless_closed};
 
 /// Every experiment.
@@ -141,27 +141,27 @@ pub fn tools(peers: Option<&std::path::Path>, meter: &MeterArguments) -> anyhow:
     let found = Peers::find(peers, Some(&fawn), path.as_deref());
     // One that is named must be there.
     let peers = if peers.is_some() { Some(found?) } else { found.ok() };
-    Ok(Tools { fawn, peers, device: Device::installed(), meter: meter.open()? })
+    Ok(Tools { fawn, peers, device: DeviceReader::installed(), meter: meter.open()? })
 }
 
 /// Runs experiments, or lists them.
 ///
 /// # Errors
 /// What [`fawn_papers::Error`] says.
-pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &PaperArguments) -> anyhow::Result<CommandStatus> {
     if let Some(PaperCommand::List(list)) = &arguments.command {
         unless_closed(if list.json { list_json() } else { list_text() })?;
-        return Ok(Outcome::Done);
+        return Ok(CommandStatus::Done);
     }
     let arguments = &arguments.run;
     let Some(dir) = &arguments.dir else { bail!("name a directory for the data: --dir DIR") };
-    let is_asked = |entry: &Entry| arguments.names.iter().any(|name| name == ALL || name == entry.name);
-    let entries: Vec<&Entry> = LIST.iter().filter(|entry| is_asked(entry)).collect();
+    let is_asked = |entry: &ExperimentEntry| arguments.names.iter().any(|name| name == ALL || name == entry.name);
+    let entries: Vec<&ExperimentEntry> = LIST.iter().filter(|entry| is_asked(entry)).collect();
     let (tools, program, scale) =
         (tools(arguments.peer_program.as_deref(), &arguments.meter)?, program(), arguments.scale.into());
     let again = if arguments.again { Again::Measure } else { Again::Tell };
     let mut keeper = ResultCache::open(dir)?;
-    let bar = Bar(Progress::parts());
+    let bar = Bar(TerminalBar::parts());
     let with = if arguments.again { " without --again" } else { "" };
     tell_how_to_go_on(&bar.0, format!("run the same command again{with} to continue"), children::ask_all_to_stop)?;
     let done = fawn_papers::run(&mut keeper, &entries, scale, (&tools, &program, again), &bar);
@@ -193,10 +193,10 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
     } else {
         print(&found, &out.join("index.html"))
     })?;
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn print(found: &[(&Entry, &fawn_papers::StoredFinding)], page: &std::path::Path) -> std::io::Result<()> {
+fn print(found: &[(&ExperimentEntry, &fawn_papers::StoredFinding)], page: &std::path::Path) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     let mut table = comfy_table::Table::new();
     table.load_preset(presets::NOTHING).set_header(["experiment", "", "rows", "s", "of"]);
@@ -206,7 +206,7 @@ fn print(found: &[(&Entry, &fawn_papers::StoredFinding)], page: &std::path::Path
     }
     writeln!(out, "{}", table.trim_fmt())?;
     for (entry, kept) in found {
-        if let State::Skipped(why) = &kept.finding.state {
+        if let RowOrigin::Skipped(why) = &kept.finding.state {
             writeln!(out, "note: {} was skipped: {why}", entry.name)?;
         }
     }

@@ -6,8 +6,8 @@ use clap::Args;
 use fawn_loadgen::Workload;
 use fawn_transfer::client::Address;
 
-use super::net::{GeneratorArguments, Load, check_value, parse_server};
-use crate::outcome::Outcome;
+use super::net::{GeneratorArguments, RequestedLoad, check_value, parse_server};
+use crate::outcome::CommandStatus;
 use crate::tell::tell;
 use crate::values::{Count, Size, Span};
 
@@ -91,8 +91,8 @@ impl YcsbArguments {
         Ok(())
     }
 
-    fn load(&self) -> Load {
-        Load {
+    fn load(&self) -> RequestedLoad {
+        RequestedLoad {
             keys: self.records.0,
             value_bytes: self.value_bytes.bytes as usize,
             mix: self.workload.mix(),
@@ -109,7 +109,7 @@ impl YcsbArguments {
 ///
 /// # Errors
 /// What [`fawn_loadgen::LoadgenError`] says.
-pub fn run(arguments: &YcsbArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &YcsbArguments) -> anyhow::Result<CommandStatus> {
     let (findings, outcome) = arguments.generator.run(&arguments.servers, arguments.load())?;
     if findings.misses == 0 {
         return Ok(outcome);
@@ -119,5 +119,5 @@ pub fn run(arguments: &YcsbArguments) -> anyhow::Result<Outcome> {
         lost",
         findings.misses
     ));
-    Ok(Outcome::Missing)
+    Ok(CommandStatus::Missing)
 }

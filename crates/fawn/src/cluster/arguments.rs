@@ -8,10 +8,10 @@ use fawn_kv::manager::{Leases, MOST_REPLICAS, Settings};
 use fawn_tls::directory::operator;
 use fawn_tls::{Material, TlsError};
 
+use crate::consistency::ConsistencyKind;
 use crate::node::RunArguments;
 use crate::observe::ObserveArguments;
-use crate::serve::parse_listen;
-use crate::values::{Span, number, parse_wait};
+use crate::values::{Span, number, parse_listen, parse_wait};
 
 /// Where managers listen by default.
 pub const MANAGER: &str = "127.0.0.1:7400";
@@ -64,24 +64,6 @@ impl From<ChainAck> for Ack {
         match ack {
             ChainAck::Durable => Self::Durable,
             ChainAck::Replicated => Self::Replicated,
-        }
-    }
-}
-
-/// What the copies of a value are to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ConsistencyKind {
-    /// A write is acknowledged when all copies have it, in one order
-    Strong,
-    /// Each copy is written independently, and one of them answers reads
-    Weak,
-}
-
-impl From<ConsistencyKind> for Consistency {
-    fn from(kind: ConsistencyKind) -> Self {
-        match kind {
-            ConsistencyKind::Strong => Self::Chain,
-            ConsistencyKind::Weak => Self::Weak,
         }
     }
 }

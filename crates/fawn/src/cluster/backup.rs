@@ -9,12 +9,12 @@ use fawn_kv::status::{Answer, Question};
 use fawn_manager::Backup;
 
 use super::arguments::{BackupArguments, RestoreArguments};
-use super::manager::unexpected;
-use crate::outcome::Outcome;
+use super::managers::unexpected;
+use crate::outcome::CommandStatus;
 use crate::tell::tell;
 
 /// Asks the managers for a backup, looks whether it can be used, and keeps it.
-pub fn make(arguments: &BackupArguments) -> anyhow::Result<Outcome> {
+pub fn make(arguments: &BackupArguments) -> anyhow::Result<CommandStatus> {
     let BackupArguments { managers, file } = arguments;
     let bytes = match managers.ask(&Question::Backup)? {
         Answer::Backup(bytes) => bytes,
@@ -37,11 +37,11 @@ pub fn make(arguments: &BackupArguments) -> anyhow::Result<Outcome> {
         place.index,
         if members.is_empty() { "(none yet)".to_owned() } else { members.join(", ") }
     ));
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
 /// Makes a manager's directory from a backup.
-pub fn restore(arguments: &RestoreArguments) -> anyhow::Result<Outcome> {
+pub fn restore(arguments: &RestoreArguments) -> anyhow::Result<CommandStatus> {
     let RestoreArguments { dir, file, do_not_wait, .. } = arguments;
     let is_stdin = file.as_os_str() == "-";
     let name = if is_stdin { "standard input".to_owned() } else { file.display().to_string() };
@@ -66,5 +66,5 @@ pub fn restore(arguments: &RestoreArguments) -> anyhow::Result<Outcome> {
         "start it at an address where its nodes look for a manager (--listen); never start one of the lost managers \
         with its old directory"
     ));
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }

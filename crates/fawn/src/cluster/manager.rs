@@ -8,89 +8,25 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use fawn_kv::ids::ManagerId;
 use fawn_kv::manager::Waits;
-use fawn_kv::status::{Answer, Question, Status};
-use fawn_manager::{Operator, Options, Recovered, Tls, start};
+use fawn_kv::status::Question;
+use fawn_manager::{Options, RecoverySummary, start};
 use fawn_node::signals;
 
 use super::arguments::{
-    AddManagerArguments, MANAGER, ManagerArguments, ManagerCommand, ManagersArguments, RecoverArguments,
-    RemoveManagerArguments, RunManagerArguments,
+    AddManagerArguments, ManagerArguments, ManagerCommand, RecoverArguments, RemoveManagerArguments,
+    RunManagerArguments,
 };
 use super::backup;
-use crate::local_cluster::replicas::{Given, warn_if_other};
-use crate::outcome::Outcome;
-use crate::tell::{SlowNotice, tell};
+use super::managers::done;
+use crate::local_cluster::replicas::{RequestedSettings, warn_if_other};
+use crate::outcome::CommandStatus;
+use crate::tell::tell;
 
 /// To be brought up to date may take a new manager a while.
 const ADDED: Duration = Duration::from_mins(1);
 
-/// Where nothing else is said, an answer is waited for as long.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-impl ManagersArguments {
-    /// Who asks the managers.
-    fn operator(&self) -> anyhow::Result<Operator> {
-        let operator = self.operator_within(self.patience())?;
-        // Whoever says how long to wait may wait for managers to start.
-        Ok(if self.timeout.is_none() { operator.that_gives_up_on_nobody() } else { operator })
-    }
-
-    /// For how long an answer is waited for.
-    fn patience(&self) -> Duration {
-        self.timeout.map_or(PATIENCE, |timeout| timeout.0)
-    }
-
-    /// What the managers answer.
-    pub fn ask(&self, question: &Question) -> anyhow::Result<Answer> {
-        self.ask_as(&self.operator()?, question)
-    }
-
-    /// Asks, and says what it waits for if that takes long.
-    fn ask_as(&self, operator: &Operator, question: &Question) -> anyhow::Result<Answer> {
-        let addresses = self.managers.join(", ");
-        let default = if self.managers == [MANAGER] { " (the default; choose others with --manager)" } else { "" };
-        let _slow = SlowNotice::begin(format!("waiting for a manager at {addresses}{default} to answer"));
-        Ok(operator.ask(question)?)
-    }
-
-    /// The same, with patience.
-    fn operator_within(&self, time: Duration) -> anyhow::Result<Operator> {
-        let tls = self.certs.operator()?.map(|files| Tls::of(&files)).transpose()?;
-        Ok(Operator::new(self.managers.clone(), tls, time))
-    }
-
-    /// Asks something that is done or refused.
-    pub fn order(&self, question: &Question) -> anyhow::Result<()> {
-        done(self.ask(question)?)
-    }
-
-    /// Everything that is known.
-    pub fn status(&self) -> anyhow::Result<Status> {
-        match self.ask(&Question::Status)? {
-            Answer::Status(status) => Ok(*status),
-            other => unexpected(other),
-        }
-    }
-}
-
-/// What the answer to an order is.
-fn done(answer: Answer) -> anyhow::Result<()> {
-    match answer {
-        Answer::Done => Ok(()),
-        other => unexpected(other),
-    }
-}
-
-/// An answer that is not the one that was asked for.
-pub fn unexpected<T>(answer: Answer) -> anyhow::Result<T> {
-    match answer {
-        Answer::Refused(why) => bail!("{why}"),
-        _ => bail!("the manager sent a reply of another kind than requested: does it run the same release?"),
-    }
-}
-
 /// Runs a manager, or does what is below it.
-pub fn run(arguments: &ManagerArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &ManagerArguments) -> anyhow::Result<CommandStatus> {
     match &arguments.command {
         None => serve(&arguments.run),
         Some(ManagerCommand::Add(arguments)) => add(arguments),
@@ -115,7 +51,7 @@ fn options(arguments: &RunManagerArguments) -> Options {
 }
 
 /// Runs until a signal asks to stop.
-fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
+fn serve(arguments: &RunManagerArguments) -> anyhow::Result<CommandStatus> {
     arguments.observe.log();
     let admin = arguments.observe.open(arguments.insecure)?;
     let board = admin.as_ref().map(|admin| admin.board.clone());
@@ -140,7 +76,7 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
         "manager {id} has started"
     );
     if let Some(consistency) = arguments.consistency {
-        let given = Given { replicas: None, consistency: Some(consistency.into()) };
+        let given = RequestedSettings { replicas: None, consistency: Some(consistency.into()) };
         warn_if_other(&running, given, arguments.dir.clone());
     }
     if let Some(address) = running.address() {
@@ -172,29 +108,29 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
         std::thread::sleep(Duration::from_millis(5));
     }
     tracing::info!("manager {id} has stopped");
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn recover(arguments: &RecoverArguments) -> anyhow::Result<Outcome> {
+fn recover(arguments: &RecoverArguments) -> anyhow::Result<CommandStatus> {
     let waits = if arguments.do_not_wait { Waits::ForOne } else { Waits::ForAll };
-    let Recovered { id, address, others, entries } = fawn_manager::recover(&arguments.dir, waits)?;
+    let RecoverySummary { id, address, others, entries } = fawn_manager::recover(&arguments.dir, waits)?;
     tell(format_args!("manager {id} at {address} is now the only one of its group, with {entries} entries of its log"));
     for (id, address) in others {
         tell(format_args!("never start manager {id} at {address} with its old directory"));
     }
     tell("start this manager as usual; each range serves once the nodes of its chain are back");
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn add(arguments: &AddManagerArguments) -> anyhow::Result<Outcome> {
+fn add(arguments: &AddManagerArguments) -> anyhow::Result<CommandStatus> {
     let managers = &arguments.managers;
     let operator = managers.operator_within(managers.patience().max(ADDED))?.that_gives_up_on_nobody();
     done(managers.ask_as(&operator, &Question::AddManager { address: arguments.address.clone() })?)?;
     tell(format_args!("the manager at {} is in the group", arguments.address));
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn remove(arguments: &RemoveManagerArguments) -> anyhow::Result<Outcome> {
+fn remove(arguments: &RemoveManagerArguments) -> anyhow::Result<CommandStatus> {
     let managers = arguments.managers.status()?.managers;
     let which = &arguments.which;
     let found = managers.iter().find(|manager| manager.address == *which || manager.id.0.to_string() == *which);
@@ -204,5 +140,5 @@ fn remove(arguments: &RemoveManagerArguments) -> anyhow::Result<Outcome> {
     };
     arguments.managers.order(&Question::RemoveManager { id: ManagerId(found.id.0) })?;
     tell(format_args!("manager {} at {} is no longer in the group: stop it", found.id.0, found.address));
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }

@@ -10,22 +10,22 @@ use fawn_kv::status::{Question, Status};
 
 use super::arguments::{DrainArguments, NodeCommand, RemoveArguments};
 use super::status::short_ranges;
-use crate::outcome::Outcome;
-use crate::progress::Progress;
+use crate::outcome::CommandStatus;
+use crate::progress::TerminalBar;
 use crate::tell::tell;
 
 /// Between two looks at a member that leaves.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Does what is below `fawn node`.
-pub fn run(command: &NodeCommand) -> anyhow::Result<Outcome> {
+pub fn run(command: &NodeCommand) -> anyhow::Result<CommandStatus> {
     match command {
         NodeCommand::Drain(arguments) => drain(arguments),
         NodeCommand::Remove(arguments) => remove(arguments),
     }
 }
 
-fn remove(arguments: &RemoveArguments) -> anyhow::Result<Outcome> {
+fn remove(arguments: &RemoveArguments) -> anyhow::Result<CommandStatus> {
     let RemoveArguments { managers, name, force } = arguments;
     let before = managers.status()?;
     let seats: Vec<SeatId> = before.roster.members.get(name).into_iter().flat_map(Member::seats).collect();
@@ -44,25 +44,25 @@ fn remove(arguments: &RemoveArguments) -> anyhow::Result<Outcome> {
             valid for that (see fawn certs show)"
         ));
     }
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn drain(arguments: &DrainArguments) -> anyhow::Result<Outcome> {
+fn drain(arguments: &DrainArguments) -> anyhow::Result<CommandStatus> {
     let DrainArguments { managers, name, undo, no_wait } = arguments;
     let before = ranges_of(&managers.status()?, name)?;
     managers.order(&Question::Drain { name: name.clone(), leave: !undo })?;
     if *undo {
         tell(format_args!("{name} stays"));
-        return Ok(Outcome::Done);
+        return Ok(CommandStatus::Done);
     }
     if *no_wait {
         tell(format_args!(
             "{name} is draining: it has {before} ranges now; fawn status shows drained once other members have all \
             of its data"
         ));
-        return Ok(Outcome::Done);
+        return Ok(CommandStatus::Done);
     }
-    let progress = Progress::ranges(before as u64);
+    let progress = TerminalBar::ranges(before as u64);
     let mut least = before;
     loop {
         let status = managers.status()?;
@@ -75,7 +75,7 @@ fn drain(arguments: &DrainArguments) -> anyhow::Result<Outcome> {
             if let Some(warning) = fewer_copies(&status) {
                 tell(format_args!("{warning}"));
             }
-            return Ok(Outcome::Done);
+            return Ok(CommandStatus::Done);
         }
         std::thread::sleep(LOOK);
     }

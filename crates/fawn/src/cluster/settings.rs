@@ -8,13 +8,13 @@ use fawn_kv::manager::roster::Roster;
 use fawn_kv::status::{Answer, NewSettings, PlannedChange, Question};
 
 use super::arguments::{ClusterArguments, ClusterCommand, RebalanceArguments, SetClusterArguments};
-use super::manager::unexpected;
+use super::managers::unexpected;
 use super::status::{ack_told, new_table, share};
-use crate::outcome::Outcome;
+use crate::outcome::CommandStatus;
 use crate::tell::{tell, unless_closed};
 
 /// Does what is below `fawn cluster`.
-pub fn run(arguments: &ClusterArguments) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &ClusterArguments) -> anyhow::Result<CommandStatus> {
     let ClusterCommand::Set(SetClusterArguments { managers, new }) = &arguments.command;
     let new = NewSettings {
         replicas: new.replicas,
@@ -25,7 +25,7 @@ pub fn run(arguments: &ClusterArguments) -> anyhow::Result<Outcome> {
     };
     managers.order(&Question::Set(new))?;
     tell(format_args!("the cluster has new settings: {}", changed(&new)));
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
 /// Settings that were changed, for people.
@@ -42,7 +42,7 @@ fn changed(new: &NewSettings) -> String {
 }
 
 /// Prints which ranges would change.
-pub fn rebalance(arguments: &RebalanceArguments) -> anyhow::Result<Outcome> {
+pub fn rebalance(arguments: &RebalanceArguments) -> anyhow::Result<CommandStatus> {
     let question = Question::Plan { without: arguments.without.clone() };
     let changes = match arguments.managers.ask(&question)? {
         Answer::Plan(changes) => changes,
@@ -52,11 +52,11 @@ pub fn rebalance(arguments: &RebalanceArguments) -> anyhow::Result<Outcome> {
     if arguments.json {
         serde_json::to_writer(&mut out, &changes).map_err(std::io::Error::from)?;
         unless_closed(writeln!(out))?;
-        return Ok(Outcome::Done);
+        return Ok(CommandStatus::Done);
     }
     let roster = arguments.managers.status()?.roster;
     unless_closed(out.write_all(told(&changes, &roster).as_bytes()))?;
-    Ok(Outcome::Done)
+    Ok(CommandStatus::Done)
 }
 
 fn told(changes: &[PlannedChange], roster: &Roster) -> String {

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use comfy_table::{Cell, Color, Table, presets};
-use fawn_kv::ids::{Ack, Consistency, SeatId};
+use fawn_kv::ids::{Ack, SeatId};
 use fawn_kv::manager::Standing;
 use fawn_kv::manager::roster::Member;
 use fawn_kv::status::unserved::{SILENT_MS, Unserved};
@@ -18,7 +18,8 @@ mod totals;
 use totals::{Totals, grouped};
 
 use super::arguments::StatusArguments;
-use crate::outcome::Outcome;
+use crate::consistency::consistency_told;
+use crate::outcome::CommandStatus;
 use crate::tell::unless_closed;
 use crate::values::Size;
 
@@ -26,18 +27,18 @@ use crate::values::Size;
 const REPORTED: Duration = Duration::from_millis(1100);
 
 /// Prints how a cluster does.
-pub fn run(arguments: &StatusArguments) -> anyhow::Result<Outcome> {
-    let mut before: Option<Seen> = None;
+pub fn run(arguments: &StatusArguments) -> anyhow::Result<CommandStatus> {
+    let mut before: Option<TimedStatus> = None;
     loop {
-        let mut seen = Seen::now(arguments)?;
+        let mut seen = TimedStatus::now(arguments)?;
         let copies = || !arguments.check && copied(&seen.status).next().is_some();
         if before.is_none() && (copies() || !seen.status.unserved().is_empty()) {
             // How fast they are shows only in what comes, and what nobody serves only if that lasts.
             std::thread::sleep(REPORTED);
-            let now = Seen::now(arguments)?;
+            let now = TimedStatus::now(arguments)?;
             before = Some(std::mem::replace(&mut seen, now));
         }
-        let since = |before: &Seen| {
+        let since = |before: &TimedStatus| {
             let seconds = seen.at.duration_since(before.at).as_secs_f64();
             rates(&copied(&before.status).collect(), copied(&seen.status), seconds)
         };
@@ -65,7 +66,7 @@ pub fn run(arguments: &StatusArguments) -> anyhow::Result<Outcome> {
         out.flush()?;
         drop(out);
         if !arguments.watch {
-            return Ok(if is_well || !arguments.check { Outcome::Done } else { Outcome::Missing });
+            return Ok(if is_well || !arguments.check { CommandStatus::Done } else { CommandStatus::Missing });
         }
         before = Some(seen);
         std::thread::sleep(arguments.every.0);
@@ -73,12 +74,12 @@ pub fn run(arguments: &StatusArguments) -> anyhow::Result<Outcome> {
 }
 
 /// A status, and when it was asked for.
-struct Seen {
+struct TimedStatus {
     at: Instant,
     status: Status,
 }
 
-impl Seen {
+impl TimedStatus {
     fn now(arguments: &StatusArguments) -> anyhow::Result<Self> {
         Ok(Self { at: Instant::now(), status: arguments.managers.status()? })
     }
@@ -121,13 +122,13 @@ pub fn share(keys: &Interval) -> f64 {
 }
 
 /// What the rows of a member are made of.
-struct Had<'a> {
+struct MemberRow<'a> {
     seats: Vec<&'a SeatStatus>,
     is_stopped: bool,
     ranges: Vec<(&'a RangeStatus, usize)>,
 }
 
-impl<'a> Had<'a> {
+impl<'a> MemberRow<'a> {
     fn of(status: &'a Status, member: &Member) -> Self {
         let is_own = |seat: SeatId| member.seats().any(|own| own == seat);
         let seats: Vec<&SeatStatus> = status.seats.iter().filter(|seat| is_own(seat.seat)).collect();
@@ -217,7 +218,7 @@ impl<'a> Had<'a> {
 /// The end of the longest log of each range, as its members have said.
 fn lasts(status: &Status) -> BTreeMap<u32, u64> {
     let mut lasts = BTreeMap::new();
-    let members = status.roster.members.values().map(|member| Had::of(status, member));
+    let members = status.roster.members.values().map(|member| MemberRow::of(status, member));
     let figures = members.flat_map(|had| had.figures().collect::<Vec<_>>());
     for range in figures.flat_map(|figures| &figures.ranges).filter(|range| range.epoch.0 > 0) {
         let last = lasts.entry(range.range.0).or_insert(0);
@@ -234,20 +235,12 @@ pub fn ack_told(ack: Ack) -> &'static str {
     }
 }
 
-/// What the copies of a value are to each other.
-pub fn consistency_told(consistency: Consistency) -> &'static str {
-    match consistency {
-        Consistency::Chain => "strong",
-        Consistency::Weak => "weak",
-    }
-}
-
 /// What is not as it should be, apart from what moves: a sentence's part each.
 fn lacks(status: &Status, unserved: &Unserved) -> Vec<String> {
     let unheard = status.managers.iter().filter(|manager| manager.lag.is_none());
     let mut lacks: Vec<String> = unheard.map(|manager| format!("{} does not respond", manager_name(manager))).collect();
     for (name, member) in &status.roster.members {
-        if let (state, Color::Red) = Had::of(status, member).state() {
+        if let (state, Color::Red) = MemberRow::of(status, member).state() {
             lacks.push(format!("{name} is {state}").replace(" is trouble", " has trouble"));
         }
     }
@@ -298,7 +291,11 @@ fn check(status: &Status, unserved: &Unserved) -> (String, bool) {
     let mut lacks = lacks(status, unserved);
     for (name, member) in &status.roster.members {
         lacks.extend(
-            Had::of(status, member).troubles().collect::<BTreeSet<_>>().iter().map(|why| format!("{name}: {why}")),
+            MemberRow::of(status, member)
+                .troubles()
+                .collect::<BTreeSet<_>>()
+                .iter()
+                .map(|why| format!("{name}: {why}")),
         );
     }
     let line = if lacks.is_empty() {
@@ -359,7 +356,7 @@ fn text(status: &Status, unserved: &Unserved, rates: &Rates, with_ranges: bool) 
         status.wedges.len()
     ));
     for (name, member) in &status.roster.members {
-        let had = Had::of(status, member);
+        let had = MemberRow::of(status, member);
         // What is wrong with a machine, each of its seats says.
         for why in had.troubles().collect::<BTreeSet<_>>() {
             told.push(format!("{name}: {why}\n"));
@@ -406,7 +403,7 @@ fn members(status: &Status, rates: &Rates) -> Table {
     ];
     let (mut table, lasts) = (new_table(head), lasts(status));
     for (name, member) in &status.roster.members {
-        let had = Had::of(status, member);
+        let had = MemberRow::of(status, member);
         let (state, colour) = had.state();
         let (head, mid, tail) = had.roles();
         let is_answering = had.is_answering();
@@ -527,7 +524,7 @@ fn json(status: &Status, unserved: &Unserved, rates: &Rates) -> Value {
 }
 
 fn member_json(status: &Status, rates: &Rates, name: &str, member: &Member) -> Value {
-    let had = Had::of(status, member);
+    let had = MemberRow::of(status, member);
     let seats = had.seats.iter().map(|seat| {
         let standing = seat.standing.map(|standing| format!("{standing:?}").to_lowercase());
         json!({

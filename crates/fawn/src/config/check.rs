@@ -10,17 +10,16 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches};
 use serde_json::json;
 
-use super::file::{self, File};
+use super::file::{self, ConfigFile};
 use super::flags::{Section, sections};
-use super::merge::without_variables;
 use super::problem::Problem;
 use super::settings::{Setting, settings};
-use super::variables::{Environment, environment, unknown};
+use super::variables::{Environment, environment, unknown, without_variables};
 use crate::command::Fawn;
-use crate::outcome::Outcome;
+use crate::outcome::CommandStatus;
 
 /// Checks a file, if there is one, and the environment.
-pub fn run(path: Option<&PathBuf>, json: bool) -> anyhow::Result<Outcome> {
+pub fn run(path: Option<&PathBuf>, json: bool) -> anyhow::Result<CommandStatus> {
     let root = Fawn::command();
     let sections = sections(&root);
     let file = path.map(|path| file::read(path, &sections)).unwrap_or_default();
@@ -39,11 +38,11 @@ pub fn run(path: Option<&PathBuf>, json: bool) -> anyhow::Result<Outcome> {
             writeln!(out, "{problem}")?;
         }
     }
-    Ok(if problems.is_empty() { Outcome::Done } else { Outcome::Missing })
+    Ok(if problems.is_empty() { CommandStatus::Done } else { CommandStatus::Missing })
 }
 
 /// Everything that is wrong.
-fn problems(root: &Command, sections: &[Section], environment: &Environment, file: &File) -> Vec<Problem> {
+fn problems(root: &Command, sections: &[Section], environment: &Environment, file: &ConfigFile) -> Vec<Problem> {
     let mut problems = file.problems.clone();
     problems.extend(unknown(sections, environment));
     let mut told = BTreeSet::new();

@@ -5,7 +5,7 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use super::flags::{Section, nearest};
-use super::problem::{Problem, Source};
+use super::problem::{Problem, SettingOrigin};
 
 /// The table that is the same as none: TOML cannot have a key `manager` beside a table `[manager]`.
 const COMMON: &str = "common";
@@ -23,7 +23,7 @@ pub enum Value {
 
 /// A key with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct FileEntry {
     /// The table; `None` before all tables.
     pub table: Option<String>,
     /// The key.
@@ -31,32 +31,32 @@ pub struct Entry {
     /// Its value.
     pub value: Value,
     /// Where it stands.
-    pub at: Source,
+    pub at: SettingOrigin,
 }
 
 /// A file, and what is wrong with how it is written.
 #[derive(Clone, Debug, Default)]
-pub struct File {
+pub struct ConfigFile {
     /// In the order of the file.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<FileEntry>,
     /// Lines that cannot be understood, and keys that do not exist.
     pub problems: Vec<Problem>,
 }
 
 /// Reads a file.
-pub fn read(path: &Path, sections: &[Section]) -> File {
+pub fn read(path: &Path, sections: &[Section]) -> ConfigFile {
     match fawn_files::text::read(path) {
         Ok(text) => parse(&path.display().to_string(), &text, sections),
         Err(error) => {
-            let at = Source::File { path: path.display().to_string(), line: 0 };
-            File { entries: Vec::new(), problems: vec![Problem { at, what: format!("cannot be read: {error}") }] }
+            let at = SettingOrigin::File { path: path.display().to_string(), line: 0 };
+            ConfigFile { entries: Vec::new(), problems: vec![Problem { at, what: format!("cannot be read: {error}") }] }
         }
     }
 }
 
 /// Understands the text of a file.
-pub fn parse(path: &str, text: &str, sections: &[Section]) -> File {
-    let mut reader = Reader { path, text, sections, file: File::default() };
+pub fn parse(path: &str, text: &str, sections: &[Section]) -> ConfigFile {
+    let mut reader = FileReader { path, text, sections, file: ConfigFile::default() };
     let (root, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let start = error.span().map_or(0, |span| span.start);
@@ -67,24 +67,24 @@ pub fn parse(path: &str, text: &str, sections: &[Section]) -> File {
         reader.root(root.get_ref());
     }
     let mut file = reader.file;
-    let line = |at: &Source| if let Source::File { line, .. } = at { *line } else { 0 };
+    let line = |at: &SettingOrigin| if let SettingOrigin::File { line, .. } = at { *line } else { 0 };
     file.entries.sort_by_key(|entry| line(&entry.at));
     file.problems.sort();
     file
 }
 
-struct Reader<'a> {
+struct FileReader<'a> {
     path: &'a str,
     text: &'a str,
     sections: &'a [Section],
-    file: File,
+    file: ConfigFile,
 }
 
-impl Reader<'_> {
-    fn at(&self, offset: usize) -> Source {
+impl FileReader<'_> {
+    fn at(&self, offset: usize) -> SettingOrigin {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
         let line = memchr::memchr_iter(b'\n', before).count() + 1;
-        Source::File { path: self.path.to_owned(), line }
+        SettingOrigin::File { path: self.path.to_owned(), line }
     }
 
     fn refuse(&mut self, offset: usize, what: String) {
@@ -148,7 +148,7 @@ impl Reader<'_> {
         match value {
             Ok(value) => {
                 let at = self.at(offset);
-                self.file.entries.push(Entry { table: table.map(str::to_owned), key: key.to_owned(), value, at });
+                self.file.entries.push(FileEntry { table: table.map(str::to_owned), key: key.to_owned(), value, at });
             }
             Err(kind) => self.refuse(offset, format!("{key:?} cannot be a {kind}: write a string or a number")),
         }

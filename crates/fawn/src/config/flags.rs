@@ -40,7 +40,7 @@ pub struct Flag {
     /// Its name after the dashes, and its key.
     pub long: String,
     /// How its values are written.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// The environment variable for all commands that have it.
     pub common: String,
     /// What it is without any setting; none: what its help says.
@@ -51,7 +51,7 @@ pub struct Flag {
 
 /// How the values of a flag are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// It is there or not.
     Switch,
     /// One value.
@@ -92,17 +92,17 @@ fn flag(arg: &Arg) -> Option<Flag> {
     let is_kept = |long: &&str| !NO_KEYS.contains(long) && !arg.is_hide_env_set();
     let long = arg.get_long().filter(is_kept)?;
     let kind = match arg.get_action() {
-        ArgAction::SetTrue => Kind::Switch,
+        ArgAction::SetTrue => ValueKind::Switch,
         ArgAction::Set => match arg.get_value_delimiter() {
-            Some(delimiter) => Kind::Joined(delimiter),
-            None => Kind::One,
+            Some(delimiter) => ValueKind::Joined(delimiter),
+            None => ValueKind::One,
         },
-        ArgAction::Append => Kind::Many,
+        ArgAction::Append => ValueKind::Many,
         _ => return None,
     };
     let common = arg.get_env().map_or_else(|| variable(long), |name| name.to_string_lossy().into_owned());
     let defaults = match kind {
-        Kind::Switch => vec!["false".to_owned()],
+        ValueKind::Switch => vec!["false".to_owned()],
         _ => arg.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect(),
     };
     let id = arg.get_id().to_string();
@@ -131,9 +131,9 @@ mod tests {
         let section = |name: &str| sections.iter().find(|section| section.name == name).unwrap();
         let serve = section("serve");
         let listen = serve.flag("listen").unwrap();
-        assert_eq!((listen.kind, listen.defaults.as_slice()), (Kind::Many, &["127.0.0.1:11211".to_owned()][..]));
+        assert_eq!((listen.kind, listen.defaults.as_slice()), (ValueKind::Many, &["127.0.0.1:11211".to_owned()][..]));
         assert_eq!(serve.variable(serve.flag("max-item-size").unwrap()), "FAWN_SERVE_MAX_ITEM_SIZE");
-        assert_eq!(serve.flag("insecure").unwrap().kind, Kind::Switch);
+        assert_eq!(serve.flag("insecure").unwrap().kind, ValueKind::Switch);
         assert_eq!(section("certs-init").words, ["certs", "init"]);
         assert!(section("certs-init").flag("manager").is_none(), "a cluster's managers are something else");
         assert_eq!(section("load").flag("to").unwrap().common, "FAWN_SERVER");

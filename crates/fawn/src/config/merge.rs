@@ -6,19 +6,19 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use super::check::bad_value;
-use super::file::{self, File};
-use super::flags::{Kind, Section, sections, variable};
+use super::file::{self, ConfigFile};
+use super::flags::{Section, ValueKind, sections, variable};
 use super::problem::Problem;
 use super::settings::{Setting, settings};
-use super::variables::{Environment, unknown};
+use super::variables::{Environment, unknown, without_variables};
 use crate::command::Fawn;
 
 /// Why a command is not carried out.
 #[derive(Debug)]
-pub enum Refused {
+pub enum CommandLineError {
     /// The arguments, wherever they are from; and what is to be said about those that nobody typed.
     Usage(clap::Error, Vec<String>),
     /// The file or the environment cannot be understood; all that is wrong with them for the command.
@@ -28,9 +28,9 @@ pub enum Refused {
 /// Parses a command line.
 ///
 /// # Errors
-/// [`Refused`]; also when help was asked for, as `clap` has it.
-pub fn parse(line: Vec<OsString>, environment: &Environment) -> Result<Fawn, Refused> {
-    let usage = |error| Refused::Usage(error, Vec::new());
+/// [`CommandLineError`]; also when help was asked for, as `clap` has it.
+pub fn parse(line: Vec<OsString>, environment: &Environment) -> Result<Fawn, CommandLineError> {
+    let usage = |error| CommandLineError::Usage(error, Vec::new());
     let root = Fawn::command();
     let sections = sections(&root);
     let (mut line, given_off) = without_switches_off(line, &sections);
@@ -68,7 +68,7 @@ pub fn parse(line: Vec<OsString>, environment: &Environment) -> Result<Fawn, Ref
             suggest(&mut error, section);
             let mut notes = notes(&error, &set);
             notes.extend(warnings.iter().map(ToString::to_string));
-            Err(Refused::Usage(error, notes))
+            Err(CommandLineError::Usage(error, notes))
         }
     }
 }
@@ -79,18 +79,11 @@ fn bad_values(root: &clap::Command, section: &Section, set: &[Setting<'_>]) -> V
 }
 
 /// All that is wrong, in order.
-fn all(mut problems: Vec<Problem>, warnings: Vec<Problem>) -> Refused {
+fn all(mut problems: Vec<Problem>, warnings: Vec<Problem>) -> CommandLineError {
     problems.extend(warnings);
     problems.sort();
     problems.dedup();
-    Refused::Problems(problems)
-}
-
-/// The commands without the variables that `clap` itself would look up: they are looked up already, and one that is empty or
-/// is about a switch that was turned off counts for nothing.
-pub(super) fn without_variables(command: clap::Command) -> clap::Command {
-    let plain = |arg: Arg| if arg.get_id() == "config" { arg } else { arg.env(None) };
-    command.mut_args(plain).mut_subcommands(without_variables)
+    CommandLineError::Problems(problems)
 }
 
 /// The section of the command that a line is about, and what is given to it.
@@ -118,7 +111,7 @@ fn unless_given<'a>(
     given: &ArgMatches,
     given_off: &BTreeSet<String>,
     environment: &Environment,
-    file: &File,
+    file: &ConfigFile,
 ) -> (Vec<Setting<'a>>, Vec<Problem>) {
     let (mut set, problems) = settings(section, environment, file);
     let is_given = |setting: &Setting<'_>| {
@@ -145,7 +138,7 @@ fn without_switches_off(line: Vec<OsString>, sections: &[Section]) -> (Vec<OsStr
     let flags = || sections.iter().flat_map(|section| &section.flags);
     let is_switch = |long: &str| {
         let mut named = flags().filter(|flag| flag.long == long).peekable();
-        named.peek().is_some() && named.all(|flag| flag.kind == Kind::Switch)
+        named.peek().is_some() && named.all(|flag| flag.kind == ValueKind::Switch)
     };
     let end = line.iter().position(|argument| argument == "--").unwrap_or(line.len());
     let (mut kept, mut off) = (Vec::new(), BTreeSet::new());
@@ -183,9 +176,9 @@ fn notes(error: &clap::Error, set: &[Setting<'_>]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::command::Command;
-    use crate::serve::ServeArguments;
+    use crate::serve::arguments::ServeArguments;
 
-    fn parsed(line: &str, variables: &[(&str, &str)], file: &str) -> Result<Fawn, Refused> {
+    fn parsed(line: &str, variables: &[(&str, &str)], file: &str) -> Result<Fawn, CommandLineError> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("fawn.toml");
         std::fs::write(&path, file).unwrap();
@@ -285,7 +278,7 @@ mod tests {
     #[test]
     fn a_variables_name_as_a_flag_is_answered_with_the_flag() {
         for (line, meant) in [("fawn get --server a:1 k", "'--to'"), ("fawn dump --server=a:1 f", "'--from'")] {
-            let Refused::Usage(error, _) = parsed(line, &[], "").unwrap_err() else { panic!("{line}") };
+            let CommandLineError::Usage(error, _) = parsed(line, &[], "").unwrap_err() else { panic!("{line}") };
             let said = error.to_string();
             assert!(said.contains(meant) && !said.contains("--user"), "{said}");
         }
@@ -295,7 +288,9 @@ mod tests {
     fn all_that_is_wrong_is_told_at_once() {
         let file = "[serve]\nmemroy = 1\nmemory = 'lots'\nthreads = 'many'\ninsecure = 'perhaps'\n";
         let variables = [("FAWN_MAX_CONECTIONS", "7"), ("FAWN_SERVE_MAX_CONNECTIONS", "none")];
-        let Refused::Problems(problems) = parsed("fawn serve", &variables, file).unwrap_err() else { panic!("a list") };
+        let CommandLineError::Problems(problems) = parsed("fawn serve", &variables, file).unwrap_err() else {
+            panic!("a list")
+        };
         let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let about = ["fawn.toml:2:", "fawn.toml:3:", "fawn.toml:4:", "fawn.toml:5:", "FAWN_MAX_CON", "FAWN_SERVE_MAX"];
         assert_eq!(told.len(), about.len(), "{told:#?}");
@@ -303,9 +298,13 @@ mod tests {
             assert!(line.contains(about), "{about}: {told:#?}");
         }
         let two = "[serve]\nmemory = 'lots'\nthreads = 'many'\n";
-        let Refused::Problems(problems) = parsed("fawn serve", &[], two).unwrap_err() else { panic!("a list") };
+        let CommandLineError::Problems(problems) = parsed("fawn serve", &[], two).unwrap_err() else {
+            panic!("a list")
+        };
         assert_eq!(problems.len(), 2);
-        let Refused::Usage(..) = parsed("fawn serve --memory 1G", &[], two).unwrap_err() else { panic!("one is left") };
+        let CommandLineError::Usage(..) = parsed("fawn serve --memory 1G", &[], two).unwrap_err() else {
+            panic!("one is left")
+        };
     }
 
     #[test]
@@ -316,7 +315,7 @@ mod tests {
             assert_eq!(warnings.len(), 1, "{line}");
             assert!(warnings[0].to_string().ends_with("did you mean FAWN_MEMORY?"), "{line}");
         }
-        let Refused::Usage(_, notes) = parsed("fawn plan", &[("FAWN_DATTA", "1TB")], "").unwrap_err() else {
+        let CommandLineError::Usage(_, notes) = parsed("fawn plan", &[("FAWN_DATTA", "1TB")], "").unwrap_err() else {
             panic!("a plan needs its data")
         };
         assert!(notes.iter().any(|note| note.contains("did you mean FAWN_DATA?")), "{notes:?}");
@@ -325,8 +324,8 @@ mod tests {
     #[test]
     fn an_error_says_where_the_value_is_from() {
         let told = |line, variables: &[_], file| match parsed(line, variables, file).unwrap_err() {
-            Refused::Usage(_, notes) => notes.join("\n"),
-            Refused::Problems(problems) => problems[0].to_string(),
+            CommandLineError::Usage(_, notes) => notes.join("\n"),
+            CommandLineError::Problems(problems) => problems[0].to_string(),
         };
         assert_eq!(told("fawn serve", &[("FAWN_SERVE_MEMORY", "lots")], ""), "--memory is from FAWN_SERVE_MEMORY");
         assert!(told("fawn serve", &[], "\n\n[serve]\nmemory = 'lots'").ends_with("fawn.toml:4"));

@@ -25,8 +25,9 @@
 //! | `settings` | which value counts, and where it is from |
 //! | `problem` | what is wrong, in a sentence |
 //! | `merge` | the command line with what is configured |
-//! | `check`, `show` | `fawn config` |
+//! | `arguments`, `check`, `show` | `fawn config` |
 
+mod arguments;
 mod check;
 mod file;
 mod flags;
@@ -38,62 +39,17 @@ mod variables;
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use arguments::ConfigCommand;
 
-use crate::outcome::Outcome;
+use crate::outcome::CommandStatus;
 
-pub use merge::{Refused, parse};
+pub use arguments::ConfigArguments;
+pub use merge::{CommandLineError, parse};
 pub use problem::Problem;
 pub use variables::environment;
 
-/// Arguments of `fawn config`.
-#[derive(Debug, Args)]
-pub struct ConfigArguments {
-    /// What to do.
-    #[command(subcommand)]
-    command: ConfigCommand,
-}
-
-impl ConfigArguments {
-    /// Whether that is `fawn config check`.
-    pub fn is_check(&self) -> bool {
-        matches!(self.command, ConfigCommand::Check(_))
-    }
-}
-
-/// What `fawn config` does.
-#[derive(Debug, Subcommand)]
-enum ConfigCommand {
-    /// List all errors in a file and in the environment, one sentence each; exit code 1 if there are any
-    Check(CheckArguments),
-    /// Print the effective settings of commands and the source of each value, as a configuration file
-    Show(ShowArguments),
-}
-
-/// Arguments of `fawn config check`.
-#[derive(Debug, Args)]
-struct CheckArguments {
-    /// File to check [default: that of --config]
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Arguments of `fawn config show`.
-#[derive(Debug, Args)]
-struct ShowArguments {
-    /// Commands, e.g. serve or certs-init [default: those that the file or the environment configures]
-    #[arg(value_name = "COMMAND")]
-    commands: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
 /// Does what is asked for, with the file of `--config`.
-pub fn run(arguments: &ConfigArguments, file: Option<&PathBuf>) -> anyhow::Result<Outcome> {
+pub fn run(arguments: &ConfigArguments, file: Option<&PathBuf>) -> anyhow::Result<CommandStatus> {
     match &arguments.command {
         ConfigCommand::Check(arguments) => check::run(arguments.file.as_ref().or(file), arguments.json),
         ConfigCommand::Show(arguments) => show::run(&arguments.commands, file, arguments.json),

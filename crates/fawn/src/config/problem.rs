@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Where a value is from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum SettingOrigin {
     /// A line of a file, counted from 1; 0: the whole file.
     File {
         /// As it was named.
@@ -21,7 +21,7 @@ pub enum Source {
     Default,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { path, line: 0 } => f.write_str(path),
@@ -36,7 +36,7 @@ impl fmt::Display for Source {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
     /// Where.
-    pub at: Source,
+    pub at: SettingOrigin,
     /// What, and what would be right.
     pub what: String,
 }

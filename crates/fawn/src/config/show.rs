@@ -7,29 +7,29 @@ use clap::CommandFactory;
 use serde_json::{Value, json};
 
 use super::file;
-use super::flags::{Flag, Kind, Section, nearest, sections};
-use super::problem::Source;
+use super::flags::{Flag, Section, ValueKind, nearest, sections};
+use super::problem::SettingOrigin;
 use super::settings::{Setting, settings};
 use super::variables::environment;
 use crate::command::Fawn;
-use crate::outcome::{Misused, Outcome};
+use crate::outcome::{CommandStatus, UsageError};
 use crate::tell::tell;
 
 /// A flag with what counts for it.
-struct Shown<'a> {
+struct EffectiveSetting<'a> {
     flag: &'a Flag,
     /// None: what the help says.
     values: Vec<String>,
-    from: Source,
+    from: SettingOrigin,
 }
 
 /// Prints the sections of `names`.
-pub fn run(names: &[String], path: Option<&PathBuf>, json: bool) -> anyhow::Result<Outcome> {
+pub fn run(names: &[String], path: Option<&PathBuf>, json: bool) -> anyhow::Result<CommandStatus> {
     let sections = sections(&Fawn::command());
     let file = path.map(|path| file::read(path, &sections)).unwrap_or_default();
     let environment = environment();
     let mut problems = file.problems.clone();
-    let mut shown: Vec<(&Section, Vec<Shown<'_>>)> = Vec::new();
+    let mut shown: Vec<(&Section, Vec<EffectiveSetting<'_>>)> = Vec::new();
     for section in chosen(names, &sections)? {
         let (set, wrong) = settings(section, &environment, &file);
         problems.extend(wrong);
@@ -51,13 +51,13 @@ pub fn run(names: &[String], path: Option<&PathBuf>, json: bool) -> anyhow::Resu
     } else {
         write(&mut out, &shown)?;
     }
-    Ok(if problems.is_empty() { Outcome::Done } else { Outcome::Missing })
+    Ok(if problems.is_empty() { CommandStatus::Done } else { CommandStatus::Missing })
 }
 
-fn effective<'a>(flag: &'a Flag, set: &[Setting<'_>]) -> Shown<'a> {
+fn effective<'a>(flag: &'a Flag, set: &[Setting<'_>]) -> EffectiveSetting<'a> {
     match set.iter().find(|setting| setting.flag.long == flag.long) {
-        Some(setting) => Shown { flag, values: setting.values.clone(), from: setting.from.clone() },
-        None => Shown { flag, values: flag.defaults.clone(), from: Source::Default },
+        Some(setting) => EffectiveSetting { flag, values: setting.values.clone(), from: setting.from.clone() },
+        None => EffectiveSetting { flag, values: flag.defaults.clone(), from: SettingOrigin::Default },
     }
 }
 
@@ -70,7 +70,7 @@ fn chosen<'a>(names: &[String], sections: &'a [Section]) -> anyhow::Result<Vec<&
         let Some(section) = sections.iter().find(|section| section.name == *name) else {
             let hint = nearest(name, sections.iter().map(|section| section.name.as_str()));
             let hint = hint.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-            return Err(Misused(format!("there is no command {name} that can be configured{hint}")).into());
+            return Err(UsageError(format!("there is no command {name} that can be configured{hint}")).into());
         };
         chosen.push(section);
     }
@@ -78,7 +78,7 @@ fn chosen<'a>(names: &[String], sections: &'a [Section]) -> anyhow::Result<Vec<&
 }
 
 /// Writes lines `key = value  # source`, the sources below each other.
-fn write(out: &mut impl Write, shown: &[(&Section, Vec<Shown<'_>>)]) -> io::Result<()> {
+fn write(out: &mut impl Write, shown: &[(&Section, Vec<EffectiveSetting<'_>>)]) -> io::Result<()> {
     for (number, (section, flags)) in shown.iter().enumerate() {
         let gap = if number > 0 { "\n" } else { "" };
         writeln!(out, "{gap}[{}]", section.name)?;
@@ -91,16 +91,16 @@ fn write(out: &mut impl Write, shown: &[(&Section, Vec<Shown<'_>>)]) -> io::Resu
     Ok(())
 }
 
-fn line(section: &Section, Shown { flag, values, from }: &Shown<'_>) -> (String, String) {
+fn line(section: &Section, EffectiveSetting { flag, values, from }: &EffectiveSetting<'_>) -> (String, String) {
     let long = &flag.long;
     if values.is_empty() {
         return (format!("# {long}"), format!("not set; {}", section.variable(flag)));
     }
     let quoted: Vec<String> = values.iter().map(|value| quoted(value)).collect();
     let value = match flag.kind {
-        Kind::Switch => values[0].clone(),
-        Kind::One => quoted[0].clone(),
-        Kind::Many | Kind::Joined(_) => format!("[{}]", quoted.join(", ")),
+        ValueKind::Switch => values[0].clone(),
+        ValueKind::One => quoted[0].clone(),
+        ValueKind::Many | ValueKind::Joined(_) => format!("[{}]", quoted.join(", ")),
     };
     (format!("{long} = {value}"), from.to_string())
 }
@@ -113,13 +113,13 @@ fn quoted(value: &str) -> String {
     }
 }
 
-fn flags_json(section: &Section, flags: &[Shown<'_>]) -> Value {
-    let value = |shown: &Shown<'_>| match shown.flag.kind {
-        Kind::Switch => json!(shown.values == ["true"]),
-        Kind::One => json!(shown.values.first()),
-        Kind::Many | Kind::Joined(_) => json!(shown.values),
+fn flags_json(section: &Section, flags: &[EffectiveSetting<'_>]) -> Value {
+    let value = |shown: &EffectiveSetting<'_>| match shown.flag.kind {
+        ValueKind::Switch => json!(shown.values == ["true"]),
+        ValueKind::One => json!(shown.values.first()),
+        ValueKind::Many | ValueKind::Joined(_) => json!(shown.values),
     };
-    let of = |shown: &Shown<'_>| {
+    let of = |shown: &EffectiveSetting<'_>| {
         let variable = section.variable(shown.flag);
         (shown.flag.long.clone(), json!({ "value": value(shown), "from": shown.from, "variable": variable }))
     };

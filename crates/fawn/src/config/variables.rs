@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use super::flags::{Section, nearest};
-use super::problem::{Problem, Source};
+use super::problem::{Problem, SettingOrigin};
 
 /// Environment variables that begin with `FAWN_`, hold something, and are meant for this program.
 pub type Environment = BTreeMap<String, String>;
@@ -71,9 +71,16 @@ pub fn unknown(sections: &[Section], environment: &Environment) -> Vec<Problem> 
         let given = name[PREFIX.len()..].to_ascii_uppercase();
         let hint = nearest(&given, known.iter().filter_map(|name| name.strip_prefix(PREFIX)));
         let hint = hint.map(|name| format!("; did you mean {PREFIX}{name}?")).unwrap_or_default();
-        Problem { at: Source::Variable(name.clone()), what: format!("there is no flag for this variable{hint}") }
+        Problem { at: SettingOrigin::Variable(name.clone()), what: format!("there is no flag for this variable{hint}") }
     };
     unknown.map(problem).collect()
+}
+
+/// The commands without the variables that `clap` itself would look up: they are looked up already, and one that is empty or
+/// is about a switch that was turned off counts for nothing.
+pub(super) fn without_variables(command: clap::Command) -> clap::Command {
+    let plain = |arg: clap::Arg| if arg.get_id() == "config" { arg } else { arg.env(None) };
+    command.mut_args(plain).mut_subcommands(without_variables)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use fawn_kv::status::{Answer, Question};
 use fawn_kv::wire::version::Spoken;
 use fawn_manager::Running;
 
-use crate::cluster::status::consistency_told;
+use crate::consistency::consistency_told;
 
 /// A manager that is there answers within this.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ const TIME: Duration = Duration::from_mins(1);
 
 /// What flags say.
 #[derive(Clone, Copy, Debug)]
-pub struct Given {
+pub struct RequestedSettings {
     /// Copies of each value.
     pub replicas: Option<u32>,
     /// What they are to each other.
@@ -35,7 +35,7 @@ pub struct Given {
 }
 
 /// Says in the log, once the manager leads, what the cluster in `dir` has otherwise than flags say, if it has.
-pub fn warn_if_other(manager: &Arc<Running>, given: Given, dir: PathBuf) {
+pub fn warn_if_other(manager: &Arc<Running>, given: RequestedSettings, dir: PathBuf) {
     let (manager, until) = (Arc::downgrade(manager), Instant::now() + TIME);
     let watch = move || {
         while Instant::now() < until {
@@ -49,7 +49,7 @@ pub fn warn_if_other(manager: &Arc<Running>, given: Given, dir: PathBuf) {
     let _ = std::thread::Builder::new().spawn(watch);
 }
 
-impl Given {
+impl RequestedSettings {
     fn warn(&self, settings: &Settings, dir: &Path) {
         let (managers, kept) = (dir.join("manager"), settings.replicas);
         let (dir, managers) = (dir.display(), managers.display());

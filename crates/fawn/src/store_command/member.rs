@@ -27,7 +27,7 @@ const PART_BYTES: usize = 1 << 20;
 
 /// What a dump found beside the records.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct DumpFindings {
     /// What damage has taken.
     pub lost: Option<Losses>,
     /// Writes that are in the log, though the node had not heard that they are committed: they may have been acknowledged.
@@ -42,7 +42,7 @@ pub struct Found {
     pub damaged: Vec<String>,
 }
 
-impl Found {
+impl DumpFindings {
     /// Whether everything was printed.
     pub fn is_complete(&self) -> bool {
         self.lost.is_none() && self.left_out.is_empty() && self.missing == 0 && self.damaged.is_empty()
@@ -67,7 +67,7 @@ impl<F: FnMut(Record) -> anyhow::Result<()>> Taker<F> {
     }
 
     /// Notes what is wrong with a store, if anything, to go on with the next one.
-    fn note(&self, dumped: anyhow::Result<()>, found: &mut Found) -> anyhow::Result<()> {
+    fn note(&self, dumped: anyhow::Result<()>, found: &mut DumpFindings) -> anyhow::Result<()> {
         match dumped {
             Err(error) if self.has_failed => Err(error),
             Err(error) => {
@@ -83,8 +83,11 @@ impl<F: FnMut(Record) -> anyhow::Result<()>> Taker<F> {
 ///
 /// # Errors
 /// What cannot be read, and those of `each`.
-pub fn dump(directory: &MemberDirectory, each: impl FnMut(Record) -> anyhow::Result<()>) -> anyhow::Result<Found> {
-    let (mut found, mut taker) = (Found::default(), Taker::new(each));
+pub fn dump(
+    directory: &MemberDirectory,
+    each: impl FnMut(Record) -> anyhow::Result<()>,
+) -> anyhow::Result<DumpFindings> {
+    let (mut found, mut taker) = (DumpFindings::default(), Taker::new(each));
     for index in 0..directory.stores() {
         let dumped = dump_store(directory, index, |record| taker.take(record), &mut found);
         taker.note(dumped, &mut found)?;
@@ -97,11 +100,11 @@ fn dump_store(
     directory: &MemberDirectory,
     index: usize,
     mut each: impl FnMut(Record) -> anyhow::Result<()>,
-    found: &mut Found,
+    found: &mut DumpFindings,
 ) -> anyhow::Result<()> {
-    match Held::open(directory, index, &mut found.damaged)? {
-        Held::Plain(mut open) => open.dump(&mut each, found)?,
-        Held::Ranges(mut open, ranges) => {
+    match MemberStore::open(directory, index, &mut found.damaged)? {
+        MemberStore::Plain(mut open) => open.dump(&mut each, found)?,
+        MemberStore::Ranges(mut open, ranges) => {
             open.store.pass_over_lost();
             let mut dumped = Ok(());
             for (range, mut recovered) in ranges {
@@ -127,8 +130,11 @@ fn dump_store(
 ///
 /// # Errors
 /// As [`dump`].
-pub fn plain_dump(directory: &Directory, each: impl FnMut(Record) -> anyhow::Result<()>) -> anyhow::Result<Found> {
-    let (mut found, mut taker) = (Found::default(), Taker::new(each));
+pub fn plain_dump(
+    directory: &Directory,
+    each: impl FnMut(Record) -> anyhow::Result<()>,
+) -> anyhow::Result<DumpFindings> {
+    let (mut found, mut taker) = (DumpFindings::default(), Taker::new(each));
     for index in 0..directory.stores() {
         let options = unbounded(index, directory.stores(), directory.secret());
         let path = directory.store_path(index);
@@ -160,17 +166,17 @@ fn unbounded(index: usize, count: usize, secret: Secret) -> Options {
     Options { index, count, segment_bytes: 16 << 20, ..Options::new(secret, u64::MAX / 4) }
 }
 
-fn open_plain(directory: &Directory, index: usize, options: Options) -> anyhow::Result<Open<Store>> {
+fn open_plain(directory: &Directory, index: usize, options: Options) -> anyhow::Result<OpenStore<Store>> {
     let opened = try_open_plain(directory, index, options);
     opened.map_err(|error| anyhow!(error.at(directory.store_path(index).display())))
 }
 
-fn try_open_plain(directory: &Directory, index: usize, mut options: Options) -> Result<Open<Store>, OpenError> {
+fn try_open_plain(directory: &Directory, index: usize, mut options: Options) -> Result<OpenStore<Store>, OpenError> {
     let path = directory.store_path(index);
     let files = Overlay::new(Files::look(&path)?);
     options.interval = directory.interval(index);
     let (store, maintenance, _) = Store::open(options, &files, unix_now())?;
-    Ok(Open { store, maintenance, files, path })
+    Ok(OpenStore { store, maintenance, files, path })
 }
 
 /// The budget that a server would have.
@@ -195,11 +201,12 @@ impl Budget {
 /// # Errors
 /// What cannot be read.
 pub fn stats(directory: &MemberDirectory, budget: Budget) -> anyhow::Result<Vec<Stats>> {
-    let of =
-        |index| match Held::open_with(directory, index, |secret| budget.options(index, directory.stores(), secret))? {
-            Held::Plain(open) => open.stats(),
-            Held::Ranges(open, _) => open.stats(),
-        };
+    let of = |index| match MemberStore::open_with(directory, index, |secret| {
+        budget.options(index, directory.stores(), secret)
+    })? {
+        MemberStore::Plain(open) => open.stats(),
+        MemberStore::Ranges(open, _) => open.stats(),
+    };
     (0..directory.stores()).map(of).collect()
 }
 
@@ -214,14 +221,14 @@ pub fn plain_stats(directory: &Directory, budget: Budget) -> anyhow::Result<Vec<
 }
 
 /// One of a node's stores.
-enum Held {
+enum MemberStore {
     /// The cluster has yet to make a range of it.
-    Plain(Box<Open<Store>>),
+    Plain(Box<OpenStore<Store>>),
     /// Its ranges.
-    Ranges(Box<Open<FlashStore>>, BTreeMap<RangeId, Recovered>),
+    Ranges(Box<OpenStore<FlashStore>>, BTreeMap<RangeId, Recovered>),
 }
 
-impl Held {
+impl MemberStore {
     /// Opens it to be dumped. Where its log is damaged, that is told, and it has what was written before.
     fn open(directory: &MemberDirectory, index: usize, damaged: &mut Vec<String>) -> anyhow::Result<Self> {
         let path = directory.store_path(index);
@@ -266,7 +273,7 @@ impl Held {
         if !options.salvage {
             match Store::open(Options { interval, ..options.clone() }, &files, unix_now()) {
                 Ok((store, maintenance, _)) => {
-                    return Ok(Self::Plain(Box::new(Open { store, maintenance, files, path })));
+                    return Ok(Self::Plain(Box::new(OpenStore { store, maintenance, files, path })));
                 }
                 Err(OpenError::Replicated) => {}
                 Err(error) => return Err(error.into()),
@@ -274,7 +281,7 @@ impl Held {
         }
         let opened = FlashStore::open_plain(options.clone(), &files, interval)?;
         let Opened { store, maintenance, ranges, .. } = opened;
-        Ok(Self::Ranges(Box::new(Open { store, maintenance, files, path }), ranges))
+        Ok(Self::Ranges(Box::new(OpenStore { store, maintenance, files, path }), ranges))
     }
 }
 
@@ -327,14 +334,14 @@ halves!(Store, self => self);
 halves!(FlashStore, self => self.store());
 
 /// A store and what works for it, one piece after the other.
-struct Open<S, F: Flash = Overlay<Files>> {
+struct OpenStore<S, F: Flash = Overlay<Files>> {
     store: S,
     maintenance: Maintenance,
     files: F,
     path: PathBuf,
 }
 
-impl<S: Halves, F: Flash> Open<S, F> {
+impl<S: Halves, F: Flash> OpenStore<S, F> {
     /// Goes on until there is nothing to do. Nothing is merged: what a merge writes would stay in memory.
     fn rest(&mut self) -> anyhow::Result<()> {
         loop {
@@ -366,10 +373,13 @@ impl<S: Halves, F: Flash> Open<S, F> {
         // A budget that is tried out calls for merges; a store that waits for one begins no other.
         self.rest()?;
         let stats = self.store.store().stats();
-        let unread = stats.slices - stats.slices_loaded;
+        let unread = stats.index.slices - stats.index.slices_loaded;
         if unread > 0 {
             let path = self.path();
-            bail!("{path}: the index of {unread} of {} slices cannot be read: see `fawn store check`", stats.slices);
+            bail!(
+                "{path}: the index of {unread} of {} slices cannot be read: see `fawn store check`",
+                stats.index.slices
+            );
         }
         Ok(stats)
     }
@@ -379,7 +389,7 @@ impl<S: Halves, F: Flash> Open<S, F> {
     }
 }
 
-impl Open<Store> {
+impl OpenStore<Store> {
     /// A value that has a file of its own.
     fn large_value(&self, stub: &[u8]) -> Result<Vec<u8>, Damage> {
         let damage = |file, what: &str| Damage { file, offset: 0, what: what.to_owned() };
@@ -394,7 +404,7 @@ impl Open<Store> {
     fn dump(
         &mut self,
         each: &mut impl FnMut(Record) -> anyhow::Result<()>,
-        Found { lost, expired, .. }: &mut Found,
+        DumpFindings { lost, expired, .. }: &mut DumpFindings,
     ) -> anyhow::Result<()> {
         let now = unix_now();
         self.store.seal().map_err(|refusal| anyhow!("{}: {refusal}", self.path()))?;
@@ -439,7 +449,7 @@ impl Open<Store> {
     }
 }
 
-impl Open<FlashStore> {
+impl OpenStore<FlashStore> {
     /// Takes for committed what is in the log: after a stop of all replicas nobody else knows better, and what was acknowledged
     /// is in it. How many writes those are.
     fn settle(&mut self, range: RangeId, recovered: &mut Recovered) -> anyhow::Result<usize> {
@@ -459,7 +469,7 @@ impl Open<FlashStore> {
         range: RangeId,
         recovered: &mut Recovered,
         each: &mut impl FnMut(Record) -> anyhow::Result<()>,
-        found: &mut Found,
+        found: &mut DumpFindings,
     ) -> anyhow::Result<()> {
         found.unsettled += self.settle(range, recovered)?;
         self.dump(range, recovered, each, &mut found.expired)
@@ -562,7 +572,7 @@ mod tests {
             let options = Options { index: number, count, segment_bytes: 16 << 20, ..Options::new(secret, 1 << 30) };
             let opened = FlashStore::open_plain(options, &files, directory.interval(index)).unwrap();
             let Opened { store, maintenance, .. } = opened;
-            let mut open = Open { store, maintenance, files, path: path.clone() };
+            let mut open = OpenStore { store, maintenance, files, path: path.clone() };
             open.rest().unwrap();
             open.store.adopt(ClusterId([7; 16]), RangeId(2 + number)).unwrap();
             open.store.hurry();
@@ -592,7 +602,7 @@ mod tests {
         let files = directory.files(0, Caching::Auto).unwrap();
         let opened = FlashStore::open(unbounded(0, 1, secret), &files).unwrap();
         let path = directory.store_path(0);
-        let mut open = Open { store: opened.store, maintenance: opened.maintenance, files, path };
+        let mut open = OpenStore { store: opened.store, maintenance: opened.maintenance, files, path };
         let (all, part) = (RangeId(1), RangeId(2));
         let [low, high] = Interval::ALL.divide(2)[..] else { panic!("two halves") };
         open.store.join(ClusterId([7; 16]));

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use fawn_admin::{Family, Kind};
+use fawn_admin::{Family, MetricKind};
 
 use crate::server::{fawn, fawn_command, say, wait_for};
 
@@ -522,7 +522,7 @@ fn every_metric_stands_in_the_document_with_its_kind_its_labels_and_what_it_mean
         let alone =
             !["these", "those", "such", "the others"].iter().any(|word| help.split(' ').any(|other| other == *word));
         assert!(alone, "{name} is explained without a look at another metric: {help}");
-        assert_eq!(name.ends_with("_total"), *kind == Kind::Counter, "{name} is named as what it is");
+        assert_eq!(name.ends_with("_total"), *kind == MetricKind::Counter, "{name} is named as what it is");
     }
     assert_eq!(rows.len(), names.len(), "the document has no other metrics");
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use memcache::{Client, CommandError, MemcacheError};
 
-type Outcome = Result<(), Box<dyn std::error::Error>>;
+type CheckResult = Result<(), Box<dyn std::error::Error>>;
 
 /// A key that no other check uses.
 fn key() -> String {
@@ -30,7 +30,7 @@ fn noise(length: usize) -> Vec<u8> {
         .collect()
 }
 
-fn equal<T: PartialEq + std::fmt::Debug>(got: T, expected: T) -> Outcome {
+fn equal<T: PartialEq + std::fmt::Debug>(got: T, expected: T) -> CheckResult {
     if got == expected {
         return Ok(());
     }
@@ -40,14 +40,14 @@ fn equal<T: PartialEq + std::fmt::Debug>(got: T, expected: T) -> Outcome {
 }
 
 /// The answer must be an error, and one that the server sent.
-fn refused<T: std::fmt::Debug>(got: Result<T, MemcacheError>) -> Outcome {
+fn refused<T: std::fmt::Debug>(got: Result<T, MemcacheError>) -> CheckResult {
     match got {
         Err(MemcacheError::CommandError(_) | MemcacheError::ClientError(_) | MemcacheError::ServerError(_)) => Ok(()),
         other => Err(format!("expected a refusal, got {other:?}").into()),
     }
 }
 
-fn set_and_get(c: &Client) -> Outcome {
+fn set_and_get(c: &Client) -> CheckResult {
     let k = key();
     equal(c.get::<String>(&k)?, None)?;
     c.set(&k, "value", 0)?;
@@ -55,7 +55,7 @@ fn set_and_get(c: &Client) -> Outcome {
     equal(c.get::<(Vec<u8>, u32)>(&k)?.map(|(_, flags)| flags), Some(0))
 }
 
-fn numbers(c: &Client) -> Outcome {
+fn numbers(c: &Client) -> CheckResult {
     let k = key();
     c.set(&k, 42_i32, 0)?;
     equal(c.get::<i32>(&k)?, Some(42))?;
@@ -65,7 +65,7 @@ fn numbers(c: &Client) -> Outcome {
     equal(c.get::<bool>(&k)?, Some(true))
 }
 
-fn add_and_replace(c: &Client) -> Outcome {
+fn add_and_replace(c: &Client) -> CheckResult {
     let k = key();
     // In this mode the crate does not tell NOT_STORED from STORED; the value does.
     c.replace(&k, "a", 0)?;
@@ -77,7 +77,7 @@ fn add_and_replace(c: &Client) -> Outcome {
     equal(c.get::<String>(&k)?, Some("d".to_owned()))
 }
 
-fn append_and_prepend(c: &Client) -> Outcome {
+fn append_and_prepend(c: &Client) -> CheckResult {
     let k = key();
     c.append(&k, "x")?;
     c.prepend(&k, "x")?;
@@ -88,7 +88,7 @@ fn append_and_prepend(c: &Client) -> Outcome {
     equal(c.get::<String>(&k)?, Some("abc".to_owned()))
 }
 
-fn gets_and_cas(c: &Client) -> Outcome {
+fn gets_and_cas(c: &Client) -> CheckResult {
     let k = key();
     c.set(&k, "a", 0)?;
     let all: HashMap<String, (Vec<u8>, u32, Option<u64>)> = c.gets(&[&k])?;
@@ -103,7 +103,7 @@ fn gets_and_cas(c: &Client) -> Outcome {
     }
 }
 
-fn gets_of_five_thousand_keys(c: &Client) -> Outcome {
+fn gets_of_five_thousand_keys(c: &Client) -> CheckResult {
     let prefix = key();
     let keys: Vec<String> = (0..5000).map(|n| format!("{prefix}-{n}")).collect();
     for (n, k) in keys.iter().enumerate() {
@@ -118,7 +118,7 @@ fn gets_of_five_thousand_keys(c: &Client) -> Outcome {
     Ok(())
 }
 
-fn delete(c: &Client) -> Outcome {
+fn delete(c: &Client) -> CheckResult {
     let k = key();
     c.set(&k, "a", 0)?;
     equal(c.delete(&k)?, true)?;
@@ -126,7 +126,7 @@ fn delete(c: &Client) -> Outcome {
     equal(c.get::<String>(&k)?, None)
 }
 
-fn increment_and_decrement_with_wrap_and_floor(c: &Client) -> Outcome {
+fn increment_and_decrement_with_wrap_and_floor(c: &Client) -> CheckResult {
     let k = key();
     refused(c.increment(&k, 1))?;
     c.set(&k, 10, 0)?;
@@ -137,7 +137,7 @@ fn increment_and_decrement_with_wrap_and_floor(c: &Client) -> Outcome {
     equal(c.increment(&k, 1)?, 0)
 }
 
-fn touch_and_expiry(c: &Client) -> Outcome {
+fn touch_and_expiry(c: &Client) -> CheckResult {
     let (short, touched, late) = (key(), key(), key());
     c.set(&short, "a", 1)?;
     c.set(&touched, "a", 1)?;
@@ -152,7 +152,7 @@ fn touch_and_expiry(c: &Client) -> Outcome {
     equal(c.get::<String>(&late)?, Some("a".to_owned()))
 }
 
-fn binary_empty_and_large_values(c: &Client) -> Outcome {
+fn binary_empty_and_large_values(c: &Client) -> CheckResult {
     let k = key();
     for length in [0, 1, 2048, 65_535, 65_537, 1_000_000] {
         let bytes = noise(length);
@@ -162,7 +162,7 @@ fn binary_empty_and_large_values(c: &Client) -> Outcome {
     Ok(())
 }
 
-fn large_multi_set(c: &Client) -> Outcome {
+fn large_multi_set(c: &Client) -> CheckResult {
     let values: HashMap<String, Vec<u8>> = (0..300).map(|n| (key(), noise(20_000 + n))).collect();
     for (k, value) in &values {
         c.set(k, &value[..], 0)?;
@@ -171,7 +171,7 @@ fn large_multi_set(c: &Client) -> Outcome {
     equal(c.gets::<Vec<u8>>(&keys)?, values)
 }
 
-fn errors_leave_the_connection_usable(c: &Client) -> Outcome {
+fn errors_leave_the_connection_usable(c: &Client) -> CheckResult {
     let k = key();
     for _ in 0..5 {
         c.set(&k, "text", 0)?;
@@ -183,7 +183,7 @@ fn errors_leave_the_connection_usable(c: &Client) -> Outcome {
     Ok(())
 }
 
-fn keys_of_250_bytes(c: &Client) -> Outcome {
+fn keys_of_250_bytes(c: &Client) -> CheckResult {
     let k = "r".repeat(250);
     c.set(&k, "a", 0)?;
     equal(c.get::<String>(&k)?, Some("a".to_owned()))?;
@@ -192,12 +192,12 @@ fn keys_of_250_bytes(c: &Client) -> Outcome {
 }
 
 // The crate's `stats` stops after the first line in this mode and leaves the rest unread.
-fn version(c: &Client) -> Outcome {
+fn version(c: &Client) -> CheckResult {
     let (_, version) = c.version()?.remove(0);
     equal(version.split('.').filter(|part| part.parse::<u32>().is_ok()).count(), 3)
 }
 
-fn flush_at_once_and_later(c: &Client) -> Outcome {
+fn flush_at_once_and_later(c: &Client) -> CheckResult {
     let k = key();
     c.set(&k, "a", 0)?;
     c.flush()?;
@@ -210,7 +210,7 @@ fn flush_at_once_and_later(c: &Client) -> Outcome {
     equal(c.get::<String>(&k)?, None)
 }
 
-const CHECKS: &[(&str, fn(&Client) -> Outcome)] = &[
+const CHECKS: &[(&str, fn(&Client) -> CheckResult)] = &[
     ("set and get", set_and_get),
     ("numbers", numbers),
     ("add and replace", add_and_replace),

@@ -2,7 +2,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
-use crate::directory::{Directory, LOCK};
+use crate::directory::Directory;
+use crate::directory::layout::LOCK;
 
 const CLUSTER: [u8; 16] = [7; 16];
 const SECRET_OF_CLUSTER: Secret = Secret([9; 32]);

@@ -1,43 +1,70 @@
 //! A seat's connections without the seat.
 
 use super::*;
-use crate::cluster::link::{Link, State};
+use crate::shard::backend::WATCHED;
 use crate::tests::harness::PATIENCE;
-use fawn_kv::link::control;
-use fawn_kv::link::unauthenticated::STRANGERS;
-use fawn_kv::manager::roster::Change;
+use fawn_kv::ids::{ClusterId, ManagerId};
+use fawn_kv::manager::roster::{Change, Roster};
+use fawn_kv::wire::version::Spoken;
+use rustix::event::epoll;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Connections of seat 1, of which managers are there.
-fn links(managers: &[&str], names: Names) -> Links {
-    let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC).unwrap());
-    let seeds = managers.iter().map(ToString::to_string).collect();
-    let me = (SeatId(1), ClusterId([7; 16]), 1 << 20);
-    Links::new(me, Roster::default(), (seeds, Arc::new(names)), LocalPeers::default(), None, epoll)
+/// The links of seat 1, and the epoll set that watches them.
+struct Fixture {
+    links: ClusterLinks,
+    epoll: Arc<OwnedFd>,
 }
 
-/// What the event loop does between two ticks.
-fn turn(links: &mut Links, now_ms: u64) {
-    let (mut room, at_once) = ([const { std::mem::MaybeUninit::uninit() }; 512], rustix::time::Timespec::default());
-    let epoll = Arc::clone(&links.epoll);
-    let (events, _) = epoll::wait(&*epoll, &mut room, Some(&at_once)).unwrap();
-    for event in events {
-        links.on_event(Token::from_u64(event.data.u64() & !WATCHED), event.flags, now_ms);
+/// The cluster of all tests.
+const CLUSTER: ClusterId = ClusterId([7; 16]);
+
+/// Seat 1, of which managers are there, as it was started and by the roster.
+fn fixture(seeds: &[&str], managers: &[(u64, String)], names: Names) -> Fixture {
+    let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC).unwrap());
+    let mut roster = Roster::default();
+    for (id, address) in managers {
+        roster.apply(&Change::Manager { id: ManagerId(*id), address: Some(address.clone()) });
     }
-    links.flush();
+    let links = ClusterLinks::new(ClusterLinksParts {
+        membership: Membership::new(SeatId(1), CLUSTER, roster, None),
+        seeds: seeds.iter().map(ToString::to_string).collect(),
+        names: Arc::new(names),
+        local_peers: LocalPeers::default(),
+        epoll: Arc::clone(&epoll),
+        most_value_bytes: 1 << 20,
+    });
+    Fixture { links, epoll }
+}
+
+impl Fixture {
+    /// What the event loop does between two ticks.
+    fn turn(&mut self, now_ms: u64) {
+        let (mut room, at_once) = ([const { std::mem::MaybeUninit::uninit() }; 512], rustix::time::Timespec::default());
+        let (events, _) = epoll::wait(&*self.epoll, &mut room, Some(&at_once)).unwrap();
+        for event in events {
+            self.links.on_event(Token::from_u64(event.data.u64() & !WATCHED), event.flags, now_ms);
+        }
+        self.links.flush();
+    }
+
+    /// A tick, and the turn after it.
+    fn tick(&mut self, now_ms: u64) {
+        self.links.tick(now_ms);
+        self.turn(now_ms);
+    }
 }
 
 /// Somebody calls from a host and says nothing; the other end.
-fn call(links: &mut Links, host: [u8; 4], now_ms: u64) -> UnixStream {
+fn call(fixture: &mut Fixture, host: [u8; 4], now_ms: u64) -> UnixStream {
     let (ours, theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();
     theirs.set_nonblocking(true).unwrap();
-    let link = Link::new(ours.into(), State::Called, None, Lane::Chain, now_ms);
-    links.accepted(link.from(Some(IpAddr::from(host))));
+    let link = PeerLink::new(ours.into(), LinkState::Called, None, Lane::Chain, now_ms);
+    fixture.links.accept(link.from(Some(IpAddr::from(host))));
     theirs
 }
 
@@ -61,13 +88,12 @@ fn a_manager_is_called_at_every_address_of_its_name() {
     let manager = TcpListener::bind("127.0.0.1:0").unwrap();
     manager.set_nonblocking(true).unwrap();
     let addresses = vec![deaf_at, manager.local_addr().unwrap()];
-    let mut links = links(&["manager.example:7000"], Names::new(move |_| Ok(addresses.clone())));
+    let mut fixture = fixture(&["manager.example:7000"], &[], Names::new(move |_| Ok(addresses.clone())));
     let (begun, mut now_ms) = (Instant::now(), 0);
     while manager.accept().is_err() {
         assert!(begun.elapsed() < PATIENCE, "nobody calls the second address");
         now_ms += 100;
-        links.tick(now_ms);
-        turn(&mut links, now_ms);
+        fixture.tick(now_ms);
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -76,42 +102,40 @@ fn a_manager_is_called_at_every_address_of_its_name() {
 fn managers_that_were_named_at_the_start_are_called_once_those_of_the_roster_are_gone() {
     let manager = TcpListener::bind("127.0.0.1:0").unwrap();
     manager.set_nonblocking(true).unwrap();
-    let mut links = links(&[&manager.local_addr().unwrap().to_string()], Names::default());
     // A port that is taken, and where nobody listens.
     let deaf = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     bind(&deaf, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let was = SocketAddr::try_from(getsockname(&deaf).unwrap()).unwrap().to_string();
-    links.roster.apply(&Change::Manager { id: ManagerId(1), address: Some(was.clone()) });
+    let seed = manager.local_addr().unwrap().to_string();
+    let mut fixture = fixture(&[&seed], &[(1, was.clone())], Names::default());
     let (begun, mut now_ms) = (Instant::now(), 100);
-    links.tick(now_ms);
-    turn(&mut links, now_ms);
+    fixture.tick(now_ms);
     assert_eq!(manager.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "the roster knows better");
-    assert_eq!(links.managers_called(), std::slice::from_ref(&was));
+    assert_eq!(fixture.links.manager_addresses(), std::slice::from_ref(&was));
     while manager.accept().is_err() {
         assert!(begun.elapsed() < PATIENCE, "nobody calls the manager that was named");
         now_ms += 100;
-        links.tick(now_ms);
-        turn(&mut links, now_ms);
+        fixture.tick(now_ms);
         std::thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(links.managers_called(), [was, manager.local_addr().unwrap().to_string()]);
+    assert_eq!(fixture.links.manager_addresses(), [was, seed]);
 }
 
 #[test]
 fn strangers_who_say_nothing_keep_nobody_out() {
-    let mut links = links(&[], Names::default());
-    let idle: Vec<_> = (0..STRANGERS as u64).map(|at| call(&mut links, [10, 0, 0, 9], at)).collect();
+    let mut fixture = fixture(&[], &[], Names::default());
+    let idle: Vec<_> = (0..STRANGERS as u64).map(|at| call(&mut fixture, [10, 0, 0, 9], at)).collect();
     assert!(!idle.iter().any(is_over));
-    let mut client = call(&mut links, [10, 0, 0, 1], 2000);
+    let mut client = call(&mut fixture, [10, 0, 0, 1], 2000);
     assert!(is_over(&idle[0]), "it has waited longest");
     assert!(!idle[1..].iter().any(is_over));
     let (mut greeting, from) = (Vec::new(), Party::Client(0));
     let Spoken { oldest: lowest, newest: highest } = Spoken::OWN;
-    let (magic, lane, cluster) = (control::MAGIC, Lane::Client, Some(links.cluster));
+    let (magic, lane, cluster) = (fawn_kv::link::control::MAGIC, Lane::Client, Some(CLUSTER));
     let control = Control::Greeting(Greeting { magic, lowest, highest, cluster, from, to: None, lane });
     frame::put_control(&mut greeting, &control);
     client.write_all(&greeting).unwrap();
-    turn(&mut links, 2000);
+    fixture.turn(2000);
     let mut answer = [0; 1024];
     let count = client.read(&mut answer).unwrap();
     let (answer, _) = fawn_kv::link::Frames::default().next(&answer[..count]).unwrap().unwrap();
@@ -120,9 +144,9 @@ fn strangers_who_say_nothing_keep_nobody_out() {
 
 #[test]
 fn the_stranger_that_goes_is_of_the_host_that_most_are_from() {
-    let mut links = links(&[], Names::default());
-    let member = call(&mut links, [10, 0, 0, 1], 0);
-    let idle: Vec<_> = (1..=2 * STRANGERS as u64).map(|at| call(&mut links, [10, 0, 0, 9], at)).collect();
+    let mut fixture = fixture(&[], &[], Names::default());
+    let member = call(&mut fixture, [10, 0, 0, 1], 0);
+    let idle: Vec<_> = (1..=2 * STRANGERS as u64).map(|at| call(&mut fixture, [10, 0, 0, 9], at)).collect();
     assert!(!is_over(&member), "others have called, all of one host");
     let (over, left) = idle.split_at(idle.len() - (STRANGERS - 1));
     assert!(over.iter().all(is_over) && !left.iter().any(is_over), "those of the host go in their order");
@@ -167,10 +191,8 @@ fn a_leader_that_does_not_answer_is_called_by_way_of_another_manager() {
     // It takes connections, and says nothing.
     let deaf = TcpListener::bind("127.0.0.1:0").unwrap();
     let (follower, wants) = manager_that_follows();
-    let mut links = links(&[], Names::default());
-    for (id, address) in [(1, deaf.local_addr().unwrap().to_string()), (2, follower)] {
-        links.roster.apply(&Change::Manager { id: ManagerId(id), address: Some(address) });
-    }
+    let managers = [(1, deaf.local_addr().unwrap().to_string()), (2, follower)];
+    let mut fixture = fixture(&[], &managers, Names::default());
     let leader = Party::Manager(ManagerId(1));
     let (begun, mut now_ms) = (Instant::now(), 1000);
     let mut calls = Vec::new();
@@ -178,13 +200,12 @@ fn a_leader_that_does_not_answer_is_called_by_way_of_another_manager() {
     while calls.iter().filter(|to| **to == Some(leader)).count() < 2 {
         assert!(begun.elapsed() < PATIENCE, "the other manager was called for {calls:?}");
         now_ms += 20;
-        links.tick(now_ms);
-        turn(&mut links, now_ms);
+        fixture.tick(now_ms);
         calls.extend(wants.try_iter());
         std::thread::sleep(Duration::from_millis(2));
-        if calls.contains(&Some(leader)) && links.has_leader() {
-            let token = links.leader().unwrap();
-            assert!(links.is_proxied(token) && links.managers() == 2);
+        if calls.contains(&Some(leader)) && fixture.links.has_leader() {
+            let token = fixture.links.leader_link().unwrap();
+            assert!(fixture.links.peers.calls().is_proxied(token) && fixture.links.managers() == 2);
         }
     }
     assert_eq!(calls[0], None, "it is called for itself first");

@@ -1,17 +1,17 @@
-//! Those who call a seat, before they have said who they are: so many and no more ([`fawn_kv::link::unauthenticated`]).
+//! Those who call a seat, before they have said who they are: so many and no more ([`fawn_kv::link::strangers`]).
 
-use super::Links;
-use crate::cluster::link::{Link, State};
-use crate::net::tls::Secure;
+use super::table::LinkTable;
+use crate::cluster::link::LinkState;
 use crate::observe::warnings::RateLimitedLog;
+use crate::runtime::slab::Token;
 use fawn_kv::link::FrameError;
-use fawn_kv::link::unauthenticated::{STRANGERS, worst};
+use fawn_kv::link::unauthenticated::worst;
 use std::net::IpAddr;
 use std::time::Instant;
 
 /// Logs, now and then, what somebody did wrong before saying who it is: a command that was given this port for a manager's
 /// tries many times a second.
-pub fn tell(error: &FrameError, host: Option<IpAddr>) {
+pub fn log_error(error: &FrameError, host: Option<IpAddr>) {
     static LOG: RateLimitedLog = RateLimitedLog::new();
     if let Some(line) = line(&LOG, Instant::now(), error, host) {
         tracing::warn!("{line}");
@@ -19,42 +19,17 @@ pub fn tell(error: &FrameError, host: Option<IpAddr>) {
 }
 
 /// What is to be logged of it, if something is.
-fn line(told: &RateLimitedLog, now: Instant, error: &FrameError, host: Option<IpAddr>) -> Option<String> {
-    let more = told.happened(now)?;
+fn line(log: &RateLimitedLog, now: Instant, error: &FrameError, host: Option<IpAddr>) -> Option<String> {
+    let more = log.happened(now)?;
     let host = host.map(|host| format!(" at {}", host.to_canonical())).unwrap_or_default();
     Some(format!("a connection was closed: {error} (unknown caller{host}){more}"))
 }
 
-impl Links {
-    /// Takes a connection that somebody made, with what has been received of it.
-    pub fn accepted(&mut self, link: Link) {
-        if self.strangers >= STRANGERS {
-            self.make_room();
-        }
-        let link = match &self.secure {
-            None => link,
-            Some(secure) => match Secure::called(&secure.current().server) {
-                Ok(secure) => link.secured(secure),
-                Err(error) => return tracing::warn!("cannot start TLS for a connection: {error}"),
-            },
-        };
-        self.strangers += 1;
-        let token = self.all.insert(link);
-        self.watch(token);
-    }
-
-    /// Hangs up on a stranger.
-    fn make_room(&mut self) {
-        let all = (0..self.all.slots()).filter_map(|at| self.all.at(at));
-        let stranger = |token| {
-            let link = self.all.at_token(token).filter(|link| link.state == State::Called)?;
-            Some((token, link.host, link.began_ms))
-        };
-        let strangers: Vec<_> = all.filter_map(stranger).collect();
-        if let Some(token) = worst(&strangers) {
-            self.close(token);
-        }
-    }
+/// The caller that is hung up on so that another one has room.
+pub fn worst_of(links: &LinkTable) -> Option<Token> {
+    let callers = links.iter().filter(|(_, link)| link.state == LinkState::Called);
+    let callers: Vec<_> = callers.map(|(token, link)| (token, link.host, link.began_ms)).collect();
+    worst(&callers)
 }
 
 #[cfg(test)]

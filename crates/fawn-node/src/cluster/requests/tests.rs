@@ -77,11 +77,11 @@ impl Bench {
             request.key = Key::lowest_with_prefix(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let from = Token::from_u64(1);
             let ticket = match self.requests.begin(&request, from, &mut self.pool) {
-                Begun::Ask(ticket, message) => {
+                RequestStart::Ask(ticket, message) => {
                     sent.push(asked(&message));
                     ticket
                 }
-                Begun::Waits(ticket) => ticket,
+                RequestStart::Waits(ticket) => ticket,
             };
             let slot = ReplySlot { connection: from, answer: self.begun, part: 0, stamp: Stamp::NONE };
             self.requests.assign(ticket, ReplyTo { home: 0, slot, request_bytes: 0 });
@@ -95,12 +95,12 @@ impl Bench {
         self.requests.answered(asked.tag, answer, NOW, &mut self.pool).iter().map(super::tests::asked).collect()
     }
 
-    fn reserve(&mut self, ticket: Ticket, granted: bool) -> Vec<Asked> {
+    fn reserve(&mut self, ticket: TaskTicket, granted: bool) -> Vec<Asked> {
         self.requests.reserve(ticket, granted, NOW, &mut self.pool).iter().map(asked).collect()
     }
 
     /// Who asks for room: the number of the command, and its ticket.
-    fn wanted(&mut self) -> Vec<(u64, Ticket)> {
+    fn wanted(&mut self) -> Vec<(u64, TaskTicket)> {
         let next = || self.requests.next_reservation().map(|(client, ticket, _)| (client.slot.answer, ticket));
         std::iter::from_fn(next).collect()
     }

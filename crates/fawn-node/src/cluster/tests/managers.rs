@@ -1,8 +1,8 @@
 //! A manager in memory: the protocol's own, alone in its group and forgetful, over real connections.
 
 use fawn_kv::ids::{Address, ClusterId, ManagerId, Rules, SeatId};
-use fawn_kv::link::control::{self, Enrolled, Greeted};
-use fawn_kv::link::{Control, Frame, Frames, Party, frame};
+use fawn_kv::link::control::{Enrolled, Greeted};
+use fawn_kv::link::{Control, Frame, Frames, Party, control, frame};
 use fawn_kv::manager::roster::{Change, Roster};
 use fawn_kv::manager::{Command, Effects, Leases, Manager, Settings};
 use fawn_kv::status::SeatFigures;

@@ -1,11 +1,11 @@
 //! What loops ask of each other, and replies on their way back to their connections.
 
 use super::{Dispatcher, LISTING};
-use crate::net::connection::{Connection, ReservationRequest};
+use crate::net::connection::{ClientConnection, ReservationRequest};
 use crate::net::reply_queue::FillOutcome;
 use crate::observe::stats;
 use crate::request::{
-    Completion, CompletionStatus, Execution, KeyRequest, ReplySlot, ReplyTo, ReplyWriter, Ticket, UNRESERVED_BYTES,
+    Completion, CompletionStatus, Execution, KeyRequest, ReplySlot, ReplyTo, ReplyWriter, TaskTicket, UNRESERVED_BYTES,
 };
 use crate::runtime::mesh::{MessageHeader, PeerRequest};
 use crate::shard::backend::Backend;
@@ -92,20 +92,20 @@ impl<B: Backend> Dispatcher<B> {
     }
 
     /// A large reply that loop `owner` has for a connection of this loop.
-    pub fn reservation(&self, slot: ReplySlot, owner: usize, ticket: Ticket, bytes: u32) -> ReservationRequest {
+    pub fn reservation(&self, slot: ReplySlot, owner: usize, ticket: TaskTicket, bytes: u32) -> ReservationRequest {
         ReservationRequest { slot, owner, ticket, bytes, since_ms: self.now.ms }
     }
 
     /// A reply has come for a connection, which may be gone.
     pub fn arrived(&mut self, slot: &ReplySlot, granted: u32) {
-        self.memory.arrived(granted as usize);
-        self.timer.answered(slot.stamp, 1);
+        self.admission.memory_mut().arrived(granted as usize);
+        self.output.note_arrived(slot.stamp);
     }
 
     /// Puts a reply that has come where its connection waits for it. `granted` bytes were reserved for it.
     pub fn fill(
         &mut self,
-        conn: &mut Connection,
+        conn: &mut ClientConnection,
         slot: &ReplySlot,
         mut bytes: Vec<u8>,
         status: CompletionStatus,
@@ -118,7 +118,7 @@ impl<B: Backend> Dispatcher<B> {
         // Until the connection's books are brought up to date.
         let before = conn.charged;
         conn.charged.output += granted as usize;
-        self.memory.charge(before, conn.charged);
+        self.admission.memory_mut().charge(before, conn.charged);
         if slot.part == LISTING {
             return self.listed(&mut conn.flow, slot.answer, &bytes);
         }
@@ -133,7 +133,7 @@ impl<B: Backend> Dispatcher<B> {
     pub fn answer_reservation(&mut self, request: &ReservationRequest, granted: bool) {
         let ReservationRequest { slot, owner, ticket, bytes, .. } = *request;
         if granted {
-            self.memory.reserve(bytes as usize);
+            self.admission.memory_mut().reserve(bytes as usize);
         }
         if owner == self.number {
             self.backend.reserve(ticket, granted, self.now);

@@ -7,11 +7,10 @@ use crate::observe::latency::Stamp;
 use crate::observe::stats;
 use crate::protocol::ServerRequest;
 use crate::request::{
-    CLOCK_NOT_SET, Listed, ListingForm, ReplyBody, ReplyForm, ReplySlot, ReplyTo, RequestError, StatsReport,
+    CLOCK_NOT_SET, ListingForm, ListingPart, ReplyBody, ReplyForm, ReplySlot, ReplyTo, RequestError, StatsReport,
 };
 use crate::runtime::mesh::PeerRequest;
 use crate::shard::backend::Backend;
-use fawn_ring::Key;
 
 impl<B: Backend> Dispatcher<B> {
     /// Carries out a request for the server.
@@ -29,8 +28,7 @@ impl<B: Backend> Dispatcher<B> {
                 self.answer(flow, reply, &ReplyBody::Reset);
             }
             ServerRequest::List(detail) => {
-                let form = ListingForm { writer: flow.writer, detail };
-                flow.listing = Some(Listing { form, store: 0, from: Key::MIN, first: true, asked: false, lost: 0 });
+                flow.listing = Some(Listing::new(ListingForm { writer: flow.writer, detail }));
             }
             ServerRequest::RefreshCertificates => match self.shared.refresh_certificates() {
                 Ok(()) => self.answer(flow, reply, &ReplyBody::Ok),
@@ -46,19 +44,12 @@ impl<B: Backend> Dispatcher<B> {
 
     /// Whether every other loop has credit for a request.
     fn credit_everywhere(&self) -> Result<(), NoCredit> {
-        match self.peers().find(|peer| !self.mesh.may_send(*peer)) {
-            Some(peer) => Err(NoCredit(peer)),
-            None => Ok(()),
-        }
+        self.mesh.without_credit().map_or(Ok(()), |peer| Err(NoCredit(peer)))
     }
 
-    fn peers(&self) -> impl Iterator<Item = usize> + use<B> {
-        let own = self.number;
-        (0..self.mesh.loops()).filter(move |peer| *peer != own)
-    }
-
+    /// Asks all other loops for their parts of a reply.
     fn ask_everyone(&mut self, flow: &mut Flow, answer: u64, ask: PeerRequest) {
-        for peer in self.peers() {
+        for peer in self.mesh.peers() {
             let part = flow.answers.wait_for_part(answer);
             let slot = ReplySlot { connection: flow.token, answer, part, stamp: Stamp::NONE };
             self.mesh.request(peer, slot, ask, &[]);
@@ -82,14 +73,13 @@ impl<B: Backend> Dispatcher<B> {
         }
         self.credit_everywhere()?;
         self.counters.cmd_flush.add(1);
-        let start = self.out.len();
-        reply.write(&mut self.out, b"", &ReplyBody::Ok);
-        let quiet = self.out.len() == start;
+        let start = self.output.len();
+        reply.write(self.output.bytes_mut(), b"", &ReplyBody::Ok);
+        let quiet = self.output.len() == start;
         let answer = flow.answers.open(Finish::Suffix(b""));
         let part = flow.answers.wait_for_part(answer);
         self.ask_everyone(flow, answer, PeerRequest::FlushAll { at_unix, quiet });
-        flow.answers.extend(answer, &self.out[start..], None, self.backend.pool());
-        self.out.truncate(start);
+        self.output.queue_rest(&mut self.backend, flow, answer, start);
         flow.answers.close(answer);
         let slot = ReplySlot { connection: flow.token, answer, part, stamp: Stamp::NONE };
         let to = ReplyTo { home: self.number as u16, slot, request_bytes: 0 };
@@ -134,7 +124,7 @@ impl<B: Backend> Dispatcher<B> {
     pub fn list_on(&mut self, flow: &mut Flow) -> Result<(), NoCredit> {
         let settled = flow.answers.is_empty() && flow.unsent_bytes == 0;
         let Some(listing) = flow.listing.as_mut().filter(|listing| settled && !listing.asked) else { return Ok(()) };
-        let (home, store) = self.route.of_store(listing.store);
+        let (home, store) = self.router.of_store(listing.store);
         if home != self.number && !self.mesh.may_send(home) {
             return Err(NoCredit(home));
         }
@@ -153,18 +143,10 @@ impl<B: Backend> Dispatcher<B> {
 
     /// Part of a listing has come.
     pub(super) fn listed(&mut self, flow: &mut Flow, answer: u64, bytes: &[u8]) {
-        let (listed, lines) = Listed::decode(bytes);
+        let (listed, lines) = ListingPart::decode(bytes);
         flow.answers.fill(answer, 0, lines.to_vec(), false);
         let Some(listing) = &mut flow.listing else { return };
-        listing.asked = false;
-        listing.lost += listed.lost;
-        if let Some(next) = listed.next {
-            (listing.from, listing.first) = (next, false);
-        } else {
-            (listing.from, listing.first) = (Key::MIN, true);
-            listing.store += 1;
-        }
-        if !listed.failed && listing.store < self.route.stores() {
+        if !listing.advance(&listed, self.router.stores()) {
             return;
         }
         let (Listing { form, lost, .. }, writer, mut end) = (*listing, flow.writer, Vec::new());

@@ -9,21 +9,18 @@ mod seats;
 mod stores;
 
 pub use families::FAMILIES;
+pub use seats::LEADERLESS_MS;
 
-use crate::observe::latency::{RequestKind, Summary};
-use crate::runtime::shared::{Failure, Shared};
+use crate::observe::latency::{LatencySummary, RequestKind};
+use crate::runtime::shared::{SharedState, StopReason};
 use families as all;
 use fawn_admin::process::CERTIFICATE_END;
 use fawn_admin::{Page, Source};
 use std::collections::BTreeMap;
 use std::sync::Weak;
 
-/// A seat that has been without a manager that leads for so long, in milliseconds, is in trouble: a new one is elected
-/// within a second.
-pub const LEADERLESS_MS: u64 = 3000;
-
 /// A process that serves; it tells nothing any more once it has stopped.
-pub struct Serving(pub Weak<Shared>);
+pub struct Serving(pub Weak<SharedState>);
 
 impl Source for Serving {
     fn measure(&self, page: &mut Page) {
@@ -50,7 +47,7 @@ impl Source for Serving {
 
     fn troubles(&self) -> Vec<String> {
         let Some(shared) = self.0.upgrade() else { return Vec::new() };
-        let mut troubles: Vec<String> = shared.failure().map(Failure::why).into_iter().collect();
+        let mut troubles: Vec<String> = shared.failure().map(StopReason::why).into_iter().collect();
         if shared.is_stopping() {
             troubles.push("it stops".to_owned());
             return troubles;
@@ -64,7 +61,7 @@ impl Source for Serving {
 }
 
 /// What clients have asked.
-fn clients(shared: &Shared, page: &mut Page) {
+fn clients(shared: &SharedState, page: &mut Page) {
     let totals = shared.totals();
     for (operation, result, count) in [
         ("get", "hit", totals.get_hits),
@@ -98,7 +95,8 @@ fn clients(shared: &Shared, page: &mut Page) {
         page.put(&all::REFUSALS, &[reason], count);
     }
     for what in RequestKind::ALL {
-        let Summary { buckets, count, sum_s } = Summary::of(what, shared.latencies.iter().map(|one| &**one));
+        let LatencySummary { buckets, count, sum_s } =
+            LatencySummary::of(what, shared.latencies.iter().map(|one| &**one));
         page.put_histogram(&all::SECONDS, &[what.name()], buckets, (count, sum_s));
     }
     for (family, count) in [
@@ -123,7 +121,7 @@ fn clients(shared: &Shared, page: &mut Page) {
 }
 
 /// How the event loops do.
-fn loops(shared: &Shared, page: &mut Page) {
+fn loops(shared: &SharedState, page: &mut Page) {
     let totals = shared.totals();
     for (family, count) in [
         (&all::LOOPS, shared.counters.len() as u64),

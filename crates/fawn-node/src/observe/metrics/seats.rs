@@ -1,10 +1,14 @@
 //! Metrics of one seat: its front-end, its node and that one's ranges, its connections; and what is wrong with it.
 
-use super::{LEADERLESS_MS, families as all};
+use super::families as all;
 use crate::observe::samples::{NodeSample, SeatSample};
 use fawn_admin::Page;
 use fawn_kv::chain::{PAUSE_BOUNDS_US, Pauses};
 use fawn_kv::status::{RangeFigures, Role};
+
+/// A seat that has been without a manager that leads for so long, in milliseconds, is in trouble: a new one is elected
+/// within a second.
+pub const LEADERLESS_MS: u64 = 3000;
 
 /// Puts a seat's figures on a page.
 pub fn measure(sample: &SeatSample, page: &mut Page) {

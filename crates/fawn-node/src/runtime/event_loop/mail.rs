@@ -1,8 +1,10 @@
 //! What loops ask of each other and answer, and what the backend has finished.
 
-use super::{EventLoop, mark};
-use crate::net::connection::{Connection, Pause, ReservationRequest, end_name, peer_name};
+use super::EventLoop;
+use crate::net::connection::{ClientConnection, Pause, ReservationRequest, end_name, peer_name};
+use crate::net::connection_table::ConnectionTable;
 use crate::net::dispatch::delivery::Delivery;
+use crate::net::listen::Listener;
 use crate::net::prefetch::PREFETCHED_KEYS;
 use crate::request::{Completion, CompletionStatus, ReplySlot, ReplyTo, ReplyWriter};
 use crate::runtime::mesh::{MessageHeader, PeerRequest};
@@ -54,34 +56,16 @@ impl<B: Backend> EventLoop<B> {
     fn serve(&mut self, peer: usize, slot: ReplySlot, request: &PeerRequest, bytes: &[u8]) {
         if let Some(writer) = self.worker.dispatcher_mut().serve_peer(peer, slot, request, bytes) {
             let to = ReplyTo { home: peer as u16, slot, request_bytes: bytes.len() as u32 };
-            let lines = self.describe_connections(writer);
+            let lines = describe(self.acceptor.listeners(), &self.connections, writer, self.now.ms);
             self.worker.backend_mut().deliver(Vec::new(), Completion::of(to, lines));
         }
     }
 
     pub(super) fn answer_own_asks(&mut self) {
         for (slot, writer) in self.worker.dispatcher_mut().take_own_reports() {
-            let bytes = self.describe_connections(writer);
+            let bytes = describe(self.acceptor.listeners(), &self.connections, writer, self.now.ms);
             self.fill(slot, bytes, CompletionStatus::Done, 0);
         }
-    }
-
-    /// The loop's connections and listeners as lines of `stats conns` by `lines`, named by their descriptors.
-    pub(super) fn describe_connections(&self, lines: &dyn ReplyWriter) -> Vec<u8> {
-        let (mut out, now) = (Vec::new(), self.now.ms);
-        let name = |socket: &OwnedFd, what: &str| format!("{}:{what}", socket.as_raw_fd());
-        for listener in &self.listeners {
-            lines.write_stat(&mut out, &name(&listener.socket, "addr"), &end_name(getsockname(&listener.socket)));
-            lines.write_stat(&mut out, &name(&listener.socket, "state"), "conn_listening");
-        }
-        for conn in self.connections.iter() {
-            lines.write_stat(&mut out, &name(&conn.socket, "addr"), &peer_name(&conn.socket));
-            lines.write_stat(&mut out, &name(&conn.socket, "listen_addr"), &end_name(getsockname(&conn.socket)));
-            lines.write_stat(&mut out, &name(&conn.socket, "state"), state(conn));
-            let silent_ms = now - conn.received_ms.min(now);
-            lines.write_stat_number(&mut out, &name(&conn.socket, "secs_since_last_cmd"), silent_ms / 1000);
-        }
-        out
     }
 
     /// Brings replies of the backend to their connections, here or on other loops, and asks for reservations there.
@@ -105,14 +89,31 @@ impl<B: Backend> EventLoop<B> {
     /// Puts a reply that has come where its connection waits for it. `granted` bytes were reserved for it.
     fn fill(&mut self, slot: ReplySlot, bytes: Vec<u8>, status: CompletionStatus, granted: u32) {
         self.worker.dispatcher_mut().arrived(&slot, granted);
-        let Some(conn) = self.connections.get_mut(slot.connection) else { return };
+        let Some(conn) = self.connections.mark(slot.connection) else { return };
         self.worker.dispatcher_mut().fill(conn, &slot, bytes, status, granted);
-        mark(&mut self.dirty, conn);
     }
 }
 
+/// Connections and listeners of a loop as lines of `stats conns` by `lines`, named by their descriptors.
+fn describe(listeners: &[Listener], connections: &ConnectionTable, lines: &dyn ReplyWriter, now_ms: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    let name = |socket: &OwnedFd, what: &str| format!("{}:{what}", socket.as_raw_fd());
+    for listener in listeners {
+        lines.write_stat(&mut out, &name(&listener.socket, "addr"), &end_name(getsockname(&listener.socket)));
+        lines.write_stat(&mut out, &name(&listener.socket, "state"), "conn_listening");
+    }
+    for conn in connections.iter() {
+        lines.write_stat(&mut out, &name(&conn.socket, "addr"), &peer_name(&conn.socket));
+        lines.write_stat(&mut out, &name(&conn.socket, "listen_addr"), &end_name(getsockname(&conn.socket)));
+        lines.write_stat(&mut out, &name(&conn.socket, "state"), state(conn));
+        let silent_ms = now_ms - conn.received_ms.min(now_ms);
+        lines.write_stat_number(&mut out, &name(&conn.socket, "secs_since_last_cmd"), silent_ms / 1000);
+    }
+    out
+}
+
 /// What a connection does, in memcached's words.
-fn state(conn: &Connection) -> &'static str {
+fn state(conn: &ClientConnection) -> &'static str {
     match conn.pause {
         Pause::Close => "conn_closing",
         _ if conn.flow.unsent_bytes > 0 => "conn_mwrite",

@@ -1,8 +1,8 @@
 //! The executor of stores on this machine as the backend of its loop.
 
 use super::ShardExecutor;
-use crate::observe::samples::Sample;
-use crate::request::{Completion, Execution, KeyRequest, ListingForm, ReplyTo, Ticket};
+use crate::observe::samples::LoopSample;
+use crate::request::{Completion, Execution, KeyRequest, ListingForm, ReplyTo, TaskTicket};
 use crate::runtime::buffers::Pool;
 use crate::runtime::clock::Now;
 use crate::runtime::slab::Token;
@@ -69,7 +69,7 @@ impl<S: Stores> Backend for ShardExecutor<S> {
         ShardExecutor::run(self, store, request, now, unreserved, out)
     }
 
-    fn assign(&mut self, ticket: Ticket, client: ReplyTo) {
+    fn assign(&mut self, ticket: TaskTicket, client: ReplyTo) {
         ShardExecutor::assign(self, ticket, client);
     }
 
@@ -85,11 +85,11 @@ impl<S: Stores> Backend for ShardExecutor<S> {
         self.gated.next_ready()
     }
 
-    fn next_reservation(&mut self) -> Option<(ReplyTo, Ticket, u32)> {
+    fn next_reservation(&mut self) -> Option<(ReplyTo, TaskTicket, u32)> {
         ShardExecutor::next_reservation(self)
     }
 
-    fn reserve(&mut self, ticket: Ticket, granted: bool, now: Now) {
+    fn reserve(&mut self, ticket: TaskTicket, granted: bool, now: Now) {
         ShardExecutor::reserve(self, ticket, granted, now);
     }
 
@@ -151,8 +151,8 @@ impl<S: Stores> Backend for ShardExecutor<S> {
         self.stores.stats(now)
     }
 
-    fn sample(&mut self, _: Now) -> Sample {
-        Sample { stores: self.stores.samples(), seat: None }
+    fn sample(&mut self, _: Now) -> LoopSample {
+        LoopSample { stores: self.stores.samples(), seat: None }
     }
 
     fn stop(self) -> Result<(), String> {

@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// A reply that waits for a sync.
 #[derive(Debug)]
-struct Gated {
+struct GatedReply {
     gate: Gate,
     /// Keeps replies of one gate in order.
     number: u64,
@@ -17,21 +17,21 @@ struct Gated {
     completion: Completion,
 }
 
-impl PartialEq for Gated {
+impl PartialEq for GatedReply {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Gated {}
+impl Eq for GatedReply {}
 
-impl PartialOrd for Gated {
+impl PartialOrd for GatedReply {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Gated {
+impl Ord for GatedReply {
     /// The heap's largest is the one to leave first.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.gate, other.number).cmp(&(self.gate, self.number))
@@ -42,7 +42,7 @@ impl Ord for Gated {
 #[derive(Debug)]
 pub struct GatedReplies {
     /// By store.
-    waiting: Vec<BinaryHeap<Gated>>,
+    waiting: Vec<BinaryHeap<GatedReply>>,
     /// By store: nothing more will become durable.
     stopped: Vec<bool>,
     /// Completions that have waited so far.
@@ -81,7 +81,7 @@ impl GatedReplies {
             }
             if gate > stores.durable(store) {
                 self.number += 1;
-                return self.waiting[store].push(Gated { gate, number: self.number, rest: gates, completion });
+                return self.waiting[store].push(GatedReply { gate, number: self.number, rest: gates, completion });
             }
         }
         self.push(completion);

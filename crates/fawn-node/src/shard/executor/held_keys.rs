@@ -1,6 +1,6 @@
 //! Keys that are held: who works on them, and who waits for that.
 
-use crate::request::Ticket;
+use crate::request::TaskTicket;
 use fawn_ring::Key;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 struct KeyHold {
     /// Gets that share the key; 0: one task has it for itself.
     readers: u32,
-    queue: VecDeque<Ticket>,
+    queue: VecDeque<TaskTicket>,
 }
 
 /// Keys that are held, each with the tasks that are queued behind its holder.
@@ -32,7 +32,7 @@ impl HeldKeys {
     }
 
     /// Queues a task behind the holder of `key`.
-    pub fn queue(&mut self, key: &Key, ticket: Ticket) {
+    pub fn queue(&mut self, key: &Key, ticket: TaskTicket) {
         self.0.get_mut(key).expect("a key that is queued for is held").queue.push_back(ticket);
     }
 
@@ -53,7 +53,7 @@ impl HeldKeys {
     }
 
     /// A task lets go of `key`. When it was the last holder: the tasks that are queued behind it.
-    pub fn release(&mut self, key: &Key) -> VecDeque<Ticket> {
+    pub fn release(&mut self, key: &Key) -> VecDeque<TaskTicket> {
         let hold = self.0.get_mut(key).expect("a task lets go of what it holds");
         if hold.readers > 1 {
             hold.readers -= 1;
@@ -69,7 +69,7 @@ impl HeldKeys {
     }
 
     /// Puts the rest of a queue behind the holder of `key`.
-    pub fn requeue(&mut self, key: &Key, queue: VecDeque<Ticket>) {
+    pub fn requeue(&mut self, key: &Key, queue: VecDeque<TaskTicket>) {
         self.0.get_mut(key).expect("what blocks a queue holds the key").queue = queue;
     }
 }

@@ -1,6 +1,6 @@
 //! Memory of large values on their way from and to flash.
 
-use crate::request::Ticket;
+use crate::request::TaskTicket;
 use std::collections::VecDeque;
 
 /// Large values that are read and written, within a bound.
@@ -11,7 +11,7 @@ pub struct LargeValues {
     /// Bytes that may be read at a time, unless it is one value.
     limit: usize,
     /// Tasks that wait until their value may be read.
-    queue: VecDeque<Ticket>,
+    queue: VecDeque<TaskTicket>,
 }
 
 impl LargeValues {
@@ -37,12 +37,12 @@ impl LargeValues {
     }
 
     /// A task waits until its value may be read.
-    pub fn queue(&mut self, ticket: Ticket) {
+    pub fn queue(&mut self, ticket: TaskTicket) {
         self.queue.push_back(ticket);
     }
 
     /// The next task whose value may be read; `bytes_of` says how large the value of a task is.
-    pub fn next(&mut self, bytes_of: impl Fn(Ticket) -> usize) -> Option<Ticket> {
+    pub fn next(&mut self, bytes_of: impl Fn(TaskTicket) -> usize) -> Option<TaskTicket> {
         let ticket = *self.queue.front()?;
         let bytes = bytes_of(ticket);
         if self.bytes > 0 && self.bytes + bytes > self.limit {
@@ -53,7 +53,7 @@ impl LargeValues {
     }
 
     /// All values count as being read: no read will come back any more, and each task is told so.
-    pub fn begin_all(&mut self, bytes_of: impl Fn(Ticket) -> usize) {
+    pub fn begin_all(&mut self, bytes_of: impl Fn(TaskTicket) -> usize) {
         self.bytes += self.queue.drain(..).map(bytes_of).sum::<usize>();
     }
 }

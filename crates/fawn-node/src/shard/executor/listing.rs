@@ -1,8 +1,8 @@
 //! Listing the keys of a store, part by part.
 
 use super::ShardExecutor;
-use super::pending::Scan;
-use crate::request::{Completion, Listed, ListingDetail, ListingForm, ReplyTo, Ticket};
+use super::pending::PendingScan;
+use crate::request::{Completion, ListingDetail, ListingForm, ListingPart, ReplyTo, TaskTicket};
 use crate::runtime::clock::Now;
 use crate::shard::operate;
 use crate::shard::stores::Stores;
@@ -11,14 +11,14 @@ use fawn_store::record::Record;
 use fawn_store::work::Scanned;
 
 impl<S: Stores> ShardExecutor<S> {
-    /// Begins to list the keys of `store` from `from` on; the answer is one part of a listing (see [`Listed`]).
+    /// Begins to list the keys of `store` from `from` on; the answer is one part of a listing (see [`ListingPart`]).
     pub fn list(&mut self, to: ReplyTo, store: usize, from: Key, first: bool, form: ListingForm, now: Now) {
-        let ticket = self.scans.insert(Scan { to, store, form });
+        let ticket = self.scans.insert(PendingScan { to, store, form });
         self.stores.scan(store, ticket, from, first, now);
     }
 
-    pub(super) fn scanned(&mut self, ticket: Ticket, scanned: &Scanned) {
-        let Scan { to, store, form } = self.scans.remove(ticket);
+    pub(super) fn scanned(&mut self, ticket: TaskTicket, scanned: &Scanned) {
+        let PendingScan { to, store, form } = self.scans.remove(ticket);
         if let Some(why) = &scanned.error {
             tracing::error!("cannot list the keys: {why}");
         }
@@ -26,7 +26,7 @@ impl<S: Stores> ShardExecutor<S> {
             tracing::error!("the list of keys is incomplete: {lost}");
         }
         let lost = scanned.lost.as_ref().map_or(0, |lost| lost.records);
-        let mut bytes = Listed { next: scanned.next, failed: scanned.error.is_some(), lost }.encode();
+        let mut bytes = ListingPart { next: scanned.next, failed: scanned.error.is_some(), lost }.encode();
         let mut rest = &scanned.records[..];
         while let Ok((record, len)) = Record::decode(rest) {
             rest = &rest[len..];

@@ -1,6 +1,6 @@
 //! Flushes and scans of one loop that are under way.
 
-use crate::request::{ListingForm, ReplyTo, Ticket};
+use crate::request::{ListingForm, ReplyTo, TaskTicket};
 use fawn_store::Gate;
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ pub struct Flushes {
 
 /// A scan under way.
 #[derive(Clone, Copy, Debug)]
-pub struct Scan {
+pub struct PendingScan {
     /// Where the reply goes.
     pub to: ReplyTo,
     /// The store, counted within the loop.
@@ -40,8 +40,8 @@ pub struct Scan {
 /// The scans of one loop.
 #[derive(Debug, Default)]
 pub struct Scans {
-    under_way: HashMap<Ticket, Scan>,
-    last: Ticket,
+    under_way: HashMap<TaskTicket, PendingScan>,
+    last: TaskTicket,
 }
 
 impl Scans {
@@ -51,14 +51,14 @@ impl Scans {
     }
 
     /// Adds a scan.
-    pub fn insert(&mut self, scan: Scan) -> Ticket {
+    pub fn insert(&mut self, scan: PendingScan) -> TaskTicket {
         self.last = self.last.wrapping_add(1);
         self.under_way.insert(self.last, scan);
         self.last
     }
 
     /// A scan ends.
-    pub fn remove(&mut self, ticket: Ticket) -> Scan {
+    pub fn remove(&mut self, ticket: TaskTicket) -> PendingScan {
         self.under_way.remove(&ticket).expect("a scan is answered once")
     }
 }

@@ -1,11 +1,11 @@
 //! Reads of tasks: started together, worked off in any order; large values within bounds.
 
 use super::ShardExecutor;
-use super::task::{Found, Reading, Reservation, Task, Tasks};
-use crate::request::{KeyRequest, Ticket};
+use super::task::{FoundRecord, RequestTask, Reservation, TaskRead, Tasks};
+use crate::request::{KeyRequest, TaskTicket};
 use crate::runtime::clock::Now;
-use crate::shard::operate::{self, LargeRecord, OperationContext, Step, Wait};
-use crate::shard::stores::{Extent, Finished, Reads, Stores};
+use crate::shard::operate::{self, LargeRecord, OperationContext, OperationStep, Wait};
+use crate::shard::stores::{ReadExtent, ReadOutcome, Reads, Stores};
 use fawn_store::Gate;
 use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
@@ -30,9 +30,9 @@ impl<S: Stores> ShardExecutor<S> {
         for ticket in self.reads.queued.drain(..) {
             let task = self.tasks.get(ticket);
             let extent = match &task.reading {
-                Reading::Lookup(read) => S::extent(read),
-                Reading::Value(held) => Extent { file: held.stub.id(), first: 0, count: held.stub.pages() as u32 },
-                Reading::Nothing => unreachable!("a task knows its read"),
+                TaskRead::Lookup(read) => S::extent(read),
+                TaskRead::Value(held) => ReadExtent { file: held.stub.id(), first: 0, count: held.stub.pages() as u32 },
+                TaskRead::Nothing => unreachable!("a task knows its read"),
             };
             reads.push(task.store, ticket, extent);
         }
@@ -47,7 +47,7 @@ impl<S: Stores> ShardExecutor<S> {
             self.reads.queued.clear();
             self.large.begin_all(|ticket| large_read(&self.tasks, ticket));
             let waiting = self.tasks.tickets(|task| {
-                !matches!(task.reading, Reading::Nothing) && !matches!(task.reservation, Reservation::Asked(_))
+                !matches!(task.reading, TaskRead::Nothing) && !matches!(task.reservation, Reservation::Asked(_))
             });
             if waiting.is_empty() {
                 return;
@@ -84,37 +84,37 @@ impl<S: Stores> ShardExecutor<S> {
         }
     }
 
-    pub(super) fn complete(&mut self, ticket: Ticket, pages: Result<&mut [Page], FlashError>, now: Now) {
+    pub(super) fn complete(&mut self, ticket: TaskTicket, pages: Result<&mut [Page], FlashError>, now: Now) {
         let mut task = self.tasks.take(ticket);
-        let reading = std::mem::replace(&mut task.reading, Reading::Nothing);
-        let mut lost = Lost { before: task.value_file, may_look_again: task.may_look_again };
-        if let Reading::Value(held) = &reading {
+        let reading = std::mem::replace(&mut task.reading, TaskRead::Nothing);
+        let mut lost = LostValueFile { before: task.value_file, may_look_again: task.may_look_again };
+        if let TaskRead::Value(held) = &reading {
             self.large.end(held.stub.bytes as usize);
             lost.before = task.value_file.replace(held.stub.file);
         }
         let (request, mut out) = (task.request(), self.pool.take());
         let mut context = context!(self, task.store, now);
         let step = match reading {
-            Reading::Lookup(read) => {
+            TaskRead::Lookup(read) => {
                 let (step, found) =
                     after_lookup(&mut self.stores, task.store, &request, read, pages, &mut context, &mut out);
                 if let Some((record, gate)) = found {
-                    let found = Found { record, gate, unix: now.unix, flushes: self.flushes.carried_out };
+                    let found = FoundRecord { record, gate, unix: now.unix, flushes: self.flushes.carried_out };
                     self.tasks.keep(&mut task, found);
                 }
                 step
             }
-            Reading::Value(held) => {
+            TaskRead::Value(held) => {
                 after_value_read(&mut self.stores, task.store, &request, (&held, lost), pages, &mut context, &mut out)
             }
-            Reading::Nothing => unreachable!("a task knows its read"),
+            TaskRead::Nothing => unreachable!("a task knows its read"),
         };
         self.stepped(ticket, task, step, out, now);
         self.start_large_reads();
     }
 
     /// A large value has been written, or could not be.
-    pub(super) fn written(&mut self, ticket: Ticket, result: Result<Stub, FlashError>, now: Now) {
+    pub(super) fn written(&mut self, ticket: TaskTicket, result: Result<Stub, FlashError>, now: Now) {
         let mut task = self.tasks.take(ticket);
         let planned = task.planned.as_mut().expect("a value is written for a plan");
         let mut out = Vec::new();
@@ -134,7 +134,7 @@ impl<S: Stores> ShardExecutor<S> {
     }
 
     /// Goes on with a task that waited for something other than a read.
-    pub(super) fn try_again(&mut self, ticket: Ticket, mut task: Task<S::Read>, now: Now) {
+    pub(super) fn try_again(&mut self, ticket: TaskTicket, mut task: RequestTask<S::Read>, now: Now) {
         let mut out = self.pool.take();
         let mut found = task.found.take();
         if let Some(stale) = found.take_if(|found| found.unix != now.unix || found.flushes != self.flushes.carried_out)
@@ -162,7 +162,7 @@ impl<S: Stores> ShardExecutor<S> {
             }
             _ => self.begin(task.store, &task.request(), now, task.reservation.unreserved(), &mut out),
         };
-        if matches!(step, Step::Park(Wait::Busy)) {
+        if matches!(step, OperationStep::Park(Wait::Busy)) {
             task.found = found;
         } else if let Some(found) = found {
             self.tasks.drop_found(&found);
@@ -172,15 +172,15 @@ impl<S: Stores> ShardExecutor<S> {
 }
 
 /// Bytes of the large value that a task reads.
-fn large_read<R>(tasks: &Tasks<R>, ticket: Ticket) -> usize {
+fn large_read<R>(tasks: &Tasks<R>, ticket: TaskTicket) -> usize {
     match &tasks.get(ticket).reading {
-        Reading::Value(record) => record.stub.bytes as usize,
+        TaskRead::Value(record) => record.stub.bytes as usize,
         _ => unreachable!("a queued large read knows its value"),
     }
 }
 
-/// What a lookup found, as [`Found`] keeps it.
-type Kept = (Option<Vec<u8>>, Gate);
+/// What a lookup found, as [`FoundRecord`] keeps it.
+type RecordBytes = (Option<Vec<u8>>, Gate);
 
 /// The pages of a lookup have come. Also returns what they said if it will be wanted again.
 fn after_lookup<S: Stores>(
@@ -191,7 +191,7 @@ fn after_lookup<S: Stores>(
     pages: Result<&mut [Page], FlashError>,
     context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
-) -> (Step<S::Read>, Option<Kept>) {
+) -> (OperationStep<S::Read>, Option<RecordBytes>) {
     let finished = match pages {
         Ok(pages) => stores.finish(store, read, pages, &request.key, request.name, context.now),
         Err(error) => {
@@ -199,17 +199,17 @@ fn after_lookup<S: Stores>(
             if let FlashError::Transient(why) = &error {
                 return (operate::short(request, why, context.counters, out), None);
             }
-            Finished::Failed(error.to_string())
+            ReadOutcome::Failed(error.to_string())
         }
     };
     let (record, gate) = match finished {
-        Finished::Found(record) => (Some(record), Gate::NONE),
-        Finished::Absent(gate) => (None, gate),
-        Finished::Read(read) => return (Step::Read(read), None),
-        Finished::Failed(why) => return (operate::unread(stores, store, request, &why, context, out), None),
+        ReadOutcome::Found(record) => (Some(record), Gate::NONE),
+        ReadOutcome::Absent(gate) => (None, gate),
+        ReadOutcome::Read(read) => return (OperationStep::Read(read), None),
+        ReadOutcome::Failed(why) => return (operate::unread(stores, store, request, &why, context, out), None),
     };
     let step = operate::resume(stores, store, request, (record, gate), context, out);
-    let kept = matches!(step, Step::Park(Wait::Busy)).then(|| {
+    let kept = matches!(step, OperationStep::Park(Wait::Busy)).then(|| {
         let encode = |record: Record<'_>| {
             let mut bytes = Vec::with_capacity(record.encoded_len());
             record.encode(&mut bytes);
@@ -222,7 +222,7 @@ fn after_lookup<S: Stores>(
 
 /// What is known of a value file that may not be there.
 #[derive(Clone, Copy)]
-struct Lost {
+struct LostValueFile {
     /// The value file that the task read before.
     before: Option<u64>,
     /// Whatever is found when the key is looked up again was asked for before this.
@@ -234,11 +234,11 @@ fn after_value_read<S: Stores>(
     stores: &mut S,
     store: usize,
     request: &KeyRequest<'_>,
-    (held, lost): (&LargeRecord, Lost),
+    (held, lost): (&LargeRecord, LostValueFile),
     pages: Result<&mut [Page], FlashError>,
     context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
-) -> Step<S::Read> {
+) -> OperationStep<S::Read> {
     match pages {
         Ok(pages) => {
             let value = pages.as_bytes().get(..held.stub.bytes as usize);

@@ -1,7 +1,7 @@
 //! Requests that wait, with what they have to know when they go on.
 
 use crate::observe::counters::Counters;
-use crate::request::{GetView, KeyAction, KeyRequest, ReplyForm, ReplyTo, Ticket, UNRESERVED_BYTES};
+use crate::request::{GetView, KeyAction, KeyRequest, ReplyForm, ReplyTo, TaskTicket, UNRESERVED_BYTES};
 use crate::shard::operate::{LargeRecord, PlannedVersion, Wait};
 use fawn_ring::Key;
 use fawn_store::Gate;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// What a read found for a task that then had to wait because the store was busy. It stays true for as long as the task
 /// holds its key, nothing is flushed and no second ends in which an item might expire.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundRecord {
     /// The record's bytes; `None` when there is none.
     pub record: Option<Vec<u8>>,
     /// What a reply that shows the record waits for.
@@ -22,7 +22,7 @@ pub struct Found {
     pub flushes: u64,
 }
 
-impl Found {
+impl FoundRecord {
     /// Bytes of the record.
     pub fn bytes(&self) -> usize {
         self.record.as_ref().map_or(0, Vec::len)
@@ -54,7 +54,7 @@ impl Reservation {
 
 /// What a task reads.
 #[derive(Debug)]
-pub enum Reading<R> {
+pub enum TaskRead<R> {
     /// Nothing.
     Nothing,
     /// The pages of a lookup.
@@ -65,7 +65,7 @@ pub enum Reading<R> {
 
 /// A request that waits.
 #[derive(Debug)]
-pub struct Task<R> {
+pub struct RequestTask<R> {
     /// Where the reply goes.
     pub to: Option<ReplyTo>,
     /// The store, counted within the loop.
@@ -93,14 +93,14 @@ pub struct Task<R> {
     /// Whether memory is reserved for the reply.
     pub reservation: Reservation,
     /// What was read before the task was parked.
-    pub found: Option<Box<Found>>,
+    pub found: Option<Box<FoundRecord>>,
     /// The read that is under way.
-    pub reading: Reading<R>,
+    pub reading: TaskRead<R>,
     /// The version whose value is being written, and the value's file once it is there.
     pub planned: Option<Box<(PlannedVersion, Option<Stub>)>>,
 }
 
-impl<R> Task<R> {
+impl<R> RequestTask<R> {
     /// A task for `request`, whose key is copied to `name`.
     pub fn new(store: usize, request: &KeyRequest<'_>, name: Vec<u8>) -> Self {
         let (action, value) = request.action.split();
@@ -120,7 +120,7 @@ impl<R> Task<R> {
             parked_on: Wait::Busy,
             reservation: Reservation::None,
             found: None,
-            reading: Reading::Nothing,
+            reading: TaskRead::Nothing,
             planned: None,
         }
     }
@@ -150,8 +150,8 @@ impl<R> Task<R> {
 /// The tasks of one loop.
 #[derive(Debug)]
 pub struct Tasks<R> {
-    slots: Vec<Option<Task<R>>>,
-    free: Vec<Ticket>,
+    slots: Vec<Option<RequestTask<R>>>,
+    free: Vec<TaskTicket>,
     /// Bytes of the keys, values and records of tasks.
     bytes: usize,
     counters: Arc<Counters>,
@@ -176,7 +176,7 @@ impl<R> Tasks<R> {
     }
 
     /// Adds a task.
-    pub fn insert(&mut self, task: Task<R>) -> Ticket {
+    pub fn insert(&mut self, task: RequestTask<R>) -> TaskTicket {
         self.bytes += task.bytes();
         self.counters.waiting.add(1);
         if let Some(ticket) = self.free.pop() {
@@ -184,57 +184,57 @@ impl<R> Tasks<R> {
             return ticket;
         }
         self.slots.push(Some(task));
-        (self.slots.len() - 1) as Ticket
+        (self.slots.len() - 1) as TaskTicket
     }
 
     /// The task of a ticket.
-    pub fn get(&self, ticket: Ticket) -> &Task<R> {
+    pub fn get(&self, ticket: TaskTicket) -> &RequestTask<R> {
         self.slots[ticket as usize].as_ref().expect("a ticket names a task that waits")
     }
 
     /// The task of a ticket.
-    pub fn get_mut(&mut self, ticket: Ticket) -> &mut Task<R> {
+    pub fn get_mut(&mut self, ticket: TaskTicket) -> &mut RequestTask<R> {
         self.slots[ticket as usize].as_mut().expect("a ticket names a task that waits")
     }
 
     /// Takes a task out, which goes on. It is [put back](Self::put) or [ends](Self::end).
-    pub fn take(&mut self, ticket: Ticket) -> Task<R> {
+    pub fn take(&mut self, ticket: TaskTicket) -> RequestTask<R> {
         self.slots[ticket as usize].take().expect("a ticket names a task that waits")
     }
 
     /// A task waits again.
-    pub fn put(&mut self, ticket: Ticket, task: Task<R>) {
+    pub fn put(&mut self, ticket: TaskTicket, task: RequestTask<R>) {
         self.slots[ticket as usize] = Some(task);
     }
 
     /// A task that was taken out is done.
-    pub fn end(&mut self, ticket: Ticket, task: &Task<R>) {
+    pub fn end(&mut self, ticket: TaskTicket, task: &RequestTask<R>) {
         self.free.push(ticket);
         self.counters.waiting.sub(1);
         self.bytes -= task.bytes();
     }
 
     /// A task keeps what it has read.
-    pub fn keep(&mut self, task: &mut Task<R>, found: Found) {
+    pub fn keep(&mut self, task: &mut RequestTask<R>, found: FoundRecord) {
         self.bytes += found.bytes();
         task.found = Some(Box::new(found));
     }
 
     /// What a task had read is dropped.
-    pub fn drop_found(&mut self, found: &Found) {
+    pub fn drop_found(&mut self, found: &FoundRecord) {
         self.bytes -= found.bytes();
     }
 
     /// A task's value is elsewhere now.
-    pub fn drop_value(&mut self, ticket: Ticket) {
+    pub fn drop_value(&mut self, ticket: TaskTicket) {
         let value = std::mem::take(&mut self.get_mut(ticket).value);
         self.bytes -= value.len();
     }
 
     /// Tickets of the tasks that `is_so` is true of.
-    pub fn tickets(&self, is_so: impl Fn(&Task<R>) -> bool) -> Vec<Ticket> {
+    pub fn tickets(&self, is_so: impl Fn(&RequestTask<R>) -> bool) -> Vec<TaskTicket> {
         let all = self.slots.iter().enumerate();
-        all.filter(|(_, task)| task.as_ref().is_some_and(&is_so)).map(|(ticket, _)| ticket as Ticket).collect()
+        all.filter(|(_, task)| task.as_ref().is_some_and(&is_so)).map(|(ticket, _)| ticket as TaskTicket).collect()
     }
 }
 
@@ -249,10 +249,10 @@ mod tests {
         let mut tasks: Tasks<()> = Tasks::new(Arc::default());
         let set = KeyAction::Operation(Operation::Store(Store::set(b"value")));
         let request = KeyRequest::new(b"key", set, ReplyForm::new(&MEMCACHED, [0; 48], true));
-        let ticket = tasks.insert(Task::new(0, &request, b"key".to_vec()));
+        let ticket = tasks.insert(RequestTask::new(0, &request, b"key".to_vec()));
         assert_eq!((tasks.len(), tasks.bytes(), tasks.get(ticket).request().value_bytes()), (1, 8, 5));
         let mut task = tasks.take(ticket);
-        tasks.keep(&mut task, Found { record: Some(vec![0; 10]), gate: Gate::NONE, unix: 1, flushes: 0 });
+        tasks.keep(&mut task, FoundRecord { record: Some(vec![0; 10]), gate: Gate::NONE, unix: 1, flushes: 0 });
         tasks.put(ticket, task);
         assert_eq!(tasks.bytes(), 18);
         tasks.drop_value(ticket);
@@ -261,6 +261,6 @@ mod tests {
         tasks.drop_found(&found);
         tasks.end(ticket, &task);
         assert_eq!((tasks.len(), tasks.bytes()), (0, 0));
-        assert_eq!(tasks.insert(Task::new(0, &request, Vec::new())), ticket, "tickets are used again");
+        assert_eq!(tasks.insert(RequestTask::new(0, &request, Vec::new())), ticket, "tickets are used again");
     }
 }

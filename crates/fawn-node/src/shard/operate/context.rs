@@ -10,7 +10,7 @@ use fawn_store::record::{Kind, Marks, Record};
 
 /// How far a request came.
 #[derive(Debug)]
-pub enum Step<R> {
+pub enum OperationStep<R> {
     /// Its answer was appended to the output.
     Done {
         /// The answer may leave once this is durable.

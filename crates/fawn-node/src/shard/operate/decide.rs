@@ -1,10 +1,11 @@
 //! What an operation appends and what it comes to.
 
-use super::context::{OperationContext, PlannedVersion, Step};
+use super::context::{OperationContext, OperationStep, PlannedVersion};
 use super::reply::{count, refused, show, shown_item, write_outcome};
 use crate::request::{KeyAction, KeyRequest, ReplyBody};
 use crate::shard::stores::Stores;
-use fawn_kv::operation::{self as kv, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
+use fawn_kv::operation as kv;
+use fawn_kv::operation::{Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Marks, Record};
 use fawn_store::{Gate, Refusal, Write};
@@ -19,7 +20,7 @@ pub(super) struct Current<'a> {
 }
 
 /// A decision on its way into the log.
-pub(super) struct Plan<'a> {
+pub(super) struct WritePlan<'a> {
     pub(super) append: Append<'a>,
     pub(super) outcome: Option<Outcome>,
     /// What the command is counted as, once it is done.
@@ -38,7 +39,7 @@ pub(super) fn plan<'a>(
     gate: Gate,
     context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
-) -> Plan<'a> {
+) -> WritePlan<'a> {
     let blank = current.and_then(|current| blank(request, &current));
     let current = current.map(|current| blank.as_ref().map_or(current, |blank| blank.current(&current.record)));
     let kind =
@@ -46,7 +47,7 @@ pub(super) fn plan<'a>(
     let (start, now) = (out.len(), context.now.unix);
     let Some(operation) = request.action.operation() else {
         show(request, current.map(|current| current.record).as_ref(), context, out);
-        return Plan { append: Append::Nothing, outcome: None, counts: None, gate, start, kind };
+        return WritePlan { append: Append::Nothing, outcome: None, counts: None, gate, start, kind };
     };
     let item = current.map(|Current { record, .. }| Item {
         value: record.value,
@@ -76,7 +77,7 @@ pub(super) fn plan<'a>(
         }
         outcome = None;
     }
-    Plan { append, outcome, counts, gate, start, kind }
+    WritePlan { append, outcome, counts, gate, start, kind }
 }
 
 /// Appends what was decided and writes the answer.
@@ -84,10 +85,10 @@ pub(super) fn apply<S: Stores>(
     stores: &mut S,
     store: usize,
     request: &KeyRequest<'_>,
-    Plan { append, outcome, counts, gate, start, kind }: Plan<'_>,
+    WritePlan { append, outcome, counts, gate, start, kind }: WritePlan<'_>,
     context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
-) -> Step<S::Read> {
+) -> OperationStep<S::Read> {
     let write = match &append {
         Append::Nothing => None,
         Append::Delete => Some(Write::delete(request.name)),
@@ -122,7 +123,7 @@ pub(super) fn apply<S: Stores>(
                 let value_bytes = write.value.len();
                 let planned =
                     PlannedVersion { value_bytes, marks, client_flags, expiry, client_cas, gate, outcome, answered };
-                return Step::WriteValue(planned, write.value.to_vec());
+                return OperationStep::WriteValue(planned, write.value.to_vec());
             }
             Err(refusal) => {
                 out.truncate(start);
@@ -135,7 +136,7 @@ pub(super) fn apply<S: Stores>(
     if let Some(outcome) = outcome {
         write_outcome(request, &outcome, cas, context.now.unix, out);
     }
-    Step::Done { gate, failed: false }
+    OperationStep::Done { gate, failed: false }
 }
 
 pub(super) fn note_append(request: &KeyRequest<'_>, kind: Kind, context: &mut OperationContext<'_>) {

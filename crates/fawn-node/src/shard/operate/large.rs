@@ -1,6 +1,6 @@
 //! Values with files of their own: read before the request can go on, or written before its record is appended.
 
-use super::context::{LargeRecord, OperationContext, PlannedVersion, Step, Wait};
+use super::context::{LargeRecord, OperationContext, OperationStep, PlannedVersion, Wait};
 use super::decide::{Current, apply, note_append, plan};
 use super::reply::{refused, unreadable, write_outcome};
 use crate::observe::counters::Counters;
@@ -19,7 +19,7 @@ pub fn resume_large<S: Stores>(
     (held, value): (&LargeRecord, &[u8]),
     context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
-) -> Step<S::Read> {
+) -> OperationStep<S::Read> {
     let current = Current { record: held.record(request.name, value), stub: Some(held.stub.encode()) };
     let plan = plan(request, Some(current), held.gate, context, out);
     apply(stores, store, request, plan, context, out)
@@ -33,7 +33,7 @@ pub fn finish_large<S: Stores>(
     (planned, stub): (&PlannedVersion, &Stub),
     context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
-) -> Step<S::Read> {
+) -> OperationStep<S::Read> {
     let PlannedVersion { marks, client_flags, expiry, client_cas, gate, .. } = *planned;
     let value = stub.encode();
     let write = Write { kind: Kind::Stub, marks, client_flags, expiry, client_cas, key: request.name, value: &value };
@@ -44,9 +44,9 @@ pub fn finish_large<S: Stores>(
             if let Some(outcome) = &planned.outcome {
                 write_outcome(request, outcome, context.cas.of_seq(appended.seq), context.now.unix, out);
             }
-            Step::Done { gate: gate.max(appended.gate), failed: false }
+            OperationStep::Done { gate: gate.max(appended.gate), failed: false }
         }
-        Err(Refusal::Busy) => Step::Park(Wait::Busy),
+        Err(Refusal::Busy) => OperationStep::Park(Wait::Busy),
         Err(refusal) => {
             stores.drop_value(store, stub);
             refused(request, &refusal, context.counters, out)
@@ -68,9 +68,9 @@ pub(super) fn read_value<R>(
     gate: Gate,
     counters: &Counters,
     out: &mut Vec<u8>,
-) -> Step<R> {
+) -> OperationStep<R> {
     match LargeRecord::of(record, gate) {
-        Some(held) => Step::ReadValue(held),
+        Some(held) => OperationStep::ReadValue(held),
         None => unreadable(request, "a record names no value file", counters, out),
     }
 }

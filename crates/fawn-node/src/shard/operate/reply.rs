@@ -1,6 +1,6 @@
 //! What a request came to, as a reply and in the counters.
 
-use super::context::{OperationContext, Step, Wait};
+use super::context::{OperationContext, OperationStep, Wait};
 use crate::observe::counters::Counters;
 use crate::observe::warnings::RateLimitedLog;
 use crate::request::{
@@ -8,7 +8,8 @@ use crate::request::{
     ShownItem, UNREADABLE, UNWRITABLE, ttl,
 };
 use crate::shard::recency::LastUse;
-use fawn_kv::operation::{self as kv, Item, MetaGet, Mode, Operation, Outcome};
+use fawn_kv::operation as kv;
+use fawn_kv::operation::{Item, MetaGet, Mode, Operation, Outcome};
 use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Record};
@@ -61,9 +62,9 @@ pub(super) fn refused<R>(
     refusal: &Refusal,
     counters: &Counters,
     out: &mut Vec<u8>,
-) -> Step<R> {
+) -> OperationStep<R> {
     let error = match refusal {
-        Refusal::Busy => return Step::Park(Wait::Busy),
+        Refusal::Busy => return OperationStep::Park(Wait::Busy),
         Refusal::OutOfMemory => {
             counters.store_no_memory.add(1);
             RequestError::OutOfMemory
@@ -86,29 +87,29 @@ pub(super) fn refused<R>(
         }
     };
     request.write_error(out, error);
-    Step::Done { gate: Gate::NONE, failed: true }
+    OperationStep::Done { gate: Gate::NONE, failed: true }
 }
 
 /// Answers a command whose store has stopped before it could begin.
-pub(super) fn stopped<R>(request: &KeyRequest<'_>, out: &mut Vec<u8>) -> Step<R> {
+pub(super) fn stopped<R>(request: &KeyRequest<'_>, out: &mut Vec<u8>) -> OperationStep<R> {
     request.write_error(out, STOPPED);
-    Step::Done { gate: Gate::NONE, failed: true }
+    OperationStep::Done { gate: Gate::NONE, failed: true }
 }
 
 /// Appends the answer that an unreadable item gets, and logs why.
-pub fn unreadable<R>(request: &KeyRequest<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
+pub fn unreadable<R>(request: &KeyRequest<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> OperationStep<R> {
     log_unreadable(why, counters);
     counters.unreadable.add(1);
     request.write_error(out, UNREADABLE);
-    Step::Done { gate: Gate::NONE, failed: true }
+    OperationStep::Done { gate: Gate::NONE, failed: true }
 }
 
 /// Refuses a command whose item cannot be read just now, and logs why.
-pub fn short<R>(request: &KeyRequest<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
+pub fn short<R>(request: &KeyRequest<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> OperationStep<R> {
     log_short(why);
     counters.refused_busy.add(1);
     request.write_error(out, SHORT);
-    Step::Done { gate: Gate::NONE, failed: true }
+    OperationStep::Done { gate: Gate::NONE, failed: true }
 }
 
 /// Logs, now and then, that a read was refused.
@@ -140,14 +141,19 @@ pub(super) fn log_unreadable(why: &str, counters: &Counters) {
 }
 
 /// A large value could not be written.
-pub fn unwritable<R>(request: &KeyRequest<'_>, error: &FlashError, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
+pub fn unwritable<R>(
+    request: &KeyRequest<'_>,
+    error: &FlashError,
+    counters: &Counters,
+    out: &mut Vec<u8>,
+) -> OperationStep<R> {
     if *error == FlashError::NoSpace {
         return refused(request, &Refusal::NoSpace, counters, out);
     }
     tracing::error!("cannot write a large value: {error}");
     counters.unreadable.add(1);
     request.write_error(out, UNWRITABLE);
-    Step::Done { gate: Gate::NONE, failed: true }
+    OperationStep::Done { gate: Gate::NONE, failed: true }
 }
 
 /// Writes a reply that does not show the current item.

@@ -15,11 +15,11 @@ use fawn_ring::{Interval, Key, Secret};
 use fawn_store::Losses;
 use fawn_transfer::Record;
 
-use super::{Found, Held, Taker};
+use super::{DumpFindings, MemberStore, Taker};
 
 /// A range as one store has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Part {
+struct StoreRange {
     /// Which of the directories, and which of its stores.
     store: (usize, usize),
     range: RangeId,
@@ -32,14 +32,17 @@ struct Part {
 ///
 /// # Errors
 /// The directories are not of one cluster, or cannot be read; and those of `each`.
-pub fn dump(directories: &[MemberDirectory], each: impl FnMut(Record) -> anyhow::Result<()>) -> anyhow::Result<Found> {
+pub fn dump(
+    directories: &[MemberDirectory],
+    each: impl FnMut(Record) -> anyhow::Result<()>,
+) -> anyhow::Result<DumpFindings> {
     let secret = check(directories)?;
     let (mut parts, mut damaged) = (Vec::new(), Vec::new());
     for (number, directory) in directories.iter().enumerate() {
         for index in 0..directory.stores() {
-            let ranges = match Held::open(directory, index, &mut damaged) {
-                Ok(Held::Ranges(_, ranges)) => ranges,
-                Ok(Held::Plain(_)) => {
+            let ranges = match MemberStore::open(directory, index, &mut damaged) {
+                Ok(MemberStore::Ranges(_, ranges)) => ranges,
+                Ok(MemberStore::Plain(_)) => {
                     let path = directory.path().display();
                     bail!("{path} has data that belong to no cluster yet: dump them with a separate command");
                 }
@@ -55,7 +58,7 @@ pub fn dump(directories: &[MemberDirectory], each: impl FnMut(Record) -> anyhow:
     }
     let chosen = choose(&parts);
     let missing = chosen.iter().filter(|(_, part)| part.is_none()).count();
-    let mut found = Found { missing, damaged, ..Found::default() };
+    let mut found = DumpFindings { missing, damaged, ..DumpFindings::default() };
     let mut taker = Taker::new(each);
     let stores: BTreeSet<(usize, usize)> = parts.iter().map(|part| part.store).collect();
     for store in stores {
@@ -71,13 +74,15 @@ pub fn dump(directories: &[MemberDirectory], each: impl FnMut(Record) -> anyhow:
 fn dump_store(
     directory: &MemberDirectory,
     index: usize,
-    chosen: &[(Interval, Part)],
+    chosen: &[(Interval, StoreRange)],
     secret: &Secret,
     taker: &mut Taker<impl FnMut(Record) -> anyhow::Result<()>>,
-    found: &mut Found,
+    found: &mut DumpFindings,
 ) -> anyhow::Result<()> {
     // What is wrong with its log was told when it was looked at first.
-    let Held::Ranges(mut open, ranges) = Held::open(directory, index, &mut Vec::new())? else { return Ok(()) };
+    let MemberStore::Ranges(mut open, ranges) = MemberStore::open(directory, index, &mut Vec::new())? else {
+        return Ok(());
+    };
     open.store.pass_over_lost();
     let mut dumped = Ok(());
     for (range, mut recovered) in ranges {
@@ -119,19 +124,19 @@ fn check(directories: &[MemberDirectory]) -> anyhow::Result<Secret> {
     Ok(secret)
 }
 
-fn part(store: (usize, usize), range: RangeId, recovered: &Recovered) -> Part {
+fn part(store: (usize, usize), range: RangeId, recovered: &Recovered) -> StoreRange {
     let committed = recovered.meta.committed;
     let end = recovered.entries.last().map_or(committed, |entry| entry.position);
-    Part { store, range, keys: recovered.keys, end: (end, committed) }
+    StoreRange { store, range, keys: recovered.keys, end: (end, committed) }
 }
 
 /// Of all keys, in their order, the part whose log goes furthest.
-fn choose(parts: &[Part]) -> Vec<(Interval, Option<Part>)> {
+fn choose(parts: &[StoreRange]) -> Vec<(Interval, Option<StoreRange>)> {
     let lows = parts.iter().map(|part| part.keys.low);
     let nexts = parts.iter().filter_map(|part| part.keys.high.successor());
     let lows: BTreeSet<Key> = std::iter::once(Key::MIN).chain(lows).chain(nexts).collect();
     let lows: Vec<Key> = lows.into_iter().collect();
-    let mut chosen: Vec<(Interval, Option<Part>)> = Vec::new();
+    let mut chosen: Vec<(Interval, Option<StoreRange>)> = Vec::new();
     for (at, low) in lows.iter().enumerate() {
         let high = lows.get(at + 1).and_then(Key::predecessor).unwrap_or(Key::MAX);
         let best = parts.iter().filter(|part| part.keys.contains(low)).max_by_key(|part| part.end).copied();
@@ -154,7 +159,7 @@ mod tests {
         let halves = Interval::ALL.divide(2);
         let part = |number, keys, epoch, seq| {
             let end = Position { epoch: Epoch(epoch), seq: Seq(seq) };
-            Part { store: (number, 0), range: RangeId(number as u32), keys, end: (end, end) }
+            StoreRange { store: (number, 0), range: RangeId(number as u32), keys, end: (end, end) }
         };
         // All keys as they were before the range was cut, in a log that is longer; and what came of it.
         let (old, low, high) = (part(0, Interval::ALL, 1, 900), part(1, halves[0], 2, 10), part(2, halves[1], 3, 7));
