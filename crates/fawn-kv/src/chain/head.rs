@@ -7,7 +7,7 @@ use super::requests::Request;
 use crate::ids::{Asker, Epoch, Position, RangeId, RequestId, Seq};
 use crate::operation::{self, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
 use crate::range::entry::{Asked, Change, Entry, Kept, MAX_KEY_BYTES, MAX_VALUE_BYTES, Shown, Version};
-use crate::range::sessions::{Known, Room, Sessions};
+use crate::range::sessions::{RequestStatus, Room, Sessions};
 use crate::store::{Lookup, Place, RangeStore, Ticket};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
@@ -117,30 +117,31 @@ impl Replica {
         }
         let known = self.meta.sessions.known_within(id, upto, self.ahead.time, &context.timing.sessions);
         match known {
-            Known::Done(..) if planted(Bug::NoDedupe) => {}
-            Known::Answered if planted(Bug::AnsweredExecutes) => {}
-            Known::Done(position, outcome) => {
+            RequestStatus::Done(..) if planted(Bug::NoDedupe) => {}
+            RequestStatus::Answered if planted(Bug::AnsweredExecutes) => {}
+            RequestStatus::Done(position, outcome) => {
                 took(Path::RetryAnswered);
                 return Some(Answer::Done { outcome, position, again: true, shown: None });
             }
             // Whoever does not answer cannot say that it has forgotten the session, as the owner need not have: their clocks
             // may have jumped. It would miss all that comes under that name.
-            Known::Answered | Known::Expired if active.is_silent() && self.forgot(known, id.session) => {}
-            Known::Answered | Known::Expired => {
-                took(if known == Known::Expired { Path::SessionExpired } else { Path::RetryRefused });
+            RequestStatus::Answered | RequestStatus::Expired
+                if active.is_silent() && self.forgot(known, id.session) => {}
+            RequestStatus::Answered | RequestStatus::Expired => {
+                took(if known == RequestStatus::Expired { Path::SessionExpired } else { Path::RetryRefused });
                 return Some(unknown(&self.meta.sessions, context));
             }
-            Known::New | Known::NoRoom | Known::TooMany if self.forgets(id.session, active) => {
+            RequestStatus::New | RequestStatus::NoRoom | RequestStatus::TooMany if self.forgets(id.session, active) => {
                 return Some(Answer::Busy);
             }
             // Whoever does not answer cannot refuse either.
-            Known::NoRoom | Known::TooMany
+            RequestStatus::NoRoom | RequestStatus::TooMany
                 if active.is_silent() || self.asked.contains_key(&id) || active.queue.holds(id) => {}
-            Known::NoRoom | Known::TooMany => {
-                took(if known == Known::NoRoom { Path::NoRoomForSession } else { Path::TooManyUnanswered });
+            RequestStatus::NoRoom | RequestStatus::TooMany => {
+                took(if known == RequestStatus::NoRoom { Path::NoRoomForSession } else { Path::TooManyUnanswered });
                 return Some(Answer::Busy);
             }
-            Known::New => {}
+            RequestStatus::New => {}
         }
         if planted(Bug::RetryBeforeCommit)
             && let Some(Entry { asked: Some(asked), position, .. }) =
@@ -152,8 +153,8 @@ impl Replica {
     }
 
     /// Whether what is known of a request is that its session was forgotten.
-    fn forgot(&self, known: Known, session: u64) -> bool {
-        let is_forgotten = known == Known::Expired || self.meta.sessions.is_spent(session);
+    fn forgot(&self, known: RequestStatus, session: u64) -> bool {
+        let is_forgotten = known == RequestStatus::Expired || self.meta.sessions.is_spent(session);
         is_forgotten && !planted(Bug::WeakForgetsSilently)
     }
 
@@ -259,7 +260,7 @@ impl Replica {
     fn resume<S: RangeStore>(&mut self, request: Request, kept: Option<&Kept>, context: &mut Context<'_, S>) {
         let (asker, id) = (request.asker, request.id);
         let is_fenced = self.is_fenced(&request.lies, request.wedge);
-        let was_given_up = self.meta.sessions.known(id) == Known::Answered;
+        let was_given_up = self.meta.sessions.known(id) == RequestStatus::Answered;
         match self.answered(id, request.answered, context).filter(|_| !is_fenced && !was_given_up) {
             Some(Answer::Done { outcome, position, again, .. }) => {
                 let shown = self.shown_again(&request.lies, outcome, position, kept);

@@ -23,7 +23,7 @@ pub(super) struct Levelling {
 /// of then. It says so before it is. But whatever was acknowledged in the present chain is in the log, and stays there; that is
 /// what the next chain has to begin with, whichever attempt it comes of, and this one begins it only if it is level then.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedAttempt {
     pub(super) attempt: Attempt,
     /// That is durable with this.
     pub(super) gate: Gate,

@@ -13,7 +13,8 @@
 //! * `validation`: whether a record of another member can be true. `fence`: refuses requests of a wedge's earlier owner.
 //! * `reconfigure`: seal, equalise, activate. `learner`: copies and catching up, [as fast as they may](Pace).
 //! * `disk`: a disk that is full or cannot be read. `scan`: what those see of a range who are no members.
-//! * State that the replica owns: `requests` and `gets` that wait, `copying`, `scanning`, `levelling`. `context`: what a step works with.
+//! * State that the replica owns: `requests` and `gets` that wait, `copying`, `scanning`, `levelling`. `context`: what a step
+//!   works with.
 //! * `figures`: how it does, for an operator. `stats`: what has happened to it.
 
 mod context;

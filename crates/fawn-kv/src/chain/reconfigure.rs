@@ -2,11 +2,11 @@
 
 use super::context::Context;
 use super::copying::Following;
-use super::levelling::{Levelling, Prepared};
+use super::levelling::{Levelling, PreparedAttempt};
 use super::replica::{Active, Phase, Replica};
 use crate::ids::{Address, Attempt, Chain, Member, Position, RangeId, Seq};
 use crate::range::entry::{Change, Entry};
-use crate::store::{RangeStore, Recovered};
+use crate::store::{RangeStore, RecoveredRange};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::wire::Message;
@@ -30,7 +30,7 @@ impl Replica {
             Some(prepared) if prepared.attempt == attempt => prepared.gate,
             _ => context.store.hold(self.range, attempt),
         };
-        self.prepared = Some(Prepared { attempt, gate, told: false, told_synced: false });
+        self.prepared = Some(PreparedAttempt { attempt, gate, told: false, told_synced: false });
     }
 
     pub(super) fn say_prepared<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
@@ -261,7 +261,7 @@ impl Replica {
         me: Member,
         attempt: Attempt,
         range: RangeId,
-        (recovered, paused_us): (Recovered, Option<u64>),
+        (recovered, paused_us): (RecoveredRange, Option<u64>),
         secret: &Secret,
     ) -> Self {
         let mut replica = Self::new(range, me, recovered, secret);

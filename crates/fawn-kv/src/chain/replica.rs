@@ -3,7 +3,7 @@
 use super::context::{Context, Lease};
 use super::copying::{CopyPart, Copying, Learning, PartRequest, Reading};
 use super::gets::Gets;
-use super::levelling::{Levelling, Prepared};
+use super::levelling::{Levelling, PreparedAttempt};
 use super::log_suffix::{LoggedEntry, Stretch};
 use super::requests::Queue;
 use super::scanning::{Question, Scanning};
@@ -14,7 +14,7 @@ use crate::range::entry::{Asked, Change, Entry};
 use crate::range::fences::Fences;
 use crate::range::meta::{Alive, Meta};
 use crate::range::sessions::Sessions;
-use crate::store::{Place, RangeStore, Recovered, Ticket};
+use crate::store::{Place, RangeStore, RecoveredRange, Ticket};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::timing::Timing;
@@ -116,7 +116,7 @@ pub struct Replica {
     /// Some of what is here could not be read: others are to take its place.
     pub(super) damaged: bool,
     /// What was written for an attempt before it seals.
-    pub(super) prepared: Option<Prepared>,
+    pub(super) prepared: Option<PreparedAttempt>,
     /// A copy of what is in the range, or of what it lacks, that has not come to its end.
     pub(super) copying: Option<Copying>,
     /// In a weak range: the member whose log this one was last made to follow, and the attempt that was over then. With
@@ -152,8 +152,8 @@ pub struct Replica {
 
 impl Replica {
     /// The part of `me` in `range`, with what its store has of it.
-    pub fn new(range: RangeId, me: Member, recovered: Recovered, secret: &Secret) -> Self {
-        let Recovered { keys, held, meta, entries } = recovered;
+    pub fn new(range: RangeId, me: Member, recovered: RecoveredRange, secret: &Secret) -> Self {
+        let RecoveredRange { keys, held, meta, entries } = recovered;
         let forgets = planted(Bug::RestartForgets);
         let (held, mut meta) = if forgets { (None, Meta::default()) } else { (held, meta) };
         if planted(Bug::FenceNotRemembered) {
@@ -202,7 +202,7 @@ impl Replica {
         (store, secret): (&mut S, &Secret),
     ) -> Self {
         store.create(range, keys);
-        let recovered = Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() };
+        let recovered = RecoveredRange { keys, held: None, meta: Meta::default(), entries: Vec::new() };
         Self::new(range, me, recovered, secret)
     }
 

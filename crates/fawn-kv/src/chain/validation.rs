@@ -5,7 +5,7 @@ use super::head::is_too_long;
 use super::log_suffix::LoggedEntry;
 use super::replica::Replica;
 use crate::range::entry::{Asked, Change, Entry, MAX_KEY_BYTES};
-use crate::range::sessions::Known;
+use crate::range::sessions::RequestStatus;
 use crate::store::RangeStore;
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Replica {
             return Err("a record is longer than this node's log can hold: give all nodes the same --memory");
         }
         let is_known = |asked: &Asked| {
-            self.asked.contains_key(&asked.id) || matches!(self.meta.sessions.known(asked.id), Known::Done(..))
+            self.asked.contains_key(&asked.id) || matches!(self.meta.sessions.known(asked.id), RequestStatus::Done(..))
         };
         if !is_flush && entry.asked.as_ref().is_some_and(is_known) && !crate::range::sessions::may_double() {
             return Err("a record repeats a request that was already applied");

@@ -1,7 +1,7 @@
 //! The machine: what a program wants, whom that is asked of, and what became of it.
 
 use super::in_flight::{Flight, Flights};
-use super::request::{Ended, Limits, Want};
+use super::request::{Limits, RequestOutcome, Want};
 use super::unreachable::Reachability;
 use crate::frontend::in_flight::{Tag, Tries};
 use crate::frontend::routes::Routes;
@@ -43,7 +43,7 @@ pub struct Client {
     reach: Reachability,
     flights: Flights,
     tickets: u64,
-    ended: VecDeque<(u64, Ended)>,
+    ended: VecDeque<(u64, RequestOutcome)>,
     asked_view_us: Option<u64>,
 }
 
@@ -78,7 +78,7 @@ impl Client {
     }
 
     /// The next request that has ended, by the ticket that [`ask`](Self::ask) gave it.
-    pub fn next_ended(&mut self) -> Option<(u64, Ended)> {
+    pub fn next_ended(&mut self) -> Option<(u64, RequestOutcome)> {
         self.ended.pop_front()
     }
 
@@ -272,28 +272,30 @@ impl Client {
             Answer::Found(kept) if is_get => {
                 let kept = kept.map(Arc::unwrap_or_clone);
                 let ended = match &mut flight.want {
-                    Want::GetWith(continuation) => Ended::FoundWith(kept, std::mem::take(continuation)),
-                    _ => Ended::Found(kept),
+                    Want::GetWith(continuation) => RequestOutcome::FoundWith(kept, std::mem::take(continuation)),
+                    _ => RequestOutcome::Found(kept),
                 };
                 self.end(ticket, ended);
             }
             Answer::Done { outcome, position, shown, .. } if !is_get && !is_flush => {
-                self.end(ticket, Ended::Done { outcome, position, shown });
+                self.end(ticket, RequestOutcome::Done { outcome, position, shown });
             }
-            Answer::Flushed if is_flush => self.end(ticket, Ended::Flushed),
+            Answer::Flushed if is_flush => self.end(ticket, RequestOutcome::Flushed),
             Answer::Unknown { time } if !is_get => {
                 let may_go_on = is_refused && !is_flush && flight.renamed < MOST_NAMES;
                 self.sessions.forgotten(id.session, time);
                 if !may_go_on {
-                    return self.end(ticket, Ended::Unknown);
+                    return self.end(ticket, RequestOutcome::Unknown);
                 }
                 self.rename(ticket, now);
                 self.send(ticket, now.us, out);
             }
-            Answer::Malformed | Answer::TooLarge | Answer::Conditional => self.end(ticket, Ended::Refused(answer)),
+            Answer::Malformed | Answer::TooLarge | Answer::Conditional => {
+                self.end(ticket, RequestOutcome::Refused(answer))
+            }
             // The front-end has tried again and again before it said so.
             Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::Ahead { .. } if is_refused => {
-                self.end(ticket, Ended::Refused(answer));
+                self.end(ticket, RequestOutcome::Refused(answer));
             }
             Answer::NotMine | Answer::AskAgain | Answer::Fenced | Answer::Busy => {
                 self.ask_view(now.us, out);
@@ -322,14 +324,14 @@ impl Client {
     fn give_up(&mut self, ticket: u64) {
         let flight = self.flights.get(ticket).expect("what is given up is in flight");
         let ended = match Tries::last_word(std::iter::once(&flight.tries)) {
-            _ if flight.sent == 0 => Ended::Unreached,
-            Answer::TimedOut => Ended::Unknown,
-            refusal => Ended::Refused(refusal),
+            _ if flight.sent == 0 => RequestOutcome::Unreached,
+            Answer::TimedOut => RequestOutcome::Unknown,
+            refusal => RequestOutcome::Refused(refusal),
         };
         self.end(ticket, ended);
     }
 
-    fn end(&mut self, ticket: u64, ended: Ended) {
+    fn end(&mut self, ticket: u64, ended: RequestOutcome) {
         let flight = self.flights.remove(ticket).expect("what ends is in flight");
         if !flight.is_get() {
             self.sessions.ended(flight.id);

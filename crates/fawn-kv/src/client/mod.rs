@@ -6,8 +6,8 @@
 //!
 //! # Layout
 //!
-//! * `machine`: [`Client`], wants in and messages out. `request`: what can be wanted, and what becomes of it. `in_flight`: requests that are not answered.
-//!   `unreachable`: front-ends that could not be reached.
+//! * `machine`: [`Client`], wants in and messages out. `request`: what can be wanted, and what becomes of it.
+//! * `in_flight`: requests that are not answered. `unreachable`: front-ends that could not be reached.
 
 mod in_flight;
 mod machine;
@@ -17,7 +17,7 @@ mod tests;
 mod unreachable;
 
 pub use machine::{Client, MOST_CONTINUATION_BYTES};
-pub use request::{Ended, Limits, Want};
+pub use request::{Limits, RequestOutcome, Want};
 
 use crate::ids::Address;
 use crate::wire::Message;

@@ -56,7 +56,7 @@ pub enum Want {
 
 /// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum RequestOutcome {
     /// A get has found this.
     Found(Option<Kept>),
     /// A get with a continuation has found this; what came with it.

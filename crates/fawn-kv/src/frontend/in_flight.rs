@@ -162,7 +162,7 @@ impl Tries {
 
 /// The last try of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
+pub(super) struct LastTry {
     pub(super) at_us: u64,
     /// The epoch of its wedge, as of which it was sent.
     pub(super) wedge: WedgeEpoch,
@@ -183,7 +183,7 @@ pub(super) struct Flight {
     /// It came from another front-end, and goes no further than to a chain.
     pub(super) forwarded: bool,
     pub(super) began_us: u64,
-    pub(super) sent: Option<Sent>,
+    pub(super) sent: Option<LastTry>,
     pub(super) tries: Tries,
     /// How often it was given another name, as ranges had forgotten its session.
     pub(super) renamed: u8,
@@ -338,7 +338,7 @@ impl Flights {
     }
 
     /// A request is sent.
-    pub(super) fn sent(&mut self, tag: u64, sent: Sent) {
+    pub(super) fn sent(&mut self, tag: u64, sent: LastTry) {
         let flight = self.by_tag.get_mut(tag).expect("what is sent is in flight");
         if flight.sent.is_none() {
             flight.newest = self.by_key[&flight.place].newest;

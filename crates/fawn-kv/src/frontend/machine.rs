@@ -3,7 +3,7 @@
 use super::cache::Cache;
 use super::continuation::wrapped;
 use super::flushes::{AskFlush, Flushes};
-use super::in_flight::{Flight, Flights, Many, Sent, Tag, Tries, Waiter, Work};
+use super::in_flight::{Flight, Flights, LastTry, Many, Tag, Tries, Waiter, Work};
 use super::registration::Life;
 use super::routes::Routes;
 use super::session::Sessions;
@@ -382,7 +382,7 @@ impl Front {
             return self.end(tag, &Answer::Conditional, out);
         }
         let first = flight.sent.is_none();
-        let asked = |wedge, chain| Sent { at_us: now_us, wedge, chain, refused: false };
+        let asked = |wedge, chain| LastTry { at_us: now_us, wedge, chain, refused: false };
         let sent = match self.own_at(&flight.place).map(|own| (own.epoch, own.is_served())) {
             Some((_, false)) => None,
             Some((epoch, true)) => {

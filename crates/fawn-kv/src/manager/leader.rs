@@ -3,7 +3,7 @@
 use super::frontends::Fronts;
 use super::link_failures::LinkFailures;
 use super::offers::{Offer, StoreOffer};
-use super::questions::Asked;
+use super::questions::LeaseRequest;
 use super::settings::{Settings, SettingsError, check_virtual_ids};
 use super::state::{Command, Standing, State, StateChange};
 use super::wedge_state::Wedges;
@@ -74,7 +74,7 @@ pub struct Manager {
     /// Until when a node may have a lease, in each of its lives.
     pub(super) leases: BTreeMap<Member, u64>,
     /// Heartbeats that ask for a lease, by the question whether this manager leads.
-    pub(super) asked: BTreeMap<u64, Asked>,
+    pub(super) asked: BTreeMap<u64, LeaseRequest>,
     pub(super) next_question: u64,
     pub(super) drives: BTreeMap<RangeId, Drive>,
     /// When something was last proposed for a range.
@@ -345,7 +345,7 @@ impl Manager {
             Message::Heartbeat { member, nonce, reports, silent, .. } if self.state.lives(member) => {
                 let active = reports.iter().filter(|report| report.epoch.0 > 0);
                 let active = active.map(|report| (report.range, report.epoch)).collect();
-                self.ask_for_lease(Asked { member, nonce, active }, now_us, effects);
+                self.ask_for_lease(LeaseRequest { member, nonce, active }, now_us, effects);
                 for report in &reports {
                     self.look_at(member, report, now_us, effects);
                     if report.health == Health::Damaged {

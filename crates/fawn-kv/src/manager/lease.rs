@@ -1,7 +1,7 @@
 //! Leases: granted by a leader that has confirmed that it leads after it was asked; never to a node that has yet to seal.
 
 use super::leader::{Effects, Manager};
-use super::questions::{Asked, note};
+use super::questions::{LeaseRequest, note};
 use crate::ids::{Address, Epoch, Member, RangeId};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
@@ -9,7 +9,7 @@ use crate::wire::Message;
 
 impl Manager {
     /// A heartbeat asks for a lease.
-    pub(super) fn ask_for_lease(&mut self, asked: Asked, now_us: u64, effects: &mut Effects) {
+    pub(super) fn ask_for_lease(&mut self, asked: LeaseRequest, now_us: u64, effects: &mut Effects) {
         let question = self.next_question;
         self.next_question += 1;
         note(&mut self.asked, question, asked, self.state.nodes.len());
@@ -22,7 +22,7 @@ impl Manager {
     /// It led when, or after, it asked this question.
     pub fn confirmed(&mut self, now_us: u64, question: u64, effects: &mut Effects) {
         self.confirmed_for_front(now_us, question, effects);
-        let Some(Asked { member, nonce, active }) = self.asked.remove(&question) else { return };
+        let Some(LeaseRequest { member, nonce, active }) = self.asked.remove(&question) else { return };
         if !self.leads() || !self.state.lives(member) {
             return;
         }

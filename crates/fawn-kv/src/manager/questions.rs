@@ -17,7 +17,7 @@ pub(super) fn note<T>(asked: &mut BTreeMap<u64, T>, question: u64, what: T, aske
 
 /// A node that asks for a lease, and the chains that it believes to be active in.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct LeaseRequest {
     pub(super) member: Member,
     pub(super) nonce: u64,
     pub(super) active: Vec<(RangeId, Epoch)>,

@@ -25,7 +25,7 @@ pub enum Standing {
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Registered {
+pub struct NodeRegistration {
     /// Its life.
     pub incarnation: Incarnation,
     /// The start that it was given to.
@@ -40,7 +40,7 @@ pub struct Registered {
     pub standing: Standing,
 }
 
-impl Registered {
+impl NodeRegistration {
     /// Its places on the ring: a function of its name and their number.
     pub fn place(&self, node: NodeId) -> Place {
         let virtual_ids = VirtualId::all_of(&node.0.to_le_bytes(), self.virtual_ids);
@@ -223,7 +223,7 @@ pub struct State {
     /// The operator's settings.
     pub settings: Settings,
     /// The nodes.
-    pub nodes: BTreeMap<NodeId, Registered>,
+    pub nodes: BTreeMap<NodeId, NodeRegistration>,
     /// The ranges: every key is in one.
     pub ranges: BTreeMap<RangeId, Range>,
     /// The ranges by their last keys.
@@ -399,7 +399,7 @@ impl State {
         };
         let drains = before.is_some_and(|before| before.standing == Standing::Draining);
         let standing = if drains { Standing::Draining } else { Standing::Member };
-        self.nodes.insert(node, Registered { incarnation, nonce, machine, domain, virtual_ids, standing });
+        self.nodes.insert(node, NodeRegistration { incarnation, nonce, machine, domain, virtual_ids, standing });
         // A machine is in one domain, and has moved if one of its nodes says so.
         for other in self.nodes.values_mut().filter(|other| other.machine == machine) {
             other.domain = domain;

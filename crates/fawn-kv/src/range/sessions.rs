@@ -13,7 +13,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 
 /// What is known of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum RequestStatus {
     /// Nothing: it may be carried out.
     New,
     /// It was carried out by the record at this place.
@@ -137,34 +137,34 @@ impl From<EncodedSessions> for Sessions {
 
 impl Sessions {
     /// What is known of a request.
-    pub fn known(&self, id: RequestId) -> Known {
-        self.judged(id, |_| Known::New)
+    pub fn known(&self, id: RequestId) -> RequestStatus {
+        self.judged(id, |_| RequestStatus::New)
     }
 
     /// The same at range time `time`, and whether there is room for the request, which says that all up to `answered` are.
-    pub fn known_within(&self, id: RequestId, answered: u64, time: u32, bounds: &Bounds) -> Known {
+    pub fn known_within(&self, id: RequestId, answered: u64, time: u32, bounds: &Bounds) -> RequestStatus {
         let is_full = self.requests >= bounds.requests;
         self.judged(id, |session| match session {
-            None if is_full || self.by.len() >= bounds.sessions => Known::NoRoom,
-            None if self.is_too_early(id.session, time, bounds) => Known::NoRoom,
+            None if is_full || self.by.len() >= bounds.sessions => RequestStatus::NoRoom,
+            None if self.is_too_early(id.session, time, bounds) => RequestStatus::NoRoom,
             // What makes room is always taken.
             Some(Session { done, .. }) if is_full || done.len() >= bounds.unanswered => {
                 let makes_room = done.first().is_some_and(|first| first <= answered);
-                if makes_room { Known::New } else { Known::TooMany }
+                if makes_room { RequestStatus::New } else { RequestStatus::TooMany }
             }
-            _ => Known::New,
+            _ => RequestStatus::New,
         })
     }
 
     /// What is known of a request; `new`: if that is nothing, by what is known of its session.
-    fn judged(&self, id: RequestId, new: impl FnOnce(Option<&Session>) -> Known) -> Known {
+    fn judged(&self, id: RequestId, new: impl FnOnce(Option<&Session>) -> RequestStatus) -> RequestStatus {
         let Some(session) = self.by.get(&id.session) else {
             let expired = self.is_before_horizon(id.session) && !planted(Bug::ExpiredExecutes);
-            return if expired { Known::Expired } else { new(None) };
+            return if expired { RequestStatus::Expired } else { new(None) };
         };
         match session.done.get(id.number) {
-            Some((position, outcome)) => Known::Done(*position, *outcome),
-            None if id.number <= session.answered => Known::Answered,
+            Some((position, outcome)) => RequestStatus::Done(*position, *outcome),
+            None if id.number <= session.answered => RequestStatus::Answered,
             None => new(Some(session)),
         }
     }

@@ -13,9 +13,9 @@ use fawn_store::ReplicatedRanges as _;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::{OpenError, Options};
 
-use super::flash::{FlashStore, Opened};
+use super::flash::{FlashStore, OpenedStore};
 use super::images::Image;
-use super::{Plain, Recovered};
+use super::{Plain, RecoveredRange};
 use crate::ids::{Attempt, ClusterId, Position, RangeId};
 use crate::range::meta::Meta;
 use crate::testing::injected_bugs::{Bug, planted};
@@ -47,9 +47,9 @@ impl AdoptError {
 
 /// The range that a plain store becomes: where its log ends, up to which number it was flushed, and the Unix second at which
 /// it is to be, or 0.
-pub fn adopted(keys: Interval, end: Position, flushed: u64, due: u32) -> Recovered {
+pub fn adopted(keys: Interval, end: Position, flushed: u64, due: u32) -> RecoveredRange {
     let (flushed, due) = if planted(Bug::AdoptForgetsFlush) { (0, 0) } else { (flushed, due) };
-    Recovered { keys, held: Some(ADOPTED), meta: Meta::adopted(end, keys, flushed, due), entries: Vec::new() }
+    RecoveredRange { keys, held: Some(ADOPTED), meta: Meta::adopted(end, keys, flushed, due), entries: Vec::new() }
 }
 
 /// Whether a node could adopt the plain store on `flash`, if it is one; nothing is opened for that.
@@ -68,7 +68,7 @@ impl FlashStore {
     ///
     /// # Errors
     /// [`AdoptError`].
-    pub fn open_plain(options: Options, flash: &dyn Flash, keys: Interval) -> Result<Opened, AdoptError> {
+    pub fn open_plain(options: Options, flash: &dyn Flash, keys: Interval) -> Result<OpenedStore, AdoptError> {
         let mut opened = Self::open_any(options, flash)?;
         let store = &mut opened.store;
         if store.images.cluster.is_some() || !store.images.ranges.is_empty() {
@@ -83,7 +83,7 @@ impl FlashStore {
     }
 
     /// As [`RangeStore::adopt`](super::RangeStore::adopt).
-    pub(super) fn adopt_as(&mut self, cluster: ClusterId, range: RangeId) -> Option<Recovered> {
+    pub(super) fn adopt_as(&mut self, cluster: ClusterId, range: RangeId) -> Option<RecoveredRange> {
         let Plain { keys, .. } = self.plain?;
         let (end, (flushed, due)) = (self.cas.end(self.store.last_number()), self.store.flushes());
         let adopted = adopted(keys, end, flushed, due);

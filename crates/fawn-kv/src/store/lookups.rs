@@ -7,7 +7,7 @@ use fawn_store::Read;
 
 /// A lookup that is not answered yet.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct PendingLookup {
     pub(super) ticket: Ticket,
     pub(super) key: Key,
     pub(super) name: Vec<u8>,
@@ -16,7 +16,7 @@ pub(super) struct Asked {
 /// A read that whoever owns the store carries out: pages [`first`](Read::first) to `first + count` of a file.
 #[derive(Debug)]
 pub struct Fetch {
-    pub(super) asked: Asked,
+    pub(super) asked: PendingLookup,
     /// The pages.
     pub read: Read,
 }

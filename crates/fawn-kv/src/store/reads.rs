@@ -10,14 +10,14 @@ use fawn_store::{Finished, Lookup as Looked, Losses, Trouble};
 use super::cas::CasNumbers;
 use super::convert::kept;
 use super::flash::FlashStore;
-use super::lookups::{Answer, Asked, Fetch};
+use super::lookups::{Answer, Fetch, PendingLookup};
 use super::{Lookup, Part, Ticket};
 use crate::range::entry::Kept;
 
 impl FlashStore {
     pub(super) fn look(&mut self, name: &[u8], ticket: Ticket) -> Lookup {
         let key = self.store.secret().position(name);
-        let asked = || Asked { ticket, key, name: name.to_vec() };
+        let asked = || PendingLookup { ticket, key, name: name.to_vec() };
         match self.store.lookup_version(&key, name) {
             Looked::Found { record, .. } => return Lookup::Known(Some(kept(&record, self.cas))),
             Looked::Absent { .. } => return Lookup::Known(None),
@@ -77,7 +77,7 @@ impl FlashStore {
 
     /// Looks again where an index was not loaded.
     pub(super) fn look_again(&mut self) {
-        for Asked { ticket, name, .. } in std::mem::take(&mut self.loading) {
+        for PendingLookup { ticket, name, .. } in std::mem::take(&mut self.loading) {
             if let Lookup::Known(version) = self.look(&name, ticket) {
                 self.answers.push_back((ticket, Answer::Version(version)));
             }

@@ -244,7 +244,7 @@ fn of_two_ranges_that_were_merged_no_more_sessions_are_remembered_than_of_one() 
     assert!((most / 2..most).contains(&kept), "{kept}");
     let known =
         [1, 2 * most as u64].map(|at| replica.meta().sessions.known(RequestId { session: at << 32, number: 1 }));
-    assert!(matches!(known, [Known::Expired, Known::Done(..)]), "{known:?}");
+    assert!(matches!(known, [RequestStatus::Expired, RequestStatus::Done(..)]), "{known:?}");
 }
 
 /// What a put of the key `k` with an expiry is answered.
