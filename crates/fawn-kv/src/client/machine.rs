@@ -291,7 +291,7 @@ impl Client {
                 self.send(ticket, now.us, out);
             }
             Answer::Malformed | Answer::TooLarge | Answer::Conditional => {
-                self.end(ticket, RequestOutcome::Refused(answer))
+                self.end(ticket, RequestOutcome::Refused(answer));
             }
             // The front-end has tried again and again before it said so.
             Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::Ahead { .. } if is_refused => {

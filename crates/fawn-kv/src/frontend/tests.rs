@@ -185,10 +185,9 @@ pub(super) fn answers(out: &[(Address, Message)]) -> Vec<Answer> {
 
 pub(super) fn all_asked(out: &[(Address, Message)]) -> Vec<SentRequest> {
     let sent = |(to, message): &(Address, Message)| match message {
-        Message::Get { id, asker, wedge, .. } | Message::Request { id, asker, wedge, .. } => {
-            Some(SentRequest { to: *to, id: *id, tag: asker.tag, wedge: Some(*wedge) })
-        }
-        Message::Flush { id, asker, wedge, .. } => {
+        Message::Get { id, asker, wedge, .. }
+        | Message::Request { id, asker, wedge, .. }
+        | Message::Flush { id, asker, wedge, .. } => {
             Some(SentRequest { to: *to, id: *id, tag: asker.tag, wedge: Some(*wedge) })
         }
         Message::Ask { id, asker, .. } | Message::AskFlush { id, asker, .. } => {
