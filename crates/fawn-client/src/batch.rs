@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::value::{Item, Value};
-use fawn_kv::client::{Ended, Want};
+use fawn_kv::client::{RequestOutcome, Want};
 use fawn_kv::operation::{Delete, Mode, Operation, Outcome};
 
 /// What came of one operation of a [`Batch`].
@@ -18,14 +18,14 @@ pub enum BatchOutcome {
 
 impl BatchOutcome {
     /// What an operation has come to by what its request ended with.
-    pub(crate) fn of(ended: Ended) -> Result<Self, Error> {
+    pub(crate) fn of(ended: RequestOutcome) -> Result<Self, Error> {
         match ended {
-            Ended::Found(kept) => Ok(Self::Got(kept.and_then(Value::of))),
-            Ended::Done { outcome: Outcome::Stored { cas, .. }, position, .. } => {
+            RequestOutcome::Found(kept) => Ok(Self::Got(kept.and_then(Value::of))),
+            RequestOutcome::Done { outcome: Outcome::Stored { cas, .. }, position, .. } => {
                 Ok(Self::Put(cas.resolve(position.seq.0)))
             }
-            Ended::Done { outcome: Outcome::Deleted, .. } => Ok(Self::Deleted(true)),
-            Ended::Done { outcome: Outcome::NotFound, .. } => Ok(Self::Deleted(false)),
+            RequestOutcome::Done { outcome: Outcome::Deleted, .. } => Ok(Self::Deleted(true)),
+            RequestOutcome::Done { outcome: Outcome::NotFound, .. } => Ok(Self::Deleted(false)),
             _ => Err(Error::Malformed),
         }
     }

@@ -7,7 +7,7 @@ use crate::error::{ConnectError, Error};
 use crate::links::Dialler;
 use crate::options::Options;
 use crate::value::{Item, Removal, Swap, Value, unix_in};
-use fawn_kv::client::{Ended, MOST_CONTINUATION_BYTES, Want};
+use fawn_kv::client::{MOST_CONTINUATION_BYTES, RequestOutcome, Want};
 use fawn_kv::ids::ClusterId;
 use fawn_kv::operation::{Arithmetic, Delete, Mode, Operation, Outcome};
 use fawn_kv::scan::Bookmark;
@@ -43,19 +43,19 @@ pub struct Client {
 
 /// An operation that is under way.
 pub(crate) struct PendingOperation {
-    answer: oneshot::Receiver<Ended>,
+    answer: oneshot::Receiver<RequestOutcome>,
     deadline: Instant,
     is_get: bool,
 }
 
 impl PendingOperation {
-    /// Waits until it has ended: with [`Ended::Found`], [`Ended::Done`] or [`Ended::Flushed`], if with any.
-    pub(crate) async fn ended(self) -> Result<Ended, Error> {
+    /// Waits for its outcome. Those that mean a failure are errors.
+    pub(crate) async fn ended(self) -> Result<RequestOutcome, Error> {
         let unknown = if self.is_get { Error::TimedOut } else { Error::Unknown };
         match timeout_at(self.deadline + SLACK, self.answer).await {
-            Ok(Ok(Ended::Refused(answer))) => Err(Error::refused(&answer)),
-            Ok(Ok(Ended::Unreached)) => Err(Error::Unreached),
-            Ok(Ok(Ended::Unknown) | Err(_)) | Err(_) => Err(unknown),
+            Ok(Ok(RequestOutcome::Refused(answer))) => Err(Error::refused(&answer)),
+            Ok(Ok(RequestOutcome::Unreached)) => Err(Error::Unreached),
+            Ok(Ok(RequestOutcome::Unknown) | Err(_)) | Err(_) => Err(unknown),
             Ok(Ok(ended)) => Ok(ended),
         }
     }
@@ -117,7 +117,7 @@ impl Client {
     async fn write(&self, key: impl AsRef<[u8]>, operation: Vec<u8>) -> Result<(Outcome, u64), Error> {
         let asked = self.begin(key.as_ref().to_vec(), Want::Write(operation)).await?;
         match asked.ended().await? {
-            Ended::Done { outcome, position, .. } => Ok((outcome, position.seq.0)),
+            RequestOutcome::Done { outcome, position, .. } => Ok((outcome, position.seq.0)),
             _ => Err(Error::Malformed),
         }
     }
@@ -142,7 +142,7 @@ impl Client {
     /// [`Error`].
     pub async fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>, Error> {
         match self.begin(key.as_ref().to_vec(), Want::Get).await?.ended().await? {
-            Ended::Found(kept) => Ok(kept.and_then(Value::of)),
+            RequestOutcome::Found(kept) => Ok(kept.and_then(Value::of)),
             _ => Err(Error::Malformed),
         }
     }
@@ -163,7 +163,7 @@ impl Client {
             return Err(Error::Continuation(continuation.len()));
         }
         match self.begin(key.as_ref().to_vec(), Want::GetWith(continuation)).await?.ended().await? {
-            Ended::FoundWith(kept, continuation) => Ok((kept.and_then(Value::of), continuation)),
+            RequestOutcome::FoundWith(kept, continuation) => Ok((kept.and_then(Value::of), continuation)),
             _ => Err(Error::Malformed),
         }
     }
@@ -336,7 +336,7 @@ impl Client {
     /// [`Error`]; after [`Error::Unknown`] some keys may be gone and others not, or not yet.
     pub async fn flush_all(&self) -> Result<(), Error> {
         match self.begin(Vec::new(), Want::Flush { due: 0 }).await?.ended().await? {
-            Ended::Flushed => Ok(()),
+            RequestOutcome::Flushed => Ok(()),
             _ => Err(Error::Malformed),
         }
     }

@@ -3,7 +3,7 @@
 use crate::dump::{DumpStart, Dumps};
 use crate::links::{Dialler, LinkEvent, LinkHandle, LinkId, Whom};
 use crate::lookout::Lookout;
-use fawn_kv::client::{Client as Machine, Ended, Limits, Want, set_asker};
+use fawn_kv::client::{Client as Machine, Limits, RequestOutcome, Want, set_asker};
 use fawn_kv::ids::{Address, ClusterId, FrontId, NodeId, SeatId};
 use fawn_kv::link::{Control, Frame, Party, frame};
 use fawn_kv::timing::Now;
@@ -41,7 +41,7 @@ pub(crate) struct DriverRequest {
     pub(crate) key: Vec<u8>,
     pub(crate) want: Want,
     pub(crate) deadline: Instant,
-    pub(crate) done: oneshot::Sender<Ended>,
+    pub(crate) done: oneshot::Sender<RequestOutcome>,
     /// What it takes of what is allowed to be under way.
     pub(crate) room: (OwnedSemaphorePermit, OwnedSemaphorePermit),
 }
@@ -92,7 +92,7 @@ pub(crate) struct Driver {
     secret: Option<Secret>,
     peers: BTreeMap<SeatId, SeatConnection>,
     by_link: HashMap<LinkId, SeatId>,
-    waiting: HashMap<u64, (oneshot::Sender<Ended>, (OwnedSemaphorePermit, OwnedSemaphorePermit))>,
+    waiting: HashMap<u64, (oneshot::Sender<RequestOutcome>, (OwnedSemaphorePermit, OwnedSemaphorePermit))>,
     dumps: Dumps,
     out: Vec<(Address, Message)>,
     began: Instant,

@@ -3,7 +3,7 @@
 use fawn_kv::ids::{ClusterId, ManagerId, SeatId};
 use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Lane, Party, frame};
-use fawn_kv::wire::version::Spoken;
+use fawn_kv::wire::version::VersionRange;
 use fawn_tls::{Links, Material, Reloading, Role, TlsError, advice, server_name_for};
 use rustix::net::sockopt;
 use std::time::Duration;
@@ -94,7 +94,7 @@ impl Dialler {
             None => Box::new(stream),
         };
         let mut bytes = Vec::new();
-        let Spoken { oldest: lowest, newest: highest } = Spoken::OWN;
+        let VersionRange { oldest: lowest, newest: highest } = VersionRange::OWN;
         let (magic, lane) = (MAGIC, Lane::Client);
         let to = whom.seat.map(Party::Seat).or(whom.leader.map(Party::Manager));
         let (cluster, from) = (whom.cluster, Party::Client(0));

@@ -4,7 +4,7 @@ use crate::cluster::{Cluster, LONG, run};
 use fawn_client::{Client, ConnectError, Error, Options, blocking};
 use fawn_kv::ids::ManagerId;
 use fawn_kv::link::{Control, Greeted, Party, frame};
-use fawn_kv::wire::version::Spoken;
+use fawn_kv::wire::version::VersionRange;
 use std::io::Write;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -96,7 +96,7 @@ fn lost_manager() -> String {
         for call in listener.incoming() {
             let mut call = call.unwrap();
             let (mut bytes, from) = (Vec::new(), Party::Manager(ManagerId(99)));
-            let greeted = Greeted { version: Spoken::OWN.newest, cluster: None, from, you: Party::Client(1) };
+            let greeted = Greeted { version: VersionRange::OWN.newest, cluster: None, from, you: Party::Client(1) };
             frame::put_control(&mut bytes, &Control::Greeted(greeted));
             frame::put_control(&mut bytes, &Control::Leads { term: 1, leader: None });
             call.write_all(&bytes).unwrap();

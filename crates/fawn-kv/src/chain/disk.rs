@@ -11,7 +11,8 @@
 //!
 //! Once *writing* has failed the node says nothing any more ([`RangeStore::has_failed`]): for the others it has crashed.
 
-use super::replica::{Active, Context, Phase, Replica};
+use super::context::Context;
+use super::replica::{Active, Phase, Replica};
 use super::scan::LATER_US;
 use super::tail::answer;
 use crate::ids::Health;

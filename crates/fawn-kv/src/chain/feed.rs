@@ -1,7 +1,8 @@
 //! Records and marks down the chain, acknowledgements up.
 
+use super::context::Context;
 use super::log_suffix::batch;
-use super::replica::{Active, Context, Phase, Replica};
+use super::replica::{Active, Phase, Replica};
 use crate::ids::{Ack, Address, Epoch, Incarnation, Member, Position, Seq};
 use crate::range::entry::{Change, Entry};
 use crate::store::RangeStore;

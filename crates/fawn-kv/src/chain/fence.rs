@@ -1,8 +1,9 @@
 //! A member refuses requests of a wedge's earlier owner: it checks each against the range's [fences](crate::range::fences), and
 //! logs a fence when a front-end takes a wedge over.
 
+use super::context::Context;
 use super::log_suffix::NO_KEY;
-use super::replica::{Context, Phase, Replica};
+use super::replica::{Phase, Replica};
 use crate::ids::{Address, WedgeEpoch};
 use crate::range::entry::Change;
 use crate::store::RangeStore;

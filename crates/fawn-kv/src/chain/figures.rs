@@ -1,6 +1,6 @@
 //! How a member does, for its operator.
 
-use super::learner::Copying;
+use super::copying::Copying;
 use super::replica::{Active, Phase, Replica};
 use super::stats::Tally;
 use crate::status::{CopyFigures, RangeFigures, Role};

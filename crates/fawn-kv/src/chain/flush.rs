@@ -5,32 +5,22 @@
 //! there since; so what a range remembers of a flush is not only that it was carried out, but of which keys
 //! ([`Sessions::flushed`](crate::range::sessions::Sessions::flushed)).
 
+use super::context::Context;
 use super::head::is_too_soon;
-use super::log_suffix::{Logged, NO_KEY};
-use super::replica::{Context, Phase, Replica};
-use crate::ids::{Asker, RequestId, WedgeEpoch};
+use super::log_suffix::{LoggedEntry, NO_KEY};
+use super::replica::{Phase, Replica};
+use super::requests::Flush;
+use crate::ids::RequestId;
 use crate::operation::Outcome;
 use crate::range::entry::{Asked, Change};
-use crate::range::range_map::Steps;
+use crate::range::range_map::RangeMap;
 use crate::store::RangeStore;
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::wire::Answer;
-use fawn_ring::Interval;
 
 /// Stretches of a range that flushes tell apart, about, at most.
 const STRETCHES: usize = 4096;
-
-/// What is asked: [`Message::Flush`](crate::wire::Message::Flush).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Flush {
-    pub(super) id: RequestId,
-    pub(super) answered: u64,
-    pub(super) asker: Asker,
-    pub(super) wedge: WedgeEpoch,
-    pub(super) keys: Interval,
-    pub(super) due: u32,
-}
 
 impl Replica {
     /// Everything of these keys is to be gone.
@@ -58,7 +48,7 @@ impl Replica {
             Some(answer) => return self.reply(asker, id, answer, context),
             // A request of the same name waits for its key to be read.
             None if active.queue.holds(id) => return,
-            None if planted(Bug::NoDedupe) => reached = Steps::default(),
+            None if planted(Bug::NoDedupe) => reached = RangeMap::default(),
             None => {}
         }
         if is_too_soon(due, self.stamp(context), context.unix) {
@@ -84,8 +74,8 @@ impl Replica {
     }
 
     /// Takes in the keys that records of a flush are about which are not committed.
-    fn under_way(&self, flush: RequestId, reached: &mut Steps<bool>) {
-        let is_of = |entry: &&Logged| entry.asked.as_ref().is_some_and(|asked| asked.id == flush);
+    fn under_way(&self, flush: RequestId, reached: &mut RangeMap<bool>) {
+        let is_of = |entry: &&LoggedEntry| entry.asked.as_ref().is_some_and(|asked| asked.id == flush);
         for entry in self.suffix.iter().filter(is_of) {
             if let Change::Flush { keys, .. } = &entry.change {
                 for keys in keys {

@@ -1,97 +1,23 @@
 //! Requests at the head: never carried out twice, conditions judged against the newest state.
 
-use super::log_suffix::{Logged, NO_KEY};
-use super::replica::{Active, Context, Phase, Replica};
-use crate::ids::{Asker, Epoch, Position, RangeId, RequestId, Seq, WedgeEpoch};
+use super::context::Context;
+use super::log_suffix::{LoggedEntry, NO_KEY};
+use super::replica::{Active, Phase, Replica};
+use super::requests::Request;
+use crate::ids::{Asker, Epoch, Position, RangeId, RequestId, Seq};
 use crate::operation::{self, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
-use crate::range::entry::{Asked, Change, Entry, Kept, Shown, Version};
-use crate::range::sessions::{Known, Room, Sessions};
+use crate::range::entry::{Asked, Change, Entry, Kept, MAX_KEY_BYTES, MAX_VALUE_BYTES, Shown, Version};
+use crate::range::sessions::{RequestStatus, Room, Sessions};
 use crate::store::{Lookup, Place, RangeStore, Ticket};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::timing::{Now, Timing};
 use crate::wire::Answer;
 use fawn_ring::Key;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-
-/// Largest key, in bytes; the smallest has one.
-pub(super) const MAX_KEY_BYTES: usize = 65_535;
-
-/// Largest value, in bytes.
-pub(super) const MAX_VALUE_BYTES: usize = 128 << 20;
 
 /// By how many seconds a range's time may be ahead of its head's clock: by so much clocks may differ, about.
 const AHEAD_S: u32 = 5;
-
-/// A client's operation.
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) id: RequestId,
-    pub(super) answered: u64,
-    pub(super) asker: Asker,
-    pub(super) wedge: WedgeEpoch,
-    pub(super) epoch: Epoch,
-    pub(super) key: Vec<u8>,
-    /// Where the key lies.
-    pub(super) lies: Key,
-    pub(super) operation: Vec<u8>,
-    /// It was carried out before it came, and only what it showed is looked up.
-    pub(super) is_done: bool,
-}
-
-impl Request {
-    fn bytes(&self) -> usize {
-        size_of::<Self>() + self.key.len() + self.operation.len()
-    }
-}
-
-/// Requests that wait for their key to be read.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    by_key: BTreeMap<Vec<u8>, VecDeque<Request>>,
-    waiting: BTreeSet<RequestId>,
-    /// Bytes of keys and operations that wait.
-    bytes: usize,
-    reads: BTreeMap<Ticket, Vec<u8>>,
-    /// Second at which sessions were last looked through for forgotten ones.
-    expired_at: u32,
-    /// The record by which some were forgotten last.
-    expiry: Seq,
-    /// The range's time, and since when by the member's own clock it is that.
-    stands: (u32, u64),
-    /// Since when the range's time is ahead of all that the member has gone by, by its own clock.
-    ahead_since_us: Option<u64>,
-}
-
-impl Queue {
-    /// Requests that wait, and their bytes.
-    pub(super) fn waiting(&self) -> (usize, usize) {
-        (self.waiting.len(), self.bytes)
-    }
-
-    /// Whether the request waits.
-    pub(super) fn holds(&self, id: RequestId) -> bool {
-        self.waiting.contains(&id)
-    }
-
-    fn push(&mut self, request: Request) {
-        self.waiting.insert(request.id);
-        self.bytes += request.bytes();
-        self.by_key.entry(request.key.clone()).or_default().push_back(request);
-    }
-
-    /// Those that wait for what has been read.
-    pub(super) fn pop(&mut self, ticket: Ticket) -> VecDeque<Request> {
-        let Some(key) = self.reads.remove(&ticket) else { return VecDeque::new() };
-        let requests = self.by_key.remove(&key).expect("requests wait for a read");
-        for request in &requests {
-            self.waiting.remove(&request.id);
-            self.bytes -= request.bytes();
-        }
-        requests
-    }
-}
 
 impl Active {
     /// Whether the chain takes no writes.
@@ -191,30 +117,31 @@ impl Replica {
         }
         let known = self.meta.sessions.known_within(id, upto, self.ahead.time, &context.timing.sessions);
         match known {
-            Known::Done(..) if planted(Bug::NoDedupe) => {}
-            Known::Answered if planted(Bug::AnsweredExecutes) => {}
-            Known::Done(position, outcome) => {
+            RequestStatus::Done(..) if planted(Bug::NoDedupe) => {}
+            RequestStatus::Answered if planted(Bug::AnsweredExecutes) => {}
+            RequestStatus::Done(position, outcome) => {
                 took(Path::RetryAnswered);
                 return Some(Answer::Done { outcome, position, again: true, shown: None });
             }
             // Whoever does not answer cannot say that it has forgotten the session, as the owner need not have: their clocks
             // may have jumped. It would miss all that comes under that name.
-            Known::Answered | Known::Expired if active.is_silent() && self.forgot(known, id.session) => {}
-            Known::Answered | Known::Expired => {
-                took(if known == Known::Expired { Path::SessionExpired } else { Path::RetryRefused });
+            RequestStatus::Answered | RequestStatus::Expired
+                if active.is_silent() && self.forgot(known, id.session) => {}
+            RequestStatus::Answered | RequestStatus::Expired => {
+                took(if known == RequestStatus::Expired { Path::SessionExpired } else { Path::RetryRefused });
                 return Some(unknown(&self.meta.sessions, context));
             }
-            Known::New | Known::NoRoom | Known::TooMany if self.forgets(id.session, active) => {
+            RequestStatus::New | RequestStatus::NoRoom | RequestStatus::TooMany if self.forgets(id.session, active) => {
                 return Some(Answer::Busy);
             }
             // Whoever does not answer cannot refuse either.
-            Known::NoRoom | Known::TooMany
+            RequestStatus::NoRoom | RequestStatus::TooMany
                 if active.is_silent() || self.asked.contains_key(&id) || active.queue.holds(id) => {}
-            Known::NoRoom | Known::TooMany => {
-                took(if known == Known::NoRoom { Path::NoRoomForSession } else { Path::TooManyUnanswered });
+            RequestStatus::NoRoom | RequestStatus::TooMany => {
+                took(if known == RequestStatus::NoRoom { Path::NoRoomForSession } else { Path::TooManyUnanswered });
                 return Some(Answer::Busy);
             }
-            Known::New => {}
+            RequestStatus::New => {}
         }
         if planted(Bug::RetryBeforeCommit)
             && let Some(Entry { asked: Some(asked), position, .. }) =
@@ -226,8 +153,8 @@ impl Replica {
     }
 
     /// Whether what is known of a request is that its session was forgotten.
-    fn forgot(&self, known: Known, session: u64) -> bool {
-        let is_forgotten = known == Known::Expired || self.meta.sessions.is_spent(session);
+    fn forgot(&self, known: RequestStatus, session: u64) -> bool {
+        let is_forgotten = known == RequestStatus::Expired || self.meta.sessions.is_spent(session);
         is_forgotten && !planted(Bug::WeakForgetsSilently)
     }
 
@@ -333,7 +260,7 @@ impl Replica {
     fn resume<S: RangeStore>(&mut self, request: Request, kept: Option<&Kept>, context: &mut Context<'_, S>) {
         let (asker, id) = (request.asker, request.id);
         let is_fenced = self.is_fenced(&request.lies, request.wedge);
-        let was_given_up = self.meta.sessions.known(id) == Known::Answered;
+        let was_given_up = self.meta.sessions.known(id) == RequestStatus::Answered;
         match self.answered(id, request.answered, context).filter(|_| !is_fenced && !was_given_up) {
             Some(Answer::Done { outcome, position, again, .. }) => {
                 let shown = self.shown_again(&request.lies, outcome, position, kept);
@@ -441,7 +368,7 @@ impl Replica {
     ) -> Seq {
         let (epoch, seq): (Epoch, Seq) = (self.epoch(), self.last().seq.next());
         let entry = Entry { position: Position { epoch, seq }, time, key, change, asked };
-        self.append_logged(Logged::at(Arc::new(entry), lies), context);
+        self.append_logged(LoggedEntry::at(Arc::new(entry), lies), context);
         seq
     }
 

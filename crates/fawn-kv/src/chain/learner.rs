@@ -7,9 +7,10 @@
 //! In a weak range each member has a log of its own, and positions of one say nothing about another. There a copy goes on
 //! only from the very member that it began with; from any other, everything is copied.
 
-use super::head::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
-use super::log_suffix::{Logged, batch};
-use super::replica::{Context, Phase, Replica};
+use super::context::Context;
+use super::copying::{AsOf, CopyPart, Copying, Following, Learning, PartRequest};
+use super::log_suffix::{LoggedEntry, batch};
+use super::replica::{Phase, Replica};
 use crate::ids::{Attempt, Consistency, Epoch, Member, Position, Seq};
 use crate::range::entry::{Change, Kept};
 use crate::range::meta::Meta;
@@ -18,109 +19,9 @@ use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::timing::Timing;
 use crate::wire::{Given, Message, Records};
-use fawn_ring::{Interval, Key};
-
-/// A part of a copy that has come.
-#[derive(Debug)]
-pub(super) struct CopyPart {
-    pub(super) asked: Option<Key>,
-    pub(super) since: Position,
-    pub(super) kept: Vec<Kept>,
-    pub(super) next: Option<Key>,
-    pub(super) at: Position,
-    pub(super) forgotten: Seq,
-    pub(super) meta: Option<Meta>,
-}
-
-impl CopyPart {
-    /// Whether a member that works sends it: keys of the range, an end, and with the first what is committed.
-    fn check<S: RangeStore>(
-        &self,
-        keys: &Interval,
-        is_first: bool,
-        context: &Context<'_, S>,
-    ) -> Result<(), &'static str> {
-        let follows = planted(Bug::CopyNotFollowed);
-        if self.meta.is_some() != is_first && !follows {
-            return Err("CopyPart: committed metadata come with the first part, and with no other");
-        }
-        if self.meta.as_ref().is_some_and(|meta| meta.committed != self.at && !follows) || !self.at.is_possible() {
-            return Err("CopyPart: its position differs from that of its records");
-        }
-        if self.next.is_some_and(|next| next <= self.asked.unwrap_or(keys.low)) {
-            return Err("CopyPart: the next part does not follow this one");
-        }
-        let fits = |kept: &Kept| {
-            (1..=MAX_KEY_BYTES).contains(&kept.key.len())
-                && kept.position.is_possible()
-                && kept.version.as_ref().is_none_or(|version| version.value.len() <= MAX_VALUE_BYTES)
-                && keys.contains(&context.secret.position(&kept.key))
-        };
-        if self.kept.iter().all(fits) { Ok(()) } else { Err("CopyPart: a record is outside the range") }
-    }
-}
-
-/// A part of a copy that somebody wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
-    pub(super) learner: Member,
-    pub(super) from: Option<Key>,
-    pub(super) since: Position,
-    /// What is to be committed before it is read.
-    pub(super) least: Position,
-}
-
-/// What is committed, before a part is read.
-type AsOf = (Position, Option<Meta>);
-
-/// A part that waits for flash.
-pub(super) type Reading = (Wanted, AsOf);
 
 /// Epochs of which a log has records that are not committed, at most.
 const MOST_ENDS: usize = 1024;
-
-/// A copy under way.
-#[derive(Debug)]
-pub(super) struct Copying {
-    /// Where the next part begins; `None`: nothing has come yet.
-    pub(super) from: Option<Key>,
-    /// Bytes that have come.
-    pub(super) bytes: u64,
-    /// Only what was written after this is copied.
-    since: Position,
-    /// What was committed when the copy began: what is copied is as of then, or newer.
-    began: Option<Meta>,
-    /// Deletions up to here may be lacking.
-    forgotten: Seq,
-}
-
-/// How a log follows another.
-#[derive(Debug)]
-pub(super) struct Following {
-    pub(super) source: Member,
-    asked_at_us: u64,
-}
-
-impl Following {
-    pub(super) fn of(source: Member) -> Self {
-        Self { source, asked_at_us: 0 }
-    }
-}
-
-/// A learner follows a member.
-#[derive(Debug)]
-pub(super) struct Learning {
-    pub(super) following: Following,
-    caught_up: bool,
-    /// Up to where the source has said that it is committed. What waits for room in the log is committed later.
-    committed: Seq,
-}
-
-impl Learning {
-    pub(super) fn is_caught_up(&self) -> bool {
-        self.caught_up
-    }
-}
 
 impl Replica {
     /// The manager wants it to follow `source`; attempts up to `over` are.
@@ -231,7 +132,7 @@ impl Replica {
     }
 
     /// A learner asks for a part of everything.
-    pub(super) fn give_copy<S: RangeStore>(&mut self, mut wanted: Wanted, context: &mut Context<'_, S>) {
+    pub(super) fn give_copy<S: RangeStore>(&mut self, mut wanted: PartRequest, context: &mut Context<'_, S>) {
         if !self.is_complete() || self.meta.committed < wanted.least || wanted.learner == self.me {
             return;
         }
@@ -259,13 +160,13 @@ impl Replica {
 
     /// Whether what the learner has is of no use: it lacks deletions that are forgotten, or has what this log does not go on
     /// from.
-    fn is_too_old<S: RangeStore>(&self, Wanted { since, .. }: Wanted, context: &Context<'_, S>) -> bool {
+    fn is_too_old<S: RangeStore>(&self, PartRequest { since, .. }: PartRequest, context: &Context<'_, S>) -> bool {
         let lacks_deletions = since.seq < context.store.forgotten(self.range) && !planted(Bug::OldTooOld);
         since != Position::default() && (lacks_deletions || !self.goes_on_from(since))
     }
 
     /// What goes with a part: as of before it is read.
-    fn meta_for(&self, wanted: Wanted) -> Option<Meta> {
+    fn meta_for(&self, wanted: PartRequest) -> Option<Meta> {
         let needed = wanted.from.is_none() || planted(Bug::CopyNotFollowed);
         needed.then(|| self.meta.clone())
     }
@@ -280,14 +181,20 @@ impl Replica {
         }
     }
 
-    fn send_part<S: RangeStore>(&mut self, wanted: Wanted, part: Part, (at, meta): AsOf, context: &mut Context<'_, S>) {
+    fn send_part<S: RangeStore>(
+        &mut self,
+        wanted: PartRequest,
+        part: Part,
+        (at, meta): AsOf,
+        context: &mut Context<'_, S>,
+    ) {
         if self.is_too_old(wanted, context) {
             return;
         }
         let forgotten = context.store.forgotten(self.range);
         let forgotten = if planted(Bug::CopyLosesForgotten) { Seq(0) } else { forgotten };
         let (range, from, Part { kept, next }) = (self.range, self.me, part);
-        let Wanted { learner, from: asked, since, .. } = wanted;
+        let PartRequest { learner, from: asked, since, .. } = wanted;
         let to = learner.incarnation;
         context.send(
             learner,
@@ -386,7 +293,7 @@ impl Replica {
     /// The newest epochs of the log, and where it ended that each goes on from; oldest first. Those that are not committed
     /// count: the chain is in force, and goes on from there.
     fn begins(&self) -> impl Iterator<Item = (Epoch, Position)> + Clone {
-        let began = |entry: &Logged| match entry.change {
+        let began = |entry: &LoggedEntry| match entry.change {
             Change::Begin { after } => Some((entry.position.epoch, after)),
             _ => None,
         };

@@ -12,14 +12,14 @@ pub(super) const NO_KEY: (Vec<u8>, Key) = (Vec::new(), Key::MIN);
 
 /// A record, and where its key lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Logged {
+pub(super) struct LoggedEntry {
     pub(super) entry: Arc<Entry>,
     pub(super) lies: Key,
     /// Of the record, so that it need not be looked at when it goes.
     bytes: usize,
 }
 
-impl Logged {
+impl LoggedEntry {
     pub(super) fn new(entry: Arc<Entry>, secret: &Secret) -> Self {
         let lies = if entry.key.is_empty() { NO_KEY.1 } else { secret.position(&entry.key) };
         Self::at(entry, lies)
@@ -32,7 +32,7 @@ impl Logged {
     }
 }
 
-impl Deref for Logged {
+impl Deref for LoggedEntry {
     type Target = Entry;
 
     fn deref(&self) -> &Entry {
@@ -43,7 +43,7 @@ impl Deref for Logged {
 /// Records without gaps, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Stretch {
-    entries: VecDeque<Logged>,
+    entries: VecDeque<LoggedEntry>,
     bytes: usize,
 }
 
@@ -53,18 +53,18 @@ impl Stretch {
         self.bytes
     }
 
-    pub(super) fn push_back(&mut self, entry: Logged) {
+    pub(super) fn push_back(&mut self, entry: LoggedEntry) {
         self.bytes += entry.bytes;
         self.entries.push_back(entry);
     }
 
-    pub(super) fn pop_front_if(&mut self, goes: impl FnOnce(&Entry) -> bool) -> Option<Logged> {
+    pub(super) fn pop_front_if(&mut self, goes: impl FnOnce(&Entry) -> bool) -> Option<LoggedEntry> {
         let entry = self.entries.pop_front_if(|entry| goes(entry))?;
         self.bytes -= entry.bytes;
         Some(entry)
     }
 
-    pub(super) fn pop_back_if(&mut self, goes: impl FnOnce(&Entry) -> bool) -> Option<Logged> {
+    pub(super) fn pop_back_if(&mut self, goes: impl FnOnce(&Entry) -> bool) -> Option<LoggedEntry> {
         let entry = self.entries.pop_back_if(|entry| goes(entry))?;
         self.bytes -= entry.bytes;
         Some(entry)
@@ -76,26 +76,30 @@ impl Stretch {
 }
 
 impl Deref for Stretch {
-    type Target = VecDeque<Logged>;
+    type Target = VecDeque<LoggedEntry>;
 
-    fn deref(&self) -> &VecDeque<Logged> {
+    fn deref(&self) -> &VecDeque<LoggedEntry> {
         &self.entries
     }
 }
 
 impl<'a> IntoIterator for &'a Stretch {
-    type Item = &'a Logged;
-    type IntoIter = Iter<'a, Logged>;
+    type Item = &'a LoggedEntry;
+    type IntoIter = Iter<'a, LoggedEntry>;
 
-    fn into_iter(self) -> Iter<'a, Logged> {
+    fn into_iter(self) -> Iter<'a, LoggedEntry> {
         self.entries.iter()
     }
 }
 
 /// The first of some records: so many at most, and no more bytes than that, but for the first.
-pub(super) fn batch<'a>(records: impl Iterator<Item = &'a Logged>, most: usize, most_bytes: usize) -> Vec<Arc<Entry>> {
+pub(super) fn batch<'a>(
+    records: impl Iterator<Item = &'a LoggedEntry>,
+    most: usize,
+    most_bytes: usize,
+) -> Vec<Arc<Entry>> {
     let mut bytes = 0;
-    let fits = |entry: &&Logged| {
+    let fits = |entry: &&LoggedEntry| {
         let is_first = bytes == 0;
         bytes += entry.bytes;
         is_first || bytes <= most_bytes
@@ -109,10 +113,10 @@ mod tests {
     use crate::ids::{Epoch, Position, Seq};
     use crate::range::entry::Change;
 
-    fn entry(seq: u64, key_bytes: usize) -> Logged {
+    fn entry(seq: u64, key_bytes: usize) -> LoggedEntry {
         let position = Position { epoch: Epoch(1), seq: Seq(seq) };
         let entry = Entry { position, time: 1, key: vec![b'k'; key_bytes], change: Change::Delete, asked: None };
-        Logged::new(Arc::new(entry), &Secret([1; 32]))
+        LoggedEntry::new(Arc::new(entry), &Secret([1; 32]))
     }
 
     #[test]
@@ -131,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_batch_ends_with_its_bytes_but_takes_one_record_however_large() {
-        let records: Vec<Logged> = (1..=5).map(|seq| entry(seq, 1000)).collect();
+        let records: Vec<LoggedEntry> = (1..=5).map(|seq| entry(seq, 1000)).collect();
         let two = 2 * records[0].bytes();
         assert_eq!(batch(records.iter(), 9, two).len(), 2);
         assert_eq!(batch(records.iter(), 9, two - 1).len(), 1);

@@ -13,20 +13,28 @@
 //! * `validation`: whether a record of another member can be true. `fence`: refuses requests of a wedge's earlier owner.
 //! * `reconfigure`: seal, equalise, activate. `learner`: copies and catching up, [as fast as they may](Pace).
 //! * `disk`: a disk that is full or cannot be read. `scan`: what those see of a range who are no members.
+//! * State that the replica owns: `requests` and `gets` that wait, `copying`, `scanning`, `levelling`. `context`: what a step
+//!   works with.
 //! * `figures`: how it does, for an operator. `stats`: what has happened to it.
 
+mod context;
 mod copy_rate;
+mod copying;
 mod disk;
 mod feed;
 mod fence;
 mod figures;
 mod flush;
+mod gets;
 mod head;
 mod learner;
+mod levelling;
 mod log_suffix;
 mod reconfigure;
 mod replica;
+mod requests;
 mod scan;
+mod scanning;
 mod stats;
 mod tail;
 #[cfg(test)]
@@ -34,6 +42,7 @@ mod tests;
 mod unsynced;
 mod validation;
 
+pub use context::{Context, Lease};
 pub use copy_rate::Pace;
-pub use replica::{Context, Lease, Replica};
+pub use replica::Replica;
 pub use stats::{PAUSE_BOUNDS_US, Pauses, Tally};

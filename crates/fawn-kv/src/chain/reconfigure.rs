@@ -1,61 +1,16 @@
 //! The one way to change a chain, as a member sees it: seal, equalise, activate.
 
-use super::learner::Following;
-use super::replica::{Active, Context, Phase, Replica};
+use super::context::Context;
+use super::copying::Following;
+use super::levelling::{Levelling, PreparedAttempt};
+use super::replica::{Active, Phase, Replica};
 use crate::ids::{Address, Attempt, Chain, Member, Position, RangeId, Seq};
 use crate::range::entry::{Change, Entry};
-use crate::store::{Gate, RangeStore, Recovered};
+use crate::store::{RangeStore, RecoveredRange};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::wire::Message;
 use fawn_ring::Secret;
-
-/// A log that is being made like the source's.
-#[derive(Debug)]
-pub(super) struct Levelling {
-    pub(super) attempt: Attempt,
-    /// Whose; `None` for the source itself, and for a range that begins.
-    pub(super) following: Option<Following>,
-    source: Option<Member>,
-    /// The end of the source's log, once that is known.
-    pub(super) last: Option<Position>,
-    /// The log is as it should be once this is durable.
-    gate: Option<Gate>,
-    /// The manager was told.
-    told_us: Option<u64>,
-}
-
-/// What a member has written for an attempt while it serves, so that it need not once it has sealed: that its log is level as
-/// of then. It says so before it is. But whatever was acknowledged in the present chain is in the log, and stays there; that is
-/// what the next chain has to begin with, whichever attempt it comes of, and this one begins it only if it is level then.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Prepared {
-    attempt: Attempt,
-    /// That is durable with this.
-    gate: Gate,
-    /// The manager was told that it is …
-    told: bool,
-    /// … and, after the seal, that all of the log is.
-    told_synced: bool,
-}
-
-impl Levelling {
-    /// A log that is being made like another's whose end is yet to be known.
-    fn with(source: Member, attempt: Attempt) -> Self {
-        let following = Some(Following::of(source));
-        Self { attempt, following, source: Some(source), last: None, gate: None, told_us: None }
-    }
-
-    /// Whether the log is as it should be, if not durable yet.
-    pub(super) fn is_level(&self) -> bool {
-        self.gate.is_some()
-    }
-
-    /// Whether this is the member that the others are made level with.
-    pub(super) fn is_source(&self) -> bool {
-        self.source.is_some() && self.following.is_none()
-    }
-}
 
 impl Replica {
     /// Whether a planted bug lets a member that has sealed go on.
@@ -75,7 +30,7 @@ impl Replica {
             Some(prepared) if prepared.attempt == attempt => prepared.gate,
             _ => context.store.hold(self.range, attempt),
         };
-        self.prepared = Some(Prepared { attempt, gate, told: false, told_synced: false });
+        self.prepared = Some(PreparedAttempt { attempt, gate, told: false, told_synced: false });
     }
 
     pub(super) fn say_prepared<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
@@ -272,8 +227,8 @@ impl Replica {
             sent_mark: after.seq,
             sent_at_us: context.now_us,
             told: (Seq(0), Seq(0), false),
-            queue: super::head::Queue::default(),
-            gets: super::tail::Gets::default(),
+            queue: super::requests::Queue::default(),
+            gets: super::gets::Gets::default(),
             chain,
         });
         // Every member has it, synced; or, in a weak chain, this one has.
@@ -306,7 +261,7 @@ impl Replica {
         me: Member,
         attempt: Attempt,
         range: RangeId,
-        (recovered, paused_us): (Recovered, Option<u64>),
+        (recovered, paused_us): (RecoveredRange, Option<u64>),
         secret: &Secret,
     ) -> Self {
         let mut replica = Self::new(range, me, recovered, secret);

@@ -1,20 +1,20 @@
 //! The log of a range as the protocol sees it: what is committed, what is not, how far it is synced.
 
-use super::copy_rate::Pace;
-use super::head::Queue;
-use super::learner::{CopyPart, Copying, Learning, Reading, Wanted};
-use super::log_suffix::{Logged, Stretch};
-use super::reconfigure::{Levelling, Prepared};
-use super::scan::{Question, Scanning};
+use super::context::{Context, Lease};
+use super::copying::{CopyPart, Copying, Learning, PartRequest, Reading};
+use super::gets::Gets;
+use super::levelling::{Levelling, PreparedAttempt};
+use super::log_suffix::{LoggedEntry, Stretch};
+use super::requests::Queue;
+use super::scanning::{Question, Scanning};
 use super::stats::Tally;
-use super::tail::Gets;
-use super::unsynced::Unsynced;
-use crate::ids::{Address, Asker, Attempt, Chain, Epoch, Member, Position, RangeId, RequestId, Seq};
+use super::unsynced::SyncQueue;
+use crate::ids::{Address, Attempt, Chain, Epoch, Member, Position, RangeId, RequestId, Seq};
 use crate::range::entry::{Asked, Change, Entry};
 use crate::range::fences::Fences;
 use crate::range::meta::{Alive, Meta};
 use crate::range::sessions::Sessions;
-use crate::store::{Place, RangeStore, Recovered, Ticket};
+use crate::store::{Place, RangeStore, RecoveredRange, Ticket};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::timing::Timing;
@@ -29,68 +29,6 @@ const FOLLOWED_US: u64 = 10_000_000;
 
 /// What part of the history is kept of a range that nobody follows.
 const UNFOLLOWED_SHARE: usize = 16;
-
-/// The right of a node to answer reads, by its own clock. It covers the chains that the node was active in when it asked:
-/// whoever granted it has looked at them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lease {
-    /// When it was asked for.
-    pub asked_us: u64,
-    /// When it ends.
-    pub until_us: u64,
-}
-
-/// What a step of a replica works with.
-pub struct Context<'a, S> {
-    /// Microseconds: [`Now::us`].
-    pub now_us: u64,
-    /// Unix second: [`Now::unix`].
-    pub unix: u32,
-    /// See [`Now::latest`].
-    pub latest: u32,
-    /// Where keys lie.
-    pub secret: &'a Secret,
-    /// The node's lease.
-    pub lease: Lease,
-    /// See [`Timing`].
-    pub timing: Timing,
-    /// The node's store.
-    pub store: &'a mut S,
-    /// Messages to be sent, in order.
-    pub out: &'a mut Vec<(Address, Message)>,
-    /// Lookups that wait for flash, by ticket, and the next ticket.
-    pub tickets: &'a mut (BTreeMap<Ticket, RangeId>, Ticket),
-    /// How fast the node copies.
-    pub pace: &'a mut Pace,
-}
-
-impl Lease {
-    /// Whether it lets a member that is active since then answer reads.
-    pub fn covers(&self, since_us: u64, now_us: u64) -> bool {
-        now_us < self.until_us && (since_us <= self.asked_us || planted(Bug::LeaseCoversAll))
-    }
-}
-
-impl<S: RangeStore> Context<'_, S> {
-    pub(super) fn send(&mut self, to: Member, message: Message) {
-        self.out.push((Address::Node(to.node), message));
-    }
-
-    pub(super) fn reply(&mut self, asker: Asker, id: RequestId, answer: Answer) {
-        self.reply_until(asker, id, answer, 0);
-    }
-
-    /// An answer that no cache shows from a Unix second on; 0: none.
-    pub(super) fn reply_until(&mut self, asker: Asker, id: RequestId, answer: Answer, until: u32) {
-        let Asker { address, tag } = asker;
-        self.out.push((address, Message::Reply { id, tag, continuation: None, until, answer }));
-    }
-
-    /// Whether a member that is active since then may answer reads.
-    pub(super) fn has_lease(&self, since_us: u64) -> bool {
-        self.lease.covers(since_us, self.now_us)
-    }
-}
 
 /// A member of an active chain.
 #[derive(Debug)]
@@ -178,7 +116,7 @@ pub struct Replica {
     /// Some of what is here could not be read: others are to take its place.
     pub(super) damaged: bool,
     /// What was written for an attempt before it seals.
-    pub(super) prepared: Option<Prepared>,
+    pub(super) prepared: Option<PreparedAttempt>,
     /// A copy of what is in the range, or of what it lacks, that has not come to its end.
     pub(super) copying: Option<Copying>,
     /// In a weak range: the member whose log this one was last made to follow, and the attempt that was over then. With
@@ -201,7 +139,7 @@ pub struct Replica {
     /// The requests that the suffix answers, and the last record of each.
     pub(super) asked: HashMap<RequestId, Seq, BuildHasherDefault<KeyHasher>>,
     /// Records that are not durable yet.
-    unsynced: Unsynced,
+    unsynced: SyncQueue,
     synced: Seq,
     /// When somebody who follows the range asked for some of it last.
     pub(super) followed_us: Option<u64>,
@@ -214,8 +152,8 @@ pub struct Replica {
 
 impl Replica {
     /// The part of `me` in `range`, with what its store has of it.
-    pub fn new(range: RangeId, me: Member, recovered: Recovered, secret: &Secret) -> Self {
-        let Recovered { keys, held, meta, entries } = recovered;
+    pub fn new(range: RangeId, me: Member, recovered: RecoveredRange, secret: &Secret) -> Self {
+        let RecoveredRange { keys, held, meta, entries } = recovered;
         let forgets = planted(Bug::RestartForgets);
         let (held, mut meta) = if forgets { (None, Meta::default()) } else { (held, meta) };
         if planted(Bug::FenceNotRemembered) {
@@ -242,7 +180,7 @@ impl Replica {
             suffix: Stretch::default(),
             newest: HashMap::default(),
             asked: HashMap::default(),
-            unsynced: Unsynced::default(),
+            unsynced: SyncQueue::default(),
             synced: Seq(0),
             followed_us: None,
             paused_us: None,
@@ -250,7 +188,7 @@ impl Replica {
             invalid: None,
         };
         for entry in entries.into_iter().filter(|_| !forgets) {
-            replica.note(Logged::new(Arc::new(entry), secret));
+            replica.note(LoggedEntry::new(Arc::new(entry), secret));
         }
         replica.synced = replica.last().seq;
         replica
@@ -264,7 +202,7 @@ impl Replica {
         (store, secret): (&mut S, &Secret),
     ) -> Self {
         store.create(range, keys);
-        let recovered = Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() };
+        let recovered = RecoveredRange { keys, held: None, meta: Meta::default(), entries: Vec::new() };
         Self::new(range, me, recovered, secret)
     }
 
@@ -333,7 +271,7 @@ impl Replica {
         self.logged().map(|logged| &**logged)
     }
 
-    pub(super) fn logged(&self) -> impl DoubleEndedIterator<Item = &Logged> {
+    pub(super) fn logged(&self) -> impl DoubleEndedIterator<Item = &LoggedEntry> {
         self.history.iter().chain(&self.suffix)
     }
 
@@ -363,16 +301,16 @@ impl Replica {
 
     /// Appends a record to the log.
     pub(super) fn append<S: RangeStore>(&mut self, entry: impl Into<Arc<Entry>>, context: &mut Context<'_, S>) {
-        self.append_logged(Logged::new(entry.into(), context.secret), context);
+        self.append_logged(LoggedEntry::new(entry.into(), context.secret), context);
     }
 
-    pub(super) fn append_logged<S: RangeStore>(&mut self, entry: Logged, context: &mut Context<'_, S>) {
+    pub(super) fn append_logged<S: RangeStore>(&mut self, entry: LoggedEntry, context: &mut Context<'_, S>) {
         let gate = context.store.append(self.range, &entry.entry);
         self.unsynced.push(gate, entry.position.seq, entry.bytes());
         self.note(entry);
     }
 
-    fn note(&mut self, entry: Logged) {
+    fn note(&mut self, entry: LoggedEntry) {
         let loose = planted(Bug::NoSequenceCheck) || planted(Bug::NoTruncation) || planted(Bug::FeedOfAnyEpoch);
         assert!(entry.follows(self.last()) || loose, "a log has no gaps: {entry:?} after {:?}", self.last());
         if !entry.key.is_empty() {
@@ -507,7 +445,7 @@ impl Replica {
         self.suffix.clear();
         self.newest.clear();
         self.asked.clear();
-        self.unsynced = Unsynced::default();
+        self.unsynced = SyncQueue::default();
         self.copies.clear();
         self.scans.clear();
     }
@@ -539,16 +477,25 @@ impl Replica {
         match message {
             Message::Request { id, answered, asker, wedge, epoch, key, place, operation, .. } => {
                 let lies = place.unwrap_or_else(|| context.secret.position(&key));
-                let request =
-                    super::head::Request { id, answered, asker, wedge, epoch, key, lies, operation, is_done: false };
+                let request = super::requests::Request {
+                    id,
+                    answered,
+                    asker,
+                    wedge,
+                    epoch,
+                    key,
+                    lies,
+                    operation,
+                    is_done: false,
+                };
                 self.request(request, context);
             }
             Message::Flush { id, answered, asker, wedge, keys, due, .. } => {
-                self.flush(super::flush::Flush { id, answered, asker, wedge, keys, due }, context);
+                self.flush(super::requests::Flush { id, answered, asker, wedge, keys, due }, context);
             }
             Message::Get { id, asker, wedge, key, place, continuation, .. } => {
                 let lies = place.unwrap_or_else(|| context.secret.position(&key));
-                self.get(super::tail::Get { id, asker, wedge, key, lies, continuation }, context);
+                self.get(super::gets::Get { id, asker, wedge, key, lies, continuation }, context);
             }
             Message::Fence { front, keys, epoch, .. } => self.fence(front, keys, epoch, context),
             Message::Feed { epoch, to, entries, mark, .. } => self.fed(from, epoch, to, entries, mark, context),
@@ -558,7 +505,7 @@ impl Replica {
             Message::Barrier { epoch, number, .. } => self.barrier(from, epoch, number, context),
             Message::BarrierAt { epoch, number, seq, .. } => self.barrier_told(from, epoch, number, seq),
             Message::Copy { learner, from, since, least, .. } => {
-                self.give_copy(Wanted { learner, from, since, least }, context);
+                self.give_copy(PartRequest { learner, from, since, least }, context);
             }
             Message::CopyPart { to, from, asked, since, kept, next, at, forgotten, meta, .. }
                 if to == self.me.incarnation =>

@@ -6,39 +6,22 @@
 //! From then on any replica will do that is all there, has committed all that the asker has seen, and goes on from it. In a
 //! weak range the owner alone answers, as each member has a log of its own.
 
-use super::replica::{Context, Phase, Replica};
-use crate::ids::{Asker, Position, RequestId};
+use super::context::Context;
+use super::replica::{Phase, Replica};
+use super::scanning::{Question, Scanning};
+use crate::ids::{Asker, Position};
 use crate::range::entry::{Change, Entry, Kept};
 use crate::scan::{Found, Sought};
 use crate::store::{Part, RangeStore, Scan, Ticket};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::wire::Message;
-use fawn_ring::Interval;
 
 /// Scans of a range that wait for flash, at most.
 const MOST_SCANS: usize = 4;
 
 /// Whoever cannot be answered just now may ask again after this.
 pub(super) const LATER_US: u64 = 20_000;
-
-/// Who asks, about what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Question {
-    pub(super) id: RequestId,
-    pub(super) asker: Asker,
-    pub(super) keys: Interval,
-    pub(super) least: Position,
-}
-
-/// A part that waits for flash.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Scanning {
-    question: Question,
-    since: Position,
-    /// What was committed before it is read.
-    at: Position,
-}
 
 impl Replica {
     /// One who is no member asks what is in the range.

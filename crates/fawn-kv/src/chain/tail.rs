@@ -2,71 +2,21 @@
 //!
 //! Where reads are spread, any member answers for keys that nobody is writing (CRAQ, Terrace and Freedman 2009).
 
+use super::context::Context;
+use super::gets::{AsOf, Barrier, Get};
 use super::log_suffix::NO_KEY;
-use super::replica::{Context, Phase, Replica};
-use crate::ids::{Address, Asker, Epoch, RequestId, Seq, WedgeEpoch};
+use super::replica::{Phase, Replica};
+use crate::ids::{Address, Asker, Epoch, Seq, WedgeEpoch};
 use crate::range::entry::{Change, Kept, Version};
 use crate::store::{Lookup, RangeStore, Ticket};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
-use crate::wire::{Answer, Continuation, Message};
+use crate::wire::{Answer, Message};
 use fawn_ring::Key;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// A get.
-#[derive(Debug)]
-pub(super) struct Get {
-    pub(super) id: RequestId,
-    pub(super) asker: Asker,
-    pub(super) wedge: WedgeEpoch,
-    pub(super) key: Vec<u8>,
-    /// Where the key lies.
-    pub(super) lies: Key,
-    pub(super) continuation: Option<Continuation>,
-}
-
-/// A barrier that is under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Barrier {
-    /// The head was asked for it.
-    Asked,
-    /// It is this record. Should it not be committed for long, another is asked for.
-    At(Seq),
-}
 
 /// After so many times as long as it takes to ask again, a barrier that has a number is asked for anew.
 const PATIENCE: u64 = 20;
-
-/// What a version is judged by that is read: as of what is committed, and as of the log's end.
-type AsOf = [(u32, u64); 2];
-
-/// Gets that wait.
-#[derive(Debug, Default)]
-pub(super) struct Gets {
-    /// For flash; the flag says that a barrier lies behind them, so that they need no lease.
-    reads: BTreeMap<Ticket, (Get, bool, AsOf)>,
-    /// For a barrier that begins after them.
-    unbarred: Vec<Get>,
-    /// For the barrier that is under way.
-    barred: Vec<Get>,
-    barrier: Option<Barrier>,
-    number: u64,
-    begun_us: u64,
-    /// Where the log ended when the barrier was asked for.
-    after: Seq,
-}
-
-impl Gets {
-    /// The get that waits for this read.
-    pub(super) fn take_read(&mut self, ticket: Ticket) -> Option<Get> {
-        self.reads.remove(&ticket).map(|(get, ..)| get)
-    }
-
-    fn waiting(&self) -> usize {
-        self.reads.len() + self.unbarred.len() + self.barred.len()
-    }
-}
 
 pub(super) fn answer<S: RangeStore>(get: Get, answer: Answer, context: &mut Context<'_, S>) {
     answer_until(get, answer, 0, context);

@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 
 /// Those records, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Unsynced {
+pub(super) struct SyncQueue {
     records: VecDeque<(Gate, Seq, usize)>,
     bytes: usize,
 }
 
-impl Unsynced {
+impl SyncQueue {
     /// A record of so many bytes is durable once `gate` is.
     pub(super) fn push(&mut self, gate: Gate, seq: Seq, bytes: usize) {
         self.bytes += bytes;
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn bytes_are_those_of_the_records_that_are_left() {
-        let mut unsynced = Unsynced::default();
+        let mut unsynced = SyncQueue::default();
         for seq in 1..=6 {
             unsynced.push(Gate(seq / 2), Seq(seq), 10 * seq as usize);
         }

@@ -1,10 +1,11 @@
 //! What other members and managers say is checked before it is believed: an assertion would let a damaged message end the node.
 
-use super::head::{MAX_KEY_BYTES, is_too_long};
-use super::log_suffix::Logged;
-use super::replica::{Context, Replica};
-use crate::range::entry::{Asked, Change, Entry};
-use crate::range::sessions::Known;
+use super::context::Context;
+use super::head::is_too_long;
+use super::log_suffix::LoggedEntry;
+use super::replica::Replica;
+use crate::range::entry::{Asked, Change, Entry, MAX_KEY_BYTES};
+use crate::range::sessions::RequestStatus;
 use crate::store::RangeStore;
 use std::sync::Arc;
 
@@ -18,14 +19,14 @@ impl Replica {
         entry: Arc<Entry>,
         context: &mut Context<'_, S>,
     ) -> Result<(), &'static str> {
-        let logged = Logged::new(entry, context.secret);
+        let logged = LoggedEntry::new(entry, context.secret);
         self.check(&logged, context)?;
         self.append_logged(logged, context);
         Ok(())
     }
 
     /// Whether a record of another member can be one of this range.
-    fn check<S: RangeStore>(&self, entry: &Logged, context: &Context<'_, S>) -> Result<(), &'static str> {
+    fn check<S: RangeStore>(&self, entry: &LoggedEntry, context: &Context<'_, S>) -> Result<(), &'static str> {
         let is_flush = matches!(entry.change, Change::Flush { .. });
         let has_key = matches!(entry.change, Change::Value(_) | Change::Delete);
         if !entry.position.is_possible() {
@@ -42,7 +43,7 @@ impl Replica {
             return Err("a record is longer than this node's log can hold: give all nodes the same --memory");
         }
         let is_known = |asked: &Asked| {
-            self.asked.contains_key(&asked.id) || matches!(self.meta.sessions.known(asked.id), Known::Done(..))
+            self.asked.contains_key(&asked.id) || matches!(self.meta.sessions.known(asked.id), RequestStatus::Done(..))
         };
         if !is_flush && entry.asked.as_ref().is_some_and(is_known) && !crate::range::sessions::may_double() {
             return Err("a record repeats a request that was already applied");

@@ -1,6 +1,6 @@
 //! What a client has asked and not been answered, by its ticket, and by when something is to be done about it.
 
-use super::machine::Want;
+use super::request::Want;
 use crate::frontend::in_flight::Tries;
 use crate::ids::{FrontId, RequestId};
 use fawn_ring::Key;

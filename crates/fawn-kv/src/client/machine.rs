@@ -1,49 +1,17 @@
 //! The machine: what a program wants, whom that is asked of, and what became of it.
 
 use super::in_flight::{Flight, Flights};
-use super::unreachable::Reach;
+use super::request::{Limits, RequestOutcome, Want};
+use super::unreachable::Reachability;
 use crate::frontend::in_flight::{Tag, Tries};
 use crate::frontend::routes::Routes;
 use crate::frontend::session::Sessions;
-use crate::ids::{Address, Asker, FrontId, Position, RequestId};
-use crate::operation::Outcome;
-use crate::range::entry::{Kept, Shown};
-use crate::timing::{Now, Timing};
+use crate::ids::{Address, Asker, FrontId, RequestId};
+use crate::timing::Now;
 use crate::wire::{Answer, Continuation, Message};
 use fawn_ring::{Key, Secret};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
-
-/// When a client asks again, in microseconds.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// After what is not answered was asked, at first and at most: each time twice as long.
-    pub retry_us: (u64, u64),
-    /// After it was refused, the same.
-    pub refused_us: (u64, u64),
-    /// A front-end that could not be reached is left alone for so long, where there are others.
-    pub avoid_us: u64,
-    /// Where there are none, it is called again after this, at first and at most: each time in vain twice as long.
-    pub redial_us: (u64, u64),
-    /// Who owns what is asked again after this, while anything is asked at all: a front-end says nothing of it when it passes
-    /// on what is another's.
-    pub view_us: u64,
-    /// Ranges remember sessions that are not used for so many seconds.
-    pub session_idle_s: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            retry_us: (200_000, 1_600_000),
-            refused_us: (10_000, 500_000),
-            avoid_us: 300_000,
-            redial_us: (50_000, 1_000_000),
-            view_us: 1_000_000,
-            session_idle_s: Timing::default().session_idle_s,
-        }
-    }
-}
 
 /// Bytes of a continuation that are the client's own.
 const OWN_BYTES: usize = 12;
@@ -60,49 +28,6 @@ const NOBODY_US: u64 = 20_000;
 /// Names that a request is given beside its first, where ranges have forgotten its session.
 const MOST_NAMES: u8 = 3;
 
-/// What a program wants of a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Want {
-    /// To see it.
-    Get,
-    /// The same, and front-ends remember nothing of it: these bytes travel with the request and come back with the answer
-    /// (FAWN-DHT, §3.2: `get(key, continuation)`). No more than [`MOST_CONTINUATION_BYTES`].
-    GetWith(Vec<u8>),
-    /// To have an [`Operation`](crate::operation::Operation) carried out, once: its encoding.
-    Write(Vec<u8>),
-    /// To have all keys gone, whichever it names.
-    Flush {
-        /// The Unix second at which they are gone; 0 for now.
-        due: u32,
-    },
-}
-
-/// What became of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// A get has found this.
-    Found(Option<Kept>),
-    /// A get with a continuation has found this; what came with it.
-    FoundWith(Option<Kept>, Vec<u8>),
-    /// The operation was carried out, once.
-    Done {
-        /// What it came to.
-        outcome: Outcome,
-        /// The record's place.
-        position: Position,
-        /// Where the outcome shows an item: what it shows, if that is still known.
-        shown: Option<Shown>,
-    },
-    /// All keys are gone, or will be when that is due.
-    Flushed,
-    /// It was refused, at every try: nothing was done.
-    Refused(Answer),
-    /// Nobody could be asked: nothing was done.
-    Unreached,
-    /// There was no answer in time: an operation may have been carried out, or may be yet.
-    Unknown,
-}
-
 /// A client.
 #[derive(Debug)]
 pub struct Client {
@@ -115,10 +40,10 @@ pub struct Client {
     sessions: Sessions,
     /// Who there is.
     fronts: BTreeSet<FrontId>,
-    reach: Reach,
+    reach: Reachability,
     flights: Flights,
     tickets: u64,
-    ended: VecDeque<(u64, Ended)>,
+    ended: VecDeque<(u64, RequestOutcome)>,
     asked_view_us: Option<u64>,
 }
 
@@ -134,7 +59,7 @@ impl Client {
             routes: Routes::default(),
             sessions: Sessions::new(low),
             fronts: BTreeSet::new(),
-            reach: Reach::default(),
+            reach: Reachability::default(),
             flights: Flights::default(),
             tickets: 0,
             ended: VecDeque::new(),
@@ -153,7 +78,7 @@ impl Client {
     }
 
     /// The next request that has ended, by the ticket that [`ask`](Self::ask) gave it.
-    pub fn next_ended(&mut self) -> Option<(u64, Ended)> {
+    pub fn next_ended(&mut self) -> Option<(u64, RequestOutcome)> {
         self.ended.pop_front()
     }
 
@@ -347,28 +272,30 @@ impl Client {
             Answer::Found(kept) if is_get => {
                 let kept = kept.map(Arc::unwrap_or_clone);
                 let ended = match &mut flight.want {
-                    Want::GetWith(continuation) => Ended::FoundWith(kept, std::mem::take(continuation)),
-                    _ => Ended::Found(kept),
+                    Want::GetWith(continuation) => RequestOutcome::FoundWith(kept, std::mem::take(continuation)),
+                    _ => RequestOutcome::Found(kept),
                 };
                 self.end(ticket, ended);
             }
             Answer::Done { outcome, position, shown, .. } if !is_get && !is_flush => {
-                self.end(ticket, Ended::Done { outcome, position, shown });
+                self.end(ticket, RequestOutcome::Done { outcome, position, shown });
             }
-            Answer::Flushed if is_flush => self.end(ticket, Ended::Flushed),
+            Answer::Flushed if is_flush => self.end(ticket, RequestOutcome::Flushed),
             Answer::Unknown { time } if !is_get => {
                 let may_go_on = is_refused && !is_flush && flight.renamed < MOST_NAMES;
                 self.sessions.forgotten(id.session, time);
                 if !may_go_on {
-                    return self.end(ticket, Ended::Unknown);
+                    return self.end(ticket, RequestOutcome::Unknown);
                 }
                 self.rename(ticket, now);
                 self.send(ticket, now.us, out);
             }
-            Answer::Malformed | Answer::TooLarge | Answer::Conditional => self.end(ticket, Ended::Refused(answer)),
+            Answer::Malformed | Answer::TooLarge | Answer::Conditional => {
+                self.end(ticket, RequestOutcome::Refused(answer));
+            }
             // The front-end has tried again and again before it said so.
             Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::Ahead { .. } if is_refused => {
-                self.end(ticket, Ended::Refused(answer));
+                self.end(ticket, RequestOutcome::Refused(answer));
             }
             Answer::NotMine | Answer::AskAgain | Answer::Fenced | Answer::Busy => {
                 self.ask_view(now.us, out);
@@ -397,14 +324,14 @@ impl Client {
     fn give_up(&mut self, ticket: u64) {
         let flight = self.flights.get(ticket).expect("what is given up is in flight");
         let ended = match Tries::last_word(std::iter::once(&flight.tries)) {
-            _ if flight.sent == 0 => Ended::Unreached,
-            Answer::TimedOut => Ended::Unknown,
-            refusal => Ended::Refused(refusal),
+            _ if flight.sent == 0 => RequestOutcome::Unreached,
+            Answer::TimedOut => RequestOutcome::Unknown,
+            refusal => RequestOutcome::Refused(refusal),
         };
         self.end(ticket, ended);
     }
 
-    fn end(&mut self, ticket: u64, ended: Ended) {
+    fn end(&mut self, ticket: u64, ended: RequestOutcome) {
         let flight = self.flights.remove(ticket).expect("what ends is in flight");
         if !flight.is_get() {
             self.sessions.ended(flight.id);

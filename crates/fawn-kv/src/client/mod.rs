@@ -6,16 +6,18 @@
 //!
 //! # Layout
 //!
-//! * `machine`: [`Client`], wants in and messages out. `in_flight`: requests that are not answered.
-//!   `unreachable`: front-ends that could not be reached.
+//! * `machine`: [`Client`], wants in and messages out. `request`: what can be wanted, and what becomes of it.
+//! * `in_flight`: requests that are not answered. `unreachable`: front-ends that could not be reached.
 
 mod in_flight;
 mod machine;
+mod request;
 #[cfg(test)]
 mod tests;
 mod unreachable;
 
-pub use machine::{Client, Ended, Limits, MOST_CONTINUATION_BYTES, Want};
+pub use machine::{Client, MOST_CONTINUATION_BYTES};
+pub use request::{Limits, RequestOutcome, Want};
 
 use crate::ids::Address;
 use crate::wire::Message;

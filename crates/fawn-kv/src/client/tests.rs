@@ -1,6 +1,6 @@
 //! What a client asks whom, and what it makes of the answers.
 
-use super::{Client, Ended, Limits, Want};
+use super::{Client, Limits, RequestOutcome, Want};
 use crate::ids::{Address, FrontId, FrontMember, Incarnation, Position, RequestId, Wedge, WedgeEpoch};
 use crate::operation::{Cas, Operation, Outcome, Store};
 use crate::range::entry::Kept;
@@ -15,7 +15,7 @@ const DEADLINE_US: u64 = 3_000_000;
 
 /// What was asked of a front-end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Asked {
+struct SentRequest {
     of: u32,
     id: RequestId,
     answered: Option<u64>,
@@ -58,21 +58,21 @@ impl Bench {
         self.client.tick(self.now, &mut self.out);
     }
 
-    fn answer(&mut self, asked: &Asked, answer: Answer) {
+    fn answer(&mut self, asked: &SentRequest, answer: Answer) {
         self.answer_in(NEWEST, asked, answer);
     }
 
     /// The same by one who speaks this version.
-    fn answer_in(&mut self, version: u8, asked: &Asked, answer: Answer) {
+    fn answer_in(&mut self, version: u8, asked: &SentRequest, answer: Answer) {
         let reply = Message::Reply { id: asked.id, tag: asked.tag, continuation: None, until: 0, answer };
         self.client.receive(self.now, (reply, version), &mut self.out);
     }
 
-    fn asked(&mut self) -> Vec<Asked> {
+    fn asked(&mut self) -> Vec<SentRequest> {
         let asked = self.out.drain(..).filter_map(|(to, message)| match (to, message) {
             (Address::Front(FrontId(of)), Message::Ask { id, answered, asker, forwarded: false, .. }) => {
                 assert_eq!(asker.address, ME);
-                Some(Asked { of, id, answered, tag: asker.tag })
+                Some(SentRequest { of, id, answered, tag: asker.tag })
             }
             (Address::Manager, Message::AskView { .. }) => None,
             other => panic!("{other:?}"),
@@ -80,7 +80,7 @@ impl Bench {
         asked.collect()
     }
 
-    fn ended(&mut self) -> Vec<(u64, Ended)> {
+    fn ended(&mut self) -> Vec<(u64, RequestOutcome)> {
         std::iter::from_fn(|| self.client.next_ended()).collect()
     }
 }
@@ -106,7 +106,10 @@ fn the_owner_of_a_keys_wedge_is_asked_and_another_only_while_that_one_cannot_be_
     bench.pass(500_000);
     assert_eq!(bench.asked().remove(0).of, 3, "the new owner");
     bench.answer(&second, done());
-    assert!(matches!(bench.ended()[..], [(of, Ended::Done { .. })] if of == ticket), "an answer to any try will do");
+    assert!(
+        matches!(bench.ended()[..], [(of, RequestOutcome::Done { .. })] if of == ticket),
+        "an answer to any try will do"
+    );
     bench.answer(&first, done());
     assert_eq!(bench.ended(), [], "it is answered once");
 }
@@ -168,7 +171,7 @@ fn while_every_call_is_refused_it_is_called_again_ever_more_rarely_and_nothing_w
     // Of 3 s: after 50, 100, 200, 400, 800 and 1000 ms, by each of the two.
     assert!(called.iter().all(|called| *called <= 2 * 8), "{called:?}");
     assert!(called[1] >= 5, "the owner is called again: {called:?}");
-    assert_eq!(bench.ended(), tickets.map(|ticket| (ticket, Ended::Unreached)));
+    assert_eq!(bench.ended(), tickets.map(|ticket| (ticket, RequestOutcome::Unreached)));
 }
 
 #[test]
@@ -182,8 +185,8 @@ fn a_try_that_was_not_sent_leaves_nothing_open_and_one_that_was_does() {
     bench.pass(0);
     refuse_all(&mut bench);
     let ended = bench.ended();
-    assert!(ended.contains(&(refused, Ended::Refused(Answer::Busy))), "{ended:?}");
-    assert!(ended.contains(&(open, Ended::Unknown)), "{ended:?}");
+    assert!(ended.contains(&(refused, RequestOutcome::Refused(Answer::Busy))), "{ended:?}");
+    assert!(ended.contains(&(open, RequestOutcome::Unknown)), "{ended:?}");
 }
 
 #[test]
@@ -193,14 +196,14 @@ fn before_anything_is_known_of_wedges_anybody_is_asked_and_nobody_while_there_is
     let ticket = bench.get("k");
     assert_eq!(bench.asked(), []);
     bench.pass(DEADLINE_US);
-    assert_eq!(bench.ended(), [(ticket, Ended::Unreached)]);
+    assert_eq!(bench.ended(), [(ticket, RequestOutcome::Unreached)]);
     let ticket = bench.get("k");
     bench.client.set_fronts([FrontId(1)]);
     bench.pass(100_000);
     let asked = bench.asked().remove(0);
     assert_eq!(asked.of, 1);
     bench.answer(&asked, Answer::Found(None));
-    assert_eq!(bench.ended(), [(ticket, Ended::Found(None))]);
+    assert_eq!(bench.ended(), [(ticket, RequestOutcome::Found(None))]);
 }
 
 #[test]
@@ -219,7 +222,7 @@ fn what_is_refused_at_every_try_was_not_done_and_what_one_try_left_open_nobody_k
         }
         bench.pass(2000);
     }
-    assert_eq!(bench.ended(), [(refused, Ended::Refused(Answer::Busy)), (open, Ended::Unknown)]);
+    assert_eq!(bench.ended(), [(refused, RequestOutcome::Refused(Answer::Busy)), (open, RequestOutcome::Unknown)]);
     assert_eq!(bench.client.in_flight(), 0);
     assert!(last.iter().flatten().all(|asked| asked.answered == Some(0)), "they are the first of their session");
 }
@@ -231,7 +234,7 @@ fn a_front_end_that_has_tried_in_vain_is_believed_only_if_no_other_try_is_open()
     let ticket = bench.put("a");
     let asked = bench.asked().remove(0);
     bench.answer(&asked, Answer::Full);
-    assert_eq!(bench.ended(), [(ticket, Ended::Refused(Answer::Full))]);
+    assert_eq!(bench.ended(), [(ticket, RequestOutcome::Refused(Answer::Full))]);
     bench.put("b");
     let first = bench.asked().remove(0);
     bench.pass(300_000);
@@ -263,7 +266,7 @@ fn sessions_say_how_far_all_is_answered_and_one_that_was_forgotten_goes_on_under
     bench.pass(300_000);
     let again = bench.asked().into_iter().find(|asked| asked.id == first.id).unwrap();
     bench.answer(&again, Answer::Unknown { time: 9000 });
-    assert_eq!(bench.ended(), [(ticket, Ended::Unknown)], "the first try may have been carried out");
+    assert_eq!(bench.ended(), [(ticket, RequestOutcome::Unknown)], "the first try may have been carried out");
 }
 
 #[test]
@@ -296,7 +299,7 @@ fn a_flush_is_asked_of_anybody_under_one_name_until_it_is_answered() {
     let asked = |bench: &mut Bench| {
         let flushes = bench.out.drain(..).filter_map(|(to, message)| match (to, message) {
             (Address::Front(of), Message::AskFlush { id, answered, asker, wedge: None, due: 0 }) => {
-                Some(Asked { of: of.0, id, answered, tag: asker.tag })
+                Some(SentRequest { of: of.0, id, answered, tag: asker.tag })
             }
             (Address::Manager, _) => None,
             other => panic!("{other:?}"),
@@ -316,7 +319,7 @@ fn a_flush_is_asked_of_anybody_under_one_name_until_it_is_answered() {
     bench.pass(50_000);
     let third = asked(&mut bench);
     bench.answer(&third, Answer::Flushed);
-    assert_eq!(bench.ended(), [(ticket, Ended::Flushed)]);
+    assert_eq!(bench.ended(), [(ticket, RequestOutcome::Flushed)]);
 }
 
 #[test]
@@ -340,7 +343,9 @@ fn a_continuation_comes_back_with_the_answer_and_no_other_clients_is_taken_for_i
     others[0] ^= 1;
     assert_eq!(reply(others, b"k"), None, "another client's, which had this number before");
     assert_eq!(reply(blob.clone(), b"j"), None, "another key than was asked for");
-    let Some((ended, Ended::FoundWith(Some(_), continuation))) = reply(blob, b"k") else { panic!("it is its own") };
+    let Some((ended, RequestOutcome::FoundWith(Some(_), continuation))) = reply(blob, b"k") else {
+        panic!("it is its own")
+    };
     assert_eq!((ended, &continuation[..]), (ticket, &b"go on"[..]));
 }
 
@@ -377,7 +382,7 @@ fn a_front_end_of_an_earlier_release_may_have_carried_out_what_it_says_is_unknow
         let again = bench.asked();
         assert_eq!(again.first().is_some_and(|again| again.id != first.id), is_renamed);
         let ended = bench.ended();
-        assert_eq!(ended, if is_renamed { vec![] } else { vec![(ticket, Ended::Unknown)] });
+        assert_eq!(ended, if is_renamed { vec![] } else { vec![(ticket, RequestOutcome::Unknown)] });
         // The next request is named after what it said all the same.
         bench.put("k");
         assert!(bench.asked().remove(0).id.session >> 32 >= 1 << 30);

@@ -4,7 +4,7 @@
 //! do nothing else. One that nobody answers takes seconds: what waits for it is asked of others meanwhile, and of one that was
 //! called in vain before, only what made the call waits for it.
 
-use super::machine::Limits;
+use super::request::Limits;
 use crate::ids::FrontId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,13 +21,13 @@ struct Away {
 
 /// Those that could not be reached.
 #[derive(Debug, Default)]
-pub(super) struct Reach {
+pub(super) struct Reachability {
     away: BTreeMap<FrontId, Away>,
     /// Those that are being called, and from when on others are better.
     called: BTreeMap<FrontId, u64>,
 }
 
-impl Reach {
+impl Reachability {
     /// These are there, and no others.
     pub(super) fn retain(&mut self, fronts: &BTreeSet<FrontId>) {
         self.away.retain(|front, _| fronts.contains(front));

@@ -1,5 +1,6 @@
 //! What comes back, and what it says of the newest version of its key.
 
+use super::continuation::unwrapped;
 use super::in_flight::{Age, Tag, Tries, Work, age};
 use super::machine::Front;
 use crate::ids::{Address, Asker, Position, RequestId};
@@ -122,14 +123,14 @@ impl Front {
         let known = self.cache.age(&place, &flight.key);
         let cached = known.is_some() || self.flights.is_shared(&place);
         let made = made(operation, outcome, now.unix, cached);
-        if matches!(made, Made::Something) {
+        if matches!(made, Aftermath::Something) {
             // It shows something of the key as of `position`, but not what is there.
             return self.spoil(&place);
         }
-        let gone = matches!(made, Made::Nothing);
+        let gone = matches!(made, Aftermath::Nothing);
         let newest = self.see(&place, known, (position, gone));
         if cached && (!again || planted(Bug::RetryFills)) {
-            let version = if let Made::Version(version) = made { Some(version) } else { None };
+            let version = if let Aftermath::Version(version) = made { Some(version) } else { None };
             let key = self.flights.get(tag).expect("what is answered is in flight").key.clone();
             self.fill(tag, place, (Arc::new(Kept { key, position, version }), until), newest, now.us);
         }
@@ -208,21 +209,8 @@ impl Front {
     }
 }
 
-/// The continuation for another front-end of a get that a client asked this one for.
-pub(super) fn wrapped(of_client: &Continuation) -> Vec<u8> {
-    let mut blob = Vec::new();
-    crate::wire::encoding::append(&mut blob, of_client);
-    blob
-}
-
-/// The client's continuation in one that was made so. A front-end in it would pass the answer on without end.
-fn unwrapped(blob: &[u8]) -> Option<Continuation> {
-    let of_client: Continuation = postcard::from_bytes(blob).ok()?;
-    matches!(of_client.asker.address, Address::Client(_)).then_some(of_client)
-}
-
 /// What is there after an operation.
-enum Made {
+enum Aftermath {
     /// What its answer does not say.
     Something,
     Version(Version),
@@ -230,8 +218,8 @@ enum Made {
 }
 
 /// What an operation has made; without `with_value` its value is left empty.
-fn made(operation: &[u8], outcome: Outcome, unix: u32, with_value: bool) -> Made {
-    let Ok(operation) = postcard::from_bytes::<Operation<'_>>(operation) else { return Made::Something };
+fn made(operation: &[u8], outcome: Outcome, unix: u32, with_value: bool) -> Aftermath {
+    let Ok(operation) = postcard::from_bytes::<Operation<'_>>(operation) else { return Aftermath::Something };
     match (operation, outcome) {
         // Whether it has expired already is for the range's time to say.
         (Operation::Store(store), Outcome::Stored { .. }) if is_plain(&store) && store.expiry == 0 => {
@@ -239,14 +227,14 @@ fn made(operation: &[u8], outcome: Outcome, unix: u32, with_value: bool) -> Made
             let Decision { append, .. } = evaluate(&set, None, unix, usize::MAX);
             let Append::Value(crate::operation::Version { value, flags, expiry, stale, won, client_cas }) = append
             else {
-                return Made::Something;
+                return Aftermath::Something;
             };
-            let NewValue::Given(value) = value else { return Made::Something };
+            let NewValue::Given(value) = value else { return Aftermath::Something };
             let value = if with_value { value.to_vec() } else { Vec::new() };
-            Made::Version(Version { value, flags, expiry, stale, won, client_cas })
+            Aftermath::Version(Version { value, flags, expiry, stale, won, client_cas })
         }
-        (Operation::Delete(delete), Outcome::Deleted) if !delete.invalidate && !delete.drop_value => Made::Nothing,
-        _ => Made::Something,
+        (Operation::Delete(delete), Outcome::Deleted) if !delete.invalidate && !delete.drop_value => Aftermath::Nothing,
+        _ => Aftermath::Something,
     }
 }
 

@@ -5,125 +5,17 @@
 //! is not cached any more; then it answers. All are asked under the one name of the request, again and again, whoever owns
 //! a wedge by then and whatever the ranges are: each range remembers which keys the flush has reached.
 
-use super::in_flight::{Tag, Tries, Waiter};
+use super::flushes::{AskFlush, Flush, Name, Part, Question};
+use super::in_flight::{Tag, Waiter};
 use super::machine::Front;
 use crate::ids::{Address, Asker, RequestId, WedgeEpoch, WedgeId};
-use crate::range::range_map::Steps;
+use crate::range::range_map::RangeMap;
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::timing::Now;
 use crate::wire::{Answer, Message};
 use fawn_ring::Interval;
 use std::collections::BTreeMap;
-
-/// The request, and the wedge that it is about; `None`: all.
-type Name = (RequestId, Option<WedgeId>);
-
-/// A flush that is under way.
-#[derive(Debug)]
-struct Flush {
-    /// As far as the request's session is answered; `None`: it is the front-end's own session.
-    answered: Option<u64>,
-    due: u32,
-    waiters: Vec<Waiter>,
-    began_us: u64,
-    /// Wedges that are not flushed.
-    parts: BTreeMap<WedgeId, Part>,
-    /// Something is flushed.
-    begun: bool,
-}
-
-impl Flush {
-    /// What is said of it when it is given up.
-    fn last_word(&self) -> Answer {
-        let tries = self.parts.values().flat_map(|part| &part.asked).map(|asked| &asked.tries);
-        if self.begun { Answer::TimedOut } else { Tries::last_word(tries) }
-    }
-}
-
-/// A flush of one wedge.
-#[derive(Debug)]
-struct Part {
-    wedge: Interval,
-    /// Keys that are flushed.
-    reached: Steps<bool>,
-    /// What was asked for, and as what.
-    asked: Vec<Question>,
-    /// As of which wedge epoch it was asked for last.
-    epoch: Option<WedgeEpoch>,
-    sent_us: Option<u64>,
-}
-
-/// Some keys of a wedge that were asked for.
-#[derive(Debug)]
-struct Question {
-    keys: Interval,
-    tag: u64,
-    tries: Tries,
-}
-
-impl Part {
-    /// What was asked for, if it was.
-    fn question(&mut self, which: impl Fn(&Question) -> bool) -> Option<&mut Question> {
-        self.asked.iter_mut().find(|question| which(question))
-    }
-
-    /// It is asked for as of this epoch.
-    fn begin(&mut self, epoch: WedgeEpoch, now_us: u64) {
-        if self.epoch.replace(epoch).is_some_and(|before| before != epoch) {
-            took(Path::FlushFollowsOwner);
-        }
-        self.sent_us = Some(now_us);
-    }
-
-    /// These keys are asked for under a new tag.
-    fn ask(&mut self, keys: Interval, tag: u64) {
-        let within = |inner: &Interval, outer: &Interval| outer.low <= inner.low && inner.high <= outer.high;
-        if self.asked.iter().any(|asked| within(&keys, &asked.keys)) {
-            took(Path::FlushFollowsSplit);
-        }
-        if self.asked.iter().any(|asked| within(&asked.keys, &keys)) {
-            took(Path::FlushFollowsMerge);
-        }
-        self.asked.push(Question { keys, tag, tries: Tries::default() });
-    }
-}
-
-/// All flushes that are under way.
-#[derive(Debug, Default)]
-pub(super) struct Flushes {
-    by_name: BTreeMap<Name, Flush>,
-    /// What each answer is about: keys of a wedge.
-    tags: BTreeMap<u64, (Name, WedgeId, Interval)>,
-}
-
-impl Flushes {
-    pub(super) fn len(&self) -> usize {
-        self.by_name.len()
-    }
-
-    fn part(&mut self, name: Name, wedge: WedgeId) -> Option<&mut Part> {
-        self.by_name.get_mut(&name)?.parts.get_mut(&wedge)
-    }
-
-    fn remove(&mut self, name: Name) -> Option<Flush> {
-        let flush = self.by_name.remove(&name)?;
-        for Question { tag, .. } in flush.parts.values().flat_map(|part| &part.asked) {
-            self.tags.remove(tag);
-        }
-        Some(flush)
-    }
-}
-
-/// A flush as it is asked for.
-#[derive(Clone, Copy)]
-pub(super) struct AskFlush {
-    pub(super) id: RequestId,
-    pub(super) answered: Option<u64>,
-    pub(super) asker: Asker,
-    pub(super) wedge: Option<WedgeId>,
-    pub(super) due: u32,
-}
 
 impl Front {
     /// Somebody wants everything gone.
@@ -143,7 +35,7 @@ impl Front {
             return;
         }
         let wedges = self.routes.wedges().filter(|(id, _)| wedge.is_none_or(|wedge| wedge == *id));
-        let part = |wedge| Part { wedge, reached: Steps::default(), asked: Vec::new(), epoch: None, sent_us: None };
+        let part = |wedge| Part { wedge, reached: RangeMap::default(), asked: Vec::new(), epoch: None, sent_us: None };
         let parts: BTreeMap<WedgeId, Part> = wedges.map(|(id, wedge)| (id, part(wedge.keys))).collect();
         let full = self.flushes.len() >= self.limits.flushes;
         if full || !self.life.has_begun() || parts.is_empty() {

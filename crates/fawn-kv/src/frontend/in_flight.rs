@@ -6,7 +6,7 @@
 use crate::ids::{Asker, Epoch, Position, RequestId, WedgeEpoch};
 use crate::operation::Operation;
 use crate::range::entry::Kept;
-use crate::range::sequence_map::Numbered;
+use crate::range::sequence_map::SequenceMap;
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::wire::Answer;
 use crate::wire::version::SURE_UNKNOWNS;
@@ -14,6 +14,7 @@ use fawn_ring::{Interval, Key, KeyHasher};
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
+use std::sync::Arc;
 
 /// How new what was seen of a key is: the place of the record that made it, and whether it is gone. What has expired, or was
 /// flushed, is gone without a record of its own, and does not come back.
@@ -31,6 +32,18 @@ pub(super) enum Waiter {
     Asker(Asker, RequestId),
     /// One of many gets, and its place among them.
     Part(u64, usize),
+}
+
+/// Gets that are answered together.
+#[derive(Debug)]
+pub(super) struct Many {
+    pub(super) asker: Asker,
+    pub(super) id: RequestId,
+    pub(super) keys: usize,
+    /// What was found, by the key's place among them.
+    pub(super) found: BTreeMap<usize, Option<Arc<Kept>>>,
+    /// Bytes found so far.
+    pub(super) bytes: usize,
 }
 
 /// What is to be done.
@@ -149,7 +162,7 @@ impl Tries {
 
 /// The last try of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
+pub(super) struct LastTry {
     pub(super) at_us: u64,
     /// The epoch of its wedge, as of which it was sent.
     pub(super) wedge: WedgeEpoch,
@@ -170,7 +183,7 @@ pub(super) struct Flight {
     /// It came from another front-end, and goes no further than to a chain.
     pub(super) forwarded: bool,
     pub(super) began_us: u64,
-    pub(super) sent: Option<Sent>,
+    pub(super) sent: Option<LastTry>,
     pub(super) tries: Tries,
     /// How often it was given another name, as ranges had forgotten its session.
     pub(super) renamed: u8,
@@ -235,7 +248,7 @@ struct OfKey {
 /// All requests in flight.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
-    by_tag: Numbered<Box<Flight>>,
+    by_tag: SequenceMap<Box<Flight>>,
     by_key: HashMap<Key, OfKey, BuildHasherDefault<KeyHasher>>,
     /// Writes that others have named.
     by_id: BTreeMap<RequestId, u64>,
@@ -325,7 +338,7 @@ impl Flights {
     }
 
     /// A request is sent.
-    pub(super) fn sent(&mut self, tag: u64, sent: Sent) {
+    pub(super) fn sent(&mut self, tag: u64, sent: LastTry) {
         let flight = self.by_tag.get_mut(tag).expect("what is sent is in flight");
         if flight.sent.is_none() {
             flight.newest = self.by_key[&flight.place].newest;

@@ -2,67 +2,15 @@
 
 use super::cache::entries_for;
 use super::machine::Front;
+use super::registration::VIEW_US;
 use super::wedge::Own;
 use crate::ids::{Address, FrontMember, Incarnation, WedgeEpoch, WedgeId};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::wire::Message;
 use fawn_ring::Interval;
-use std::collections::VecDeque;
 
 /// Heartbeats that are remembered until they are answered.
 const HEARTBEATS: usize = 16;
-
-/// Between two questions who is in which chain, where the answer to the first was news. While answers are none, each time
-/// twice as long, up to as long as if there had been no answer.
-const VIEW_US: u64 = 10_000;
-
-/// What a front-end is to the manager.
-#[derive(Debug)]
-pub(super) struct Life {
-    /// Names this start.
-    nonce: u64,
-    /// `None` until the manager has said.
-    incarnation: Option<Incarnation>,
-    /// Number and time of the heartbeats that were sent last.
-    heartbeats: VecDeque<(u64, u64)>,
-    next_heartbeat: u64,
-    /// When it last asked who is in which chain, and from when on it may ask again.
-    asked_view_us: Option<u64>,
-    view_after_us: u64,
-    /// For so long after the last answer it does not ask.
-    view_gap_us: u64,
-    /// It asks as soon as it may.
-    wants_view: bool,
-    /// No other member answers.
-    is_cut_off: bool,
-}
-
-impl Life {
-    pub(super) fn new(nonce: u64) -> Self {
-        Self {
-            nonce,
-            incarnation: None,
-            heartbeats: VecDeque::new(),
-            next_heartbeat: 0,
-            asked_view_us: None,
-            view_after_us: 0,
-            view_gap_us: VIEW_US,
-            wants_view: false,
-            is_cut_off: false,
-        }
-    }
-
-    /// Who is in which chain was answered: whoever wants to know more need not wait as long as if it had been lost.
-    fn answered_view(&mut self, now_us: u64, is_news: bool) {
-        self.view_gap_us = if is_news { VIEW_US } else { self.view_gap_us.saturating_mul(2) };
-        self.view_after_us = self.view_after_us.min(now_us.saturating_add(self.view_gap_us));
-    }
-
-    /// Whether the manager has numbered it.
-    pub(super) fn has_begun(&self) -> bool {
-        self.incarnation.is_some()
-    }
-}
 
 impl Front {
     /// Says hello until its life has a number, and that it lives from then on; takes over what it was given.

@@ -1,11 +1,10 @@
 //! The machine: what it is asked, and where it sends it.
 
-use super::answers::wrapped;
 use super::cache::Cache;
-use super::flush::{AskFlush, Flushes};
-use super::in_flight::{Flight, Flights, Sent, Tag, Tries, Waiter, Work};
-use super::lifecycle::Life;
-use super::multi_get::Many;
+use super::continuation::wrapped;
+use super::flushes::{AskFlush, Flushes};
+use super::in_flight::{Flight, Flights, LastTry, Many, Tag, Tries, Waiter, Work};
+use super::registration::Life;
 use super::routes::Routes;
 use super::session::Sessions;
 use super::wedge::Own;
@@ -127,7 +126,7 @@ pub(super) struct Ask {
 }
 
 /// Whether a get waits with another.
-enum Joined {
+enum JoinOutcome {
     No,
     Yes,
     /// Too many do.
@@ -292,9 +291,9 @@ impl Front {
                 return self.deliver(waiter, Answer::Found(Some(kept)), out);
             }
             match self.join(&place, waiter, ask.forwarded, now.us) {
-                Joined::No => {}
-                Joined::Yes => return,
-                Joined::Full => return self.refuse(waiter, out),
+                JoinOutcome::No => {}
+                JoinOutcome::Yes => return,
+                JoinOutcome::Full => return self.refuse(waiter, out),
             }
         } else if ask.answered.is_some()
             && let Some(flight) = self.flights.write(ask.id)
@@ -361,18 +360,18 @@ impl Front {
     }
 
     /// Waits with a get that is under way, if its answer will do.
-    fn join(&mut self, place: &Key, waiter: Waiter, forwarded: bool, now_us: u64) -> Joined {
-        let Some(own) = self.own_at(place).filter(|own| own.has_lease(now_us)) else { return Joined::No };
+    fn join(&mut self, place: &Key, waiter: Waiter, forwarded: bool, now_us: u64) -> JoinOutcome {
+        let Some(own) = self.own_at(place).filter(|own| own.has_lease(now_us)) else { return JoinOutcome::No };
         let epoch = own.epoch;
         let Some(flight) = self.flights.joinable(place, epoch, forwarded, planted(Bug::JoinOfOldMiss)) else {
-            return Joined::No;
+            return JoinOutcome::No;
         };
         if flight.waiters.len() >= self.limits.waiters {
-            return Joined::Full;
+            return JoinOutcome::Full;
         }
         flight.waiters.push(waiter);
         self.counts.joined += 1;
-        Joined::Yes
+        JoinOutcome::Yes
     }
 
     /// Sends a request to whoever can answer it, if that is known.
@@ -383,7 +382,7 @@ impl Front {
             return self.end(tag, &Answer::Conditional, out);
         }
         let first = flight.sent.is_none();
-        let asked = |wedge, chain| Sent { at_us: now_us, wedge, chain, refused: false };
+        let asked = |wedge, chain| LastTry { at_us: now_us, wedge, chain, refused: false };
         let sent = match self.own_at(&flight.place).map(|own| (own.epoch, own.is_served())) {
             Some((_, false)) => None,
             Some((epoch, true)) => {

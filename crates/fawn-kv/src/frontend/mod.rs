@@ -9,18 +9,23 @@
 //!
 //! * `machine`: [`Front`], requests in and answers out. `answers`: what comes back from chains and other front-ends.
 //! * [`Cache`]: the newest versions of few keys. `in_flight`: requests that are not answered, and their retries.
-//! * `lifecycle`: its name, its lease, the wedges that it is given. `wedge`: a wedge that it owns. `routes`: who is in which chain
-//!   and who owns what. `session`: sessions of its own, for clients that have none.
-//! * `multi_get`: many gets as one. `flush`: flushes, through the owners of all wedges. `readiness`: what it lacks to serve.
+//! * `lifecycle`: its name, its lease, the wedges that it is given. `registration`: what it is to the manager. `wedge`: a
+//!   wedge that it owns. `routes`: who is in which chain and who owns what. `session`: sessions of its own, for clients that
+//!   have none.
+//! * `multi_get`: many gets as one. `flush`: flushes, through the owners of all wedges. `flushes`: which are under way.
+//!   `readiness`: what it lacks to serve.
 
 mod answers;
 mod cache;
+mod continuation;
 mod flush;
+mod flushes;
 pub(crate) mod in_flight;
 mod lifecycle;
 mod machine;
 mod multi_get;
 mod readiness;
+mod registration;
 pub(crate) mod routes;
 pub(crate) mod session;
 #[cfg(test)]

@@ -4,26 +4,13 @@
 #[cfg(test)]
 mod tests;
 
-use super::in_flight::Waiter;
+use super::in_flight::{Many, Waiter};
 use super::machine::{Ask, Front};
 use crate::ids::{Address, Asker, RequestId};
 use crate::range::entry::Kept;
 use crate::timing::Now;
 use crate::wire::{Answer, Message};
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-/// Gets that are answered together.
-#[derive(Debug)]
-pub(super) struct Many {
-    asker: Asker,
-    id: RequestId,
-    keys: usize,
-    /// What was found, by the key's place among them.
-    found: BTreeMap<usize, Option<Arc<Kept>>>,
-    /// Bytes found so far.
-    pub(super) bytes: usize,
-}
 
 impl Front {
     /// Somebody wants many keys.

@@ -7,7 +7,7 @@
 //! and then; numbers go on, so that none comes twice under one name.
 
 use crate::ids::{RangeId, RequestId};
-use crate::range::sequence_map::Numbered;
+use crate::range::sequence_map::SequenceMap;
 use std::collections::BTreeMap;
 
 /// Sessions that a front-end has, at most: of more ranges than that, some share one.
@@ -22,7 +22,7 @@ struct Session {
     /// Numbers so far.
     last: u64,
     /// Numbers that are not answered.
-    open: Numbered<()>,
+    open: SequenceMap<()>,
 }
 
 /// All sessions of a front-end.

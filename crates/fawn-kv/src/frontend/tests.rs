@@ -30,7 +30,7 @@ pub(super) struct Bench {
 
 /// What the front-end asked a chain or another front-end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct SentRequest {
     pub(super) to: Address,
     pub(super) id: RequestId,
     pub(super) tag: u64,
@@ -116,21 +116,21 @@ impl Bench {
     }
 
     /// A get that must be sent to a chain.
-    pub(super) fn miss(&mut self, key: &str) -> Sent {
+    pub(super) fn miss(&mut self, key: &str) -> SentRequest {
         let out = self.get(key);
         asked(&out)
     }
 
-    pub(super) fn set(&mut self, key: &str, value: &str) -> Sent {
+    pub(super) fn set(&mut self, key: &str, value: &str) -> SentRequest {
         let out = self.ask(key, Some(&Operation::Store(Store::set(value.as_bytes()))));
         asked(&out)
     }
 
-    pub(super) fn reply(&mut self, sent: &Sent, answer: Answer) -> Vec<(Address, Message)> {
+    pub(super) fn reply(&mut self, sent: &SentRequest, answer: Answer) -> Vec<(Address, Message)> {
         self.hear(Message::Reply { id: sent.id, tag: sent.tag, continuation: None, until: 0, answer })
     }
 
-    pub(super) fn stored(&mut self, sent: &Sent, seq: u64, again: bool) {
+    pub(super) fn stored(&mut self, sent: &SentRequest, seq: u64, again: bool) {
         let outcome = Outcome::Stored { cas: Cas::Appended, size: 1 };
         self.reply(sent, Answer::Done { outcome, position: at(seq), again, shown: None });
     }
@@ -183,21 +183,22 @@ pub(super) fn answers(out: &[(Address, Message)]) -> Vec<Answer> {
     out.iter().filter_map(answer).collect()
 }
 
-pub(super) fn all_asked(out: &[(Address, Message)]) -> Vec<Sent> {
+pub(super) fn all_asked(out: &[(Address, Message)]) -> Vec<SentRequest> {
     let sent = |(to, message): &(Address, Message)| match message {
-        Message::Get { id, asker, wedge, .. } | Message::Request { id, asker, wedge, .. } => {
-            Some(Sent { to: *to, id: *id, tag: asker.tag, wedge: Some(*wedge) })
+        Message::Get { id, asker, wedge, .. }
+        | Message::Request { id, asker, wedge, .. }
+        | Message::Flush { id, asker, wedge, .. } => {
+            Some(SentRequest { to: *to, id: *id, tag: asker.tag, wedge: Some(*wedge) })
         }
-        Message::Flush { id, asker, wedge, .. } => Some(Sent { to: *to, id: *id, tag: asker.tag, wedge: Some(*wedge) }),
         Message::Ask { id, asker, .. } | Message::AskFlush { id, asker, .. } => {
-            Some(Sent { to: *to, id: *id, tag: asker.tag, wedge: None })
+            Some(SentRequest { to: *to, id: *id, tag: asker.tag, wedge: None })
         }
         _ => None,
     };
     out.iter().filter_map(sent).collect()
 }
 
-pub(super) fn asked(out: &[(Address, Message)]) -> Sent {
+pub(super) fn asked(out: &[(Address, Message)]) -> SentRequest {
     let mut sent = all_asked(out);
     assert_eq!(sent.len(), 1, "one thing is asked: {out:?}");
     sent.remove(0)
@@ -396,7 +397,7 @@ fn what_is_anothers_goes_one_hop() {
     assert_eq!((sent.to, sent.id), (Address::Front(OTHER), RequestId { session: 9, number: 1 }), "under the same name");
     assert_eq!(answers(&bench.reply(&sent, Answer::AskAgain)), [], "it asks again, when it knows more");
     let again = asked(&bench.tick(200_000));
-    assert_eq!(again, Sent { tag: again.tag, ..sent.clone() });
+    assert_eq!(again, SentRequest { tag: again.tag, ..sent.clone() });
     assert_ne!(again.tag, sent.tag, "each try has an answer of its own");
     let asker = Asker { address: Address::Client(4), tag: 1 };
     let (id, key) = (RequestId { session: 9, number: 50 }, b"k".to_vec());

@@ -4,7 +4,7 @@ use crate::ids::{Address, ClusterId, ManagerId, SeatId};
 use crate::link::Lane;
 use crate::manager::roster::{Enrolment, Roster};
 use crate::status::{Answer, Question, SeatDetails, SeatFigures, SeatTotals};
-use crate::wire::version::Spoken;
+use crate::wire::version::VersionRange;
 use fawn_ring::{DomainId, MachineId, Secret};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -70,8 +70,8 @@ pub struct Greeting {
 
 impl Greeting {
     /// What the caller speaks.
-    pub fn spoken(&self) -> Spoken {
-        Spoken { oldest: self.lowest, newest: self.highest }
+    pub fn spoken(&self) -> VersionRange {
+        VersionRange { oldest: self.lowest, newest: self.highest }
     }
 }
 

@@ -35,7 +35,7 @@ const MOST_PROBED: usize = 4;
 const MOST_PEERS: usize = 4096;
 
 /// A message on its way: the receiver, the sender, and what it says.
-pub type Sent = (Address, Address, Message);
+pub type RoutedMessage = (Address, Address, Message);
 
 /// One whom something was to be sent to lately.
 #[derive(Clone, Copy, Debug)]
@@ -170,7 +170,7 @@ impl Relay {
     }
 
     /// Time has passed: probes what is due.
-    pub fn tick(&mut self, now_us: u64, out: &mut Vec<Sent>) {
+    pub fn tick(&mut self, now_us: u64, out: &mut Vec<RoutedMessage>) {
         self.forgive(now_us);
         if !self.is_on {
             self.echoed_us = None;
@@ -221,7 +221,7 @@ impl Relay {
     }
 
     /// Probes helpers if nobody has echoed for a while: one of them, or more if it has been long.
-    fn look_around(&mut self, now_us: u64, out: &mut Vec<Sent>) {
+    fn look_around(&mut self, now_us: u64, out: &mut Vec<RoutedMessage>) {
         let echoed_us = *self.echoed_us.get_or_insert(now_us);
         let is_due = now_us >= echoed_us + 2 * self.every_us && now_us >= self.looked_us + self.every_us;
         if self.helpers.is_empty() || !is_due {
@@ -243,7 +243,12 @@ impl Relay {
     }
 
     /// A message has come: it is passed on or answered, or returned for whom it is meant, as whoever said it sent it.
-    pub fn receive(&mut self, now_us: u64, (to, from, message): Sent, out: &mut Vec<Sent>) -> Option<Sent> {
+    pub fn receive(
+        &mut self,
+        now_us: u64,
+        (to, from, message): RoutedMessage,
+        out: &mut Vec<RoutedMessage>,
+    ) -> Option<RoutedMessage> {
         match message {
             Message::Probe { number } => out.push((from, to, Message::Echo { number })),
             Message::Echo { number } => {
@@ -272,8 +277,8 @@ impl Relay {
         now_us: u64,
         (to, source, message): (Address, Address, &[u8]),
         by: Address,
-        out: &mut Vec<Sent>,
-    ) -> Option<Sent> {
+        out: &mut Vec<RoutedMessage>,
+    ) -> Option<RoutedMessage> {
         let message = Message::decode(message).ok()?;
         match message {
             Message::Probe { number } if is_seat(source) => {

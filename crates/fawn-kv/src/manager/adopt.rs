@@ -9,50 +9,24 @@
 //! There is room for one directory: where ranges have been made, others are told so.
 
 use super::leader::{Effects, Manager};
+use super::offers::{Offer, StoreOffer};
 use super::settings::check_virtual_ids;
-use super::state::{Command, Did, State};
+use super::state::{Adopted, Command, State, StateChange};
 use crate::ids::{Address, Chain, Epoch, Incarnation, Member, NodeId, Position, Seq};
 use crate::store::{ADOPTED, Plain};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::wire::Message;
-use fawn_ring::{DomainId, Interval, Key, MachineId};
-use serde::{Deserialize, Serialize};
-
-/// A store that becomes a range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Adopted {
-    /// The node that has it.
-    pub node: NodeId,
-    /// The keys that it was made to hold.
-    pub keys: Interval,
-}
-
-/// What a node has offered.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Offered {
-    plain: Plain,
-    at_us: u64,
-}
+use fawn_ring::{Interval, Key};
 
 /// The first node of the directory that a store is of; its seats follow each other.
 fn first_of(node: NodeId, plain: &Plain) -> Option<NodeId> {
     (plain.store < plain.stores).then(|| node.0.checked_sub(u64::from(plain.store)).map(NodeId))?
 }
 
-/// A node that offers what it has.
-pub(super) struct Offer {
-    pub(super) node: NodeId,
-    pub(super) nonce: u64,
-    pub(super) machine: MachineId,
-    pub(super) domain: Option<DomainId>,
-    pub(super) virtual_ids: u32,
-    pub(super) plain: Plain,
-}
-
 impl State {
     /// The first ranges are these, in the order of their keys, and what lies between them.
-    pub(super) fn adopt(&mut self, ranges: &[Adopted]) -> Option<Did> {
+    pub(super) fn adopt(&mut self, ranges: &[Adopted]) -> Option<StateChange> {
         let ordered = ranges.windows(2).all(|two| two[0].keys.high < two[1].keys.low);
         let distinct = (1..ranges.len()).all(|at| ranges[..at].iter().all(|other| other.node != ranges[at].node));
         if !self.is_unformed() || ranges.is_empty() || !ordered || !distinct || self.settings.check().is_err() {
@@ -81,7 +55,7 @@ impl State {
         if let Some(low) = next {
             self.add_range(Chain::none(Interval::new(low, Key::MAX)), Vec::new());
         }
-        Some(Did::default())
+        Some(StateChange::default())
     }
 }
 
@@ -100,7 +74,7 @@ impl Manager {
             return;
         }
         if !is_taken {
-            self.offers.insert(node, Offered { plain, at_us: now_us });
+            self.offers.insert(node, StoreOffer { plain, at_us: now_us });
         }
         if self.state.nodes.get(&node).is_none_or(|registered| registered.nonce != nonce) {
             if check_virtual_ids(virtual_ids).is_ok() {
@@ -131,7 +105,7 @@ impl Manager {
         all.windows(2).all(|two| two[0].keys.high < two[1].keys.low).then_some(all)
     }
 
-    fn is_fresh(&self, offered: &Offered, now_us: u64) -> bool {
+    fn is_fresh(&self, offered: &StoreOffer, now_us: u64) -> bool {
         now_us < offered.at_us + self.timing.gone_us
     }
 

@@ -1,11 +1,12 @@
 //! What the leader of the managers does. All that it knows beside the decided state is lost with its lead, and learnt anew.
 
-use super::adopt::{Offer, Offered};
-use super::lease::Asked;
-use super::link_failures::Outages;
+use super::frontends::Fronts;
+use super::link_failures::LinkFailures;
+use super::offers::{Offer, StoreOffer};
+use super::questions::LeaseRequest;
 use super::settings::{Settings, SettingsError, check_virtual_ids};
-use super::state::{Command, Did, Standing, State};
-use super::wedges::{Fronts, Wedges};
+use super::state::{Command, Standing, State, StateChange};
+use super::wedge_state::Wedges;
 use crate::ids::{Address, Attempt, ClusterId, Epoch, Health, Incarnation, Member, NodeId, Position, RangeId};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
@@ -31,7 +32,7 @@ const MOST_REPORTS: usize = 1 << 20;
 
 /// What was heard of a node last.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct NodeContact {
     pub(super) member: Member,
     /// Since when it is heard without a break as long as makes it dead; 0 if this manager has not led for long enough to
     /// know.
@@ -67,13 +68,13 @@ pub struct Manager {
     pub(super) ring: Ring,
     /// Since when it leads, if it does.
     pub(super) leads_since_us: Option<u64>,
-    pub(super) heard: BTreeMap<NodeId, Heard>,
+    pub(super) heard: BTreeMap<NodeId, NodeContact>,
     /// Nodes whose present life began while this manager leads.
     pub(super) registered: BTreeMap<NodeId, Incarnation>,
     /// Until when a node may have a lease, in each of its lives.
     pub(super) leases: BTreeMap<Member, u64>,
     /// Heartbeats that ask for a lease, by the question whether this manager leads.
-    pub(super) asked: BTreeMap<u64, Asked>,
+    pub(super) asked: BTreeMap<u64, LeaseRequest>,
     pub(super) next_question: u64,
     pub(super) drives: BTreeMap<RangeId, Drive>,
     /// When something was last proposed for a range.
@@ -84,14 +85,14 @@ pub struct Manager {
     pub(super) unsettled: BTreeSet<RangeId>,
     /// Who lived when all ranges were last looked at.
     pub(super) lived: Vec<Member>,
-    pub(super) outages: Outages,
+    pub(super) outages: LinkFailures,
     /// Nodes that had better be in no chain with those that they are cut off from.
     pub(super) worse: BTreeSet<NodeId>,
     /// Those of them that are cut off from all others.
     pub(super) cut_off: BTreeSet<NodeId>,
     pub(super) fronts: Fronts,
     /// Nodes that have keys of no cluster, while no range was made.
-    pub(super) offers: BTreeMap<NodeId, Offered>,
+    pub(super) offers: BTreeMap<NodeId, StoreOffer>,
     /// The cluster's.
     pub(super) version: u8,
     /// Messages that cannot be true, and were dropped.
@@ -127,7 +128,7 @@ impl Manager {
             activated_us: BTreeMap::new(),
             unsettled: BTreeSet::new(),
             lived: Vec::new(),
-            outages: Outages::default(),
+            outages: LinkFailures::default(),
             worse: BTreeSet::new(),
             cut_off: BTreeSet::new(),
             fronts: Fronts::default(),
@@ -265,7 +266,7 @@ impl Manager {
     }
 
     /// Tells whoever was and is in the chains what has become of them.
-    fn activated(&mut self, attempt: Attempt, did: &Did, now_us: u64, effects: &mut Effects) {
+    fn activated(&mut self, attempt: Attempt, did: &StateChange, now_us: u64, effects: &mut Effects) {
         let mut members: BTreeSet<Member> = BTreeSet::new();
         for range in did.over.iter().chain(&did.active) {
             members.extend(self.drives.remove(range).iter().flat_map(|drive| drive.sealed.keys()));
@@ -344,7 +345,7 @@ impl Manager {
             Message::Heartbeat { member, nonce, reports, silent, .. } if self.state.lives(member) => {
                 let active = reports.iter().filter(|report| report.epoch.0 > 0);
                 let active = active.map(|report| (report.range, report.epoch)).collect();
-                self.ask_for_lease(Asked { member, nonce, active }, now_us, effects);
+                self.ask_for_lease(LeaseRequest { member, nonce, active }, now_us, effects);
                 for report in &reports {
                     self.look_at(member, report, now_us, effects);
                     if report.health == Health::Damaged {
@@ -358,7 +359,7 @@ impl Manager {
                     }
                 }
                 let reports = reports.into_iter().map(|report| (report.range, report)).collect();
-                self.heard.insert(member.node, Heard { member, since_us, at_us: now_us, reports });
+                self.heard.insert(member.node, NodeContact { member, since_us, at_us: now_us, reports });
             }
             Message::NodeCutOff { member } if self.state.lives(member) && !planted(Bug::CutOffStaysInChain) => {
                 if self.is_heard_long(member.node, now_us) && self.has_others_heard_long(member.node, now_us) {

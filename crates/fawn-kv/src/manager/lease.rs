@@ -1,35 +1,15 @@
 //! Leases: granted by a leader that has confirmed that it leads after it was asked; never to a node that has yet to seal.
 
 use super::leader::{Effects, Manager};
+use super::questions::{LeaseRequest, note};
 use crate::ids::{Address, Epoch, Member, RangeId};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::wire::Message;
-use std::collections::BTreeMap;
-
-/// Questions for each node, or front-end, whose confirmation is waited for, at most: while a leader reaches no majority none
-/// comes.
-const MOST_QUESTIONS: usize = 16;
-
-/// Notes what waits for a confirmation, in place of the oldest where there are too many for so many askers.
-pub(super) fn note<T>(asked: &mut BTreeMap<u64, T>, question: u64, what: T, askers: usize) {
-    asked.insert(question, what);
-    if asked.len() > MOST_QUESTIONS * askers {
-        asked.pop_first();
-    }
-}
-
-/// A node that asks for a lease, and the chains that it believes to be active in.
-#[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) member: Member,
-    pub(super) nonce: u64,
-    pub(super) active: Vec<(RangeId, Epoch)>,
-}
 
 impl Manager {
     /// A heartbeat asks for a lease.
-    pub(super) fn ask_for_lease(&mut self, asked: Asked, now_us: u64, effects: &mut Effects) {
+    pub(super) fn ask_for_lease(&mut self, asked: LeaseRequest, now_us: u64, effects: &mut Effects) {
         let question = self.next_question;
         self.next_question += 1;
         note(&mut self.asked, question, asked, self.state.nodes.len());
@@ -42,7 +22,7 @@ impl Manager {
     /// It led when, or after, it asked this question.
     pub fn confirmed(&mut self, now_us: u64, question: u64, effects: &mut Effects) {
         self.confirmed_for_front(now_us, question, effects);
-        let Some(Asked { member, nonce, active }) = self.asked.remove(&question) else { return };
+        let Some(LeaseRequest { member, nonce, active }) = self.asked.remove(&question) else { return };
         if !self.leads() || !self.state.lives(member) {
             return;
         }
@@ -98,6 +78,7 @@ impl Manager {
 
 #[cfg(test)]
 mod tests {
+    use super::super::questions::MOST_QUESTIONS;
     use super::*;
     use crate::ids::{ClusterId, NodeId, Rules};
     use crate::manager::{Command, Leases, Settings};

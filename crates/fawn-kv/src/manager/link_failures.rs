@@ -15,7 +15,7 @@ const HELD: u64 = 10;
 
 /// Between two nodes, or between one and all others.
 #[derive(Debug)]
-struct Outage {
+struct LinkFailure {
     /// It began then, perhaps with breaks, and counts …
     since_us: u64,
     /// … until then …
@@ -27,12 +27,12 @@ struct Outage {
 
 /// All of them that last, or did lately.
 #[derive(Debug, Default)]
-pub(super) struct Outages {
+pub(super) struct LinkFailures {
     /// The lower name first. A node with itself: it is cut off from all others.
-    pairs: BTreeMap<(NodeId, NodeId), Outage>,
+    pairs: BTreeMap<(NodeId, NodeId), LinkFailure>,
 }
 
-impl Outages {
+impl LinkFailures {
     /// One of two nodes has said that it does not hear the other.
     pub(super) fn said(&mut self, one: NodeId, other: NodeId, now_us: u64, timing: &Timing) {
         if one != other {
@@ -48,7 +48,7 @@ impl Outages {
     fn add(&mut self, pair: (NodeId, NodeId), now_us: u64, timing: &Timing) {
         let longest_us = timing.broken_us;
         let first_us = (HELD * timing.heartbeat_us).min(longest_us);
-        let new = Outage { since_us: now_us, until_us: now_us, hold_us: first_us, lasts: true };
+        let new = LinkFailure { since_us: now_us, until_us: now_us, hold_us: first_us, lasts: true };
         let outage = self.pairs.entry(pair).or_insert(new);
         if !outage.lasts {
             (outage.hold_us, outage.lasts) = ((2 * outage.hold_us).min(longest_us), true);
@@ -112,7 +112,7 @@ mod tests {
     const OTHER: NodeId = NodeId(2);
 
     /// One says every 100 ms for so long that it does not hear the other; for how long it counts after that.
-    fn lasts_us(outages: &mut Outages, now_us: &mut u64, for_us: u64) -> u64 {
+    fn lasts_us(outages: &mut LinkFailures, now_us: &mut u64, for_us: u64) -> u64 {
         let timing = Timing::default();
         let end_us = *now_us + for_us;
         while *now_us < end_us {
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn whoever_is_slow_once_is_kept_out_for_a_moment_and_who_comes_and_goes_ever_longer() {
-        let (mut outages, mut now_us) = (Outages::default(), 0);
+        let (mut outages, mut now_us) = (LinkFailures::default(), 0);
         let mut next = |for_us| lasts_us(&mut outages, &mut now_us, for_us) / 1_000_000;
         assert_eq!([next(100_000), next(30_000_000), next(100_000)], [2, 4, 8], "however long it lasts");
         assert_eq!([next(100_000), next(100_000), next(100_000), next(100_000)], [16, 32, 60, 60]);
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_node_that_is_cut_off_from_all_is_no_pair() {
-        let (mut outages, timing) = (Outages::default(), Timing::default());
+        let (mut outages, timing) = (LinkFailures::default(), Timing::default());
         outages.said(ONE, ONE, 0, &timing);
         assert!(!outages.is_cut_off(ONE), "nobody says that it does not hear itself");
         outages.said_cut_off(ONE, 5, &timing);
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn another_life_of_one_of_them_begins_with_nothing() {
-        let (mut outages, timing) = (Outages::default(), Timing::default());
+        let (mut outages, timing) = (LinkFailures::default(), Timing::default());
         outages.said(ONE, OTHER, 0, &timing);
         outages.said(NodeId(3), NodeId(4), 0, &timing);
         outages.begun_anew(OTHER, &[ONE]);

@@ -13,7 +13,7 @@
 //! * Nodes and settings that were added have to be added again.
 
 use super::state::{Pending, State};
-use super::wedges::Wedges;
+use super::wedge_state::Wedges;
 use crate::ids::{Ack, Attempt, Epoch, Incarnation, RangeId, Seq};
 
 /// Of each number that a record may have been given, so many are skipped for one that is named.

@@ -6,7 +6,7 @@ use super::leader::Manager;
 use super::state::{Command, State};
 use crate::ids::ClusterId;
 use crate::timing::Timing;
-use crate::wire::encoding::{self, Refused};
+use crate::wire::encoding::{self, DecodeError};
 use crate::wire::version;
 
 /// Version of the bytes of states, and of commands that there always were.
@@ -80,11 +80,11 @@ impl Manager {
     }
 }
 
-impl From<Refused> for KeptError {
-    fn from(refused: Refused) -> Self {
+impl From<DecodeError> for KeptError {
+    fn from(refused: DecodeError) -> Self {
         match refused {
-            Refused::Version(version) => Self::Version(version),
-            Refused::Malformed(why) => Self::Malformed(why),
+            DecodeError::Version(version) => Self::Version(version),
+            DecodeError::Malformed(why) => Self::Malformed(why),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! What is decided, as a deterministic state machine: the same commands in the same order make the same state.
 
-use super::adopt::Adopted;
 use super::settings::{Settings, check_virtual_ids};
-use super::wedges::Wedges;
+use super::wedge_state::Wedges;
 use crate::ids::{
     Attempt, Chain, ClusterId, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId, Seq,
     WedgeEpoch, WedgeId,
@@ -26,7 +25,7 @@ pub enum Standing {
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Registered {
+pub struct NodeRegistration {
     /// Its life.
     pub incarnation: Incarnation,
     /// The start that it was given to.
@@ -41,7 +40,7 @@ pub struct Registered {
     pub standing: Standing,
 }
 
-impl Registered {
+impl NodeRegistration {
     /// Its places on the ring: a function of its name and their number.
     pub fn place(&self, node: NodeId) -> Place {
         let virtual_ids = VirtualId::all_of(&node.0.to_le_bytes(), self.virtual_ids);
@@ -69,6 +68,15 @@ pub enum Into {
         /// That range.
         lower: RangeId,
     },
+}
+
+/// A store that becomes a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adopted {
+    /// The node that has it.
+    pub node: NodeId,
+    /// The keys that it was made to hold.
+    pub keys: Interval,
 }
 
 /// An entry of the managers' log.
@@ -215,7 +223,7 @@ pub struct State {
     /// The operator's settings.
     pub settings: Settings,
     /// The nodes.
-    pub nodes: BTreeMap<NodeId, Registered>,
+    pub nodes: BTreeMap<NodeId, NodeRegistration>,
     /// The ranges: every key is in one.
     pub ranges: BTreeMap<RangeId, Range>,
     /// The ranges by their last keys.
@@ -242,7 +250,7 @@ pub struct State {
 
 /// What a command did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Did {
+pub struct StateChange {
     /// Ranges that are over.
     pub over: Vec<RangeId>,
     /// Ranges whose chain became active.
@@ -323,8 +331,8 @@ impl State {
     }
 
     /// Applies a command: what it did, or `None` where it no longer fits and does nothing.
-    pub fn apply(&mut self, command: &Command) -> Option<Did> {
-        let did = |did: bool| did.then(Did::default);
+    pub fn apply(&mut self, command: &Command) -> Option<StateChange> {
+        let did = |did: bool| did.then(StateChange::default);
         match command {
             Command::FrontRegister { front, nonce } => did(self.wedges.register(*front, *nonce)),
             Command::WedgeRelease { wedge, epoch } => did(self.wedges.release(*wedge, *epoch)),
@@ -335,24 +343,24 @@ impl State {
             Command::Stand { node, incarnation, standing } => {
                 let node = self.nodes.get_mut(node).filter(|node| node.incarnation == *incarnation)?;
                 node.standing = *standing;
-                Some(Did::default())
+                Some(StateChange::default())
             }
             Command::End { member } => {
                 let node = self.nodes.get_mut(&member.node).filter(|node| node.incarnation == member.incarnation)?;
                 // Nobody has this life, nor will anybody be given it: not even to a hello of the last one that comes late.
                 (node.incarnation, node.nonce) = (node.incarnation.next(), !node.nonce);
-                Some(Did::default())
+                Some(StateChange::default())
             }
             Command::Set(settings) => {
                 // Logs of a weak cluster's members have nothing in common. Nobody but who granted it knows how long a lease is.
                 let kept = settings.rules.consistency == self.settings.rules.consistency || self.is_unformed();
                 let fits = kept && settings.leases == self.settings.leases && settings.check().is_ok();
                 fits.then(|| self.settings = *settings)?;
-                Some(Did::default())
+                Some(StateChange::default())
             }
             Command::Found(cluster) => {
                 self.cluster.is_none().then(|| self.cluster = Some(*cluster))?;
-                Some(Did::default())
+                Some(StateChange::default())
             }
             Command::Form => self.form(),
             Command::Adopt { ranges } => self.adopt(ranges),
@@ -361,7 +369,7 @@ impl State {
                 // A member of the chain, in whatever life, may be the last that has its data.
                 let fits = learner.is_none_or(|learner| !range.chain.has_node(learner.node));
                 fits.then(|| range.learner = *learner)?;
-                Some(Did::default())
+                Some(StateChange::default())
             }
             Command::Begin { range, attempt, target, source, into } => {
                 self.begin(*range, *attempt, target, *source, *into)
@@ -379,7 +387,7 @@ impl State {
         machine: MachineId,
         domain: Option<DomainId>,
         virtual_ids: u32,
-    ) -> Option<Did> {
+    ) -> Option<StateChange> {
         let before = self.nodes.get(&node);
         if before.is_some_and(|before| before.nonce == nonce) || check_virtual_ids(virtual_ids).is_err() {
             return None;
@@ -391,16 +399,16 @@ impl State {
         };
         let drains = before.is_some_and(|before| before.standing == Standing::Draining);
         let standing = if drains { Standing::Draining } else { Standing::Member };
-        self.nodes.insert(node, Registered { incarnation, nonce, machine, domain, virtual_ids, standing });
+        self.nodes.insert(node, NodeRegistration { incarnation, nonce, machine, domain, virtual_ids, standing });
         // A machine is in one domain, and has moved if one of its nodes says so.
         for other in self.nodes.values_mut().filter(|other| other.machine == machine) {
             other.domain = domain;
         }
-        Some(Did::default())
+        Some(StateChange::default())
     }
 
     /// Cuts the key space at the places of all nodes that are members, and at its top, so that no range wraps.
-    fn form(&mut self) -> Option<Did> {
+    fn form(&mut self) -> Option<StateChange> {
         if !self.is_unformed() || self.settings.check().is_err() {
             return None;
         }
@@ -416,7 +424,7 @@ impl State {
             self.add_range(Chain::none(Interval::new(low, high)), Vec::new());
             low = high.successor().unwrap_or(Key::MAX);
         }
-        Some(Did::default())
+        Some(StateChange::default())
     }
 
     /// Takes the range of all keys away that was there before the first.
@@ -433,7 +441,7 @@ impl State {
         target: &[Member],
         source: Option<Member>,
         into: Into,
-    ) -> Option<Did> {
+    ) -> Option<StateChange> {
         let range = self.ranges.get(&id)?;
         let chain = &range.chain;
         let from_chain = source.map_or(chain.epoch.0 == 0, |source| chain.has_node(source.node));
@@ -467,7 +475,7 @@ impl State {
         range.attempt = attempt;
         range.pending = Some(pending);
         self.under_way.insert(id);
-        Some(Did::default())
+        Some(StateChange::default())
     }
 
     /// Another attempt takes the place of one that may have been a merge: then the other range goes on by itself.
@@ -490,7 +498,14 @@ impl State {
         }
     }
 
-    fn activate(&mut self, id: RangeId, attempt: Attempt, into: Into, after: Position, first: Seq) -> Option<Did> {
+    fn activate(
+        &mut self,
+        id: RangeId,
+        attempt: Attempt,
+        into: Into,
+        after: Position,
+        first: Seq,
+    ) -> Option<StateChange> {
         let range = self.ranges.get(&id)?;
         let pending = range.pending.as_ref().filter(|pending| pending.into == into)?;
         if attempt != range.attempt || first <= after.seq {
@@ -514,7 +529,7 @@ impl State {
                 let learner = learner.filter(|learner| !chain.has_node(learner.node));
                 let (changed, came_of) = (self.changes, Vec::new());
                 self.put(id, Range { chain, attempt, pending: None, learner, changed, came_of });
-                Some(Did { over: Vec::new(), active: vec![id] })
+                Some(StateChange { over: Vec::new(), active: vec![id] })
             }
             Into::Split { at } => {
                 let (lower, upper) = chain.keys.cut(&at)?;
@@ -522,7 +537,7 @@ impl State {
                 let active: Vec<RangeId> =
                     [lower, upper].map(|keys| self.add_range(Chain { keys, ..chain.clone() }, vec![id])).to_vec();
                 self.over.insert(id, Over { attempt, ranges: active.clone() });
-                Some(Did { over: vec![id], active })
+                Some(StateChange { over: vec![id], active })
             }
             Into::Merge { upper } => {
                 let other = self.ranges.get(&upper)?;
@@ -533,7 +548,7 @@ impl State {
                 for over in [id, upper] {
                     self.over.insert(over, Over { attempt, ranges: vec![merged] });
                 }
-                Some(Did { over: vec![id, upper], active: vec![merged] })
+                Some(StateChange { over: vec![id, upper], active: vec![merged] })
             }
         }
     }

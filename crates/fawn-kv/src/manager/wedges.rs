@@ -6,140 +6,13 @@
 //! next wedge epoch. Between the two, the owner goes on without its cache.
 
 use super::leader::{Effects, Manager};
-use super::lease::note;
+use super::questions::note;
 use super::state::Command;
-use crate::ids::{Address, FrontId, FrontMember, Incarnation, Wedge, WedgeEpoch, WedgeId, numbered};
+use crate::ids::{Address, FrontId, FrontMember, Wedge, WedgeEpoch, WedgeId, numbered};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
-use crate::timing::Timing;
 use crate::wire::Message;
-use fawn_ring::Interval;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// The front-ends and the wedges, as they are decided.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wedges {
-    /// The life of each front-end, and the start that it was given to.
-    fronts: BTreeMap<FrontId, (Incarnation, u64)>,
-    /// In the order of their keys; [`WedgeId`] is the place here.
-    wedges: Vec<Wedge>,
-}
-
-impl Wedges {
-    /// The life that a front-end has, if it has had one.
-    pub fn life_of(&self, front: FrontId) -> Option<Incarnation> {
-        self.fronts.get(&front).map(|(incarnation, _)| *incarnation)
-    }
-
-    /// `count` wedges of equal width; none for 0.
-    pub fn new(count: u32) -> Self {
-        let keys = if count == 0 { Vec::new() } else { Interval::ALL.divide(count) };
-        let wedge = |keys| Wedge { keys, epoch: WedgeEpoch(0), owner: None, released: false };
-        Self { fronts: BTreeMap::new(), wedges: keys.into_iter().map(wedge).collect() }
-    }
-
-    /// All wedges, in the order of their keys.
-    pub fn wedges(&self) -> &[Wedge] {
-        &self.wedges
-    }
-
-    /// Whether this is the front-end's life now.
-    pub fn lives(&self, member: FrontMember) -> bool {
-        self.fronts.get(&member.front).is_some_and(|(incarnation, _)| *incarnation == member.incarnation)
-    }
-
-    pub(super) fn fronts_mut(&mut self) -> impl Iterator<Item = &mut (Incarnation, u64)> {
-        self.fronts.values_mut()
-    }
-
-    pub(super) fn wedges_mut(&mut self) -> impl Iterator<Item = &mut Wedge> {
-        self.wedges.iter_mut()
-    }
-
-    fn is_given(&self, front: FrontId, nonce: u64) -> bool {
-        self.fronts.get(&front).is_some_and(|(_, given_to)| *given_to == nonce)
-    }
-
-    fn wedge_mut(&mut self, wedge: WedgeId) -> Option<&mut Wedge> {
-        self.wedges.get_mut(wedge.0 as usize)
-    }
-
-    pub(super) fn register(&mut self, front: FrontId, nonce: u64) -> bool {
-        if self.is_given(front, nonce) {
-            return false;
-        }
-        let before = self.fronts.get(&front).map_or(Incarnation(0), |(incarnation, _)| *incarnation);
-        self.fronts.insert(front, (before.next(), nonce));
-        true
-    }
-
-    pub(super) fn release(&mut self, wedge: WedgeId, epoch: WedgeEpoch) -> bool {
-        let Some(wedge) = self.wedge_mut(wedge) else { return false };
-        let fits = wedge.epoch == epoch && wedge.owner.is_some() && !wedge.released;
-        wedge.released |= fits;
-        fits
-    }
-
-    pub(super) fn grant(&mut self, wedge: WedgeId, epoch: WedgeEpoch, owner: FrontMember) -> bool {
-        let lives = self.lives(owner);
-        let Some(wedge) = self.wedge_mut(wedge) else { return false };
-        let fits = lives && epoch == wedge.epoch.next() && (wedge.released || wedge.owner.is_none());
-        if fits {
-            *wedge = Wedge { keys: wedge.keys, epoch, owner: Some(owner), released: false };
-        }
-        fits
-    }
-}
-
-/// The last heartbeat of a front-end.
-#[derive(Clone, Copy, Debug)]
-struct HeardFront {
-    member: FrontMember,
-    /// Start of an unbroken series of heartbeats to this leader.
-    since_us: u64,
-    at_us: u64,
-}
-
-/// What a leader knows of front-ends.
-#[derive(Debug, Default)]
-pub(super) struct Fronts {
-    heard: BTreeMap<FrontId, HeardFront>,
-    /// Who said last that no other member answers it, and when.
-    cut_off: BTreeMap<FrontId, (FrontMember, u64)>,
-    /// Heartbeats that ask for a lease, by the question whether this manager leads.
-    asked: BTreeMap<u64, (FrontMember, u64)>,
-    /// Until when a front-end may have a lease on a wedge.
-    leases: BTreeMap<(WedgeId, FrontMember), u64>,
-    /// When something was last proposed.
-    proposed_us: Option<u64>,
-    /// A wedge has another owner, and nobody else was told.
-    pub(super) passed_on: bool,
-    /// Since when nothing was to be done.
-    pub(super) calm_since_us: Option<u64>,
-}
-
-impl Fronts {
-    /// A heartbeat of a front-end has come.
-    fn note_heard(&mut self, member: FrontMember, now_us: u64, timing: &Timing) {
-        let before = self.heard.get(&member.front).filter(|heard| heard.member == member);
-        let goes_on = before.filter(|heard| now_us < heard.at_us + timing.dead_us);
-        let since_us = goes_on.map_or(now_us, |heard| heard.since_us);
-        self.heard.insert(member.front, HeardFront { member, since_us, at_us: now_us });
-    }
-
-    /// The front-ends that live.
-    fn alive(&self, now_us: u64, (wedges, timing): (&Wedges, &Timing)) -> impl Iterator<Item = &HeardFront> + Clone {
-        self.heard.values().filter(move |heard| wedges.lives(heard.member) && now_us < heard.at_us + timing.dead_us)
-    }
-
-    /// Whether another front-end has lived for so long that `front` would have reached it by now if it could. A newcomer to
-    /// which no link is up yet is none: wedges must not pass to it from a front-end that was alone before.
-    fn has_others_heard_long(&self, front: FrontId, now_us: u64, (wedges, timing): (&Wedges, &Timing)) -> bool {
-        let mut others = self.alive(now_us, (wedges, timing)).filter(|heard| heard.member.front != front);
-        others.any(|heard| now_us >= heard.since_us + 2 * timing.silent_us)
-    }
-}
 
 impl Manager {
     pub(super) fn welcome_front(&self, front: FrontId, nonce: u64, effects: &mut Effects) {
@@ -312,9 +185,11 @@ impl Manager {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::wedge_state::Wedges;
     use super::*;
-    use crate::ids::{Attempt, ClusterId, Member, NodeId, Position, RangeId, Rules, Seq};
+    use crate::ids::{Attempt, ClusterId, Incarnation, Member, NodeId, Position, RangeId, Rules, Seq};
     use crate::manager::{Into, Leases, Settings};
+    use crate::timing::Timing;
     use fawn_ring::MachineId;
     use std::collections::BTreeSet;
 

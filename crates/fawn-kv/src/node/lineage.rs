@@ -3,7 +3,7 @@
 use crate::chain::{Context, Replica};
 use crate::ids::{Attempt, Chain, Member, RangeId};
 use crate::range::meta::Meta;
-use crate::store::{RangeStore, Recovered};
+use crate::store::{RangeStore, RecoveredRange};
 use crate::testing::coverage::{Path, took};
 use fawn_ring::Interval;
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ pub(crate) fn inherit<S: RangeStore>(
         (false, ..) => Path::MergeNotInherited,
     });
     let paused_us = parents.iter().filter_map(|(parent, _)| parent.paused_us()).min();
-    let mut ranges: Vec<(RangeId, Recovered)> = Vec::new();
+    let mut ranges: Vec<(RangeId, RecoveredRange)> = Vec::new();
     for (range, chain) in chains.iter().filter(|_| usable) {
         let meta = match &parents[..] {
             [(parent, _)] => parent.meta().cut(chain.keys),
@@ -70,7 +70,7 @@ pub(crate) fn inherit<S: RangeStore>(
             _ => Meta::default(),
         };
         let held = if level { Some(attempt) } else { parents[0].0.held() };
-        let recovered = Recovered { keys: chain.keys, held, meta, entries: Vec::new() };
+        let recovered = RecoveredRange { keys: chain.keys, held, meta, entries: Vec::new() };
         ranges.push((*range, recovered));
     }
     context.store.inherit(over, &ranges);

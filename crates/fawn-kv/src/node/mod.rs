@@ -5,7 +5,7 @@ use crate::chain::{Context, Lease, Pace, Replica, Tally};
 use crate::ids::{Address, Asker, Attempt, Chain, ClusterId, Epoch, Incarnation, Member, NodeId, RangeId, RequestId};
 use crate::range::entry::Kept;
 use crate::scan::Found;
-use crate::store::{Part, RangeStore, Recovered, Ticket};
+use crate::store::{Part, RangeStore, RecoveredRange, Ticket};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::timing::{Now, Timing};
@@ -52,7 +52,7 @@ pub struct OtherCluster {
     "this node keeps data of no cluster, and cluster {managers} began without them: `fawn store dump` its \
     directory, give it an empty one, and `fawn load` the data into the cluster"
 )]
-pub struct Occupied {
+pub struct OccupiedError {
     /// The cluster of the managers.
     pub managers: ClusterId,
 }
@@ -67,7 +67,7 @@ pub struct Node<S> {
     /// `None` until the manager has said.
     incarnation: Option<Incarnation>,
     /// What the store had when the node started, until its life has a number.
-    recovered: BTreeMap<RangeId, Recovered>,
+    recovered: BTreeMap<RangeId, RecoveredRange>,
     replicas: BTreeMap<RangeId, Replica>,
     /// Those that something came to which they have not gone on with.
     unsettled: Vec<RangeId>,
@@ -76,7 +76,7 @@ pub struct Node<S> {
     store: S,
     lease: Lease,
     other_cluster: Option<OtherCluster>,
-    occupied: Option<Occupied>,
+    occupied: Option<OccupiedError>,
     /// Number and time of the heartbeats that were sent last.
     heartbeats: VecDeque<(u64, u64)>,
     next_heartbeat: u64,
@@ -98,7 +98,7 @@ impl<S: RangeStore> Node<S> {
         nonce: u64,
         timing: Timing,
         store: S,
-        recovered: BTreeMap<RangeId, Recovered>,
+        recovered: BTreeMap<RangeId, RecoveredRange>,
     ) -> Self {
         Self {
             identity,
@@ -159,7 +159,7 @@ impl<S: RangeStore> Node<S> {
     }
 
     /// Why what the node has becomes no part of the cluster, if it does not. It stays as it is.
-    pub fn occupied(&self) -> Option<Occupied> {
+    pub fn occupied(&self) -> Option<OccupiedError> {
         self.occupied
     }
 
@@ -298,7 +298,7 @@ impl<S: RangeStore> Node<S> {
             Message::OtherCluster { cluster } => self.refused(cluster),
             Message::Adopt { cluster, nonce, incarnation, range } => self.adopt(cluster, nonce, incarnation, range),
             Message::Occupied { cluster } if self.store.plain().is_some() => {
-                self.occupied = Some(Occupied { managers: cluster });
+                self.occupied = Some(OccupiedError { managers: cluster });
             }
             Message::Superseded { incarnation } if self.incarnation == Some(incarnation) => self.begin_anew(),
             Message::Lease { incarnation, nonce, lease_us } if self.incarnation == Some(incarnation) => {

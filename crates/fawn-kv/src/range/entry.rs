@@ -7,6 +7,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
+/// Largest key, in bytes; the smallest has one.
+pub(crate) const MAX_KEY_BYTES: usize = 65_535;
+
+/// Largest value, in bytes.
+pub(crate) const MAX_VALUE_BYTES: usize = 128 << 20;
+
 /// What a client asked, and what it is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {

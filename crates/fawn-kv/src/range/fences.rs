@@ -7,7 +7,7 @@
 //! ([`Alive`](crate::range::meta::Alive)): copied first, kept through restarts, and inherited by ranges that are split
 //! and merged.
 
-use super::range_map::Steps;
+use super::range_map::RangeMap;
 use crate::ids::WedgeEpoch;
 use fawn_ring::{Interval, Key};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// The lowest wedge epoch that is still served, by position.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fences {
-    steps: Steps<WedgeEpoch>,
+    steps: RangeMap<WedgeEpoch>,
 }
 
 impl Fences {

@@ -3,7 +3,7 @@
 use crate::ids::{Epoch, Position, Seq};
 use crate::range::entry::{Change, Entry, Version};
 use crate::range::fences::Fences;
-use crate::range::range_map::Steps;
+use crate::range::range_map::RangeMap;
 use crate::range::sessions::Sessions;
 use crate::testing::injected_bugs::{Bug, planted};
 use fawn_ring::{Interval, Key};
@@ -24,7 +24,7 @@ pub struct Alive {
     /// The range's time: the Unix second that the newest record is stamped with.
     pub time: u32,
     /// By position.
-    flushes: Steps<Flush>,
+    flushes: RangeMap<Flush>,
     /// Which wedge epochs are served still.
     pub fences: Fences,
 }

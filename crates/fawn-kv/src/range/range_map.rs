@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 /// A value for every position, the same over long stretches; the default where nothing was said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Steps<T> {
+pub struct RangeMap<T> {
     /// From each position up to the next one's, this; neighbours differ. The default below the first.
     steps: BTreeMap<Key, T>,
 }
 
-impl<T: Copy + Default + PartialEq> Steps<T> {
+impl<T: Copy + Default + PartialEq> RangeMap<T> {
     /// What is so at a position.
     pub fn at(&self, position: &Key) -> T {
         self.steps.range(..=*position).next_back().map_or_else(T::default, |(_, value)| *value)
@@ -54,7 +54,7 @@ impl<T: Copy + Default + PartialEq> Steps<T> {
 }
 
 /// A set of positions.
-impl Steps<bool> {
+impl RangeMap<bool> {
     /// Takes these keys in.
     pub fn add(&mut self, keys: &Interval) {
         self.change(keys, |is_in| *is_in = true);
@@ -93,7 +93,7 @@ mod tests {
             (state >> 33) % bound
         };
         for _ in 0..300 {
-            let (mut steps, mut table) = (Steps::<u64>::default(), [0; 20]);
+            let (mut steps, mut table) = (RangeMap::<u64>::default(), [0; 20]);
             for _ in 0..8 {
                 let (low, by) = (below(20), below(3));
                 let high = low + below(20 - low);
@@ -120,10 +120,10 @@ mod tests {
 
     #[test]
     fn a_set_says_what_it_lacks() {
-        let mut set = Steps::default();
+        let mut set = RangeMap::default();
         assert_eq!(set.lacks(&Interval::ALL), [Interval::ALL]);
         set.add(&keys(3, 5));
-        let mut other = Steps::default();
+        let mut other = RangeMap::default();
         other.add(&Interval::new(at(9), Key::MAX));
         set.join(&other);
         assert_eq!(set.lacks(&keys(2, 20)), [keys(2, 2), keys(6, 8)]);

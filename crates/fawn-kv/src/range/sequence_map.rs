@@ -14,27 +14,27 @@ const KEEP: usize = 64;
 
 /// The table.
 #[derive(Clone, Debug)]
-pub struct Numbered<T> {
+pub struct SequenceMap<T> {
     /// By number; the first is no hole.
     slots: VecDeque<(u64, Option<T>)>,
     len: usize,
 }
 
-impl<T> Default for Numbered<T> {
+impl<T> Default for SequenceMap<T> {
     fn default() -> Self {
         Self { slots: VecDeque::new(), len: 0 }
     }
 }
 
-impl<T: PartialEq> PartialEq for Numbered<T> {
+impl<T: PartialEq> PartialEq for SequenceMap<T> {
     fn eq(&self, other: &Self) -> bool {
         self.len == other.len && self.iter().eq(other.iter())
     }
 }
 
-impl<T: Eq> Eq for Numbered<T> {}
+impl<T: Eq> Eq for SequenceMap<T> {}
 
-impl<T> Numbered<T> {
+impl<T> SequenceMap<T> {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.len
@@ -128,7 +128,7 @@ impl<T> Numbered<T> {
     }
 }
 
-impl<T> Extend<(u64, T)> for Numbered<T> {
+impl<T> Extend<(u64, T)> for SequenceMap<T> {
     fn extend<I: IntoIterator<Item = (u64, T)>>(&mut self, others: I) {
         for (number, value) in others {
             self.insert(number, value);
@@ -136,7 +136,7 @@ impl<T> Extend<(u64, T)> for Numbered<T> {
     }
 }
 
-impl<T> IntoIterator for Numbered<T> {
+impl<T> IntoIterator for SequenceMap<T> {
     type Item = (u64, T);
     type IntoIter = std::iter::FilterMap<
         std::collections::vec_deque::IntoIter<(u64, Option<T>)>,
@@ -149,7 +149,7 @@ impl<T> IntoIterator for Numbered<T> {
 }
 
 /// As a map.
-impl<T: Serialize> Serialize for Numbered<T> {
+impl<T: Serialize> Serialize for SequenceMap<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.len))?;
         for (number, value) in self.iter() {
@@ -159,19 +159,19 @@ impl<T: Serialize> Serialize for Numbered<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Numbered<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for SequenceMap<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Entries<T>(PhantomData<T>);
 
         impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
-            type Value = Numbered<T>;
+            type Value = SequenceMap<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a map by number")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Numbered<T>, A::Error> {
-                let mut numbered = Numbered::default();
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SequenceMap<T>, A::Error> {
+                let mut numbered = SequenceMap::default();
                 while let Some((number, value)) = map.next_entry()? {
                     numbered.insert(number, value);
                 }
@@ -208,7 +208,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_holds_what_a_map_would_in_the_same_bytes(steps in steps()) {
-            let (mut numbered, mut map) = (Numbered::default(), BTreeMap::new());
+            let (mut numbered, mut map) = (SequenceMap::default(), BTreeMap::new());
             for step in steps {
                 match step {
                     Step::Insert(number, value) => {
@@ -229,7 +229,7 @@ mod tests {
             }
             let bytes = postcard::to_allocvec(&numbered).unwrap();
             prop_assert_eq!(&bytes, &postcard::to_allocvec(&map).unwrap());
-            prop_assert_eq!(&postcard::from_bytes::<Numbered<u8>>(&bytes).unwrap(), &numbered);
+            prop_assert_eq!(&postcard::from_bytes::<SequenceMap<u8>>(&bytes).unwrap(), &numbered);
             prop_assert!(numbered.into_iter().eq(map));
         }
     }

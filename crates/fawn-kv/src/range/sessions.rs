@@ -3,8 +3,8 @@
 use crate::ids::{Position, RequestId};
 use crate::operation::Outcome;
 use crate::range::entry::{Asked, Change, Entry};
-use crate::range::range_map::Steps;
-use crate::range::sequence_map::Numbered;
+use crate::range::range_map::RangeMap;
+use crate::range::sequence_map::SequenceMap;
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 
 /// What is known of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum RequestStatus {
     /// Nothing: it may be carried out.
     New,
     /// It was carried out by the record at this place.
@@ -74,7 +74,7 @@ struct Session {
     /// Up to this number all are answered.
     answered: u64,
     /// Those above it that were carried out, each by itself: not only the highest.
-    done: Numbered<(Position, Outcome)>,
+    done: SequenceMap<(Position, Outcome)>,
     /// Unix second of its last record.
     used: u32,
 }
@@ -105,14 +105,14 @@ impl Session {
 ///
 /// A session's number begins with the Unix second at which it began: the horizon is one of those.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Encoded")]
+#[serde(from = "EncodedSessions")]
 pub struct Sessions {
     by: BTreeMap<u64, Session>,
     /// A session that began up to this second, and is not there, has been forgotten.
     horizon: u32,
     /// Of flushes that were carried out and are not known to be answered: which keys they have reached. It may be some of
     /// the range only, where ranges that were merged were not all asked before.
-    flushed: BTreeMap<RequestId, Steps<bool>>,
+    flushed: BTreeMap<RequestId, RangeMap<bool>>,
     /// Requests in `by`, and ends of stretches in `flushed`.
     #[serde(skip)]
     requests: usize,
@@ -121,14 +121,14 @@ pub struct Sessions {
 /// [`Sessions`] as they are encoded: the rest follows.
 #[derive(Deserialize)]
 #[serde(rename = "Sessions")]
-struct Encoded {
+struct EncodedSessions {
     by: BTreeMap<u64, Session>,
     horizon: u32,
-    flushed: BTreeMap<RequestId, Steps<bool>>,
+    flushed: BTreeMap<RequestId, RangeMap<bool>>,
 }
 
-impl From<Encoded> for Sessions {
-    fn from(Encoded { by, horizon, flushed }: Encoded) -> Self {
+impl From<EncodedSessions> for Sessions {
+    fn from(EncodedSessions { by, horizon, flushed }: EncodedSessions) -> Self {
         let mut sessions = Self { by, horizon, flushed, requests: 0 };
         sessions.count_again();
         sessions
@@ -137,34 +137,34 @@ impl From<Encoded> for Sessions {
 
 impl Sessions {
     /// What is known of a request.
-    pub fn known(&self, id: RequestId) -> Known {
-        self.judged(id, |_| Known::New)
+    pub fn known(&self, id: RequestId) -> RequestStatus {
+        self.judged(id, |_| RequestStatus::New)
     }
 
     /// The same at range time `time`, and whether there is room for the request, which says that all up to `answered` are.
-    pub fn known_within(&self, id: RequestId, answered: u64, time: u32, bounds: &Bounds) -> Known {
+    pub fn known_within(&self, id: RequestId, answered: u64, time: u32, bounds: &Bounds) -> RequestStatus {
         let is_full = self.requests >= bounds.requests;
         self.judged(id, |session| match session {
-            None if is_full || self.by.len() >= bounds.sessions => Known::NoRoom,
-            None if self.is_too_early(id.session, time, bounds) => Known::NoRoom,
+            None if is_full || self.by.len() >= bounds.sessions => RequestStatus::NoRoom,
+            None if self.is_too_early(id.session, time, bounds) => RequestStatus::NoRoom,
             // What makes room is always taken.
             Some(Session { done, .. }) if is_full || done.len() >= bounds.unanswered => {
                 let makes_room = done.first().is_some_and(|first| first <= answered);
-                if makes_room { Known::New } else { Known::TooMany }
+                if makes_room { RequestStatus::New } else { RequestStatus::TooMany }
             }
-            _ => Known::New,
+            _ => RequestStatus::New,
         })
     }
 
     /// What is known of a request; `new`: if that is nothing, by what is known of its session.
-    fn judged(&self, id: RequestId, new: impl FnOnce(Option<&Session>) -> Known) -> Known {
+    fn judged(&self, id: RequestId, new: impl FnOnce(Option<&Session>) -> RequestStatus) -> RequestStatus {
         let Some(session) = self.by.get(&id.session) else {
             let expired = self.is_before_horizon(id.session) && !planted(Bug::ExpiredExecutes);
-            return if expired { Known::Expired } else { new(None) };
+            return if expired { RequestStatus::Expired } else { new(None) };
         };
         match session.done.get(id.number) {
-            Some((position, outcome)) => Known::Done(*position, *outcome),
-            None if id.number <= session.answered => Known::Answered,
+            Some((position, outcome)) => RequestStatus::Done(*position, *outcome),
+            None if id.number <= session.answered => RequestStatus::Answered,
             None => new(Some(session)),
         }
     }
@@ -211,7 +211,7 @@ impl Sessions {
     }
 
     /// The keys that the flush of this name has reached.
-    pub fn flushed(&self, id: RequestId) -> Option<&Steps<bool>> {
+    pub fn flushed(&self, id: RequestId) -> Option<&RangeMap<bool>> {
         self.flushed.get(&id)
     }
 

@@ -63,11 +63,11 @@ struct Cause {
 
 /// Ranges that nobody serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unserved {
+pub struct UnservedRanges {
     ranges: BTreeMap<RangeId, Cause>,
 }
 
-impl Unserved {
+impl UnservedRanges {
     /// Those of these ranges, each with its chain and whether that is being changed. Seats that are not named are no members
     /// any more.
     pub fn of<'a>(
@@ -149,14 +149,14 @@ impl Unserved {
 
 impl Status {
     /// Ranges that nobody serves.
-    pub fn unserved(&self) -> Unserved {
+    pub fn unserved(&self) -> UnservedRanges {
         let seats = self.seats.iter().map(|seat| {
             let is_stopped = self.details.get(&seat.seat).is_some_and(|details| details.is_stopped);
             let is_there = !is_stopped && seat.heard_ms.is_some_and(|ms| ms <= SILENT_MS);
             (seat.seat, Presence::new(is_there, seat.incarnation, seat.figures.as_ref()))
         });
         let ranges = self.ranges.iter().map(|range| (range.range, &range.chain, range.is_changing));
-        Unserved::of(ranges, &seats.collect())
+        UnservedRanges::of(ranges, &seats.collect())
     }
 
     /// Ranges whose latest data a member alone has, which runs in these seats.
@@ -217,7 +217,7 @@ mod tests {
     /// What is said of a range with this chain.
     fn said(members: &[u64], is_changing: bool, seats: &[(u32, Presence)]) -> String {
         let (chain, seats) = (chain(members), seats.iter().map(|(seat, there)| (SeatId(*seat), there.clone())));
-        let unserved = Unserved::of([(RANGE, &chain, is_changing)].into_iter(), &seats.collect());
+        let unserved = UnservedRanges::of([(RANGE, &chain, is_changing)].into_iter(), &seats.collect());
         unserved.sentence(25, |seat| format!("n{}", seat.0)).unwrap_or_default()
     }
 
@@ -280,8 +280,9 @@ mod tests {
     #[test]
     fn what_was_served_a_moment_ago_does_not_count() {
         let chain = chain(&[1]);
-        let of =
-            |there: Presence| Unserved::of([(RANGE, &chain, false)].into_iter(), &BTreeMap::from([(SeatId(1), there)]));
+        let of = |there: Presence| {
+            UnservedRanges::of([(RANGE, &chain, false)].into_iter(), &BTreeMap::from([(SeatId(1), there)]))
+        };
         assert!(of(sealed()).that_were_before(&of(active())).is_empty());
         assert_eq!(of(sealed()).that_were_before(&of(sealed())).len(), 1);
     }

@@ -13,10 +13,10 @@ use fawn_store::ReplicatedRanges as _;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::{OpenError, Options};
 
-use super::flash::{FlashStore, Opened};
+use super::flash::{FlashStore, OpenedStore};
 use super::images::Image;
-use super::{Plain, Recovered};
-use crate::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};
+use super::{Plain, RecoveredRange};
+use crate::ids::{Attempt, ClusterId, Position, RangeId};
 use crate::range::meta::Meta;
 use crate::testing::injected_bugs::{Bug, planted};
 use fawn_ring::Interval;
@@ -45,43 +45,11 @@ impl AdoptError {
     }
 }
 
-/// What a plain store tells its clients as the cas of records that have none of their own: no two of a directory's stores
-/// ever tell the same.
-#[derive(Clone, Copy, Debug)]
-pub struct CasNumbers {
-    store: u64,
-    stores: u64,
-}
-
-impl CasNumbers {
-    /// Of one store among several.
-    pub fn of(store: u32, stores: u32) -> Self {
-        Self { store: u64::from(store), stores: u64::from(stores) }
-    }
-
-    /// What is told of the record with this number.
-    pub fn told(self, seq: u64) -> u64 {
-        seq * self.stores + self.store
-    }
-
-    /// What a record is shown with as a client's cas in a range.
-    pub fn kept(self, epoch: u32, seq: u64, client_cas: Option<u64>) -> Option<u64> {
-        client_cas.or_else(|| (epoch == 0 && !planted(Bug::AdoptedCasLost)).then(|| self.told(seq)))
-    }
-
-    /// Where the log of the range ends that a store becomes of which no record is numbered above `last`: above any number
-    /// and any cas.
-    pub fn end(self, last: u64) -> Position {
-        let seq = Seq(if planted(Bug::AdoptedNumbersAgain) { last } else { self.told(last + 1) });
-        Position { epoch: Epoch(0), seq }
-    }
-}
-
 /// The range that a plain store becomes: where its log ends, up to which number it was flushed, and the Unix second at which
 /// it is to be, or 0.
-pub fn adopted(keys: Interval, end: Position, flushed: u64, due: u32) -> Recovered {
+pub fn adopted(keys: Interval, end: Position, flushed: u64, due: u32) -> RecoveredRange {
     let (flushed, due) = if planted(Bug::AdoptForgetsFlush) { (0, 0) } else { (flushed, due) };
-    Recovered { keys, held: Some(ADOPTED), meta: Meta::adopted(end, keys, flushed, due), entries: Vec::new() }
+    RecoveredRange { keys, held: Some(ADOPTED), meta: Meta::adopted(end, keys, flushed, due), entries: Vec::new() }
 }
 
 /// Whether a node could adopt the plain store on `flash`, if it is one; nothing is opened for that.
@@ -100,7 +68,7 @@ impl FlashStore {
     ///
     /// # Errors
     /// [`AdoptError`].
-    pub fn open_plain(options: Options, flash: &dyn Flash, keys: Interval) -> Result<Opened, AdoptError> {
+    pub fn open_plain(options: Options, flash: &dyn Flash, keys: Interval) -> Result<OpenedStore, AdoptError> {
         let mut opened = Self::open_any(options, flash)?;
         let store = &mut opened.store;
         if store.images.cluster.is_some() || !store.images.ranges.is_empty() {
@@ -115,7 +83,7 @@ impl FlashStore {
     }
 
     /// As [`RangeStore::adopt`](super::RangeStore::adopt).
-    pub(super) fn adopt_as(&mut self, cluster: ClusterId, range: RangeId) -> Option<Recovered> {
+    pub(super) fn adopt_as(&mut self, cluster: ClusterId, range: RangeId) -> Option<RecoveredRange> {
         let Plain { keys, .. } = self.plain?;
         let (end, (flushed, due)) = (self.cas.end(self.store.last_number()), self.store.flushes());
         let adopted = adopted(keys, end, flushed, due);

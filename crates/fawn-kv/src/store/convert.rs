@@ -2,7 +2,7 @@
 
 use fawn_store::record::{Kind, Marks, Record};
 
-use super::adopt::CasNumbers;
+use super::cas::CasNumbers;
 use crate::ids::{Epoch, Position, Seq};
 use crate::range::entry::{Change, Entry, Kept, Version};
 

@@ -27,12 +27,12 @@ use fawn_store::{
     Ack, Batch, Committed, Gate as LogGate, Losses, Maintenance, OpenError, Opening, Options, Refusal, Store,
 };
 
-use super::adopt::CasNumbers;
+use super::cas::CasNumbers;
 use super::convert::record_of;
 use super::images::{Image, Images};
-use super::reads::{Answer, Asked, Fetch};
+use super::lookups::{Answer, Fetch, PendingLookup};
 use super::write::Write;
-use super::{Gate, Lookup, Part, Place, Plain, RangeStore, Recovered, Scan, Ticket};
+use super::{Gate, Lookup, Part, Place, Plain, RangeStore, RecoveredRange, Scan, Ticket};
 use crate::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};
 use crate::range::entry::{Entry, Kept};
 use crate::range::meta::Meta;
@@ -53,7 +53,7 @@ const LAST: Position = Position { epoch: Epoch(u32::MAX), seq: Seq(u64::MAX) };
 const KEEP_BYTES: usize = 64 << 10;
 
 /// What is found of a node's store when it is opened.
-pub struct Opened {
+pub struct OpenedStore {
     /// The store.
     pub store: FlashStore,
     /// Its other half, which blocks.
@@ -61,7 +61,7 @@ pub struct Opened {
     /// What opening found.
     pub opening: Opening,
     /// What it holds.
-    pub ranges: BTreeMap<RangeId, Recovered>,
+    pub ranges: BTreeMap<RangeId, RecoveredRange>,
 }
 
 /// A write that is carried out and not in the log yet.
@@ -119,7 +119,7 @@ pub struct FlashStore {
     closing: bool,
     pub(super) fetches: VecDeque<Fetch>,
     /// Lookups that wait for an index.
-    pub(super) loading: Vec<Asked>,
+    pub(super) loading: Vec<PendingLookup>,
     /// Scans under way, by the store's number.
     pub(super) scans: BTreeMap<u64, Ticket>,
     pub(super) passes_over_lost: bool,
@@ -132,7 +132,7 @@ impl FlashStore {
     ///
     /// # Errors
     /// Those of [`Store::open_ranges`]; [`OpenError::Plain`] for one that is to be adopted.
-    pub fn open(options: Options, flash: &dyn Flash) -> Result<Opened, OpenError> {
+    pub fn open(options: Options, flash: &dyn Flash) -> Result<OpenedStore, OpenError> {
         let opened = Self::open_any(options, flash)?;
         let FlashStore { store, images, .. } = &opened.store;
         let is_plain = images.cluster.is_none() && images.ranges.is_empty() && !store.is_blank();
@@ -140,7 +140,7 @@ impl FlashStore {
     }
 
     /// Opens the store, whatever it holds.
-    pub(super) fn open_any(mut options: Options, flash: &dyn Flash) -> Result<Opened, OpenError> {
+    pub(super) fn open_any(mut options: Options, flash: &dyn Flash) -> Result<OpenedStore, OpenError> {
         let (mut images, mut checkpoint) = (Images::default(), None);
         let mut replay = |store: &mut Store, instance: u64, bytes: &[u8]| {
             let (committed, write) = Write::decode(bytes)?;
@@ -187,7 +187,7 @@ impl FlashStore {
             passed_over: None,
             answers: VecDeque::new(),
         };
-        Ok(Opened { store, maintenance, opening, ranges })
+        Ok(OpenedStore { store, maintenance, opening, ranges })
     }
 
     /// Why the store has stopped, if it has.
@@ -542,7 +542,7 @@ impl RangeStore for FlashStore {
         self.plain
     }
 
-    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<Recovered> {
+    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<RecoveredRange> {
         self.adopt_as(cluster, range)
     }
 
@@ -602,7 +602,7 @@ impl RangeStore for FlashStore {
         }
     }
 
-    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) -> Gate {
+    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, RecoveredRange)]) -> Gate {
         let named = over.first().copied().unwrap_or_default();
         let over: Vec<_> = over.iter().map(|range| (*range, self.images.committed(*range))).collect();
         self.write(named, Write::Inherit(Cow::Owned(over), Cow::Borrowed(ranges)))

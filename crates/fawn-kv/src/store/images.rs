@@ -9,7 +9,7 @@ use fawn_store::ReplicatedRanges as _;
 use fawn_store::record::Record;
 use fawn_store::{Refusal, Store};
 
-use super::Recovered;
+use super::RecoveredRange;
 use super::convert::{record, record_of};
 use super::write::Write;
 use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
@@ -46,10 +46,10 @@ pub(super) struct Image {
 
 impl Image {
     fn new(keys: Interval, store: &Store) -> Self {
-        Self::of(Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() }, Seq(0), store)
+        Self::of(RecoveredRange { keys, held: None, meta: Meta::default(), entries: Vec::new() }, Seq(0), store)
     }
 
-    pub(super) fn of(state: Recovered, forgotten: Seq, store: &Store) -> Self {
+    pub(super) fn of(state: RecoveredRange, forgotten: Seq, store: &Store) -> Self {
         Self {
             forgotten,
             keys: state.keys,
@@ -65,8 +65,8 @@ impl Image {
     }
 
     /// The range as a checkpoint, a restart and an heir see it.
-    pub(super) fn state(&self) -> Recovered {
-        Recovered {
+    pub(super) fn state(&self) -> RecoveredRange {
+        RecoveredRange {
             keys: self.keys,
             held: self.held,
             meta: self.meta.clone(),
@@ -268,7 +268,7 @@ impl Images {
         &mut self,
         store: &mut Store,
         over: &[(RangeId, Position)],
-        ranges: Vec<(RangeId, Recovered)>,
+        ranges: Vec<(RangeId, RecoveredRange)>,
     ) -> Result<(), Refusal> {
         let mut forgotten = Seq(0);
         for (range, committed) in over {

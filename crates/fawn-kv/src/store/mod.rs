@@ -9,16 +9,19 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 mod adopt;
+mod cas;
 mod convert;
 mod flash;
 mod images;
+mod lookups;
 mod reads;
 mod write;
 
 pub(crate) use adopt::ADOPTED;
-pub use adopt::{AdoptError, CasNumbers, adopted, may_adopt};
-pub use flash::{FlashStore, Opened};
-pub use reads::{Answer, Fetch};
+pub use adopt::{AdoptError, adopted, may_adopt};
+pub use cas::CasNumbers;
+pub use flash::{FlashStore, OpenedStore};
+pub use lookups::{Answer, Fetch};
 pub use write::Write;
 
 /// A place in the order of a store's writes; a write is durable once [`RangeStore::durable`] has reached its gate.
@@ -70,7 +73,7 @@ pub enum Scan {
 
 /// What a store holds of one range when it is opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recovered {
+pub struct RecoveredRange {
     /// The range's keys.
     pub keys: Interval,
     /// The attempt as of which the log was made level last; `None`: the range is not all there.
@@ -107,7 +110,7 @@ pub trait RangeStore {
 
     /// What is here, and of no cluster, is this range of that cluster from now on, all of it committed. What comes of it is
     /// the replica's; `None`: there is nothing to adopt, or no room to say so just now.
-    fn adopt(&mut self, _cluster: ClusterId, _range: RangeId) -> Option<Recovered> {
+    fn adopt(&mut self, _cluster: ClusterId, _range: RangeId) -> Option<RecoveredRange> {
         None
     }
 
@@ -142,7 +145,7 @@ pub trait RangeStore {
     fn commit(&mut self, range: RangeId, entry: &Entry, lies: &Key);
 
     /// `over` are no more; what they hold is what `ranges` hold from here on, by their keys.
-    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) -> Gate;
+    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, RecoveredRange)]) -> Gate;
 
     /// The range is no more, and nor is what it holds.
     fn drop_range(&mut self, range: RangeId) -> Gate;

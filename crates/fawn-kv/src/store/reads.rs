@@ -1,52 +1,23 @@
 //! Lookups and scans that wait for flash.
 
-use fawn_ring::Key;
 use fawn_store::ReplicatedRanges as _;
 use fawn_store::flash::FlashError;
 use fawn_store::page::Page;
 use fawn_store::record::Record;
 use fawn_store::work::Scanned;
-use fawn_store::{Finished, Lookup as Looked, Losses, Read, Trouble};
+use fawn_store::{Finished, Lookup as Looked, Losses, Trouble};
 
-use super::adopt::CasNumbers;
+use super::cas::CasNumbers;
 use super::convert::kept;
 use super::flash::FlashStore;
+use super::lookups::{Answer, Fetch, PendingLookup};
 use super::{Lookup, Part, Ticket};
 use crate::range::entry::Kept;
-
-/// A lookup that is not answered yet.
-#[derive(Debug)]
-pub(super) struct Asked {
-    ticket: Ticket,
-    key: Key,
-    name: Vec<u8>,
-}
-
-/// A read that whoever owns the store carries out: pages [`first`](Read::first) to `first + count` of a file.
-#[derive(Debug)]
-pub struct Fetch {
-    asked: Asked,
-    /// The pages.
-    pub read: Read,
-}
-
-/// What came of a lookup or a scan that had to wait.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Of a lookup.
-    Version(Option<Kept>),
-    /// Of a scan.
-    Part(Part),
-    /// Flash is damaged, or cannot be read: there is no answer, here.
-    Failed(String),
-    /// The system was short of something: the same may be answered a moment later, and nothing is known to be damaged.
-    Refused(String),
-}
 
 impl FlashStore {
     pub(super) fn look(&mut self, name: &[u8], ticket: Ticket) -> Lookup {
         let key = self.store.secret().position(name);
-        let asked = || Asked { ticket, key, name: name.to_vec() };
+        let asked = || PendingLookup { ticket, key, name: name.to_vec() };
         match self.store.lookup_version(&key, name) {
             Looked::Found { record, .. } => return Lookup::Known(Some(kept(&record, self.cas))),
             Looked::Absent { .. } => return Lookup::Known(None),
@@ -106,7 +77,7 @@ impl FlashStore {
 
     /// Looks again where an index was not loaded.
     pub(super) fn look_again(&mut self) {
-        for Asked { ticket, name, .. } in std::mem::take(&mut self.loading) {
+        for PendingLookup { ticket, name, .. } in std::mem::take(&mut self.loading) {
             if let Lookup::Known(version) = self.look(&name, ticket) {
                 self.answers.push_back((ticket, Answer::Version(version)));
             }

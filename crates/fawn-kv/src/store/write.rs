@@ -6,11 +6,11 @@ use std::sync::Arc;
 use fawn_ring::Interval;
 use serde::{Deserialize, Serialize};
 
-use super::Recovered;
+use super::RecoveredRange;
 use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use crate::range::entry::{Entry, Kept};
 use crate::range::meta::Meta;
-use crate::wire::encoding::{self, Refused};
+use crate::wire::encoding::{self, DecodeError};
 
 /// One write of a range. The numbers of the variants are in the log: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,11 +30,11 @@ pub enum Write<'a> {
     /// The copy is complete, but for deletions up to this number.
     InstallEnd(Cow<'a, Meta>, Seq),
     /// Ranges end, each committed up to here, and others come of them.
-    Inherit(Cow<'a, [(RangeId, Position)]>, Cow<'a, [(RangeId, Recovered)]>),
+    Inherit(Cow<'a, [(RangeId, Position)]>, Cow<'a, [(RangeId, RecoveredRange)]>),
     /// The range ends, and nothing comes of it.
     Drop,
     /// A checkpoint: the range as it was, but for deletions up to this number.
-    State(Cow<'a, Recovered>, Seq),
+    State(Cow<'a, RecoveredRange>, Seq),
     /// All ranges are of this cluster.
     Join(ClusterId),
 }
@@ -59,10 +59,10 @@ impl Write<'_> {
     /// What is wrong with them, for people.
     pub fn decode(bytes: &[u8]) -> Result<(Position, Self), String> {
         encoding::decode(Self::VERSION, bytes).map_err(|refused| match refused {
-            Refused::Version(version) => {
+            DecodeError::Version(version) => {
                 format!("a write of a range has version {version}: open it with a newer program")
             }
-            Refused::Malformed(why) => format!("a write of a range cannot be decoded: {why}"),
+            DecodeError::Malformed(why) => format!("a write of a range cannot be decoded: {why}"),
         })
     }
 }

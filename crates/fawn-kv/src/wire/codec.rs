@@ -2,7 +2,7 @@
 //!
 //! So whoever speaks an older version reads all that is as old, from whomever it comes.
 
-use crate::wire::encoding::{self, Refused};
+use crate::wire::encoding::{self, DecodeError};
 use crate::wire::version::{CONTINUATIONS, FAREWELLS, NEWEST, OLDEST, RELAYS, SCANS, TIMES, WEAK_CLUSTERS};
 use crate::wire::{Answer, Message};
 use std::borrow::Cow;
@@ -74,11 +74,11 @@ impl Message {
     }
 }
 
-impl From<Refused> for WireError {
-    fn from(refused: Refused) -> Self {
+impl From<DecodeError> for WireError {
+    fn from(refused: DecodeError) -> Self {
         match refused {
-            Refused::Version(version) => Self::Version(version),
-            Refused::Malformed(why) => Self::Malformed(why),
+            DecodeError::Version(version) => Self::Version(version),
+            DecodeError::Malformed(why) => Self::Malformed(why),
         }
     }
 }

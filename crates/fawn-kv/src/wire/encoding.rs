@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 /// Why bytes are not what they are taken for.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum DecodeError {
     /// They are of this version.
     Version(u8),
     /// They make no sense.
@@ -27,13 +27,13 @@ pub(crate) fn encode_into(mut buffer: Vec<u8>, version: u8, value: &impl Seriali
 
 /// Appends a value in postcard's encoding.
 pub(crate) fn append(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
-    postcard::serialize_with_flavor(value, Appended(out)).expect("what can be encoded at all can be into memory");
+    postcard::serialize_with_flavor(value, Appender(out)).expect("what can be encoded at all can be into memory");
 }
 
 /// The end of some bytes. What postcard has for it appends one by one.
-struct Appended<'a>(&'a mut Vec<u8>);
+struct Appender<'a>(&'a mut Vec<u8>);
 
-impl Flavor for Appended<'_> {
+impl Flavor for Appender<'_> {
     type Output = ();
 
     #[inline]
@@ -54,7 +54,7 @@ impl Flavor for Appended<'_> {
 }
 
 /// The value that `bytes` are, of this very version. Memory is bounded by their number.
-pub(crate) fn decode<'de, T: Deserialize<'de>>(version: u8, bytes: &'de [u8]) -> Result<T, Refused> {
+pub(crate) fn decode<'de, T: Deserialize<'de>>(version: u8, bytes: &'de [u8]) -> Result<T, DecodeError> {
     decode_of(version..=version, bytes).map(|(_, value)| value)
 }
 
@@ -62,14 +62,14 @@ pub(crate) fn decode<'de, T: Deserialize<'de>>(version: u8, bytes: &'de [u8]) ->
 pub(crate) fn decode_of<'de, T: Deserialize<'de>>(
     versions: RangeInclusive<u8>,
     bytes: &'de [u8],
-) -> Result<(u8, T), Refused> {
-    let (&version, rest) = bytes.split_first().ok_or_else(|| Refused::Malformed("there are none".into()))?;
+) -> Result<(u8, T), DecodeError> {
+    let (&version, rest) = bytes.split_first().ok_or_else(|| DecodeError::Malformed("there are none".into()))?;
     if !versions.contains(&version) {
-        return Err(Refused::Version(version));
+        return Err(DecodeError::Version(version));
     }
     match postcard::take_from_bytes(rest) {
         Ok((value, [])) => Ok((version, value)),
-        Ok((_, more)) => Err(Refused::Malformed(format!("{} bytes too many", more.len()))),
-        Err(error) => Err(Refused::Malformed(error.to_string())),
+        Ok((_, more)) => Err(DecodeError::Malformed(format!("{} bytes too many", more.len()))),
+        Err(error) => Err(DecodeError::Malformed(error.to_string())),
     }
 }

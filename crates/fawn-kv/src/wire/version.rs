@@ -54,14 +54,14 @@ pub const PROXIES: u8 = 6;
 
 /// Versions that somebody speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spoken {
+pub struct VersionRange {
     /// The oldest.
     pub oldest: u8,
     /// The newest.
     pub newest: u8,
 }
 
-impl Spoken {
+impl VersionRange {
     /// What this release speaks.
     pub const OWN: Self = Self { oldest: OLDEST, newest: NEWEST };
 
@@ -78,11 +78,11 @@ mod tests {
 
     #[test]
     fn two_speak_the_newest_that_both_know() {
-        let spoken = |oldest, newest| Spoken { oldest, newest };
+        let spoken = |oldest, newest| VersionRange { oldest, newest };
         assert_eq!(spoken(3, 5).common(spoken(3, 4)), Some(4));
         assert_eq!(spoken(3, 4).common(spoken(4, 9)), Some(4));
         assert_eq!(spoken(3, 4).common(spoken(5, 9)), None, "the one has forgotten what the other has yet to learn");
         assert_eq!(spoken(5, 9).common(spoken(3, 4)), None);
-        assert_eq!(Spoken::OWN.common(Spoken::OWN), Some(NEWEST));
+        assert_eq!(VersionRange::OWN.common(VersionRange::OWN), Some(NEWEST));
     }
 }

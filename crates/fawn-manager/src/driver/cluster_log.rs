@@ -5,7 +5,7 @@ use super::committed::CommittedState;
 use super::seats::{Seats, node_of};
 use fawn_kv::ids::{FrontId, SeatId};
 use fawn_kv::manager::{Standing, State, roster};
-use fawn_kv::status::unserved::{Presence as SeatPresence, Unserved};
+use fawn_kv::status::unserved::{Presence as SeatPresence, UnservedRanges};
 use std::collections::BTreeMap;
 
 /// A member that was not heard for so long is told of.
@@ -317,7 +317,7 @@ impl MemberView {
 }
 
 /// Ranges that nobody serves.
-pub fn unserved(committed: &CommittedState, state: &State, seats: &Seats, now_us: u64) -> Unserved {
+pub fn unserved(committed: &CommittedState, state: &State, seats: &Seats, now_us: u64) -> UnservedRanges {
     let of_members = committed.facts().roster.members.values().flat_map(roster::Member::seats);
     let presence = |seat: SeatId| {
         let is_heard = seats.heard_us(seat).is_some_and(|at| now_us.saturating_sub(at) < SILENT_US);
@@ -325,7 +325,7 @@ pub fn unserved(committed: &CommittedState, state: &State, seats: &Seats, now_us
         (seat, SeatPresence::new(is_heard && !seats.is_stopped(seat), life, seats.figures(seat)))
     };
     let ranges = state.ranges.iter().map(|(id, range)| (*id, &range.chain, range.pending.is_some()));
-    Unserved::of(ranges, &of_members.map(presence).collect())
+    UnservedRanges::of(ranges, &of_members.map(presence).collect())
 }
 
 #[cfg(test)]

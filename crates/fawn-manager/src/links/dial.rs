@@ -6,7 +6,7 @@ use fawn_kv::ids::ClusterId;
 use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::frame::put_control;
 use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Lane, Party};
-use fawn_kv::wire::version::Spoken;
+use fawn_kv::wire::version::VersionRange;
 use fawn_tls::advice;
 use std::io;
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl Dialler {
             None => plain(stream).stream,
         };
         let cluster = *self.cluster.borrow();
-        let Spoken { oldest: lowest, newest: highest } = Spoken::OWN;
+        let VersionRange { oldest: lowest, newest: highest } = VersionRange::OWN;
         let (magic, lane) = (MAGIC, Lane::Chain);
         let greeting = Greeting { magic, lowest, highest, cluster, from: self.from, to, lane };
         let mut frame = Vec::new();

@@ -14,7 +14,7 @@ use fawn_kv::link::frame::{MOST_BYTES, put_control};
 use fawn_kv::link::unauthenticated::STRANGERS;
 use fawn_kv::link::{Control, Frame, Frames, Greeting, Party, Proxied};
 use fawn_kv::wire::Message;
-use fawn_kv::wire::version::Spoken;
+use fawn_kv::wire::version::VersionRange;
 use fawn_tls::Identity;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
@@ -311,8 +311,8 @@ impl Listener {
         if greeting.magic != MAGIC {
             return Err("the greeting is not FAWN's".to_owned());
         }
-        let Some(version) = Spoken::OWN.common(greeting.spoken()) else {
-            let Spoken { oldest, newest } = Spoken::OWN;
+        let Some(version) = VersionRange::OWN.common(greeting.spoken()) else {
+            let VersionRange { oldest, newest } = VersionRange::OWN;
             return Err(format!(
                 "this manager speaks versions {oldest} to {newest}, and {} speaks {} to {}: run releases with a \
                 common version",

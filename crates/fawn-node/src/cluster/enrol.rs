@@ -6,7 +6,7 @@ use fawn_kv::link::control::Enrolled;
 use fawn_kv::link::{Control, Frame, Frames, Greeting, Lane, Party, control, frame};
 use fawn_kv::manager::roster::Enrolment;
 use fawn_kv::status::Answer;
-use fawn_kv::wire::version::Spoken;
+use fawn_kv::wire::version::VersionRange;
 use fawn_ring::Secret;
 use fawn_tls::{Reloading, Role, advice, server_name_for};
 use rustls::{ClientConnection, StreamOwned};
@@ -134,7 +134,7 @@ fn ask(
     deadline: Instant,
 ) -> io::Result<EnrolReply> {
     let (from, to, magic) = (Party::Newcomer, to.map(Party::Manager), control::MAGIC);
-    let Spoken { oldest: lowest, newest: highest } = Spoken::OWN;
+    let VersionRange { oldest: lowest, newest: highest } = VersionRange::OWN;
     let mut out = Vec::new();
     let greeting = Greeting { magic, lowest, highest, cluster, from, to, lane: Lane::Client };
     frame::put_control(&mut out, &Control::Greeting(greeting));

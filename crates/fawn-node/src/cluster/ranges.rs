@@ -6,7 +6,8 @@ use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::range::entry::{Entry, Kept};
 use fawn_kv::range::meta::Meta;
 use fawn_kv::store::{
-    AdoptError, Answer, Fetch, FlashStore, Gate, Lookup, Opened, Place, Plain, RangeStore, Recovered, Scan, Ticket,
+    AdoptError, Answer, Fetch, FlashStore, Gate, Lookup, OpenedStore, Place, Plain, RangeStore, RecoveredRange, Scan,
+    Ticket,
 };
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::FlashError;
@@ -92,9 +93,9 @@ impl Ranges {
         files: Arc<Files>,
         options: Options,
         plain: Option<Interval>,
-    ) -> Result<(Self, Opening, BTreeMap<RangeId, Recovered>), AdoptError> {
+    ) -> Result<(Self, Opening, BTreeMap<RangeId, RecoveredRange>), AdoptError> {
         let index = options.index;
-        let Opened { store, maintenance, opening, ranges } = match plain {
+        let OpenedStore { store, maintenance, opening, ranges } = match plain {
             Some(keys) => FlashStore::open_plain(options, &*files, keys)?,
             None => FlashStore::open(options, &*files)?,
         };
@@ -221,7 +222,7 @@ impl RangeStore for Ranges {
         self.flash().plain()
     }
 
-    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<Recovered> {
+    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<RecoveredRange> {
         self.store().adopt(cluster, range)
     }
 
@@ -257,7 +258,7 @@ impl RangeStore for Ranges {
         self.store().commit(range, entry, lies);
     }
 
-    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) -> Gate {
+    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, RecoveredRange)]) -> Gate {
         self.store().inherit(over, ranges)
     }
 

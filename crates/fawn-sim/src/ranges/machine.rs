@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use fawn_check::random::Random;
 use fawn_kv::ids::{ClusterId, Position, RangeId, Seq};
 use fawn_kv::range::entry::{Entry, Kept};
-use fawn_kv::store::{Answer, FlashStore, Gate, Lookup, Opened, Part, RangeStore, Scan, Ticket};
+use fawn_kv::store::{Answer, FlashStore, Gate, Lookup, OpenedStore, Part, RangeStore, Scan, Ticket};
 use fawn_ring::Key;
 use fawn_store::Options;
 
@@ -66,7 +66,7 @@ impl RangeMachine {
 
     fn on(flash: SimFlash, options: Options, seed: u64, model: RangeModel) -> Result<(Self, Ranges), String> {
         let probe = Probe::new(flash);
-        let Opened { mut store, maintenance, ranges, .. } =
+        let OpenedStore { mut store, maintenance, ranges, .. } =
             FlashStore::open(options.clone(), &probe).map_err(|error| format!("the store does not open: {error}"))?;
         // As a node does, before it has a range.
         if store.cluster().is_none() {
@@ -310,4 +310,4 @@ impl RangeMachine {
 }
 
 /// What a restart finds of the ranges.
-type Ranges = BTreeMap<RangeId, fawn_kv::store::Recovered>;
+type Ranges = BTreeMap<RangeId, fawn_kv::store::RecoveredRange>;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use fawn_kv::ids::{Attempt, Position, RangeId, Seq};
 use fawn_kv::range::entry::{Change, Entry, Kept, Version};
 use fawn_kv::range::meta::Meta;
-use fawn_kv::store::{FlashStore, Gate, RangeStore, Recovered};
+use fawn_kv::store::{FlashStore, Gate, RangeStore, RecoveredRange};
 use fawn_ring::{Interval, Secret};
 
 /// A version that lookups have shown.
@@ -49,7 +49,7 @@ pub(super) struct RangeState {
 }
 
 impl RangeState {
-    fn of(state: &Recovered) -> Self {
+    fn of(state: &RecoveredRange) -> Self {
         Self {
             keys: state.keys,
             held: state.held,
@@ -106,7 +106,7 @@ impl RangeState {
     }
 
     /// What is wrong with what a restart found of the range.
-    fn complaint(&self, found: &Recovered) -> Option<String> {
+    fn complaint(&self, found: &RecoveredRange) -> Option<String> {
         let committed = found.meta.committed;
         let entries = self.log.iter().filter(|entry| entry.position > committed);
         if (found.keys, found.held) != (self.keys, self.held) {
@@ -165,13 +165,13 @@ pub(super) enum RangeWrite {
     Reset,
     Install(Vec<Kept>),
     InstallEnd(Meta),
-    Inherit(Vec<RangeId>, Vec<(RangeId, Recovered)>),
+    Inherit(Vec<RangeId>, Vec<(RangeId, RecoveredRange)>),
     Drop,
 }
 
 /// What was found after a restart: the ranges, and what lookups show, with what each range has forgotten.
 pub(super) struct RestartState {
-    pub(super) ranges: BTreeMap<RangeId, Recovered>,
+    pub(super) ranges: BTreeMap<RangeId, RecoveredRange>,
     pub(super) shown: BTreeMap<(RangeId, Vec<u8>), Option<Kept>>,
     pub(super) forgotten: BTreeMap<RangeId, Seq>,
 }
@@ -198,7 +198,7 @@ impl RangeModel {
         let mut state = self.now().clone();
         match write {
             RangeWrite::Create(keys) => {
-                let empty = Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() };
+                let empty = RecoveredRange { keys, held: None, meta: Meta::default(), entries: Vec::new() };
                 state.0.insert(range, Rc::new(RangeState::of(&empty)));
             }
             RangeWrite::Append(entry) => state.range(range).log.push(entry),
@@ -206,7 +206,7 @@ impl RangeModel {
             RangeWrite::Hold(attempt) => state.range(range).held = Some(attempt),
             RangeWrite::Reset => {
                 let keys = state.range(range).keys;
-                let empty = Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() };
+                let empty = RecoveredRange { keys, held: None, meta: Meta::default(), entries: Vec::new() };
                 *state.range(range) = RangeState::of(&empty);
             }
             RangeWrite::Install(kept) => {
@@ -225,7 +225,7 @@ impl RangeModel {
         self.states.push_back((gate, state));
     }
 
-    fn inherit(&self, state: &mut RangeStates, over: &[RangeId], ranges: &[(RangeId, Recovered)]) {
+    fn inherit(&self, state: &mut RangeStates, over: &[RangeId], ranges: &[(RangeId, RecoveredRange)]) {
         let parents: Vec<Rc<RangeState>> = over.iter().filter_map(|range| state.0.remove(range)).collect();
         for (range, found) in ranges {
             let mut heir = RangeState::of(found);

@@ -7,7 +7,7 @@ use fawn_kv::ids::{Address, Asker, Attempt, Position, RangeId, RequestId, Seq};
 use fawn_kv::operation::Outcome;
 use fawn_kv::range::entry::{Asked, Change, Entry, Kept, Version};
 use fawn_kv::range::meta::Meta;
-use fawn_kv::store::{Place, RangeStore, Recovered};
+use fawn_kv::store::{Place, RangeStore, RecoveredRange};
 use fawn_ring::{Interval, Key};
 
 use super::machine::RangeMachine;
@@ -201,7 +201,7 @@ impl RangeMachine {
         let part = |keys: Interval| {
             let is_there = |entry: &&Entry| entry.key.is_empty() || keys.contains(&secret.position(&entry.key));
             let entries = state.suffix().filter(is_there).cloned().collect();
-            Recovered { keys, held: state.held, meta: state.meta.cut(keys), entries }
+            RecoveredRange { keys, held: state.held, meta: state.meta.cut(keys), entries }
         };
         let mut ranges = vec![(self.new_range(), part(left)), (self.new_range(), part(right))];
         if self.random.chance(1, 5) {
@@ -224,7 +224,7 @@ impl RangeMachine {
         let committed = mine.meta.committed.max(other.meta.committed);
         let meta: Meta = mine.meta.clone().joined(other.meta.clone(), [mine.keys, other.keys], committed);
         let keys = Interval::new(mine.keys.low, other.keys.high);
-        let merged = (self.new_range(), Recovered { keys, held: mine.held, meta, entries: Vec::new() });
+        let merged = (self.new_range(), RecoveredRange { keys, held: mine.held, meta, entries: Vec::new() });
         let gate = self.program.store.inherit(&[lower, upper], std::slice::from_ref(&merged));
         self.wrote(gate, lower, RangeWrite::Inherit(vec![lower, upper], vec![merged]));
     }

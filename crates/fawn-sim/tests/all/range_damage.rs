@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fawn_check::random::Random;
 use fawn_kv::ids::{Epoch, Position, RangeId, Seq};
 use fawn_kv::range::entry::{Change, Entry, Version};
-use fawn_kv::store::{FlashStore, Lookup, Opened, RangeStore, Recovered};
+use fawn_kv::store::{FlashStore, Lookup, OpenedStore, RangeStore, RecoveredRange};
 use fawn_ring::{Interval, Secret};
 use fawn_sim::flash::SimFlash;
 use fawn_store::flash::{FileId, Flash};
@@ -43,7 +43,7 @@ impl Log {
             ..Options::new(Secret([7; 32]), 64 << 20)
         };
         let flash = SimFlash::new(1);
-        let Opened { mut store, .. } = FlashStore::open(options.clone(), &flash).unwrap();
+        let OpenedStore { mut store, .. } = FlashStore::open(options.clone(), &flash).unwrap();
         let random = &mut Random::new(pages);
         let (mut entries, mut batches): (Vec<Entry>, _) = (Vec::new(), vec![(0, 0), (PAGE_BYTES as u64, 0)]);
         store.create(RANGE, Interval::ALL);
@@ -77,8 +77,8 @@ impl Log {
 
     /// Opens the store on `flash`; what is recovered is the log up to a batch, with the right values.
     fn open(&self, flash: &SimFlash) -> Result<usize, OpenError> {
-        let Opened { mut store, mut ranges, .. } = FlashStore::open(self.options.clone(), flash)?;
-        let Some(Recovered { meta, entries, .. }) = ranges.remove(&RANGE) else { return Ok(0) };
+        let OpenedStore { mut store, mut ranges, .. } = FlashStore::open(self.options.clone(), flash)?;
+        let Some(RecoveredRange { meta, entries, .. }) = ranges.remove(&RANGE) else { return Ok(0) };
         let committed = meta.committed.seq.0 as usize;
         let last = committed + entries.len();
         assert!(self.entries[committed..last] == entries, "records are recovered as they were");

@@ -2,7 +2,7 @@
 
 use fawn_check::random::Random;
 use fawn_kv::ids::RangeId;
-use fawn_kv::store::{FlashStore, Opened, RangeStore};
+use fawn_kv::store::{FlashStore, OpenedStore, RangeStore};
 use fawn_ring::{Interval, Secret};
 use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_sim::ranges::{MachineCounts, RangeMachine};
@@ -67,7 +67,7 @@ fn a_power_cut_at_every_write_point_leaves_what_was_durable() {
 #[test]
 fn a_store_looks_after_itself_while_its_log_is_not_durable() {
     let flash = SimFlash::new(1);
-    let Opened { mut store, .. } = FlashStore::open(tiny(&mut Random::new(1)), &flash).unwrap();
+    let OpenedStore { mut store, .. } = FlashStore::open(tiny(&mut Random::new(1)), &flash).unwrap();
     store.create(RangeId(1), Interval::ALL);
     for tick in 0..3 {
         store.tick();

@@ -8,7 +8,7 @@ use comfy_table::{Cell, Color, Table, presets};
 use fawn_kv::ids::{Ack, SeatId};
 use fawn_kv::manager::Standing;
 use fawn_kv::manager::roster::Member;
-use fawn_kv::status::unserved::{SILENT_MS, Unserved};
+use fawn_kv::status::unserved::{SILENT_MS, UnservedRanges};
 use fawn_kv::status::{LinkFigures, ManagerStatus, RangeStatus, Role, SeatFigures, SeatStatus, Status};
 use fawn_ring::Interval;
 use serde_json::{Value, json};
@@ -236,7 +236,7 @@ pub fn ack_told(ack: Ack) -> &'static str {
 }
 
 /// What is not as it should be, apart from what moves: a sentence's part each.
-fn lacks(status: &Status, unserved: &Unserved) -> Vec<String> {
+fn lacks(status: &Status, unserved: &UnservedRanges) -> Vec<String> {
     let unheard = status.managers.iter().filter(|manager| manager.lag.is_none());
     let mut lacks: Vec<String> = unheard.map(|manager| format!("{} does not respond", manager_name(manager))).collect();
     for (name, member) in &status.roster.members {
@@ -265,7 +265,7 @@ fn lacks(status: &Status, unserved: &Unserved) -> Vec<String> {
 }
 
 /// The same, and what members say of themselves.
-fn lacks_with_reasons(status: &Status, unserved: &Unserved) -> Vec<String> {
+fn lacks_with_reasons(status: &Status, unserved: &UnservedRanges) -> Vec<String> {
     let mut lacks = lacks(status, unserved);
     for (name, member) in &status.roster.members {
         let troubles: BTreeSet<&String> = MemberRow::of(status, member).troubles().collect();
@@ -275,7 +275,7 @@ fn lacks_with_reasons(status: &Status, unserved: &Unserved) -> Vec<String> {
 }
 
 /// With how few copies writes go on where ranges are served, if that is fewer than there are to be.
-fn few_copies(status: &Status, unserved: &Unserved) -> Option<String> {
+fn few_copies(status: &Status, unserved: &UnservedRanges) -> Option<String> {
     let least = usize::from(status.settings.rules.min_write_replicas).max(1);
     let served = status.ranges.iter().filter(|range| !unserved.contains(range.range));
     let copies = served.map(|range| range.chain.members.len()).filter(|copies| *copies >= least).min()?;
@@ -297,7 +297,7 @@ fn manager_name(manager: &ManagerStatus) -> String {
 }
 
 /// All in a line, for scripts, and whether all is well.
-fn check(status: &Status, unserved: &Unserved) -> (String, bool) {
+fn check(status: &Status, unserved: &UnservedRanges) -> (String, bool) {
     let lacks = lacks_with_reasons(status, unserved);
     let line = if lacks.is_empty() {
         let members = counted(status.roster.members.len(), "member", "members");
@@ -327,7 +327,7 @@ wanted.
 ";
 
 /// The status as people read it.
-fn text(status: &Status, unserved: &Unserved, rates: &Rates, with_ranges: bool) -> String {
+fn text(status: &Status, unserved: &UnservedRanges, rates: &Rates, with_ranges: bool) -> String {
     let cluster = status.cluster.map_or_else(|| "none yet".to_owned(), |cluster| cluster.to_string());
     let mut lacks = lacks(status, unserved);
     if !status.is_settled {
@@ -477,7 +477,7 @@ fn ranges_table(status: &Status) -> Table {
 }
 
 /// The status as programs read it.
-fn json(status: &Status, unserved: &Unserved, rates: &Rates) -> Value {
+fn json(status: &Status, unserved: &UnservedRanges, rates: &Rates) -> Value {
     let managers = status.managers.iter().map(|manager| {
         let (id, address, votes, lag) = (manager.id.0, &manager.address, manager.is_voter, manager.lag);
         json!({"id": id, "address": address, "votes": votes, "leads": manager.id == status.leader, "lag": lag})

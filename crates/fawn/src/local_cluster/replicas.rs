@@ -11,7 +11,7 @@ use fawn_kv::link::frame::put_control;
 use fawn_kv::link::{Control, Frame, Frames, Greeting, Lane, Party};
 use fawn_kv::manager::Settings;
 use fawn_kv::status::{Answer, Question};
-use fawn_kv::wire::version::Spoken;
+use fawn_kv::wire::version::VersionRange;
 use fawn_manager::Running;
 
 use crate::consistency::consistency_told;
@@ -77,7 +77,7 @@ fn kept(manager: &Weak<Running>) -> io::Result<Option<Settings>> {
         return Err(io::ErrorKind::NotConnected.into());
     };
     stream.set_read_timeout(Some(ANSWER))?;
-    let Spoken { oldest: lowest, newest: highest } = Spoken::OWN;
+    let VersionRange { oldest: lowest, newest: highest } = VersionRange::OWN;
     let (magic, from, lane) = (MAGIC, Party::Operator, Lane::Chain);
     let mut out = Vec::new();
     put_control(&mut out, &Control::Greeting(Greeting { magic, lowest, highest, cluster: None, from, to: None, lane }));

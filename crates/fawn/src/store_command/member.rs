@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow, bail};
 use fawn_flash::{Directory, Files, MemberDirectory, Overlay, Stats};
 use fawn_kv::ids::{RangeId, Seq};
 use fawn_kv::range::entry::{Change, Version};
-use fawn_kv::store::{AdoptError, Answer, FlashStore, Opened, Part, RangeStore as _, Recovered, Scan};
+use fawn_kv::store::{AdoptError, Answer, FlashStore, OpenedStore, Part, RangeStore as _, RecoveredRange, Scan};
 use fawn_ring::{Interval, Key, Secret};
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::large::Stub;
@@ -225,7 +225,7 @@ enum MemberStore {
     /// The cluster has yet to make a range of it.
     Plain(Box<OpenStore<Store>>),
     /// Its ranges.
-    Ranges(Box<OpenStore<FlashStore>>, BTreeMap<RangeId, Recovered>),
+    Ranges(Box<OpenStore<FlashStore>>, BTreeMap<RangeId, RecoveredRange>),
 }
 
 impl MemberStore {
@@ -280,7 +280,7 @@ impl MemberStore {
             }
         }
         let opened = FlashStore::open_plain(options.clone(), &files, interval)?;
-        let Opened { store, maintenance, ranges, .. } = opened;
+        let OpenedStore { store, maintenance, ranges, .. } = opened;
         Ok(Self::Ranges(Box::new(OpenStore { store, maintenance, files, path }), ranges))
     }
 }
@@ -452,7 +452,7 @@ impl OpenStore<Store> {
 impl OpenStore<FlashStore> {
     /// Takes for committed what is in the log: after a stop of all replicas nobody else knows better, and what was acknowledged
     /// is in it. How many writes those are.
-    fn settle(&mut self, range: RangeId, recovered: &mut Recovered) -> anyhow::Result<usize> {
+    fn settle(&mut self, range: RangeId, recovered: &mut RecoveredRange) -> anyhow::Result<usize> {
         let entries = std::mem::take(&mut recovered.entries);
         for entry in &entries {
             let lies = self.store.store().secret().position(&entry.key);
@@ -467,7 +467,7 @@ impl OpenStore<FlashStore> {
     fn dump_settled(
         &mut self,
         range: RangeId,
-        recovered: &mut Recovered,
+        recovered: &mut RecoveredRange,
         each: &mut impl FnMut(Record) -> anyhow::Result<()>,
         found: &mut DumpFindings,
     ) -> anyhow::Result<()> {
@@ -478,7 +478,7 @@ impl OpenStore<FlashStore> {
     fn dump(
         &mut self,
         range: RangeId,
-        recovered: &Recovered,
+        recovered: &RecoveredRange,
         each: &mut impl FnMut(Record) -> anyhow::Result<()>,
         expired: &mut u64,
     ) -> anyhow::Result<()> {
@@ -510,7 +510,7 @@ impl OpenStore<FlashStore> {
         }
     }
 
-    fn part(&mut self, range: RangeId, from: Option<Key>, recovered: &Recovered) -> anyhow::Result<Part> {
+    fn part(&mut self, range: RangeId, from: Option<Key>, recovered: &RecoveredRange) -> anyhow::Result<Part> {
         match self.store.scan(range, from, Seq(0), recovered.meta.committed, 1) {
             Scan::Known(part) => Ok(part),
             Scan::Later => {
@@ -571,7 +571,7 @@ mod tests {
             let (number, count) = (index as u32, 2);
             let options = Options { index: number, count, segment_bytes: 16 << 20, ..Options::new(secret, 1 << 30) };
             let opened = FlashStore::open_plain(options, &files, directory.interval(index)).unwrap();
-            let Opened { store, maintenance, .. } = opened;
+            let OpenedStore { store, maintenance, .. } = opened;
             let mut open = OpenStore { store, maintenance, files, path: path.clone() };
             open.rest().unwrap();
             open.store.adopt(ClusterId([7; 16]), RangeId(2 + number)).unwrap();

@@ -10,7 +10,7 @@ use crate::operation::{Operation, Store};
 use crate::range::entry::{Entry, Kept};
 use crate::range::fences::Fences;
 use crate::range::meta::Meta;
-use crate::store::{Gate, Lookup, Part, Place, Recovered, Scan, Ticket};
+use crate::store::{Gate, Lookup, Part, Place, RecoveredRange, Scan, Ticket};
 use crate::timing::Timing;
 use crate::wire::Answer;
 use fawn_ring::Secret;
@@ -88,7 +88,7 @@ impl RangeStore for Plain {
             self.kept.insert(key.clone(), Kept { key, position, version });
         }
     }
-    fn inherit(&mut self, _: &[RangeId], _: &[(RangeId, Recovered)]) -> Gate {
+    fn inherit(&mut self, _: &[RangeId], _: &[(RangeId, RecoveredRange)]) -> Gate {
         Gate(0)
     }
     fn drop_range(&mut self, _: RangeId) -> Gate {
@@ -177,8 +177,8 @@ pub(in crate::chain) fn step_with<T>(
     (did, out.into_iter().map(|(_, message)| message).collect())
 }
 
-pub(in crate::chain) fn recovered(meta: Meta, entries: Vec<Entry>) -> Recovered {
-    Recovered { keys: Interval::ALL, held: Some(Attempt(1)), meta, entries }
+pub(in crate::chain) fn recovered(meta: Meta, entries: Vec<Entry>) -> RecoveredRange {
+    RecoveredRange { keys: Interval::ALL, held: Some(Attempt(1)), meta, entries }
 }
 
 /// The only member of a chain, which is head and tail.

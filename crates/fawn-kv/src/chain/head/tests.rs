@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::chain::fence::tests::{FRONT, ME, Plain, alone, head_of, step_with};
-use crate::ids::{Address, Incarnation, Member, NodeId, RangeId, Rules};
+use crate::ids::{Address, Incarnation, Member, NodeId, RangeId, Rules, WedgeEpoch};
 use crate::operation::{MetaGet, Mode, Store};
 use crate::range::meta::Meta;
 use crate::range::sessions::Bounds;
@@ -244,7 +244,7 @@ fn of_two_ranges_that_were_merged_no_more_sessions_are_remembered_than_of_one() 
     assert!((most / 2..most).contains(&kept), "{kept}");
     let known =
         [1, 2 * most as u64].map(|at| replica.meta().sessions.known(RequestId { session: at << 32, number: 1 }));
-    assert!(matches!(known, [Known::Expired, Known::Done(..)]), "{known:?}");
+    assert!(matches!(known, [RequestStatus::Expired, RequestStatus::Done(..)]), "{known:?}");
 }
 
 /// What a put of the key `k` with an expiry is answered.

@@ -6,6 +6,7 @@ use crate::ids::{RangeId, RequestId, Seq, WedgeEpoch};
 use crate::operation::{Delete, Operation, Store};
 use crate::range::meta::Meta;
 use crate::timing::Timing;
+use fawn_ring::Interval;
 
 const RANGE: RangeId = RangeId(0);
 

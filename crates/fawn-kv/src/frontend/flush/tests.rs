@@ -1,7 +1,7 @@
 //! Flushes through a front-end, whose nodes, manager and fellows are played by the test.
 
 use crate::frontend::Limits;
-use crate::frontend::tests::{Bench, ME, OTHER, Sent, all_asked, answers, asked, at, found};
+use crate::frontend::tests::{Bench, ME, OTHER, SentRequest, all_asked, answers, asked, at, found};
 use crate::ids::{Address, Asker, Epoch, NodeId, Position, RequestId, Seq, WedgeEpoch, WedgeId};
 use crate::operation::Outcome;
 use crate::wire::{Answer, Message};
@@ -26,7 +26,7 @@ fn done() -> Answer {
 }
 
 /// The heads of both ranges answer.
-fn done_all(bench: &mut Bench, sent: &[Sent]) -> Vec<(Address, Message)> {
+fn done_all(bench: &mut Bench, sent: &[SentRequest]) -> Vec<(Address, Message)> {
     sent.iter().flat_map(|sent| bench.reply(sent, done())).collect()
 }
 
@@ -39,7 +39,7 @@ fn a_flush_asks_the_heads_of_all_ranges_and_is_answered_once_all_have() {
     assert!(sent.iter().all(|sent| (sent.id, sent.wedge) == (FLUSH, Some(WedgeEpoch(1)))), "{sent:?}");
     assert_eq!(answers(&bench.reply(&sent[0], done())), []);
     let again = asked(&bench.tick(100_000));
-    assert_eq!(again, Sent { tag: again.tag, ..sent[1].clone() }, "the other is asked again");
+    assert_eq!(again, SentRequest { tag: again.tag, ..sent[1].clone() }, "the other is asked again");
     assert_eq!(answers(&bench.reply(&again, Answer::TooFew)), []);
     assert_eq!(answers(&bench.reply(&sent[1], done())), [Answer::Flushed]);
     assert_eq!((bench.front.in_flight(), bench.front.counts().flushes), (0, 1));
@@ -76,7 +76,7 @@ fn a_wedge_of_another_is_flushed_by_its_owner() {
     assert_eq!((sent.to, sent.id), (Address::Front(OTHER), FLUSH));
     assert_eq!(answers(&bench.reply(&sent, Answer::AskAgain)), []);
     let again = asked(&bench.tick(200_000));
-    assert_eq!(again, Sent { tag: again.tag, ..sent.clone() });
+    assert_eq!(again, SentRequest { tag: again.tag, ..sent.clone() });
     assert_eq!(answers(&bench.reply(&sent, Answer::Flushed)), [Answer::Flushed]);
     // What comes from another front-end goes no further.
     let out = flush_wedge(&mut bench);

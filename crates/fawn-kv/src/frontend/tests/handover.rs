@@ -31,7 +31,7 @@ impl Bench {
     }
 
     /// The put of another front-end's client, twice sent to the chain.
-    fn tried_twice(&mut self) -> [Sent; 2] {
+    fn tried_twice(&mut self) -> [SentRequest; 2] {
         let first = asked(&self.forwarded("k", Some(&Operation::Store(Store::set(b"v")))));
         [first, asked(&self.tick(110_000))]
     }
@@ -71,7 +71,7 @@ fn what_a_chain_refuses_goes_to_the_next_as_soon_as_that_is_known() {
     assert_eq!(all_asked(&bench.reply(&again, Answer::Busy)), [], "there is no later one");
 }
 
-fn node(sent: &Sent) -> u64 {
+fn node(sent: &SentRequest) -> u64 {
     let Address::Node(NodeId(node)) = sent.to else { panic!("{sent:?}") };
     node
 }

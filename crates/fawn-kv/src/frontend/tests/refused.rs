@@ -3,7 +3,7 @@
 use super::*;
 
 /// A put by somebody who has no session of its own.
-fn put(bench: &mut Bench) -> Sent {
+fn put(bench: &mut Bench) -> SentRequest {
     let asker = Asker { address: Address::Client(4), tag: 0 };
     let operation = Some(Operation::Store(Store::set(b"v")).encode());
     let id = RequestId { session: 1, number: 1 };

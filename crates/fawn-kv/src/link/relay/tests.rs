@@ -29,7 +29,7 @@ struct Bench {
     now_us: u64,
     /// Messages over links, and what came to whom it was meant for.
     messages: usize,
-    came: Vec<Sent>,
+    came: Vec<RoutedMessage>,
 }
 
 impl Bench {
@@ -45,8 +45,8 @@ impl Bench {
     }
 
     /// Carries what a seat sends, and all that comes of it.
-    fn carry(&mut self, seat: usize, out: Vec<Sent>) {
-        let mut way: VecDeque<(usize, Sent)> = out.into_iter().map(|sent| (seat, sent)).collect();
+    fn carry(&mut self, seat: usize, out: Vec<RoutedMessage>) {
+        let mut way: VecDeque<(usize, RoutedMessage)> = out.into_iter().map(|sent| (seat, sent)).collect();
         while let Some((from, sent)) = way.pop_front() {
             self.messages += 1;
             let to = seat_of(sent.0);

@@ -18,7 +18,7 @@ fn of_two_ranges_that_become_one_neither_brings_back_a_session_that_the_other_ha
     one.commit(&entry(2, 20, Change::Expire { idle_since: 10, horizon: 10 }, None));
     other.commit(&entry(1, 8, Change::Nothing, Some(id(2))));
     for merged in [one.clone().merged(other.clone()), other.merged(one)] {
-        assert_eq!(merged.known(id(1)), Known::Expired, "it was carried out in one of them");
+        assert_eq!(merged.known(id(1)), RequestStatus::Expired, "it was carried out in one of them");
     }
 }
 
@@ -33,7 +33,7 @@ fn a_session_may_say_that_all_there_can_be_is_answered() {
     }
     let sessions = Sessions::default().merged(sessions);
     for number in [1, 2, 3, u64::MAX] {
-        assert_eq!(sessions.known(RequestId { session: 5, number }), Known::Answered);
+        assert_eq!(sessions.known(RequestId { session: 5, number }), RequestStatus::Answered);
     }
 }
 
@@ -61,16 +61,19 @@ fn the_sessions_that_were_used_least_recently_make_room_and_none_that_is_forgott
         sessions.commit(&asked(at as u64 + 1, used, began << 32, 1, 0));
     }
     let new = |began: u64| RequestId { session: began << 32, number: 1 };
-    assert_eq!(sessions.known_within(new(60), 0, 60, &FEW), Known::NoRoom);
-    assert!(matches!(sessions.known_within(new(1), 0, 60, &FEW), Known::Done(..)), "whoever is known is answered");
+    assert_eq!(sessions.known_within(new(60), 0, 60, &FEW), RequestStatus::NoRoom);
+    assert!(
+        matches!(sessions.known_within(new(1), 0, 60, &FEW), RequestStatus::Done(..)),
+        "whoever is known is answered"
+    );
     let room = sessions.overfull(&FEW, 60, 60).unwrap();
     assert_eq!(room, Room { idle_since: 20, horizon: 20 });
     expire(&mut sessions, room.idle_since);
     assert_eq!(sessions.overfull(&FEW, 60, 60), None);
-    assert_eq!(sessions.known_within(new(60), 0, 60, &FEW), Known::New);
-    assert_eq!(sessions.known_within(new(2), 0, 60, &FEW), Known::Expired);
-    assert_eq!(sessions.known_within(new(19), 0, 60, &FEW), Known::Expired, "it may have been here as well");
-    assert!(matches!(sessions.known(new(1)), Known::Done(..)));
+    assert_eq!(sessions.known_within(new(60), 0, 60, &FEW), RequestStatus::New);
+    assert_eq!(sessions.known_within(new(2), 0, 60, &FEW), RequestStatus::Expired);
+    assert_eq!(sessions.known_within(new(19), 0, 60, &FEW), RequestStatus::Expired, "it may have been here as well");
+    assert!(matches!(sessions.known(new(1)), RequestStatus::Done(..)));
 }
 
 #[test]
@@ -81,13 +84,16 @@ fn a_session_with_too_many_requests_waits_until_it_says_that_some_are_answered()
     }
     let id = RequestId { session, number: 10 };
     let says = |answered| sessions.known_within(id, answered, 7, &FEW);
-    assert_eq!([1, 2].map(says), [Known::TooMany, Known::New]);
+    assert_eq!([1, 2].map(says), [RequestStatus::TooMany, RequestStatus::New]);
     // All requests together.
     let none = Bounds { requests: 3, unanswered: 100, ..FEW };
-    assert_eq!([1, 2].map(|answered| sessions.known_within(id, answered, 7, &none)), [Known::TooMany, Known::New]);
+    assert_eq!(
+        [1, 2].map(|answered| sessions.known_within(id, answered, 7, &none)),
+        [RequestStatus::TooMany, RequestStatus::New]
+    );
     sessions.commit(&asked(20, 7, session, 10, 2));
     let known = [1, 2, 3, 4, 9].map(|number| sessions.known(RequestId { session, number }));
-    let is_done = |known: &Known| matches!(known, Known::Done(..));
+    let is_done = |known: &RequestStatus| matches!(known, RequestStatus::Done(..));
     assert_eq!(known.map(|known| is_done(&known)), [false, false, true, false, true], "each by itself");
 }
 
@@ -98,19 +104,23 @@ fn of_a_session_named_after_a_time_to_come_only_the_name_is_kept_and_there_are_h
         sessions.commit(&asked(at, 7, early(at), 1, 0));
     }
     let new = |session| RequestId { session, number: 1 };
-    assert_eq!(sessions.known_within(new(early(3)), 0, 7, &FEW), Known::NoRoom);
-    assert_eq!(sessions.known_within(new(7 << 32), 0, 7, &FEW), Known::New);
-    assert_eq!(sessions.known_within(new(early(3)), 0, 4900, &FEW), Known::New, "by then its time is near");
+    assert_eq!(sessions.known_within(new(early(3)), 0, 7, &FEW), RequestStatus::NoRoom);
+    assert_eq!(sessions.known_within(new(7 << 32), 0, 7, &FEW), RequestStatus::New);
+    assert_eq!(sessions.known_within(new(early(3)), 0, 4900, &FEW), RequestStatus::New, "by then its time is near");
     assert!(sessions.forgets_any(7, 7));
     expire(&mut sessions, 7);
     assert!(!sessions.forgets_any(7, 7), "once");
     assert_eq!(sessions.requests, 0);
     for number in [1, 2, u64::MAX] {
-        assert_eq!(sessions.known(RequestId { session: early(1), number }), Known::Answered);
+        assert_eq!(sessions.known(RequestId { session: early(1), number }), RequestStatus::Answered);
     }
     assert!(sessions.forgets_any(5000, 5000));
     expire(&mut sessions, 5000);
-    assert_eq!((sessions.len(), sessions.known(new(early(1)))), (0, Known::Expired), "the horizon keeps it off now");
+    assert_eq!(
+        (sessions.len(), sessions.known(new(early(1)))),
+        (0, RequestStatus::Expired),
+        "the horizon keeps it off now"
+    );
 }
 
 #[test]
@@ -197,14 +207,14 @@ fn where_all_sessions_are_named_after_a_horizon_to_come_those_that_are_idle_make
             let position = Position { epoch: Epoch(1), seq: Seq(1 << 40) };
             let change = Change::Expire { idle_since, horizon };
             sessions.commit(&Entry { position, time, key: Vec::new(), change, asked: None });
-            assert_eq!(sessions.known_within(new, 0, time, &FEW), Known::Expired, "it is given a later name");
+            assert_eq!(sessions.known_within(new, 0, time, &FEW), RequestStatus::Expired, "it is given a later name");
         }
         let named = u64::from(sessions.horizon() + 1) << 32 | u64::from(at);
         let new = RequestId { session: named, number: 1 };
-        assert_eq!(sessions.known_within(new, 0, time, &FEW), Known::New, "{at}");
+        assert_eq!(sessions.known_within(new, 0, time, &FEW), RequestStatus::New, "{at}");
         seq += 1;
         sessions.commit(&asked(seq, time, named, 1, 0));
-        assert!(matches!(sessions.known(new), Known::Done(..)), "none that was used lately is forgotten");
+        assert!(matches!(sessions.known(new), RequestStatus::Done(..)), "none that was used lately is forgotten");
     }
     // It goes no faster than one second for each time that there was no room.
     assert!((HORIZON as u32..HORIZON as u32 + 50).contains(&sessions.horizon()), "{}", sessions.horizon());

@@ -5,7 +5,7 @@ use crate::net::tls::Secure;
 use fawn_kv::ids::{Address, ClusterId, SeatId};
 use fawn_kv::link::{Control, Greeted, Greeting, Lane, Party, control};
 use fawn_kv::manager::roster::{Member, Roster};
-use fawn_kv::wire::version::{OLDEST, Spoken};
+use fawn_kv::wire::version::{OLDEST, VersionRange};
 use fawn_tls::certificate::Expiry;
 use fawn_tls::{Reloading, Role, server_name_for};
 use std::sync::Arc;
@@ -133,8 +133,8 @@ impl Membership {
         if greeting.magic != control::MAGIC {
             return Err("this is the cluster port of a FAWN node: memcached clients use its --listen address".into());
         }
-        let Some(version) = Spoken::OWN.common(greeting.spoken()) else {
-            let (Spoken { oldest, newest }, from, to) = (Spoken::OWN, greeting.lowest, greeting.highest);
+        let Some(version) = VersionRange::OWN.common(greeting.spoken()) else {
+            let (VersionRange { oldest, newest }, from, to) = (VersionRange::OWN, greeting.lowest, greeting.highest);
             return Err(format!(
                 "this side speaks versions {oldest} to {newest}, and you speak {from} to {to}: run releases with a \
                 common version"
@@ -178,8 +178,8 @@ impl Membership {
     pub fn greeting(&self, to: Option<Party>, lane: Lane) -> Control {
         Control::Greeting(Greeting {
             magic: control::MAGIC,
-            lowest: Spoken::OWN.oldest,
-            highest: Spoken::OWN.newest,
+            lowest: VersionRange::OWN.oldest,
+            highest: VersionRange::OWN.newest,
             cluster: Some(self.cluster),
             from: Party::Seat(self.me),
             to,
@@ -194,7 +194,7 @@ impl Membership {
 
     /// Whether somebody who was called speaks a version of this seat, and belongs to its cluster as far as it says.
     pub fn accepts(&self, greeted: &Greeted) -> bool {
-        let Spoken { oldest, newest } = Spoken::OWN;
+        let VersionRange { oldest, newest } = VersionRange::OWN;
         let is_spoken = (oldest..=newest).contains(&greeted.version);
         is_spoken && greeted.cluster.is_none_or(|cluster| cluster == self.cluster)
     }
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn who_may_call_is_of_the_same_cluster_and_means_this_seat() {
         let membership = membership();
-        assert_eq!(membership.check(&greeting()), Ok(Spoken::OWN.newest));
+        assert_eq!(membership.check(&greeting()), Ok(VersionRange::OWN.newest));
         let refused = |change: fn(&mut Greeting)| {
             let mut greeting = greeting();
             change(&mut greeting);

@@ -5,7 +5,7 @@ use crate::shard::backend::WATCHED;
 use crate::tests::harness::PATIENCE;
 use fawn_kv::ids::{ClusterId, ManagerId};
 use fawn_kv::manager::roster::{Change, Roster};
-use fawn_kv::wire::version::Spoken;
+use fawn_kv::wire::version::VersionRange;
 use rustix::event::epoll;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use std::io::{ErrorKind, Read, Write};
@@ -130,7 +130,7 @@ fn strangers_who_say_nothing_keep_nobody_out() {
     assert!(is_over(&idle[0]), "it has waited longest");
     assert!(!idle[1..].iter().any(is_over));
     let (mut greeting, from) = (Vec::new(), Party::Client(0));
-    let Spoken { oldest: lowest, newest: highest } = Spoken::OWN;
+    let VersionRange { oldest: lowest, newest: highest } = VersionRange::OWN;
     let (magic, lane, cluster) = (fawn_kv::link::control::MAGIC, Lane::Client, Some(CLUSTER));
     let control = Control::Greeting(Greeting { magic, lowest, highest, cluster, from, to: None, lane });
     frame::put_control(&mut greeting, &control);

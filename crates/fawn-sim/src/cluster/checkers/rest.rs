@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use fawn_kv::ids::Health;
 use fawn_kv::ids::Wedge;
 use fawn_kv::ids::{Chain, FrontMember, NodeId, RangeId};
-use fawn_kv::manager::{Registered, Standing, State};
+use fawn_kv::manager::{NodeRegistration, Standing, State};
 use fawn_kv::node::Node;
 use fawn_kv::range::entry::Kept;
 use fawn_kv::range::meta::Meta;
@@ -164,11 +164,12 @@ pub fn look_for_room(processes: &Processes, bounds: &Bounds) -> Result<(), Strin
 pub fn look_at_domains(agreed: &State) -> Result<(), String> {
     let nodes = &agreed.nodes;
     // A machine in no domain is one of its own.
-    let domain = |node: &Registered| node.domain.map_or((Some(node.machine), None), |domain| (None, Some(domain)));
+    let domain =
+        |node: &NodeRegistration| node.domain.map_or((Some(node.machine), None), |domain| (None, Some(domain)));
     let standing = nodes.values().filter(|node| node.standing == Standing::Member);
     let all: BTreeSet<_> = standing.map(domain).collect();
     for (id, range) in &agreed.ranges {
-        let members: Vec<&Registered> = range.chain.members.iter().map(|member| &nodes[&member.node]).collect();
+        let members: Vec<&NodeRegistration> = range.chain.members.iter().map(|member| &nodes[&member.node]).collect();
         let machines: BTreeSet<_> = members.iter().map(|node| node.machine).collect();
         let domains: BTreeSet<_> = members.iter().map(|node| domain(node)).collect();
         if machines.len() < members.len() || domains.len() < members.len().min(all.len()) {

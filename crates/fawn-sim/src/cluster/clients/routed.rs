@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use fawn_kv::client::{Client, Ended, Limits, Want};
+use fawn_kv::client::{Client, Limits, RequestOutcome, Want};
 use fawn_kv::ids::{Address, FrontId};
 use fawn_kv::timing::Now;
 use fawn_kv::wire::Answer;
@@ -117,17 +117,17 @@ impl RoutedClient {
             if self.ticket == Some(ticket) {
                 self.ticket = None;
                 return Some(match ended {
-                    Ended::Found(kept) | Ended::FoundWith(kept, _) => {
+                    RequestOutcome::Found(kept) | RequestOutcome::FoundWith(kept, _) => {
                         RoutedOutcome::Answered(Answer::Found(kept.map(Arc::new)))
                     }
-                    Ended::Done { outcome, position, shown } => {
+                    RequestOutcome::Done { outcome, position, shown } => {
                         RoutedOutcome::Answered(Answer::Done { outcome, position, again: false, shown })
                     }
-                    Ended::Flushed => RoutedOutcome::Answered(Answer::Flushed),
+                    RequestOutcome::Flushed => RoutedOutcome::Answered(Answer::Flushed),
                     // A weak cluster takes none, however often it is asked.
-                    Ended::Refused(refusal @ Answer::Conditional) => RoutedOutcome::Answered(refusal),
-                    Ended::Refused(_) | Ended::Unreached => RoutedOutcome::Nothing,
-                    Ended::Unknown => RoutedOutcome::Unknown,
+                    RequestOutcome::Refused(refusal @ Answer::Conditional) => RoutedOutcome::Answered(refusal),
+                    RequestOutcome::Refused(_) | RequestOutcome::Unreached => RoutedOutcome::Nothing,
+                    RequestOutcome::Unknown => RoutedOutcome::Unknown,
                 });
             }
         }

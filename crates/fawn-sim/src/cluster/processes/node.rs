@@ -8,7 +8,7 @@ use fawn_kv::ids::{Address, Attempt, ClusterId, NodeId, RangeId};
 use fawn_kv::link::Lane;
 use fawn_kv::node::inbox::Inbox;
 use fawn_kv::node::{Identity, Node};
-use fawn_kv::store::{Gate, RangeStore, Recovered, Ticket};
+use fawn_kv::store::{Gate, RangeStore, RecoveredRange, Ticket};
 use fawn_kv::timing::Timing;
 use fawn_kv::wire::Message;
 use fawn_ring::{DomainId, Interval, MachineId};
@@ -25,7 +25,7 @@ use crate::cluster::trace::formatter;
 const OTHERS_RANGES: u32 = 4;
 
 /// What a node that is down has: its store, and the ranges that recovery finds in it.
-pub type Disk = (NodeStore, BTreeMap<RangeId, Recovered>);
+pub type Disk = (NodeStore, BTreeMap<RangeId, RecoveredRange>);
 
 /// A crash that waits for the node to say something of a kind.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, bail};
 use fawn_flash::MemberDirectory;
 use fawn_kv::ids::{Position, RangeId};
-use fawn_kv::store::Recovered;
+use fawn_kv::store::RecoveredRange;
 use fawn_ring::{Interval, Key, Secret};
 use fawn_store::Losses;
 use fawn_transfer::Record;
@@ -124,7 +124,7 @@ fn check(directories: &[MemberDirectory]) -> anyhow::Result<Secret> {
     Ok(secret)
 }
 
-fn part(store: (usize, usize), range: RangeId, recovered: &Recovered) -> StoreRange {
+fn part(store: (usize, usize), range: RangeId, recovered: &RecoveredRange) -> StoreRange {
     let committed = recovered.meta.committed;
     let end = recovered.entries.last().map_or(committed, |entry| entry.position);
     StoreRange { store, range, keys: recovered.keys, end: (end, committed) }

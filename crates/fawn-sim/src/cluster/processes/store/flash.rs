@@ -9,7 +9,8 @@ use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::range::entry::{Entry, Kept};
 use fawn_kv::range::meta::Meta;
 use fawn_kv::store::{
-    AdoptError, Answer, CasNumbers, FlashStore, Gate, Lookup, Opened, Place, Plain, RangeStore, Recovered, Scan, Ticket,
+    AdoptError, Answer, CasNumbers, FlashStore, Gate, Lookup, OpenedStore, Place, Plain, RangeStore, RecoveredRange,
+    Scan, Ticket,
 };
 use fawn_ring::{Interval, Key};
 use fawn_store::ReplicatedRanges as _;
@@ -55,7 +56,7 @@ impl FlashNode {
         Self::open(flash, random, None).0
     }
 
-    fn open(flash: SimFlash, random: Random, was: Option<Plain>) -> (Self, BTreeMap<RangeId, Recovered>) {
+    fn open(flash: SimFlash, random: Random, was: Option<Plain>) -> (Self, BTreeMap<RangeId, RecoveredRange>) {
         // Without taking from the numbers that follow: the same files serve both ways.
         let mut drawn = random.clone();
         let (drain, miss_filter) = (Some(drawn.chance(1, 2)), drawn.chance(1, 2));
@@ -66,7 +67,8 @@ impl FlashNode {
                 FlashStore::open_plain(Options { index: store, count: stores, ..options }, &flash, keys)
             }
         };
-        let Opened { store, maintenance, ranges, .. } = opened.unwrap_or_else(|error| panic!("a store opens: {error}"));
+        let OpenedStore { store, maintenance, ranges, .. } =
+            opened.unwrap_or_else(|error| panic!("a store opens: {error}"));
         let (events, found) = (VecDeque::new(), Vec::new());
         (Self { store, maintenance, flash, was, events, found, asked: 0, full: false, calls: 0, random }, ranges)
     }
@@ -138,7 +140,7 @@ impl FlashNode {
     }
 
     /// Loses what is not durable, but perhaps for some of it; and says what is left.
-    pub fn crash(mut self, mut random: Random) -> (Self, BTreeMap<RangeId, Recovered>) {
+    pub fn crash(mut self, mut random: Random) -> (Self, BTreeMap<RangeId, RecoveredRange>) {
         self.flash.clear_faults();
         if !self.store.has_failed()
             && self.random.chance(1, 2)
@@ -303,7 +305,7 @@ impl RangeStore for FlashNode {
         RangeStore::plain(&self.store)
     }
 
-    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<Recovered> {
+    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<RecoveredRange> {
         self.store.adopt(cluster, range)
     }
 
@@ -344,7 +346,7 @@ impl RangeStore for FlashNode {
         self.go_on();
     }
 
-    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) -> Gate {
+    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, RecoveredRange)]) -> Gate {
         self.store.inherit(over, ranges)
     }
 

@@ -7,7 +7,7 @@ use fawn_check::random::Random;
 use fawn_kv::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};
 use fawn_kv::range::entry::{Change, Entry, Kept, Version};
 use fawn_kv::range::meta::Meta;
-use fawn_kv::store::{CasNumbers, Gate, Lookup, Part, Place, Plain, RangeStore, Recovered, Scan, Ticket, adopted};
+use fawn_kv::store::{CasNumbers, Gate, Lookup, Part, Place, Plain, RangeStore, RecoveredRange, Scan, Ticket, adopted};
 use fawn_ring::{Interval, Key};
 
 use crate::cluster::keys::SECRET;
@@ -34,7 +34,7 @@ enum MemoryWrite {
     Commit(RangeId, Position),
     /// Deleted versions up to here are forgotten.
     Forget(RangeId, Seq),
-    Inherit(Vec<RangeId>, Vec<(RangeId, Recovered)>),
+    Inherit(Vec<RangeId>, Vec<(RangeId, RecoveredRange)>),
     Drop(RangeId),
 }
 
@@ -44,13 +44,13 @@ struct RangeImage {
     /// The newest version of each key, by its position.
     kept: BTreeMap<(Key, Vec<u8>), Kept>,
     forgotten: Seq,
-    recovered: Recovered,
+    recovered: RecoveredRange,
     entries: VecDeque<Entry>,
 }
 
 impl RangeImage {
     fn new(keys: Interval) -> Self {
-        let recovered = Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() };
+        let recovered = RecoveredRange { keys, held: None, meta: Meta::default(), entries: Vec::new() };
         Self { kept: BTreeMap::new(), forgotten: Seq(0), recovered, entries: VecDeque::new() }
     }
 
@@ -146,7 +146,7 @@ impl Images {
         }
     }
 
-    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) {
+    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, RecoveredRange)]) {
         let over: Vec<RangeImage> = over.iter().filter_map(|range| self.ranges.remove(range)).collect();
         let forgotten = over.iter().map(|image| image.forgotten).max().unwrap_or_default();
         let entries = over.iter().flat_map(|image| &image.entries);
@@ -291,14 +291,14 @@ impl MemoryStore {
     }
 
     /// Loses what is not durable, but perhaps for the first of it; and says what is left.
-    pub fn crash(mut self, random: Random) -> (Self, BTreeMap<RangeId, Recovered>) {
+    pub fn crash(mut self, random: Random) -> (Self, BTreeMap<RangeId, RecoveredRange>) {
         self.failed = false;
         let survives = self.random.below(self.unsynced.len() as u64 + 1);
         if self.random.chance(1, 2) {
             self.synced(Gate(self.durable.0 + survives));
         }
         let mut store = Self::new(random);
-        let recovered = |image: &RangeImage| Recovered {
+        let recovered = |image: &RangeImage| RecoveredRange {
             entries: image.entries.iter().cloned().collect(),
             ..image.recovered.clone()
         };
@@ -325,7 +325,7 @@ impl RangeStore for MemoryStore {
         self.shown.plain.as_ref().map(|(plain, _)| *plain)
     }
 
-    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<Recovered> {
+    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<RecoveredRange> {
         let (_, image) = self.shown.plain.as_ref()?;
         // As while a seal is under way.
         if self.random.chance(1, 2) {
@@ -377,7 +377,7 @@ impl RangeStore for MemoryStore {
         }
     }
 
-    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) -> Gate {
+    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, RecoveredRange)]) -> Gate {
         self.show(MemoryWrite::Inherit(over.to_vec(), ranges.to_vec()))
     }
 

@@ -7,7 +7,7 @@ use fawn_check::random::Random;
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::range::entry::{Entry, Kept};
 use fawn_kv::range::meta::Meta;
-use fawn_kv::store::{Gate, Lookup, Place, Plain, RangeStore, Recovered, Scan, Ticket};
+use fawn_kv::store::{Gate, Lookup, Place, Plain, RangeStore, RecoveredRange, Scan, Ticket};
 use fawn_ring::{Interval, Key};
 
 use crate::cluster::processes::store::flash::FlashNode;
@@ -98,7 +98,7 @@ impl NodeStore {
     }
 
     /// Loses what is not durable, but perhaps for some of it; and says what is left.
-    pub fn crash(self, random: Random) -> (Self, BTreeMap<RangeId, Recovered>) {
+    pub fn crash(self, random: Random) -> (Self, BTreeMap<RangeId, RecoveredRange>) {
         match self {
             Self::Memory(store) => {
                 let (store, recovered) = store.crash(random);
@@ -125,7 +125,7 @@ impl RangeStore for NodeStore {
         either!(self, store => store.plain())
     }
 
-    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<Recovered> {
+    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<RecoveredRange> {
         either!(self, store => store.adopt(cluster, range))
     }
 
@@ -161,7 +161,7 @@ impl RangeStore for NodeStore {
         either!(self, store => store.commit(range, entry, lies));
     }
 
-    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) -> Gate {
+    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, RecoveredRange)]) -> Gate {
         either!(self, store => store.inherit(over, ranges))
     }
 
@@ -225,7 +225,7 @@ mod tests {
     const THEIRS: ClusterId = ClusterId([2; 16]);
 
     /// A store of [`OURS`] with a range, after as many writes as make production's log go round.
-    fn kept(on_flash: bool) -> (NodeStore, BTreeMap<RangeId, Recovered>) {
+    fn kept(on_flash: bool) -> (NodeStore, BTreeMap<RangeId, RecoveredRange>) {
         let mut store = NodeStore::new(Random::new(1), on_flash);
         store.join(OURS);
         store.create(RANGE, Interval::ALL);

@@ -29,7 +29,7 @@ fn found(node: &mut FlashNode, key: u64) -> Option<Kept> {
 }
 
 /// Whether all is as it was, but for the cas, which is the one that was told.
-fn look(node: &mut FlashNode, recovered: &Recovered, told: &[u64]) {
+fn look(node: &mut FlashNode, recovered: &RecoveredRange, told: &[u64]) {
     let end = recovered.meta.committed;
     assert_eq!((end.epoch, recovered.held, recovered.entries.len()), (Epoch(0), Some(Attempt(1)), 0));
     assert!(told.iter().all(|cas| *cas < end.seq.0), "{told:?} {end:?}");

@@ -1,0 +1,72 @@
+//! What a step of a replica works with: clocks, the node's lease, its store, and messages to be sent.
+
+use super::copy_rate::Pace;
+use crate::ids::{Address, Asker, Member, RangeId, RequestId};
+use crate::store::{RangeStore, Ticket};
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::timing::Timing;
+use crate::wire::{Answer, Message};
+use fawn_ring::Secret;
+use std::collections::BTreeMap;
+
+/// The right of a node to answer reads, by its own clock. It covers the chains that the node was active in when it asked:
+/// whoever granted it has looked at them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lease {
+    /// When it was asked for.
+    pub asked_us: u64,
+    /// When it ends.
+    pub until_us: u64,
+}
+
+/// What a step of a replica works with.
+pub struct Context<'a, S> {
+    /// Microseconds: [`Now::us`].
+    pub now_us: u64,
+    /// Unix second: [`Now::unix`].
+    pub unix: u32,
+    /// See [`Now::latest`].
+    pub latest: u32,
+    /// Where keys lie.
+    pub secret: &'a Secret,
+    /// The node's lease.
+    pub lease: Lease,
+    /// See [`Timing`].
+    pub timing: Timing,
+    /// The node's store.
+    pub store: &'a mut S,
+    /// Messages to be sent, in order.
+    pub out: &'a mut Vec<(Address, Message)>,
+    /// Lookups that wait for flash, by ticket, and the next ticket.
+    pub tickets: &'a mut (BTreeMap<Ticket, RangeId>, Ticket),
+    /// How fast the node copies.
+    pub pace: &'a mut Pace,
+}
+
+impl Lease {
+    /// Whether it lets a member that is active since then answer reads.
+    pub fn covers(&self, since_us: u64, now_us: u64) -> bool {
+        now_us < self.until_us && (since_us <= self.asked_us || planted(Bug::LeaseCoversAll))
+    }
+}
+
+impl<S: RangeStore> Context<'_, S> {
+    pub(super) fn send(&mut self, to: Member, message: Message) {
+        self.out.push((Address::Node(to.node), message));
+    }
+
+    pub(super) fn reply(&mut self, asker: Asker, id: RequestId, answer: Answer) {
+        self.reply_until(asker, id, answer, 0);
+    }
+
+    /// An answer that no cache shows from a Unix second on; 0: none.
+    pub(super) fn reply_until(&mut self, asker: Asker, id: RequestId, answer: Answer, until: u32) {
+        let Asker { address, tag } = asker;
+        self.out.push((address, Message::Reply { id, tag, continuation: None, until, answer }));
+    }
+
+    /// Whether a member that is active since then may answer reads.
+    pub(super) fn has_lease(&self, since_us: u64) -> bool {
+        self.lease.covers(since_us, self.now_us)
+    }
+}
