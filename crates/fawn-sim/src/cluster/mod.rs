@@ -7,7 +7,7 @@
 //!
 //! # Layout
 //!
-//! [`run`] runs one seed. The folders are the parts of a run, and each of their types owns its state.
+//! [`run()`] runs one seed. The folders are the parts of a run, and each of their types owns its state.
 //!
 //! * `world`: takes the events in their order, and brings the parts together. It is the only one that knows them all.
 //! * `network`: links, what they do to messages, and ways around broken ones.
