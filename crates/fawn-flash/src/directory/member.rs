@@ -36,7 +36,7 @@ pub struct MemberDirectory {
 
 impl MemberDirectory {
     /// Opens the directory `path`, be it a member's or a plain one; makes a member's, with `stores` stores (1 to
-    /// [`MAX_STORES`](super::MAX_STORES)), when there is nothing or an empty directory. The number of stores of an
+    /// [`MAX_STORES`]), when there is nothing or an empty directory. The number of stores of an
     /// existing one stays what it was.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl MemberDirectory {
         space_check::ensure(&self.path, self.stores(), options, false)
     }
 
-    /// Gives the directory another number of stores (1 to [`MAX_STORES`](super::MAX_STORES)), if its node has yet to enrol and
+    /// Gives the directory another number of stores (1 to [`MAX_STORES`]), if its node has yet to enrol and
     /// nothing was ever made of its stores: an earlier start with other options found no room for them, say. Otherwise the
     /// number stays what it was.
     ///

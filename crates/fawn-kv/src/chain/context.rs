@@ -21,11 +21,11 @@ pub struct Lease {
 
 /// What a step of a replica works with.
 pub struct Context<'a, S> {
-    /// Microseconds: [`Now::us`].
+    /// Microseconds: [`us`](crate::timing::Now::us).
     pub now_us: u64,
-    /// Unix second: [`Now::unix`].
+    /// Unix second: [`unix`](crate::timing::Now::unix).
     pub unix: u32,
-    /// See [`Now::latest`].
+    /// See [`latest`](crate::timing::Now::latest).
     pub latest: u32,
     /// Where keys lie.
     pub secret: &'a Secret,

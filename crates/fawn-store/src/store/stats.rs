@@ -1,6 +1,6 @@
 //! Figures that a store reports about itself.
 
-/// What lies in some stretches of keys, about: see [`Store::held_in`].
+/// What lies in some stretches of keys, about: see [`Store::held_in`](super::Store::held_in).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Held {
     /// Number of live keys.

@@ -91,7 +91,7 @@ fn figures_of(range: RangeId) -> RangeFigures {
 }
 
 fn range(members: Vec<Replica>) -> RangeStatus {
-    let chain = Chain { members, ..Chain::none(Interval::ALL) };
+    let chain = Chain { members, epoch: Epoch(1), ..Chain::none(Interval::ALL) };
     RangeStatus { range: RangeId(1), chain, learner: None, attempt: Attempt(1), is_changing: false }
 }
 
