@@ -5,9 +5,9 @@
 //! continuation comes by way of that front-end, too: it names itself to whom it passes the get on.
 
 use super::link::PeerLink;
-use fawn_kv::client::MOST_CONTINUATION_BYTES;
 use fawn_kv::ids::{Address, SeatId};
 use fawn_kv::link::Party;
+use fawn_kv::wire::MOST_CONTINUATION_BYTES;
 use fawn_kv::wire::Message;
 
 /// Clients of a seat at a time.
