@@ -39,8 +39,8 @@ const NEWCOMER: Duration = Duration::from_secs(12);
 /// Connections of those who have said who they are, at a time.
 const MOST_CONNECTIONS: usize = 4096;
 
-/// Those of the smallest cluster with a front-end or two.
-const LEAST_CONNECTIONS: usize = 16;
+/// Descriptors of a manager, at least: they leave room for the connections of the smallest cluster with a front-end or two.
+const LEAST_DESCRIPTORS: usize = 64;
 
 /// Descriptors of the process, its log and calls of other managers, at least.
 const OWN_DESCRIPTORS: usize = 32;
@@ -107,7 +107,7 @@ impl ConnectionLimits {
     fn of(limit: usize) -> Option<Self> {
         let unauthenticated = (limit / 4).min(STRANGERS);
         let known = limit.saturating_sub((limit / 4).max(OWN_DESCRIPTORS) + unauthenticated).min(MOST_CONNECTIONS);
-        (known >= LEAST_CONNECTIONS).then_some(Self { known, unauthenticated })
+        (limit >= LEAST_DESCRIPTORS).then_some(Self { known, unauthenticated })
     }
 }
 
