@@ -46,7 +46,6 @@ pub use api::{Ack, Appended, Batch, Committed, Damage, Finished, Gate, Lookup, L
 pub use maintenance::{Maintenance, Step};
 pub use open::{OpenError, Opening, Owner};
 pub use options::{MAX_FROZEN, Options};
-pub use store::ranges::ReplicatedRanges;
 pub use store::{
     BufferStats, CacheStats, Count, CountedKeys, DeviceStats, Held, IndexStats, LogStats, MaintenanceStats, ReadStats,
     SegmentTotals, Stats, Store, WriteStats, Written,

@@ -16,7 +16,6 @@ use crate::merge::value_file;
 use crate::options::Options;
 use crate::ranges::RangeState;
 use crate::sealed::directory::PageDirectory;
-use crate::store::ranges::ReplicatedRanges as _;
 use crate::store::{Parts, Store, Written};
 use crate::work::{RangeMark, View};
 use fawn_ring::{Interval, Key};

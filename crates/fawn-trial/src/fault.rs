@@ -111,11 +111,11 @@ impl FaultKind {
     /// Whether it needs a cluster in which nothing is missing: it could destroy the last copy of something, or what it does is
     /// judged by itself.
     pub fn needs_level(self) -> bool {
-        self.is_judged_alone() || matches!(self, Self::Leave | Self::Wipe)
+        self.demands_answers() || matches!(self, Self::Leave | Self::Wipe)
     }
 
     /// Whether every request has to be answered while it lasts.
-    pub fn is_judged_alone(self) -> bool {
+    pub fn demands_answers(self) -> bool {
         matches!(self, Self::Severed | Self::LeaderLink | Self::ClientLink)
     }
 

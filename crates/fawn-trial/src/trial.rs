@@ -186,7 +186,7 @@ impl Trial<'_> {
                 break;
             }
             self.inject(&fault)?;
-            if fault.kind.is_judged_alone() {
+            if fault.kind.demands_answers() {
                 self.expect_answers()?;
             }
             since_level += 1;

@@ -9,7 +9,6 @@
 //! ends there is never brought up to date by what was written since, but copied anew: the numbers of a plain store say
 //! nothing about an older copy of it.
 
-use fawn_store::ReplicatedRanges as _;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::{OpenError, Options};
 

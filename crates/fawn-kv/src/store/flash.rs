@@ -20,7 +20,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use fawn_ring::{Interval, Key};
-use fawn_store::ReplicatedRanges as _;
 use fawn_store::flash::Flash;
 use fawn_store::work::{Event, Work};
 use fawn_store::{

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use fawn_ring::{Interval, Key};
-use fawn_store::ReplicatedRanges as _;
 use fawn_store::record::Record;
 use fawn_store::{Refusal, Store};
 

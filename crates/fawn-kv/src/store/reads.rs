@@ -1,6 +1,5 @@
 //! Lookups and scans that wait for flash.
 
-use fawn_store::ReplicatedRanges as _;
 use fawn_store::flash::FlashError;
 use fawn_store::page::Page;
 use fawn_store::record::Record;

@@ -1,12 +1,12 @@
 //! Replicated ranges: the owner of a range keeps its log and its state here, and says what of it is committed.
 //!
 //! A chain's log ends in records that are durable but not committed, and may yet be cut off. So a store of replicated
-//! ranges logs bytes that mean nothing to it ([`log_range`](ReplicatedRanges::log_range)), and takes committed versions, numbered by
-//! the chain, one by one ([`append_committed`](ReplicatedRanges::append_committed)): lookups and seals see only these.
+//! ranges logs bytes that mean nothing to it ([`log_range`](Store::log_range)), and takes committed versions, numbered by
+//! the chain, one by one ([`append_committed`](Store::append_committed)): lookups and seals see only these.
 //!
 //! Recovery may begin only where the log says all that the owner must know. So before a seal can move the log's start,
 //! the owner writes a *checkpoint*, the whole state of all of its ranges, as one group of entries
-//! ([`checkpoint`](ReplicatedRanges::checkpoint)): the open segment freezes right behind it, and once that is sealed, recovery begins
+//! ([`checkpoint`](Store::checkpoint)): the open segment freezes right behind it, and once that is sealed, recovery begins
 //! with the checkpoint. A segment that fills up in between is frozen and sealed without moving the start; what recovery
 //! finds in the log is then in a segment already, and is put in once more. A seal waits until everything that was logged
 //! before it froze is durable: no segment holds what a crash could take out of the log.
@@ -28,8 +28,7 @@ use crate::work::{Versions, Wanted, Work};
 /// Why a store stops whose log has records that its memory has no room for.
 const NO_MEMORY: &str = "the system has no memory for the committed records: give the process more, and start it again";
 
-/// What the owner of replicated ranges asks of a store beside what every owner does.
-pub trait ReplicatedRanges {
+impl Store {
     /// Appends what the owner of a range writes to the log. It is durable once [`logged`](Self::logged) reaches the gate.
     /// A [`checkpoint`](Self::checkpoint) of as many bytes as the first of `reserves`, headers of entries included, will
     /// still find room, and after a restart one of the second.
@@ -37,86 +36,7 @@ pub trait ReplicatedRanges {
     /// # Errors
     /// [`Refusal::Busy`] until a batch is written or a checkpoint sealed, [`Refusal::NoSpace`] while that seal waits for
     /// space on the device, [`Refusal::TooLarge`], [`Refusal::Stopped`].
-    fn log_range(&mut self, instance: u64, bytes: &[u8], reserves: (usize, usize)) -> Result<Gate, Refusal>;
-
-    /// Writes the whole state of all ranges to the log, and freezes the open segment: once that is sealed, recovery
-    /// begins here.
-    ///
-    /// # Errors
-    /// As [`log_range`](Self::log_range); nothing has changed.
-    fn checkpoint(&mut self, states: &[(u64, Vec<u8>)]) -> Result<Gate, Refusal>;
-
-    /// Where the batch begins that is being handed back to the owner while the store opens.
-    fn replayed_at(&self) -> LogPosition;
-
-    /// A checkpoint that the log handed back, whose batch begins at `start`, was carried out, with what came behind it:
-    /// recovery begins there from now on, once what is open is sealed, unless it does so already.
-    fn end_checkpoint(&mut self, start: LogPosition);
-
-    /// Whether the newest checkpoint's seal is still to come.
-    fn awaits_checkpoint(&self) -> bool;
-
-    /// Whether a checkpoint pays, and none is on its way: so much of the log is full (half of it, or a quarter when
-    /// something is `refused` already), or something was emptied.
-    fn wants_checkpoint(&self, refused: bool) -> bool;
-
-    /// Bytes of entries that the next batch of the log holds.
-    fn unbatched_bytes(&self) -> usize;
-
-    /// Up to here the log is durable, whatever answers wait for.
-    fn logged(&self) -> Gate;
-
-    /// Whether a record still fits the open segment, so that [`append_committed`](Self::append_committed) will not freeze
-    /// it.
-    fn has_room_for(&self, record: &Record<'_>) -> bool;
-
-    /// Takes a committed version, whose bytes are in the log already: from here on it is the newest of its key. How much is
-    /// taken before it is sealed is bounded by the log alone.
-    ///
-    /// # Errors
-    /// [`Refusal::Stopped`].
-    fn append_committed(&mut self, key: &Key, record: &Record<'_>) -> Result<(), Refusal>;
-
-    /// No number above this was given out yet. It grows with every opening.
-    fn last_number(&self) -> u64;
-
-    /// Up to which number everything was flushed, and the Unix second of a flush that is due, or 0.
-    fn flushes(&self) -> (u64, u32);
-
-    /// The owner of ranges says from here on what was flushed.
-    fn forget_flushes(&mut self);
-
-    /// Freezes the open segment, if it holds anything, without moving the log's start.
-    fn freeze_unsealed(&mut self);
-
-    /// Whether something that shows in what was taken has not found room in the log yet: what freezes meanwhile waits until
-    /// it has, or until a checkpoint holds it.
-    fn set_unlogged(&mut self, unlogged: bool);
-
-    /// Makes everything void that was appended in `interval` before. Whoever calls this has logged why: until the next
-    /// checkpoint is sealed, only the log knows.
-    fn empty(&mut self, interval: Interval);
-
-    /// Looks the newest committed version of `name` up, be it a delete record or expired.
-    fn lookup_version(&mut self, key: &Key, name: &[u8]) -> Lookup<'_>;
-
-    /// Resumes a [`lookup_version`](Self::lookup_version), as [`finish`](Store::finish) does.
-    fn finish_version<'p>(&mut self, read: Read, pages: &'p mut [Page], key: &Key, name: &[u8]) -> Finished<'p>;
-
-    /// Begins to read the newest versions in `interval`, delete records and expired ones included, in the order of key
-    /// positions, those numbered above `since`; as [`scan`](Store::scan) does. Everything that was frozen before is there,
-    /// in this version or a newer one; [`freeze_unsealed`](Self::freeze_unsealed) before the first part of a copy.
-    fn scan_versions(&mut self, interval: Interval, max_bytes: usize, since: u64) -> u64;
-
-    /// No delete record or expired record in `interval` with a number above this was ever dropped.
-    fn horizon(&self, interval: &Interval) -> u64;
-
-    /// Longest entry of a range that the log takes, in bytes.
-    fn longest_entry(&self) -> usize;
-}
-
-impl ReplicatedRanges for Store {
-    fn log_range(
+    pub fn log_range(
         &mut self,
         instance: u64,
         bytes: &[u8],
@@ -134,7 +54,12 @@ impl ReplicatedRanges for Store {
         })
     }
 
-    fn checkpoint(&mut self, states: &[(u64, Vec<u8>)]) -> Result<Gate, Refusal> {
+    /// Writes the whole state of all ranges to the log, and freezes the open segment: once that is sealed, recovery
+    /// begins here.
+    ///
+    /// # Errors
+    /// As [`log_range`](Self::log_range); nothing has changed.
+    pub fn checkpoint(&mut self, states: &[(u64, Vec<u8>)]) -> Result<Gate, Refusal> {
         self.refuse_when_stopped()?;
         let start = self.log.writer().position();
         let entries: Vec<_> = states.iter().map(|(instance, bytes)| (*instance, Entry::Range(bytes))).collect();
@@ -145,39 +70,54 @@ impl ReplicatedRanges for Store {
         Ok(Gate(gate))
     }
 
-    fn replayed_at(&self) -> LogPosition {
+    /// Where the batch begins that is being handed back to the owner while the store opens.
+    pub fn replayed_at(&self) -> LogPosition {
         self.log.replayed_at()
     }
 
-    fn end_checkpoint(&mut self, start: LogPosition) {
+    /// A checkpoint that the log handed back, whose batch begins at `start`, was carried out, with what came behind it:
+    /// recovery begins there from now on, once what is open is sealed, unless it does so already.
+    pub fn end_checkpoint(&mut self, start: LogPosition) {
         if start.page > self.log.start().page {
             let emptied = self.sealed.emptied_mut().take_unrecorded();
             self.freeze_behind(start, 0, emptied);
         }
     }
 
-    fn awaits_checkpoint(&self) -> bool {
+    /// Whether the newest checkpoint's seal is still to come.
+    pub fn awaits_checkpoint(&self) -> bool {
         self.log.awaits_checkpoint()
     }
 
-    fn wants_checkpoint(&self, refused: bool) -> bool {
+    /// Whether a checkpoint pays, and none is on its way: so much of the log is full (half of it, or a quarter when
+    /// something is `refused` already), or something was emptied.
+    pub fn wants_checkpoint(&self, refused: bool) -> bool {
         let pays = self.log.is_full_enough(refused) || self.sealed.emptied().has_unrecorded();
         !self.log.awaits_checkpoint() && pays
     }
 
-    fn unbatched_bytes(&self) -> usize {
+    /// Bytes of entries that the next batch of the log holds.
+    pub fn unbatched_bytes(&self) -> usize {
         self.log.writer().pending_bytes()
     }
 
-    fn logged(&self) -> Gate {
+    /// Up to here the log is durable, whatever answers wait for.
+    pub fn logged(&self) -> Gate {
         Gate(self.log.writer().durable())
     }
 
-    fn has_room_for(&self, record: &Record<'_>) -> bool {
+    /// Whether a record still fits the open segment, so that [`append_committed`](Self::append_committed) will not freeze
+    /// it.
+    pub fn has_room_for(&self, record: &Record<'_>) -> bool {
         self.buffers.open().fits(record.encoded_len())
     }
 
-    fn append_committed(&mut self, key: &Key, record: &Record<'_>) -> Result<(), Refusal> {
+    /// Takes a committed version, whose bytes are in the log already: from here on it is the newest of its key. How much is
+    /// taken before it is sealed is bounded by the log alone.
+    ///
+    /// # Errors
+    /// [`Refusal::Stopped`].
+    pub fn append_committed(&mut self, key: &Key, record: &Record<'_>) -> Result<(), Refusal> {
         self.refuse_when_stopped()?;
         if !self.has_room_for(record) {
             self.freeze_unsealed();
@@ -194,35 +134,43 @@ impl ReplicatedRanges for Store {
         Ok(())
     }
 
-    fn last_number(&self) -> u64 {
+    /// No number above this was given out yet. It grows with every opening.
+    pub fn last_number(&self) -> u64 {
         self.ranges.highest_seq()
     }
 
-    fn flushes(&self) -> (u64, u32) {
+    /// Up to which number everything was flushed, and the Unix second of a flush that is due, or 0.
+    pub fn flushes(&self) -> (u64, u32) {
         self.ranges.flushes()
     }
 
-    fn forget_flushes(&mut self) {
+    /// The owner of ranges says from here on what was flushed.
+    pub fn forget_flushes(&mut self) {
         self.ranges.forget_flushes();
         self.flushed_entries = 0;
         self.buffers.open_mut().forget_flush();
     }
 
-    fn freeze_unsealed(&mut self) {
+    /// Freezes the open segment, if it holds anything, without moving the log's start.
+    pub fn freeze_unsealed(&mut self) {
         if !self.buffers.open().is_empty() {
             let gate = if self.log.is_unlogged() { UNLOGGED } else { self.log.gate_of_everything() };
             self.freeze_behind(self.log.start(), if self.log.is_replaying() { 0 } else { gate }, Vec::new());
         }
     }
 
-    fn set_unlogged(&mut self, unlogged: bool) {
+    /// Whether something that shows in what was taken has not found room in the log yet: what freezes meanwhile waits until
+    /// it has, or until a checkpoint holds it.
+    pub fn set_unlogged(&mut self, unlogged: bool) {
         self.log.set_unlogged(unlogged);
         if !unlogged {
             self.give_gate(self.log.gate_of_everything());
         }
     }
 
-    fn empty(&mut self, interval: Interval) {
+    /// Makes everything void that was appended in `interval` before. Whoever calls this has logged why: until the next
+    /// checkpoint is sealed, only the log knows.
+    pub fn empty(&mut self, interval: Interval) {
         self.freeze_unsealed();
         self.sealed.empty(interval, self.buffers.open_age());
         self.sealed.forget_emptied(self.buffers.oldest_frozen());
@@ -232,7 +180,8 @@ impl ReplicatedRanges for Store {
         self.refresh(usize::MAX / 2);
     }
 
-    fn lookup_version(&mut self, key: &Key, name: &[u8]) -> Lookup<'_> {
+    /// Looks the newest committed version of `name` up, be it a delete record or expired.
+    pub fn lookup_version(&mut self, key: &Key, name: &[u8]) -> Lookup<'_> {
         self.read_stats.lookups += 1;
         match self.buffers.find(key, name) {
             Some(place) if self.is_emptied_at(place, key) => Lookup::Absent { gate: Gate::NONE },
@@ -241,22 +190,28 @@ impl ReplicatedRanges for Store {
         }
     }
 
-    fn finish_version<'p>(&mut self, read: Read, pages: &'p mut [Page], key: &Key, name: &[u8]) -> Finished<'p> {
+    /// Resumes a [`lookup_version`](Self::lookup_version), as [`finish`](Self::finish) does.
+    pub fn finish_version<'p>(&mut self, read: Read, pages: &'p mut [Page], key: &Key, name: &[u8]) -> Finished<'p> {
         self.finish_as(read, pages, key, name, |_, _| false)
     }
 
-    fn scan_versions(&mut self, interval: Interval, max_bytes: usize, since: u64) -> u64 {
+    /// Begins to read the newest versions in `interval`, delete records and expired ones included, in the order of key
+    /// positions, those numbered above `since`; as [`scan`](Self::scan) does. Everything that was frozen before is there,
+    /// in this version or a newer one; [`freeze_unsealed`](Self::freeze_unsealed) before the first part of a copy.
+    pub fn scan_versions(&mut self, interval: Interval, max_bytes: usize, since: u64) -> u64 {
         let id = self.work.new_scan();
         let wanted = Wanted { emptied: self.sealed.emptied().all().to_vec(), versions: Versions::Since(since) };
         self.work.push_scan(Work::Scan { id, interval, max_bytes, wanted }, &self.buffers);
         id
     }
 
-    fn horizon(&self, interval: &Interval) -> u64 {
+    /// No delete record or expired record in `interval` with a number above this was ever dropped.
+    pub fn horizon(&self, interval: &Interval) -> u64 {
         self.sealed.slices().horizon(interval)
     }
 
-    fn longest_entry(&self) -> usize {
+    /// Longest entry of a range that the log takes, in bytes.
+    pub fn longest_entry(&self) -> usize {
         self.log.writer().longest_batch_bytes() - ENTRY_HEADER_BYTES
     }
 }

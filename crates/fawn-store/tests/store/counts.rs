@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use fawn_check::random::Random;
 use fawn_ring::{Interval, Key};
 use fawn_sim::flash::SimFlash;
-use fawn_store::ReplicatedRanges as _;
 use fawn_store::record::{Kind, Marks, Record};
 use fawn_store::{CountedKeys, Maintenance, Refusal, Store};
 

@@ -3,7 +3,6 @@
 
 use fawn_ring::Interval;
 use fawn_sim::flash::{PowerCut, SimFlash};
-use fawn_store::ReplicatedRanges as _;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::record::{Kind, Marks, Record};
 use fawn_store::work::Work;

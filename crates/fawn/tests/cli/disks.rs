@@ -124,6 +124,30 @@ fn set_until_refused(address: &str, name: &str, refused_by: &str) -> usize {
     panic!("nothing is ever refused");
 }
 
+/// Waits until a store of one holds the space that deletes need.
+fn wait_for_spare(dir: &Path) {
+    wait_for("space that is kept", || {
+        std::fs::metadata(dir.join("store-0/spare")).is_ok_and(|file| file.len() > 0).then_some(())
+    });
+}
+
+/// Waits until the server whose log this is says that its store refuses puts.
+fn wait_for_refusals(log: &Path) {
+    wait_for("the health of a full store", || {
+        let (status, health) = http(&admin_in(log), "/health");
+        reasons(status, &health).join("; ").starts_with("store 0 refuses puts, because its disk").then_some(())
+    });
+}
+
+/// Deletes a key that is there. Where the buffers are full, a delete waits until a segment is written.
+fn delete(address: &str, key: &str) {
+    wait_for("a delete", || match &say(address, &format!("delete {key}"), "\r\n")[..] {
+        "DELETED\r\n" => Some(()),
+        refused if refused.starts_with("SERVER_ERROR") => None,
+        other => panic!("{key}: {other}"),
+    });
+}
+
 #[test]
 fn on_a_disk_that_is_full_to_the_last_page_gets_and_deletes_go_on_and_make_room_also_after_a_crash() {
     let Some(disk) = Disk::new(128) else { return };
@@ -133,19 +157,11 @@ fn on_a_disk_that_is_full_to_the_last_page_gets_and_deletes_go_on_and_make_room_
     for n in 0..1200 {
         assert_eq!(set(&server.address, &format!("k{n}")), "STORED\r\n");
     }
-    wait_for("space that is kept", || {
-        std::fs::metadata(dir.join("store-0/spare")).is_ok_and(|file| file.len() > 0).then_some(())
-    });
+    wait_for_spare(&dir);
     disk.fill();
     // What fits the buffers in memory and the log may be taken; the rest is refused.
     let more = set_until_refused(&server.address, "more", NO_SPACE);
-    let health = || {
-        let (status, health) = http(&admin_in(&log), "/health");
-        reasons(status, &health).join("; ")
-    };
-    wait_for("the health of a full store", || {
-        health().starts_with("store 0 refuses puts, because its disk").then_some(())
-    });
+    wait_for_refusals(&log);
     assert!(is_there(&server.address, "k0"));
     assert_eq!(say(&server.address, "delete k0", "\r\n"), "DELETED\r\n");
 
@@ -160,12 +176,7 @@ fn on_a_disk_that_is_full_to_the_last_page_gets_and_deletes_go_on_and_make_room_
     let all = (1..1200).map(|n| format!("k{n}")).chain((0..more).map(|n| format!("more{n}")));
     for key in all {
         assert!(is_there(&server.address, &key), "{key}");
-        // Where the buffers are full, a delete waits until a segment is written.
-        wait_for("a delete", || match &say(&server.address, &format!("delete {key}"), "\r\n")[..] {
-            "DELETED\r\n" => Some(()),
-            refused if refused.starts_with("SERVER_ERROR") => None,
-            other => panic!("{key}: {other}"),
-        });
+        delete(&server.address, &key);
     }
     wait_for("room again", || (set(&server.address, "new") == "STORED\r\n").then_some(()));
     assert!(is_there(&server.address, "new"));
@@ -180,30 +191,17 @@ fn on_a_disk_without_a_place_for_one_more_file_deletes_go_on_and_make_room_also_
     for n in 0..1200 {
         assert_eq!(set(&server.address, &format!("k{n}")), "STORED\r\n");
     }
-    wait_for("space that is kept", || {
-        std::fs::metadata(dir.join("store-0/spare")).is_ok_and(|file| file.len() > 0).then_some(())
-    });
+    wait_for_spare(&dir);
     let files = disk.fill_with_files();
-    let health = || {
-        let (status, health) = http(&admin_in(&log), "/health");
-        reasons(status, &health).join("; ")
-    };
-    wait_for("its health", || health().starts_with("store 0 refuses puts, because its disk").then_some(()));
+    wait_for_refusals(&log);
     let more = set_until_refused(&server.address, "more", NO_SPACE);
-    let delete = |server: &Process, key: String| {
-        wait_for("a delete", || match &say(&server.address, &format!("delete {key}"), "\r\n")[..] {
-            "DELETED\r\n" => Some(()),
-            refused if refused.starts_with("SERVER_ERROR") => None,
-            other => panic!("{key}: {other}"),
-        });
-    };
-    (0..600).for_each(|n| delete(&server, format!("k{n}")));
+    (0..600).for_each(|n| delete(&server.address, &format!("k{n}")));
     server.signal(Signal::KILL);
     server.child.wait().unwrap();
     let server = serve(&dir, &log);
     assert!(is_there(&server.address, "k600") && !is_there(&server.address, "k599"));
-    (600..1200).for_each(|n| delete(&server, format!("k{n}")));
-    (0..more).for_each(|n| delete(&server, format!("more{n}")));
+    (600..1200).for_each(|n| delete(&server.address, &format!("k{n}")));
+    (0..more).for_each(|n| delete(&server.address, &format!("more{n}")));
     let log = std::fs::read_to_string(&log).unwrap();
     assert!(log.contains("more files (inodes)"), "{log}");
     assert!(log.matches("the device is full").count() < 5, "{log}");

@@ -13,7 +13,6 @@ use fawn_kv::store::{
     Scan, Ticket,
 };
 use fawn_ring::{Interval, Key};
-use fawn_store::ReplicatedRanges as _;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::page::PageBuf;
 use fawn_store::work::Event;
