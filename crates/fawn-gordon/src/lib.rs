@@ -1,0 +1,4 @@
+//! Simulators of flash arrays, disks and clusters, and a survey of nodes by time, energy and price.
+//!
+//! Nothing here does input or output: readers take any `Read`, and whoever calls prints what comes of it. Equal seeds
+//! give equal results.
