@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-machine", &[]),
     ("fawn-report", &[]),
     ("fawn-workload", &[]),
+    ("fawn-gordon", &["fawn-workload"]),
     ("fawn-tls", &["fawn-files"]),
     ("fawn-admin", &[]),
     ("fawn-plan", &["fawn-report"]),
@@ -75,7 +76,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "fawn-transfer",
         &["fawn-client", "fawn-files", "fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store", "fawn-tls"],
     ),
-    ("fawn-sim", &["fawn-check", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store"]),
+    ("fawn-sim", &["fawn-check", "fawn-gordon", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store"]),
     (
         "fawn",
         &[

@@ -5,4 +5,5 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod disk;
 pub mod trace;

@@ -103,7 +103,7 @@ fn fuzz(options: &Options) -> Result<(), Failed> {
         let each = if options.target.is_some() { each } else { each.div_ceil(target.cost()) };
         watch(target, options.seed, options.from, each)?;
         let seconds = began.elapsed().as_secs_f64();
-        say(&format!("{:<10} {each:>12} executions in {seconds:>7.1} s, nothing found", target.name()))?;
+        say(&format!("{:<14} {each:>12} executions in {seconds:>7.1} s, nothing found", target.name()))?;
     }
     Ok(())
 }

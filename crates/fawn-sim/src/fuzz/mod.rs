@@ -16,7 +16,8 @@
 //! * `messages` (targets `message` and `operation`), `managers`, `sessions`, `log`, `manifest`, `segment`, `record`,
 //!   `writes`: the targets, each named as one of what it decodes. `hostile`: a node and a front-end that take messages with
 //!   whatever they say. `strangers`: a manager that hears those who are no members. `peers`: a whole cluster at work, in which
-//!   single fields of messages are changed on their way ([`edit`]).
+//!   single fields of messages are changed on their way ([`edit`]). `traces`: readers of block traces, a target each, and
+//!   of recordings.
 
 mod edit;
 pub mod generate;
@@ -35,6 +36,7 @@ mod strangers;
 mod target;
 #[cfg(test)]
 mod tests;
+mod traces;
 mod writes;
 
 use std::fmt::{self, Write as _};
@@ -61,6 +63,18 @@ pub const TARGETS: &[&dyn Target] = &[
     &hostile::Hostile,
     &strangers::Strangers,
     &peers::Peers,
+    &traces::READERS[0],
+    &traces::READERS[1],
+    &traces::READERS[2],
+    &traces::READERS[3],
+    &traces::READERS[4],
+    &traces::READERS[5],
+    &traces::READERS[6],
+    &traces::READERS[7],
+    &traces::READERS[8],
+    &traces::READERS[9],
+    &traces::READERS[10],
+    &traces::Recordings,
 ];
 
 /// Runs a closure and tells how many bytes it held at most.

@@ -3,7 +3,7 @@
 use fawn_sim::fuzz::{TARGETS, run};
 
 /// Executions of all targets together.
-const EXECUTIONS: u64 = 200_000;
+const EXECUTIONS: u64 = 400_000;
 
 #[test]
 fn no_decoder_panics_or_takes_more_memory_than_its_input_justifies() {
