@@ -80,32 +80,32 @@ impl PartialOrd for Due {
     }
 }
 
-/// Times of the model in nanoseconds.
+/// Times of the model, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-struct Times {
-    read_hit_ns: u64,
-    read_miss_ns: u64,
-    write_hit_ns: u64,
-    write_miss_ns: u64,
-    longest_wait_ns: u64,
-    sector_ns: f64,
+struct CommandTimes {
+    read_hit: u64,
+    read_miss: u64,
+    write_hit: u64,
+    write_miss: u64,
+    longest_wait: u64,
+    interface_sector: f64,
 }
 
-impl Times {
+impl CommandTimes {
     fn of(model: &DiskModel) -> Self {
         let in_ns = |time_ms: f64| (time_ms * 1e6).round() as u64;
         Self {
-            read_hit_ns: in_ns(model.overheads.read_hit_ms),
-            read_miss_ns: in_ns(model.overheads.read_miss_ms),
-            write_hit_ns: in_ns(model.overheads.write_hit_ms),
-            write_miss_ns: in_ns(model.overheads.write_miss_ms),
-            longest_wait_ns: in_ns(model.queue.longest_wait_ms),
-            sector_ns: SECTOR_BYTES as f64 * 1e9 / model.interface_bytes_per_s,
+            read_hit: in_ns(model.overheads.read_hit_ms),
+            read_miss: in_ns(model.overheads.read_miss_ms),
+            write_hit: in_ns(model.overheads.write_hit_ms),
+            write_miss: in_ns(model.overheads.write_miss_ms),
+            longest_wait: in_ns(model.queue.longest_wait_ms),
+            interface_sector: SECTOR_BYTES as f64 * 1e9 / model.interface_bytes_per_s,
         }
     }
 
     fn interface_ns(&self, sectors: u64) -> u64 {
-        (sectors as f64 * self.sector_ns).round() as u64
+        (sectors as f64 * self.interface_sector).round() as u64
     }
 }
 
@@ -124,7 +124,7 @@ impl Times {
 #[derive(Clone, Debug)]
 pub struct Disk {
     mechanism: Mechanism,
-    times: Times,
+    times: CommandTimes,
     depth: usize,
     policy: QueuePolicy,
     read_ahead_sectors: u64,
@@ -156,7 +156,7 @@ impl Disk {
     pub fn new(model: &DiskModel) -> Result<Self, ModelError> {
         Ok(Self {
             mechanism: Mechanism::new(model)?,
-            times: Times::of(model),
+            times: CommandTimes::of(model),
             depth: model.queue.depth as usize,
             policy: model.queue.policy,
             read_ahead_sectors: u64::from(model.buffer.read_ahead_sectors.min(model.buffer.segment_sectors)),
@@ -260,7 +260,7 @@ impl Disk {
         match request.access {
             Access::Read => {
                 if !self.serve_from_buffer(&request, self.now_ns) {
-                    self.enqueue(request, self.now_ns + self.times.read_miss_ns, false);
+                    self.enqueue(request, self.now_ns + self.times.read_miss, false);
                 }
             }
             Access::Write => self.take_write(request),
@@ -275,7 +275,7 @@ impl Disk {
     fn take_write(&mut self, request: DiskRequest) {
         self.forget(&request);
         if !self.buffer.can_take(request.sectors) {
-            let command_ns = self.now_ns + self.times.write_miss_ns;
+            let command_ns = self.now_ns + self.times.write_miss;
             // The head may begin as soon as the first sector is there.
             let begin_ns = command_ns.max(self.interface_free_ns);
             self.interface_free_ns = begin_ns + self.times.interface_ns(request.sectors);
@@ -291,7 +291,7 @@ impl Disk {
 
     /// Puts a write into the buffer, at `from_ns`. `false` if there is no room.
     fn buffer_write(&mut self, request: &DiskRequest, from_ns: u64, number: u64) -> bool {
-        let begin_ns = (from_ns + self.times.write_hit_ns).max(self.interface_free_ns);
+        let begin_ns = (from_ns + self.times.write_hit).max(self.interface_free_ns);
         let finish_ns = begin_ns + self.times.interface_ns(request.sectors);
         let extent = WriteExtent { first: request.sector, end: request.end(), ready_ns: finish_ns, oldest: number };
         if !self.buffer.push(extent) {
@@ -316,7 +316,7 @@ impl Disk {
     fn serve_from_buffer(&mut self, request: &DiskRequest, from_ns: u64) -> bool {
         let DiskRequest { sector, sectors, .. } = *request;
         self.advance_read_ahead(self.now_ns);
-        let begin_ns = (from_ns + self.times.read_hit_ns).max(self.interface_free_ns);
+        let begin_ns = (from_ns + self.times.read_hit).max(self.interface_free_ns);
         let transfer_ns = self.times.interface_ns(sectors);
         if self.cache.has(sector, request.end()) || self.buffer.has(sector, request.end()) {
             self.interface_free_ns = begin_ns + transfer_ns;
@@ -390,7 +390,7 @@ impl Disk {
             let is_served = if command.needs_room {
                 self.buffer_write(&command.request, self.now_ns.max(command.ready_ns), command.number)
             } else if command.request.access == Access::Read && command.ready_ns <= self.now_ns {
-                let from_ns = self.now_ns.saturating_sub(self.times.read_hit_ns).max(command.request.arrival_ns);
+                let from_ns = self.now_ns.saturating_sub(self.times.read_hit).max(command.request.arrival_ns);
                 self.serve_from_buffer(&command.request, from_ns)
             } else {
                 false
@@ -420,7 +420,7 @@ impl Disk {
             needs_drain.chain(self.flushes.iter().map(|(flush, number)| (*number, flush.arrival_ns))).min();
         let is_first = |arrival_ns: u64| {
             let waited_ns = self.now_ns.saturating_sub(arrival_ns);
-            self.policy == QueuePolicy::FirstCome || waited_ns > self.times.longest_wait_ns
+            self.policy == QueuePolicy::FirstCome || waited_ns > self.times.longest_wait
         };
         let drains_first = match (oldest, needs_drain) {
             (Some((index, command)), other) if other.is_none_or(|(number, _)| command.number < number) => {
@@ -540,7 +540,7 @@ impl Disk {
     }
 
     fn finish_control(&mut self, request: DiskRequest) {
-        let finish_ns = self.now_ns + self.times.write_hit_ns;
+        let finish_ns = self.now_ns + self.times.write_hit;
         self.finish(request, finish_ns, DiskService::Control, Positioning::default(), 0);
     }
 
@@ -550,7 +550,9 @@ impl Disk {
         let (done, waiting) = std::mem::take(&mut self.flushes).into_iter().partition(|flush| flush.1 < oldest);
         self.flushes = waiting;
         let done: Vec<(DiskRequest, u64)> = done;
-        done.into_iter().for_each(|(request, _)| self.finish_control(request));
+        for (request, _) in done {
+            self.finish_control(request);
+        }
     }
 
     fn finish(

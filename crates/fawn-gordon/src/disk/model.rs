@@ -127,9 +127,8 @@ impl DiskModel {
         if !(1..=1_000_000).contains(&self.rpm) {
             return Err(ModelError::Speed);
         }
-        if !times.into_iter().chain([full_ms, self.queue.longest_wait_ms]).all(is_time)
-            || !(self.interface_bytes_per_s > 0.0 && self.interface_bytes_per_s.is_finite())
-        {
+        let has_rate = self.interface_bytes_per_s > 0.0 && self.interface_bytes_per_s.is_finite();
+        if !(has_rate && times.into_iter().chain([full_ms, self.queue.longest_wait_ms]).all(is_time)) {
             return Err(ModelError::Time);
         }
         if self.queue.depth == 0 {

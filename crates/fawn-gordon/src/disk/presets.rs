@@ -81,9 +81,9 @@ fn sata(cylinders: u32, heads: u32, track_sectors: (u32, u32), buffer_mib: u32) 
     }
 }
 
-/// The HP C2247A of 1992, one of the ten disks on which DiskSim was validated.
+/// The HP C2247A of 1992, one of the ten disks on which `DiskSim` was validated.
 ///
-/// DiskSim's overheads that always follow each other are added up: of a write, the command, the least delay before a seek,
+/// `DiskSim`'s overheads that always follow each other are added up: of a write, the command, the least delay before a seek,
 /// reselection and completion. Left out: slipped sectors, and the second disconnection of some writes.
 pub fn hp_c2247a() -> DiskModel {
     let zone = |cylinders, track_sectors, track_skew, cylinder_skew| DiskZone {
@@ -133,9 +133,9 @@ pub fn hp_c2247a() -> DiskModel {
     }
 }
 
-/// The Seagate Cheetah 9LP of 1998 (ST39102LW), another one of DiskSim's ten.
+/// The Seagate Cheetah 9LP of 1998 (ST39102LW), another one of `DiskSim`'s ten.
 ///
-/// DiskSim has overheads after reads and after writes: here are their means, weighted by two reads a write.
+/// `DiskSim` has overheads after reads and after writes: here are their means, weighted by two reads a write.
 pub fn cheetah_9lp() -> DiskModel {
     let zone = |cylinders, track_sectors, track_skew, cylinder_skew| DiskZone {
         cylinders,

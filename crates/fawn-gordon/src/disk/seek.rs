@@ -93,22 +93,23 @@ fn interpolate(points: &[(u32, f64)], distance: u32) -> f64 {
 mod tests {
     use super::*;
 
-    fn rounded(time_ms: f64) -> f64 {
-        (time_ms * 100.0).round() / 100.0
+    /// Hundredths of a millisecond.
+    fn hundredths(time_ms: f64) -> u32 {
+        (time_ms * 100.0).round() as u32
     }
 
     #[test]
     fn the_hp_97560_seeks_as_ruemmler_and_wilkes_say() {
         let curve = SeekCurve::hp_97560();
-        let times = [0, 1, 382, 383, 1961].map(|distance| rounded(curve.time_ms(distance)));
-        assert_eq!(times, [0.0, 3.64, 11.06, 11.06, 23.69]);
-        assert_eq!(rounded(curve.mean_random_ms(1962)), 12.84);
+        let times = [0, 1, 382, 383, 1961].map(|distance| hundredths(curve.time_ms(distance)));
+        assert_eq!(times, [0, 364, 1106, 1106, 2369]);
+        assert_eq!(hundredths(curve.mean_random_ms(1962)), 1284);
     }
 
     #[test]
     fn the_hp_c2200a_has_no_step_between_its_pieces() {
         let curve = SeekCurve::hp_c2200a();
-        assert_eq!([1, 615, 616].map(|distance| rounded(curve.time_ms(distance))), [4.05, 18.26, 18.19]);
+        assert_eq!([1, 615, 616].map(|distance| hundredths(curve.time_ms(distance))), [405, 1826, 1819]);
     }
 
     #[test]
@@ -131,8 +132,8 @@ mod tests {
     fn a_table_has_its_points_and_lines_between_them() {
         let curve = SeekCurve::Table(vec![(1, 2.0), (3, 4.0), (10, 11.0)]);
         assert_eq!(
-            [0, 1, 2, 3, 5, 10, 99].map(|distance| curve.time_ms(distance)),
-            [0.0, 2.0, 3.0, 4.0, 6.0, 11.0, 11.0]
+            [0, 1, 2, 3, 5, 10, 99].map(|distance| hundredths(curve.time_ms(distance))),
+            [0, 200, 300, 400, 600, 1100, 1100]
         );
     }
 }

@@ -291,7 +291,7 @@ fn a_demerit_is_the_distance_of_distributions() {
     assert!((demerit_ms(vec![1.0, 2.0], vec![2.0, 3.0]) - 1.0).abs() < 1e-12);
 }
 
-/// DiskSim's validation traces are others' data and not part of this project. To run this, clone DiskSim (for one, the
+/// `DiskSim`'s validation traces are others' data and not part of this project. To run this, clone `DiskSim` (for one, the
 /// fork of Western Digital on GitHub) and name its folder `valid` in `FAWN_DISKSIM_VALID`.
 #[test]
 #[ignore = "needs DiskSim's validation traces: FAWN_DISKSIM_VALID=…/valid"]

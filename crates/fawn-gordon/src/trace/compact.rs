@@ -74,8 +74,8 @@ impl Predecessor {
 
     fn encode(&self, request: &BlockRequest, into: &mut Vec<u8>) {
         let BlockRequest { time_ns, device, access, offset, bytes, response_ns } = *request;
-        let distance = offset.wrapping_sub(self.end) as i64;
-        let is_in_sectors = distance % SECTOR_BYTES as i64 == 0 && bytes.is_multiple_of(SECTOR_BYTES);
+        let distance = offset.wrapping_sub(self.end).cast_signed();
+        let is_in_sectors = distance % SECTOR_BYTES.cast_signed() == 0 && bytes.is_multiple_of(SECTOR_BYTES);
         let unit = if is_in_sectors { SECTOR_BYTES } else { 1 };
         let (has_device, has_offset, has_length) = (device != self.device, distance != 0, bytes != self.bytes);
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
@@ -87,12 +87,12 @@ impl Predecessor {
                 | flag(has_length, LENGTH)
                 | flag(is_in_sectors, SECTORS),
         );
-        put_signed(into, time_ns.wrapping_sub(self.time_ns) as i64);
+        put_signed(into, time_ns.wrapping_sub(self.time_ns).cast_signed());
         if has_device {
             put_varint(into, u64::from(device));
         }
         if has_offset {
-            put_signed(into, distance / unit as i64);
+            put_signed(into, distance / unit.cast_signed());
         }
         if has_length {
             put_varint(into, bytes / unit);
@@ -116,10 +116,10 @@ impl Predecessor {
             return None;
         }
         let unit = if flags & SECTORS == 0 { 1 } else { SECTOR_BYTES };
-        let time_ns = self.time_ns.wrapping_add(take_signed(from)? as u64);
+        let time_ns = self.time_ns.wrapping_add(take_signed(from)?.cast_unsigned());
         let device = if flags & DEVICE == 0 { self.device } else { u32::try_from(take_varint(from)?).ok()? };
-        let distance = if flags & OFFSET == 0 { 0 } else { take_signed(from)?.checked_mul(unit as i64)? };
-        let offset = self.end.wrapping_add(distance as u64);
+        let distance = if flags & OFFSET == 0 { 0 } else { take_signed(from)?.checked_mul(unit.cast_signed())? };
+        let offset = self.end.wrapping_add(distance.cast_unsigned());
         let bytes = if flags & LENGTH == 0 { self.bytes } else { take_varint(from)?.checked_mul(unit)? };
         let response_ns = if flags & RESPONSE == 0 { None } else { Some(take_varint(from)?) };
         let is_right = (bytes > 0 || access == Access::Flush) && offset.checked_add(bytes).is_some();
@@ -136,7 +136,7 @@ fn put_varint(into: &mut Vec<u8>, mut number: u64) {
 }
 
 fn put_signed(into: &mut Vec<u8>, number: i64) {
-    put_varint(into, ((number << 1) ^ (number >> 63)) as u64);
+    put_varint(into, ((number << 1) ^ (number >> 63)).cast_unsigned());
 }
 
 fn take_varint(from: &mut &[u8]) -> Option<u64> {
@@ -159,7 +159,7 @@ fn take_varint(from: &mut &[u8]) -> Option<u64> {
 
 fn take_signed(from: &mut &[u8]) -> Option<i64> {
     let number = take_varint(from)?;
-    Some((number >> 1) as i64 ^ -((number & 1) as i64))
+    Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
 }
 
 /// Writes a compact trace.

@@ -76,6 +76,14 @@ fn expected(format: TraceFormat) -> Vec<BlockRequest> {
     extents.into_iter().enumerate().map(request).collect()
 }
 
+fn compact(requests: &[BlockRequest]) -> Vec<u8> {
+    let mut writer = CompactWriter::new(Vec::new()).unwrap();
+    for request in requests {
+        writer.push(request).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
 #[test]
 fn each_format_is_read_and_told_from_the_others() {
     for format in TEXTS {
@@ -91,9 +99,7 @@ fn each_format_is_read_and_told_from_the_others() {
 
 #[test]
 fn a_compact_trace_has_the_bytes_that_its_description_says() {
-    let mut writer = CompactWriter::new(Vec::new()).unwrap();
-    expected(TraceFormat::DiskSim).iter().for_each(|request| writer.push(request).unwrap());
-    let bytes = writer.finish().unwrap();
+    let bytes = compact(&expected(TraceFormat::DiskSim));
     assert_eq!(bytes, sample(TraceFormat::Compact), "{bytes:02x?}");
     let (requests, errors) = read(&bytes, TraceFormat::Compact);
     assert_eq!((requests, errors), (expected(TraceFormat::DiskSim), Vec::new()));
@@ -192,8 +198,8 @@ fn what_is_of_no_format_is_refused_with_advice() {
 
 #[test]
 fn a_trace_with_more_names_of_devices_than_are_kept_is_told_so() {
-    let names = 0..MAX_DEVICE_NAMES + 1;
-    let text: String = names.map(|name| format!("1,host{name},0,Read,0,512,7\n")).collect();
+    let lines: Vec<String> = (0..=MAX_DEVICE_NAMES).map(|name| format!("1,host{name},0,Read,0,512,7")).collect();
+    let text = lines.join("\n");
     let (requests, errors) = read(text.as_bytes(), TraceFormat::Msr);
     assert_eq!(requests.len(), MAX_DEVICE_NAMES);
     assert!(errors.len() == 1 && errors[0].contains("it names one device more than 4096"), "{errors:?}");
@@ -204,9 +210,8 @@ fn large() -> (Vec<BlockRequest>, Vec<u8>) {
     let pattern = TracePattern { requests: 60_000, ..TracePattern::paper_random(Access::Write, 1 << 40, 3) };
     let pattern = TracePattern { arrivals: Arrivals::Poisson(5e4), ..pattern };
     let requests: Vec<_> = pattern.trace().unwrap().collect();
-    let mut writer = CompactWriter::new(Vec::new()).unwrap();
-    requests.iter().for_each(|request| writer.push(request).unwrap());
-    (requests, writer.finish().unwrap())
+    let bytes = compact(&requests);
+    (requests, bytes)
 }
 
 #[test]
@@ -308,9 +313,7 @@ fn any_line() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn what_is_written_is_read(requests in prop::collection::vec(any_request(), 0..200)) {
-        let mut writer = CompactWriter::new(Vec::new()).unwrap();
-        requests.iter().for_each(|request| writer.push(request).unwrap());
-        prop_assert_eq!(read(&writer.finish().unwrap(), TraceFormat::Compact), (requests, Vec::new()));
+        prop_assert_eq!(read(&compact(&requests), TraceFormat::Compact), (requests, Vec::new()));
     }
 
     #[test]
@@ -336,9 +339,7 @@ proptest! {
         requests in prop::collection::vec(any_request(), 1..50), at in any::<prop::sample::Index>(), flip in 1u8..,
         is_mended: bool,
     ) {
-        let mut writer = CompactWriter::new(Vec::new()).unwrap();
-        requests.iter().for_each(|request| writer.push(request).unwrap());
-        let mut bytes = writer.finish().unwrap();
+        let mut bytes = compact(&requests);
         let at = at.index(bytes.len());
         bytes[at] ^= flip;
         if is_mended {
@@ -371,7 +372,9 @@ mod recordings {
     fn a_recording_is_read_as_it_was_written_and_what_was_not_measured_is_absent() {
         let samples = [sample(0, Some(812_000_000), Some(5)), sample(1000, None, Some(7)), sample(2000, Some(0), None)];
         let mut writer = RecordingWriter::new(Vec::new(), &head()).unwrap();
-        samples.iter().for_each(|sample| writer.push(sample).unwrap());
+        for sample in &samples {
+            writer.push(sample).unwrap();
+        }
         let text = writer.finish().unwrap();
         assert_eq!(String::from_utf8_lossy(&text), include_str!("../../testdata/traces/recording.txt"));
         let reader = RecordingReader::new(&text[..]).unwrap();
@@ -443,7 +446,9 @@ mod synthetic_traces {
             assert!(one.iter().copied().eq(pattern(addresses).trace().unwrap()));
             assert_ne!(one, other);
             let mut summary = TraceSummary::default();
-            one.iter().for_each(|request| summary.add(request));
+            for request in &one {
+                summary.add(request);
+            }
             assert_eq!(summary.requests.iter().sum::<u64>(), 20_000);
             let reads = summary.requests[Access::Read as usize];
             assert!((13_700..14_300).contains(&reads), "{reads} reads");

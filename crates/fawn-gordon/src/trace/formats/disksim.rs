@@ -1,4 +1,4 @@
-//! DiskSim's ASCII traces.
+//! `DiskSim`'s ASCII traces.
 
 use crate::trace::error::LineProblem;
 use crate::trace::fields::{Fields, checked};
@@ -7,7 +7,7 @@ use crate::trace::request::{Access, BlockRequest};
 /// The unit of a trace's times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DiskSimTime {
-    /// As DiskSim reads them.
+    /// As `DiskSim` reads them.
     #[default]
     Milliseconds,
     /// As `MQSim` reads them.

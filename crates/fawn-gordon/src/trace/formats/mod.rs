@@ -26,13 +26,13 @@ pub enum TraceFormat {
     Alibaba,
     /// Tencent CBS (Zhang et al., ATC '20): `timestamp,offset,size,0|1,volume`, in seconds and sectors; 1 is a write.
     Tencent,
-    /// The Storage Performance Council's format, as of the UMass repository: `unit,address,size,R|W,timestamp`.
+    /// The Storage Performance Council's format, as of the `UMass` repository: `unit,address,size,R|W,timestamp`.
     /// Addresses are sectors, sizes bytes, timestamps seconds with decimals.
     Spc,
     /// FIU (Koller & Rangaswami, FAST '10): `timestamp pid process address blocks R|W major minor md5`, in nanoseconds and
     /// sectors.
     Fiu,
-    /// DiskSim's ASCII format: `time device block blocks flags`, in sectors. Bit 0 of the flags, which are hexadecimal, is
+    /// `DiskSim`'s ASCII format: `time device block blocks flags`, in sectors. Bit 0 of the flags, which are hexadecimal, is
     /// a read. Milliseconds with decimals; `MQSim` writes nanoseconds.
     DiskSim,
     /// The text that blkparse prints by default, one event a line, seconds and sectors.
@@ -90,7 +90,7 @@ impl TraceFormat {
 /// What a trace does not say of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceOptions {
-    /// The unit of a DiskSim trace's times.
+    /// The unit of a `DiskSim` trace's times.
     pub disksim_time: DiskSimTime,
     /// Which events of a blkparse trace are requests.
     pub blkparse_action: BlkparseAction,
