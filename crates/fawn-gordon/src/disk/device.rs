@@ -32,7 +32,7 @@ pub struct DiskActivity {
 
 /// A command in the disk.
 #[derive(Clone, Copy, Debug)]
-struct Command {
+struct DiskCommand {
     request: DiskRequest,
     /// When the controller has understood it.
     ready_ns: u64,
@@ -112,17 +112,17 @@ impl CommandTimes {
 /// A simulated disk.
 ///
 /// ```
-/// use fawn_gordon::disk::{Disk, DiskRequest, presets};
+/// use fawn_gordon::disk::{DiskDevice, DiskRequest, presets};
 /// use fawn_gordon::trace::Access;
 ///
-/// let mut disk = Disk::new(&presets::sata_1tb_2008()).unwrap();
+/// let mut disk = DiskDevice::new(&presets::sata_1tb_2008()).unwrap();
 /// let read = DiskRequest { id: 1, arrival_ns: 0, access: Access::Read, sector: 1_000_000, sectors: 8 };
 /// disk.submit(read).unwrap();
 /// let done = disk.next_completion(u64::MAX).unwrap();
 /// assert!((1_000_000..30_000_000).contains(&done.response_ns()));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Disk {
+pub struct DiskDevice {
     mechanism: Mechanism,
     times: CommandTimes,
     depth: usize,
@@ -134,7 +134,7 @@ pub struct Disk {
     /// Commands that the disk has not taken yet.
     host: VecDeque<DiskRequest>,
     /// Commands that wait for the head, or for room.
-    commands: Vec<Command>,
+    commands: Vec<DiskCommand>,
     /// Flushes, with the number of the last write that each waits for.
     flushes: Vec<(DiskRequest, u64)>,
     due: BinaryHeap<Reverse<Due>>,
@@ -148,7 +148,7 @@ pub struct Disk {
     activity: DiskActivity,
 }
 
-impl Disk {
+impl DiskDevice {
     /// A disk at rest, at time 0, with the arm at the outer edge.
     ///
     /// # Errors
@@ -286,7 +286,7 @@ impl Disk {
     }
 
     fn enqueue(&mut self, request: DiskRequest, ready_ns: u64, needs_room: bool) {
-        self.commands.push(Command { request, ready_ns, number: self.number, needs_room });
+        self.commands.push(DiskCommand { request, ready_ns, number: self.number, needs_room });
     }
 
     /// Puts a write into the buffer, at `from_ns`. `false` if there is no room.
@@ -470,7 +470,7 @@ impl Disk {
     }
 
     /// The head serves a command.
-    fn serve(&mut self, command: &Command) {
+    fn serve(&mut self, command: &DiskCommand) {
         let begin_ns = command.ready_ns.max(self.now_ns);
         self.stop_read_ahead(begin_ns);
         let request = command.request;

@@ -39,7 +39,7 @@ pub fn linear_zones(
 
 /// A sector's place.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct SectorPlace {
     /// The cylinder, from 0 at the outer edge.
     pub cylinder: u32,
     /// The head.
@@ -96,7 +96,7 @@ impl Layout {
     }
 
     /// The place of a sector that exists.
-    pub fn place(&self, sector: u64) -> Place {
+    pub fn place(&self, sector: u64) -> SectorPlace {
         assert!(sector < self.sectors, "a sector is on the disk");
         let index = self.zones.partition_point(|zone| zone.sector <= sector) - 1;
         let ZoneStart { zone, sector: first, cylinder } = self.zones[index];
@@ -105,7 +105,7 @@ impl Layout {
         let (in_zone, head) = (track / u64::from(self.heads), track % u64::from(self.heads));
         let skew = (track - in_zone) * u64::from(zone.track_skew) + in_zone * u64::from(zone.cylinder_skew);
         let angle = (in_track + skew) % track_sectors;
-        Place {
+        SectorPlace {
             cylinder: cylinder + in_zone as u32,
             head: head as u32,
             angle: angle as f64 / track_sectors as f64,
@@ -126,7 +126,7 @@ mod tests {
         let layout = Layout::new(2, &[outer, inner]).unwrap();
         assert_eq!((layout.sectors(), layout.cylinders()), (50, 3));
         let place = |sector| {
-            let Place { cylinder, head, angle, left, .. } = layout.place(sector);
+            let SectorPlace { cylinder, head, angle, left, .. } = layout.place(sector);
             (cylinder, head, (angle * 10.0).round() as u32, left)
         };
         assert_eq!(place(0), (0, 0, 0, 10));

@@ -1,6 +1,6 @@
 //! The arm and the platters: how long it takes to reach a sector, and to transfer some.
 
-use super::geometry::{Layout, Place};
+use super::geometry::{Layout, SectorPlace};
 use super::model::{DiskModel, ModelError};
 use super::seek::SeekCurve;
 
@@ -86,7 +86,7 @@ impl Mechanism {
         self.positioning_to(arm, start_ns, &self.layout.place(sector), is_write)
     }
 
-    fn positioning_to(&self, arm: Arm, start_ns: u64, place: &Place, is_write: bool) -> Positioning {
+    fn positioning_to(&self, arm: Arm, start_ns: u64, place: &SectorPlace, is_write: bool) -> Positioning {
         let distance = place.cylinder.abs_diff(arm.cylinder);
         let way_ns = (self.seek.time_ms(distance) * MS_NS).round() as u64;
         let switch_ns = if place.head == arm.head { 0 } else { self.head_switch_ns };

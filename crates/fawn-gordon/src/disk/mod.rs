@@ -4,10 +4,10 @@
 //! the same kind, with what matters in a SATA disk.
 //!
 //! ```
-//! use fawn_gordon::disk::{ClosedReplay, Disk, DiskRequest, presets};
+//! use fawn_gordon::disk::{ClosedReplay, DiskDevice, DiskRequest, presets};
 //! use fawn_gordon::trace::{AddressPattern, Arrivals, TracePattern};
 //!
-//! let mut disk = Disk::new(&presets::sata_1tb_2008()).unwrap();
+//! let mut disk = DiskDevice::new(&presets::sata_1tb_2008()).unwrap();
 //! let sectors = disk.sectors();
 //! let addresses = AddressPattern::Uniform { least_bytes: 4096, most_bytes: 4096 };
 //! let (arrivals, capacity_bytes) = (Arrivals::Together, sectors * 512);
@@ -39,8 +39,8 @@ mod seek;
 mod tests;
 mod write_buffer;
 
-pub use device::{Disk, DiskActivity};
-pub use geometry::{DiskZone, Layout, Place, linear_zones};
+pub use device::{DiskActivity, DiskDevice};
+pub use geometry::{DiskZone, Layout, SectorPlace, linear_zones};
 pub use mechanism::{Arm, Mechanism, MediaTransfer, Positioning};
 pub use model::{BufferModel, CommandOverheads, DiskModel, ModelError, QueueModel, QueuePolicy};
 pub use replay::{ClosedReplay, OpenReplay};

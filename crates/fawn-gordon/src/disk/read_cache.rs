@@ -2,7 +2,7 @@
 
 /// Sectors of one stream that the buffer has.
 #[derive(Clone, Copy, Debug)]
-struct Segment {
+struct ReadSegment {
     first: u64,
     end: u64,
     /// When it was used last, by the cache's clock.
@@ -12,7 +12,7 @@ struct Segment {
 /// Segments, of which the least recently used one is given up.
 #[derive(Clone, Debug)]
 pub struct ReadCache {
-    segments: Vec<Segment>,
+    segments: Vec<ReadSegment>,
     most_segments: usize,
     segment_sectors: u64,
     clock: u64,
@@ -35,7 +35,7 @@ impl ReadCache {
 
     /// How many of these sectors, from the first one on, a segment has.
     pub fn leading(&self, first: u64, end: u64) -> u64 {
-        let leading = |segment: &Segment| {
+        let leading = |segment: &ReadSegment| {
             let has_first = (segment.first..segment.end).contains(&first);
             if has_first { segment.end.min(end) - first } else { 0 }
         };
@@ -48,12 +48,12 @@ impl ReadCache {
             return;
         }
         self.clock += 1;
-        let continues = |segment: &Segment| (segment.first..=segment.end).contains(&first);
+        let continues = |segment: &ReadSegment| (segment.first..=segment.end).contains(&first);
         let index = self.segments.iter().position(continues);
         let (index, from) = match index {
             Some(index) => (index, self.segments[index].first),
             None if self.segments.len() < self.most_segments => {
-                self.segments.push(Segment { first, end, used: 0 });
+                self.segments.push(ReadSegment { first, end, used: 0 });
                 (self.segments.len() - 1, first)
             }
             None => {
@@ -63,7 +63,7 @@ impl ReadCache {
         };
         let end = if from == first { end } else { end.max(self.segments[index].end) };
         let from = from.max(end.saturating_sub(self.segment_sectors));
-        self.segments[index] = Segment { first: from, end, used: self.clock };
+        self.segments[index] = ReadSegment { first: from, end, used: self.clock };
     }
 
     /// Forgets segments with any of these sectors.
@@ -73,7 +73,7 @@ impl ReadCache {
 
     /// Where the segment begins that ends with this sector or holds it.
     pub fn first_of(&self, sector: u64) -> Option<u64> {
-        let holds = |segment: &&Segment| (segment.first..=segment.end).contains(&sector);
+        let holds = |segment: &&ReadSegment| (segment.first..=segment.end).contains(&sector);
         self.segments.iter().find(holds).map(|segment| segment.first)
     }
 }

@@ -1,13 +1,13 @@
 //! Traces on a disk: at their own times, or as fast as the disk replies.
 
-use super::device::Disk;
+use super::device::DiskDevice;
 use super::request::{DiskCompletion, DiskRefusal, DiskRequest};
 
 /// Issues each command at its time: an iterator over completions, by their times. Commands whose time is before the time
 /// of the one in front of them are issued together with it.
 #[derive(Debug)]
 pub struct OpenReplay<'d, I> {
-    disk: &'d mut Disk,
+    disk: &'d mut DiskDevice,
     requests: I,
     next: Option<DiskRequest>,
     last_ns: u64,
@@ -15,7 +15,7 @@ pub struct OpenReplay<'d, I> {
 
 impl<'d, I: Iterator<Item = DiskRequest>> OpenReplay<'d, I> {
     /// Replays `requests` on `disk`.
-    pub fn new(disk: &'d mut Disk, mut requests: I) -> Self {
+    pub fn new(disk: &'d mut DiskDevice, mut requests: I) -> Self {
         let (next, last_ns) = (requests.next(), disk.now_ns());
         Self { disk, requests, next, last_ns }
     }
@@ -44,7 +44,7 @@ impl<I: Iterator<Item = DiskRequest>> Iterator for OpenReplay<'_, I> {
 /// issued when another one is done.
 #[derive(Debug)]
 pub struct ClosedReplay<'d, I> {
-    disk: &'d mut Disk,
+    disk: &'d mut DiskDevice,
     requests: I,
     outstanding: usize,
     issue_ns: u64,
@@ -52,7 +52,7 @@ pub struct ClosedReplay<'d, I> {
 
 impl<'d, I: Iterator<Item = DiskRequest>> ClosedReplay<'d, I> {
     /// Replays `requests` on `disk`, `outstanding` at a time.
-    pub fn new(disk: &'d mut Disk, requests: I, outstanding: usize) -> Self {
+    pub fn new(disk: &'d mut DiskDevice, requests: I, outstanding: usize) -> Self {
         let issue_ns = disk.now_ns();
         Self { disk, requests, outstanding, issue_ns }
     }

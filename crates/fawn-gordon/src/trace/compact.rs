@@ -1,4 +1,4 @@
-//! This project's own format of block traces: binary, a sixth of the text's size, with checksums.
+//! This project's own format of block traces: binary, a fifth of the text's size, with checksums.
 //!
 //! Every number is little-endian. A file is a head, blocks and a last block.
 //!

@@ -28,7 +28,7 @@ pub use error::{BlockProblem, LineProblem, MAX_DEVICE_NAMES, MAX_NAME_BYTES, Tra
 pub use fields::SECTOR_BYTES;
 pub use formats::{BlkparseAction, DiskSimTime, TraceFormat, TraceOptions};
 pub use lines::{MAX_LINE_BYTES, MAX_SKIPPED_BYTES};
-pub use reader::{Rejoined, TraceReader};
+pub use reader::{SampledInput, TraceReader};
 pub use recording::{RecordingHead, RecordingReader, RecordingWriter, ResourceColumn, ResourceSample};
 pub use request::{Access, BlockRequest, TraceSummary};
 pub use synthetic::{AddressPattern, Arrivals, PatternError, SyntheticTrace, TracePattern};

@@ -31,13 +31,13 @@ const EXCERPT_BYTES: usize = 60;
 #[derive(Debug)]
 pub struct TraceReader<R> {
     format: TraceFormat,
-    source: Source<R>,
+    source: RequestSource<R>,
     is_over: bool,
 }
 
 /// Where requests come from.
 #[derive(Debug)]
-enum Source<R> {
+enum RequestSource<R> {
     Text(Box<LineParser>, Lines<R>),
     Compact(CompactReader<R>),
 }
@@ -51,8 +51,8 @@ impl<R: BufRead> TraceReader<R> {
     /// As [`new`](Self::new), with what the trace does not say of itself.
     pub fn with_options(input: R, format: TraceFormat, options: TraceOptions) -> Self {
         let source = match format {
-            TraceFormat::Compact => Source::Compact(CompactReader::new(input)),
-            _ => Source::Text(Box::new(LineParser::new(format, options)), Lines::new(input)),
+            TraceFormat::Compact => RequestSource::Compact(CompactReader::new(input)),
+            _ => RequestSource::Text(Box::new(LineParser::new(format, options)), Lines::new(input)),
         };
         Self { format, source, is_over: false }
     }
@@ -65,8 +65,8 @@ impl<R: BufRead> TraceReader<R> {
     /// The name of a device that has appeared, if the format gives names.
     pub fn device_name(&self, device: u32) -> Option<&str> {
         match &self.source {
-            Source::Text(parser, _) => parser.device_name(device),
-            Source::Compact(_) => None,
+            RequestSource::Text(parser, _) => parser.device_name(device),
+            RequestSource::Compact(_) => None,
         }
     }
 
@@ -91,9 +91,9 @@ impl<R: BufRead> TraceReader<R> {
 }
 
 /// An input whose beginning was read before.
-pub type Rejoined<R> = Chain<Cursor<Vec<u8>>, R>;
+pub type SampledInput<R> = Chain<Cursor<Vec<u8>>, R>;
 
-impl<R: BufRead> TraceReader<Rejoined<R>> {
+impl<R: BufRead> TraceReader<SampledInput<R>> {
     /// Finds out the format by the first 64 KiB of the input, and reads it.
     ///
     /// # Errors
@@ -122,8 +122,8 @@ impl<R: BufRead> Iterator for TraceReader<R> {
             return None;
         }
         let next = match &mut self.source {
-            Source::Text(parser, lines) => Self::next_of_text(parser, lines),
-            Source::Compact(reader) => reader.next(),
+            RequestSource::Text(parser, lines) => Self::next_of_text(parser, lines),
+            RequestSource::Compact(reader) => reader.next(),
         };
         self.is_over = next.as_ref().is_none_or(|result| result.as_ref().is_err_and(TraceError::is_final));
         next

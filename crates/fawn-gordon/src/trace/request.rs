@@ -68,3 +68,23 @@ impl TraceSummary {
         self.end = self.end.max(request.end());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_counts_kinds_bytes_and_disorder() {
+        let mut summary = TraceSummary::default();
+        for (time_ns, access, offset, bytes) in [
+            (5, Access::Read, 0, 512),
+            (9, Access::Write, 4096, 1024),
+            (7, Access::Write, 0, u64::MAX),
+            (9, Access::Flush, 0, 0),
+        ] {
+            summary.add(&BlockRequest { time_ns, device: 0, access, offset, bytes, response_ns: None });
+        }
+        assert_eq!((summary.requests, summary.bytes), ([1, 2, 0, 1], [512, u64::MAX, 0, 0]));
+        assert_eq!((summary.times_ns, summary.end, summary.unordered), (Some((5, 9)), u64::MAX, 1));
+    }
+}
