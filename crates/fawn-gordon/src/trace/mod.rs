@@ -29,6 +29,6 @@ pub use fields::SECTOR_BYTES;
 pub use formats::{BlkparseAction, DiskSimTime, TraceFormat, TraceOptions};
 pub use lines::{MAX_LINE_BYTES, MAX_SKIPPED_BYTES};
 pub use reader::{SampledInput, TraceReader};
-pub use recording::{RecordingHead, RecordingReader, RecordingWriter, ResourceColumn, ResourceSample};
+pub use recording::{RecordingColumn, RecordingHead, RecordingReader, RecordingSample, RecordingWriter};
 pub use request::{Access, BlockRequest, TraceSummary};
 pub use synthetic::{AddressPattern, Arrivals, PatternError, SyntheticTrace, TracePattern};

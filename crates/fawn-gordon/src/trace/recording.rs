@@ -9,7 +9,7 @@
 //! period_ms 1000
 //! column cpu_ns from /proc/stat
 //! column instructions not measured
-//! column disk_accesses from /proc/diskstats
+//! column disk_reads from /proc/diskstats
 //! samples
 //! 0 812000000 5
 //! 1000 - 7
@@ -30,14 +30,14 @@ use super::lines::Lines;
 const TITLE: &str = "fawn recording 1";
 
 /// Number of columns.
-pub const COLUMNS: usize = 8;
+pub const COLUMNS: usize = 9;
 
 /// Bytes of the text that names a machine or a source.
 const MAX_TEXT_BYTES: usize = 1024;
 
 /// What is measured in each period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ResourceColumn {
+pub enum RecordingColumn {
     /// Time in which processors were busy, summed over them, in nanoseconds.
     CpuNs,
     /// Instructions that were executed.
@@ -51,13 +51,15 @@ pub enum ResourceColumn {
     /// Bytes that were read from the disk. What the page cache had does not count.
     DiskRead,
     /// Bytes that were written to the disk.
-    DiskWritten,
-    /// Accesses to the disk, of either kind.
-    DiskAccesses,
+    DiskWrite,
+    /// Accesses to the disk that read.
+    DiskReads,
+    /// Accesses to the disk that write.
+    DiskWrites,
 }
 
-impl ResourceColumn {
-    /// All columns, in the order of [`ResourceSample::values`].
+impl RecordingColumn {
+    /// All columns, in the order of [`RecordingSample::values`].
     pub const ALL: [Self; COLUMNS] = [
         Self::CpuNs,
         Self::Instructions,
@@ -65,8 +67,9 @@ impl ResourceColumn {
         Self::NetworkIn,
         Self::NetworkOut,
         Self::DiskRead,
-        Self::DiskWritten,
-        Self::DiskAccesses,
+        Self::DiskWrite,
+        Self::DiskReads,
+        Self::DiskWrites,
     ];
 
     /// Its name in a recording.
@@ -78,8 +81,9 @@ impl ResourceColumn {
             Self::NetworkIn => "network_in_bytes",
             Self::NetworkOut => "network_out_bytes",
             Self::DiskRead => "disk_read_bytes",
-            Self::DiskWritten => "disk_written_bytes",
-            Self::DiskAccesses => "disk_accesses",
+            Self::DiskWrite => "disk_write_bytes",
+            Self::DiskReads => "disk_reads",
+            Self::DiskWrites => "disk_writes",
         }
     }
 
@@ -95,23 +99,23 @@ pub struct RecordingHead {
     pub machine: String,
     /// Milliseconds of a sample, at least 1.
     pub period_ms: u64,
-    /// Where each column's figures came from, by [`ResourceColumn`]: a file, a counter, a computation. `None`: it was not
+    /// Where each column's figures came from, by [`RecordingColumn`]: a file, a counter, a computation. `None`: it was not
     /// measured.
     pub sources: [Option<String>; COLUMNS],
 }
 
 /// One period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ResourceSample {
+pub struct RecordingSample {
     /// When it began, in milliseconds from the recording's beginning.
     pub time_ms: u64,
-    /// What was used in it, by [`ResourceColumn`]. `None`: it was not measured.
+    /// What was used in it, by [`RecordingColumn`]. `None`: it was not measured.
     pub values: [Option<u64>; COLUMNS],
 }
 
-impl ResourceSample {
+impl RecordingSample {
     /// The value of a column.
-    pub fn value(&self, column: ResourceColumn) -> Option<u64> {
+    pub fn value(&self, column: RecordingColumn) -> Option<u64> {
         self.values[column as usize]
     }
 }
@@ -173,7 +177,7 @@ impl<W: Write> RecordingWriter<W> {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a text of a recording's head is no line"));
         }
         writeln!(output, "{TITLE}\nmachine {}\nperiod_ms {}", head.machine, head.period_ms)?;
-        for (column, source) in ResourceColumn::ALL.into_iter().zip(&head.sources) {
+        for (column, source) in RecordingColumn::ALL.into_iter().zip(&head.sources) {
             match source {
                 Some(source) => writeln!(output, "column {} from {source}", column.name())?,
                 None => writeln!(output, "column {} not measured", column.name())?,
@@ -188,7 +192,7 @@ impl<W: Write> RecordingWriter<W> {
     ///
     /// # Errors
     /// The output cannot be written, or the sample has a value of a column that was not measured.
-    pub fn push(&mut self, sample: &ResourceSample) -> io::Result<()> {
+    pub fn push(&mut self, sample: &RecordingSample) -> io::Result<()> {
         self.line.clear();
         write!(self.line, "{}", sample.time_ms)?;
         for (value, is_measured) in sample.values.iter().zip(self.measured) {
@@ -222,7 +226,7 @@ pub struct RecordingReader<R> {
     lines: Lines<R>,
     head: RecordingHead,
     /// The measured columns, in the order of the head.
-    order: Vec<ResourceColumn>,
+    order: Vec<RecordingColumn>,
     is_over: bool,
 }
 
@@ -276,7 +280,7 @@ impl<R: BufRead> RecordingReader<R> {
             }
             b"column" => {
                 let (name, source) = split_word(rest);
-                let column = ResourceColumn::named(name).ok_or("there is no such column")?;
+                let column = RecordingColumn::named(name).ok_or("there is no such column")?;
                 if std::mem::replace(&mut named[column as usize], true) {
                     return Err("the column is there twice");
                 }
@@ -295,7 +299,7 @@ impl<R: BufRead> RecordingReader<R> {
         Ok(())
     }
 
-    fn sample(&self) -> Result<ResourceSample, &'static str> {
+    fn sample(&self) -> Result<RecordingSample, &'static str> {
         let fields = Fields::by_blanks(self.lines.line());
         if fields.count() != 1 + self.order.len() {
             return Err("it has another number of values than columns");
@@ -308,10 +312,10 @@ impl<R: BufRead> RecordingReader<R> {
                 text => Some(parse_number(text).ok_or("one of its values is no number in range")?),
             };
         }
-        Ok(ResourceSample { time_ms, values })
+        Ok(RecordingSample { time_ms, values })
     }
 
-    fn advance(&mut self) -> Result<Option<ResourceSample>, RecordingError> {
+    fn advance(&mut self) -> Result<Option<RecordingSample>, RecordingError> {
         while self.lines.advance()? {
             if !self.lines.line().trim_ascii().is_empty() {
                 let line = self.lines.number();
@@ -323,7 +327,7 @@ impl<R: BufRead> RecordingReader<R> {
 }
 
 impl<R: BufRead> Iterator for RecordingReader<R> {
-    type Item = Result<ResourceSample, RecordingError>;
+    type Item = Result<RecordingSample, RecordingError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_over {

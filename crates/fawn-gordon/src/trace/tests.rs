@@ -356,16 +356,16 @@ mod recordings {
 
     fn head() -> RecordingHead {
         let mut sources = [const { None }; recording::COLUMNS];
-        sources[ResourceColumn::CpuNs as usize] = Some("/proc/stat".to_owned());
-        sources[ResourceColumn::DiskAccesses as usize] = Some("/proc/diskstats".to_owned());
+        sources[RecordingColumn::CpuNs as usize] = Some("/proc/stat".to_owned());
+        sources[RecordingColumn::DiskReads as usize] = Some("/proc/diskstats".to_owned());
         RecordingHead { machine: "pi 3".to_owned(), period_ms: 1000, sources }
     }
 
-    fn sample(time_ms: u64, cpu: Option<u64>, accesses: Option<u64>) -> ResourceSample {
+    fn sample(time_ms: u64, cpu: Option<u64>, reads: Option<u64>) -> RecordingSample {
         let mut values = [None; recording::COLUMNS];
-        values[ResourceColumn::CpuNs as usize] = cpu;
-        values[ResourceColumn::DiskAccesses as usize] = accesses;
-        ResourceSample { time_ms, values }
+        values[RecordingColumn::CpuNs as usize] = cpu;
+        values[RecordingColumn::DiskReads as usize] = reads;
+        RecordingSample { time_ms, values }
     }
 
     #[test]
@@ -381,15 +381,15 @@ mod recordings {
         assert_eq!(reader.head(), &head());
         let read: Vec<_> = reader.map(Result::unwrap).collect();
         assert_eq!(read, samples);
-        assert_eq!((read[1].value(ResourceColumn::CpuNs), read[2].value(ResourceColumn::CpuNs)), (None, Some(0)));
-        assert_eq!(read[0].value(ResourceColumn::Instructions), None);
+        assert_eq!((read[1].value(RecordingColumn::CpuNs), read[2].value(RecordingColumn::CpuNs)), (None, Some(0)));
+        assert_eq!(read[0].value(RecordingColumn::Instructions), None);
     }
 
     #[test]
     fn a_value_without_a_source_is_not_written() {
         let mut writer = RecordingWriter::new(Vec::new(), &head()).unwrap();
         let mut sample = sample(0, None, None);
-        sample.values[ResourceColumn::Instructions as usize] = Some(1);
+        sample.values[RecordingColumn::Instructions as usize] = Some(1);
         assert!(writer.push(&sample).is_err());
         assert!(RecordingWriter::new(Vec::new(), &RecordingHead { machine: "a\nb".to_owned(), ..head() }).is_err());
         assert!(RecordingWriter::new(Vec::new(), &RecordingHead { period_ms: 0, ..head() }).is_err());
@@ -402,8 +402,8 @@ mod recordings {
         let errors: Vec<_> =
             results.iter().filter_map(|result| result.as_ref().err()).map(ToString::to_string).collect();
         assert_eq!(results.len() - errors.len(), 2);
-        assert!(errors[0].starts_with("line 14: it has another number of values than columns"), "{errors:?}");
-        assert!(errors[1].starts_with("line 16: one of its values is no number in range"), "{errors:?}");
+        assert!(errors[0].starts_with("line 15: it has another number of values than columns"), "{errors:?}");
+        assert!(errors[1].starts_with("line 17: one of its values is no number in range"), "{errors:?}");
     }
 
     #[test]

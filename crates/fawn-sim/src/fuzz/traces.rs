@@ -6,8 +6,8 @@ use std::io::{self, BufRead, Read};
 use fawn_check::random::Random;
 use fawn_gordon::trace::compact::mend;
 use fawn_gordon::trace::{
-    Access, BlockRequest, CompactWriter, RecordingHead, RecordingReader, RecordingWriter, ResourceColumn,
-    ResourceSample, TraceFormat, TraceReader, recording,
+    Access, BlockRequest, CompactWriter, RecordingColumn, RecordingHead, RecordingReader, RecordingSample,
+    RecordingWriter, TraceFormat, TraceReader, recording,
 };
 
 use super::{Input, Target};
@@ -223,10 +223,10 @@ impl Target for Recordings {
         let head = RecordingHead { machine: "pi 3".to_owned(), period_ms: 1000, sources };
         let mut writer = RecordingWriter::new(Vec::new(), &head).expect("memory takes bytes");
         for second in 0..random.within(1, 6) {
-            let value = |column: ResourceColumn| {
+            let value = |column: RecordingColumn| {
                 (measured[column as usize] && random.chance(4, 5)).then(|| random.below(1 << 40))
             };
-            let sample = ResourceSample { time_ms: second * 1000, values: ResourceColumn::ALL.map(value) };
+            let sample = RecordingSample { time_ms: second * 1000, values: RecordingColumn::ALL.map(value) };
             writer.push(&sample).expect("memory takes bytes");
         }
         vec![writer.finish().expect("memory takes bytes")]
