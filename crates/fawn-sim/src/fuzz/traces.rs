@@ -165,7 +165,9 @@ fn request(random: &mut Random) -> BlockRequest {
 fn encode(format: TraceFormat, requests: &[BlockRequest]) -> Vec<u8> {
     if format == TraceFormat::Compact {
         let mut writer = CompactWriter::new(Vec::new()).expect("memory takes bytes");
-        requests.iter().for_each(|request| writer.push(request).expect("memory takes bytes"));
+        for request in requests {
+            writer.push(request).expect("memory takes bytes");
+        }
         return writer.finish().expect("memory takes bytes");
     }
     let header = match format {
@@ -191,7 +193,7 @@ fn line(format: TraceFormat, number: usize, request: &BlockRequest) -> String {
         TraceFormat::Alibaba => format!("{device},{letter},{offset},{bytes},{}\n", time_ns / 1000),
         TraceFormat::Tencent => format!("{seconds},{sector},{sectors},{},{device}\n", u8::from(!is_read)),
         TraceFormat::Spc => format!("{},{sector},{bytes},{letter},{seconds}.{fraction:09}\n", number % 4),
-        TraceFormat::Fiu => format!("{time_ns} 77 kjournald {sector} {sectors} {letter} 8 16 {:032x}\n", offset),
+        TraceFormat::Fiu => format!("{time_ns} 77 kjournald {sector} {sectors} {letter} 8 16 {offset:032x}\n"),
         TraceFormat::DiskSim => {
             format!("{}.{:06} {} {sector} {sectors} {}\n", time_ns / 1_000_000, 5, number % 4, u8::from(is_read))
         }
