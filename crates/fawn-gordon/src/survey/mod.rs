@@ -1,0 +1,29 @@
+//! A survey of node designs: time, energy and price of each under recorded workloads, and which of them are worth a look.
+//!
+//! Designs come from a [`DesignSpace`] that is multiplied out, as whole nodes, or both ([`SurveyFile`]). There are three
+//! sources: the paper's own configurations ([`paper`]), today's machines out of a purchase catalogue ([`catalogue`]), and
+//! one's own file. [`SurveyReport::of`] runs every design on every trace; [`page`] shows it in a browser.
+
+mod balance;
+pub mod catalogue;
+mod chart;
+pub mod cost;
+pub mod figures;
+mod file;
+mod page;
+pub mod paper;
+mod pareto;
+mod point;
+mod report;
+mod space;
+pub mod table6;
+pub mod tables;
+
+pub use balance::AmdahlBalance;
+pub use chart::{scatter, stacked_bars};
+pub use file::{SurveyFile, SurveyFileError};
+pub use page::page;
+pub use pareto::{SurveyAxis, pareto_set};
+pub use point::{BusyResource, RunFigures, SurveyCell, SurveyPoint};
+pub use report::{SurveyBound, SurveyReport, SurveySettings};
+pub use space::{DesignSpace, ProcessorChoice, StorageChoice};
