@@ -72,6 +72,34 @@ impl BusyTime {
     }
 }
 
+/// How busy components were while their nodes were on, from 0 to 1: the activity factors of the power model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ComponentActivity {
+    /// Processors.
+    pub processor: f64,
+    /// Memory.
+    pub memory: f64,
+    /// Storage.
+    pub storage: f64,
+    /// The network.
+    pub network: f64,
+}
+
+impl ComponentActivity {
+    fn of(totals: &[SampleDemand], on_seconds: f64) -> Self {
+        let share = |seconds: fn(&SampleDemand) -> f64| {
+            let busy: f64 = totals.iter().map(seconds).sum();
+            if on_seconds > 0.0 { (busy / on_seconds).min(1.0) } else { 0.0 }
+        };
+        Self {
+            processor: share(|total| total.processor_s),
+            memory: share(|total| total.memory_s),
+            storage: share(SampleDemand::storage_s),
+            network: share(|total| total.network_s),
+        }
+    }
+}
+
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClusterRun {
@@ -83,6 +111,8 @@ pub struct ClusterRun {
     pub joules: ComponentJoules,
     /// Node-seconds in which nodes were on.
     pub on_seconds: f64,
+    /// How busy components were.
+    pub activity: ComponentActivity,
     /// Which resources were fully used, for how long.
     pub busy: BusyTime,
     /// Columns of the trace that nobody measured: what they would take is in no sum.
@@ -144,7 +174,15 @@ impl ClusterModel {
             on_seconds += on;
             joules.add(&node_joules(design, on, total));
         }
-        ClusterRun { nodes: trace.nodes.len(), seconds, joules, on_seconds, busy, unmeasured: trace.unmeasured() }
+        ClusterRun {
+            nodes: trace.nodes.len(),
+            seconds,
+            joules,
+            on_seconds,
+            activity: ComponentActivity::of(&totals, on_seconds),
+            busy,
+            unmeasured: trace.unmeasured(),
+        }
     }
 
     /// The time alone, with one resource infinitely fast if one is named.

@@ -86,16 +86,16 @@ impl SampleDemand {
     }
 }
 
-/// The rates of a node, for samples by the million.
+/// The rates of a node, for samples by the million: seconds of each thing that a sample counts.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeRates {
-    s_per_instruction: f64,
-    s_per_read_byte: f64,
-    s_per_read: f64,
-    s_per_write_byte: f64,
-    s_per_write: f64,
-    s_per_network_byte: f64,
-    s_per_miss: f64,
+    instruction: f64,
+    read_byte: f64,
+    read_access: f64,
+    write_byte: f64,
+    write_access: f64,
+    network_byte: f64,
+    miss: f64,
 }
 
 impl NodeRates {
@@ -107,26 +107,26 @@ impl NodeRates {
     pub fn of(design: &NodeDesign) -> Self {
         let (storage, devices) = (&design.storage, f64::from(design.storage.devices));
         Self {
-            s_per_instruction: 1.0 / design.instructions_per_second(),
-            s_per_read_byte: 1.0 / (storage.read.bytes_per_second * devices),
-            s_per_read: storage.read.seconds_per_access / devices,
-            s_per_write_byte: 1.0 / (storage.write.bytes_per_second * devices),
-            s_per_write: storage.write.seconds_per_access / devices,
-            s_per_network_byte: 1.0 / design.network_bytes_per_second,
-            s_per_miss: LINE_BYTES / design.memory.bytes_per_second,
+            instruction: 1.0 / design.instructions_per_second(),
+            read_byte: 1.0 / (storage.read.bytes_per_second * devices),
+            read_access: storage.read.seconds_per_access / devices,
+            write_byte: 1.0 / (storage.write.bytes_per_second * devices),
+            write_access: storage.write.seconds_per_access / devices,
+            network_byte: 1.0 / design.network_bytes_per_second,
+            miss: LINE_BYTES / design.memory.bytes_per_second,
         }
     }
 
     /// What a sample takes. The network carries both directions at a time; the longer counts. Memory's activity is that
     /// of its misses; if those were not measured, it is the processors' (`knows_misses`).
     pub fn demand(&self, sample: &ResourceSample, knows_misses: bool) -> SampleDemand {
-        let processor_s = sample.instructions * self.s_per_instruction;
+        let processor_s = sample.instructions * self.instruction;
         SampleDemand {
             processor_s,
-            read_s: sample.disk_read_bytes * self.s_per_read_byte + sample.disk_reads * self.s_per_read,
-            write_s: sample.disk_write_bytes * self.s_per_write_byte + sample.disk_writes * self.s_per_write,
-            network_s: sample.network_in_bytes.max(sample.network_out_bytes) * self.s_per_network_byte,
-            memory_s: if knows_misses { sample.cache_misses * self.s_per_miss } else { processor_s },
+            read_s: sample.disk_read_bytes * self.read_byte + sample.disk_reads * self.read_access,
+            write_s: sample.disk_write_bytes * self.write_byte + sample.disk_writes * self.write_access,
+            network_s: sample.network_in_bytes.max(sample.network_out_bytes) * self.network_byte,
+            memory_s: if knows_misses { sample.cache_misses * self.miss } else { processor_s },
         }
     }
 }

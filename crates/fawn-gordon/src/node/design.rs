@@ -73,6 +73,12 @@ impl NodeDesign {
         WattRange::new(with_overhead(idle), with_overhead(parts.iter().map(|part| part.active).sum()))
     }
 
+    /// The overhead's share, as Gordon §5.2 measures it on a server: its power at rest less that of its components at rest,
+    /// over its average power under load.
+    pub fn measured_overhead_share(idle_watts: f64, idle_component_watts: f64, average_watts: f64) -> f64 {
+        (idle_watts - idle_component_watts) / average_watts
+    }
+
     /// Price of the node; `None` if a part's is unknown.
     pub fn price_dollars(&self) -> Option<f64> {
         let processors = self.processor.price_dollars? * f64::from(self.processors);

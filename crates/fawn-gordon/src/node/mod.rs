@@ -21,7 +21,7 @@ mod storage;
 mod table;
 pub mod workloads;
 
-pub use cluster::{BusyTime, ClusterModel, ClusterRun};
+pub use cluster::{BusyTime, ClusterModel, ClusterRun, ComponentActivity};
 pub use columns::TraceColumn;
 pub use demand::{NodeRates, NodeResource, SampleDemand};
 pub use design::{MemoryModel, NodeDesign};

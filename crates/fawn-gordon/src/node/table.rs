@@ -12,6 +12,7 @@
 //! left out. Seconds count from 0; a second without a line did nothing.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::BufRead;
 
 use fawn_report::csv;
@@ -46,7 +47,7 @@ pub fn write_node_trace(samples: &[ResourceSample], sources: &BTreeMap<TraceColu
     let mut out = String::new();
     for (column, source) in sources {
         let source = source.replace(['\n', '\r'], " ");
-        out.push_str(&format!("# {column}: {}\n", source.trim()));
+        writeln!(out, "# {column}: {}", source.trim()).expect("writing to a string cannot fail");
     }
     let names = sources.keys().map(|column| column.name().to_owned());
     out.push_str(&csv::line(std::iter::once("second".to_owned()).chain(names)));

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::pareto::SurveyAxis;
 use super::point::{SurveyCell, SurveyPoint};
-use super::report::{SurveyBound, SurveyReport};
+use super::report::SurveyReport;
+use super::settings::SurveyBound;
 use crate::node::{ComponentJoules, NodeResource};
 
 /// A point of Figure 6: a design on a workload, or on their average.

@@ -10,7 +10,8 @@ use super::catalogue::UnsurveyedOption;
 use super::chart::{kinds, legend, part_colour, scatter, stacked_bars};
 use super::figures::{Figure7Row, Figure8Row, figure_7, figure_8};
 use super::point::SurveyPoint;
-use super::report::{SurveyBound, SurveyReport};
+use super::report::SurveyReport;
+use super::settings::SurveyBound;
 use super::tables::{balance, points, what_if};
 
 /// Readable in the dark and on a phone; wide tables scroll by themselves.

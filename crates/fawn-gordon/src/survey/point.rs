@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::balance::AmdahlBalance;
-use super::report::{SurveyBound, SurveySettings};
-use crate::node::{BusyTime, ClusterModel, ClusterTrace, ComponentJoules, NodeDesign, NodeResource};
+use super::settings::{SurveyBound, SurveySettings};
+use crate::node::{BusyTime, ClusterModel, ClusterTrace, ComponentActivity, ComponentJoules, NodeDesign, NodeResource};
 
 /// A run of one workload under one way of synchronising.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -17,6 +17,8 @@ pub struct RunFigures {
     pub component_joules: ComponentJoules,
     /// Average watts of a node, with those that are off.
     pub average_watts: f64,
+    /// How busy components were while their nodes were on.
+    pub activity: ComponentActivity,
     /// Node-seconds by fully used resources.
     pub busy: BusyTime,
     /// Seconds if one resource were infinitely fast, in the order of [`NodeResource::ALL`].
@@ -76,6 +78,7 @@ impl SurveyCell {
                 joules: run.joules.total(),
                 component_joules: run.joules,
                 average_watts: run.average_watts(),
+                activity: run.activity,
                 busy: run.busy,
                 seconds_without: NodeResource::ALL.map(|it| model.seconds(trace, design, Some(it))),
             }

@@ -91,7 +91,9 @@ impl DesignSpace {
             storage.name
         );
         if self.network_bytes_per_second.len() > 1 {
-            name += &format!(", {} Gbit/s", fawn_report::amount::digits(network * 8.0 / 1e9));
+            name.push_str(", ");
+            name.push_str(&fawn_report::amount::digits(network * 8.0 / 1e9));
+            name.push_str(" Gbit/s");
         }
         NodeDesign {
             name,

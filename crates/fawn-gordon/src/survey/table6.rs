@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::point::SurveyPoint;
-use super::report::{SurveyBound, SurveyReport};
+use super::report::SurveyReport;
+use super::settings::SurveyBound;
 
 /// A pair of figures of Table 6.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

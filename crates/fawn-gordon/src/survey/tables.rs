@@ -6,7 +6,8 @@ use fawn_report::amount::{digits, dollars, percent};
 use super::cost::petabyte::{PRINTED_TABLE_8, PetabyteCost, TABLE_7, servers};
 use super::pareto::SurveyAxis;
 use super::point::{BusyResource, SurveyPoint};
-use super::report::{SurveyBound, SurveyReport};
+use super::report::SurveyReport;
+use super::settings::SurveyBound;
 use super::table6::{BoundPair, PRINTED, Table6Row};
 use crate::node::NodeResource;
 

@@ -65,6 +65,9 @@ fn a_sample_takes_as_long_as_its_slowest_resource() {
     let sample = ResourceSample { instructions: 0.4e9, network_out_bytes: 30e6, ..disk(0.5) };
     let run = ClusterModel::sync().run(&trace(vec![vec![sample]]), &design());
     assert!((run.seconds - 0.6).abs() < 1e-12, "{run:?}");
+    let activity = run.activity;
+    assert!((activity.processor - 2.0 / 3.0).abs() < 1e-12 && (activity.network - 1.0).abs() < 1e-12, "{activity:?}");
+    assert!((activity.storage - 5.0 / 6.0).abs() < 1e-12 && activity.memory == 0.0, "{activity:?}");
     // The network is full; the disk is busy for five sixths and the processor for two thirds.
     assert_eq!(run.busy.by_set[1 << NodeResource::Network as usize], run.seconds);
     let joules = run.joules;
@@ -122,6 +125,12 @@ fn overhead_is_its_share_of_all_power() {
     let run = ClusterModel::sync().run(&trace(vec![vec![cpu(1.0)]]), &design);
     assert!((run.joules.overhead - run.joules.total() * 0.25).abs() < 1e-9);
     assert!((design.watts().active - (30.0 + 4.0 + 9.0) / 0.75).abs() < 1e-9);
+}
+
+#[test]
+fn the_overheads_share_is_measured_at_rest_and_applies_under_load() {
+    // A server that draws 100 W at rest, 70 W of it in known components, and 120 W on average.
+    assert_eq!(NodeDesign::measured_overhead_share(100.0, 70.0, 120.0), 0.25);
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn several_core_2_draw_more_in_print_than_table_3_allows() {
 }
 
 /// Documented difference. Watts of the smallest designs do not follow from Table 3 either: memory, flash and controller
-/// at rest alone draw more than MinP's printed average, before any overhead. So nodes must be off for much of the time
+/// at rest alone draw more than the printed average of `MinP`, before any overhead. So nodes must be off for much of the time
 /// even with a barrier after each sample. Ours are off after their last sample, and still draw more.
 #[test]
 fn the_printed_watts_of_one_atom_are_below_what_table_3_draws_at_rest() {

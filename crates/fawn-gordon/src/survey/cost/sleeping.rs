@@ -5,6 +5,8 @@
 
 use serde::Serialize;
 
+use super::petabyte::{DIMM, PROCESSOR, StorageServer};
+
 const SECONDS_PER_YEAR: f64 = 365.25 * 86_400.0;
 
 /// A flash node in such a cluster.
@@ -46,6 +48,25 @@ pub struct SleepingServer {
 }
 
 impl SleepingServer {
+    /// A server of Tables 7 and 8 full of disks. How fast a disk and the network are, what the server draws asleep and how
+    /// long it takes to wake up is not in the paper.
+    pub fn of(server: &StorageServer, disk_bytes_per_second: f64, network_bytes_per_second: f64) -> Self {
+        let media = f64::from(server.media);
+        let (processors, modules) = (f64::from(server.processors), f64::from(server.modules));
+        let other_watts = server.enclosure.watts + processors * PROCESSOR.watts + modules * DIMM.watts;
+        let other_dollars = server.enclosure.dollars + processors * PROCESSOR.dollars + modules * DIMM.dollars;
+        Self {
+            disks: server.media,
+            disk_bytes: server.medium.gb.unwrap_or(0.0) * 1e9,
+            disk_bytes_per_second,
+            network_bytes_per_second,
+            watts_awake: other_watts + media * server.medium.watts,
+            watts_asleep: 0.0,
+            wake_seconds: 0.0,
+            dollars: Some(other_dollars + media * server.medium.dollars),
+        }
+    }
+
     /// Bytes per second that it moves, in or out.
     fn bytes_per_second(&self) -> f64 {
         (f64::from(self.disks) * self.disk_bytes_per_second).min(self.network_bytes_per_second)
@@ -180,6 +201,19 @@ mod tests {
         assert!((disk.joules_per_year / expected - 1.0).abs() < 1e-12);
         assert!((flash.joules_per_year / (7500.0 * SECONDS_PER_YEAR) - 1.0).abs() < 1e-12);
         assert_eq!((flash.dollars, disk.dollars), (Some(1_125_000.0), Some(402_000.0)));
+    }
+
+    #[test]
+    fn the_papers_sata_server_draws_446_watts_awake() {
+        let paper = crate::survey::cost::petabyte::servers()[3];
+        let server =
+            SleepingServer { watts_asleep: 5.0, wake_seconds: 30.0, ..SleepingServer::of(&paper, 80e6, 125e6) };
+        assert_eq!((server.disks, server.disk_bytes, server.watts_awake), (16, 1.5e12, 446.0));
+        assert_eq!(server.dollars, Some(1600.0 + 500.0 + 4.0 * 193.0 + 16.0 * 129.0));
+        // Three copies of 64 TB: two of them asleep take less than a tenth of what they take in flash.
+        let (flash, disk) = (all_in_flash(&data(), &node()), one_in_flash(&data(), &node(), &server));
+        let in_flash = flash.joules_per_year * 2.0 / 3.0;
+        assert!(disk.disk_joules_per_year < 0.1 * in_flash, "{disk:?} {flash:?}");
     }
 
     #[test]
