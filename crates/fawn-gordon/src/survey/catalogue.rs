@@ -181,13 +181,18 @@ mod tests {
         let pi = designs.iter().find(|design| design.name == "Raspberry Pi 5 8 GB + NVMe 1 TB").unwrap();
         assert_eq!(pi.price_dollars(), Some(125.0 + 120.0));
         assert_eq!((pi.watts().idle, pi.watts().active), (2.8, 9.7));
-        assert!((pi.storage.read.bytes_per_second - 103_434.0 * 4096.0).abs() < 1.0);
+        assert_eq!(pi.storage.read, AccessRate { bytes_per_second: 858.27e6, seconds_per_access: 46.7e-6 });
+        let orange = designs.iter().find(|design| design.name == "Orange Pi 5 + NVMe 1 TB").unwrap();
+        assert!((orange.storage.read.bytes_per_second - 95_000.0 * 4096.0).abs() < 1.0);
         assert!((pi.instructions_per_second() - 11_830e6 * 1.5).abs() < 1.0);
-        assert!(pi.notes.iter().any(|note| note.contains("lower bound")));
+        assert!(orange.notes.iter().any(|note| note.contains("lower bound")));
         let rented = unknown.iter().find(|option| option.name == "AWS i4i.large").unwrap();
         assert_eq!(rented.missing, ["processor rating", "watts at rest and under load", "network rate"]);
         for rating in &ratings.machines {
             assert!(catalogue.options.iter().any(|option| option.machine == rating.machine), "{}", rating.machine);
+        }
+        for rating in &ratings.storage {
+            assert!(catalogue.options.iter().any(|option| option.name == rating.option), "{}", rating.option);
         }
     }
 
