@@ -6,7 +6,7 @@ use fawn_gordon::node::workloads::{NODES, TraceShape, suite};
 use fawn_gordon::survey::catalogue::{self, SurveyRatings};
 use fawn_gordon::survey::figures::{figure_6, figure_7, figure_8};
 use fawn_gordon::survey::paper::{self, CONFIGURATIONS, STATED_CONFIGURATIONS};
-use fawn_gordon::survey::table6::{DESIGNS, disk_designs};
+use fawn_gordon::survey::table6::{DESIGNS, PRINTED, disk_designs};
 use fawn_gordon::survey::{SurveyAxis, SurveyBound, SurveyPoint, SurveyReport, SurveySettings, page, scatter, tables};
 use fawn_plan::Catalogue;
 use fawn_report::Nobody;
@@ -90,15 +90,28 @@ fn four_atoms_dominate_one_core_2_and_the_papers_pareto_set_does_not_show_it() {
             assert!(a.seconds <= b.seconds && a.joules < b.joules);
         }
     }
-    // Among the designs that the paper names, its set is ours: each is faster and takes more energy than the one before,
-    // but for the last two, of which 1.8 GHz must not be dominated.
-    let time_and_energy = |name: &&str| {
-        let value = |axis| survey().value(point(name), axis, SurveyBound::Sync, None).unwrap();
-        (value(SurveyAxis::Time), value(SurveyAxis::Energy))
-    };
-    let printed: Vec<(f64, f64)> = DESIGNS[1..].iter().map(time_and_energy).collect();
-    for pair in printed.windows(2) {
-        assert!(pair[1].0 < pair[0].0, "faster: {printed:?}");
+    // So our set is four Atoms and four Core 2, with two Core 2 between them where input and output matter.
+    let best: Vec<&str> = survey().best().into_iter().map(|point| point.name.as_str()).collect();
+    assert_eq!(best, [four.name.as_str(), DESIGNS[5]]);
+    for set in &survey().pareto_by_workload {
+        let names: Vec<&str> =
+            survey().points.iter().zip(set).filter(|it| *it.1 == Some(true)).map(|it| it.0.name.as_str()).collect();
+        assert!(names.contains(&best[0]) && names.contains(&best[1]) && names.len() <= 3, "{names:?}");
+        assert!(names.iter().all(|name| best.contains(name) || *name == DESIGNS[3]), "{names:?}");
+    }
+}
+
+/// Documented difference: Figure 6 and its Pareto set are under `sync`, and by Table 6's own figures under `sync` four Core
+/// 2 at 1.8 GHz are slower than at 2.4 GHz (1.29 over 1.49) and no more efficient (0.92 over 0.93). It is listed all the
+/// same; without barriers it would belong (1.11 over 1.08). Ours is dominated under both.
+#[test]
+fn four_core_2_at_1_8_ghz_are_dominated_by_the_printed_figures() {
+    let (slow, fast) = (&PRINTED[4], &PRINTED[5]);
+    assert!(slow.speedup.sync < fast.speedup.sync && slow.efficiency_ratio.sync < fast.efficiency_ratio.sync);
+    assert!(slow.efficiency_ratio.nosync > fast.efficiency_ratio.nosync);
+    let value = |name: &str, axis| survey().value(point(name), axis, SurveyBound::Sync, None).unwrap();
+    for axis in [SurveyAxis::Time, SurveyAxis::Energy] {
+        assert!(value(DESIGNS[4], axis) > value(DESIGNS[5], axis));
     }
 }
 
@@ -125,19 +138,23 @@ fn figure_7_flash_moves_the_limit_from_storage_to_the_processor() {
     }
     let (flash_cpu, flash_storage) = (mean(&flash.name, |row| row.processor), mean(&flash.name, |row| row.storage));
     assert!(flash_cpu > 0.5 && flash_cpu > 5.0 * flash_storage, "MaxE is CPU bound: {flash_cpu} {flash_storage}");
-    assert!(mean(&disk.name, |row| row.storage) > 0.25, "MaxE-disk is disk bound for much of its time");
-    // MinT goes from CPU bound (complex grep) to bound by storage and network (Identity).
-    let share = |workload: &str| {
-        let rows = figure_7(&[point(DESIGNS[5])], SurveyBound::Nosync);
-        let row = rows.into_iter().find(|row| row.workload == workload).unwrap();
-        row.processor
-    };
-    assert!(
-        share("Grep (complex)") > 0.6 && share("Identity") < 0.4,
-        "{} {}",
-        share("Grep (complex)"),
-        share("Identity")
-    );
+    // "About equal time" for the disk and for the processors.
+    let (disk_cpu, disk_storage) = (mean(&disk.name, |row| row.processor), mean(&disk.name, |row| row.storage));
+    assert!((0.7..1.5).contains(&(disk_storage / disk_cpu)), "{disk_storage} {disk_cpu}");
+}
+
+/// Documented difference: the fastest design goes from processor bound (complex grep) to bound by its input and output
+/// (Identity), as in the paper. There it is the flash that limits. By the paper's own inputs it is the network: two of three
+/// copies travel at 125 MB/s, and flash takes 900.
+#[test]
+fn figure_7_the_fastest_design_goes_from_processor_bound_to_network_bound() {
+    let rows = figure_7(&[point(DESIGNS[5])], SurveyBound::Nosync);
+    let row = |workload: &str| rows.iter().find(|row| row.workload == workload).unwrap();
+    let (grep, identity) = (row("Grep (complex)"), row("Identity"));
+    assert!(grep.processor > 0.9, "{grep:?}");
+    assert!(identity.processor < 0.3 && identity.network > 0.6 && identity.storage < 0.1, "{identity:?}");
+    let (network, flash) = (paper::reference().network_bytes_per_second, paper::flash().write.bytes_per_second);
+    assert!(network * 1.5 < flash, "writes whose copies travel are slower than flash");
 }
 
 /// The paper says 40 % on average; its Table 6 says 1/2.54 without barriers and 1/2.15 with them. Ours are near that for
