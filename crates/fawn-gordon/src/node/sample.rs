@@ -86,6 +86,28 @@ pub struct TraceTotals {
 }
 
 impl ClusterTrace {
+    /// The traces of nodes as [`read_node_trace`](super::read_node_trace) gives them. A column counts as measured if it was
+    /// measured on every node; of a column that some nodes lack, the others' values are dropped.
+    pub fn of_nodes(
+        name: &str,
+        traces: impl IntoIterator<Item = (Vec<ResourceSample>, BTreeMap<TraceColumn, String>)>,
+    ) -> Self {
+        let (mut nodes, sources): (Vec<Vec<ResourceSample>>, Vec<BTreeMap<TraceColumn, String>>) =
+            traces.into_iter().unzip();
+        let mut common: BTreeMap<TraceColumn, String> = BTreeMap::new();
+        for column in TraceColumn::ALL {
+            let mut known: Vec<&String> = sources.iter().filter_map(|sources| sources.get(&column)).collect();
+            if known.len() == nodes.len() && !known.is_empty() {
+                known.dedup();
+                let known: Vec<&str> = known.into_iter().map(String::as_str).collect();
+                common.insert(column, known.join("; "));
+            } else {
+                nodes.iter_mut().flatten().for_each(|sample| *sample.value_mut(column) = 0.0);
+            }
+        }
+        Self { name: name.to_owned(), sources: common, nodes }
+    }
+
     /// Whether a column was measured.
     pub fn is_measured(&self, column: TraceColumn) -> bool {
         self.sources.contains_key(&column)

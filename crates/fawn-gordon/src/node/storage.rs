@@ -15,6 +15,15 @@ pub struct AccessRate {
 }
 
 impl AccessRate {
+    /// The rate of a device that takes these seconds for one access of a few bytes and for one of many: what does not grow
+    /// with the bytes is the access's own. `None` if more bytes take no more time, or the times contradict each other.
+    pub fn through((few_bytes, few_s): (f64, f64), (many_bytes, many_s): (f64, f64)) -> Option<Self> {
+        let bytes_per_second = (many_bytes - few_bytes) / (many_s - few_s);
+        let seconds_per_access = few_s - few_bytes / bytes_per_second;
+        let is_rate = bytes_per_second.is_finite() && bytes_per_second > 0.0 && seconds_per_access >= 0.0;
+        is_rate.then_some(Self { bytes_per_second, seconds_per_access })
+    }
+
     /// Seconds for so many bytes in so many accesses.
     pub fn seconds(self, bytes: f64, accesses: f64) -> f64 {
         bytes / self.bytes_per_second + accesses * self.seconds_per_access
@@ -60,4 +69,20 @@ pub struct NodeStorage {
     /// Price of one device.
     #[serde(default)]
     pub price_dollars: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_measured_accesses_give_bandwidth_and_latency() {
+        let rate = AccessRate { bytes_per_second: 100e6, seconds_per_access: 0.004 };
+        let fitted = AccessRate::through((4096.0, rate.seconds(4096.0, 1.0)), (1e6, rate.seconds(1e6, 1.0))).unwrap();
+        assert!((fitted.bytes_per_second / 100e6 - 1.0).abs() < 1e-9);
+        assert!((fitted.seconds_per_access / 0.004 - 1.0).abs() < 1e-9);
+        assert_eq!(AccessRate::through((4096.0, 0.01), (1e6, 0.01)), None);
+        assert_eq!(AccessRate::through((4096.0, 0.01), (1e6, 0.005)), None);
+        assert_eq!(AccessRate::through((5e5, 0.001), (1e6, 0.003)), None, "an access cannot take less than nothing");
+    }
 }

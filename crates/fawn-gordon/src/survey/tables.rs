@@ -3,7 +3,6 @@
 use fawn_report::TextTable;
 use fawn_report::amount::{digits, dollars, percent};
 
-use super::cost::petabyte::{PRINTED_TABLE_8, PetabyteCost, TABLE_7, servers};
 use super::pareto::SurveyAxis;
 use super::point::{BusyResource, SurveyPoint};
 use super::report::SurveyReport;
@@ -105,41 +104,4 @@ pub fn table_6(rows: &[Table6Row]) -> TextTable {
         [row(&name, "paper", &printed), row("", "ours", ours)]
     });
     TextTable::of(&head, &[1], lines)
-}
-
-/// Table 7.
-pub fn table_7() -> TextTable {
-    let rows = TABLE_7.iter().map(|part| {
-        let gb = part.gb.map_or_else(|| "n/a".to_owned(), |gb| format!("{gb} GB"));
-        vec![part.name.to_owned(), gb, dollars(part.dollars), digits(part.watts)]
-    });
-    TextTable::of(&["part", "capacity", "cost", "active watts"], &[], rows)
-}
-
-/// Table 8, each row of the paper above ours.
-pub fn table_8(gb: f64) -> TextTable {
-    let head = ["medium", "", "servers", "media cost", "non-media cost", "of cost", "of power"];
-    let rows = PRINTED_TABLE_8.iter().zip(servers()).flat_map(|(printed, server)| {
-        let cost = PetabyteCost::of(&server, gb);
-        let paper = vec![
-            printed.medium.to_owned(),
-            "paper".to_owned(),
-            printed.servers.to_string(),
-            dollars(printed.media_dollars),
-            dollars(printed.other_dollars),
-            percent(printed.other_cost_share),
-            percent(printed.other_power_share),
-        ];
-        let ours = vec![
-            String::new(),
-            "ours".to_owned(),
-            format!("{:.1}", cost.servers),
-            dollars(cost.media_dollars),
-            dollars(cost.other_dollars),
-            percent(cost.other_cost_share()),
-            percent(cost.other_power_share()),
-        ];
-        [paper, ours]
-    });
-    TextTable::of(&head, &[1], rows)
 }

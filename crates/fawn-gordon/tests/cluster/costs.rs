@@ -4,8 +4,9 @@ use fawn_gordon::survey::cost::petabyte::{
     DIMM, FLASH_CARD, PETABYTE_GB, PRINTED_TABLE_8, PROCESSOR, PetabyteCost, SATA_DISK, StorageServer, TABLE_7,
     catalogue_costs, servers,
 };
+use fawn_gordon::survey::cost::sleeping::{CopiedData, FlashNode, SleepingServer, all_in_flash, one_in_flash};
 use fawn_gordon::survey::cost::slices::{PAPER_SLICE, SliceJob, hiding_seconds_per_gb, run_jobs};
-use fawn_gordon::survey::tables::{table_7, table_8};
+use fawn_gordon::survey::cost::tables::{self, copies, slices, table_7, table_8};
 use fawn_plan::Catalogue;
 
 fn ours() -> [PetabyteCost; 4] {
@@ -107,6 +108,35 @@ fn a_petabyte_on_todays_nodes_has_its_price_or_says_that_it_is_unknown() {
     assert_eq!((pi.nodes, pi.dollars, pi.lacks_drive_watts), (1000, Some(245_000.0), true));
     assert!((pi.watts_idle.unwrap() - 2800.0).abs() < 1e-6);
     assert!(costs.iter().any(|cost| cost.name == "AWS i4i.large" && cost.dollars.is_none()));
+    let table = tables::catalogue(&costs);
+    assert_eq!(table.rows[0][0], "Orange Pi 5 + NVMe 1 TB", "the cheapest first");
+    assert_eq!(table.rows.last().unwrap()[2], "unknown");
+    assert!(table.rows[0][3].ends_with("without drives"));
+}
+
+#[test]
+fn sleeping_copies_and_slices_are_shown() {
+    let data = CopiedData { bytes: 64e12, copies: 3, changed_bytes_per_day: 1e12, wakes_per_day: 1.0 };
+    let node = FlashNode {
+        bytes: 256e9,
+        write_bytes_per_second: 900e6,
+        network_bytes_per_second: 125e6,
+        watts: 6.0,
+        dollars: None,
+        losses_per_year: 0.04,
+    };
+    let server =
+        SleepingServer { watts_asleep: 5.0, wake_seconds: 30.0, ..SleepingServer::of(&servers()[3], 80e6, 125e6) };
+    let (flash, disk) = (all_in_flash(&data, &node), one_in_flash(&data, &node, &server));
+    let table = copies(&[("all in flash", flash), ("one in flash", disk)]);
+    assert_eq!((table.rows[0][1].as_str(), table.rows[1][2].as_str()), ("750", "6"));
+    assert_eq!(table.rows[1][5], "unknown");
+    assert!(disk.joules_per_year < 0.5 * flash.joules_per_year);
+    let job = SliceJob { input_bytes: 10e12, output_bytes: 1e12, scratch_bytes: 1e12, compute_seconds: 36_000.0 };
+    let table =
+        slices(&[("in turn", run_jobs(&PAPER_SLICE, &job, false)), ("overlapped", run_jobs(&PAPER_SLICE, &job, true))]);
+    assert_eq!(table.rows[0][1], "11.1 h");
+    assert!(table.rows[1][7].ends_with("does not fit"));
 }
 
 #[test]

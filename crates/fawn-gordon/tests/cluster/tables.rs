@@ -1,7 +1,7 @@
 //! A node's trace as text.
 
 use fawn_gordon::node::workloads::{TABLE_2, TraceShape, synthetic};
-use fawn_gordon::node::{TraceColumn, read_node_trace, write_node_trace};
+use fawn_gordon::node::{ClusterTrace, TraceColumn, read_node_trace, write_node_trace};
 use proptest::prelude::*;
 
 #[test]
@@ -23,6 +23,19 @@ fn a_column_that_is_absent_was_not_measured() {
     assert_eq!(sources[&TraceColumn::Instructions], "perf");
     assert_eq!(sources[&TraceColumn::DiskReads], "no source given");
     assert!(!sources.contains_key(&TraceColumn::CacheMisses));
+}
+
+#[test]
+fn a_clusters_column_was_measured_on_every_node() {
+    let read = |text: &str| read_node_trace(text.as_bytes()).unwrap();
+    let a = read("# instructions: perf\nsecond,instructions,disk_reads\n0,5,3\n");
+    let b = read("# instructions: cpu.stat\nsecond,instructions\n0,7\n1,8\n");
+    let trace = ClusterTrace::of_nodes("two", [a, b]);
+    assert_eq!((trace.nodes.len(), trace.seconds()), (2, 2));
+    assert_eq!(trace.sources.len(), 1);
+    assert_eq!(trace.sources[&TraceColumn::Instructions], "perf; cpu.stat");
+    assert_eq!(trace.nodes[0][0].disk_reads, 0.0, "what only one node knows is not known of the cluster");
+    assert_eq!(ClusterTrace::of_nodes("none", []).unmeasured().len(), 8);
 }
 
 #[test]

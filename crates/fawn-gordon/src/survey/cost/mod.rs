@@ -7,3 +7,4 @@
 pub mod petabyte;
 pub mod sleeping;
 pub mod slices;
+pub mod tables;
