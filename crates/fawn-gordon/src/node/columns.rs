@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub enum TraceColumn {
     /// Instructions executed by all processors.
     Instructions,
+    /// Seconds of processor time, of all processors. The model takes no time from it; it becomes instructions by
+    /// calibration, where no counter has counted them.
+    CpuSeconds,
     /// Misses of the last cache, each a line of 64 bytes from memory.
     CacheMisses,
     /// Bytes received from the network.
@@ -28,8 +31,9 @@ pub enum TraceColumn {
 
 impl TraceColumn {
     /// All of them, in the order in which tables write them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Instructions,
+        Self::CpuSeconds,
         Self::CacheMisses,
         Self::NetworkInBytes,
         Self::NetworkOutBytes,
@@ -43,6 +47,7 @@ impl TraceColumn {
     pub fn name(self) -> &'static str {
         match self {
             Self::Instructions => "instructions",
+            Self::CpuSeconds => "cpu_seconds",
             Self::CacheMisses => "cache_misses",
             Self::NetworkInBytes => "network_in_bytes",
             Self::NetworkOutBytes => "network_out_bytes",

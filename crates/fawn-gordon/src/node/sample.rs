@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::columns::TraceColumn;
+use super::processor::CpuCalibration;
 
 /// What one node has done in one second. Columns that were not measured are 0 here; [`ClusterTrace::sources`] tells
 /// them from columns that were measured as 0.
@@ -12,6 +13,8 @@ use super::columns::TraceColumn;
 pub struct ResourceSample {
     /// Instructions executed by all processors.
     pub instructions: f64,
+    /// Seconds of processor time.
+    pub cpu_seconds: f64,
     /// Misses of the last cache.
     pub cache_misses: f64,
     /// Bytes received from the network.
@@ -33,6 +36,7 @@ impl ResourceSample {
     pub fn value(&self, column: TraceColumn) -> f64 {
         match column {
             TraceColumn::Instructions => self.instructions,
+            TraceColumn::CpuSeconds => self.cpu_seconds,
             TraceColumn::CacheMisses => self.cache_misses,
             TraceColumn::NetworkInBytes => self.network_in_bytes,
             TraceColumn::NetworkOutBytes => self.network_out_bytes,
@@ -47,6 +51,7 @@ impl ResourceSample {
     pub fn value_mut(&mut self, column: TraceColumn) -> &mut f64 {
         match column {
             TraceColumn::Instructions => &mut self.instructions,
+            TraceColumn::CpuSeconds => &mut self.cpu_seconds,
             TraceColumn::CacheMisses => &mut self.cache_misses,
             TraceColumn::NetworkInBytes => &mut self.network_in_bytes,
             TraceColumn::NetworkOutBytes => &mut self.network_out_bytes,
@@ -113,9 +118,24 @@ impl ClusterTrace {
         self.sources.contains_key(&column)
     }
 
-    /// The columns that nobody measured.
+    /// The columns that take time or energy and that nobody measured.
     pub fn unmeasured(&self) -> Vec<TraceColumn> {
-        TraceColumn::ALL.into_iter().filter(|column| !self.is_measured(*column)).collect()
+        let counts = |column: &TraceColumn| *column != TraceColumn::CpuSeconds;
+        TraceColumn::ALL.into_iter().filter(counts).filter(|column| !self.is_measured(*column)).collect()
+    }
+
+    /// Turns processor time into instructions, if no counter has counted them. Whether it did.
+    pub fn calibrate(&mut self, calibration: &CpuCalibration) -> bool {
+        if self.is_measured(TraceColumn::Instructions) || !self.is_measured(TraceColumn::CpuSeconds) {
+            return false;
+        }
+        for sample in self.nodes.iter_mut().flatten() {
+            sample.instructions = calibration.instructions(sample.cpu_seconds);
+        }
+        let (per_cycle, ghz) = (calibration.instructions_per_cycle, calibration.hz / 1e9);
+        let source = format!("processor time at {per_cycle} instructions per cycle and {ghz} GHz");
+        self.sources.insert(TraceColumn::Instructions, source);
+        true
     }
 
     /// Seconds of the longest trace.

@@ -151,6 +151,7 @@ pub fn synthetic(workload: &PaperWorkload, shape: &TraceShape, nodes: usize, see
             };
             let activity = (workload.activity * level * draw.next(shape.processor_over_seconds)).min(1.0);
             let mut sample = ResourceSample::default();
+            sample.cpu_seconds = activity;
             sample.instructions = activity * COLLECTING_INSTRUCTIONS_PER_SECOND;
             sample.cache_misses = sample.instructions * MISSES_PER_INSTRUCTION;
             if second < tail_begin {

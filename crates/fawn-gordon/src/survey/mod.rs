@@ -2,7 +2,7 @@
 //!
 //! Designs come from a [`DesignSpace`] that is multiplied out, as whole nodes, or both ([`SurveyFile`]). There are three
 //! sources: the paper's own configurations ([`paper`]), today's machines out of a purchase catalogue ([`catalogue`]), and
-//! one's own file. [`SurveyReport::of`] runs every design on every trace; [`page`] shows it in a browser.
+//! one's own file. [`SurveyReport::of`] runs every design on every trace; [`page()`] shows it in a browser.
 //!
 //! ```
 //! use fawn_gordon::node::workloads::{TraceShape, suite};

@@ -93,6 +93,11 @@ pub fn disk() -> NodeStorage {
 
 /// Table 5.
 pub fn space() -> DesignSpace {
+    space_with(flash(), disk())
+}
+
+/// Table 5 with other storage, such as the same array and disk with rates that a simulator measured.
+pub fn space_with(flash: NodeStorage, disk: NodeStorage) -> DesignSpace {
     let ghz = |values: &[f64]| values.iter().map(|it| it * 1e9).collect();
     let counts = vec![1, 2, 4];
     DesignSpace {
@@ -100,7 +105,7 @@ pub fn space() -> DesignSpace {
             ProcessorChoice { model: atom(), hz: ghz(&[0.8, 1.5, 1.9]), counts: counts.clone() },
             ProcessorChoice { model: core2(), hz: ghz(&[0.6, 1.2, 1.8, 2.4]), counts: counts.clone() },
         ],
-        storages: vec![StorageChoice { storage: flash(), counts: vec![1] }, StorageChoice { storage: disk(), counts }],
+        storages: vec![StorageChoice { storage: flash, counts: vec![1] }, StorageChoice { storage: disk, counts }],
         memory: memory(),
         network_bytes_per_second: vec![1e9 / 8.0],
         overhead_share: OVERHEAD_SHARE,

@@ -10,6 +10,7 @@ fn sample() -> impl Strategy<Value = ResourceSample> {
     (0.0..2e9, 0.0..2e8, 0.0..2e8, 0.0..1e8, 0.0..100.0).prop_map(|(instructions, read, write, network, accesses)| {
         ResourceSample {
             instructions,
+            cpu_seconds: instructions / 1e9,
             cache_misses: instructions / 100.0,
             network_in_bytes: network,
             network_out_bytes: network / 2.0,

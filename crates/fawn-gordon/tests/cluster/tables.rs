@@ -1,7 +1,7 @@
 //! A node's trace as text.
 
 use fawn_gordon::node::workloads::{TABLE_2, TraceShape, synthetic};
-use fawn_gordon::node::{ClusterTrace, TraceColumn, read_node_trace, write_node_trace};
+use fawn_gordon::node::{ClusterTrace, CpuCalibration, TraceColumn, read_node_trace, write_node_trace};
 use proptest::prelude::*;
 
 #[test]
@@ -36,6 +36,17 @@ fn a_clusters_column_was_measured_on_every_node() {
     assert_eq!(trace.sources[&TraceColumn::Instructions], "perf; cpu.stat");
     assert_eq!(trace.nodes[0][0].disk_reads, 0.0, "what only one node knows is not known of the cluster");
     assert_eq!(ClusterTrace::of_nodes("none", []).unmeasured().len(), 8);
+}
+
+#[test]
+fn processor_time_stands_for_instructions_where_no_counter_is() {
+    let calibration = CpuCalibration { instructions_per_cycle: 1.2, hz: 2.5e9 };
+    let mut trace = ClusterTrace::of_nodes("one", [read_node_trace(&b"second,cpu_seconds\n0,0.5\n"[..]).unwrap()]);
+    assert!(trace.unmeasured().contains(&TraceColumn::Instructions));
+    assert!(trace.calibrate(&calibration) && trace.nodes[0][0].instructions == 1.5e9);
+    assert_eq!(trace.sources[&TraceColumn::Instructions], "processor time at 1.2 instructions per cycle and 2.5 GHz");
+    assert!(!trace.calibrate(&calibration), "what was counted is not replaced");
+    assert!(!trace.unmeasured().contains(&TraceColumn::CpuSeconds), "it takes no time of its own");
 }
 
 #[test]
