@@ -168,14 +168,14 @@ pub fn stacked_bars(label: &str, parts: &[&str], bars: &[(String, Vec<f64>)]) ->
             let part = parts.get(at).copied().unwrap_or_default();
             let title =
                 Element::new("title").text(&format!("{name}, {part}: {}", fawn_report::amount::percent(*share)));
-            out.add(bar.attr("fill", COLOURS[at % COLOURS.len()]).around(&title));
+            out.add(bar.attr("fill", part_colour(at)).around(&title));
             from += wide;
         }
     }
     out.finish()
 }
 
-/// The colour of a part of stacked bars.
+/// The colour of a part of stacked bars. From the fifth on, parts are what nobody works in: grey.
 pub(super) fn part_colour(at: usize) -> &'static str {
-    COLOURS[at % COLOURS.len()]
+    if at < 4 { COLOURS[at] } else { [GREY, "#bbbbbb"][at % 2] }
 }
