@@ -13,9 +13,9 @@ use crate::node::NodeResource;
 const UNKNOWN: &str = "unknown";
 
 /// All points of a survey, or those of its Pareto set. Times and energies are relative to the reference, from the lower
-/// to the upper bound.
+/// to the upper bound; the estimate is relative to the reference's own.
 pub fn points(report: &SurveyReport, only_best: bool) -> TextTable {
-    let head = ["design", "time", "energy", "watts", "price", "busy", "if infinite", "margin", "Pareto"];
+    let head = ["design", "time", "estimated", "energy", "watts", "price", "busy", "if infinite", "margin", "Pareto"];
     let rows = report.points.iter().zip(&report.pareto).filter(|(_, is_best)| !only_best || **is_best == Some(true));
     let mut rows: Vec<(f64, Vec<String>)> = rows
         .map(|(point, is_best)| {
@@ -24,7 +24,7 @@ pub fn points(report: &SurveyReport, only_best: bool) -> TextTable {
         })
         .collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    TextTable::of(&head, &[5, 8], rows.into_iter().map(|(_, row)| row))
+    TextTable::of(&head, &[6, 9], rows.into_iter().map(|(_, row)| row))
 }
 
 fn cells(report: &SurveyReport, point: &SurveyPoint, is_best: Option<bool>) -> Vec<String> {
@@ -37,6 +37,7 @@ fn cells(report: &SurveyReport, point: &SurveyPoint, is_best: Option<bool>) -> V
     vec![
         point.name.clone(),
         range(SurveyAxis::Time),
+        digits(report.value(point, SurveyAxis::Time, SurveyBound::Estimate, None).unwrap_or(f64::NAN)),
         range(SurveyAxis::Energy),
         between(watts(SurveyBound::Nosync), watts(SurveyBound::Sync)),
         point.price_dollars.map_or_else(|| UNKNOWN.to_owned(), dollars),
