@@ -3,7 +3,9 @@
 //! Nothing here does input or output: readers take any `Read`, and whoever calls prints what comes of it. Equal seeds
 //! give equal results.
 
-#![cfg_attr(test, allow(clippy::unwrap_used))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::float_cmp))]
 
 pub mod disk;
+pub mod node;
+pub mod survey;
 pub mod trace;

@@ -1,0 +1,214 @@
+//! A purchase catalogue's options as designs.
+//!
+//! A catalogue knows a node's price, its power at rest and under load, its network and its drive's reads. It does not
+//! know how fast the processors are. [`ComputeRating`]s add that. What is still missing is named, and such an option is
+//! not surveyed.
+
+use std::collections::BTreeMap;
+
+use fawn_plan::{Catalogue, NodeOption, Quantity};
+use serde::{Deserialize, Serialize};
+
+use crate::node::{AccessRate, DeviceWatts, MemoryModel, NodeDesign, NodeStorage, ProcessorModel, WattRange};
+
+/// Instructions per cycle of a Core 2 (Gordon Table 4), which traces after the paper count.
+const CORE_2_INSTRUCTIONS_PER_CYCLE: f64 = 1.5;
+
+/// Bytes of the reads that catalogues count.
+const READ_BYTES: f64 = 4096.0;
+
+/// How fast a machine's processors are together, by the rating of `7z b` with all threads.
+///
+/// 7-Zip's rating is normalised to a Core 2 that runs one thread: a rating of 2,400 MIPS is a Core 2 at 2.4 GHz
+/// (<https://documentation.help/7-Zip-18.0/bench.htm>). That makes it the measure that Gordon's traces need.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComputeRating {
+    /// The machine's name in the catalogue.
+    pub machine: String,
+    /// The rating.
+    pub seven_zip_mips: f64,
+    /// Who measured it on what.
+    pub source: String,
+    /// When, as `YYYY-MM` or `YYYY-MM-DD`.
+    pub date: String,
+}
+
+/// Bandwidth of an option's drives, where somebody measured it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StorageRating {
+    /// The option's name in the catalogue.
+    pub option: String,
+    /// Reads of all its drives together.
+    pub read: AccessRate,
+    /// Writes.
+    pub write: AccessRate,
+    /// Who measured it on what.
+    pub source: String,
+}
+
+/// What a catalogue lacks for a survey.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SurveyRatings {
+    /// Processors by machine.
+    #[serde(default)]
+    pub machines: Vec<ComputeRating>,
+    /// Storage by option.
+    #[serde(default)]
+    pub storage: Vec<StorageRating>,
+}
+
+impl SurveyRatings {
+    /// Ratings of machines that the built-in catalogue `today` has.
+    pub fn today() -> Self {
+        toml::from_str(include_str!("../../parts/today.toml")).expect("the built-in ratings are well formed")
+    }
+}
+
+/// An option that cannot be surveyed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UnsurveyedOption {
+    /// The option.
+    pub name: String,
+    /// What nobody has said of it.
+    pub missing: Vec<&'static str>,
+}
+
+/// The options of a catalogue as designs, and those of which too little is known.
+pub fn designs(catalogue: &Catalogue, ratings: &SurveyRatings) -> (Vec<NodeDesign>, Vec<UnsurveyedOption>) {
+    let machines: BTreeMap<&str, &ComputeRating> =
+        ratings.machines.iter().map(|rating| (rating.machine.as_str(), rating)).collect();
+    let storage: BTreeMap<&str, &StorageRating> =
+        ratings.storage.iter().map(|rating| (rating.option.as_str(), rating)).collect();
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for option in &catalogue.options {
+        let rating = machines.get(option.machine.as_str()).copied();
+        match design(option, rating, storage.get(option.name.as_str()).copied()) {
+            Ok(design) => known.push(design),
+            Err(missing) => unknown.push(UnsurveyedOption { name: option.name.clone(), missing }),
+        }
+    }
+    (known, unknown)
+}
+
+/// One option as a design, or what is missing. Its power is that of the whole node, and goes with its processors.
+fn design(
+    option: &NodeOption,
+    compute: Option<&ComputeRating>,
+    storage: Option<&StorageRating>,
+) -> Result<NodeDesign, Vec<&'static str>> {
+    let watts = option.value(Quantity::WattsIdle).zip(option.value(Quantity::WattsStress));
+    let network = option.value(Quantity::NetworkMbit);
+    let reads = option.value(Quantity::Read4kPerSecond);
+    let mut notes: Vec<String> = option.note.iter().cloned().collect();
+    let rates = match (storage, reads) {
+        (Some(rating), _) => {
+            notes.push(format!("drives: {}", rating.source));
+            Some((rating.read, rating.write))
+        }
+        (None, Some(reads)) => {
+            notes.push("drives at 4 KiB for each random read, a lower bound; writes are taken as fast as reads".into());
+            let rate = AccessRate { bytes_per_second: reads * READ_BYTES, seconds_per_access: 0.0 };
+            Some((rate, rate))
+        }
+        (None, None) => None,
+    };
+    let (Some(compute), Some((idle, stress)), Some(network), Some((read, write))) = (compute, watts, network, rates)
+    else {
+        let known = [
+            (compute.is_some(), "processor rating"),
+            (watts.is_some(), "watts at rest and under load"),
+            (network.is_some(), "network rate"),
+            (rates.is_some(), "reads of its drive"),
+        ];
+        return Err(known.into_iter().filter(|(is_known, _)| !is_known).map(|(_, what)| what).collect());
+    };
+    notes.push(format!(
+        "processors: 7-Zip rating of {} MIPS, {} ({})",
+        compute.seven_zip_mips, compute.source, compute.date
+    ));
+    if option.drive_watts_unknown {
+        notes.push("power without the drive's, which nobody states".to_owned());
+    }
+    let hz = compute.seven_zip_mips * 1e6;
+    Ok(NodeDesign {
+        name: option.name.clone(),
+        processor: ProcessorModel {
+            name: option.machine.clone(),
+            instructions_per_cycle: CORE_2_INSTRUCTIONS_PER_CYCLE,
+            rated_hz: hz,
+            watts: WattRange::new(idle, stress.max(idle)),
+            volts: None,
+            price_dollars: Some(0.0),
+        },
+        processors: 1,
+        hz,
+        memory: MemoryModel {
+            bytes: option.value(Quantity::DramGib).map(|gib| gib * f64::from(1 << 30)),
+            // Its power is in the node's, so that its activity does not matter.
+            watts: WattRange::default(),
+            bytes_per_second: 1e12,
+            price_dollars: Some(0.0),
+        },
+        storage: NodeStorage {
+            name: option.drives.as_ref().map_or_else(|| "built-in drive".to_owned(), |(name, _)| name.clone()),
+            devices: 1,
+            read,
+            write,
+            watts: DeviceWatts::default(),
+            watts_controller: WattRange::default(),
+            price_dollars: Some(0.0),
+        },
+        network_bytes_per_second: network * 1e6 / 8.0,
+        overhead_share: 0.0,
+        base_price_dollars: option.value(Quantity::PriceDollars),
+        notes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn todays_options_are_surveyed_or_say_what_is_missing() {
+        let catalogue = Catalogue::built_in("today").unwrap();
+        let ratings = SurveyRatings::today();
+        let (designs, unknown) = designs(&catalogue, &ratings);
+        assert_eq!(designs.len() + unknown.len(), catalogue.options.len());
+        let pi = designs.iter().find(|design| design.name == "Raspberry Pi 5 8 GB + NVMe 1 TB").unwrap();
+        assert_eq!(pi.price_dollars(), Some(125.0 + 120.0));
+        assert_eq!((pi.watts().idle, pi.watts().active), (2.8, 9.7));
+        assert_eq!(pi.storage.read, AccessRate { bytes_per_second: 858.27e6, seconds_per_access: 46.7e-6 });
+        let orange = designs.iter().find(|design| design.name == "Orange Pi 5 + NVMe 1 TB").unwrap();
+        assert!((orange.storage.read.bytes_per_second - 95_000.0 * 4096.0).abs() < 1.0);
+        assert!((pi.instructions_per_second() - 11_830e6 * 1.5).abs() < 1.0);
+        assert!(orange.notes.iter().any(|note| note.contains("lower bound")));
+        let rented = unknown.iter().find(|option| option.name == "AWS i4i.large").unwrap();
+        assert_eq!(rented.missing, ["processor rating", "watts at rest and under load", "network rate"]);
+        for rating in &ratings.machines {
+            assert!(catalogue.options.iter().any(|option| option.machine == rating.machine), "{}", rating.machine);
+        }
+        for rating in &ratings.storage {
+            assert!(catalogue.options.iter().any(|option| option.name == rating.option), "{}", rating.option);
+        }
+    }
+
+    #[test]
+    fn a_storage_rating_takes_the_place_of_the_reads() {
+        let catalogue = Catalogue::built_in("today").unwrap();
+        let mut ratings = SurveyRatings::today();
+        let rate = AccessRate { bytes_per_second: 7e8, seconds_per_access: 8e-5 };
+        ratings.storage.push(StorageRating {
+            option: "Rock 5B 4 GB + NVMe 1 TB".to_owned(),
+            read: rate,
+            write: rate,
+            source: "a test".to_owned(),
+        });
+        let (designs, _) = designs(&catalogue, &ratings);
+        let rock = designs.iter().find(|design| design.name == "Rock 5B 4 GB + NVMe 1 TB").unwrap();
+        assert_eq!(rock.storage.read, rate);
+    }
+}

@@ -1,0 +1,10 @@
+//! What storing and moving data costs: Gordon's §6.
+//!
+//! * [`petabyte`]: Tables 7 and 8, servers and dollars for a petabyte, on today's catalogue too.
+//! * [`sleeping`]: §6.1, one copy in flash and the others on disks that sleep.
+//! * [`slices`]: §6.3, jobs that load their data, compute and store.
+
+pub mod petabyte;
+pub mod sleeping;
+pub mod slices;
+pub mod tables;
