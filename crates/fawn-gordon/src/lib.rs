@@ -2,3 +2,8 @@
 //!
 //! Nothing here does input or output: readers take any `Read`, and whoever calls prints what comes of it. Equal seeds
 //! give equal results.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod amplification;
+pub mod time;
