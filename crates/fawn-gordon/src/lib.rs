@@ -6,4 +6,5 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod amplification;
+pub mod flash;
 pub mod time;
