@@ -7,4 +7,5 @@
 
 pub mod amplification;
 pub mod flash;
+pub mod ftl;
 pub mod time;

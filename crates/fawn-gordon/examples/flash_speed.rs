@@ -1,0 +1,64 @@
+//! Measures how fast the simulators of flash are, in CPU time of the one thread that they use.
+//!
+//! `cargo run --release -p fawn-gordon --example flash_speed`
+
+use fawn_gordon::amplification::{BlockDevice, VictimChoice, WritePattern, simulate};
+use fawn_gordon::flash::presets::preset;
+use fawn_gordon::ftl::{Device, FtlSettings, HostKind, HostRequest, Pace, Stripe};
+use fawn_gordon::ftl::warm_up::{WarmUp, settle};
+use fawn_gordon::time::SimTime;
+use fawn_machine::process::thread_cpu_us;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{Rng, SeedableRng};
+
+fn random_requests(device_bytes: u64, reads: u64, count: u64) -> impl Iterator<Item = HostRequest> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    let pages = device_bytes / 4_096;
+    (0..count).map(move |_| {
+        let page = (random.next_u64() >> 32) * pages >> 32;
+        let kind = if random.next_u64() % 100 < reads { HostKind::Read } else { HostKind::Write };
+        HostRequest { at: SimTime::ZERO, kind, offset: page * 4_096, bytes: 4_096, stamp: 0 }
+    })
+}
+
+fn main() {
+    let Some(mut chosen) = preset("mqsim-default") else { return };
+    chosen.design.geometry.page_bytes = 4_096;
+    chosen.design.geometry.blocks_per_plane = 256;
+    println!("4 KiB requests on 8 channels x 4 chips x 2 dies x 2 planes, 4 KiB pages, 256 requests under way:");
+    for reads in [100, 50, 0] {
+        let settings =
+            FtlSettings { queue_depth: 256, ..FtlSettings::plain(Stripe::SINGLE, chosen.spare_factor) };
+        let mut device = match Device::new(&chosen.design, settings, false) {
+            Ok(device) => device,
+            Err(error) => return println!("{error}"),
+        };
+        let bytes = device.bytes();
+        if let Err(error) = settle(&mut device, WarmUp::ClosedForm, 1) {
+            return println!("{error}");
+        }
+        let count = 4_000_000;
+        let begin = thread_cpu_us();
+        let report = device.run(random_requests(bytes, reads, count), Pace::Saturated, |_| {});
+        let took = thread_cpu_us() - begin;
+        let Ok(report) = report else { return };
+        println!(
+            "  {reads:>3} % reads: {:.2} M requests a second of CPU; {:.0} MB/s simulated, write amplification {:.2}",
+            count as f64 / took,
+            report.bytes_per_second() / 1e6,
+            device.translation().counts().data_amplification(),
+        );
+    }
+    println!("write amplification alone, 4,000 blocks of 64 pages, S = 0.10:");
+    for victims in [VictimChoice::Fifo, VictimChoice::Greedy, VictimChoice::DChoices(10), VictimChoice::Random] {
+        let device = BlockDevice { blocks: 4_000, pages_per_block: 64, spare_factor: 0.1 };
+        let begin = thread_cpu_us();
+        let counted = simulate(device, victims, WritePattern::Uniform, 10, 10, 1);
+        let took = thread_cpu_us() - begin;
+        println!(
+            "  {victims:?}: {:.0} M programs a second of CPU, factor {:.3}",
+            counted.programmed_in_all as f64 / took,
+            counted.factor()
+        );
+    }
+}
