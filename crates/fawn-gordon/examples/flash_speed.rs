@@ -21,12 +21,23 @@ fn random_requests(device_bytes: u64, reads: u64, count: u64) -> impl Iterator<I
     })
 }
 
+fn all_commands(device: &Device) -> u64 {
+    let counts = device.array().usage().counts;
+    counts.reads + counts.programs + counts.erases + counts.copy_backs
+}
+
 fn main() {
     let Some(mut chosen) = preset("mqsim-default") else { return };
     chosen.design.geometry.page_bytes = 4_096;
     chosen.design.geometry.blocks_per_plane = 256;
     println!("4 KiB requests on 8 channels x 4 chips x 2 dies x 2 planes, 4 KiB pages, 256 requests under way:");
-    for reads in [100, 50, 0] {
+    for (reads, warm_up) in [
+        (100, WarmUp::Sequential),
+        (50, WarmUp::Sequential),
+        (0, WarmUp::Sequential),
+        (50, WarmUp::ClosedForm),
+        (0, WarmUp::ClosedForm),
+    ] {
         let settings =
             FtlSettings { queue_depth: 256, ..FtlSettings::plain(Stripe::SINGLE, chosen.spare_factor) };
         let mut device = match Device::new(&chosen.design, settings, false) {
@@ -34,17 +45,22 @@ fn main() {
             Err(error) => return println!("{error}"),
         };
         let bytes = device.bytes();
-        if let Err(error) = settle(&mut device, WarmUp::ClosedForm, 1) {
+        if let Err(error) = settle(&mut device, warm_up, 1) {
             return println!("{error}");
         }
-        let count = 4_000_000;
+        // After a sequential fill, erased blocks last for that many writes, as in MQSim's run.
+        let count = if warm_up == WarmUp::Sequential { 600_000 } else { 1_000_000 };
+        let before = all_commands(&device);
         let begin = thread_cpu_us();
         let report = device.run(random_requests(bytes, reads, count), Pace::Saturated, |_| {});
         let took = thread_cpu_us() - begin;
         let Ok(report) = report else { return };
+        let commands = all_commands(&device) - before;
         println!(
-            "  {reads:>3} % reads: {:.2} M requests a second of CPU; {:.0} MB/s simulated, write amplification {:.2}",
+            "  {reads:>3} % reads, {warm_up:?}: {:.2} M requests and {:.2} M commands a second of CPU; {:.0} MB/s simulated, write \
+             amplification {:.2}",
             count as f64 / took,
+            commands as f64 / took,
             report.bytes_per_second() / 1e6,
             device.translation().counts().data_amplification(),
         );

@@ -178,11 +178,9 @@ impl Allocation {
 
     #[inline]
     fn take_page(&mut self, point: u32) -> Placement {
-        let entry = self.points.get_mut(point);
-        let (set, block) = (entry.set, entry.block);
-        let page = self.layout.first_page(block) + entry.next;
-        entry.next += 1;
-        let is_last = entry.next == self.layout.data_pages();
+        let WritePoint { set, block, next, .. } = *self.points.get(point);
+        let page = self.layout.first_page(block) + next;
+        let is_last = next + 1 == self.layout.data_pages();
         self.points.begin(point);
         self.blocks.get_mut(block).valid += 1;
         let space = &mut self.spaces[set as usize];
@@ -199,9 +197,8 @@ impl Allocation {
     }
 
     fn close(&mut self, point: u32) {
-        let entry = self.points.get_mut(point);
-        let (set, block, next) = (entry.set, entry.block, entry.next);
-        entry.block = NO_BLOCK;
+        let WritePoint { set, block, next, .. } = *self.points.get(point);
+        self.points.change(point, |entry| entry.block = NO_BLOCK);
         self.blocks.get_mut(block).phase = Phase::Closed;
         self.spaces[set as usize].closed.push(block);
         self.unsummarised.push(block);
@@ -231,16 +228,14 @@ impl Allocation {
             state.erases += 1;
             self.unerased.push(block);
         }
-        let entry = self.points.get_mut(point);
-        (entry.block, entry.next, entry.sequence) = (block, 0, sequence);
+        self.points.change(point, |entry| (entry.block, entry.next, entry.sequence) = (block, 0, sequence));
     }
 
     fn mark_points(&mut self, set: u32) {
         let space = &self.spaces[set as usize];
         let (lacks_blocks, is_full) = (space.erased() == 0, space.valid >= space.limit);
         for point in self.points.of_set(set) {
-            let entry = self.points.get_mut(point);
-            (entry.lacks_blocks, entry.is_full) = (lacks_blocks, is_full);
+            self.points.change(point, |entry| (entry.lacks_blocks, entry.is_full) = (lacks_blocks, is_full));
         }
     }
 
@@ -346,6 +341,18 @@ impl Allocation {
         self.spaces.iter().map(|space| u64::from(space.limit)).sum()
     }
 
+    /// Whether a refused write is worth another try: a write point became available since this was asked last.
+    #[inline]
+    pub fn take_freed(&mut self) -> bool {
+        self.points.take_freed()
+    }
+
+    /// Whether any write point can take a page of the host.
+    #[inline]
+    pub fn any_available(&self) -> bool {
+        self.points.any_available()
+    }
+
     /// Whether some write point waits for cleaning.
     pub fn lacks_blocks(&self) -> bool {
         self.points.lack_blocks()
@@ -400,7 +407,6 @@ impl Allocation {
         let Some(point) = of_set.find(|point| self.points.get(*point).block == NO_BLOCK) else { return };
         self.spaces[set as usize].closed.retain(|other| *other != block);
         self.blocks.get_mut(block).phase = Phase::Open;
-        let entry = self.points.get_mut(point);
-        (entry.block, entry.next, entry.sequence) = (block, next, sequence);
+        self.points.change(point, |entry| (entry.block, entry.next, entry.sequence) = (block, next, sequence));
     }
 }

@@ -453,7 +453,7 @@ impl Device {
             Some(Step::Progress(_)) => {}
             Some(Step::Timer(_, id)) => self.begin(id),
             Some(Step::Finished(finished)) => self.command_done(finished)?,
-            None => return Ok(self.unblock()),
+            None => return self.unblock(),
         }
         Ok(true)
     }

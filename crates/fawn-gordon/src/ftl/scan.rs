@@ -2,7 +2,8 @@
 //!
 //! One pass over the forward table collects the valid pages of many blocks that are likely to be cleaned soon. What is
 //! overwritten after the pass is dropped when the block is asked for: no page joins a closed block. With 1 % of the blocks in a
-//! pass, a pass costs a few sequential bytes for each page that is programmed meanwhile.
+//! pass, a pass costs a few sequential bytes for each page that is programmed meanwhile. That holds for cleaning by valid pages;
+//! where a random block is cleaned, most cleanings need a pass.
 
 use hashbrown::HashMap;
 

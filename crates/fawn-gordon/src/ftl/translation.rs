@@ -297,7 +297,7 @@ impl Translation {
         };
         let block = self.allocation.take_victim(set, at);
         let blocks = self.allocation.blocks();
-        let pages = self.table.live_pages(block, || likely_victims(blocks));
+        let pages = self.table.live_pages(block, || likely_victims(blocks, &self.layout));
         Some(Victim { block, pages, records: self.table.records_of(block) })
     }
 
@@ -372,17 +372,21 @@ impl Translation {
     }
 }
 
-/// One block in a hundred: those with the fewest valid pages.
-fn likely_victims(blocks: &BlockTable) -> Vec<u32> {
-    let mut closed: Vec<(u32, u32)> = (0..)
-        .zip(blocks.iter())
-        .filter(|(_, block)| block.phase == Phase::Closed)
-        .map(|(number, block)| (block.valid, number))
-        .collect();
-    let count = (closed.len() / 100).max(16);
-    if closed.len() > count {
-        closed.select_nth_unstable(count);
-        closed.truncate(count);
+/// Of each set one closed block in a hundred, but two at least: those with the fewest valid pages.
+fn likely_victims(blocks: &BlockTable, layout: &Layout) -> Vec<u32> {
+    let count = (layout.blocks_per_set as usize / 100).max(2);
+    let mut likely = Vec::new();
+    for set in 0..layout.sets {
+        let first = set * layout.blocks_per_set;
+        let mut closed: Vec<(u32, u32)> = (first..first + layout.blocks_per_set)
+            .filter(|block| blocks.get(*block).phase == Phase::Closed)
+            .map(|block| (blocks.get(block).valid, block))
+            .collect();
+        if closed.len() > count {
+            closed.select_nth_unstable(count);
+            closed.truncate(count);
+        }
+        likely.extend(closed.into_iter().map(|(_, block)| block));
     }
-    closed.into_iter().map(|(_, number)| number).collect()
+    likely
 }

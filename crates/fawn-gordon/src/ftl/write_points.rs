@@ -27,6 +27,12 @@ pub struct WritePoint {
     pub is_full: bool,
 }
 
+impl WritePoint {
+    fn waits_for_cleaning(&self) -> bool {
+        self.lacks_blocks || self.block == NO_BLOCK
+    }
+}
+
 /// All write points, those of one group of buses side by side.
 #[derive(Debug)]
 pub struct WritePoints {
@@ -35,6 +41,13 @@ pub struct WritePoints {
     per_set: u32,
     group_starts: Vec<u32>,
     loads: Vec<u32>,
+    /// A bit for each point that can take a page of the host, whatever its number; so many words for each group.
+    available: Vec<u64>,
+    words: usize,
+    /// Points that wait for cleaning.
+    waiting: u32,
+    /// A point became available.
+    freed: bool,
     ahead: u32,
 }
 
@@ -65,7 +78,19 @@ impl WritePoints {
             }
         }
         group_starts.push(points.len() as u32);
-        Self { points, first_of_set, per_set, group_starts, loads: vec![0; groups as usize], ahead }
+        let words = (points.len() / groups as usize).div_ceil(64);
+        Self {
+            waiting: points.len() as u32,
+            points,
+            first_of_set,
+            per_set,
+            group_starts,
+            loads: vec![0; groups as usize],
+            available: vec![0; words * groups as usize],
+            words,
+            freed: false,
+            ahead,
+        }
     }
 
     /// How many.
@@ -79,10 +104,35 @@ impl WritePoints {
         &self.points[point as usize]
     }
 
-    /// A write point, to change.
+    /// Changes a write point.
     #[inline]
-    pub fn get_mut(&mut self, point: u32) -> &mut WritePoint {
-        &mut self.points[point as usize]
+    pub fn change(&mut self, point: u32, change: impl FnOnce(&mut WritePoint)) {
+        let group = self.group_of(point);
+        let entry = &mut self.points[point as usize];
+        let waited = entry.waits_for_cleaning();
+        let was_full = entry.is_full;
+        change(entry);
+        self.freed |= was_full && !entry.is_full;
+        let waits = entry.waits_for_cleaning();
+        let available = !(waits || entry.is_cold) && entry.under_way < self.ahead;
+        self.waiting = self.waiting + u32::from(waits) - u32::from(waited);
+        let bit = (point - self.group_starts[group]) as usize;
+        let word = &mut self.available[group * self.words + bit / 64];
+        let before = *word;
+        *word = before & !(1 << (bit % 64)) | u64::from(available) << (bit % 64);
+        self.freed |= *word & !before != 0;
+    }
+
+    /// Whether a write point became available, or may take what it refused, since this was asked last.
+    #[inline]
+    pub fn take_freed(&mut self) -> bool {
+        std::mem::take(&mut self.freed)
+    }
+
+    /// Whether any write point can take a page of the host.
+    #[inline]
+    pub fn any_available(&self) -> bool {
+        self.available.iter().any(|word| *word != 0)
     }
 
     /// Those of a set.
@@ -96,10 +146,13 @@ impl WritePoints {
         (point / self.group_starts[1]) as usize
     }
 
-    /// A program begins.
+    /// A program begins on its next page.
     #[inline]
     pub fn begin(&mut self, point: u32) {
-        self.points[point as usize].under_way += 1;
+        self.change(point, |entry| {
+            entry.under_way += 1;
+            entry.next += 1;
+        });
         let group = self.group_of(point);
         self.loads[group] += 1;
     }
@@ -107,7 +160,7 @@ impl WritePoints {
     /// A program is finished.
     #[inline]
     pub fn finish(&mut self, point: u32) {
-        self.points[point as usize].under_way -= 1;
+        self.change(point, |entry| entry.under_way -= 1);
         let group = self.group_of(point);
         self.loads[group] -= 1;
     }
@@ -137,18 +190,20 @@ impl WritePoints {
 
     #[inline]
     fn improve(&self, group: usize, least: u64, home: u32, best: &mut Option<(u32, u64, u32)>) {
-        let (first, end) = (self.group_starts[group], self.group_starts[group + 1]);
         let (mut load, mut sequence) = best.map_or((self.ahead, u64::MAX), |(load, sequence, _)| (load, sequence));
-        for (at, point) in (first..).zip(&self.points[first as usize..end as usize]) {
-            let takes = point.sequence >= least
-                && (point.under_way < load || point.under_way == load && point.sequence < sequence)
-                && point.under_way < self.ahead
-                && point.block != NO_BLOCK
-                && !(point.lacks_blocks || point.is_cold)
-                && (!point.is_full || point.set == home);
-            if takes {
-                (load, sequence) = (point.under_way, point.sequence);
-                *best = Some((load, sequence, at));
+        for at in 0..self.words {
+            let mut word = self.available[group * self.words + at];
+            while word != 0 {
+                let number = self.group_starts[group] + at as u32 * 64 + word.trailing_zeros();
+                word &= word - 1;
+                let point = &self.points[number as usize];
+                let takes = point.sequence >= least
+                    && (point.under_way < load || point.under_way == load && point.sequence < sequence)
+                    && (!point.is_full || point.set == home);
+                if takes {
+                    (load, sequence) = (point.under_way, point.sequence);
+                    *best = Some((load, sequence, number));
+                }
             }
         }
     }
@@ -163,6 +218,6 @@ impl WritePoints {
 
     /// Whether a write that was refused waits for cleaning.
     pub fn lack_blocks(&self) -> bool {
-        self.points.iter().any(|point| point.lacks_blocks || point.block == NO_BLOCK)
+        self.waiting > 0
     }
 }

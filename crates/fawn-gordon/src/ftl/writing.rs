@@ -2,6 +2,7 @@
 
 use super::allocation::Placement;
 use super::device::Device;
+use super::error::FtlError;
 use super::injected_bugs::{FtlBug, planted};
 use super::pieces::{NONE, Piece, Role};
 use super::table::Location;
@@ -181,7 +182,8 @@ impl Device {
     /// Begins and places what waits, as far as that is possible now.
     pub(super) fn pump(&mut self) {
         let mut at = 0;
-        while at < self.queue.refused.len().min(TRIES) {
+        let freed = !self.queue.refused.is_empty() && self.translation.allocation.take_freed();
+        while freed && at < self.queue.refused.len().min(TRIES) && self.translation.allocation.any_available() {
             let id = self.queue.refused[at];
             // Taken out first: what is placed may lead back here.
             self.queue.refused.remove(at);
@@ -238,22 +240,39 @@ impl Device {
         true
     }
 
+    /// Tries every refused write once. Whether one was placed.
+    fn try_all_refused(&mut self) -> bool {
+        for at in 0..self.queue.refused.len() {
+            let id = self.queue.refused[at];
+            if self.place(id) {
+                self.queue.refused.remove(at);
+                return true;
+            }
+        }
+        false
+    }
+
     /// Nothing is under way: makes room for what waits. Whether anything happens now.
-    pub(super) fn unblock(&mut self) -> bool {
+    pub(super) fn unblock(&mut self) -> Result<bool, FtlError> {
         if self.queue.refused.is_empty() && self.queue.waiting.is_empty() {
-            return false;
+            return Ok(false);
         }
         self.retry_cleaning();
         self.pump();
+        while self.array.next_at().is_none() && self.try_all_refused() {}
         if self.array.next_at().is_none() {
             let first = self.queue.refused.front().or(self.queue.waiting.front());
-            let Some(&id) = first else { return true };
+            let Some(&id) = first else { return Ok(true) };
             let Piece { role, logical, range, .. } = *self.pieces.get(id);
             let logical = if role == Role::Trim { self.translation.newest_of(range) } else { logical };
-            assert!(self.translation.make_room_for(logical), "no write point can ever take logical page {logical}");
+            if !self.translation.make_room_for(logical) {
+                let retired = self.translation.wear().retired;
+                assert!(retired > 0, "no write point can ever take logical page {logical}");
+                return Err(FtlError::WornOut { retired });
+            }
             self.after_placement();
             self.pump();
         }
-        true
+        Ok(true)
     }
 }
