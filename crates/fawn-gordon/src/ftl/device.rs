@@ -12,7 +12,7 @@ use super::host_queue::HostQueue;
 use super::injected_bugs::{FtlBug, planted};
 use super::medium::{Content, Medium, Program};
 use super::pieces::{NONE, Piece, Pieces, Role};
-use super::recovery::{RecoveryReport, recover_timed};
+use super::recovery::{Recovered, RecoveryReport, recover_timed};
 use super::requests::{HostKind, HostReply, HostRequest, Pace, RunReport, ServiceCounts};
 use super::settings::FtlSettings;
 use super::table::{Location, PageRange};
@@ -115,9 +115,12 @@ impl Device {
     pub fn recovered(
         design: &FlashDesign,
         settings: FtlSettings,
-        medium: Medium,
+        mut medium: Medium,
     ) -> Result<(Self, RecoveryReport), FtlError> {
-        let (translation, report) = recover_timed(design, settings, &medium)?;
+        let Recovered { translation, report, erase_first } = recover_timed(design, settings, &medium)?;
+        for block in erase_first {
+            medium.erase(block);
+        }
         Ok((Self::with(design, translation, Some(medium))?, report))
     }
 

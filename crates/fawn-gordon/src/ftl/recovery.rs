@@ -2,9 +2,10 @@
 //!
 //! Every block's summary page is read. Where there is none, the spare areas of its pages are, up to the first that reads as
 //! erased. Of several copies of a logical page the last one in the block with the highest sequence number counts; the record of
-//! a trim counts like a copy. Nothing is written, so a power cut during recovery changes nothing.
+//! a trim counts like a copy. Reading changes nothing, so a power cut during recovery does no harm.
 //!
-//! A set without an erased block was being cleaned into its last one. That one is dropped: it holds copies alone.
+//! A set without an erased block was being cleaned into its last one. That one is dropped, as it holds copies alone, and erased
+//! before anything else happens: later it would be taken for data.
 //!
 //! What was open is closed without a summary: its next page may have been programmed in part. What reads as erased may be a block
 //! whose first page was, so it is erased again before it is used. Of an erased block nothing says how often it was erased; it
@@ -39,6 +40,17 @@ pub struct RecoveryReport {
     pub found: u32,
     /// Time on the array, with all dies reading at once.
     pub time: SimTime,
+}
+
+/// An FTL that was rebuilt.
+#[derive(Debug)]
+pub struct Recovered {
+    /// The FTL as it can go on.
+    pub translation: Translation,
+    /// What was read.
+    pub report: RecoveryReport,
+    /// Blocks that must be erased before it goes on.
+    pub erase_first: Vec<u32>,
 }
 
 #[derive(Default)]
@@ -98,7 +110,8 @@ fn read_block(medium: &Medium, block: u32, report: &mut RecoveryReport) -> Optio
 ///
 /// Only cleaning opens the last erased block, and nothing but copies goes there until the victim is erased. Thus every original is
 /// still there, and the block can be erased. Otherwise cleaning could not go on, as what was open is not programmed further.
-fn roll_back(layout: &Layout, blocks: &mut Vec<FoundBlock>, report: &mut RecoveryReport) {
+fn roll_back(layout: &Layout, blocks: &mut Vec<FoundBlock>) -> Vec<u32> {
+    let mut dropped = Vec::new();
     let mut used = vec![0; layout.sets as usize];
     for found in blocks.iter() {
         used[layout.set_of(found.block) as usize] += 1;
@@ -108,9 +121,10 @@ fn roll_back(layout: &Layout, blocks: &mut Vec<FoundBlock>, report: &mut Recover
         let newest = blocks.iter().filter(of_set).max_by_key(|found| found.sequence);
         if let Some(&FoundBlock { block, copies_only: true, .. }) = newest {
             blocks.retain(|found| found.block != block);
-            report.rolled_back += 1;
+            dropped.push(block);
         }
     }
+    dropped
 }
 
 /// Where every logical page is, by the blocks in ascending order.
@@ -158,9 +172,8 @@ pub fn recover(
     design: &FlashDesign,
     settings: FtlSettings,
     medium: &Medium,
-) -> Result<(Translation, RecoveryReport), FtlError> {
-    let (translation, report, _) = rebuild(design, settings, medium)?;
-    Ok((translation, report))
+) -> Result<Recovered, FtlError> {
+    Ok(rebuild(design, settings, medium)?.0)
 }
 
 /// The same, with the time that it takes on the array.
@@ -176,24 +189,26 @@ pub fn recover_timed(
     design: &FlashDesign,
     settings: FtlSettings,
     medium: &Medium,
-) -> Result<(Translation, RecoveryReport), FtlError> {
-    let (translation, mut report, blocks) = rebuild(design, settings, medium)?;
-    report.time = time_of(design, translation.layout(), &blocks)?;
-    Ok((translation, report))
+) -> Result<Recovered, FtlError> {
+    let (mut recovered, blocks) = rebuild(design, settings, medium)?;
+    let layout = *recovered.translation.layout();
+    recovered.report.time = time_of(design, &layout, &blocks, &recovered.erase_first)?;
+    Ok(recovered)
 }
 
 fn rebuild(
     design: &FlashDesign,
     settings: FtlSettings,
     medium: &Medium,
-) -> Result<(Translation, RecoveryReport, Vec<FoundBlock>), FtlError> {
+) -> Result<(Recovered, Vec<FoundBlock>), FtlError> {
     let mut translation = Translation::without_blocks(design.geometry, settings, true)?;
     let layout = *translation.layout();
     assert!(layout == *medium.layout(), "the settings are not those that the array was written with");
     let mut report = RecoveryReport::default();
     let mut blocks: Vec<FoundBlock> =
         (0..layout.blocks()).filter_map(|block| read_block(medium, block, &mut report)).collect();
-    roll_back(&layout, &mut blocks, &mut report);
+    let erase_first = roll_back(&layout, &mut blocks);
+    report.rolled_back = erase_first.len() as u32;
     if planted(FtlBug::BlockOrder) {
         blocks.sort_by_key(|found| found.block);
     } else {
@@ -202,8 +217,8 @@ fn rebuild(
     let locations = locate(medium, &blocks, translation.logical_pages(), &mut report);
     report.found = locations.iter().filter(|entry| matches!(entry, Location::At(_))).count() as u32;
     let valid = fill_table(&mut translation, &locations, medium);
-    adopt_blocks(&mut translation, &blocks, &valid, medium);
-    Ok((translation, report, blocks))
+    adopt_blocks(&mut translation, &blocks, &valid, &erase_first, medium);
+    Ok((Recovered { translation, report, erase_first }, blocks))
 }
 
 /// Enters all locations, and counts the valid pages of each block.
@@ -233,7 +248,13 @@ fn fill_table(translation: &mut Translation, locations: &[Location], medium: &Me
     valid
 }
 
-fn adopt_blocks(translation: &mut Translation, blocks: &[FoundBlock], valid: &[u32], medium: &Medium) {
+fn adopt_blocks(
+    translation: &mut Translation,
+    blocks: &[FoundBlock],
+    valid: &[u32],
+    erase_first: &[u32],
+    medium: &Medium,
+) {
     let layout = *translation.layout();
     let known: Vec<u64> = blocks.iter().filter_map(|found| medium.erases(found.block)).map(u64::from).collect();
     let mean = (known.iter().sum::<u64>() / (known.len() as u64).max(1)) as u32;
@@ -247,7 +268,7 @@ fn adopt_blocks(translation: &mut Translation, blocks: &[FoundBlock], valid: &[u
         allocation.adopt(block, medium.erases(block).unwrap_or(mean), sequence, valid[block as usize]);
         let trusts = planted(FtlBug::ErasedIsTrusted) && !medium.is_torn(block)
             || planted(FtlBug::TornEraseIsErased) && medium.is_torn(block);
-        if sequence == 0 && !trusts {
+        if sequence == 0 && !trusts && !erase_first.contains(&block) {
             allocation.distrust(block);
         }
     }
@@ -259,19 +280,23 @@ fn adopt_blocks(translation: &mut Translation, blocks: &[FoundBlock], valid: &[u
     allocation.open_all();
 }
 
-/// Lets the array read what was read: all summaries, then spare areas, then records.
+/// Lets the array read what was read: all summaries, then spare areas, then records. Then it erases what must be.
 fn time_of(
     design: &FlashDesign,
     layout: &Layout,
     blocks: &[FoundBlock],
+    erase_first: &[u32],
 ) -> Result<SimTime, FtlError> {
     let mut array = FlashArray::new(design)?;
     let geometry = &design.geometry;
     let page = geometry.page_bytes + geometry.spare_bytes;
-    let read = |array: &mut FlashArray, block: u32, part: u32, planes: u32, bytes: u32| {
+    let command = |array: &mut FlashArray, kind: CommandKind, block: u32, part: u32, planes: u32, bytes: u32| {
         let die = layout.die(layout.set_of(block), part);
-        let (kind, overhead) = (CommandKind::Read, SimTime::ZERO);
+        let overhead = SimTime::ZERO;
         array.submit(Command { die, kind, page: 0, planes, bytes, overhead, cleaning: false, tag: 0 });
+    };
+    let read = |array: &mut FlashArray, block: u32, part: u32, planes: u32, bytes: u32| {
+        command(array, CommandKind::Read, block, part, planes, bytes);
     };
     let finish = |array: &mut FlashArray| while array.step().is_some() {};
     for block in 0..layout.blocks() {
@@ -295,6 +320,12 @@ fn time_of(
     for (record, _) in blocks.iter().flat_map(|found| &found.owners).filter(|(_, owner)| *owner == RECORD) {
         for part in 0..layout.parts() {
             read(&mut array, layout.block_of(*record), part, planes, planes * page);
+        }
+    }
+    finish(&mut array);
+    for block in erase_first {
+        for part in 0..layout.parts() {
+            command(&mut array, CommandKind::Erase, *block, part, planes, 0);
         }
     }
     finish(&mut array);
