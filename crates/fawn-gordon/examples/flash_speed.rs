@@ -4,8 +4,8 @@
 
 use fawn_gordon::amplification::{BlockDevice, VictimChoice, WritePattern, simulate};
 use fawn_gordon::flash::presets::preset;
-use fawn_gordon::ftl::{Device, FtlSettings, HostKind, HostRequest, Pace, Stripe};
 use fawn_gordon::ftl::warm_up::{WarmUp, settle};
+use fawn_gordon::ftl::{Device, FtlSettings, HostKind, HostRequest, Pace, Stripe};
 use fawn_gordon::time::SimTime;
 use fawn_machine::process::thread_cpu_us;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -15,7 +15,7 @@ fn random_requests(device_bytes: u64, reads: u64, count: u64) -> impl Iterator<I
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let pages = device_bytes / 4_096;
     (0..count).map(move |_| {
-        let page = (random.next_u64() >> 32) * pages >> 32;
+        let page = ((random.next_u64() >> 32) * pages) >> 32;
         let kind = if random.next_u64() % 100 < reads { HostKind::Read } else { HostKind::Write };
         HostRequest { at: SimTime::ZERO, kind, offset: page * 4_096, bytes: 4_096, stamp: 0 }
     })
@@ -38,8 +38,7 @@ fn main() {
         (50, WarmUp::ClosedForm),
         (0, WarmUp::ClosedForm),
     ] {
-        let settings =
-            FtlSettings { queue_depth: 256, ..FtlSettings::plain(Stripe::SINGLE, chosen.spare_factor) };
+        let settings = FtlSettings { queue_depth: 256, ..FtlSettings::plain(Stripe::SINGLE, chosen.spare_factor) };
         let mut device = match Device::new(&chosen.design, settings, false) {
             Ok(device) => device,
             Err(error) => return println!("{error}"),

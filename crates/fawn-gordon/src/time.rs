@@ -52,11 +52,13 @@ impl SimTime {
     }
 
     /// The duration since an earlier time; zero if that time is later.
+    #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }
 
     /// So many times this duration.
+    #[must_use]
     pub const fn times(self, count: u64) -> Self {
         Self(self.0 * count)
     }

@@ -1,12 +1,14 @@
 //! A device as its host sees it: latencies, trims, joined requests, cleaning as theory has it, wear, memory.
 
+#![allow(clippy::unwrap_used)]
+
 use fawn_gordon::amplification::theory;
 use fawn_gordon::flash::presets::{GordonCells, gordon, preset};
 use fawn_gordon::flash::{FlashDesign, LatencyParts};
 use fawn_gordon::ftl::cleaning::CleaningPolicy;
 use fawn_gordon::ftl::filling::Filling;
-use fawn_gordon::ftl::wear::Endurance;
 use fawn_gordon::ftl::warm_up::{WarmUp, settle};
+use fawn_gordon::ftl::wear::Endurance;
 use fawn_gordon::ftl::{
     Device, FtlError, FtlSettings, HostKind, HostReply, HostRequest, Pace, RunReport, Stripe, Translation,
 };
@@ -38,7 +40,7 @@ fn run(device: &mut Device, requests: Vec<HostRequest>, pace: Pace) -> (RunRepor
 
 fn random_writes(pages: u64, page_bytes: u64, count: u64, seed: u64) -> Vec<HostRequest> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let offset = |random: &mut Xoshiro256PlusPlus| ((random.next_u64() >> 32) * pages >> 32) * page_bytes;
+    let offset = |random: &mut Xoshiro256PlusPlus| (((random.next_u64() >> 32) * pages) >> 32) * page_bytes;
     (0..count).map(|_| request(HostKind::Write, SimTime::ZERO, offset(&mut random), page_bytes)).collect()
 }
 
@@ -88,7 +90,9 @@ fn trims_spare_cleaning_its_copies() {
         let mut all = random_writes(pages, 64 * KB, 12_000, 1);
         if trims {
             // Half of the device is trimmed and not written again.
-            all.iter_mut().for_each(|request| request.offset = request.offset / (128 * KB) * (64 * KB));
+            for request in &mut all {
+                request.offset = request.offset / (128 * KB) * (64 * KB);
+            }
             all.insert(0, request(HostKind::Trim, SimTime::ZERO, pages / 2 * 64 * KB, (pages - pages / 2) * 64 * KB));
         }
         run(&mut device, all, Pace::Saturated);
@@ -136,7 +140,7 @@ fn every_latency_is_explained_and_equal_seeds_give_equal_replies() {
             let all: Vec<HostRequest> = (0..20_000)
                 .map(|_| {
                     at += random.next_u64() % 300_000;
-                    let offset = ((random.next_u64() >> 32) * (end - 64) >> 32) * 4 * KB;
+                    let offset = (((random.next_u64() >> 32) * (end - 64)) >> 32) * 4 * KB;
                     let bytes = (1 + random.next_u64() % 64) * 4 * KB;
                     let kind = match random.next_u64() % 16 {
                         0 => HostKind::Trim,

@@ -1,5 +1,7 @@
 //! What 004 states of its flash array, on the simulated one. What does not come out is asserted as a difference, with its cause.
 
+#![allow(clippy::unwrap_used)]
+
 use fawn_gordon::flash::FlashDesign;
 use fawn_gordon::flash::presets::{GordonCells, gordon};
 use fawn_gordon::ftl::{Device, FtlSettings, HostKind, HostRequest, Pace, Stripe};
@@ -43,9 +45,9 @@ fn requests(kind: HostKind, order: Order, bytes: u64, span: u64, total: u64) -> 
     (0..total / bytes)
         .flat_map(|at| match order {
             Order::Sequential => vec![request(at % slots * bytes, bytes)],
-            Order::Random => vec![request(((random.next_u64() >> 32) * slots >> 32) * bytes, bytes)],
+            Order::Random => vec![request((((random.next_u64() >> 32) * slots) >> 32) * bytes, bytes)],
             Order::HeadAndRest => {
-                let first = ((random.next_u64() >> 32) * (span / (128 * KB)) >> 32) * 128 * KB;
+                let first = (((random.next_u64() >> 32) * (span / (128 * KB))) >> 32) * 128 * KB;
                 vec![request(first, 8 * KB), request(first + 8 * KB, 120 * KB)]
             }
         })
@@ -188,8 +190,8 @@ fn random_accesses_of_2_to_256_kb_are_all_served() {
     let end = device.bytes() / (2 * KB) - 128;
     let accesses: Vec<HostRequest> = (0..20_000)
         .map(|_| {
-            let kind = if random.next_u64() % 2 == 0 { HostKind::Read } else { HostKind::Write };
-            let offset = ((random.next_u64() >> 32) * end >> 32) * 2 * KB;
+            let kind = if random.next_u64().is_multiple_of(2) { HostKind::Read } else { HostKind::Write };
+            let offset = (((random.next_u64() >> 32) * end) >> 32) * 2 * KB;
             HostRequest { at: SimTime::ZERO, kind, offset, bytes: (2 * KB) << (random.next_u64() % 8), stamp: 0 }
         })
         .collect();

@@ -73,10 +73,9 @@ pub fn simulate(
     let pages = f64::from(device.logical_pages());
     let spare = f64::from(device.blocks) * f64::from(device.pages_per_block) - pages;
     let mut sum = Amplification::default();
-    for (of_pages, of_spare, of_writes, salt) in [
-        (hot.pages, spare_of_hot, hot.writes, 1),
-        (1.0 - hot.pages, 1.0 - spare_of_hot, 1.0 - hot.writes, 2),
-    ] {
+    for (of_pages, of_spare, of_writes, salt) in
+        [(hot.pages, spare_of_hot, hot.writes, 1), (1.0 - hot.pages, 1.0 - spare_of_hot, 1.0 - hot.writes, 2)]
+    {
         let logical = (pages * of_pages).round() as u32;
         let blocks = ((f64::from(logical) + spare * of_spare) / f64::from(device.pages_per_block)).round() as u32;
         let writes = |passes: u32| (pages * f64::from(passes) * of_writes).round() as u64;
@@ -131,7 +130,7 @@ struct Pages<V> {
     physical_of: Vec<u32>,
     logical_of: Vec<u32>,
     valid: Vec<u32>,
-    pages_per_block: u32,
+    per_block: u32,
     open: u32,
     used: u32,
     erased: Vec<u32>,
@@ -150,7 +149,7 @@ impl<V: Victims> Pages<V> {
             physical_of: vec![NONE; logical as usize],
             logical_of: vec![NONE; blocks as usize * pages_per_block as usize],
             valid: vec![0; blocks as usize],
-            pages_per_block,
+            per_block: pages_per_block,
             open: 0,
             used: 0,
             erased: (1..blocks).rev().collect(),
@@ -164,7 +163,7 @@ impl<V: Victims> Pages<V> {
 
     #[inline]
     fn append(&mut self, page: u32) {
-        let physical = self.open * self.pages_per_block + self.used;
+        let physical = self.open * self.per_block + self.used;
         self.physical_of[page as usize] = physical;
         self.logical_of[physical as usize] = page;
         self.valid[self.open as usize] += 1;
@@ -174,13 +173,13 @@ impl<V: Victims> Pages<V> {
 
     #[inline]
     fn write(&mut self, page: u32) {
-        if self.used == self.pages_per_block {
+        if self.used == self.per_block {
             self.next_block();
         }
         let old = self.physical_of[page as usize];
         if old != NONE {
             self.logical_of[old as usize] = NONE;
-            let block = old / self.pages_per_block;
+            let block = old / self.per_block;
             let left = &mut self.valid[block as usize];
             *left -= 1;
             if block != self.open {
@@ -192,7 +191,7 @@ impl<V: Victims> Pages<V> {
 
     /// Closes the open block. Only the last erased block is cleaned into, so that none but the open one is held free.
     fn next_block(&mut self) {
-        while self.used == self.pages_per_block {
+        while self.used == self.per_block {
             self.victims.close(self.open, self.valid[self.open as usize]);
             self.open = self.erased.pop().expect("one block is always erased");
             self.used = 0;
@@ -204,8 +203,8 @@ impl<V: Victims> Pages<V> {
 
     fn clean(&mut self) {
         let victim = self.victims.take(&self.valid, &mut self.random);
-        let first = victim as usize * self.pages_per_block as usize;
-        for at in first..first + self.pages_per_block as usize {
+        let first = victim as usize * self.per_block as usize;
+        for at in first..first + self.per_block as usize {
             let page = std::mem::replace(&mut self.logical_of[at], NONE);
             if page != NONE {
                 self.append(page);

@@ -85,7 +85,7 @@ pub fn valid_tail(spare_factor: f64, pages_per_block: u32, choices: u32) -> Vec<
             let (mut low, mut high) = (above, 1.0);
             for _ in 0..60 {
                 let middle = f64::midpoint(low, high);
-                if middle - above < (1.0 - middle.powi(choices as i32)) / (rate * i as f64) {
+                if middle - above < (1.0 - middle.powf(f64::from(choices))) / (rate * i as f64) {
                     low = middle;
                 } else {
                     high = middle;
@@ -112,7 +112,7 @@ pub fn valid_tail(spare_factor: f64, pages_per_block: u32, choices: u32) -> Vec<
 /// Cleaning the fewest-valid of so many random blocks. One choice gives [`random`].
 pub fn d_choices(spare_factor: f64, pages_per_block: u32, choices: u32) -> f64 {
     let tail = valid_tail(spare_factor, pages_per_block, choices);
-    let victim: f64 = tail[1..].iter().map(|share| share.powi(choices as i32)).sum();
+    let victim: f64 = tail[1..].iter().map(|share| share.powf(f64::from(choices))).sum();
     let pages = pages_per_block as f64;
     pages / (pages - victim)
 }

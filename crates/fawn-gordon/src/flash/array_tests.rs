@@ -159,7 +159,7 @@ fn pages_of_cells_with_two_bits_take_turns() {
         array.submit(Command { page, ..command(page, CommandKind::Program, 1, 2_112) });
     }
     let ends = finish_all(&mut array);
-    assert_eq!([ends[0].parts.cell.us(), ends[1].parts.cell.us()], [500.0, 1_300.0]);
+    assert_eq!([ends[0].parts.cell, ends[1].parts.cell], [SimTime::from_us(500), SimTime::from_us(1_300)]);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn every_latency_is_the_sum_of_its_parts() {
                 };
                 let bytes = if matches!(kind, CommandKind::Read | CommandKind::Program) { 4_224 } else { 0 };
                 let die = (random.next_u64() % 8) as u32;
-                let cleaning = random.next_u64() % 4 == 0;
+                let cleaning = random.next_u64().is_multiple_of(4);
                 submitted[tag as usize] = array.now();
                 array.submit(Command { cleaning, tag, ..command(die, kind, 2, bytes) });
                 if tag >= 40 {

@@ -54,7 +54,13 @@ pub fn gordon(cells: GordonCells, mega_transfers: f64) -> FlashDesign {
     }
 }
 
-fn modern(channels: [u32; 4], blocks: [u32; 4], cells: CellTiming, width_bits: u32, mega_transfers: f64) -> FlashDesign {
+fn modern(
+    channels: [u32; 4],
+    blocks: [u32; 4],
+    cells: CellTiming,
+    width_bits: u32,
+    mega_transfers: f64,
+) -> FlashDesign {
     let [buses, packages_per_bus, dies_per_package, planes_per_die] = channels;
     let [blocks_per_plane, pages_per_block, page_bytes, spare_bytes] = blocks;
     FlashDesign {
@@ -76,12 +82,8 @@ fn modern(channels: [u32; 4], blocks: [u32; 4], cells: CellTiming, width_bits: u
 
 /// Every preset.
 pub fn presets() -> Vec<FlashPreset> {
-    let gordon_preset = |name, source, cells, rate| FlashPreset {
-        name,
-        source,
-        design: gordon(cells, rate),
-        spare_factor: 0.07,
-    };
+    let gordon_preset =
+        |name, source, cells, rate| FlashPreset { name, source, design: gordon(cells, rate), spare_factor: 0.07 };
     let two_bits = CellTiming {
         reads: vec![SimTime::from_us(40), SimTime::from_us(65)],
         programs: vec![SimTime::from_us(500), SimTime::from_us(1_300)],
@@ -93,41 +95,20 @@ pub fn presets() -> Vec<FlashPreset> {
         erase: SimTime::ZERO,
     };
     vec![
-        gordon_preset(
-            "gordon-slc-40",
-            "004 Table 1, SLC, 40 MHz bus; spare factor ours",
-            GordonCells::Slc,
-            40.0,
-        ),
+        gordon_preset("gordon-slc-40", "004 Table 1, SLC, 40 MHz bus; spare factor ours", GordonCells::Slc, 40.0),
         gordon_preset(
             "gordon-slc-133",
             "004 Table 1 and §4.2, SLC, 133 MHz bus: the paper's design; spare factor ours",
             GordonCells::Slc,
             133.0,
         ),
-        gordon_preset(
-            "gordon-slc-400",
-            "004 Table 1, SLC, 400 MHz bus; spare factor ours",
-            GordonCells::Slc,
-            400.0,
-        ),
-        gordon_preset(
-            "gordon-mlc-133",
-            "004 Table 1, MLC, 133 MHz bus; spare factor ours",
-            GordonCells::Mlc,
-            133.0,
-        ),
+        gordon_preset("gordon-slc-400", "004 Table 1, SLC, 400 MHz bus; spare factor ours", GordonCells::Slc, 400.0),
+        gordon_preset("gordon-mlc-133", "004 Table 1, MLC, 133 MHz bus; spare factor ours", GordonCells::Mlc, 133.0),
         FlashPreset {
             name: "mqsim-default",
             source: "CMU-SAFARI/MQSim ssdconfig.xml: 8 channels x 4 chips x 2 dies x 2 planes, 8 KiB pages, read and \
                      program 75 us, erase 3.8 ms, 333 MT/s, over-provisioning 7 %",
-            design: modern(
-                [8, 4, 2, 2],
-                [2_048, 256, 8_192, 448],
-                CellTiming::uniform_us(75, 75, 3_800),
-                8,
-                333.0,
-            ),
+            design: modern([8, 4, 2, 2], [2_048, 256, 8_192, 448], CellTiming::uniform_us(75, 75, 3_800), 8, 333.0),
             spare_factor: 0.07,
         },
         FlashPreset {
@@ -141,13 +122,7 @@ pub fn presets() -> Vec<FlashPreset> {
             name: "femu-default",
             source: "MoatLab/FEMU README.md: read 40 us, program 200 us, erase 2 ms, 4 KiB pages, one plane a LUN; 8 channels \
                      x 8 LUNs, 256 pages a block, bus and spare factor ours",
-            design: modern(
-                [8, 8, 1, 1],
-                [256, 256, 4_096, 128],
-                CellTiming::uniform_us(40, 200, 2_000),
-                8,
-                800.0,
-            ),
+            design: modern([8, 8, 1, 1], [256, 256, 4_096, 128], CellTiming::uniform_us(40, 200, 2_000), 8, 800.0),
             spare_factor: 0.07,
         },
         FlashPreset {

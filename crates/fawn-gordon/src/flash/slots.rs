@@ -110,7 +110,7 @@ impl SlotQueue {
     pub const EMPTY: Self = Self { head: NONE, tail: NONE };
 
     #[inline]
-    pub fn head(&self) -> u32 {
+    pub fn head(self) -> u32 {
         self.head
     }
 

@@ -39,7 +39,8 @@ pub struct BlockTable(Vec<Block>);
 impl BlockTable {
     /// Erased blocks.
     pub fn new(blocks: u32) -> Self {
-        let block = Block { sequence: 0, superseded_by: 0, valid: 0, erases: 0, phase: Phase::Erased, needs_erase: false };
+        let block =
+            Block { sequence: 0, superseded_by: 0, valid: 0, erases: 0, phase: Phase::Erased, needs_erase: false };
         Self(vec![block; blocks as usize])
     }
 
@@ -63,8 +64,6 @@ impl BlockTable {
     /// Whether no block with data is older than this one.
     pub fn is_oldest(&self, block: u32) -> bool {
         let sequence = self.get(block).sequence;
-        self.0.iter().all(|other| {
-            other.sequence >= sequence || matches!(other.phase, Phase::Erased | Phase::Retired)
-        })
+        self.0.iter().all(|other| other.sequence >= sequence || matches!(other.phase, Phase::Erased | Phase::Retired))
     }
 }

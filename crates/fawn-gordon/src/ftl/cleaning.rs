@@ -98,7 +98,7 @@ impl VictimPolicy for DChoices {
     fn choose(&self, candidates: &Candidates<'_>, random: &mut Xoshiro256PlusPlus) -> usize {
         let mut draw = || {
             let high = u64::from((random.next_u64() >> 32) as u32);
-            (high * candidates.closed.len() as u64 >> 32) as usize
+            ((high * candidates.closed.len() as u64) >> 32) as usize
         };
         let mut best = draw();
         for _ in 1..self.0 {

@@ -21,7 +21,9 @@ pub enum FtlError {
         has: u64,
     },
     /// The spare blocks do not suffice for write points and cleaning.
-    #[error("{logical} logical pages leave cleaning no room: at most {most} do; raise the spare factor or the blocks a set")]
+    #[error(
+        "{logical} logical pages leave cleaning no room: at most {most} do; raise the spare factor or the blocks a set"
+    )]
     NoRoom {
         /// Logical pages by the spare factor.
         logical: u64,

@@ -39,7 +39,7 @@ impl<'a> Filling<'a> {
     pub fn uniform(&mut self, passes: u32, seed: u64) -> Result<(), FtlError> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let pages = u64::from(self.translation.logical_pages());
-        (0..pages * u64::from(passes)).try_for_each(|_| self.write(((random.next_u64() >> 32) * pages >> 32) as u32))
+        (0..pages * u64::from(passes)).try_for_each(|_| self.write((((random.next_u64() >> 32) * pages) >> 32) as u32))
     }
 
     /// Writes a logical page, and cleans as far as that needs it.
@@ -96,7 +96,8 @@ impl<'a> Filling<'a> {
     fn clean(&mut self, set: u32) -> Result<(), FtlError> {
         let Some(victim) = self.translation.begin_cleaning(set) else { return Ok(()) };
         for (page, logical) in victim.pages {
-            let placement = self.translation.place_copy(page, logical).expect("the last erased block is kept for copies");
+            let placement =
+                self.translation.place_copy(page, logical).expect("the last erased block is kept for copies");
             let stamp = self.medium.as_ref().and_then(|medium| medium.stamp(page)).unwrap_or(0);
             self.program(placement, Content::Data { logical, stamp }, true);
         }
@@ -159,7 +160,7 @@ impl<'a> Filling<'a> {
         let per_set = settings.write_points_per_set;
         let kept = 2 * per_set + settings.cleaning.low_blocks + u32::from(settings.cleaning.cold_apart);
         let closed = (layout.blocks_per_set - kept) * layout.data_pages() / per_set;
-        let mut quota = || closed + ((random.next_u64() >> 32) * u64::from(layout.data_pages()) >> 32) as u32;
+        let mut quota = || closed + (((random.next_u64() >> 32) * u64::from(layout.data_pages())) >> 32) as u32;
         self.translation.allocation.hot_points().map(|point| (point, quota())).collect()
     }
 }
@@ -185,7 +186,7 @@ fn coprime_to(modulus: u64, draw: u64) -> u64 {
         }
         a
     };
-    let mut factor = draw % modulus.max(2) | 1;
+    let mut factor = (draw % modulus.max(2)) | 1;
     while divisor(factor, modulus) != 1 {
         factor += 2;
     }

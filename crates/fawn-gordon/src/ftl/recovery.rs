@@ -80,7 +80,14 @@ fn read_block(medium: &Medium, block: u32, report: &mut RecoveryReport) -> Optio
     if let Some(owners) = medium.summary(block) {
         report.summaries += 1;
         let owners = (first..).zip(owners.iter().copied()).filter(|(_, owner)| *owner != NOBODY).collect();
-        return Some(FoundBlock { block, sequence, owners, next: layout.data_pages(), has_summary: true, copies_only: false });
+        return Some(FoundBlock {
+            block,
+            sequence,
+            owners,
+            next: layout.data_pages(),
+            has_summary: true,
+            copies_only: false,
+        });
     }
     let mut found = FoundBlock { block, sequence, copies_only: true, ..FoundBlock::default() };
     for page in first..layout.summary_page(block) {
@@ -168,11 +175,7 @@ fn locate(medium: &Medium, blocks: &[FoundBlock], logical: u32, report: &mut Rec
 /// # Panics
 ///
 /// The medium has another layout than the settings.
-pub fn recover(
-    design: &FlashDesign,
-    settings: FtlSettings,
-    medium: &Medium,
-) -> Result<Recovered, FtlError> {
+pub fn recover(design: &FlashDesign, settings: FtlSettings, medium: &Medium) -> Result<Recovered, FtlError> {
     Ok(rebuild(design, settings, medium)?.0)
 }
 
@@ -185,11 +188,7 @@ pub fn recover(
 /// # Panics
 ///
 /// The medium has another layout than the settings.
-pub fn recover_timed(
-    design: &FlashDesign,
-    settings: FtlSettings,
-    medium: &Medium,
-) -> Result<Recovered, FtlError> {
+pub fn recover_timed(design: &FlashDesign, settings: FtlSettings, medium: &Medium) -> Result<Recovered, FtlError> {
     let (mut recovered, blocks) = rebuild(design, settings, medium)?;
     let layout = *recovered.translation.layout();
     recovered.report.time = time_of(design, &layout, &blocks, &recovered.erase_first)?;

@@ -69,7 +69,7 @@ impl PageTable {
     }
 
     /// Logical pages.
-    pub fn len(&self) -> u32 {
+    pub fn logical_pages(&self) -> u32 {
         self.forward.len() as u32
     }
 

@@ -134,7 +134,7 @@ impl Translation {
 
     /// Logical pages.
     pub fn logical_pages(&self) -> u32 {
-        self.table.len()
+        self.table.logical_pages()
     }
 
     /// What it has done.

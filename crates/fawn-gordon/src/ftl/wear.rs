@@ -129,8 +129,9 @@ mod tests {
     fn as_many_super_blocks_reach_their_rating_as_flash_blocks_imply() {
         let endurance = Endurance::gordon(100_000);
         let draws = 20_000;
-        let lasting =
-            (0..draws).filter(|&at| endurance.lifetime(32, (f64::from(at) + 0.5) / f64::from(draws)) >= 100_000).count();
+        let lasting = (0..draws)
+            .filter(|&at| endurance.lifetime(32, (f64::from(at) + 0.5) / f64::from(draws)) >= 100_000)
+            .count();
         assert!((lasting as f64 / f64::from(draws) - 0.98).abs() < 0.001);
     }
 }

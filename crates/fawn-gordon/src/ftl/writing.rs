@@ -193,11 +193,8 @@ impl Device {
             }
         }
         while let Some(&id) = self.queue.waiting.front() {
-            let begins = if self.pieces.get(id).role == Role::Trim {
-                self.begin_trim(id)
-            } else {
-                self.begin_waiting(id)
-            };
+            let begins =
+                if self.pieces.get(id).role == Role::Trim { self.begin_trim(id) } else { self.begin_waiting(id) };
             if !begins {
                 return;
             }
