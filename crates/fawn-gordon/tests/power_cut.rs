@@ -225,7 +225,7 @@ fn configurations() -> Vec<(u32, FlashDesign, FtlSettings)> {
     sixteen.wear.spread = Some(4);
     all.push((16, small(2, 2, 20), sixteen));
 
-    let mut cold = plain(stripe(1, 2), 0.4);
+    let mut cold = plain(stripe(1, 2), 0.6);
     cold.write_points_per_set = 2;
     cold.cleaning.cold_apart = true;
     cold.cleaning.policy = CleaningPolicy::Random;
@@ -240,7 +240,7 @@ fn survives(write_points: u32) {
         trial.restart().unwrap();
         let Trial { events, copied, erased, levelled, dropped, .. } = trial;
         println!("{events} events, {copied} copied, {erased} erased, {levelled} levelled, {dropped} records dropped");
-        assert!(copied > 1_000 && erased > 500, "too little cleaning was under way");
+        assert!(copied > 500 && erased > 500, "too little cleaning was under way");
         assert!(levelled > 0 || settings.wear.spread.is_none(), "no wear was levelled");
         assert!(dropped > 0 || settings.cleaning.policy != CleaningPolicy::Fifo, "no record was dropped");
         assert!(events > 20_000, "too few events");
@@ -302,7 +302,9 @@ mod planted {
         for seed in 0..12 {
             for (points, design, settings) in configurations() {
                 plant(Some(bug));
-                let outcome = std::panic::catch_unwind(|| Trial::new(design, settings, seed).run(3_000, 211));
+                let outcome = std::panic::catch_unwind(|| {
+                    Trial::new(design, settings, seed).run(3_000, if seed % 2 == 0 { 211 } else { 1_009 })
+                });
                 plant(None);
                 match outcome {
                     Ok(Ok(())) => {}
@@ -322,7 +324,7 @@ mod planted {
     fn nothing_is_found_where_no_bug_is_planted() {
         for seed in 0..7 {
             for (points, design, settings) in configurations() {
-                let outcome = Trial::new(design, settings, seed).run(3_000, 211);
+                let outcome = Trial::new(design, settings, seed).run(3_000, if seed % 2 == 0 { 211 } else { 1_009 });
                 assert_eq!(outcome, Ok(()), "{points} write points, seed {seed}");
             }
         }
