@@ -1,11 +1,12 @@
 //! Measures how fast the simulators of flash are, in CPU time of the one thread that they use.
 //!
-//! `cargo run --release -p fawn-gordon --example flash_speed`
+//! `cargo run --release -p fawn-gordon --example flash_speed`. With the argument `terabyte` it also fills and overwrites a device of
+//! 1 TiB, which takes a gigabyte of memory.
 
 use fawn_gordon::amplification::{BlockDevice, VictimChoice, WritePattern, simulate};
 use fawn_gordon::flash::presets::preset;
 use fawn_gordon::ftl::warm_up::{WarmUp, settle};
-use fawn_gordon::ftl::{Device, FtlSettings, HostKind, HostRequest, Pace, Stripe};
+use fawn_gordon::ftl::{ArrivalMode, Device, FtlSettings, HostKind, HostRequest, Stripe, Translation};
 use fawn_gordon::time::SimTime;
 use fawn_machine::process::thread_cpu_us;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -24,6 +25,32 @@ fn random_requests(device_bytes: u64, reads: u64, count: u64) -> impl Iterator<I
 fn all_commands(device: &Device) -> u64 {
     let counts = device.array().usage().counts;
     counts.reads + counts.programs + counts.erases + counts.copy_backs
+}
+
+/// The same device with 4,096 blocks a plane, without a table of owners.
+fn terabyte() {
+    let Some(mut chosen) = preset("mqsim-default") else { return };
+    chosen.design.geometry.page_bytes = 4_096;
+    chosen.design.geometry.blocks_per_plane = 4_096;
+    let settings = FtlSettings { queue_depth: 256, ..FtlSettings::plain(Stripe::SINGLE, chosen.spare_factor) };
+    let begin = thread_cpu_us();
+    let filled = Translation::new(chosen.design.geometry, settings, false)
+        .and_then(|translation| Device::with(&chosen.design, translation, None))
+        .and_then(|mut device| settle(&mut device, WarmUp::ClosedForm, 1).map(|()| device));
+    let Ok(mut device) = filled else { return };
+    let fill_s = (thread_cpu_us() - begin) / 1e6;
+    let bytes = device.bytes();
+    let begin = thread_cpu_us();
+    let report = device.run(random_requests(bytes, 50, 2_000_000), ArrivalMode::Saturated, |_| {});
+    let took = thread_cpu_us() - begin;
+    if let Err(error) = report {
+        return println!("{error}");
+    }
+    println!(
+        "1 TiB, half reads, under cleaning: filled in {fill_s:.1} s, {:.2} M requests a second of CPU, {:.2} bytes of memory a page",
+        2e6 / took,
+        device.translation().memory_bytes() as f64 / chosen.design.geometry.pages() as f64,
+    );
 }
 
 fn main() {
@@ -51,7 +78,7 @@ fn main() {
         let count = if warm_up == WarmUp::Sequential { 600_000 } else { 1_000_000 };
         let before = all_commands(&device);
         let begin = thread_cpu_us();
-        let report = device.run(random_requests(bytes, reads, count), Pace::Saturated, |_| {});
+        let report = device.run(random_requests(bytes, reads, count), ArrivalMode::Saturated, |_| {});
         let took = thread_cpu_us() - begin;
         let Ok(report) = report else { return };
         let commands = all_commands(&device) - before;
@@ -63,6 +90,9 @@ fn main() {
             report.bytes_per_second() / 1e6,
             device.translation().counts().data_amplification(),
         );
+    }
+    if std::env::args().any(|argument| argument == "terabyte") {
+        terabyte();
     }
     println!("write amplification alone, 4,000 blocks of 64 pages, S = 0.10:");
     for victims in [VictimChoice::Fifo, VictimChoice::Greedy, VictimChoice::DChoices(10), VictimChoice::Random] {

@@ -4,7 +4,7 @@
 
 use fawn_gordon::flash::FlashDesign;
 use fawn_gordon::flash::presets::{GordonCells, gordon};
-use fawn_gordon::ftl::{Device, FtlSettings, HostKind, HostRequest, Pace, Stripe};
+use fawn_gordon::ftl::{ArrivalMode, Device, FtlSettings, HostKind, HostRequest, Stripe};
 use fawn_gordon::time::SimTime;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, SeedableRng};
@@ -59,10 +59,10 @@ fn bandwidth(design: &FlashDesign, settings: FtlSettings, kind: HostKind, order:
     let mut device = Device::new(design, settings, false).unwrap();
     let span = device.bytes() / (1_024 * KB) * (1_024 * KB);
     let fill = requests(HostKind::Write, Order::Sequential, 256 * KB, span, span);
-    device.run(fill, Pace::Saturated, |_| {}).unwrap();
+    device.run(fill, ArrivalMode::Saturated, |_| {}).unwrap();
     // Writes go once around, so that erases count as they do in the long run.
     let total = if kind == HostKind::Read { 64 << 20 } else { span };
-    let report = device.run(requests(kind, order, bytes, span, total), Pace::Saturated, |_| {}).unwrap();
+    let report = device.run(requests(kind, order, bytes, span, total), ArrivalMode::Saturated, |_| {}).unwrap();
     report.bytes_per_second() / 1e6
 }
 
@@ -195,7 +195,7 @@ fn random_accesses_of_2_to_256_kb_are_all_served() {
             HostRequest { at: SimTime::ZERO, kind, offset, bytes: (2 * KB) << (random.next_u64() % 8), stamp: 0 }
         })
         .collect();
-    let report = device.run(accesses, Pace::Saturated, |_| {}).unwrap();
+    let report = device.run(accesses, ArrivalMode::Saturated, |_| {}).unwrap();
     assert_eq!(report.requests, 20_000);
     let usage = device.array().usage();
     assert!(usage.bus_utilisation() <= 1.0 && report.bytes_per_second() < 1_064e6);

@@ -1,10 +1,10 @@
 //! The simulation of an array.
 
 use super::bus::Bus;
-use super::command::{Command, CommandKind, Finished};
+use super::command::{Command, CommandCompletion, CommandKind};
 use super::design::FlashDesign;
 use super::die::Die;
-use super::events::{Event, EventQueue};
+use super::events::{ArrayEvent, EventQueue};
 use super::geometry::GeometryError;
 use super::slots::{NONE, Slot, Slots, Stage};
 use super::usage::{ArrayUsage, CommandCounts};
@@ -16,7 +16,7 @@ pub enum Step {
     /// Something moved on inside the array.
     Progress(SimTime),
     /// A command is finished.
-    Finished(Finished),
+    Finished(CommandCompletion),
     /// A time has come that was asked for, with its tag.
     Timer(SimTime, u32),
 }
@@ -92,7 +92,7 @@ impl FlashArray {
 
     /// Asks for a [`Step::Timer`] at this time, no earlier than now, with a tag below 2³⁰.
     pub fn wake_at(&mut self, at: SimTime, tag: u32) {
-        self.events.add(at.max(self.now), Event::Timer(tag));
+        self.events.add(at.max(self.now), ArrayEvent::Timer(tag));
     }
 
     /// Gives a die a command, now.
@@ -112,9 +112,9 @@ impl FlashArray {
         assert!(at >= self.now, "time runs forward");
         self.now = at;
         let finished = match event {
-            Event::Bus(bus) => self.bus_ends(bus),
-            Event::Die(die) => self.cells_end(die),
-            Event::Timer(tag) => return Some(Step::Timer(at, tag)),
+            ArrayEvent::Bus(bus) => self.bus_ends(bus),
+            ArrayEvent::Die(die) => self.cells_end(die),
+            ArrayEvent::Timer(tag) => return Some(Step::Timer(at, tag)),
         };
         Some(finished.map_or(Step::Progress(at), Step::Finished))
     }
@@ -217,7 +217,7 @@ impl FlashArray {
         };
         self.slots.get_mut(id).parts.transfer += held;
         self.buses[bus].begin(id, self.now, command.cleaning);
-        self.events.add(self.now + held, Event::Bus(bus as u32));
+        self.events.add(self.now + held, ArrayEvent::Bus(bus as u32));
     }
 
     /// Most transfers have the same size, so the last result is kept.
@@ -232,7 +232,7 @@ impl FlashArray {
         }
     }
 
-    fn bus_ends(&mut self, bus: u32) -> Option<Finished> {
+    fn bus_ends(&mut self, bus: u32) -> Option<CommandCompletion> {
         let bus = bus as usize;
         let id = self.buses[bus].current();
         let Slot { command, stage, .. } = *self.slots.get(id);
@@ -267,7 +267,7 @@ impl FlashArray {
         slot.stage = Stage::Cell;
         slot.parts.cell += takes;
         self.dies[die as usize].work(self.now, self.now + takes);
-        self.events.add(self.now + takes, Event::Die(die));
+        self.events.add(self.now + takes, ArrayEvent::Die(die));
     }
 
     fn program_is_loaded(&mut self, id: u32) {
@@ -298,7 +298,7 @@ impl FlashArray {
         self.begin_queued(die);
     }
 
-    fn cells_end(&mut self, die: u32) -> Option<Finished> {
+    fn cells_end(&mut self, die: u32) -> Option<CommandCompletion> {
         let state = &mut self.dies[die as usize];
         let id = state.cells;
         if self.slots.kind(id) != Some(CommandKind::Read) {
@@ -333,7 +333,7 @@ impl FlashArray {
         self.wait_for_bus(id, Stage::Data);
     }
 
-    fn read_is_out(&mut self, id: u32) -> Finished {
+    fn read_is_out(&mut self, id: u32) -> CommandCompletion {
         let die = self.slots.get(id).command.die;
         let state = &mut self.dies[die as usize];
         if state.register == id {
@@ -353,13 +353,13 @@ impl FlashArray {
         finished
     }
 
-    fn finish(&mut self, id: u32) -> Finished {
+    fn finish(&mut self, id: u32) -> CommandCompletion {
         let Slot { command, parts, .. } = self.slots.remove(id);
         self.counts.count(command.kind);
         if command.cleaning {
             self.dies[command.die as usize].cleaning.leave(self.now);
         }
-        Finished { at: self.now, tag: command.tag, parts }
+        CommandCompletion { at: self.now, tag: command.tag, parts }
     }
 }
 

@@ -11,7 +11,7 @@ fn command(die: u32, kind: CommandKind, planes: u32, bytes: u32) -> Command {
     Command { die, kind, page: 0, planes, bytes, overhead: SimTime::ZERO, cleaning: false, tag: 0 }
 }
 
-fn finish_all(array: &mut FlashArray) -> Vec<Finished> {
+fn finish_all(array: &mut FlashArray) -> Vec<CommandCompletion> {
     let mut all = Vec::new();
     while let Some(step) = array.step() {
         if let Step::Finished(finished) = step {

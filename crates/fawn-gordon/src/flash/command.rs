@@ -76,7 +76,7 @@ impl std::ops::AddAssign for LatencyParts {
 
 /// A command that is finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finished {
+pub struct CommandCompletion {
     /// When.
     pub at: SimTime,
     /// Of the command.

@@ -7,7 +7,7 @@ use crate::time::SimTime;
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ArrayEvent {
     /// A bus finishes what it carries.
     Bus(u32),
     /// A die's cells finish.
@@ -29,25 +29,25 @@ const KIND_SHIFT: u32 = 30;
 
 impl EventQueue {
     #[inline]
-    pub fn add(&mut self, at: SimTime, event: Event) {
+    pub fn add(&mut self, at: SimTime, event: ArrayEvent) {
         let code = match event {
-            Event::Bus(bus) => bus,
-            Event::Die(die) => 1 << KIND_SHIFT | die,
-            Event::Timer(tag) => 2 << KIND_SHIFT | tag,
+            ArrayEvent::Bus(bus) => bus,
+            ArrayEvent::Die(die) => 1 << KIND_SHIFT | die,
+            ArrayEvent::Timer(tag) => 2 << KIND_SHIFT | tag,
         };
         self.heap.push(Reverse((at, self.added << 32 | u64::from(code))));
         self.added += 1;
     }
 
     #[inline]
-    pub fn pop(&mut self) -> Option<(SimTime, Event)> {
+    pub fn pop(&mut self) -> Option<(SimTime, ArrayEvent)> {
         let Reverse((at, key)) = self.heap.pop()?;
         let code = key as u32;
         let number = code & ((1 << KIND_SHIFT) - 1);
         let event = match code >> KIND_SHIFT {
-            0 => Event::Bus(number),
-            1 => Event::Die(number),
-            _ => Event::Timer(number),
+            0 => ArrayEvent::Bus(number),
+            1 => ArrayEvent::Die(number),
+            _ => ArrayEvent::Timer(number),
         };
         Some((at, event))
     }

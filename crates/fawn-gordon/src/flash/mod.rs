@@ -23,7 +23,7 @@ mod events;
 mod slots;
 
 pub use array::{FlashArray, Step};
-pub use command::{Command, CommandKind, Finished, LatencyParts};
+pub use command::{Command, CommandCompletion, CommandKind, LatencyParts};
 pub use design::FlashDesign;
 pub use geometry::{Geometry, GeometryError};
 pub use timing::{BusTiming, CellTiming, DieOptions};

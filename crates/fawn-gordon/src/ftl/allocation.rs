@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::blocks::{Block, BlockTable, Phase};
+use super::blocks::{Block, BlockPhase, BlockTable};
 use super::injected_bugs::{FtlBug, planted};
 use super::settings::FtlSettings;
 use super::space::SetSpace;
@@ -91,7 +91,7 @@ impl Allocation {
         if sequence == 0 {
             space.add_erased(block, erases, self.wear.dynamic);
         } else {
-            state.phase = Phase::Closed;
+            state.phase = BlockPhase::Closed;
             space.closed.push(block);
         }
         self.next_sequence = self.next_sequence.max(sequence + 1);
@@ -199,7 +199,7 @@ impl Allocation {
     fn close(&mut self, point: u32) {
         let WritePoint { set, block, next, .. } = *self.points.get(point);
         self.points.change(point, |entry| entry.block = NO_BLOCK);
-        self.blocks.get_mut(block).phase = Phase::Closed;
+        self.blocks.get_mut(block).phase = BlockPhase::Closed;
         self.spaces[set as usize].closed.push(block);
         self.unsummarised.push(block);
         self.counts.closed += 1;
@@ -223,7 +223,7 @@ impl Allocation {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         let state = self.blocks.get_mut(block);
-        (state.phase, state.sequence, state.superseded_by) = (Phase::Open, sequence, 0);
+        (state.phase, state.sequence, state.superseded_by) = (BlockPhase::Open, sequence, 0);
         if std::mem::take(&mut state.needs_erase) {
             state.erases += 1;
             self.unerased.push(block);
@@ -304,7 +304,7 @@ impl Allocation {
         let space = &mut self.spaces[set as usize];
         space.is_cleaning = true;
         let block = space.closed.swap_remove(at);
-        self.blocks.get_mut(block).phase = Phase::Victim;
+        self.blocks.get_mut(block).phase = BlockPhase::Victim;
         block
     }
 
@@ -326,11 +326,11 @@ impl Allocation {
         space.is_cleaning = false;
         space.most_erases = space.most_erases.max(erases);
         if self.wear.is_worn_out(block, erases, self.layout.flash_pages(), self.seed) {
-            state.phase = Phase::Retired;
+            state.phase = BlockPhase::Retired;
             space.in_service -= 1;
             space.limit = space.limit.saturating_sub(self.layout.data_pages());
         } else {
-            state.phase = Phase::Erased;
+            state.phase = BlockPhase::Erased;
             space.add_erased(block, erases, self.wear.dynamic);
         }
         self.open_write_points(set);
@@ -406,7 +406,7 @@ impl Allocation {
         let mut of_set = self.points.of_set(set);
         let Some(point) = of_set.find(|point| self.points.get(*point).block == NO_BLOCK) else { return };
         self.spaces[set as usize].closed.retain(|other| *other != block);
-        self.blocks.get_mut(block).phase = Phase::Open;
+        self.blocks.get_mut(block).phase = BlockPhase::Open;
         self.points.change(point, |entry| (entry.block, entry.next, entry.sequence) = (block, next, sequence));
     }
 }

@@ -2,7 +2,7 @@
 
 /// What a block is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum BlockPhase {
     /// Erased.
     Erased,
     /// A write point fills it.
@@ -27,7 +27,7 @@ pub struct Block {
     /// How often it was erased.
     pub erases: u32,
     /// What it is used for.
-    pub phase: Phase,
+    pub phase: BlockPhase,
     /// Reads as erased, or its erase was cut: it is erased again before it is used.
     pub needs_erase: bool,
 }
@@ -40,7 +40,7 @@ impl BlockTable {
     /// Erased blocks.
     pub fn new(blocks: u32) -> Self {
         let block =
-            Block { sequence: 0, superseded_by: 0, valid: 0, erases: 0, phase: Phase::Erased, needs_erase: false };
+            Block { sequence: 0, superseded_by: 0, valid: 0, erases: 0, phase: BlockPhase::Erased, needs_erase: false };
         Self(vec![block; blocks as usize])
     }
 
@@ -64,6 +64,8 @@ impl BlockTable {
     /// Whether no block with data is older than this one.
     pub fn is_oldest(&self, block: u32) -> bool {
         let sequence = self.get(block).sequence;
-        self.0.iter().all(|other| other.sequence >= sequence || matches!(other.phase, Phase::Erased | Phase::Retired))
+        self.0
+            .iter()
+            .all(|other| other.sequence >= sequence || matches!(other.phase, BlockPhase::Erased | BlockPhase::Retired))
     }
 }

@@ -1,12 +1,12 @@
 //! The device's way of cleaning: copy what is valid, wait until that is on flash, erase.
 
-use super::device::Device;
+use super::backend::Backend;
 use super::error::FtlError;
 use super::injected_bugs::{FtlBug, planted};
-use super::pieces::{NONE, Piece, Role};
+use super::pieces::{AccessRole, NONE, PageAccess};
 use crate::flash::CommandKind;
 
-impl Device {
+impl Backend {
     /// Begins to clean a set that is short of erased blocks.
     pub(super) fn begin_cleaning(&mut self, set: u32) {
         if self.cleaners[set as usize].is_active {
@@ -44,8 +44,8 @@ impl Device {
                     continue;
                 }
                 cleaner.under_way += 1;
-                let role = if settings.copy_back { Role::Copy } else { Role::CopyRead };
-                let mut piece = Piece::new(role, NONE, self.array.now());
+                let role = if settings.copy_back { AccessRole::Copy } else { AccessRole::CopyRead };
+                let mut piece = PageAccess::new(role, NONE, self.array.now());
                 (piece.logical, piece.page) = (logical, page);
                 let id = self.pieces.add(piece);
                 if settings.copy_back {
@@ -67,7 +67,7 @@ impl Device {
     fn place_held(&mut self, set: u32) {
         let held = std::mem::take(&mut self.cleaners[set as usize].held);
         for id in held {
-            if self.pieces.get(id).role == Role::RecordCopy {
+            if self.pieces.get(id).role == AccessRole::RecordCopy {
                 let page = self.pieces.remove(id).page;
                 self.cleaners[set as usize].under_way -= 1;
                 self.copy_record(set, page);
@@ -79,7 +79,7 @@ impl Device {
 
     /// Programs a copy that was read, unless its page was overwritten meanwhile.
     fn place_copy(&mut self, id: u32) {
-        let Piece { page, logical, .. } = *self.pieces.get(id);
+        let PageAccess { page, logical, .. } = *self.pieces.get(id);
         let set = self.translation.layout().set_of(self.translation.layout().block_of(page));
         if !self.translation.is_live(page, logical) && !planted(FtlBug::CopyOvertakesWrite) {
             self.pieces.remove(id);
@@ -90,7 +90,7 @@ impl Device {
             self.cleaners[set as usize].held.push(id);
             return;
         };
-        self.pieces.get_mut(id).role = Role::Copy;
+        self.pieces.get_mut(id).role = AccessRole::Copy;
         let to = self.translation.layout().block_of(placement.page);
         let copy_back = self.translation.settings().cleaning.copy_back;
         if copy_back && self.translation.layout().set_of(to) == set {
@@ -104,7 +104,7 @@ impl Device {
     }
 
     fn copy_record(&mut self, set: u32, page: u32) {
-        let mut piece = Piece::new(Role::RecordCopy, NONE, self.array.now());
+        let mut piece = PageAccess::new(AccessRole::RecordCopy, NONE, self.array.now());
         piece.page = page;
         match self.translation.place_record_copy(page) {
             None => {
@@ -126,15 +126,15 @@ impl Device {
 
     /// A copy was read or programmed.
     pub(super) fn copy_done(&mut self, id: u32) {
-        let Piece { role, page, placement, .. } = *self.pieces.get(id);
+        let PageAccess { role, page, placement, .. } = *self.pieces.get(id);
         let set = self.translation.layout().set_of(self.translation.layout().block_of(page));
-        if role == Role::CopyRead {
+        if role == AccessRole::CopyRead {
             if let Some(stamp) = self.medium.as_ref().and_then(|medium| medium.stamp(page)) {
                 self.pieces.get_mut(id).stamp = stamp;
             }
             self.place_copy(id);
         } else {
-            if role == Role::RecordCopy {
+            if role == AccessRole::RecordCopy {
                 self.translation.record_finished(placement.page);
             }
             if let Some(stamp) = self.source_stamp(id) {
@@ -147,15 +147,12 @@ impl Device {
             self.retry_erases();
         }
         self.clean(set);
-        if role != Role::CopyRead {
-            self.pump();
-        }
     }
 
     /// The stamp of what is copied. A copy-back has its content from its source, which is erased only after it.
     pub(super) fn source_stamp(&self, id: u32) -> Option<u32> {
-        let Piece { role, page, .. } = *self.pieces.get(id);
-        if role != Role::Copy {
+        let PageAccess { role, page, .. } = *self.pieces.get(id);
+        if role != AccessRole::Copy {
             return None;
         }
         self.medium.as_ref().and_then(|medium| medium.stamp(page))
@@ -185,7 +182,7 @@ impl Device {
                 continue;
             }
             self.erases_waiting.swap_remove(at);
-            let mut piece = Piece::new(Role::Erase, NONE, self.array.now());
+            let mut piece = PageAccess::new(AccessRole::Erase, NONE, self.array.now());
             piece.page = block;
             let id = self.pieces.add(piece);
             let first = self.translation.layout().first_page(block);
@@ -193,18 +190,16 @@ impl Device {
         }
     }
 
-    /// A victim is erased.
-    pub(super) fn erase_done(&mut self, id: u32) -> Result<(), FtlError> {
+    /// A victim is erased. Its block.
+    pub(super) fn erase_done(&mut self, id: u32) -> Result<u32, FtlError> {
         let block = self.pieces.remove(id).page;
         if let Some(medium) = &mut self.medium {
             medium.erase(block);
         }
-        self.forget_reads_of(block);
         self.cleaners[self.translation.layout().set_of(block) as usize].is_active = false;
         self.translation.erased(block)?;
         self.after_placement();
         self.retry_cleaning();
-        self.pump();
-        Ok(())
+        Ok(block)
     }
 }

@@ -4,20 +4,20 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
-use super::cleaner::Cleaner;
+use super::backend::Backend;
 use super::error::FtlError;
 use super::filling::Filling;
 use super::hash::PageHash;
 use super::host_queue::HostQueue;
 use super::injected_bugs::{FtlBug, planted};
-use super::medium::{Content, Medium, Program};
-use super::pieces::{NONE, Piece, Pieces, Role};
-use super::recovery::{Recovered, RecoveryReport, recover_timed};
-use super::requests::{HostKind, HostReply, HostRequest, Pace, RunReport, ServiceCounts};
+use super::medium::Medium;
+use super::pieces::{AccessRole, NONE, PageAccess};
+use super::recovery::{RebuiltFtl, RecoveryReport, recover_timed};
+use super::requests::{ArrivalMode, HostKind, HostReply, HostRequest, RunReport, ServiceCounts};
 use super::settings::FtlSettings;
 use super::table::{Location, PageRange};
 use super::translation::Translation;
-use crate::flash::{Command, CommandKind, Finished, FlashArray, FlashDesign, LatencyParts, Step};
+use crate::flash::{CommandCompletion, FlashArray, FlashDesign, LatencyParts, Step};
 use crate::time::SimTime;
 
 /// A request that is under way.
@@ -41,16 +41,8 @@ struct JoinableReads {
 /// An FTL on its array.
 #[derive(Debug)]
 pub struct Device {
-    pub(super) array: FlashArray,
-    pub(super) translation: Translation,
-    pub(super) pieces: Pieces,
+    pub(super) backend: Backend,
     pub(super) queue: HostQueue,
-    pub(super) cleaners: Vec<Cleaner>,
-    /// Sets whose cleaner waits to erase.
-    pub(super) erases_waiting: Vec<u32>,
-    /// Sets that are short of erased blocks and had nothing to clean.
-    pub(super) nothing_to_clean: Vec<u32>,
-    pub(super) medium: Option<Medium>,
     requests: Vec<RequestState>,
     free_request: u32,
     outstanding: u32,
@@ -59,9 +51,6 @@ pub struct Device {
     replies: VecDeque<HostReply>,
     controller_free_at: SimTime,
     pub(super) services: ServiceCounts,
-    /// What the records list that are being programmed, while a medium is kept.
-    pub(super) records: HashMap<u32, Vec<PageRange>, PageHash>,
-    die_bytes: u32,
 }
 
 impl Device {
@@ -82,15 +71,9 @@ impl Device {
     ///
     /// The geometry cannot be simulated.
     pub fn with(design: &FlashDesign, translation: Translation, medium: Option<Medium>) -> Result<Self, FtlError> {
-        let layout = *translation.layout();
         let mut device = Self {
-            array: FlashArray::new(design)?,
-            pieces: Pieces::default(),
+            backend: Backend::new(design, translation, medium)?,
             queue: HostQueue::default(),
-            cleaners: (0..layout.sets).map(|_| Cleaner::default()).collect(),
-            erases_waiting: Vec::new(),
-            nothing_to_clean: Vec::new(),
-            medium,
             requests: Vec::new(),
             free_request: NONE,
             outstanding: 0,
@@ -99,11 +82,8 @@ impl Device {
             replies: VecDeque::new(),
             controller_free_at: SimTime::ZERO,
             services: ServiceCounts::default(),
-            records: HashMap::default(),
-            die_bytes: (design.geometry.page_bytes + design.geometry.spare_bytes) * layout.stripe.planes,
-            translation,
         };
-        device.after_placement();
+        device.backend.after_placement();
         Ok(device)
     }
 
@@ -117,7 +97,7 @@ impl Device {
         settings: FtlSettings,
         mut medium: Medium,
     ) -> Result<(Self, RecoveryReport), FtlError> {
-        let Recovered { translation, report, erase_first } = recover_timed(design, settings, &medium)?;
+        let RebuiltFtl { translation, report, erase_first } = recover_timed(design, settings, &medium)?;
         for block in erase_first {
             medium.erase(block);
         }
@@ -126,17 +106,17 @@ impl Device {
 
     /// The FTL.
     pub fn translation(&self) -> &Translation {
-        &self.translation
+        &self.backend.translation
     }
 
     /// The array.
     pub fn array(&self) -> &FlashArray {
-        &self.array
+        &self.backend.array
     }
 
     /// What is on flash, if it is kept.
     pub fn medium(&self) -> Option<&Medium> {
-        self.medium.as_ref()
+        self.backend.medium.as_ref()
     }
 
     /// How requests were served.
@@ -146,12 +126,12 @@ impl Device {
 
     /// Bytes that the host can use.
     pub fn bytes(&self) -> u64 {
-        u64::from(self.translation.logical_pages()) * u64::from(self.translation.layout().page_bytes)
+        u64::from(self.backend.translation.logical_pages()) * u64::from(self.backend.translation.layout().page_bytes)
     }
 
     /// Whether the host's queue has a place.
     pub fn has_room(&self) -> bool {
-        self.outstanding < self.translation.settings().queue_depth
+        self.outstanding < self.backend.translation.settings().queue_depth
     }
 
     /// The next request that is done.
@@ -172,10 +152,10 @@ impl Device {
         &mut self,
         fill: impl FnOnce(&mut Filling<'_>) -> Result<(), FtlError>,
     ) -> Result<(), FtlError> {
-        assert!(self.outstanding == 0 && self.array.next_at().is_none(), "a device is filled while it is idle");
-        fill(&mut Filling::new(&mut self.translation, self.medium.as_mut()))?;
-        self.translation.reset_counts();
-        self.after_placement();
+        assert!(self.outstanding == 0 && self.backend.array.next_at().is_none(), "a device is filled while it is idle");
+        fill(&mut Filling::new(&mut self.backend.translation, self.backend.medium.as_mut()))?;
+        self.backend.translation.reset_counts();
+        self.backend.after_placement();
         Ok(())
     }
 
@@ -191,24 +171,24 @@ impl Device {
     pub fn run(
         &mut self,
         requests: impl IntoIterator<Item = HostRequest>,
-        pace: Pace,
+        pace: ArrivalMode,
         mut on_reply: impl FnMut(&HostReply),
     ) -> Result<RunReport, FtlError> {
-        let begin = self.array.now();
+        let begin = self.backend.array.now();
         let mut report = RunReport::default();
         let mut requests = requests.into_iter().peekable();
         loop {
             while self.has_room()
                 && let Some(request) = requests.peek()
             {
-                let at = if pace == Pace::Timed { request.at.max(begin) } else { self.array.now() };
-                if at > self.array.now() {
-                    if self.array.next_at().is_some_and(|next| next < at) {
+                let at = if pace == ArrivalMode::Timed { request.at.max(begin) } else { self.backend.array.now() };
+                if at > self.backend.array.now() {
+                    if self.backend.array.next_at().is_some_and(|next| next < at) {
                         break;
                     }
-                    self.array.pass(at);
+                    self.backend.array.pass(at);
                 }
-                let request = HostRequest { at: if pace == Pace::Timed { request.at } else { at }, ..*request };
+                let request = HostRequest { at: if pace == ArrivalMode::Timed { request.at } else { at }, ..*request };
                 requests.next();
                 self.admit(request);
             }
@@ -216,14 +196,14 @@ impl Device {
                 report.add(&reply);
                 on_reply(&reply);
             }
-            if self.has_room() && requests.peek().is_some() && self.array.next_at().is_none() {
+            if self.has_room() && requests.peek().is_some() && self.backend.array.next_at().is_none() {
                 continue;
             }
             if !self.step()? && requests.peek().is_none() {
                 break;
             }
         }
-        report.elapsed = self.array.now() - begin;
+        report.elapsed = self.backend.array.now() - begin;
         Ok(report)
     }
 
@@ -243,7 +223,7 @@ impl Device {
         let number = self.admitted;
         self.admitted += 1;
         self.outstanding += 1;
-        let arrived = request.at.min(self.array.now());
+        let arrived = request.at.min(self.backend.array.now());
         let state = RequestState { number, kind, bytes, arrived, pieces_left: 1, next_free: NONE };
         let id = self.add_request(state);
         match kind {
@@ -252,7 +232,10 @@ impl Device {
             _ => {}
         }
         // The request itself counted as a piece until all of them were there.
-        let none = Piece { parts: self.waited_outside(id), ..Piece::new(Role::Free, id, self.array.now()) };
+        let none = PageAccess {
+            parts: self.waited_outside(id),
+            ..PageAccess::new(AccessRole::Free, id, self.backend.array.now())
+        };
         self.piece_of_request_done(&none);
         number
     }
@@ -269,46 +252,46 @@ impl Device {
     }
 
     fn waited_outside(&self, request: u32) -> LatencyParts {
-        let waited = self.array.now() - self.requests[request as usize].arrived;
+        let waited = self.backend.array.now() - self.requests[request as usize].arrived;
         LatencyParts { queue: waited, ..LatencyParts::default() }
     }
 
     /// Cuts a read or write into pieces of one super-page each.
     fn cut(&mut self, id: u32, request: &HostRequest) {
-        let layout = *self.translation.layout();
+        let layout = *self.backend.translation.layout();
         let page_bytes = u64::from(layout.page_bytes);
         let flash_bytes = u64::from(layout.geometry.page_bytes);
         let (offset, end) = (request.offset, request.offset + request.bytes);
         let outside = self.waited_outside(id);
-        let role = if request.kind == HostKind::Read { Role::NewRead } else { Role::NewWrite };
+        let role = if request.kind == HostKind::Read { AccessRole::NewRead } else { AccessRole::NewWrite };
         for logical in offset / page_bytes..=(end - 1) / page_bytes {
             let first = offset.max(logical * page_bytes) - logical * page_bytes;
             let last = end.min((logical + 1) * page_bytes) - logical * page_bytes;
             let from = (first / flash_bytes) as u32;
-            let mut piece = Piece::new(role, id, self.array.now());
+            let mut piece = PageAccess::new(role, id, self.backend.array.now());
             piece.logical = logical as u32;
             piece.flash_pages = (from, last.div_ceil(flash_bytes) as u32 - from);
             piece.covered = covered(first, last, page_bytes);
             piece.stamp = request.stamp;
             piece.parts = outside;
             self.requests[id as usize].pieces_left += 1;
-            let piece = self.pieces.add(piece);
+            let piece = self.backend.pieces.add(piece);
             self.delay(piece);
         }
     }
 
     /// Cuts a trim into records. Super-pages that it covers in part are left alone.
     fn cut_trim(&mut self, id: u32, offset: u64, bytes: u64) {
-        let page_bytes = u64::from(self.translation.layout().page_bytes);
+        let page_bytes = u64::from(self.backend.translation.layout().page_bytes);
         let (mut first, end) = (offset.div_ceil(page_bytes) as u32, ((offset + bytes) / page_bytes) as u32);
-        let most = self.translation.pages_per_record();
+        let most = self.backend.translation.pages_per_record();
         while first < end {
             let count = most.min(end - first);
-            let mut piece = Piece::new(Role::Trim, id, self.array.now());
+            let mut piece = PageAccess::new(AccessRole::Trim, id, self.backend.array.now());
             piece.range = PageRange { start: first, count };
             piece.parts = self.waited_outside(id);
             self.requests[id as usize].pieces_left += 1;
-            let piece = self.pieces.add(piece);
+            let piece = self.backend.pieces.add(piece);
             self.queue.waiting.push_back(piece);
             self.queue.trims += 1;
             first += count;
@@ -318,27 +301,27 @@ impl Device {
 
     /// The controller looks through its queues first, one request after the other.
     fn delay(&mut self, id: u32) {
-        let settings = self.translation.settings();
-        let looks = match self.pieces.get(id).role {
-            Role::NewRead if settings.read_bypass => self.reads.of_page.len(),
-            Role::NewWrite if settings.write_combining => self.queue.waiting.len() + self.queue.refused.len(),
+        let settings = self.backend.translation.settings();
+        let looks = match self.backend.pieces.get(id).role {
+            AccessRole::NewRead if settings.read_bypass => self.reads.of_page.len(),
+            AccessRole::NewWrite if settings.write_combining => self.queue.waiting.len() + self.queue.refused.len(),
             _ => 0,
         };
         let takes = settings.costs.queue_entry.times(looks as u64);
-        if takes == SimTime::ZERO && self.controller_free_at <= self.array.now() {
+        if takes == SimTime::ZERO && self.controller_free_at <= self.backend.array.now() {
             return self.begin(id);
         }
-        self.controller_free_at = self.controller_free_at.max(self.array.now()) + takes;
-        self.array.wake_at(self.controller_free_at, id);
+        self.controller_free_at = self.controller_free_at.max(self.backend.array.now()) + takes;
+        self.backend.array.wake_at(self.controller_free_at, id);
     }
 
     fn begin(&mut self, id: u32) {
-        match self.pieces.get(id).role {
-            Role::NewRead => self.begin_read(id),
-            Role::NewWrite => self.take_write(id),
-            Role::Buffered => {
-                let now = self.array.now();
-                let mut piece = self.pieces.remove(id);
+        match self.backend.pieces.get(id).role {
+            AccessRole::NewRead => self.begin_read(id),
+            AccessRole::NewWrite => self.take_write(id),
+            AccessRole::Buffered => {
+                let now = self.backend.array.now();
+                let mut piece = self.backend.pieces.remove(id);
                 piece.has_waited(now);
                 self.piece_of_request_done(&piece);
             }
@@ -347,14 +330,14 @@ impl Device {
     }
 
     fn begin_read(&mut self, id: u32) {
-        let settings = *self.translation.settings();
-        let Piece { logical, covered, .. } = *self.pieces.get(id);
+        let settings = *self.backend.translation.settings();
+        let PageAccess { logical, covered, .. } = *self.backend.pieces.get(id);
         let pending = if settings.write_combining { self.queue.pending(logical) } else { None };
-        if pending.is_some_and(|write| self.pieces.get(write).covered & covered == covered) {
+        if pending.is_some_and(|write| self.backend.pieces.get(write).covered & covered == covered) {
             self.services.buffered_reads += 1;
             return self.serve_from_memory(id, settings.costs.buffered_read);
         }
-        let Location::At(page) = self.translation.location(logical) else {
+        let Location::At(page) = self.backend.translation.location(logical) else {
             self.services.unmapped_reads += 1;
             return self.serve_from_memory(id, settings.costs.unmapped_read);
         };
@@ -365,80 +348,30 @@ impl Device {
             }
             if let Some(&other) = self.reads.of_page.get(&page) {
                 self.services.joined_reads += 1;
-                self.pieces.get_mut(id).next = self.pieces.get(other).next;
-                self.pieces.get_mut(other).next = id;
+                self.backend.pieces.get_mut(id).next = self.backend.pieces.get(other).next;
+                self.backend.pieces.get_mut(other).next = id;
                 return;
             }
             self.reads.of_page.insert(page, id);
         }
         self.services.flash_reads += 1;
-        let now = self.array.now();
-        let piece = self.pieces.get_mut(id);
-        piece.role = Role::Read;
+        let now = self.backend.array.now();
+        let piece = self.backend.pieces.get_mut(id);
+        piece.role = AccessRole::Read;
         piece.page = page;
         piece.has_waited(now);
         let whole = settings.whole_page_reads || settings.read_bypass;
-        let (from, count) = if whole { (0, self.translation.layout().flash_pages()) } else { piece.flash_pages };
-        self.submit_read(id, page, from, count, false);
+        let (from, count) =
+            if whole { (0, self.backend.translation.layout().flash_pages()) } else { piece.flash_pages };
+        self.backend.submit_read(id, page, from, count, false);
     }
 
     fn serve_from_memory(&mut self, id: u32, takes: SimTime) {
-        self.pieces.get_mut(id).role = Role::Buffered;
+        self.backend.pieces.get_mut(id).role = AccessRole::Buffered;
         if takes == SimTime::ZERO {
             self.begin(id);
         } else {
-            self.array.wake_at(self.array.now() + takes, id);
-        }
-    }
-
-    /// Reads these flash pages of a super-page.
-    pub(super) fn submit_read(&mut self, id: u32, page: u32, from: u32, count: u32, cleaning: bool) {
-        let layout = *self.translation.layout();
-        let (block, offset) = (layout.block_of(page), layout.offset(page));
-        let (set, parts, planes) = (layout.set_of(block), layout.parts(), layout.stripe.planes);
-        let overhead = self.translation.settings().costs.read;
-        let flash_bytes = self.die_bytes / planes;
-        // Flash page `k` is on part `k mod parts`, so that every part has a run of equal counts but for one.
-        let touched = count.min(parts);
-        self.pieces.get_mut(id).parts_left = touched;
-        let mut seen = 0_u64;
-        for at in 0..touched {
-            let part = (from + at) % parts;
-            let of_part = (count - at).div_ceil(parts);
-            let bus = part % layout.stripe.buses;
-            let first_of_bus = seen >> (bus & 63) & 1 == 0;
-            seen |= 1 << (bus & 63);
-            self.array.submit(Command {
-                die: layout.die(set, part),
-                kind: CommandKind::Read,
-                page: offset,
-                planes: of_part,
-                bytes: of_part * flash_bytes,
-                overhead: if first_of_bus { overhead } else { SimTime::ZERO },
-                cleaning,
-                tag: id,
-            });
-        }
-    }
-
-    /// Programs, copies back or erases on all dies of a super-page or super-block.
-    pub(super) fn submit_whole(&mut self, id: u32, page: u32, kind: CommandKind, cleaning: bool) {
-        let layout = *self.translation.layout();
-        let set = layout.set_of(layout.block_of(page));
-        let programs = kind == CommandKind::Program;
-        let overhead = if programs { self.translation.settings().costs.program } else { SimTime::ZERO };
-        self.pieces.get_mut(id).parts_left = layout.parts();
-        for part in 0..layout.parts() {
-            self.array.submit(Command {
-                die: layout.die(set, part),
-                kind,
-                page: layout.offset(page),
-                planes: layout.stripe.planes,
-                bytes: if programs { self.die_bytes } else { 0 },
-                overhead: if part < layout.stripe.buses { overhead } else { SimTime::ZERO },
-                cleaning,
-                tag: id,
-            });
+            self.backend.array.wake_at(self.backend.array.now() + takes, id);
         }
     }
 
@@ -452,7 +385,7 @@ impl Device {
     ///
     /// Requests wait and nothing can ever serve them, which is a bug.
     pub fn step(&mut self) -> Result<bool, FtlError> {
-        match self.array.step() {
+        match self.backend.array.step() {
             Some(Step::Progress(_)) => {}
             Some(Step::Timer(_, id)) => self.begin(id),
             Some(Step::Finished(finished)) => self.command_done(finished)?,
@@ -461,14 +394,14 @@ impl Device {
         Ok(true)
     }
 
-    fn command_done(&mut self, finished: Finished) -> Result<(), FtlError> {
-        let now = self.array.now();
-        let piece = self.pieces.get_mut(finished.tag);
+    fn command_done(&mut self, finished: CommandCompletion) -> Result<(), FtlError> {
+        let now = self.backend.array.now();
+        let piece = self.backend.pieces.get_mut(finished.tag);
         piece.parts_left -= 1;
-        if planted(FtlBug::AcknowledgedByFirstDie) && piece.role == Role::Program {
+        if planted(FtlBug::AcknowledgedByFirstDie) && piece.role == AccessRole::Program {
             self.acknowledge_early(finished.tag);
         }
-        let piece = self.pieces.get_mut(finished.tag);
+        let piece = self.backend.pieces.get_mut(finished.tag);
         if piece.parts_left > 0 {
             return Ok(());
         }
@@ -476,21 +409,28 @@ impl Device {
         piece.stage = finished.parts;
         piece.mark = now;
         match piece.role {
-            Role::Read => self.read_done(finished.tag),
-            Role::ModifyRead => self.place_begun(finished.tag),
-            Role::Program | Role::Trim => self.write_done(finished.tag),
-            Role::Summary => self.summary_done(finished.tag),
-            Role::CopyRead | Role::Copy | Role::RecordCopy => self.copy_done(finished.tag),
-            Role::Erase => self.erase_done(finished.tag)?,
-            Role::EraseAgain => self.erased_again(finished.tag),
+            AccessRole::Read => self.read_done(finished.tag),
+            AccessRole::ModifyRead => self.place_begun(finished.tag),
+            AccessRole::Program | AccessRole::Trim => self.write_done(finished.tag),
+            AccessRole::Summary => self.backend.summary_done(finished.tag),
+            AccessRole::CopyRead | AccessRole::Copy | AccessRole::RecordCopy => {
+                self.backend.copy_done(finished.tag);
+                self.pump();
+            }
+            AccessRole::Erase => {
+                let block = self.backend.erase_done(finished.tag)?;
+                self.forget_reads_of(block);
+                self.pump();
+            }
+            AccessRole::EraseAgain => self.backend.erased_again(finished.tag),
             role => unreachable!("nothing with role {role:?} is on the array"),
         }
         Ok(())
     }
 
     fn read_done(&mut self, id: u32) {
-        let page = self.pieces.get(id).page;
-        if self.translation.settings().read_bypass {
+        let page = self.backend.pieces.get(id).page;
+        if self.backend.translation.settings().read_bypass {
             self.reads.of_page.remove(&page);
             self.reads.last = Some(page);
         }
@@ -499,21 +439,21 @@ impl Device {
 
     /// A block is erased: nothing of it may be served from memory.
     pub(super) fn forget_reads_of(&mut self, block: u32) {
-        if self.reads.last.is_some_and(|page| self.translation.layout().block_of(page) == block) {
+        if self.reads.last.is_some_and(|page| self.backend.translation.layout().block_of(page) == block) {
             self.reads.last = None;
         }
     }
 
     /// A piece of the host is done, and all that joined it.
     pub(super) fn chain_done(&mut self, id: u32) {
-        let now = self.array.now();
-        let piece = self.pieces.remove(id);
+        let now = self.backend.array.now();
+        let piece = self.backend.pieces.remove(id);
         let mut next = piece.next;
         if piece.request != NONE {
             self.piece_of_request_done(&piece);
         }
         while next != NONE {
-            let mut joined = self.pieces.remove(next);
+            let mut joined = self.backend.pieces.remove(next);
             next = joined.next;
             joined.has_shared(now, &piece.stage);
             if joined.request != NONE {
@@ -523,7 +463,7 @@ impl Device {
     }
 
     /// One piece of a request is done. With the last one the request is, whose time went where that piece's did.
-    pub(super) fn piece_of_request_done(&mut self, piece: &Piece) {
+    pub(super) fn piece_of_request_done(&mut self, piece: &PageAccess) {
         let state = &mut self.requests[piece.request as usize];
         state.pieces_left -= 1;
         if state.pieces_left > 0 {
@@ -533,34 +473,9 @@ impl Device {
         state.next_free = self.free_request;
         self.free_request = piece.request;
         self.outstanding -= 1;
-        let finished = self.array.now();
+        let finished = self.backend.array.now();
         assert!(piece.parts.total() == finished - arrived, "the parts of a latency do not add up to it");
         self.replies.push_back(HostReply { number, kind, bytes, arrived, finished, parts: piece.parts });
-    }
-
-    /// The content that a piece programs.
-    pub(super) fn program_of(&self, id: u32) -> Program {
-        let piece = self.pieces.get(id);
-        let content = match piece.role {
-            Role::Summary => Content::Summary(self.translation.summary_of(piece.logical)),
-            Role::Trim | Role::RecordCopy => Content::Record(self.records.get(&id).cloned().unwrap_or_default()),
-            _ => Content::Data { logical: piece.logical, stamp: piece.stamp },
-        };
-        let copied = matches!(piece.role, Role::Copy | Role::RecordCopy);
-        Program { sequence: self.translation.sequence(piece.placement.page), content, copied }
-    }
-
-    /// Programs what a piece holds on the medium, if there is one.
-    pub(super) fn program_medium(&mut self, id: u32) {
-        if self.medium.is_none() {
-            return;
-        }
-        let page = self.pieces.get(id).placement.page;
-        let program = self.program_of(id);
-        self.records.remove(&id);
-        if let Some(medium) = &mut self.medium {
-            medium.program(page, program, None);
-        }
     }
 }
 

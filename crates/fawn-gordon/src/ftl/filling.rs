@@ -5,7 +5,7 @@ use rand::{Rng as _, SeedableRng as _};
 
 use super::allocation::Placement;
 use super::error::FtlError;
-use super::medium::{Content, Medium, Program};
+use super::medium::{Content, Medium, PageProgram};
 use super::table::PageRange;
 use super::translation::Translation;
 
@@ -68,7 +68,7 @@ impl<'a> Filling<'a> {
     fn program_medium(&mut self, page: u32, content: Content, copied: bool) {
         let sequence = self.translation.sequence(page);
         if let Some(medium) = &mut self.medium {
-            medium.program(page, Program { sequence, content, copied }, None);
+            medium.program(page, PageProgram { sequence, content, copied }, None);
         }
     }
 

@@ -59,7 +59,7 @@ pub enum Content {
 
 /// A program with what its spare areas say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct PageProgram {
     /// The sequence number of the block.
     pub sequence: u64,
     /// What is programmed.
@@ -122,7 +122,7 @@ impl Medium {
     }
 
     /// Programs a page, whole or in part. Flash is programmed once between erases, upwards in a block.
-    pub fn program(&mut self, page: u32, program: Program, torn: Option<TornPage>) {
+    pub fn program(&mut self, page: u32, program: PageProgram, torn: Option<TornPage>) {
         let (number, offset) = (self.layout.block_of(page), self.layout.offset(page));
         let block = &mut self.blocks[number as usize];
         let entry = &mut self.pages[page as usize];

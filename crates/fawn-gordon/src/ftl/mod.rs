@@ -3,8 +3,8 @@
 //! In the order in which a request meets them:
 //!
 //! * [`requests`]: what the host asks and is answered. [`settings`]: every technique is a switch of its own.
-//! * [`device`]: requests cut into super-page accesses, on a [`FlashArray`](crate::flash::FlashArray) with time. Its parts are
-//!   the ways of writes, of cleaning, and of a power cut.
+//! * [`device`]: requests cut into super-page accesses, with time. [`backend`]: the FTL on its
+//!   [`FlashArray`](crate::flash::FlashArray), which cleans by itself. [`power`]: what a power cut leaves.
 //! * [`translation`]: where pages go and what becomes invalid, without time. [`table`]: the LBA table. [`allocation`]: blocks and
 //!   write points. [`striping`]: super-pages.
 //! * [`cleaning`]: which block is cleaned. [`wear`]: levelling, and blocks that wear out.
@@ -12,6 +12,7 @@
 //! * [`warm_up`], [`filling`]: states to begin a measurement with. [`memory`]: the DRAM that all this takes.
 
 pub mod allocation;
+pub mod backend;
 pub mod blocks;
 pub mod cleaning;
 pub mod device;
@@ -44,7 +45,7 @@ mod writing;
 pub use device::Device;
 pub use error::FtlError;
 pub use medium::{Medium, TornPage};
-pub use requests::{HostKind, HostReply, HostRequest, Pace, RunReport};
+pub use requests::{ArrivalMode, HostKind, HostReply, HostRequest, RunReport};
 pub use settings::FtlSettings;
 pub use striping::{Layout, Stripe};
 pub use translation::Translation;

@@ -10,7 +10,7 @@ pub const NONE: u32 = u32::MAX;
 
 /// What a piece does at this moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum AccessRole {
     /// Not used.
     Free,
     /// A read of the host that the controller has yet to look at.
@@ -45,8 +45,8 @@ pub enum Role {
 
 /// An access to a super-page.
 #[derive(Clone, Copy, Debug)]
-pub struct Piece {
-    pub role: Role,
+pub struct PageAccess {
+    pub role: AccessRole,
     /// Whether it was last refused because cleaning has to make room.
     pub waits_for_cleaning: bool,
     /// Its request, or [`NONE`].
@@ -73,8 +73,8 @@ pub struct Piece {
     pub stage: LatencyParts,
 }
 
-impl Piece {
-    pub fn new(role: Role, request: u32, now: SimTime) -> Self {
+impl PageAccess {
+    pub fn new(role: AccessRole, request: u32, now: SimTime) -> Self {
         Self {
             role,
             waits_for_cleaning: false,
@@ -129,20 +129,20 @@ impl Piece {
 
 /// All pieces that are under way.
 #[derive(Debug)]
-pub struct Pieces {
-    pieces: Vec<Piece>,
+pub struct PageAccesses {
+    pieces: Vec<PageAccess>,
     free: u32,
 }
 
-impl Default for Pieces {
+impl Default for PageAccesses {
     fn default() -> Self {
         Self { pieces: Vec::new(), free: NONE }
     }
 }
 
-impl Pieces {
+impl PageAccesses {
     #[inline]
-    pub fn add(&mut self, piece: Piece) -> u32 {
+    pub fn add(&mut self, piece: PageAccess) -> u32 {
         if self.free == NONE {
             self.pieces.push(piece);
             return self.pieces.len() as u32 - 1;
@@ -154,21 +154,21 @@ impl Pieces {
     }
 
     #[inline]
-    pub fn remove(&mut self, id: u32) -> Piece {
+    pub fn remove(&mut self, id: u32) -> PageAccess {
         let piece = self.pieces[id as usize];
-        self.pieces[id as usize].role = Role::Free;
+        self.pieces[id as usize].role = AccessRole::Free;
         self.pieces[id as usize].next = self.free;
         self.free = id;
         piece
     }
 
     #[inline]
-    pub fn get(&self, id: u32) -> &Piece {
+    pub fn get(&self, id: u32) -> &PageAccess {
         &self.pieces[id as usize]
     }
 
     #[inline]
-    pub fn get_mut(&mut self, id: u32) -> &mut Piece {
+    pub fn get_mut(&mut self, id: u32) -> &mut PageAccess {
         &mut self.pieces[id as usize]
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::device::Device;
 use super::medium::{Content, Medium, TornPage};
-use super::table::Location;
 use crate::flash::CommandKind;
 
 /// A program that the power cut came into.
@@ -35,7 +34,7 @@ impl Device {
     pub fn cut_power(&self, mut torn: impl FnMut(CutProgram) -> TornPage) -> Medium {
         let mut medium = self.medium().expect("power cuts need a device that keeps its medium").clone();
         let mut cut = BTreeMap::<u32, CutParts>::new();
-        for (command, in_cells) in self.array.under_way() {
+        for (command, in_cells) in self.backend.array.under_way() {
             let parts = cut.entry(command.tag).or_default();
             if command.kind != CommandKind::Read {
                 parts.left += 1;
@@ -43,10 +42,10 @@ impl Device {
                 parts.erases = command.kind == CommandKind::Erase;
             }
         }
-        let all = self.translation.layout().parts();
+        let all = self.backend.translation.layout().parts();
         let mut pages = Vec::new();
         for (id, parts) in cut {
-            let piece = self.pieces.get(id);
+            let piece = self.backend.pieces.get(id);
             let done = all - parts.left;
             if parts.left == 0 || done + parts.in_cells == 0 {
                 continue;
@@ -61,25 +60,17 @@ impl Device {
         pages.sort_unstable_by_key(|(_, program)| program.page);
         for (id, program) in pages {
             // Some of its dies are still being erased.
-            if medium.is_torn(self.translation.layout().block_of(program.page)) {
+            if medium.is_torn(self.backend.translation.layout().block_of(program.page)) {
                 continue;
             }
-            let mut programmed = self.program_of(id);
+            let mut programmed = self.backend.program_of(id);
             if let Content::Data { stamp, .. } = &mut programmed.content
-                && let Some(source) = self.source_stamp(id)
+                && let Some(source) = self.backend.source_stamp(id)
             {
                 *stamp = source;
             }
             medium.program(program.page, programmed, Some(torn(program)));
         }
         medium
-    }
-
-    /// The stamp of what a logical page holds on flash: none if it was never written or is trimmed.
-    pub fn stamp_of(&self, logical: u32) -> Option<u32> {
-        match self.translation.location(logical) {
-            Location::At(page) => self.medium().and_then(|medium| medium.stamp(page)),
-            Location::Never | Location::Trimmed(_) => None,
-        }
     }
 }

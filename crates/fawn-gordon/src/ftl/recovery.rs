@@ -44,7 +44,7 @@ pub struct RecoveryReport {
 
 /// An FTL that was rebuilt.
 #[derive(Debug)]
-pub struct Recovered {
+pub struct RebuiltFtl {
     /// The FTL as it can go on.
     pub translation: Translation,
     /// What was read.
@@ -175,7 +175,7 @@ fn locate(medium: &Medium, blocks: &[FoundBlock], logical: u32, report: &mut Rec
 /// # Panics
 ///
 /// The medium has another layout than the settings.
-pub fn recover(design: &FlashDesign, settings: FtlSettings, medium: &Medium) -> Result<Recovered, FtlError> {
+pub fn recover(design: &FlashDesign, settings: FtlSettings, medium: &Medium) -> Result<RebuiltFtl, FtlError> {
     Ok(rebuild(design, settings, medium)?.0)
 }
 
@@ -188,7 +188,7 @@ pub fn recover(design: &FlashDesign, settings: FtlSettings, medium: &Medium) -> 
 /// # Panics
 ///
 /// The medium has another layout than the settings.
-pub fn recover_timed(design: &FlashDesign, settings: FtlSettings, medium: &Medium) -> Result<Recovered, FtlError> {
+pub fn recover_timed(design: &FlashDesign, settings: FtlSettings, medium: &Medium) -> Result<RebuiltFtl, FtlError> {
     let (mut recovered, blocks) = rebuild(design, settings, medium)?;
     let layout = *recovered.translation.layout();
     recovered.report.time = time_of(design, &layout, &blocks, &recovered.erase_first)?;
@@ -199,7 +199,7 @@ fn rebuild(
     design: &FlashDesign,
     settings: FtlSettings,
     medium: &Medium,
-) -> Result<(Recovered, Vec<FoundBlock>), FtlError> {
+) -> Result<(RebuiltFtl, Vec<FoundBlock>), FtlError> {
     let mut translation = Translation::without_blocks(design.geometry, settings, true)?;
     let layout = *translation.layout();
     assert!(layout == *medium.layout(), "the settings are not those that the array was written with");
@@ -217,7 +217,7 @@ fn rebuild(
     report.found = locations.iter().filter(|entry| matches!(entry, Location::At(_))).count() as u32;
     let valid = fill_table(&mut translation, &locations, medium);
     adopt_blocks(&mut translation, &blocks, &valid, &erase_first, medium);
-    Ok((Recovered { translation, report, erase_first }, blocks))
+    Ok((RebuiltFtl { translation, report, erase_first }, blocks))
 }
 
 /// Enters all locations, and counts the valid pages of each block.

@@ -52,7 +52,7 @@ pub struct HostReply {
 /// When requests are issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pace {
+pub enum ArrivalMode {
     /// When they arrive, or as soon after as the queue has a place.
     Timed,
     /// As soon as the queue has a place, whatever their times.

@@ -9,7 +9,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
 use super::allocation::{Allocation, BlockCounts, Placement};
-use super::blocks::{Block, BlockTable, Phase};
+use super::blocks::{Block, BlockPhase, BlockTable};
 use super::cleaning::{Candidates, VictimPolicy};
 use super::error::FtlError;
 use super::injected_bugs::{FtlBug, planted};
@@ -379,7 +379,7 @@ fn likely_victims(blocks: &BlockTable, layout: &Layout) -> Vec<u32> {
     for set in 0..layout.sets {
         let first = set * layout.blocks_per_set;
         let mut closed: Vec<(u32, u32)> = (first..first + layout.blocks_per_set)
-            .filter(|block| blocks.get(*block).phase == Phase::Closed)
+            .filter(|block| blocks.get(*block).phase == BlockPhase::Closed)
             .map(|block| (blocks.get(block).valid, block))
             .collect();
         if closed.len() > count {

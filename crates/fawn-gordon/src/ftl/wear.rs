@@ -4,7 +4,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 
-use super::blocks::{BlockTable, Phase};
+use super::blocks::{BlockPhase, BlockTable};
 
 /// How many erases blocks last.
 ///
@@ -82,7 +82,7 @@ impl WearSpread {
         let mut count = 0_u64;
         let mut sum = 0_u64;
         for block in blocks.iter() {
-            if block.phase == Phase::Retired {
+            if block.phase == BlockPhase::Retired {
                 spread.retired += 1;
                 continue;
             }
