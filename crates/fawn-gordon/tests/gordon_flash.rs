@@ -200,3 +200,21 @@ fn random_accesses_of_2_to_256_kb_are_all_served() {
     let usage = device.array().usage();
     assert!(usage.bus_utilisation() <= 1.0 && report.bytes_per_second() < 1_064e6);
 }
+
+/// Figures of §3 that follow from 900 MB/s a node: 256 nodes a rack, 16 an enclosure.
+#[test]
+fn a_rack_gives_230_and_an_enclosure_14_4_gb_a_second() {
+    let node = peak(GordonCells::Slc, 133.0, HostKind::Read) / 1e3;
+    within(256.0 * node, 230.0, 5.0);
+    within(16.0 * node, 14.4, 5.0);
+}
+
+/// A difference: §4.2.1 states 304 signal pins. The parts that it names are four buses of eight control and 16 data pins with a chip
+/// enable and a ready line for each of 16 dies, 150 to the host, 105 to its DRAM and 41 to the FTL's: 520.
+#[test]
+fn the_controller_s_pins_add_up_to_520_and_not_to_the_stated_304() {
+    let geometry = gordon(GordonCells::Slc, 133.0).geometry;
+    let bus = 8 + 16 + 2 * geometry.dies_per_bus();
+    assert_eq!((bus, geometry.buses * bus), (56, 224));
+    assert_eq!(geometry.buses * bus + 150 + 105 + 41, 520);
+}

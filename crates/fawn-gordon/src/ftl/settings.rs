@@ -21,7 +21,7 @@ pub struct FtlSettings {
     pub programs_ahead: u32,
     /// Requests of the host that are under way at most.
     pub queue_depth: u32,
-    /// Joins reads of one super-page, and keeps the last one read.
+    /// Joins reads of one super-page, and keeps the last one read. Reads are of whole super-pages then.
     pub read_bypass: bool,
     /// Joins writes of one super-page while they wait, and serves reads from them.
     pub write_combining: bool,
