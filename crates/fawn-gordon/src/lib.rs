@@ -5,7 +5,11 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::float_cmp))]
 
+pub mod amplification;
 pub mod disk;
+pub mod flash;
+pub mod ftl;
 pub mod node;
 pub mod survey;
+pub mod time;
 pub mod trace;

@@ -1,0 +1,218 @@
+//! An array reaches its closed forms and keeps its invariants.
+
+use super::super::ceilings;
+use super::super::presets::{GordonCells, gordon};
+use super::super::timing::{BusTiming, CellTiming, DieOptions};
+use super::*;
+
+const MIB: f64 = 1_048_576.0;
+
+fn command(die: u32, kind: CommandKind, planes: u32, bytes: u32) -> Command {
+    Command { die, kind, page: 0, planes, bytes, overhead: SimTime::ZERO, cleaning: false, tag: 0 }
+}
+
+fn finish_all(array: &mut FlashArray) -> Vec<CommandCompletion> {
+    let mut all = Vec::new();
+    while let Some(step) = array.step() {
+        if let Step::Finished(finished) = step {
+            all.push(finished);
+        }
+    }
+    all
+}
+
+/// Bytes a second of one die between the first of many commands and the last.
+fn stream(design: &FlashDesign, kind: CommandKind, planes: u32, bytes: u32) -> f64 {
+    let mut array = FlashArray::new(design).unwrap();
+    for _ in 0..200 {
+        array.submit(command(0, kind, planes, bytes));
+    }
+    let ends = finish_all(&mut array);
+    assert_eq!(ends.len(), 200);
+    f64::from(bytes) * 199.0 / (ends[199].at - ends[0].at).seconds()
+}
+
+fn within(value: f64, expected: f64, percent: f64) {
+    assert!((value / expected - 1.0).abs() * 100.0 <= percent, "{value:.2} is not {expected} within {percent} %");
+}
+
+/// Table 1 needs 2 bytes a cycle at 40 MHz and 1 byte a cycle at 133 MHz. At 400 MHz the cells are the bound either way.
+fn one_chip(cells: GordonCells, mega_transfers: f64) -> FlashDesign {
+    let mut design = gordon(cells, mega_transfers);
+    design.bus.width_bits = if mega_transfers < 100.0 { 16 } else { 8 };
+    design
+}
+
+#[test]
+fn table_1_s_nine_bandwidths_within_one_percent() {
+    let reads = [(40.0, 75.8), (133.0, 126.4), (400.0, 161.1)];
+    for (rate, read) in reads {
+        for (cells, program) in [(GordonCells::Slc, 20.1), (GordonCells::Mlc, 5.0)] {
+            let design = one_chip(cells, rate);
+            within(stream(&design, CommandKind::Read, 2, 4_224) / MIB, read, 1.0);
+            within(stream(&design, CommandKind::Program, 2, 4_224) / MIB, program, 1.0);
+            within(stream(&design, CommandKind::Read, 2, 4_224), ceilings::die_read(&design), 0.3);
+            within(stream(&design, CommandKind::Program, 2, 4_224), ceilings::die_program(&design), 0.1);
+        }
+    }
+}
+
+/// The row at 133 MHz is no 16-bit bus: that one would be bound by the cells, as at 400 MHz.
+#[test]
+fn table_1_s_133_mhz_read_is_no_16_bit_bus() {
+    let wide = gordon(GordonCells::Slc, 133.0);
+    within(stream(&wide, CommandKind::Read, 2, 4_224) / MIB, 161.1, 1.0);
+}
+
+/// §4.1's single plane: 4,096 bytes a page at 40 MB/s, neither spare area nor command cycles, one register.
+#[test]
+fn a_single_plane_reads_30_7_and_writes_12_9_mb_a_second() {
+    let mut design = gordon(GordonCells::Slc, 40.0);
+    design.bus = BusTiming { width_bits: 8, mega_transfers: 40.0, command_cycles: 0 };
+    design.die = DieOptions { cache_register: false };
+    within(stream(&design, CommandKind::Read, 1, 4_096) / MIB, 30.7, 1.0);
+    within(stream(&design, CommandKind::Program, 1, 4_096) / MIB, 12.9, 1.0);
+}
+
+/// §4.1's 166 MB/s is 64 such pages in 1.5 ms. With the 2 ms of Table 1 it would be 125.
+#[test]
+fn a_single_plane_erases_166_mb_a_second_if_an_erase_takes_1_5_ms() {
+    let mut design = gordon(GordonCells::Slc, 40.0);
+    design.geometry.planes_per_die = 1;
+    design.geometry.page_bytes = 4_096;
+    design.cells = CellTiming::uniform_us(25, 200, 1_500);
+    within(ceilings::die_erase(&design) / MIB, 166.0, 1.0);
+    let mut array = FlashArray::new(&design).unwrap();
+    for _ in 0..50 {
+        array.submit(command(0, CommandKind::Erase, 1, 0));
+    }
+    let ends = finish_all(&mut array);
+    within(64.0 * 4_096.0 * 49.0 / (ends[49].at - ends[0].at).seconds() / MIB, 166.0, 1.0);
+}
+
+/// §4.2.2: 64 KB over four 16-bit buses is 16 KiB a bus. 58 us need MiB: 61.6 us in MB.
+#[test]
+fn sixty_four_kb_over_four_buses_take_58_us() {
+    let bus = gordon(GordonCells::Slc, 133.0).bus;
+    let megabytes = bus.data(16_384).us();
+    within(megabytes, 61.6, 0.1);
+    let in_mib = 16_384.0 / (266.0 * MIB) * 1e6;
+    within(in_mib, 58.0, 2.0);
+    within(in_mib / 200.0, 0.29, 2.0);
+}
+
+#[test]
+fn sixty_four_dies_program_1_286_mib_a_second_at_most() {
+    let design = gordon(GordonCells::Slc, 133.0);
+    within(ceilings::all_dies_program(&design) / MIB, 1_286.0, 0.5);
+    within(ceilings::all_buses(&design), 1_064e6, 0.1);
+}
+
+#[test]
+fn one_read_alone_takes_its_cells_and_its_transfer() {
+    let mut design = gordon(GordonCells::Slc, 133.0);
+    design.bus.command_cycles = 0;
+    let mut array = FlashArray::new(&design).unwrap();
+    array.submit(command(5, CommandKind::Read, 1, 2_048));
+    let end = finish_all(&mut array)[0];
+    assert_eq!(end.at, SimTime::from_us(25) + design.bus.data(2_048));
+    assert_eq!(end.parts.cell, SimTime::from_us(25));
+    assert_eq!(end.parts.total(), end.at);
+}
+
+#[test]
+fn a_saturated_bus_carries_its_rating_and_no_more() {
+    let mut design = gordon(GordonCells::Slc, 133.0);
+    design.bus.command_cycles = 0;
+    let mut array = FlashArray::new(&design).unwrap();
+    for _ in 0..100 {
+        for die in 0..16 {
+            array.submit(command(die, CommandKind::Read, 2, 4_224));
+        }
+    }
+    let ends = finish_all(&mut array);
+    let rate = 1_600.0 * 4_224.0 / (ends.last().unwrap().at - SimTime::from_us(25)).seconds();
+    within(rate, design.bus.bytes_per_second(), 0.1);
+    let usage = array.usage();
+    assert!(usage.bus_busy[0].ns() as f64 > 0.99 * usage.elapsed.ns() as f64);
+    assert_eq!(usage.bus_bytes, [1_600 * 4_224, 0, 0, 0]);
+}
+
+#[test]
+fn a_copy_back_moves_no_data_over_the_bus() {
+    let design = gordon(GordonCells::Slc, 133.0);
+    let mut array = FlashArray::new(&design).unwrap();
+    array.submit(command(0, CommandKind::CopyBack, 2, 0));
+    let end = finish_all(&mut array)[0];
+    assert_eq!(end.parts.cell, SimTime::from_us(225));
+    assert!(end.parts.transfer < SimTime::from_us(1));
+    assert_eq!(array.usage().bus_bytes[0], 0);
+    assert_eq!(array.usage().counts.copy_backs, 1);
+}
+
+#[test]
+fn pages_of_cells_with_two_bits_take_turns() {
+    let mut design = gordon(GordonCells::Mlc, 133.0);
+    design.cells.programs = vec![SimTime::from_us(500), SimTime::from_us(1_300)];
+    let mut array = FlashArray::new(&design).unwrap();
+    for page in 0..2 {
+        array.submit(Command { page, ..command(page, CommandKind::Program, 1, 2_112) });
+    }
+    let ends = finish_all(&mut array);
+    assert_eq!([ends[0].parts.cell, ends[1].parts.cell], [SimTime::from_us(500), SimTime::from_us(1_300)]);
+}
+
+#[test]
+fn waiting_for_cleaning_is_told_apart() {
+    let design = gordon(GordonCells::Slc, 133.0);
+    let mut array = FlashArray::new(&design).unwrap();
+    array.submit(Command { cleaning: true, tag: 1, ..command(0, CommandKind::Erase, 2, 0) });
+    array.submit(Command { tag: 2, ..command(0, CommandKind::Read, 2, 4_224) });
+    array.submit(Command { tag: 3, ..command(0, CommandKind::Read, 2, 4_224) });
+    let ends = finish_all(&mut array);
+    let (first, second) = (ends[1], ends[2]);
+    assert_eq!(first.tag, 2);
+    assert!(first.parts.cleaning > SimTime::from_us(2_000) && first.parts.die == SimTime::ZERO);
+    assert!(second.parts.cleaning > SimTime::from_us(2_000) && second.parts.die > SimTime::ZERO);
+    assert!(ends.iter().all(|end| end.parts.total() == end.at));
+}
+
+/// Random commands on random dies: every latency is explained, and two runs are one.
+#[test]
+fn every_latency_is_the_sum_of_its_parts() {
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{Rng as _, SeedableRng as _};
+    for cache_register in [false, true] {
+        let mut design = gordon(GordonCells::Slc, 133.0);
+        design.die.cache_register = cache_register;
+        let run = || {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+            let mut array = FlashArray::new(&design).unwrap();
+            let mut submitted = vec![SimTime::ZERO; 20_000];
+            let mut ends = Vec::new();
+            for tag in 0..20_000_u32 {
+                let kind = match random.next_u64() % 16 {
+                    0 => CommandKind::Erase,
+                    1 => CommandKind::CopyBack,
+                    2..9 => CommandKind::Program,
+                    _ => CommandKind::Read,
+                };
+                let bytes = if matches!(kind, CommandKind::Read | CommandKind::Program) { 4_224 } else { 0 };
+                let die = (random.next_u64() % 8) as u32;
+                let cleaning = random.next_u64().is_multiple_of(4);
+                submitted[tag as usize] = array.now();
+                array.submit(Command { cleaning, tag, ..command(die, kind, 2, bytes) });
+                if tag >= 40 {
+                    while !matches!(array.step(), Some(Step::Finished(end)) if { ends.push(end); true }) {}
+                }
+            }
+            ends.extend(finish_all(&mut array));
+            assert_eq!(ends.len(), 20_000);
+            for end in &ends {
+                assert_eq!(end.parts.total(), end.at - submitted[end.tag as usize]);
+            }
+            ends
+        };
+        assert_eq!(run(), run());
+    }
+}

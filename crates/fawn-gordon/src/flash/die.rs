@@ -1,0 +1,62 @@
+//! One die: its cells with their register, perhaps a cache register, and the commands that wait.
+
+use super::clock::BusyClock;
+use super::command::CommandKind;
+use super::slots::{NONE, SlotQueue, Slots};
+use crate::time::SimTime;
+
+/// A die of the array.
+#[derive(Clone, Copy, Debug)]
+pub struct Die {
+    /// Has the cells and the page register.
+    pub cells: u32,
+    /// Has the cache register.
+    pub register: u32,
+    pub queue: SlotQueue,
+    pub cleaning: BusyClock,
+    busy_until: SimTime,
+    busy: SimTime,
+}
+
+impl Die {
+    pub fn new() -> Self {
+        Self {
+            cells: NONE,
+            register: NONE,
+            queue: SlotQueue::EMPTY,
+            cleaning: BusyClock::default(),
+            busy_until: SimTime::ZERO,
+            busy: SimTime::ZERO,
+        }
+    }
+
+    /// Whether the command at the head of the queue can begin.
+    ///
+    /// With a cache register, a program loads beside the cells' work and a read is transferred beside it. A program may not
+    /// take the register that a read in the cells needs next. Nothing overtakes a program that is loaded.
+    #[inline]
+    pub fn can_begin(&self, slots: &Slots, kind: CommandKind, cache_register: bool) -> bool {
+        if !cache_register {
+            return self.cells == NONE;
+        }
+        match kind {
+            CommandKind::Program => self.register == NONE && slots.kind(self.cells) != Some(CommandKind::Read),
+            CommandKind::Read | CommandKind::Erase | CommandKind::CopyBack => {
+                self.cells == NONE && slots.kind(self.register) != Some(CommandKind::Program)
+            }
+        }
+    }
+
+    /// The cells work until then. They do one thing at a time.
+    #[inline]
+    pub fn work(&mut self, now: SimTime, until: SimTime) {
+        assert!(self.busy_until <= now, "a die's cells do one thing at a time");
+        self.busy_until = until;
+        self.busy += until - now;
+        assert!(self.busy <= until, "a die was busy for {} by {until}", self.busy);
+    }
+
+    pub fn busy(&self) -> SimTime {
+        self.busy
+    }
+}
