@@ -18,8 +18,16 @@ const UNSAFE_FILES: &[&str] = &[
 ];
 
 /// The crates that see no socket, file, clock, thread or random source.
-const PURE_CRATES: &[&str] =
-    &["fawn-ring", "fawn-memcache", "fawn-store", "fawn-kv", "fawn-report", "fawn-plan", "fawn-workload"];
+const PURE_CRATES: &[&str] = &[
+    "fawn-ring",
+    "fawn-memcache",
+    "fawn-store",
+    "fawn-kv",
+    "fawn-report",
+    "fawn-plan",
+    "fawn-workload",
+    "fawn-gordon",
+];
 
 /// What a pure crate does not name outside its tests.
 const IMPURE: &[&str] = &[
