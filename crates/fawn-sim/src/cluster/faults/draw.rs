@@ -181,7 +181,7 @@ fn cut(random: &mut Random, plan: &Plan, one_way: bool) -> FaultAction {
 }
 
 /// Some of those who ask do not hear for a while who is to be asked.
-fn mislead(random: &mut Random, plan: &Plan, for_us: u64) -> FaultAction {
+pub(super) fn mislead(random: &mut Random, plan: &Plan, for_us: u64) -> FaultAction {
     let clients = (0..plan.clients as usize).map(Party::Client);
     let asking = clients.chain((0..plan.fronts as usize).map(Party::Front));
     let misled: Vec<Party> = asking.filter(|_| random.chance(1, 2)).collect();
