@@ -85,7 +85,7 @@ impl Replica {
         let Phase::Active(active) = &mut self.phase else { return };
         for request in active.queue.pop(ticket) {
             // What was carried out before is known without what it has shown.
-            let known = if self.is_fenced(&request.lies, request.wedge) {
+            let known = if self.log.is_fenced(&request.lies, request.wedge) {
                 Some(Answer::Fenced)
             } else {
                 self.answered(request.id, request.answered, context)

@@ -1,8 +1,8 @@
 //! Records and marks down the chain, acknowledgements up.
 
 use super::context::Context;
-use super::log_suffix::batch;
 use super::replica::{Active, Phase, Replica};
+use super::stretch::batch;
 use crate::ids::{Ack, Address, Epoch, Incarnation, Member, Position, Seq};
 use crate::range::entry::{Change, Entry};
 use crate::store::RangeStore;
@@ -29,7 +29,7 @@ impl Replica {
         (epoch, to): (Epoch, Incarnation),
         which: impl Fn(&Active) -> Option<Member>,
     ) -> Option<&mut Active> {
-        let me = self.me.incarnation;
+        let me = self.log.member().incarnation;
         let sealed = planted(Bug::SealedTailReads) && self.chain().is_some_and(|chain| chain.attempt < self.promised);
         if sealed {
             return None;
@@ -65,26 +65,28 @@ impl Replica {
                 // What is acknowledged unsynced stays less than a revived chain skips.
                 break;
             }
-            if !context.store.takes(self.range, place) {
+            if !context.store.takes(self.log.range(), place) {
                 took(Path::FeedHasNoRoom);
                 break;
             }
-            if planted(Bug::NoSequenceCheck) && entry.position.seq > self.last().seq.next() {
-                let position = Position { seq: self.last().seq.next(), ..entry.position };
-                self.append(Entry { position, ..(*entry).clone() }, context);
-            } else if entry.follows(self.last()) || (planted(Bug::FeedOfAnyEpoch) && entry.position > self.last()) {
+            if planted(Bug::NoSequenceCheck) && entry.position.seq > self.log.last().seq.next() {
+                let position = Position { seq: self.log.last().seq.next(), ..entry.position };
+                self.log.append(Entry { position, ..(*entry).clone() }, context);
+            } else if entry.follows(self.log.last())
+                || (planted(Bug::FeedOfAnyEpoch) && entry.position > self.log.last())
+            {
                 if matches!(entry.change, Change::Begin { .. }) && !planted(Bug::FeedOfAnyEpoch) {
                     return self.refuse("Feed: a record begins an epoch within another");
                 }
-                if let Err(reason) = self.append_of_other(entry, context) {
+                if let Err(reason) = self.log.append_of_other(entry, context) {
                     return self.refuse(reason);
                 }
-            } else if let Some(pending) = self.pending(entry.position.seq) {
+            } else if let Some(pending) = self.log.suffix().record(entry.position.seq) {
                 // A successor's log is a prefix of its predecessor's.
                 if *pending != *entry {
                     return self.refuse("Feed: a record differs from the one with its number here");
                 }
-            } else if entry.position > self.last() {
+            } else if entry.position > self.log.last() {
                 took(Path::FeedWithGap);
             }
         }
@@ -99,9 +101,9 @@ impl Replica {
         full: bool,
         context: &mut Context<'_, S>,
     ) {
-        let (now_us, mine) = (context.now_us, self.last().seq);
-        self.learn_synced(context);
-        let synced = self.synced();
+        let (now_us, mine) = (context.now_us, self.log.last().seq);
+        self.log.learn_synced(context);
+        let synced = self.log.synced();
         let Some(active) = self.neighbour(from, addressed, Active::successor) else { return };
         if last > mine || committed > last {
             return self.refuse("Have: it acknowledges records that its sender was never fed");
@@ -115,12 +117,12 @@ impl Replica {
         if last > active.successor_has {
             (active.successor_has, active.sent_at_us) = (last, now_us);
         }
-        self.commit(committed, false, context);
+        self.log.commit(committed, false, context);
     }
 
     /// Sends what there is to send, and commits what can be committed.
     pub(super) fn flow<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let (synced, last, committed) = (self.synced(), self.last().seq, self.meta.committed.seq);
+        let (synced, last, committed) = (self.log.synced(), self.log.last().seq, self.log.committed().seq);
         let Phase::Active(active) = &mut self.phase else { return };
         // The successor has whatever is committed, also what was to be sent again.
         active.sent = active.sent.max(committed);
@@ -138,16 +140,16 @@ impl Replica {
             // A record of this epoch has come through all the others, so that they have it, and have begun the epoch.
             let in_memory = active.chain.rules.ack == Ack::Replicated && last > active.chain.first;
             let answers = !active.is_silent();
-            self.commit(if in_memory { last } else { mark }, answers, context);
+            self.log.commit(if in_memory { last } else { mark }, answers, context);
             self.answer_gets(context);
         }
         let Phase::Active(active) = &mut self.phase else { return };
         let Some(predecessor) = active.predecessor() else { return };
-        let (committed, full) = (self.meta.committed.seq, active.has_no_room(context));
+        let (committed, full) = (self.log.committed().seq, active.has_no_room(context));
         let told = (last, committed, full);
         if active.told != told {
             active.told = told;
-            let (range, epoch, to) = (self.range, active.chain.epoch, predecessor.incarnation);
+            let (range, epoch, to) = (self.log.range(), active.chain.epoch, predecessor.incarnation);
             context.send(predecessor, Message::Have { range, epoch, to, last, committed, full });
         }
     }
@@ -155,17 +157,16 @@ impl Replica {
     fn feed<S: RangeStore>(&mut self, successor: Member, mark: Seq, context: &mut Context<'_, S>) {
         let Phase::Active(active) = &mut self.phase else { return };
         let sent = active.sent;
-        let skip = self.suffix.partition_point(|entry| entry.position.seq <= sent);
-        let entries = batch(self.suffix.iter().skip(skip), context.timing.batch, context.timing.batch_bytes);
+        let entries = batch(self.log.suffix().beyond(sent), context.timing.batch, context.timing.batch_bytes);
         active.sent = entries.last().map_or(sent, |entry| entry.position.seq);
         (active.sent_mark, active.sent_at_us) = (mark, context.now_us);
-        let (range, epoch, to) = (self.range, active.chain.epoch, successor.incarnation);
+        let (range, epoch, to) = (self.log.range(), active.chain.epoch, successor.incarnation);
         context.send(successor, Message::Feed { range, epoch, to, entries, mark });
     }
 
     /// Sends again what the successor has not acknowledged for long.
     pub(super) fn feed_again<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let (last, committed) = (self.last().seq, self.meta.committed.seq);
+        let (last, committed) = (self.log.last().seq, self.log.committed().seq);
         let Phase::Active(active) = &mut self.phase else { return };
         let late = context.now_us >= active.sent_at_us + context.timing.resend_us;
         if active.successor().is_some() && committed < last && late {

@@ -2,22 +2,15 @@
 //! logs a fence when a front-end takes a wedge over.
 
 use super::context::Context;
-use super::log_suffix::NO_KEY;
 use super::replica::{Phase, Replica};
+use super::stretch::NO_KEY;
 use crate::ids::{Address, WedgeEpoch};
 use crate::range::entry::Change;
 use crate::store::RangeStore;
-use crate::testing::injected_bugs::{Bug, planted};
 use crate::wire::Message;
-use fawn_ring::{Interval, Key};
+use fawn_ring::Interval;
 
 impl Replica {
-    /// Whether a front-end that asks as of this wedge epoch has been fenced off.
-    pub(super) fn is_fenced(&self, place: &Key, wedge: WedgeEpoch) -> bool {
-        let fences = if planted(Bug::FenceFromCommit) { &self.meta.alive.fences } else { &self.ahead.fences };
-        wedge < fences.at(place) && !planted(Bug::NoFence)
-    }
-
     /// A front-end takes over a wedge; the tail tells it when the fence is committed.
     pub(super) fn fence<S: RangeStore>(
         &mut self,
@@ -30,16 +23,16 @@ impl Replica {
         if !active.is_head() || active.is_silent() {
             return;
         }
-        if !(self.keys.contains(&keys.low) && self.keys.contains(&keys.high)) {
+        if !(self.log.keys().contains(&keys.low) && self.log.keys().contains(&keys.high)) {
             return self.refuse("Fence: its keys are not all in the range");
         }
-        if self.meta.alive.fences.cover(&keys, epoch) {
-            let range = self.range;
+        if self.log.meta().alive.fences.cover(&keys, epoch) {
+            let range = self.log.range();
             return context.out.push((front, Message::FenceHolds { range, keys, epoch }));
         }
         // If it is in the log, it is answered once it is committed.
-        if !self.ahead.fences.cover(&keys, epoch) {
-            self.append_next(NO_KEY, Change::Fence { keys, epoch, front }, None, context);
+        if !self.log.suffix().ahead().fences.cover(&keys, epoch) {
+            self.log.append_next(self.epoch(), NO_KEY, Change::Fence { keys, epoch, front }, None, context);
         }
     }
 }

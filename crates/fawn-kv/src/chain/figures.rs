@@ -21,14 +21,14 @@ impl Replica {
             Phase::Sealed(_) | Phase::Levelling(_) => Role::Sealed,
         };
         RangeFigures {
-            range: self.range,
-            keys: self.keys,
+            range: self.log.range(),
+            keys: *self.log.keys(),
             epoch: self.epoch(),
             role,
-            last: self.last(),
+            last: self.log.last(),
             committed: self.committed(),
-            synced: self.synced(),
-            copy: self.copying.as_ref().map(|copying| copy(copying, self.keys)),
+            synced: self.log.synced(),
+            copy: self.copying.as_ref().map(|copying| copy(copying, *self.log.keys())),
         }
     }
 }

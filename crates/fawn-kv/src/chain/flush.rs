@@ -7,10 +7,9 @@
 
 use super::context::Context;
 use super::head::is_too_soon;
-use super::log_suffix::{LoggedEntry, NO_KEY};
 use super::replica::{Phase, Replica};
 use super::requests::Flush;
-use crate::ids::RequestId;
+use super::stretch::NO_KEY;
 use crate::operation::Outcome;
 use crate::range::entry::{Asked, Change};
 use crate::range::range_map::RangeMap;
@@ -27,15 +26,16 @@ impl Replica {
     pub(super) fn flush<S: RangeStore>(&mut self, flush: Flush, context: &mut Context<'_, S>) {
         let Flush { id, answered, asker, wedge, keys, due } = flush;
         let Phase::Active(active) = &self.phase else { return self.reply(asker, id, Answer::NotMine, context) };
-        let is_here = keys.low <= keys.high && self.keys.contains(&keys.low) && self.keys.contains(&keys.high);
+        let is_here =
+            keys.low <= keys.high && self.log.keys().contains(&keys.low) && self.log.keys().contains(&keys.high);
         if !active.is_head() || !is_here {
             return self.reply(asker, id, Answer::NotMine, context);
         }
         // Whoever was fenced off is not even told that it was carried out: the new owner may cache what was there before.
-        if wedge < self.ahead.fences.highest(&keys) && !planted(Bug::FlushPastOwner) {
+        if wedge < self.log.suffix().ahead().fences.highest(&keys) && !planted(Bug::FlushPastOwner) {
             return self.reply(asker, id, Answer::Fenced, context);
         }
-        let mut reached = self.meta.sessions.flushed(id).cloned().unwrap_or_default();
+        let mut reached = self.log.meta().sessions.flushed(id).cloned().unwrap_or_default();
         match self.answered(id, answered, context) {
             Some(answer @ Answer::Done { .. }) => {
                 if reached.lacks(&keys).is_empty() || planted(Bug::FlushDoneInPart) {
@@ -51,14 +51,14 @@ impl Replica {
             None if planted(Bug::NoDedupe) => reached = RangeMap::default(),
             None => {}
         }
-        if is_too_soon(due, self.stamp(context), context.unix) {
-            return self.reply(asker, id, Answer::Ahead { time: self.ahead.time }, context);
+        if is_too_soon(due, self.log.stamp(context), context.unix) {
+            return self.reply(asker, id, Answer::Ahead { time: self.log.time() }, context);
         }
-        let behind = active.is_behind(self.range, context);
-        self.under_way(id, &mut reached);
+        let behind = active.is_behind(self.log.range(), context);
+        self.log.suffix().flushed_by(id, &mut reached);
         let rest = reached.lacks(&keys);
         // What is flushed stretch by stretch is remembered so; of the whole range it is one stretch again.
-        let in_pieces = keys != self.keys && self.ahead.stretches() >= STRETCHES;
+        let in_pieces = keys != *self.log.keys() && self.log.suffix().ahead().stretches() >= STRETCHES;
         if rest.is_empty() {
             // It is answered once it is committed, or at the next try.
             took(Path::RetryWaits);
@@ -69,19 +69,7 @@ impl Replica {
                 took(Path::FlushedRest);
             }
             let asked = Asked { id, answered, asker, outcome: Outcome::Deleted, shown: None };
-            self.append_next(NO_KEY, Change::Flush { due, keys: rest }, Some(asked), context);
-        }
-    }
-
-    /// Takes in the keys that records of a flush are about which are not committed.
-    fn under_way(&self, flush: RequestId, reached: &mut RangeMap<bool>) {
-        let is_of = |entry: &&LoggedEntry| entry.asked.as_ref().is_some_and(|asked| asked.id == flush);
-        for entry in self.suffix.iter().filter(is_of) {
-            if let Change::Flush { keys, .. } = &entry.change {
-                for keys in keys {
-                    reached.add(keys);
-                }
-            }
+            self.log.append_next(self.epoch(), NO_KEY, Change::Flush { due, keys: rest }, Some(asked), context);
         }
     }
 }

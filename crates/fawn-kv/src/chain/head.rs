@@ -1,10 +1,10 @@
 //! Requests at the head: never carried out twice, conditions judged against the newest state.
 
 use super::context::Context;
-use super::log_suffix::{LoggedEntry, NO_KEY};
 use super::replica::{Active, Phase, Replica};
 use super::requests::Request;
-use crate::ids::{Asker, Epoch, Position, RangeId, RequestId, Seq};
+use super::stretch::NO_KEY;
+use crate::ids::{Asker, Position, RangeId, RequestId};
 use crate::operation::{self, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
 use crate::range::entry::{Asked, Change, Entry, Kept, MAX_KEY_BYTES, MAX_VALUE_BYTES, Shown, Version};
 use crate::range::sessions::{RequestStatus, Room, Sessions};
@@ -14,7 +14,6 @@ use crate::testing::injected_bugs::{Bug, planted};
 use crate::timing::{Now, Timing};
 use crate::wire::Answer;
 use fawn_ring::Key;
-use std::sync::Arc;
 
 /// By how many seconds a range's time may be ahead of its head's clock: by so much clocks may differ, about.
 const AHEAD_S: u32 = 5;
@@ -45,11 +44,11 @@ impl Replica {
         if request.key.is_empty() || request.key.len() > MAX_KEY_BYTES {
             return self.reply(asker, id, Answer::Malformed, context);
         }
-        if !self.keys.contains(&request.lies) {
+        if !self.log.keys().contains(&request.lies) {
             return self.reply(asker, id, Answer::NotMine, context);
         }
         let is_head = matches!(&self.phase, Phase::Active(active) if active.is_head());
-        if is_head && self.is_fenced(&request.lies, request.wedge) {
+        if is_head && self.log.is_fenced(&request.lies, request.wedge) {
             // Nor is it told what came of a try by way of the new owner, which may not know that yet, and cache what was
             // there before.
             return self.reply(asker, id, Answer::Fenced, context);
@@ -63,7 +62,7 @@ impl Replica {
         let crowded = self.is_crowded(context);
         let Phase::Active(active) = &mut self.phase else { return };
         // It waits for its record to be committed, or for its key to be read.
-        if self.asked.contains_key(&id) || active.queue.holds(id) {
+        if self.log.suffix().answers(id) || active.queue.holds(id) {
             took(Path::RetryWaits);
             return;
         }
@@ -71,7 +70,7 @@ impl Replica {
             // Not all members were asked.
             return self.reply(asker, id, Answer::NotMine, context);
         }
-        let behind = active.is_behind(self.range, context);
+        let behind = active.is_behind(self.log.range(), context);
         if crowded || behind {
             return self.reply(asker, id, Answer::Busy, context);
         }
@@ -79,15 +78,18 @@ impl Replica {
             return active.queue.push(request);
         }
         let is_blind = !request.is_done && is_blind(&request.operation);
-        let needs_no_read = (is_blind || self.newest.contains_key(&request.lies)) && !planted(Bug::HeadReadsCommitted);
+        let needs_no_read = (is_blind || self.log.suffix().has_key(&request.lies)) && !planted(Bug::HeadReadsCommitted);
         let ticket = context.tickets.1;
-        let found =
-            if needs_no_read { Lookup::Known(None) } else { context.store.lookup(self.range, &request.key, ticket) };
+        let found = if needs_no_read {
+            Lookup::Known(None)
+        } else {
+            context.store.lookup(self.log.range(), &request.key, ticket)
+        };
         match found {
             Lookup::Known(kept) if request.is_done => self.resume(request, kept.as_ref(), context),
             Lookup::Known(kept) => self.evaluate(request, kept.as_ref(), context),
             Lookup::Later => {
-                context.tickets.0.insert(ticket, self.range);
+                context.tickets.0.insert(ticket, self.log.range());
                 context.tickets.1 += 1;
                 active.queue.reads.insert(ticket, request.key.clone());
                 active.queue.push(request);
@@ -115,7 +117,7 @@ impl Replica {
         if !active.is_head() {
             return Some(Answer::NotMine);
         }
-        let known = self.meta.sessions.known_within(id, upto, self.ahead.time, &context.timing.sessions);
+        let known = self.log.meta().sessions.known_within(id, upto, self.log.time(), &context.timing.sessions);
         match known {
             RequestStatus::Done(..) if planted(Bug::NoDedupe) => {}
             RequestStatus::Answered if planted(Bug::AnsweredExecutes) => {}
@@ -129,14 +131,14 @@ impl Replica {
                 if active.is_silent() && self.forgot(known, id.session) => {}
             RequestStatus::Answered | RequestStatus::Expired => {
                 took(if known == RequestStatus::Expired { Path::SessionExpired } else { Path::RetryRefused });
-                return Some(unknown(&self.meta.sessions, context));
+                return Some(unknown(&self.log.meta().sessions, context));
             }
             RequestStatus::New | RequestStatus::NoRoom | RequestStatus::TooMany if self.forgets(id.session, active) => {
                 return Some(Answer::Busy);
             }
             // Whoever does not answer cannot refuse either.
             RequestStatus::NoRoom | RequestStatus::TooMany
-                if active.is_silent() || self.asked.contains_key(&id) || active.queue.holds(id) => {}
+                if active.is_silent() || self.log.suffix().answers(id) || active.queue.holds(id) => {}
             RequestStatus::NoRoom | RequestStatus::TooMany => {
                 took(if known == RequestStatus::NoRoom { Path::NoRoomForSession } else { Path::TooManyUnanswered });
                 return Some(Answer::Busy);
@@ -144,8 +146,7 @@ impl Replica {
             RequestStatus::New => {}
         }
         if planted(Bug::RetryBeforeCommit)
-            && let Some(Entry { asked: Some(asked), position, .. }) =
-                self.asked.get(&id).and_then(|seq| self.pending(*seq))
+            && let Some(Entry { asked: Some(asked), position, .. }) = self.log.suffix().answer(id)
         {
             return Some(Answer::Done { outcome: asked.outcome, position: *position, again: true, shown: None });
         }
@@ -154,30 +155,24 @@ impl Replica {
 
     /// Whether what is known of a request is that its session was forgotten.
     fn forgot(&self, known: RequestStatus, session: u64) -> bool {
-        let is_forgotten = known == RequestStatus::Expired || self.meta.sessions.is_spent(session);
+        let is_forgotten = known == RequestStatus::Expired || self.log.meta().sessions.is_spent(session);
         is_forgotten && !planted(Bug::WeakForgetsSilently)
     }
 
     /// Whether a session is about to be forgotten: a record of it that came after that would bring it back without what it
     /// has asked before.
     fn forgets(&self, session: u64, active: &Active) -> bool {
-        if active.queue.expiry <= self.meta.committed.seq {
+        if active.queue.expiry <= self.log.committed().seq {
             return false;
         }
-        let mut used = self.meta.sessions.used(session);
-        self.suffix.iter().any(|entry| {
-            if entry.asked.as_ref().is_some_and(|asked| asked.id.session == session) {
-                used = used.max(Some(entry.time));
-            }
-            matches!(entry.change, Change::Expire { idle_since, .. } if used.is_some_and(|used| used <= idle_since))
-        })
+        self.log.suffix().forgets(session, self.log.meta().sessions.used(session))
     }
 
     /// Forgets sessions that have not been used for long and, if there are too many, those used least recently.
     pub(super) fn expire_sessions<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         let Phase::Active(active) = &mut self.phase else { return };
         let Timing { session_idle_s, sessions: bounds, .. } = context.timing;
-        let time = self.ahead.time;
+        let time = self.log.time();
         if active.queue.stands.0 != time {
             active.queue.stands = (time, context.now_us);
         }
@@ -186,12 +181,12 @@ impl Replica {
         let stood_s = context.now_us.saturating_sub(active.queue.stands.1) / 1_000_000;
         let now = time.saturating_add(stood_s as u32).max(context.unix);
         // Once a second is enough. The range's time may have been set back since.
-        let is_under_way = active.queue.expiry > self.meta.committed.seq;
+        let is_under_way = active.queue.expiry > self.log.committed().seq;
         if !active.is_head() || active.queue.expired_at == now || is_under_way {
             return;
         }
         active.queue.expired_at = now;
-        let sessions = &self.meta.sessions;
+        let sessions = &self.log.meta().sessions;
         // Whoever does not answer cannot say that it has forgotten, or that it is full: it remembers for longer than the
         // owner, and more.
         let (idle, room) = if active.is_silent() {
@@ -211,7 +206,7 @@ impl Replica {
         let Timing { sessions: bounds, pending, .. } = context.timing;
         let is_head = matches!(&self.phase, Phase::Active(active) if active.is_head() && !active.is_silent());
         if is_head {
-            let room = self.meta.sessions.overfull(&bounds.and(pending), u32::MAX, self.ahead.time);
+            let room = self.log.meta().sessions.overfull(&bounds.and(pending), u32::MAX, self.log.time());
             self.forget_sessions(0, room, context);
         }
     }
@@ -222,14 +217,14 @@ impl Replica {
         let room = room.unwrap_or_default();
         let idle_since = idle.max(room.idle_since);
         // Where the horizon is beyond the range's time, it keeps off whatever began up to there.
-        let horizon = idle_since.max(room.horizon).max(self.meta.sessions.horizon());
-        if !self.meta.sessions.forgets_any(idle_since, horizon) {
+        let horizon = idle_since.max(room.horizon).max(self.log.meta().sessions.horizon());
+        if !self.log.meta().sessions.forgets_any(idle_since, horizon) {
             return;
         }
         if idle_since > idle {
             took(Path::SessionsMadeRoom);
         }
-        let expiry = self.append_next(NO_KEY, Change::Expire { idle_since, horizon }, None, context);
+        let expiry = self.log.append_next(self.epoch(), NO_KEY, Change::Expire { idle_since, horizon }, None, context);
         if let Phase::Active(active) = &mut self.phase {
             active.queue.expiry = expiry;
         }
@@ -245,7 +240,7 @@ impl Replica {
         let Phase::Active(active) = &mut self.phase else { return };
         for request in active.queue.pop(ticket) {
             // Those before it may have taken the room.
-            let behind = matches!(&self.phase, Phase::Active(active) if active.is_behind(self.range, context));
+            let behind = matches!(&self.phase, Phase::Active(active) if active.is_behind(self.log.range(), context));
             if behind {
                 self.reply(request.asker, request.id, Answer::Busy, context);
             } else {
@@ -259,8 +254,8 @@ impl Replica {
     /// carried out before it came is never carried out again, whatever its session has forgotten meanwhile.
     fn resume<S: RangeStore>(&mut self, request: Request, kept: Option<&Kept>, context: &mut Context<'_, S>) {
         let (asker, id) = (request.asker, request.id);
-        let is_fenced = self.is_fenced(&request.lies, request.wedge);
-        let was_given_up = self.meta.sessions.known(id) == RequestStatus::Answered;
+        let is_fenced = self.log.is_fenced(&request.lies, request.wedge);
+        let was_given_up = self.log.meta().sessions.known(id) == RequestStatus::Answered;
         match self.answered(id, request.answered, context).filter(|_| !is_fenced && !was_given_up) {
             Some(Answer::Done { outcome, position, again, .. }) => {
                 let shown = self.shown_again(&request.lies, outcome, position, kept);
@@ -268,7 +263,7 @@ impl Replica {
             }
             Some(answer) => self.reply(asker, id, answer, context),
             None if request.is_done && !is_fenced => {
-                self.reply(asker, id, unknown(&self.meta.sessions, context), context);
+                self.reply(asker, id, unknown(&self.log.meta().sessions, context), context);
             }
             None => self.evaluate(request, kept, context),
         }
@@ -282,7 +277,7 @@ impl Replica {
         if matches!(outcome, Outcome::Hit(hit) if hit.created) {
             return Some(Shown { value: Vec::new(), flags: 0 });
         }
-        let is_as_it_was = |kept: &&Kept| !self.newest.contains_key(lies) && kept.position <= position;
+        let is_as_it_was = |kept: &&Kept| !self.log.suffix().has_key(lies) && kept.position <= position;
         let kept = kept.filter(|kept| is_as_it_was(kept) || planted(Bug::RetryShowsNewest))?;
         took(Path::ShownAgain);
         kept.version.as_ref().map(Version::shown)
@@ -294,22 +289,23 @@ impl Replica {
         let Ok(operation) = postcard::from_bytes::<Operation<'_>>(&operation) else {
             return self.reply(asker, id, Answer::Malformed, context);
         };
-        if self.is_fenced(&lies, wedge) {
+        if self.log.is_fenced(&lies, wedge) {
             return self.reply(asker, id, Answer::Fenced, context);
         }
         let most_bytes = context.store.longest_record().saturating_sub(key.len()).min(MAX_VALUE_BYTES);
-        let now = self.stamp(context);
+        let now = self.log.stamp(context);
         if operation.expiries().any(|expiry| is_too_soon(expiry, now, context.unix)) {
             took(Path::TimeAhead);
             return self.reply(asker, id, Answer::Ahead { time: now }, context);
         }
-        let newest = self.newest.get(&lies).filter(|_| !planted(Bug::HeadReadsCommitted));
-        let current = match newest.and_then(|seq| self.pending(*seq)) {
+        let newest = self.log.suffix().newest(&lies).filter(|_| !planted(Bug::HeadReadsCommitted));
+        let current = match newest {
             Some(Entry { change: Change::Value(version), position, .. }) => Some((version, *position)),
             Some(_) => None,
             None => kept.and_then(|kept| Some((kept.version.as_ref()?, kept.position))),
         };
-        let current = current.filter(|(version, position)| self.ahead.shows_at(&lies, version, position.seq, now));
+        let current =
+            current.filter(|(version, position)| self.log.suffix().ahead().shows_at(&lies, version, position.seq, now));
         let item = current.map(|(version, position)| item(version, position));
         let Decision { append, outcome } = evaluate(&operation, item, now, most_bytes);
         let change = match append {
@@ -336,53 +332,26 @@ impl Replica {
             return self.reply(
                 asker,
                 id,
-                Answer::Done { outcome, position: self.last(), again: false, shown },
+                Answer::Done { outcome, position: self.log.last(), again: false, shown },
                 context,
             );
         }
         // A record that changes nothing must not stand for its key.
         let key = if change == Change::Nothing { NO_KEY } else { (key, lies) };
-        self.append_next(key, change, Some(Asked { id, answered, asker, outcome, shown }), context);
-    }
-
-    /// Appends the chain's next record, of a key that lies there; returns its number.
-    pub(super) fn append_next<S: RangeStore>(
-        &mut self,
-        (key, lies): (Vec<u8>, Key),
-        change: Change,
-        asked: Option<Asked>,
-        context: &mut Context<'_, S>,
-    ) -> Seq {
-        let time = self.stamp(context);
-        self.append_at(time, (key, lies), change, asked, context)
-    }
-
-    /// The same with a stamp.
-    fn append_at<S: RangeStore>(
-        &mut self,
-        time: u32,
-        (key, lies): (Vec<u8>, Key),
-        change: Change,
-        asked: Option<Asked>,
-        context: &mut Context<'_, S>,
-    ) -> Seq {
-        let (epoch, seq): (Epoch, Seq) = (self.epoch(), self.last().seq.next());
-        let entry = Entry { position: Position { epoch, seq }, time, key, change, asked };
-        self.append_logged(LoggedEntry::at(Arc::new(entry), lies), context);
-        seq
+        self.log.append_next(self.epoch(), key, change, Some(Asked { id, answered, asker, outcome, shown }), context);
     }
 
     /// By how many seconds the range's time is ahead of the member's clock, if by so much that what is set would expire too
     /// soon; of a head that knows what time it is.
     pub fn ahead_s(&self, unix: u32) -> u32 {
         let is_head = matches!(&self.phase, Phase::Active(active) if active.is_head());
-        let ahead_s = self.ahead.time.saturating_sub(unix);
+        let ahead_s = self.log.time().saturating_sub(unix);
         if is_head && unix > Now::UNKNOWN && ahead_s > AHEAD_S { ahead_s } else { 0 }
     }
 
     /// The range's time as of its last record, committed or not.
     pub fn last_time(&self) -> u32 {
-        self.ahead.time
+        self.log.time()
     }
 
     /// Sets the range's time back once it has been ahead for a while of all that the head has ever gone by, and no further back
@@ -393,7 +362,7 @@ impl Replica {
         let by = if planted(Bug::ClockGoesBack) { unix } else { unix.max(context.latest) };
         let is_ahead = self.ahead_s(unix) > 0 && self.ahead_s(by) > 0;
         let heal_us = context.timing.heal_us;
-        let behind = matches!(&self.phase, Phase::Active(active) if active.is_behind(self.range, context));
+        let behind = matches!(&self.phase, Phase::Active(active) if active.is_behind(self.log.range(), context));
         let Phase::Active(active) = &mut self.phase else { return };
         if !is_ahead {
             active.queue.ahead_since_us = None;
@@ -406,18 +375,8 @@ impl Replica {
         }
         active.queue.ahead_since_us = None;
         took(Path::TimeSetBack);
-        self.append_at(by, NO_KEY, Change::Nothing, None, context);
+        self.log.append_at(by, self.epoch(), NO_KEY, Change::Nothing, None, context);
     }
-
-    /// What the next record is stamped with: the head's clock, but never less than the range's time.
-    pub(super) fn stamp<S: RangeStore>(&self, context: &Context<'_, S>) -> u32 {
-        if planted(Bug::TimeGoesBack) { context.unix } else { self.ahead.time.max(context.unix) }
-    }
-}
-
-/// Whether a change makes a value longer than any may be.
-pub(super) fn is_too_long(change: &Change) -> bool {
-    matches!(change, Change::Value(version) if version.value.len() > MAX_VALUE_BYTES)
 }
 
 /// Whether an expiry is to come by a head's clock, and over already by a range's time that is ahead of it.

@@ -9,15 +9,13 @@
 
 use super::context::Context;
 use super::copying::{AsOf, CopyPart, Copying, Following, Learning, PartRequest};
-use super::log_suffix::{LoggedEntry, batch};
 use super::replica::{Phase, Replica};
-use crate::ids::{Attempt, Consistency, Epoch, Member, Position, Seq};
-use crate::range::entry::{Change, Kept};
+use crate::ids::{Attempt, Consistency, Member, Position, Seq};
+use crate::range::entry::Kept;
 use crate::range::meta::Meta;
 use crate::store::{Part, Place, RangeStore, Scan, Ticket};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
-use crate::timing::Timing;
 use crate::wire::{Given, Message, Records};
 
 /// Epochs of which a log has records that are not committed, at most.
@@ -82,9 +80,9 @@ impl Replica {
     pub(super) fn ask<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         if let Phase::Learning(learning) = &self.phase {
             let committed = learning.committed;
-            self.commit(committed, false, context);
+            self.log.commit(committed, false, context);
         }
-        let (range, me, committed) = (self.range, self.me, self.meta.committed);
+        let (range, me, committed) = (self.log.range(), self.log.member(), self.log.committed());
         let attempt = if let Phase::Levelling(levelling) = &self.phase { Some(levelling.attempt) } else { None };
         let (now_us, copies) = (context.now_us, self.copying.is_some() || !self.complete);
         let Some(following) = self.following() else { return };
@@ -105,12 +103,7 @@ impl Replica {
             let least = began.as_ref().map_or_else(Position::default, |meta| meta.committed);
             Message::Copy { range, learner: me, from: *from, since: *since, least }
         } else {
-            let mut ends: Vec<Position> = Vec::new();
-            for entry in &self.suffix {
-                ends.pop_if(|end| end.epoch == entry.position.epoch);
-                ends.push(entry.position);
-            }
-            Message::Fetch { range, attempt, learner: me, committed, ends }
+            Message::Fetch { range, attempt, learner: me, committed, ends: self.log.suffix().ends() }
         };
         context.send(source, message);
     }
@@ -133,24 +126,24 @@ impl Replica {
 
     /// A learner asks for a part of everything.
     pub(super) fn give_copy<S: RangeStore>(&mut self, mut wanted: PartRequest, context: &mut Context<'_, S>) {
-        if !self.is_complete() || self.meta.committed < wanted.least || wanted.learner == self.me {
+        if !self.is_complete() || self.log.committed() < wanted.least || wanted.learner == self.log.member() {
             return;
         }
-        self.followed_us = Some(context.now_us);
+        self.log.note_follower(context.now_us);
         if self.is_too_old(wanted, context) {
             (wanted.from, wanted.since) = (None, Position::default());
         }
         // Who knows of less than the learner has would take it back.
-        if self.meta.committed < wanted.since || self.copies.values().any(|(other, _)| *other == wanted) {
+        if self.log.committed() < wanted.since || self.copies.values().any(|(other, _)| *other == wanted) {
             return;
         }
-        let as_of = (self.meta.committed, self.meta_for(wanted));
+        let as_of = (self.log.committed(), self.meta_for(wanted));
         let ticket = context.tickets.1;
-        let least = if wanted.from.is_none() { self.meta.committed } else { wanted.least };
-        match context.store.scan(self.range, wanted.from, wanted.since.seq, least, ticket) {
+        let least = if wanted.from.is_none() { self.log.committed() } else { wanted.least };
+        match context.store.scan(self.log.range(), wanted.from, wanted.since.seq, least, ticket) {
             Scan::Known(part) => self.send_part(wanted, part, as_of, context),
             Scan::Later => {
-                context.tickets.0.insert(ticket, self.range);
+                context.tickets.0.insert(ticket, self.log.range());
                 context.tickets.1 += 1;
                 self.copies.retain(|_, (other, _)| other.learner.node != wanted.learner.node);
                 self.copies.insert(ticket, (wanted, as_of));
@@ -161,14 +154,14 @@ impl Replica {
     /// Whether what the learner has is of no use: it lacks deletions that are forgotten, or has what this log does not go on
     /// from.
     fn is_too_old<S: RangeStore>(&self, PartRequest { since, .. }: PartRequest, context: &Context<'_, S>) -> bool {
-        let lacks_deletions = since.seq < context.store.forgotten(self.range) && !planted(Bug::OldTooOld);
-        since != Position::default() && (lacks_deletions || !self.goes_on_from(since))
+        let lacks_deletions = since.seq < context.store.forgotten(self.log.range()) && !planted(Bug::OldTooOld);
+        since != Position::default() && (lacks_deletions || !self.log.goes_on_from(since))
     }
 
     /// What goes with a part: as of before it is read.
     fn meta_for(&self, wanted: PartRequest) -> Option<Meta> {
         let needed = wanted.from.is_none() || planted(Bug::CopyNotFollowed);
-        needed.then(|| self.meta.clone())
+        needed.then(|| self.log.meta().clone())
     }
 
     /// A part that somebody waits for was read.
@@ -191,9 +184,9 @@ impl Replica {
         if self.is_too_old(wanted, context) {
             return;
         }
-        let forgotten = context.store.forgotten(self.range);
+        let forgotten = context.store.forgotten(self.log.range());
         let forgotten = if planted(Bug::CopyLosesForgotten) { Seq(0) } else { forgotten };
-        let (range, from, Part { kept, next }) = (self.range, self.me, part);
+        let (range, from, Part { kept, next }) = (self.log.range(), self.log.member(), part);
         let PartRequest { learner, from: asked, since, .. } = wanted;
         let to = learner.incarnation;
         context.send(
@@ -204,7 +197,7 @@ impl Replica {
 
     /// A part of a copy has come.
     pub(super) fn take_copy<S: RangeStore>(&mut self, from: Member, part: CopyPart, context: &mut Context<'_, S>) {
-        let range = self.range;
+        let range = self.log.range();
         if self.following().is_none_or(|following| following.source != from) {
             return;
         }
@@ -225,7 +218,7 @@ impl Replica {
             return;
         }
         let is_first = copying.from.is_none();
-        if let Err(reason) = part.check(&self.keys, is_first, context) {
+        if let Err(reason) = part.check(self.log.keys(), is_first, context) {
             return self.refuse(reason);
         }
         let bytes = part.kept.iter().map(Kept::bytes).sum();
@@ -267,80 +260,27 @@ impl Replica {
             (_, Some(_)) => false,
             (_, None) => true,
         };
-        if !source || !self.is_complete() || learner == self.me {
+        if !source || !self.is_complete() || learner == self.log.member() {
             return;
         }
         if ends.len() > MOST_ENDS {
             return self.refuse("Fetch: a log has too many ends of epochs");
         }
-        self.followed_us = Some(context.now_us);
+        self.log.note_follower(context.now_us);
         // Whoever is made level for a chain that is active already gets what the chain goes on from.
         let last = match (&self.phase, attempt) {
             (Phase::Active(active), Some(_)) if !self.goes_on() => active.chain.after,
-            (_, Some(_)) => self.last(),
-            (_, None) => self.meta.committed,
+            (_, Some(_)) => self.log.last(),
+            (_, None) => self.log.committed(),
         };
-        let records = if self.goes_on_from(committed) {
-            let records = self.records_after(committed, ends, last, &context.timing);
+        let records = if self.log.goes_on_from(committed) {
+            let records = self.log.records_after(committed, ends, last, &context.timing);
             records.map_or(Given::TooOld, Given::Records)
         } else {
             Given::Another
         };
-        let (range, from) = (self.range, self.me);
+        let (range, from) = (self.log.range(), self.log.member());
         context.send(learner, Message::Fetched { range, attempt, to: learner.incarnation, from, records });
-    }
-
-    /// The newest epochs of the log, and where it ended that each goes on from; oldest first. Those that are not committed
-    /// count: the chain is in force, and goes on from there.
-    fn begins(&self) -> impl Iterator<Item = (Epoch, Position)> + Clone {
-        let began = |entry: &LoggedEntry| match entry.change {
-            Change::Begin { after } => Some((entry.position.epoch, after)),
-            _ => None,
-        };
-        self.meta.begins.iter().copied().chain(self.suffix.iter().filter_map(began))
-    }
-
-    /// Whether this log is known to go on from one that was committed up to `other`. It does not where members lost what
-    /// they had not synced, and the chain went on from before it.
-    pub(super) fn goes_on_from(&self, other: Position) -> bool {
-        if other == Position::default() || planted(Bug::LostIsKept) {
-            return true;
-        }
-        match self.begins().find(|(epoch, _)| *epoch > other.epoch) {
-            Some((_, after)) => {
-                // Of two ranges that were merged the one before may be of an epoch much lower.
-                let is_next = self.begins().next().is_some_and(|(epoch, _)| epoch <= other.epoch.next());
-                (is_next || after.epoch == other.epoch) && other <= after
-            }
-            None => true,
-        }
-    }
-
-    /// What follows the common part of this log, up to `last`, and one that has committed up to `committed` and whose
-    /// further records' epochs end at `ends`. `None`: it lacks what is no longer in memory.
-    fn records_after(
-        &self,
-        committed: Position,
-        ends: &[Position],
-        last: Position,
-        timing: &Timing,
-    ) -> Option<Records> {
-        let mut common = committed;
-        for end in ends {
-            let mine = self.entries().rev().map(|entry| entry.position).find(|at| at.epoch == end.epoch);
-            // Where an epoch ended is also known from the beginning of the next.
-            let before = || self.begins().map(|(_, after)| after).find(|after| after.epoch == end.epoch);
-            let Some(mine) = mine.or_else(before) else { continue };
-            common = common.max(mine.min(*end));
-        }
-        let common = common.min(last.max(committed));
-        if common >= last {
-            return Some(Records { common, entries: Vec::new(), last });
-        }
-        let rest = self.logged().skip_while(|entry| entry.position <= common);
-        let rest = rest.take_while(|entry| entry.position <= last);
-        let entries = batch(rest, timing.batch, timing.batch_bytes);
-        entries.first()?.follows(common).then_some(Records { common, entries, last })
     }
 
     /// Records have come.
@@ -366,10 +306,10 @@ impl Replica {
                 // becomes of the copy, and nothing starts from it.
                 if self.held.is_some() {
                     self.held = Some(Attempt(0));
-                    context.store.hold(self.range, Attempt(0));
+                    context.store.hold(self.log.range(), Attempt(0));
                 }
-                self.truncate(self.meta.committed, context);
-                let since = self.meta.committed;
+                self.log.truncate(self.log.committed(), context);
+                let since = self.log.committed();
                 took(Path::CopiedSince);
                 self.copying = Some(Copying { from: None, bytes: 0, since, began: None, forgotten: Seq(0) });
                 return self.ask(context);
@@ -379,7 +319,7 @@ impl Replica {
                 return self.ask(context);
             }
         };
-        if common > self.last() || common < self.meta.committed {
+        if common > self.log.last() || common < self.log.committed() {
             // An answer to an older question.
             return;
         }
@@ -388,39 +328,35 @@ impl Replica {
         }
         // Part of the answer may have come before. Only where it contradicts what is here, or says that the source's log
         // ends, is anything cut off.
-        let known = entries.iter().take_while(|entry| self.has(entry.position)).count();
+        let known = entries.iter().take_while(|entry| self.log.has(entry.position)).count();
         let agreed = known.checked_sub(1).map_or(common, |at| entries[at].position);
-        if agreed >= self.meta.committed && (known < entries.len() || agreed == last) {
-            self.truncate(agreed, context);
+        if agreed >= self.log.committed() && (known < entries.len() || agreed == last) {
+            self.log.truncate(agreed, context);
         }
-        let before = self.last();
+        let before = self.log.last();
         if agreed == before {
             for entry in entries.into_iter().skip(known) {
-                if !context.store.takes(self.range, Place::Tail) {
+                if !context.store.takes(self.log.range(), Place::Tail) {
                     took(Path::FollowerHasNoRoom);
                     break;
                 }
                 let loose = planted(Bug::NoTruncation) || planted(Bug::NoSequenceCheck) || planted(Bug::FeedOfAnyEpoch);
-                if !entry.follows(self.last()) && !loose {
+                if !entry.follows(self.log.last()) && !loose {
                     return self.refuse("Fetched: a record does not follow the one before");
                 }
-                if let Err(reason) = self.append_of_other(entry, context) {
+                if let Err(reason) = self.log.append_of_other(entry, context) {
                     return self.refuse(reason);
                 }
             }
         }
-        let caught_up = self.last() == last;
+        let caught_up = self.log.last() == last;
         if let Phase::Learning(learning) = &mut self.phase {
             (learning.caught_up, learning.committed) = (caught_up, last.seq);
-            self.commit(last.seq, false, context);
+            self.log.commit(last.seq, false, context);
         }
         // A source that has nothing to add, as it knows of less itself, is asked again when the time has come.
-        if !caught_up && self.last() > before {
+        if !caught_up && self.log.last() > before {
             self.ask(context);
         }
-    }
-
-    fn has(&self, position: Position) -> bool {
-        position <= self.meta.committed || self.pending(position.seq).is_some_and(|entry| entry.position == position)
     }
 }

@@ -6,11 +6,11 @@
 //!
 //! # Layout
 //!
-//! * [`Replica`]: the log as the protocol sees it, and the phase that the node is in.
-//! * `head`: requests. `tail`: gets, leases and barriers. `flush`: flushes at the head.
-//! * `feed`: records, marks and acknowledgements between neighbours. `log_suffix`: records in memory, `unsynced`: those that are not
-//!   durable.
-//! * `validation`: whether a record of another member can be true. `fence`: refuses requests of a wedge's earlier owner.
+//! * [`Replica`]: the phase that the node is in, and what it has of the range. `log`: the log as the protocol sees it; `log_suffix`: its
+//!   end, which is not committed; `unsynced`: how far it is durable; `stretch`: records in memory.
+//! * `head`: requests. `tail`: gets, leases and barriers. `flush`: flushes at the head. `fence`: refuses requests of a wedge's
+//!   earlier owner.
+//! * `feed`: records, marks and acknowledgements between neighbours.
 //! * `reconfigure`: seal, equalise, activate. `learner`: copies and catching up, [as fast as they may](Pace).
 //! * `disk`: a disk that is full or cannot be read. `scan`: what those see of a range who are no members.
 //! * State that the replica owns: `requests` and `gets` that wait, `copying`, `scanning`, `levelling`. `context`: what a step
@@ -29,6 +29,7 @@ mod gets;
 mod head;
 mod learner;
 mod levelling;
+mod log;
 mod log_suffix;
 mod reconfigure;
 mod replica;
@@ -36,11 +37,11 @@ mod requests;
 mod scan;
 mod scanning;
 mod stats;
+mod stretch;
 mod tail;
 #[cfg(test)]
 mod tests;
 mod unsynced;
-mod validation;
 
 pub use context::{Context, Lease};
 pub use copy_rate::Pace;

@@ -28,7 +28,7 @@ impl Replica {
         let gate = match self.prepared {
             Some(prepared) if prepared.attempt > attempt => return,
             Some(prepared) if prepared.attempt == attempt => prepared.gate,
-            _ => context.store.hold(self.range, attempt),
+            _ => context.store.hold(self.log.range(), attempt),
         };
         self.prepared = Some(PreparedAttempt { attempt, gate, told: false, told_synced: false });
     }
@@ -37,7 +37,7 @@ impl Replica {
         let Some(prepared) = self.prepared.as_mut().filter(|prepared| !prepared.told) else { return };
         if context.store.durable() >= prepared.gate {
             prepared.told = true;
-            let (member, range, attempt) = (self.me, self.range, prepared.attempt);
+            let (member, range, attempt) = (self.log.member(), self.log.range(), prepared.attempt);
             context.out.push((Address::Manager, Message::Prepared { member, range, attempt }));
         }
     }
@@ -53,7 +53,7 @@ impl Replica {
     fn is_synced_for<S: RangeStore>(&self, attempt: Attempt, context: &Context<'_, S>) -> bool {
         let prepared = self.prepared.filter(|prepared| prepared.attempt == attempt);
         prepared.is_some_and(|prepared| {
-            let synced = self.synced() >= self.last().seq && context.store.durable() >= prepared.gate;
+            let synced = self.log.synced() >= self.log.last().seq && context.store.durable() >= prepared.gate;
             synced || planted(Bug::EqualiseUnsynced)
         })
     }
@@ -64,7 +64,7 @@ impl Replica {
             prepared.told_synced = true;
             self.held = Some(attempt);
         }
-        let (member, range, last, held) = (self.me, self.range, self.last(), self.held);
+        let (member, range, last, held) = (self.log.member(), self.log.range(), self.log.last(), self.held);
         context.out.push((Address::Manager, Message::Sealed { member, range, attempt, last, held, synced }));
     }
 
@@ -85,7 +85,7 @@ impl Replica {
         }
         let levelling = matches!(&self.phase, Phase::Levelling(levelling) if levelling.attempt == attempt);
         self.promised = attempt;
-        let source = source.filter(|source| *source != self.me && self.follows.is_none());
+        let source = source.filter(|source| *source != self.log.member() && self.follows.is_none());
         if matches!(self.phase, Phase::Active(_)) {
             self.paused_us.get_or_insert(context.now_us);
         }
@@ -95,7 +95,7 @@ impl Replica {
                 Phase::Levelling(Levelling::with(source, attempt))
             });
         }
-        self.learn_synced(context);
+        self.log.learn_synced(context);
         self.say_sealed(attempt, context);
         if !levelling && source.is_some() {
             self.ask(context);
@@ -125,15 +125,15 @@ impl Replica {
             Phase::Active(_) if self.goes_on() => {}
             _ => return,
         }
-        if source == Some(self.me) && self.last() != last && !planted(Bug::SourceChosenAgain) {
+        if source == Some(self.log.member()) && self.log.last() != last && !planted(Bug::SourceChosenAgain) {
             // A late order, to a range that was over and that a late seal has brought back, empty.
             return;
         }
-        if source.is_none() && self.last() != Position::default() {
+        if source.is_none() && self.log.last() != Position::default() {
             // What the order takes for new holds something: managers that know nothing of it, of another cluster say.
             return;
         }
-        let other = source.filter(|source| *source != self.me);
+        let other = source.filter(|source| *source != self.log.member());
         if let Some(source) = other.filter(|_| self.follows.is_some()) {
             // In a weak range whoever is made level with another has learnt the range in this life.
             self.follow_only(source, attempt.before(), attempt, context);
@@ -150,7 +150,8 @@ impl Replica {
 
     /// Goes on with being made level.
     pub(super) fn level<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let (complete, log_end, range, member) = (self.is_complete(), self.last(), self.range, self.me);
+        let (complete, log_end, range, member) =
+            (self.is_complete(), self.log.last(), self.log.range(), self.log.member());
         let Phase::Levelling(levelling) = &mut self.phase else { return };
         let Some(last) = levelling.last else { return };
         let reaches = planted(Bug::NoTruncation) && log_end.seq >= last.seq;
@@ -168,7 +169,7 @@ impl Replica {
             context.out.push((Address::Manager, Message::Level { member, range, attempt }));
         }
         self.held = Some(attempt);
-        let synced = self.synced();
+        let synced = self.log.synced();
         assert!(planted(Bug::EqualiseUnsynced) || synced >= log_end.seq, "what came before a durable write is durable");
     }
 
@@ -182,7 +183,7 @@ impl Replica {
         if (chain.attempt < self.promised && !planted(Bug::NoAttemptCheck)) || chain.epoch <= self.heard {
             return;
         }
-        let Some(place) = chain.place(self.me) else {
+        let Some(place) = chain.place(self.log.member()) else {
             // What it has is kept until the manager says otherwise.
             self.heard = chain.epoch;
             if matches!(self.phase, Phase::Active(_)) {
@@ -203,17 +204,17 @@ impl Replica {
             // Late news: the chain has been left since, and what is here follows a newer one.
             return;
         }
-        let (after, position) = (self.last(), Position { epoch: chain.epoch, seq: chain.first });
+        let (after, position) = (self.log.last(), Position { epoch: chain.epoch, seq: chain.first });
         // A chain goes on where the one before ended.
         let goes_on = after == chain.after || (chain.is_weak() && after.seq < chain.first);
         if !(goes_on && after.seq < chain.first || early) || position <= after || !position.is_possible() {
             return self.refuse("Activate: the chain does not continue where this member's log ends");
         }
         self.heard = chain.epoch;
-        let answers = chain.answerer() == self.me;
+        let answers = chain.answerer() == self.log.member();
         self.tally.activations += 1;
         // Some of those that were to be made level for the chain may ask late.
-        self.followed_us = Some(context.now_us);
+        self.log.note_follower(context.now_us);
         if let Some(since) = self.paused_us.take() {
             self.tally.pauses.record(context.now_us.saturating_sub(since));
         }
@@ -232,10 +233,10 @@ impl Replica {
             chain,
         });
         // Every member has it, synced; or, in a weak chain, this one has.
-        self.commit(after.seq, answers, context);
-        let (time, change) = (self.ahead.time, Change::Begin { after });
+        self.log.commit(after.seq, answers, context);
+        let (time, change) = (self.log.time(), Change::Begin { after });
         let begin = Entry { position, time, key: Vec::new(), change, asked: None };
-        self.append(begin, context);
+        self.log.append(begin, context);
         self.forget_overfull(context);
     }
 
@@ -249,9 +250,9 @@ impl Replica {
     ) -> bool {
         let level = self.held == Some(attempt) && self.is_complete();
         if level {
-            self.commit(self.last().seq, answers, context);
+            self.log.commit(self.log.last().seq, answers, context);
         } else {
-            self.truncate(self.meta.committed, context);
+            self.log.truncate(self.log.committed(), context);
         }
         level
     }

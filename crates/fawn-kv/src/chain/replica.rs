@@ -1,34 +1,22 @@
-//! The log of a range as the protocol sees it: what is committed, what is not, how far it is synced.
+//! A node's part in the chain of a range: its log, and the phase that it is in.
 
 use super::context::{Context, Lease};
 use super::copying::{CopyPart, Copying, Learning, PartRequest, Reading};
 use super::gets::Gets;
 use super::levelling::{Levelling, PreparedAttempt};
-use super::log_suffix::{LoggedEntry, Stretch};
+use super::log::RangeLog;
 use super::requests::Queue;
 use super::scanning::{Question, Scanning};
 use super::stats::Tally;
-use super::unsynced::SyncQueue;
-use crate::ids::{Address, Attempt, Chain, Epoch, Member, Position, RangeId, RequestId, Seq};
-use crate::range::entry::{Asked, Change, Entry};
-use crate::range::fences::Fences;
-use crate::range::meta::{Alive, Meta};
-use crate::range::sessions::Sessions;
+use crate::ids::{Address, Attempt, Chain, Epoch, Member, Position, RangeId, Seq};
+use crate::range::entry::Entry;
+use crate::range::meta::Meta;
 use crate::store::{Place, RangeStore, RecoveredRange, Ticket};
-use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::timing::Timing;
-use crate::wire::{Answer, Message, Report};
-use fawn_ring::{Interval, Key, KeyHasher, Secret};
-use std::collections::{BTreeMap, HashMap};
-use std::hash::BuildHasherDefault;
-use std::sync::Arc;
-
-/// Whoever follows a range asks for more of it within this.
-const FOLLOWED_US: u64 = 10_000_000;
-
-/// What part of the history is kept of a range that nobody follows.
-const UNFOLLOWED_SHARE: usize = 16;
+use crate::wire::{Message, Report};
+use fawn_ring::{Interval, Secret};
+use std::collections::BTreeMap;
 
 /// A member of an active chain.
 #[derive(Debug)]
@@ -101,9 +89,6 @@ pub(super) enum Phase {
 /// One node's part in the chain of one range.
 #[derive(Debug)]
 pub struct Replica {
-    pub(super) range: RangeId,
-    pub(super) keys: Interval,
-    pub(super) me: Member,
     pub(super) phase: Phase,
     /// The highest attempt that it has sealed for: lower ones are refused.
     pub(super) promised: Attempt,
@@ -126,23 +111,7 @@ pub struct Replica {
     pub(super) copies: BTreeMap<Ticket, Reading>,
     /// Those who are no members and read from here, by the scan that they wait for.
     pub(super) scans: BTreeMap<Ticket, Scanning>,
-    /// The newest committed records, without gaps.
-    pub(super) history: Stretch,
-    /// What is committed.
-    pub(super) meta: Meta,
-    /// What follows, without gaps.
-    pub(super) suffix: Stretch,
-    /// What is there as of the end of the log.
-    pub(super) ahead: Alive,
-    /// The newest record of each key in the suffix, by where it lies.
-    pub(super) newest: HashMap<Key, Seq, BuildHasherDefault<KeyHasher>>,
-    /// The requests that the suffix answers, and the last record of each.
-    pub(super) asked: HashMap<RequestId, Seq, BuildHasherDefault<KeyHasher>>,
-    /// Records that are not durable yet.
-    unsynced: SyncQueue,
-    synced: Seq,
-    /// When somebody who follows the range asked for some of it last.
-    pub(super) followed_us: Option<u64>,
+    pub(super) log: RangeLog,
     /// Since when it takes and answers nothing, as its chain changes.
     pub(super) paused_us: Option<u64>,
     pub(super) tally: Tally,
@@ -155,14 +124,9 @@ impl Replica {
     pub fn new(range: RangeId, me: Member, recovered: RecoveredRange, secret: &Secret) -> Self {
         let RecoveredRange { keys, held, meta, entries } = recovered;
         let forgets = planted(Bug::RestartForgets);
-        let (held, mut meta) = if forgets { (None, Meta::default()) } else { (held, meta) };
-        if planted(Bug::FenceNotRemembered) {
-            meta.alive.fences = Fences::default();
-        }
-        let mut replica = Self {
-            range,
-            keys,
-            me,
+        let (held, meta, entries) = if forgets { (None, Meta::default(), Vec::new()) } else { (held, meta, entries) };
+        Self {
+            log: RangeLog::new((range, keys, me), meta, entries, secret),
             phase: Phase::Idle,
             promised: Attempt(0),
             heard: Epoch(0),
@@ -174,24 +138,10 @@ impl Replica {
             follows: None,
             copies: BTreeMap::new(),
             scans: BTreeMap::new(),
-            history: Stretch::default(),
-            ahead: meta.alive.clone(),
-            meta,
-            suffix: Stretch::default(),
-            newest: HashMap::default(),
-            asked: HashMap::default(),
-            unsynced: SyncQueue::default(),
-            synced: Seq(0),
-            followed_us: None,
             paused_us: None,
             tally: Tally::default(),
             invalid: None,
-        };
-        for entry in entries.into_iter().filter(|_| !forgets) {
-            replica.note(LoggedEntry::new(Arc::new(entry), secret));
         }
-        replica.synced = replica.last().seq;
-        replica
     }
 
     /// A part in a range of which nothing is here.
@@ -216,32 +166,32 @@ impl Replica {
 
     /// It is part of another life.
     pub fn stand_up(&mut self, me: Member) {
-        self.me = me;
+        self.log.set_member(me);
     }
 
     /// The keys of the range.
     pub fn keys(&self) -> Interval {
-        self.keys
+        *self.log.keys()
     }
 
     /// The end of the log.
     pub fn last(&self) -> Position {
-        self.suffix.back().map_or(self.meta.committed, |entry| entry.position)
+        self.log.last()
     }
 
     /// Up to here everything is committed, as far as this replica knows.
     pub fn committed(&self) -> Position {
-        self.meta.committed
+        self.log.committed()
     }
 
     /// What is committed, beside the keys.
     pub fn meta(&self) -> &Meta {
-        &self.meta
+        self.log.meta()
     }
 
     /// Up to here the log is durable.
     pub fn synced(&self) -> Seq {
-        self.synced
+        self.log.synced()
     }
 
     /// The attempt as of which the log was made level last.
@@ -268,11 +218,7 @@ impl Replica {
 
     /// Records that are in memory: the newest committed ones, then what follows.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
-        self.logged().map(|logged| &**logged)
-    }
-
-    pub(super) fn logged(&self) -> impl DoubleEndedIterator<Item = &LoggedEntry> {
-        self.history.iter().chain(&self.suffix)
+        self.log.entries().map(|logged| &**logged)
     }
 
     /// Whether what is here may go: attempts up to `over` are, and the range's chain is of this epoch, and without this
@@ -291,45 +237,13 @@ impl Replica {
     pub fn report(&self, full: bool) -> Report {
         let learns = matches!(&self.phase, Phase::Learning(learning) if learning.is_caught_up());
         let caught_up = learns && self.is_complete() && !self.damaged;
-        let (range, last, held, epoch, health) = (self.range, self.last(), self.held, self.epoch(), self.health(full));
+        let (range, last, held, epoch, health) =
+            (self.log.range(), self.log.last(), self.held, self.epoch(), self.health(full));
         Report { range, last, held, caught_up, epoch, health }
     }
 
     pub(super) fn epoch(&self) -> Epoch {
         self.chain().map_or(Epoch(0), |chain| chain.epoch)
-    }
-
-    /// Appends a record to the log.
-    pub(super) fn append<S: RangeStore>(&mut self, entry: impl Into<Arc<Entry>>, context: &mut Context<'_, S>) {
-        self.append_logged(LoggedEntry::new(entry.into(), context.secret), context);
-    }
-
-    pub(super) fn append_logged<S: RangeStore>(&mut self, entry: LoggedEntry, context: &mut Context<'_, S>) {
-        let gate = context.store.append(self.range, &entry.entry);
-        self.unsynced.push(gate, entry.position.seq, entry.bytes());
-        self.note(entry);
-    }
-
-    fn note(&mut self, entry: LoggedEntry) {
-        let loose = planted(Bug::NoSequenceCheck) || planted(Bug::NoTruncation) || planted(Bug::FeedOfAnyEpoch);
-        assert!(entry.follows(self.last()) || loose, "a log has no gaps: {entry:?} after {:?}", self.last());
-        if !entry.key.is_empty() {
-            self.newest.insert(entry.lies, entry.position.seq);
-        }
-        self.ahead.apply(&entry);
-        if let Some(Asked { id, .. }) = &entry.asked {
-            let before = self.asked.insert(*id, entry.position.seq);
-            // Of one flush there is a record for each stretch of keys that it came by.
-            let may_double = matches!(entry.change, Change::Flush { .. }) || crate::range::sessions::may_double();
-            assert!(before.is_none() || may_double, "a request about a key is in the log once");
-        }
-        self.suffix.push_back(entry);
-    }
-
-    /// The record with this number, if it is not committed.
-    pub(super) fn pending(&self, seq: Seq) -> Option<&Entry> {
-        let at = self.suffix.binary_search_by_key(&seq, |entry| entry.position.seq).ok()?;
-        self.suffix.get(at).map(|logged| &**logged)
     }
 
     /// Whether the head takes no request before some are committed, or durable.
@@ -339,130 +253,39 @@ impl Replica {
             _ => (0, 0),
         };
         let Timing { pending, pending_bytes, .. } = context.timing;
-        self.suffix.len() + waiting >= pending
-            || self.suffix.bytes() + waiting_bytes >= pending_bytes
+        let (records, bytes) = self.log.suffix().size();
+        records + waiting >= pending
+            || bytes + waiting_bytes >= pending_bytes
             || self.lags((waiting, waiting_bytes), context)
     }
 
     /// Whether more is not durable, with so many records and bytes to come, than may be lost.
     pub(super) fn lags<S: RangeStore>(&self, waiting: (usize, usize), context: &Context<'_, S>) -> bool {
-        let (records, bytes) = self.unsynced.size();
-        self.chain().is_some_and(|chain| {
-            records + waiting.0 >= chain.rules.unsynced as usize || bytes + waiting.1 >= context.timing.pending_bytes
-        })
-    }
-
-    /// Learns how far the log is durable.
-    pub(super) fn learn_synced<S: RangeStore>(&mut self, context: &Context<'_, S>) {
-        let durable = context.store.durable();
-        if let Some(seq) = self.unsynced.take(durable) {
-            self.synced = self.synced.max(seq);
-        }
-    }
-
-    /// Cuts off what follows `to`, none of which is committed.
-    pub(super) fn truncate<S: RangeStore>(&mut self, to: Position, context: &mut Context<'_, S>) {
-        assert!(to >= self.meta.committed, "what is committed is never cut off");
-        if to == self.last() {
-            return;
-        }
-        took(Path::Truncated);
-        context.store.truncate(self.range, to);
-        while let Some(entry) = self.suffix.pop_back_if(|entry| entry.position > to) {
-            if let Some(asked) = &entry.asked {
-                self.asked.remove(&asked.id);
-            }
-        }
-        self.unsynced.cut(to.seq);
-        self.synced = self.synced.min(to.seq);
-        self.newest.clear();
-        self.ahead = self.meta.alive.clone();
-        for entry in &self.suffix {
-            self.ahead.apply(entry);
-            if let Some(asked) = &entry.asked {
-                self.asked.insert(asked.id, entry.position.seq);
-            }
-            if !entry.key.is_empty() {
-                self.newest.insert(entry.lies, entry.position.seq);
-            }
-        }
-    }
-
-    /// Commits up to `to`; `answers`: and tells the clients.
-    pub(super) fn commit<S: RangeStore>(&mut self, to: Seq, answers: bool, context: &mut Context<'_, S>) {
-        let (history, history_bytes) = self.most_history(context);
-        let to = if context.store.is_logged() {
-            to
-        } else {
-            took(Path::CommitsLess);
-            self.learn_synced(context);
-            to.min(self.synced)
-        };
-        while let Some(entry) = self.suffix.pop_front_if(|entry| entry.position.seq <= to) {
-            let position = entry.position;
-            self.meta.commit(&entry);
-            context.store.commit(self.range, &entry.entry, &entry.lies);
-            if self.newest.get(&entry.lies) == Some(&position.seq) {
-                self.newest.remove(&entry.lies);
-            }
-            if let Change::Fence { keys, epoch, front } = &entry.change
-                && answers
-            {
-                let (range, keys, epoch) = (self.range, *keys, *epoch);
-                context.out.push((*front, Message::FenceHolds { range, keys, epoch }));
-            }
-            if let Some(&Asked { id, asker, outcome, .. }) = entry.asked.as_ref() {
-                if self.asked.get(&id) == Some(&position.seq) {
-                    self.asked.remove(&id);
-                }
-                if answers {
-                    let until = self.meta.alive.flush_due(|| entry.lies);
-                    let answer = Answer::Done { outcome, position, again: false, shown: entry.shown() };
-                    context.reply_until(asker, id, answer, until);
-                }
-            }
-            self.history.push_back(entry);
-            while self.history.len() > history || self.history.bytes() > history_bytes {
-                self.history.pop_front_if(|_| true);
-            }
-        }
-    }
-
-    /// Committed records that are kept in memory, and bytes of them.
-    fn most_history<S: RangeStore>(&self, context: &Context<'_, S>) -> (usize, usize) {
-        let Timing { history, history_bytes, .. } = context.timing;
-        let is_followed = self.followed_us.is_some_and(|at| context.now_us < at + FOLLOWED_US);
-        let share = if is_followed { 1 } else { UNFOLLOWED_SHARE };
-        (history / share, history_bytes / share)
+        self.chain().is_some_and(|chain| self.log.lags(chain.rules.unsynced, waiting, context))
     }
 
     /// Everything goes; from here on the range is not all there.
     pub(super) fn reset<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        context.store.reset(self.range);
+        self.log.reset(context);
         (self.complete, self.held, self.damaged, self.prepared) = (false, None, false, None);
-        (self.meta, self.ahead, self.synced) = (Meta::default(), Alive::default(), Seq(0));
-        self.history.clear();
-        self.suffix.clear();
-        self.newest.clear();
-        self.asked.clear();
-        self.unsynced = SyncQueue::default();
         self.copies.clear();
         self.scans.clear();
     }
 
     /// Everything that `meta` says was committed is here.
     pub(super) fn copied<S: RangeStore>(&mut self, meta: Meta, forgotten: Seq, context: &mut Context<'_, S>) {
-        let sessions = if planted(Bug::CopyLosesSessions) { Sessions::default() } else { meta.sessions };
-        self.meta = Meta { sessions, ..meta };
-        if planted(Bug::FenceNotRemembered) {
-            self.meta.alive.fences = Fences::default();
-        }
-        self.ahead = self.meta.alive.clone();
+        self.log.install(meta, forgotten, context);
         self.complete = true;
-        // What is older does not lead up to it.
-        self.history.clear();
-        let gate = context.store.install_end(self.range, &self.meta, forgotten);
-        self.unsynced.push(gate, self.meta.committed.seq, 0);
+    }
+
+    /// A message cannot be true: nothing comes of the rest of it.
+    pub(super) fn refuse(&mut self, reason: &'static str) {
+        self.invalid.get_or_insert(reason);
+    }
+
+    /// Why a message was refused since this was last called, if one was.
+    pub(crate) fn take_invalid(&mut self) -> Option<&'static str> {
+        self.invalid.take()
     }
 
     /// A message from `from`, and no other with it.
@@ -508,7 +331,7 @@ impl Replica {
                 self.give_copy(PartRequest { learner, from, since, least }, context);
             }
             Message::CopyPart { to, from, asked, since, kept, next, at, forgotten, meta, .. }
-                if to == self.me.incarnation =>
+                if to == self.log.member().incarnation =>
             {
                 let meta = meta.map(|meta| *meta);
                 self.take_copy(from, CopyPart { asked, since, kept, next, at, forgotten, meta }, context);
@@ -516,7 +339,7 @@ impl Replica {
             Message::Fetch { attempt, learner, committed, ends, .. } => {
                 self.give_records(attempt, learner, committed, &ends, context);
             }
-            Message::Fetched { attempt, to, from, records, .. } if to == self.me.incarnation => {
+            Message::Fetched { attempt, to, from, records, .. } if to == self.log.member().incarnation => {
                 self.take_records(attempt, from, records, context);
             }
             Message::Scan { id, asker, keys, least, sought, .. } => {
@@ -541,7 +364,7 @@ impl Replica {
 
     /// Goes on with whatever can go on.
     pub fn progress<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        self.learn_synced(context);
+        self.log.learn_synced(context);
         match &self.phase {
             Phase::Active(_) => {
                 self.flow(context);

@@ -26,7 +26,7 @@ pub(super) const LATER_US: u64 = 20_000;
 impl Replica {
     /// One who is no member asks what is in the range.
     pub(super) fn scan<S: RangeStore>(&mut self, question: Question, sought: Sought, context: &mut Context<'_, S>) {
-        self.followed_us = Some(context.now_us);
+        self.log.note_follower(context.now_us);
         let answer = match self.may_scan(&question, context) {
             Err(refusal) => Some(refusal),
             Ok(()) => match sought {
@@ -42,7 +42,7 @@ impl Replica {
     /// Whether this replica may answer, and if not, what it says.
     fn may_scan<S: RangeStore>(&self, question: &Question, context: &Context<'_, S>) -> Result<(), Found> {
         let Question { keys, least, .. } = *question;
-        let has_all = self.keys.contains(&keys.low) && self.keys.contains(&keys.high) && self.is_complete();
+        let has_all = self.log.keys().contains(&keys.low) && self.log.keys().contains(&keys.high) && self.is_complete();
         let silent = match &self.phase {
             Phase::Active(active) => active.is_silent(),
             // What is left of a weak range says nothing: its positions mean nothing to anybody else.
@@ -62,10 +62,10 @@ impl Replica {
                 return Err(Found::Later { wait_us: LATER_US });
             }
         }
-        if self.meta.committed < least {
+        if self.log.committed() < least {
             return Err(Found::Later { wait_us: LATER_US });
         }
-        if self.goes_on_from(least) { Ok(()) } else { Err(Found::TooOld) }
+        if self.log.goes_on_from(least) { Ok(()) } else { Err(Found::TooOld) }
     }
 
     /// Begins to read a part; says something if it does not.
@@ -88,13 +88,13 @@ impl Replica {
             return Some(Found::TooOld);
         }
         took(if since == Position::default() { Path::ScanPart } else { Path::ScanSince });
-        let (at, ticket) = (self.meta.committed, context.tickets.1);
+        let (at, ticket) = (self.log.committed(), context.tickets.1);
         let scanning = Scanning { question, since, at };
         let least = began.unwrap_or(at);
-        match context.store.scan(self.range, Some(question.keys.low), since.seq, least, ticket) {
+        match context.store.scan(self.log.range(), Some(question.keys.low), since.seq, least, ticket) {
             Scan::Known(part) => Some(self.found_part(&scanning, part, context)),
             Scan::Later => {
-                context.tickets.0.insert(ticket, self.range);
+                context.tickets.0.insert(ticket, self.log.range());
                 context.tickets.1 += 1;
                 // Whoever asks for something else does not wait for what it asked before.
                 self.scans.retain(|_, other| other.question.asker != question.asker);
@@ -106,8 +106,8 @@ impl Replica {
 
     /// Whether it is forgotten here what has gone since, or the log does not go on from there.
     fn lacks_gone<S: RangeStore>(&self, since: Position, context: &Context<'_, S>) -> bool {
-        let forgotten = since.seq < context.store.forgotten(self.range);
-        since != Position::default() && (forgotten || !self.goes_on_from(since))
+        let forgotten = since.seq < context.store.forgotten(self.log.range());
+        since != Position::default() && (forgotten || !self.log.goes_on_from(since))
     }
 
     /// A part has been read.
@@ -121,7 +121,7 @@ impl Replica {
         if self.lacks_gone(since, context) {
             return Found::TooOld;
         }
-        let (alive, is_since) = (&self.meta.alive, since != Position::default());
+        let (alive, is_since) = (&self.log.meta().alive, since != Position::default());
         let mut kept = part.kept;
         kept.retain_mut(|kept| {
             let lies = context.secret.position(&kept.key);
@@ -134,20 +134,20 @@ impl Replica {
         let next = part.next.filter(|next| *next <= keys.high);
         let bytes = kept.iter().map(Kept::bytes).sum();
         context.pace.took(bytes, context.now_us, context.timing.copy_bytes_per_s);
-        Found::Part { kept, next, at, upto: self.meta.committed }
+        Found::Part { kept, next, at, upto: self.log.committed() }
     }
 
     /// What was committed of some keys after a position.
     fn found_after<S: RangeStore>(&self, question: &Question, after: Position, context: &Context<'_, S>) -> Found {
-        let (keys, committed) = (question.keys, self.meta.committed);
+        let (keys, committed) = (question.keys, self.log.committed());
         if committed < after {
             return Found::Later { wait_us: LATER_US };
         }
-        if !self.goes_on_from(after) {
+        if !self.log.goes_on_from(after) {
             return Found::TooOld;
         }
-        let rest = self.history.iter().skip_while(|entry| entry.position <= after);
-        let entries = super::log_suffix::batch(rest, context.timing.batch, context.timing.batch_bytes);
+        let rest = self.log.history().skip_while(|entry| entry.position <= after);
+        let entries = super::stretch::batch(rest, context.timing.batch, context.timing.batch_bytes);
         let upto = entries.last().map_or(after, |entry| entry.position);
         // What does not follow is after a gap; so is what follows nothing that is here.
         let has_gap = entries.first().map_or(after < committed, |entry| !entry.follows(after));
@@ -156,7 +156,7 @@ impl Replica {
         }
         let kept = entries.iter().filter_map(|entry| kept_by(entry));
         let kept = kept.filter(|kept| keys.contains(&context.secret.position(&kept.key))).collect();
-        let ended = (upto == committed).then(|| Box::new(self.meta.alive.shown_of(keys)));
+        let ended = (upto == committed).then(|| Box::new(self.log.meta().alive.shown_of(keys)));
         if ended.is_some() {
             took(Path::ScanEnded);
         }
@@ -172,7 +172,7 @@ impl Replica {
 
     fn show<S: RangeStore>(&self, question: &Question, found: Found, context: &mut Context<'_, S>) {
         let Question { id, asker: Asker { address, tag }, .. } = *question;
-        context.out.push((address, Message::Scanned { id, tag, from: self.me, found }));
+        context.out.push((address, Message::Scanned { id, tag, from: self.log.member(), found }));
     }
 }
 

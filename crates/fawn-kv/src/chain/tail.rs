@@ -4,8 +4,8 @@
 
 use super::context::Context;
 use super::gets::{AsOf, Barrier, Get};
-use super::log_suffix::NO_KEY;
 use super::replica::{Phase, Replica};
+use super::stretch::NO_KEY;
 use crate::ids::{Address, Asker, Epoch, Seq, WedgeEpoch};
 use crate::range::entry::{Change, Kept, Version};
 use crate::store::{Lookup, RangeStore, Ticket};
@@ -33,7 +33,7 @@ impl Replica {
         let Phase::Active(active) = &self.phase else { return answer(get, Answer::NotMine, context) };
         let crowded = active.gets.waiting() >= context.timing.pending;
         let leased = context.has_lease(active.since_us);
-        if !self.keys.contains(&get.lies) {
+        if !self.log.keys().contains(&get.lies) {
             answer(get, Answer::NotMine, context);
         } else if self.fences_off(&get.lies, get.wedge) {
             answer(get, Answer::Fenced, context);
@@ -46,7 +46,7 @@ impl Replica {
             self.get_at_tail(get, leased || planted(Bug::NoLeaseCheck), context);
         } else if !active.chain.rules.spread_reads {
             answer(get, Answer::NotMine, context);
-        } else if self.is_clean(&get.lies) && (leased || planted(Bug::SpreadWithoutLease)) {
+        } else if self.log.is_clean(&get.lies) && (leased || planted(Bug::SpreadWithoutLease)) {
             // Whatever is committed anywhere is in this log: without a record of the key that may not be, the newest
             // version here is the newest there is.
             took(Path::SpreadClean);
@@ -69,29 +69,23 @@ impl Replica {
     }
 
     fn fences_off(&self, place: &Key, wedge: WedgeEpoch) -> bool {
-        self.is_fenced(place, wedge) && !planted(Bug::FenceIgnoresGets)
-    }
-
-    /// Whether no record of the key, or of all keys, is under way.
-    fn is_clean(&self, lies: &Key) -> bool {
-        let flushes = !self.ahead.is_flushed_as(&self.meta.alive);
-        (!self.newest.contains_key(lies) || planted(Bug::SpreadDirty)) && !flushes
+        self.log.is_fenced(place, wedge) && !planted(Bug::FenceIgnoresGets)
     }
 
     /// The tail decides what this member cannot.
     fn pass_on<S: RangeStore>(&mut self, get: Get, context: &mut Context<'_, S>) {
         let Phase::Active(active) = &self.phase else { unreachable!("a member is active") };
-        let (range, tail) = (self.range, active.chain.tail());
+        let (range, tail) = (self.log.range(), active.chain.tail());
         let Get { id, asker, wedge, key, continuation, .. } = get;
         context.send(tail, Message::Get { range, id, asker, wedge, key, place: None, continuation });
     }
 
     fn look<S: RangeStore>(&mut self, get: Get, barred: bool, context: &mut Context<'_, S>) {
         let ticket = context.tickets.1;
-        match context.store.lookup(self.range, &get.key, ticket) {
+        match context.store.lookup(self.log.range(), &get.key, ticket) {
             Lookup::Known(kept) => self.found(get, kept, barred, context),
             Lookup::Later => {
-                context.tickets.0.insert(ticket, self.range);
+                context.tickets.0.insert(ticket, self.log.range());
                 context.tickets.1 += 1;
                 let as_of = self.as_of(&get.lies);
                 let Phase::Active(active) = &mut self.phase else { unreachable!("only a member looks") };
@@ -101,7 +95,7 @@ impl Replica {
     }
 
     fn as_of(&self, lies: &Key) -> AsOf {
-        [self.meta.alive.as_of(lies), self.ahead.as_of(lies)]
+        [self.log.meta().alive.as_of(lies), self.log.suffix().ahead().as_of(lies)]
     }
 
     /// A lookup that waited for flash is done.
@@ -132,17 +126,17 @@ impl Replica {
         }
         let Phase::Active(active) = &mut self.phase else { unreachable!("only a member looks") };
         let kept = kept.map(|kept| {
-            let (alive, seq) = (&self.meta.alive, kept.position.seq);
+            let (alive, seq) = (&self.log.meta().alive, kept.position.seq);
             let shown = |version: &Version, time: u32| alive.shows_at(&get.lies, version, seq, time);
             let time = if planted(Bug::ExpiryByClock) { context.unix } else { alive.time };
             let now = kept.version.as_ref().is_some_and(|version| shown(version, time));
             // It is gone here, and there again where the record is committed that sets the time back: at the tail first.
-            let is_set_back = self.ahead.time < alive.time && !active.is_tail();
-            if is_set_back && !now && kept.version.as_ref().is_some_and(|version| shown(version, self.ahead.time)) {
+            let is_set_back = self.log.time() < alive.time && !active.is_tail();
+            if is_set_back && !now && kept.version.as_ref().is_some_and(|version| shown(version, self.log.time())) {
                 return (kept, true);
             }
             // Another member may have committed what is only in the log here, and have shown that it is gone.
-            let later = time.max(context.unix).max(self.ahead.time);
+            let later = time.max(context.unix).max(self.log.time());
             let soon = now && !kept.version.as_ref().is_some_and(|version| shown(version, later));
             (Kept { version: kept.version.filter(|_| now), ..kept }, soon && !barred)
         });
@@ -156,7 +150,7 @@ impl Replica {
                     barred || context.has_lease(active.since_us) || bug,
                     "whoever answers a get has a lease or a barrier"
                 );
-                let until = self.meta.alive.flush_due(|| get.lies);
+                let until = self.log.meta().alive.flush_due(|| get.lies);
                 answer_until(get, Answer::Found(kept.map(|(kept, _)| Arc::new(kept))), until, context);
             }
         }
@@ -164,7 +158,7 @@ impl Replica {
 
     /// Answers gets behind a barrier that is committed, and begins one for those that wait for it.
     pub(super) fn answer_gets<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let (committed, range, log_end) = (self.meta.committed.seq, self.range, self.last().seq);
+        let (committed, range, log_end) = (self.log.committed().seq, self.log.range(), self.log.last().seq);
         let Phase::Active(active) = &mut self.phase else { return };
         if matches!(active.gets.barrier, Some(Barrier::At(seq)) if seq <= committed) {
             active.gets.barrier = None;
@@ -188,7 +182,7 @@ impl Replica {
             active.gets.after = log_end;
             let (head, epoch, number) = (active.chain.head(), active.chain.epoch, active.gets.number);
             if active.is_head() {
-                let seq = self.append_next(NO_KEY, Change::Nothing, None, context);
+                let seq = self.log.append_next(self.epoch(), NO_KEY, Change::Nothing, None, context);
                 self.barrier_at(epoch, number, seq);
             } else {
                 context.send(head, Message::Barrier { range, epoch, number });
@@ -212,8 +206,8 @@ impl Replica {
             && from == Address::Node(tail.node)
             && !self.is_crowded(context)
         {
-            let seq = self.append_next(NO_KEY, Change::Nothing, None, context);
-            context.send(tail, Message::BarrierAt { range: self.range, epoch, number, seq });
+            let seq = self.log.append_next(self.epoch(), NO_KEY, Change::Nothing, None, context);
+            context.send(tail, Message::BarrierAt { range: self.log.range(), epoch, number, seq });
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::chain::fence::tests::{FRONT, ME, Plain, alone, head_of, step_with};
-use crate::ids::{Address, Incarnation, Member, NodeId, RangeId, Rules, WedgeEpoch};
+use crate::ids::{Address, Epoch, Incarnation, Member, NodeId, RangeId, Rules, Seq, WedgeEpoch};
 use crate::operation::{MetaGet, Mode, Store};
 use crate::range::meta::Meta;
 use crate::range::sessions::Bounds;
