@@ -1,8 +1,9 @@
 //! A member refuses requests of a wedge's earlier owner: it checks each against the range's [fences](crate::range::fences), and
 //! logs a fence when a front-end takes a wedge over.
 
+use super::active_chain::ActiveChain;
 use super::context::Context;
-use super::replica::{Phase, Replica};
+use super::log::RangeLog;
 use super::stretch::NO_KEY;
 use crate::ids::{Address, WedgeEpoch};
 use crate::range::entry::Change;
@@ -10,31 +11,28 @@ use crate::store::RangeStore;
 use crate::wire::Message;
 use fawn_ring::Interval;
 
-impl Replica {
-    /// A front-end takes over a wedge; the tail tells it when the fence is committed.
-    pub(super) fn fence<S: RangeStore>(
-        &mut self,
-        front: Address,
-        keys: Interval,
-        epoch: WedgeEpoch,
-        context: &mut Context<'_, S>,
-    ) {
-        let Phase::Active(active) = &self.phase else { return };
-        if !active.is_head() || active.is_silent() {
-            return;
-        }
-        if !(self.log.keys().contains(&keys.low) && self.log.keys().contains(&keys.high)) {
-            return self.refuse("Fence: its keys are not all in the range");
-        }
-        if self.log.meta().alive.fences.cover(&keys, epoch) {
-            let range = self.log.range();
-            return context.out.push((front, Message::FenceHolds { range, keys, epoch }));
-        }
-        // If it is in the log, it is answered once it is committed.
-        if !self.log.suffix().ahead().fences.cover(&keys, epoch) {
-            self.log.append_next(self.epoch(), NO_KEY, Change::Fence { keys, epoch, front }, None, context);
-        }
+/// A front-end takes over a wedge; the tail tells it when the fence is committed.
+pub(super) fn take_over<S: RangeStore>(
+    front: Address,
+    (keys, epoch): (Interval, WedgeEpoch),
+    chain: &ActiveChain,
+    log: &mut RangeLog,
+    context: &mut Context<'_, S>,
+) -> Result<(), &'static str> {
+    if !chain.is_head() || chain.is_silent() {
+        return Ok(());
     }
+    if !(log.keys().contains(&keys.low) && log.keys().contains(&keys.high)) {
+        return Err("Fence: its keys are not all in the range");
+    }
+    if log.meta().alive.fences.cover(&keys, epoch) {
+        let range = log.range();
+        context.out.push((front, Message::FenceHolds { range, keys, epoch }));
+    } else if !log.suffix().ahead().fences.cover(&keys, epoch) {
+        // If it is in the log, it is answered once it is committed.
+        log.append_next(chain.epoch(), NO_KEY, Change::Fence { keys, epoch, front }, None, context);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::range::entry::{Asked, Change, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 use crate::range::fences::Fences;
 use crate::range::meta::Meta;
 use crate::range::sessions::{RequestStatus, Sessions};
-use crate::store::RangeStore;
+use crate::store::{Place, RangeStore};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::timing::Timing;
@@ -123,7 +123,7 @@ impl RangeLog {
     }
 
     /// Whether there may be a record with this position, which is not known to be another.
-    pub(super) fn has(&self, position: Position) -> bool {
+    fn has(&self, position: Position) -> bool {
         let is_pending = |entry: &Entry| entry.position == position;
         position <= self.meta.committed || self.suffix.record(position.seq).is_some_and(is_pending)
     }
@@ -303,6 +303,38 @@ impl RangeLog {
         let is_followed = self.followed_us.is_some_and(|at| context.now_us < at + FOLLOWED_US);
         let share = if is_followed { 1 } else { UNFOLLOWED_SHARE };
         (history / share, history_bytes / share)
+    }
+
+    /// Takes what a source gives: records that follow the common part of both logs; returns where this log ended before them.
+    pub(super) fn append_records<S: RangeStore>(
+        &mut self,
+        records: Records,
+        context: &mut Context<'_, S>,
+    ) -> Result<Position, &'static str> {
+        let Records { common, entries, last } = records;
+        // Part of the answer may have come before. Only where it contradicts what is here, or says that the source's log
+        // ends, is anything cut off.
+        let known = entries.iter().take_while(|entry| self.has(entry.position)).count();
+        let agreed = known.checked_sub(1).map_or(common, |at| entries[at].position);
+        if agreed >= self.committed() && (known < entries.len() || agreed == last) {
+            self.truncate(agreed, context);
+        }
+        let before = self.last();
+        if agreed != before {
+            return Ok(before);
+        }
+        for entry in entries.into_iter().skip(known) {
+            if !context.store.takes(self.range, Place::Tail) {
+                took(Path::FollowerHasNoRoom);
+                break;
+            }
+            let loose = planted(Bug::NoTruncation) || planted(Bug::NoSequenceCheck) || planted(Bug::FeedOfAnyEpoch);
+            if !entry.follows(self.last()) && !loose {
+                return Err("Fetched: a record does not follow the one before");
+            }
+            self.append_of_other(entry, context)?;
+        }
+        Ok(before)
     }
 
     /// Everything goes.

@@ -1,147 +1,39 @@
-//! A node's part in the chain of a range: its log, and the phase that it is in.
+//! A node's part in the chain of a range: what it is to the chain, and what it has of the range.
 
+use super::active_chain::ActiveChain;
+use super::chain_role::ChainRole;
 use super::context::{Context, Lease};
-use super::copying::{CopyPart, Copying, Learning, PartRequest, Reading};
-use super::gets::Gets;
-use super::levelling::{Levelling, PreparedAttempt};
-use super::log::RangeLog;
-use super::requests::Queue;
-use super::scanning::{Question, Scanning};
+use super::copy_service::give_records;
+use super::copying::{CopyPart, PartRequest};
+use super::phase::Phase;
+use super::range_clock;
+use super::range_data::RangeData;
+use super::requests::{Flush, Get, Request};
+use super::scan::{LATER_US, Question};
 use super::stats::Tally;
 use crate::ids::{Address, Attempt, Chain, Epoch, Member, Position, RangeId, Seq};
-use crate::range::entry::Entry;
+use crate::range::entry::{Entry, Kept};
 use crate::range::meta::Meta;
-use crate::store::{Place, RangeStore, RecoveredRange, Ticket};
-use crate::testing::injected_bugs::{Bug, planted};
-use crate::timing::Timing;
-use crate::wire::{Message, Report};
+use crate::scan::Found;
+use crate::status::RangeFigures;
+use crate::store::{Part, RangeStore, RecoveredRange, Ticket};
+use crate::testing::coverage::{Path, took};
+use crate::wire::{Answer, Message, Report};
 use fawn_ring::{Interval, Secret};
-use std::collections::BTreeMap;
-
-/// A member of an active chain.
-#[derive(Debug)]
-pub(super) struct Active {
-    pub(super) chain: Chain,
-    /// When it became active.
-    pub(super) since_us: u64,
-    /// Place in the chain; 0 is the head.
-    pub(super) place: usize,
-    /// Everybody before has synced up to here.
-    pub(super) mark: Seq,
-    /// Records up to here were sent to the successor, and it has said that it has them up to there.
-    pub(super) sent: Seq,
-    pub(super) successor_has: Seq,
-    /// The successor, or a member after it, has no room for more values.
-    pub(super) full_below: bool,
-    /// The mark that was sent last.
-    pub(super) sent_mark: Seq,
-    pub(super) sent_at_us: u64,
-    /// What the predecessor was told last.
-    pub(super) told: (Seq, Seq, bool),
-    pub(super) queue: Queue,
-    pub(super) gets: Gets,
-}
-
-impl Active {
-    /// Whether it numbers records. Every member of a weak chain does: each is a chain of its own.
-    pub(super) fn is_head(&self) -> bool {
-        self.place == 0 || self.chain.is_weak()
-    }
-
-    /// Whether nobody comes after it.
-    pub(super) fn is_tail(&self) -> bool {
-        self.place + 1 == self.chain.members.len() || self.chain.is_weak()
-    }
-
-    /// Where it is.
-    pub(super) fn place(&self) -> Place {
-        if self.is_head() {
-            Place::Head
-        } else if self.is_tail() {
-            Place::Tail
-        } else {
-            Place::Between
-        }
-    }
-
-    /// Whether it says nothing to whoever asks, since the owner does.
-    pub(super) fn is_silent(&self) -> bool {
-        self.place > 0 && self.chain.is_weak() && !planted(Bug::WeakAnyoneAnswers)
-    }
-}
-
-/// What a node is to a range.
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // one a range, and nearly always the large one
-pub(super) enum Phase {
-    /// Nothing; it may have data.
-    Idle,
-    /// It copies the range, or follows it.
-    Learning(Learning),
-    /// A member of the chain.
-    Active(Active),
-    /// It takes and answers nothing until the attempt, or a later one, is over.
-    Sealed(Attempt),
-    /// Its log is being made like the source's.
-    Levelling(Levelling),
-}
 
 /// One node's part in the chain of one range.
 #[derive(Debug)]
 pub struct Replica {
-    pub(super) phase: Phase,
-    /// The highest attempt that it has sealed for: lower ones are refused.
-    pub(super) promised: Attempt,
-    /// The newest chain that it has heard to be active, with it or without it.
-    pub(super) heard: Epoch,
-    /// Everything that was committed up to `meta.committed` is here.
-    pub(super) complete: bool,
-    /// The attempt as of which the log was made level last.
-    pub(super) held: Option<Attempt>,
-    /// Some of what is here could not be read: others are to take its place.
-    pub(super) damaged: bool,
-    /// What was written for an attempt before it seals.
-    pub(super) prepared: Option<PreparedAttempt>,
-    /// A copy of what is in the range, or of what it lacks, that has not come to its end.
-    pub(super) copying: Option<Copying>,
-    /// In a weak range: the member whose log this one was last made to follow, and the attempt that was over then. With
-    /// any other member's log it has nothing in common.
-    pub(super) follows: Option<(Member, Attempt)>,
-    /// Those that copy from here, by the scan that they wait for.
-    pub(super) copies: BTreeMap<Ticket, Reading>,
-    /// Those who are no members and read from here, by the scan that they wait for.
-    pub(super) scans: BTreeMap<Ticket, Scanning>,
-    pub(super) log: RangeLog,
-    /// Since when it takes and answers nothing, as its chain changes.
-    pub(super) paused_us: Option<u64>,
-    pub(super) tally: Tally,
+    role: ChainRole,
+    data: RangeData,
     /// Why the last message was refused, if it cannot be true.
-    pub(super) invalid: Option<&'static str>,
+    invalid: Option<&'static str>,
 }
 
 impl Replica {
     /// The part of `me` in `range`, with what its store has of it.
     pub fn new(range: RangeId, me: Member, recovered: RecoveredRange, secret: &Secret) -> Self {
-        let RecoveredRange { keys, held, meta, entries } = recovered;
-        let forgets = planted(Bug::RestartForgets);
-        let (held, meta, entries) = if forgets { (None, Meta::default(), Vec::new()) } else { (held, meta, entries) };
-        Self {
-            log: RangeLog::new((range, keys, me), meta, entries, secret),
-            phase: Phase::Idle,
-            promised: Attempt(0),
-            heard: Epoch(0),
-            complete: held.is_some(),
-            held,
-            damaged: false,
-            prepared: None,
-            copying: None,
-            follows: None,
-            copies: BTreeMap::new(),
-            scans: BTreeMap::new(),
-            paused_us: None,
-            tally: Tally::default(),
-            invalid: None,
-        }
+        Self::inherited(me, Attempt(0), range, (recovered, None), secret)
     }
 
     /// A part in a range of which nothing is here.
@@ -156,131 +48,142 @@ impl Replica {
         Self::new(range, me, recovered, secret)
     }
 
+    /// What a range begins with that comes of one that was split, or two that were merged; they stand still since `paused_us`.
+    pub(crate) fn inherited(
+        me: Member,
+        attempt: Attempt,
+        range: RangeId,
+        (recovered, paused_us): (RecoveredRange, Option<u64>),
+        secret: &Secret,
+    ) -> Self {
+        let (role, data) = (ChainRole::new(attempt, paused_us), RangeData::new(range, me, recovered, secret));
+        Self { role, data, invalid: None }
+    }
+
     /// The life that it was part of is over.
     pub fn stand_down(&mut self) {
-        (self.phase, self.promised, self.follows, self.prepared) = (Phase::Idle, Attempt(0), None, None);
-        self.paused_us = None;
-        self.copies.clear();
-        self.scans.clear();
+        self.role.end_life();
+        self.data.end_life();
     }
 
     /// It is part of another life.
     pub fn stand_up(&mut self, me: Member) {
-        self.log.set_member(me);
+        self.data.log.set_member(me);
     }
 
     /// The keys of the range.
     pub fn keys(&self) -> Interval {
-        *self.log.keys()
+        *self.data.log.keys()
     }
 
     /// The end of the log.
     pub fn last(&self) -> Position {
-        self.log.last()
+        self.data.log.last()
     }
 
     /// Up to here everything is committed, as far as this replica knows.
     pub fn committed(&self) -> Position {
-        self.log.committed()
+        self.data.log.committed()
     }
 
     /// What is committed, beside the keys.
     pub fn meta(&self) -> &Meta {
-        self.log.meta()
+        self.data.log.meta()
     }
 
     /// Up to here the log is durable.
     pub fn synced(&self) -> Seq {
-        self.log.synced()
+        self.data.log.synced()
     }
 
     /// The attempt as of which the log was made level last.
     pub fn held(&self) -> Option<Attempt> {
-        self.held
+        self.data.level.held()
     }
 
     /// Whether everything that is committed is here, as far as this replica knows what is.
     pub fn is_complete(&self) -> bool {
-        self.complete && self.copying.is_none()
+        self.data.copy.is_complete()
     }
 
     /// The chain that it is an active member of.
     pub fn chain(&self) -> Option<&Chain> {
-        if let Phase::Active(active) = &self.phase { Some(&active.chain) } else { None }
+        self.role.phase().active_chain().map(ActiveChain::config)
     }
 
     /// The chain, if this member answers reads in it by itself under the lease.
     pub fn reads_under(&self, lease: &Lease, now_us: u64) -> Option<&Chain> {
-        let Phase::Active(active) = &self.phase else { return None };
-        let reads = (active.is_tail() && !active.is_silent()) || active.chain.spreads_reads();
-        (reads && lease.covers(active.since_us, now_us)).then_some(&active.chain)
+        let chain = self.role.phase().active_chain()?;
+        let reads = (chain.is_tail() && !chain.is_silent()) || chain.config().spreads_reads();
+        (reads && lease.covers(chain.since_us(), now_us)).then_some(chain.config())
     }
 
     /// Records that are in memory: the newest committed ones, then what follows.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
-        self.log.entries().map(|logged| &**logged)
+        self.data.log.entries().map(|logged| &**logged)
+    }
+
+    /// By how many seconds the range's time is ahead of the member's clock, if by so much that what is set would expire too
+    /// soon; of a head that knows what time it is.
+    pub fn ahead_s(&self, unix: u32) -> u32 {
+        let is_head = self.role.phase().active_chain().is_some_and(ActiveChain::is_head);
+        if is_head { range_clock::ahead_s(self.last_time(), unix) } else { 0 }
+    }
+
+    /// The range's time as of its last record, committed or not.
+    pub fn last_time(&self) -> u32 {
+        self.data.log.time()
     }
 
     /// Whether what is here may go: attempts up to `over` are, and the range's chain is of this epoch, and without this
     /// node.
     pub(crate) fn may_go(&self, epoch: Epoch, over: Attempt) -> bool {
-        let part = match &self.phase {
-            Phase::Idle | Phase::Learning(_) => true,
-            Phase::Active(active) => active.chain.epoch < epoch,
-            Phase::Sealed(attempt) => *attempt <= over,
-            Phase::Levelling(levelling) => levelling.attempt <= over,
-        };
-        part || epoch == Epoch(u32::MAX)
+        self.role.phase().may_end(epoch, over) || epoch == Epoch(u32::MAX)
     }
 
     /// What the manager is told; `full`: the node has no room for more values.
     pub fn report(&self, full: bool) -> Report {
-        let learns = matches!(&self.phase, Phase::Learning(learning) if learning.is_caught_up());
-        let caught_up = learns && self.is_complete() && !self.damaged;
-        let (range, last, held, epoch, health) =
-            (self.log.range(), self.log.last(), self.held, self.epoch(), self.health(full));
+        let RangeData { log, copy, level, .. } = &self.data;
+        let caught_up = self.role.phase().is_caught_up() && copy.is_complete() && !copy.is_damaged();
+        let epoch = self.chain().map_or(Epoch(0), |chain| chain.epoch);
+        let (range, last, held, health) = (log.range(), log.last(), level.held(), copy.health(full));
         Report { range, last, held, caught_up, epoch, health }
     }
 
-    pub(super) fn epoch(&self) -> Epoch {
-        self.chain().map_or(Epoch(0), |chain| chain.epoch)
+    /// How it does, for an operator.
+    pub fn figures(&self) -> RangeFigures {
+        let log = &self.data.log;
+        RangeFigures {
+            range: log.range(),
+            keys: *log.keys(),
+            epoch: self.chain().map_or(Epoch(0), |chain| chain.epoch),
+            role: self.role.phase().role(),
+            last: log.last(),
+            committed: log.committed(),
+            synced: log.synced(),
+            copy: self.data.copy.figures(log.keys()),
+        }
     }
 
-    /// Whether the head takes no request before some are committed, or durable.
-    pub(super) fn is_crowded<S: RangeStore>(&self, context: &Context<'_, S>) -> bool {
-        let (waiting, waiting_bytes) = match &self.phase {
-            Phase::Active(active) => active.queue.waiting(),
-            _ => (0, 0),
-        };
-        let Timing { pending, pending_bytes, .. } = context.timing;
-        let (records, bytes) = self.log.suffix().size();
-        records + waiting >= pending
-            || bytes + waiting_bytes >= pending_bytes
-            || self.lags((waiting, waiting_bytes), context)
+    /// What has happened to it.
+    pub fn tally(&self) -> Tally {
+        let (activations, pauses) = self.role.activations();
+        Tally { activations, copied_bytes: self.data.copy.copied_bytes(), pauses }
     }
 
-    /// Whether more is not durable, with so many records and bytes to come, than may be lost.
-    pub(super) fn lags<S: RangeStore>(&self, waiting: (usize, usize), context: &Context<'_, S>) -> bool {
-        self.chain().is_some_and(|chain| self.log.lags(chain.rules.unsynced, waiting, context))
+    /// Since when it takes and answers nothing, as its chain changes.
+    pub(crate) fn paused_us(&self) -> Option<u64> {
+        self.role.paused_us()
     }
 
-    /// Everything goes; from here on the range is not all there.
-    pub(super) fn reset<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        self.log.reset(context);
-        (self.complete, self.held, self.damaged, self.prepared) = (false, None, false, None);
-        self.copies.clear();
-        self.scans.clear();
+    /// Whether some of what is here could not be read.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.data.copy.is_damaged()
     }
 
-    /// Everything that `meta` says was committed is here.
-    pub(super) fn copied<S: RangeStore>(&mut self, meta: Meta, forgotten: Seq, context: &mut Context<'_, S>) {
-        self.log.install(meta, forgotten, context);
-        self.complete = true;
-    }
-
-    /// A message cannot be true: nothing comes of the rest of it.
-    pub(super) fn refuse(&mut self, reason: &'static str) {
-        self.invalid.get_or_insert(reason);
+    /// Some of what is here cannot be read.
+    pub(crate) fn damage(&mut self) {
+        self.data.copy.damage();
     }
 
     /// Why a message was refused since this was last called, if one was.
@@ -295,87 +198,173 @@ impl Replica {
         self.progress(context);
     }
 
+    #[cfg(test)]
+    pub(super) fn log_mut(&mut self) -> &mut super::log::RangeLog {
+        &mut self.data.log
+    }
+
     /// A message from `from`; [`progress`](Self::progress) goes on with what came of it.
     pub fn take<S: RangeStore>(&mut self, from: Address, message: Message, context: &mut Context<'_, S>) {
+        if let Err(reason) = self.dispatch(from, message, context) {
+            // Nothing comes of the rest of the message.
+            self.invalid.get_or_insert(reason);
+        }
+    }
+
+    /// Gives a message to the part that it is for.
+    fn dispatch<S: RangeStore>(
+        &mut self,
+        from: Address,
+        message: Message,
+        context: &mut Context<'_, S>,
+    ) -> Result<(), &'static str> {
+        let (role, data) = (&mut self.role, &mut self.data);
+        let life = data.log.member().incarnation;
         match message {
             Message::Request { id, answered, asker, wedge, epoch, key, place, operation, .. } => {
                 let lies = place.unwrap_or_else(|| context.secret.position(&key));
-                let request = super::requests::Request {
-                    id,
-                    answered,
-                    asker,
-                    wedge,
-                    epoch,
-                    key,
-                    lies,
-                    operation,
-                    is_done: false,
-                };
-                self.request(request, context);
+                let request = Request { id, answered, asker, wedge, epoch, key, lies, operation, is_done: false };
+                role.phase_mut().request(request, &mut data.log, context);
             }
             Message::Flush { id, answered, asker, wedge, keys, due, .. } => {
-                self.flush(super::requests::Flush { id, answered, asker, wedge, keys, due }, context);
+                role.phase_mut().flush(Flush { id, answered, asker, wedge, keys, due }, &mut data.log, context);
             }
             Message::Get { id, asker, wedge, key, place, continuation, .. } => {
                 let lies = place.unwrap_or_else(|| context.secret.position(&key));
-                self.get(super::gets::Get { id, asker, wedge, key, lies, continuation }, context);
+                role.phase_mut().get(Get { id, asker, wedge, key, lies, continuation }, &data.log, context);
             }
-            Message::Fence { front, keys, epoch, .. } => self.fence(front, keys, epoch, context),
-            Message::Feed { epoch, to, entries, mark, .. } => self.fed(from, epoch, to, entries, mark, context),
+            Message::Fence { front, keys, epoch, .. } => {
+                let Some(active) = role.phase_mut().active_mut() else { return Ok(()) };
+                return active.fence(front, (keys, epoch), &mut data.log, context);
+            }
+            Message::Feed { epoch, to, entries, mark, .. } => {
+                let Some(active) = role.neighbour_mut() else { return Ok(()) };
+                return active.fed(from, (epoch, to), (entries, mark), &mut data.log, context);
+            }
             Message::Have { epoch, to, last, committed, full, .. } => {
-                self.had(from, (epoch, to), (last, committed), full, context);
+                data.log.learn_synced(context);
+                let Some(active) = role.neighbour_mut() else { return Ok(()) };
+                return active.had(from, (epoch, to), (last, committed), full, &mut data.log, context);
             }
-            Message::Barrier { epoch, number, .. } => self.barrier(from, epoch, number, context),
-            Message::BarrierAt { epoch, number, seq, .. } => self.barrier_told(from, epoch, number, seq),
-            Message::Copy { learner, from, since, least, .. } => {
-                self.give_copy(PartRequest { learner, from, since, least }, context);
+            Message::Barrier { epoch, number, .. } => {
+                let Some(active) = role.phase_mut().active_mut() else { return Ok(()) };
+                active.barrier(from, (epoch, number), &mut data.log, context);
             }
-            Message::CopyPart { to, from, asked, since, kept, next, at, forgotten, meta, .. }
-                if to == self.log.member().incarnation =>
-            {
+            Message::BarrierAt { epoch, number, seq, .. } => {
+                let Some(active) = role.phase_mut().active_mut() else { return Ok(()) };
+                return active.barrier_at(from, (epoch, number), seq);
+            }
+            Message::Copy { learner, from, since, least, .. } if data.copy.is_complete() => {
+                data.copies.give_part(PartRequest { learner, from, since, least }, &mut data.log, context);
+            }
+            Message::CopyPart { to, from, asked, since, kept, next, at, forgotten, meta, .. } if to == life => {
                 let meta = meta.map(|meta| *meta);
-                self.take_copy(from, CopyPart { asked, since, kept, next, at, forgotten, meta }, context);
+                let part = CopyPart { asked, since, kept, next, at, forgotten, meta };
+                return role.phase_mut().take_part(from, part, data, context);
             }
-            Message::Fetch { attempt, learner, committed, ends, .. } => {
-                self.give_records(attempt, learner, committed, &ends, context);
+            Message::Fetch { attempt, learner, committed, ends, .. } if data.copy.is_complete() => {
+                let Some(last) = role.records_end(attempt, &data.log) else { return Ok(()) };
+                return give_records(attempt, learner, (committed, &ends), last, &mut data.log, context);
             }
-            Message::Fetched { attempt, to, from, records, .. } if to == self.log.member().incarnation => {
-                self.take_records(attempt, from, records, context);
+            Message::Fetched { attempt, to, from, records, .. } if to == life => {
+                return role.phase_mut().take_records(attempt, from, records, data, context);
             }
             Message::Scan { id, asker, keys, least, sought, .. } => {
-                self.scan(Question { id, asker, keys, least }, sought, context);
+                let (question, RangeData { log, copy, scans, .. }) = (Question { id, asker, keys, least }, data);
+                scans.scan(question, sought, (role.phase(), copy), log, context);
             }
-            Message::Learn { source, over, consistency, .. } => self.learn(source, over, consistency, context),
-            Message::Prepare { attempt, .. } => self.prepare(attempt, context),
-            Message::Seal { attempt, source, .. } => self.seal(attempt, source, context),
-            Message::Equalise { attempt, source, last, .. } => self.equalise(attempt, source, last, context),
+            Message::Learn { source, over, consistency, .. } => {
+                role.phase_mut().learn(source, over, consistency, data, context);
+            }
+            Message::Prepare { attempt, .. } => role.prepare(attempt, data, context),
+            Message::Seal { attempt, source, .. } => role.seal(attempt, source, data, context),
+            Message::Equalise { attempt, source, last, .. } => role.equalise(attempt, source, last, data, context),
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// A chain is active.
+    pub(crate) fn activated<S: RangeStore>(&mut self, chain: Chain, context: &mut Context<'_, S>) {
+        if let Err(reason) = self.role.activate(chain, &mut self.data, context) {
+            self.invalid.get_or_insert(reason);
+        }
+        self.progress(context);
+    }
+
+    /// The range is over. If its log is level, all of it is committed, and this says so; if not, what is not known to be
+    /// committed goes.
+    pub(crate) fn close<S: RangeStore>(
+        &mut self,
+        attempt: Attempt,
+        answers: bool,
+        context: &mut Context<'_, S>,
+    ) -> bool {
+        let is_level = self.held() == Some(attempt) && self.is_complete();
+        let log = &mut self.data.log;
+        if is_level {
+            log.commit(log.last().seq, answers, context);
+        } else {
+            log.truncate(log.committed(), context);
+        }
+        is_level
+    }
+
+    /// A lookup that waited for flash is done.
+    pub fn read<S: RangeStore>(&mut self, ticket: Ticket, kept: Option<Kept>, context: &mut Context<'_, S>) {
+        if let Some(active) = self.role.phase_mut().active_mut() {
+            active.read(ticket, kept, &mut self.data.log, context);
+        }
+    }
+
+    /// A part that somebody waits for was read.
+    pub fn scanned<S: RangeStore>(&mut self, ticket: Ticket, part: Part, context: &mut Context<'_, S>) {
+        let RangeData { log, copy, copies, scans, .. } = &mut self.data;
+        if scans.waits_for(ticket) {
+            scans.read(ticket, part, copy.is_complete(), log, context);
+        } else {
+            copies.read(ticket, part, log, context);
+        }
+    }
+
+    /// A lookup or a scan cannot be answered.
+    pub fn unreadable<S: RangeStore>(&mut self, ticket: Ticket, context: &mut Context<'_, S>) {
+        took(Path::Unreadable);
+        self.damage();
+        self.give_up_read(ticket, (&Answer::Unreadable, Found::Unreadable), context);
+    }
+
+    /// A lookup or a scan was refused, since the system is short of something. Whoever waits for it tries again.
+    pub fn not_read<S: RangeStore>(&mut self, ticket: Ticket, context: &mut Context<'_, S>) {
+        self.give_up_read(ticket, (&Answer::Busy, Found::Later { wait_us: LATER_US }), context);
+    }
+
+    /// Whoever waits for this lookup or scan is told so; a learner asks again by itself.
+    fn give_up_read<S: RangeStore>(
+        &mut self,
+        ticket: Ticket,
+        (refusal, found): (&Answer, Found),
+        context: &mut Context<'_, S>,
+    ) {
+        let RangeData { log, copies, scans, .. } = &mut self.data;
+        copies.give_up(ticket);
+        scans.give_up(ticket, found, log, context);
+        if let Some(active) = self.role.phase_mut().active_mut() {
+            active.give_up_read(ticket, refusal, log, context);
         }
     }
 
     /// Time has passed, or writes have become durable.
     pub fn tick<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        self.ask_again(context);
-        self.feed_again(context);
-        self.heal_time(context);
-        self.expire_sessions(context);
+        self.role.phase_mut().ask_again(&mut self.data, context);
+        if let Phase::Active(active) = self.role.phase_mut() {
+            active.tick(&mut self.data.log, context);
+        }
         self.progress(context);
     }
 
     /// Goes on with whatever can go on.
     pub fn progress<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        self.log.learn_synced(context);
-        match &self.phase {
-            Phase::Active(_) => {
-                self.flow(context);
-                self.say_prepared(context);
-            }
-            Phase::Levelling(levelling) => {
-                self.say_synced(levelling.attempt, context);
-                self.level(context);
-            }
-            Phase::Sealed(attempt) => self.say_synced(*attempt, context),
-            Phase::Idle | Phase::Learning(_) => {}
-        }
+        self.role.progress(&mut self.data, context);
     }
 }

@@ -5,7 +5,7 @@ use crate::chain::fence::tests::{FRONT, ME, Plain, SECRET, step_part};
 use crate::ids::{Asker, RequestId};
 use crate::operation::Outcome;
 use crate::range::entry::Version;
-use crate::store::{Gate, Place};
+use crate::store::Gate;
 
 fn at(epoch: u32, seq: u64) -> Position {
     Position { epoch: Epoch(epoch), seq: Seq(seq) }
@@ -95,6 +95,23 @@ fn a_log_goes_on_from_what_its_epochs_began_after() {
 }
 
 #[test]
+fn what_a_source_gives_takes_the_place_of_what_contradicts_it() {
+    let mut log = log(at(1, 1), vec![put(2, b"a"), put(3, b"b")]);
+    let mut store = Plain::default();
+    let mut give = |log: &mut RangeLog, entries: &[Entry], last| {
+        let entries = entries.iter().cloned().map(Arc::new).collect();
+        let records = Records { common: at(1, 1), entries, last };
+        let before = step_part(&mut store, |context| log.append_records(records, context)).0;
+        (before, log.last())
+    };
+    assert_eq!(give(&mut log, &[put(2, b"a")], at(1, 5)), (Ok(at(1, 3)), at(1, 3)), "some of what is here");
+    let other = [put(2, b"a"), Entry { change: Change::Begin { after: at(1, 2) }, ..entry(at(2, 9), Change::Nothing) }];
+    assert_eq!(give(&mut log, &other, at(2, 9)), (Ok(at(1, 2)), at(2, 9)));
+    assert_eq!(give(&mut log, &[], at(1, 1)), (Ok(at(1, 1)), at(1, 1)), "the source's log ends there");
+    assert!(give(&mut log, &[put(4, b"a")], at(1, 4)).0.is_err(), "2 and 3 are lacking");
+}
+
+#[test]
 fn what_is_cut_off_is_not_there_and_what_is_reset_neither() {
     let mut log = log(at(1, 1), vec![put(2, b"a"), put(3, b"b")]);
     let mut store = Plain::default();
@@ -109,5 +126,4 @@ fn what_is_cut_off_is_not_there_and_what_is_reset_neither() {
     assert_eq!((log.last(), log.synced()), (at(2, 9), Seq(0)));
     step_part(&mut store, |context| log.learn_synced(context));
     assert_eq!((log.synced(), store.durable()), (Seq(9), Gate(0)));
-    assert!(store.takes(RangeId(0), Place::Tail));
 }
