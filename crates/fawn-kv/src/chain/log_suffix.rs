@@ -7,8 +7,7 @@ use crate::range::entry::{Asked, Change, Entry};
 use crate::range::meta::Alive;
 use crate::range::range_map::RangeMap;
 use fawn_ring::{Key, KeyHasher};
-use std::collections::HashMap;
-use std::collections::vec_deque::Iter;
+use std::collections::{HashMap, vec_deque::Iter};
 use std::hash::BuildHasherDefault;
 
 /// Those records, without gaps, and what they make of what is committed.
