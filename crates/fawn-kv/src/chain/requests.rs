@@ -87,6 +87,6 @@ mod tests {
         };
         assert_eq!((refusal(b"k", &low), refusal(b"k", &high)), (None, Some(Answer::NotMine)));
         assert_eq!(refusal(b"", &Interval::ALL), Some(Answer::Malformed));
-        assert_eq!(refusal(&[b'k'; MAX_KEY_BYTES + 1], &Interval::ALL), Some(Answer::Malformed));
+        assert_eq!(refusal(&vec![b'k'; MAX_KEY_BYTES + 1], &Interval::ALL), Some(Answer::Malformed));
     }
 }
