@@ -36,7 +36,7 @@ impl Request {
     }
 }
 
-/// What is asked: [`Message::Flush`](crate::wire::Message::Flush).
+/// What is asked: [`Message::Flush`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flush {
     pub(super) id: RequestId,
