@@ -78,15 +78,14 @@ impl Dump {
             return Ok(None);
         }
         let why = || *self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        let event = match timeout(SLOW, self.events.recv()).await {
-            Ok(event) => event,
-            Err(_) => {
-                tell(why());
-                let Ok(event) = timeout(STALLED.saturating_sub(SLOW), self.events.recv()).await else {
-                    return Err(Error::Stalled { seconds: STALLED.as_secs(), why: why() });
-                };
-                event
-            }
+        let event = if let Ok(event) = timeout(SLOW, self.events.recv()).await {
+            event
+        } else {
+            tell(why());
+            let Ok(event) = timeout(STALLED.saturating_sub(SLOW), self.events.recv()).await else {
+                return Err(Error::Stalled { seconds: STALLED.as_secs(), why: why() });
+            };
+            event
         };
         self.taken.notify_one();
         match event {

@@ -387,7 +387,8 @@ fn a_manager_with_few_descriptors_serves_a_cluster_or_is_refused_with_what_to_do
 fn many(dir: &Path) -> PathBuf {
     let file = dir.join("in.tsv");
     let value = "x".repeat(1000);
-    std::fs::write(&file, (0..40_000).map(|n| format!("key{n}\t{value}\n")).collect::<String>()).unwrap();
+    let lines: Vec<String> = (0..40_000).map(|n| format!("key{n}\t{value}")).collect();
+    std::fs::write(&file, lines.join("\n")).unwrap();
     file
 }
 

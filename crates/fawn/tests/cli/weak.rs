@@ -59,7 +59,9 @@ fn members_of_a_weak_cluster_that_missed_different_puts_have_all_of_them_togethe
     let taken = set_many(cluster.clients(), "first-", 150, Duration::from_millis(100));
     assert!(!taken.is_empty(), "n1 owns some of the keys");
     acknowledged.extend(taken);
-    ["n1", "n2"].iter().for_each(|name| stopped(&mut cluster, name, Signal::KILL));
+    for name in ["n1", "n2"] {
+        stopped(&mut cluster, name, Signal::KILL);
+    }
     // Both come back at once, so that neither is waited for in vain.
     cluster.begin_node("n1");
     cluster.start_node("n2");
@@ -93,8 +95,8 @@ fn members_of_a_weak_cluster_that_missed_different_puts_have_all_of_them_togethe
 #[test]
 fn a_dump_of_a_weak_cluster_with_a_dead_member_is_loaded_with_its_cas_numbers() {
     let mut cluster = weak(2);
-    let lines: String = (0..300).map(|n| format!("{{\"key\":\"k{n}\",\"value\":\"v{n}\",\"flags\":{n}}}\n")).collect();
-    cluster.load(&lines);
+    let line = |n: u32| format!("{{\"key\":\"k{n}\",\"value\":\"v{n}\",\"flags\":{n}}}");
+    cluster.load(&(0..300).map(line).collect::<Vec<_>>().join("\n"));
     assert_eq!(say(cluster.clients(), "ms k7 1 E77\r\nx", "\r\n"), "HD\r\n");
     let dump = |cluster: &Cluster, name: &str| {
         let path = cluster.file(name);

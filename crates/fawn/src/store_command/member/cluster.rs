@@ -8,6 +8,7 @@
 //! are read side by side, and the highest position of a key wins. A node that left a chain keeps what it had for a while.
 //! Its version of a key that the leading log lacks counts only if the leading log cannot have forgotten a later deletion.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use anyhow::{Context as _, bail};
@@ -276,7 +277,7 @@ fn choose(parts: &[StoreRange]) -> Vec<KeysOwners> {
     for (at, low) in lows.iter().enumerate() {
         let high = lows.get(at + 1).and_then(Key::predecessor).unwrap_or(Key::MAX);
         let mut owners: Vec<StoreRange> = parts.iter().filter(|part| part.keys.contains(low)).copied().collect();
-        owners.sort_by(|one, other| other.end.cmp(&one.end));
+        owners.sort_by_key(|owner| Reverse(owner.end));
         match chosen.last_mut() {
             Some((keys, of)) if *of == owners => *keys = Interval::new(keys.low, high),
             _ => chosen.push((Interval::new(*low, high), owners)),
