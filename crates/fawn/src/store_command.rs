@@ -406,6 +406,13 @@ fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<CommandStatus> {
             found.unsettled
         ));
     }
+    if found.gathered > 0 {
+        tell(format_args!(
+            "fawn: {} of the records are not in the newest log of their range, and come from another node: a weak \
+            cluster acknowledges writes that only one node has; in a strong one, these writes were not acknowledged",
+            found.gathered
+        ));
+    }
     if found.expired > 0 {
         tell(format_args!(
             "fawn: records left out because they have expired by this machine's clock ({}): {}; set the clock if it \

@@ -20,8 +20,9 @@ use fawn_store::{Options, Write};
 
 use crate::db::Error;
 use crate::directory::{Directory, store_of};
-use crate::files::{Caching, Files};
+use crate::files::Files;
 use crate::os::clock;
+use crate::os::retry::RetryLimit;
 use crate::os::threads;
 
 /// Share of the memory that one batch takes, in hundredths: there are two, or one and what is read ahead.
@@ -87,7 +88,7 @@ impl BulkLoad {
         directory.make_room(&Options::new(secret, options.memory / count as u64))?;
         let (mut stores, mut bulks) = (Vec::new(), Vec::new());
         for index in 0..count {
-            let files = Arc::new(directory.files(index, Caching::Auto)?);
+            let files = Arc::new(directory.files_with(index, RetryLimit::Patient)?);
             let store = Options {
                 index: index as u32,
                 count: count as u32,

@@ -16,6 +16,7 @@ use fawn_store::record::MAX_VALUE_BYTES;
 use super::ack_tracker::{End, TransferCounts};
 use super::input::RecordInput;
 use super::{Sink, feed_lines};
+use crate::client::set_now;
 use crate::load::{LoadOptions, OnError};
 use crate::records::{Destination, Format, Record};
 use crate::summary::TransferSummary;
@@ -82,6 +83,10 @@ impl Sink for OfDirectory<'_> {
 
     fn idle(&mut self) -> anyhow::Result<()> {
         Ok(())
+    }
+
+    fn now(&self) -> Option<u32> {
+        set_now()
     }
 
     fn take(&mut self, record: &Record, end: End) -> anyhow::Result<()> {

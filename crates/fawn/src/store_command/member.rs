@@ -34,6 +34,8 @@ pub struct DumpFindings {
     pub unsettled: usize,
     /// Ranges of which the node has a part only.
     pub left_out: Vec<u32>,
+    /// Records that the leading log of their range lacks, and another one has.
+    pub gathered: u64,
     /// Parts of the keys that none of several directories has.
     pub missing: usize,
     /// Records whose time to live is over by nothing but this machine's clock, which may be wrong.
