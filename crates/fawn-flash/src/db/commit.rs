@@ -154,7 +154,7 @@ impl Shard {
             match core.store.seal() {
                 Ok(()) => {
                     core.hand_out();
-                    break core.store.open_age();
+                    break core.store.buffers().open_age();
                 }
                 Err(Refusal::Busy) => self.pause(core, heard)?,
                 Err(refusal) => return Err(Error::refused(refusal)),
@@ -163,10 +163,10 @@ impl Shard {
         loop {
             let heard = self.events.listen();
             let mut core = self.lock();
-            if core.store.is_sealed_below(age) {
+            if core.store.buffers().is_sealed_below(age) {
                 return Ok(());
             }
-            if core.store.waits_for_space() {
+            if core.store.upkeep().waits_for_space() {
                 return Err(Error::NoSpace);
             }
             core.store.await_seal();

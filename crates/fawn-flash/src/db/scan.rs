@@ -61,7 +61,7 @@ impl Items {
                 left
             } else {
                 shard.sync_by_seal()?;
-                shard.lock().store.interval()
+                shard.lock().store.options().interval
             };
             let part = shard.scan_part(interval)?;
             self.left = part.next.map(|next| Interval::new(next, interval.high));

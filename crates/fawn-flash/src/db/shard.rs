@@ -152,7 +152,7 @@ impl Shard {
             thread::yield_now();
             core = self.lock();
         }
-        while let Some(part) = core.store.take_scanned() {
+        while let Some(part) = core.store.reports().take_scanned() {
             core.scanned.insert(part.id, part);
         }
         core.set_pace(clock::monotonic_ms());
@@ -205,11 +205,8 @@ impl Shard {
         let mut core = self.lock();
         if second && !core.closed {
             core.ticks = core.ticks.saturating_add(1);
-            if core.ticks > SETTLING_TICKS {
-                core.store.tick(clock::unix());
-            } else {
-                core.store.tick_without_dropping(clock::unix());
-            }
+            let settled = core.ticks > SETTLING_TICKS;
+            core.store.tick(clock::unix(), settled);
         }
         core.set_pace(now_ms);
         core.hand_out();
@@ -220,7 +217,7 @@ impl Shard {
             Ack::Interval { ms } => u64::from(ms).clamp(1, 1000),
             Ack::Durable | Ack::Memory => 1000,
         };
-        let deadline = core.store.batch_deadline_ms().unwrap_or(u64::MAX);
+        let deadline = core.store.log().batch_deadline_ms().unwrap_or(u64::MAX);
         deadline.clamp(now_ms + 1, now_ms + period)
     }
 
@@ -254,7 +251,7 @@ impl Shard {
         loop {
             let heard = self.events.listen();
             let mut core = self.lock();
-            if core.store.is_closed() {
+            if core.store.upkeep().is_closed() {
                 return Ok(());
             }
             if !begun && !core.committing && core.store.is_idle() {

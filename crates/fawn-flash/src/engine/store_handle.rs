@@ -7,7 +7,7 @@ use fawn_store::{Batch, Committed, Store};
 pub trait StoreHandle {
     /// The store itself, for figures.
     fn inner(&self) -> &Store;
-    /// As [`Store::tick`]; not `settled`: as [`Store::tick_without_dropping`].
+    /// As [`Store::tick`].
     fn tick(&mut self, now: u32, settled: bool);
     /// The next batch of the log to write, as [`Store::take_batch`].
     fn take_batch(&mut self, now_ms: u64) -> Option<Batch>;
@@ -27,7 +27,7 @@ pub trait StoreHandle {
     fn is_idle(&self) -> bool;
     /// Ends a clean stop, as [`Store::close`].
     fn close(&mut self);
-    /// Whether the clean stop is recorded, as [`Store::is_closed`].
+    /// Whether the clean stop is recorded, as [`Upkeep::is_closed`](fawn_store::Upkeep::is_closed).
     fn is_closed(&self) -> bool;
 }
 
@@ -37,7 +37,7 @@ impl StoreHandle for Store {
     }
 
     fn tick(&mut self, now: u32, settled: bool) {
-        if settled { Store::tick(self, now) } else { self.tick_without_dropping(now) }
+        Store::tick(self, now, settled);
     }
 
     fn take_batch(&mut self, now_ms: u64) -> Option<Batch> {
@@ -77,6 +77,6 @@ impl StoreHandle for Store {
     }
 
     fn is_closed(&self) -> bool {
-        Store::is_closed(self)
+        self.upkeep().is_closed()
     }
 }

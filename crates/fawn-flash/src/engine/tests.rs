@@ -52,7 +52,7 @@ impl Loop {
     }
 
     fn put(&mut self, name: &[u8], value: &[u8]) -> Gate {
-        let key = self.engine.store().secret().position(name);
+        let key = self.engine.store().options().secret.position(name);
         loop {
             match self.engine.store().append(&key, Write::value(name, value), clock::unix()) {
                 Ok(appended) => return appended.gate,
@@ -69,7 +69,7 @@ impl Loop {
     }
 
     fn get(&mut self, name: &[u8]) -> Option<Vec<u8>> {
-        let key = self.engine.store().secret().position(name);
+        let key = self.engine.store().options().secret.position(name);
         let mut read = loop {
             match self.engine.store().lookup(&key, name, clock::unix()) {
                 Lookup::Found { record, .. } => return Some(record.value.to_vec()),
@@ -196,7 +196,7 @@ fn a_get_from_flash_allocates_nothing_but_what_the_cache_keeps() {
         turns.put(&number.to_le_bytes(), &[7; 150]);
     }
     let (store, reader) = (turns.engine.store(), &mut turns.reader);
-    let secret = *store.secret();
+    let secret = store.options().secret;
     let mut get = |number: u32| {
         let name = number.to_le_bytes();
         let key = secret.position(&name);

@@ -61,7 +61,7 @@ impl RunningCount {
 
     /// Counts so many entries; the sums once all parts are counted.
     fn step(&mut self, node: &Node<Ranges>, entries: usize) -> Option<ItemCounts> {
-        let held = node.store().flash().store().count_on(&mut self.count, entries)?;
+        let held = node.store().flash().store().contents().count_on(&mut self.count, entries)?;
         Some(ItemCounts::of(held, &self.is_tail))
     }
 }

@@ -139,7 +139,7 @@ impl Ranges {
     pub fn poll(&mut self, unix: u32, now_ms: u64) -> PollOutcome {
         self.asked = false;
         let polled = self.engine.poll(unix, now_ms);
-        log_troubles(self.flash().store().place().0, || self.engine.store().0.take_trouble());
+        log_troubles(self.flash().store().options().index, || self.engine.store().0.take_trouble());
         polled
     }
 

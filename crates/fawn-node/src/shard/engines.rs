@@ -98,7 +98,7 @@ impl Engines {
 
     fn begin_scan(&mut self, store: usize, ticket: TaskTicket, from: Key, now: Now) {
         let engine = self.stores[store].store();
-        let interval = engine.interval();
+        let interval = engine.options().interval;
         if from > interval.high {
             let scanned = Scanned { id: 0, records: Vec::new(), next: None, lost: None, error: None };
             self.news.push(StoreEvent::Scanned { ticket, scanned });
@@ -139,7 +139,7 @@ impl Engines {
 
     fn take_scanned(&mut self) {
         for number in 0..self.stores.len() {
-            while let Some(scanned) = self.stores[number].store().take_scanned() {
+            while let Some(scanned) = self.stores[number].store().reports().take_scanned() {
                 let wanted = |(store, id, _): &(usize, u64, TaskTicket)| *store == number && *id == scanned.id;
                 if let Some(at) = self.scanning.iter().position(wanted) {
                     let (_, _, ticket) = self.scanning.swap_remove(at);
@@ -254,7 +254,7 @@ impl Stores for Engines {
         for (number, engine) in self.stores.iter_mut().enumerate() {
             let before = engine.poll_is_due(now.ms).then(cpu_us);
             let polled = engine.poll(now.unix, now.ms);
-            log_troubles(engine.store_ref().place().0, || engine.store().take_trouble());
+            log_troubles(engine.store_ref().options().index, || engine.store().reports().take_trouble());
             if let Some(before) = before {
                 let us = cpu_us() - before;
                 self.steps.note(us);
@@ -287,7 +287,7 @@ impl Stores for Engines {
     }
 
     fn space(&self) -> Option<Space> {
-        self.stores.iter().filter_map(|engine| engine.store_ref().space()).max_by_key(|space| space.total)
+        self.stores.iter().filter_map(|engine| engine.store_ref().upkeep().space()).max_by_key(|space| space.total)
     }
 
     fn stats(&self, _: Now) -> LoopStats {
@@ -304,7 +304,7 @@ impl Stores for Engines {
         let sample = |engine: &Engine| {
             let (store, traffic) = (engine.store_ref(), engine.files().traffic());
             let device = engine.files().device();
-            let (number, is_full) = (u64::from(store.place().0), store.is_full());
+            let (number, is_full) = (u64::from(store.options().index), store.upkeep().is_full());
             StoreSample { number, stats: store.stats(), traffic, device, is_full }
         };
         self.stores.iter().map(sample).collect()
@@ -464,7 +464,7 @@ mod tests {
     }
 
     fn low(engines: &Engines, store: usize) -> Key {
-        engines.stores[store].store_ref().interval().low
+        engines.stores[store].store_ref().options().interval.low
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Machine {
     /// # Errors
     /// The store's, but never [`Refusal::Busy`].
     pub fn issue_touch(&mut self, name: &[u8], expiry: u32) -> Result<bool, Refusal> {
-        let key = self.program.store.secret().position(name);
+        let key = self.program.store.options().secret.position(name);
         for turn in 1..STUCK_TURNS {
             let item = match self.get(name) {
                 Ok(Some(item)) => item,
@@ -90,7 +90,7 @@ impl Machine {
     /// # Errors
     /// The store's, [`Refusal::Busy`] among them.
     pub fn try_put(&mut self, name: &[u8], value: &[u8]) -> Result<Appended, Refusal> {
-        let key = self.program.store.secret().position(name);
+        let key = self.program.store.options().secret.position(name);
         let appended = self.program.store.append(&key, Write::value(name, value), self.now())?;
         self.history.note_seq(name, appended.seq);
         let (marks, seq) = (Marks::default(), appended.seq);
@@ -172,7 +172,7 @@ impl Machine {
     }
 
     fn append(&mut self, write: &Write<'_>) -> Result<Appended, Refusal> {
-        let key = self.program.store.secret().position(write.key);
+        let key = self.program.store.options().secret.position(write.key);
         let appended = self.wait_out_busy(|machine| {
             let now = machine.now();
             machine.program.store.append(&key, *write, now)
@@ -194,7 +194,7 @@ impl Machine {
                 other => return other,
             }
         }
-        let (idle, cleaning) = (self.program.store.is_idle(), self.program.store.is_cleaning());
+        let (idle, cleaning) = (self.program.store.is_idle(), self.program.store.upkeep().is_cleaning());
         panic!("the store stays busy for ever (idle {idle}, cleaning {cleaning}): {:?}", self.program.store.stats());
     }
 }

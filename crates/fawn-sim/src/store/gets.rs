@@ -91,7 +91,7 @@ impl PendingGet {
     }
 
     fn plan(&mut self, program: &mut Program, history: &History) -> Result<Stage, Failure> {
-        let key = program.store.secret().position(&self.name);
+        let key = program.store.options().secret.position(&self.name);
         let now = program.now();
         // Changes no answer.
         program.store.prefetch(&[key, key]);
@@ -131,7 +131,7 @@ impl PendingGet {
         read: Read,
         mut pages: PageBuf,
     ) -> Result<Stage, Failure> {
-        let key = program.store.secret().position(&self.name);
+        let key = program.store.options().secret.position(&self.name);
         let now = program.now();
         let record = match program.store.finish(read, pages.pages_mut(), &key, &self.name, now) {
             Finished::Found(record) => {

@@ -153,7 +153,7 @@ impl Machine {
         }
         let now = self.now();
         if now > before {
-            self.program.store.tick(now);
+            self.program.store.tick(now, true);
         }
     }
 

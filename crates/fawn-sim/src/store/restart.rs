@@ -84,7 +84,7 @@ impl Machine {
         self.program.store.hurry();
         self.sync_log();
         self.program.store.close();
-        assert!(self.turn_until(|machine| machine.program.store.is_closed()), "a clean stop comes to its end");
+        assert!(self.turn_until(|machine| machine.program.store.upkeep().is_closed()), "a clean stop comes to its end");
         self.history.acknowledge_all();
     }
 

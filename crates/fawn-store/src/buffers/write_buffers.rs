@@ -14,6 +14,8 @@ use crate::format::manifest::Emptied;
 use crate::format::record::Record;
 use crate::log::LogPosition;
 use crate::options::MAX_FROZEN;
+use crate::ranges::EmptiedIntervals;
+use crate::store::BufferStats;
 use crate::work::{RangeMark, Work};
 
 /// The gate of a seal that waits for writes that are not in the log.
@@ -44,8 +46,8 @@ struct Frozen {
     values: BTreeSet<u64>,
 }
 
-/// All records of a store that are not sealed yet.
-pub(crate) struct WriteBuffers {
+/// All records of a store that are not sealed yet: [`Store::buffers`](crate::Store::buffers).
+pub struct WriteBuffers {
     segment_bytes: usize,
     open: OpenSegment,
     /// Age that the open segment will have.
@@ -72,7 +74,7 @@ impl WriteBuffers {
     }
 
     /// Bytes of an open segment.
-    pub(crate) fn segment_bytes(&self) -> usize {
+    pub fn segment_bytes(&self) -> usize {
         self.segment_bytes
     }
 
@@ -87,7 +89,7 @@ impl WriteBuffers {
     }
 
     /// Age of the open segment: another one after each freeze.
-    pub(crate) fn open_age(&self) -> u64 {
+    pub fn open_age(&self) -> u64 {
         self.next_age
     }
 
@@ -107,7 +109,7 @@ impl WriteBuffers {
     }
 
     /// Whether there is nothing to seal.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.open.is_empty() && self.frozen.is_empty()
     }
 
@@ -122,16 +124,21 @@ impl WriteBuffers {
     }
 
     /// DRAM of all buffers, spare ones included.
-    pub(crate) fn allocated(&self) -> u64 {
+    fn allocated(&self) -> u64 {
         let frozen = self.frozen().map(|(segment, _)| segment.allocated()).sum::<usize>();
         let spare = self.spare.iter().map(OpenSegment::allocated).sum::<usize>();
         (self.open.allocated() + frozen + spare) as u64
     }
 
     /// DRAM of the hash indexes of the open and the frozen segments.
-    pub(crate) fn index_bytes(&self) -> u64 {
+    fn index_bytes(&self) -> u64 {
         let frozen = self.frozen().map(|(segment, _)| segment.index_bytes()).sum::<usize>();
         (self.open.index_bytes() + frozen) as u64
+    }
+
+    /// DRAM of the buffers.
+    pub(crate) fn stats(&self) -> BufferStats {
+        BufferStats { bytes: self.allocated(), index_bytes: self.index_bytes() }
     }
 
     /// The place of the newest version, if a buffer holds one.
@@ -167,6 +174,17 @@ impl WriteBuffers {
     #[inline]
     pub(crate) fn append(&mut self, key: &Key, gate: Gate, record: &Record<'_>) -> (&[u8], bool) {
         self.open.append(key, gate, record)
+    }
+
+    /// Whether a record still fits the open segment, so that it is not frozen for it.
+    pub fn has_room_for(&self, record: &Record<'_>) -> bool {
+        self.open.fits(record.encoded_len())
+    }
+
+    /// Whether the key was emptied since what is at this place was appended.
+    #[inline]
+    pub(crate) fn is_emptied(&self, place: BufferPlace, key: &Key, emptied: &EmptiedIntervals) -> bool {
+        self.age(place).is_some_and(|age| emptied.voids(key, age))
     }
 
     /// Makes the open segment, just frozen, large enough for `record`: it was taken when segments were larger.
@@ -246,6 +264,11 @@ impl WriteBuffers {
     /// Age of the oldest segment that is not sealed yet; `u64::MAX` if there is none.
     pub(crate) fn oldest_frozen(&self) -> u64 {
         self.frozen.front().map_or(u64::MAX, |frozen| frozen.age)
+    }
+
+    /// Whether all segments of a lower age than this are sealed: durable and indexed.
+    pub fn is_sealed_below(&self, age: u64) -> bool {
+        age <= self.oldest_frozen()
     }
 
     /// Whether a seal has yet to tell the manifest which intervals were emptied.

@@ -101,9 +101,9 @@ impl Bulk {
         let options = Options { ack: Ack::Durable, ..options.clone() };
         let chunk_pages = (options.memory / CHUNK_SHARE / PAGE_BYTES as u64).clamp(CHUNK_PAGES.0, CHUNK_PAGES.1);
         let (mut store, mut maintenance, opening) = Store::open(options, flash, now)?;
-        store.tick(now);
+        store.tick(now, true);
         // What is loaded goes by the log: a page that comes after the opening's tells it from an opening that was cut short.
-        if let Some(batch) = store.take_first_mark() {
+        if let Some(batch) = store.replay().take_first_mark() {
             let result = flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
             store.committed(Committed { batch, result });
         }
@@ -111,9 +111,9 @@ impl Bulk {
         bring_to_rest(&mut store, &mut maintenance, flash)?;
         let first_value = store.new_value_file();
         let bulk = Self {
-            secret: *store.secret(),
-            interval: store.interval(),
-            segment_bytes: store.segment_bytes(),
+            secret: store.options().secret,
+            interval: store.options().interval,
+            segment_bytes: store.buffers().segment_bytes(),
             now,
             chunk_pages: chunk_pages as usize,
             spools: Vec::new(),
@@ -321,7 +321,7 @@ impl Slices<'_> {
 /// Seals what the log holds, flushes included, and stops the store cleanly: its manifest then says all that there is.
 fn bring_to_rest(store: &mut Store, maintenance: &mut Maintenance, flash: &dyn Flash) -> Result<(), OpenError> {
     let (mut is_sealed, mut is_closing) = (false, false);
-    while !store.is_closed() {
+    while !store.upkeep().is_closed() {
         while let Some(work) = store.take_work() {
             // Nobody looks anything up: indexes are not needed, and what a merge would do waits.
             if !matches!(work, Work::Load { .. } | Work::Merge(_)) {
@@ -346,7 +346,7 @@ fn bring_to_rest(store: &mut Store, maintenance: &mut Maintenance, flash: &dyn F
             }
             Step::Idle => {
                 is_sealed = true;
-                store.seal_everything();
+                store.replay().seal_everything();
             }
         }
         if let Some(why) = store.stopped() {

@@ -23,7 +23,8 @@ mod writer;
 
 pub use batch::{BATCH_HEADER_BYTES, MAX_BATCH_PAGES, VERSION};
 pub use entry::{ENTRY_HEADER_BYTES, Entry};
-pub(crate) use group_commit::{ALL_RANGES, GroupCommit};
+pub(crate) use group_commit::ALL_RANGES;
+pub use group_commit::GroupCommit;
 pub use recover::{Expected, Recovered, Replayed, Torn, recover, recover_intact, survey};
 pub use writer::{ClosedBatch, LogFull, LogWriter};
 

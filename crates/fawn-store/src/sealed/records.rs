@@ -7,7 +7,7 @@ use fawn_ring::{Interval, Key};
 
 use super::index::{Inserted, SegmentNumber};
 use super::slices::{FailedMerge, Slice, Slices};
-use super::totals::{A_TURN, SegmentStats, SliceStats, Sum, wrong};
+use super::totals::{SegmentStats, SliceStats, Sum, wrong};
 use super::voids::Voids;
 use crate::api::{Damage, Trouble};
 use crate::format::manifest::Emptied;
@@ -262,11 +262,6 @@ impl SealedRecords {
             filter_bytes: slices.filter_bytes,
             slots: slices.slots,
         };
-    }
-
-    /// As [`refresh`](Self::refresh), after an install.
-    pub(crate) fn refresh_some(&mut self, flushed: u64, turned_age: u64) {
-        self.refresh(A_TURN, flushed, turned_age);
     }
 
     /// Garbage of sealed segments that no slice counts and that merges free. What is stuck keeps every segment, also where
@@ -596,6 +591,7 @@ fn expired(footer: &Footer, times: &[(Interval, u32)]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sealed::A_TURN;
     use crate::sealed::index::Table;
 
     fn sealed(slices: usize) -> SealedRecords {
@@ -621,7 +617,7 @@ mod tests {
         sealed.install_loaded(&Key::MIN, index(sealed.slices().get(0).interval), |_| 0);
         let known = sealed.find(&Key::MIN, &mut candidates);
         assert!(matches!(known, IndexAnswer::Known { filtered: false, refused: false }) && candidates.is_empty());
-        sealed.refresh_some(0, 0);
+        sealed.refresh(A_TURN, 0, 0);
         assert_eq!((sealed.slice_total().unloaded, sealed.slices().horizon(&Interval::ALL)), (1, 3));
     }
 

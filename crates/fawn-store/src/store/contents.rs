@@ -8,6 +8,7 @@ use std::ops::Range;
 use fawn_ring::{Interval, Key};
 
 use super::stats::Held;
+use super::upkeep::Upkeep;
 use crate::buffers::WriteBuffers;
 use crate::buffers::open_segment::Entry;
 use crate::format::record::Kind;
@@ -30,7 +31,7 @@ pub struct CountedKeys {
 }
 
 /// A count of what lies in some intervals of keys that is made in pieces: see
-/// [`Store::count_on`](crate::Store::count_on). It begins again if a segment is sealed or merged meanwhile.
+/// [`StoreContents::count_on`]. It begins again if a segment is sealed or merged meanwhile.
 #[derive(Debug)]
 pub struct Count {
     parts: Vec<CountedKeys>,
@@ -46,20 +47,50 @@ pub struct Count {
 }
 
 impl Count {
-    /// One that begins. The intervals are those of [`Store::held_in`](crate::Store::held_in).
+    /// One that begins. The intervals are those of [`StoreContents::held_in`].
     pub fn new(parts: Vec<CountedKeys>, all: Vec<Interval>) -> Self {
         Self { parts, all, stamp: None, next: (0, 0), held: Vec::new(), twice: Vec::new() }
     }
 }
 
-/// Everything that holds records.
+/// Everything that holds records: [`Store::contents`](crate::Store::contents).
 #[derive(Clone, Copy)]
-pub(super) struct StoreContents<'a> {
-    pub buffers: &'a WriteBuffers,
-    pub sealed: &'a SealedRecords,
+pub struct StoreContents<'a> {
+    buffers: &'a WriteBuffers,
+    sealed: &'a SealedRecords,
+    /// Seals and merges so far.
+    installed: (u64, u64),
 }
 
-impl StoreContents<'_> {
+impl<'a> StoreContents<'a> {
+    pub(super) fn new(buffers: &'a WriteBuffers, upkeep: &'a Upkeep) -> Self {
+        let stats = upkeep.stats();
+        Self { buffers, sealed: upkeep.sealed(), installed: (stats.seals, stats.merges) }
+    }
+
+    /// Whether nothing was ever stored here that is still there in any version.
+    pub fn is_blank(self) -> bool {
+        self.buffers.is_empty() && self.sealed.views().next().is_none()
+    }
+
+    /// Whether values are in files of their own, be they superseded; `listed`: the manifest lists some.
+    pub fn has_large_values(self, listed: bool) -> bool {
+        listed || self.buffers.names_value_files()
+    }
+
+    /// What lies in each of `parts`, which lie side by side in order, of all that lies in `all`, beyond which the store has
+    /// nothing: counted where little is buffered, else taken for a share of what is there, as keys are evenly spread.
+    /// Overwrites are told as in [`Stats::entries`](super::Stats::entries). It takes milliseconds where much is buffered: a
+    /// [`Count`] is made in pieces.
+    pub fn held_in(self, parts: &[CountedKeys], all: &[Interval]) -> Vec<Held> {
+        let mut count = Count::new(parts.to_vec(), all.to_vec());
+        loop {
+            if let Some(held) = self.count_on(&mut count, usize::MAX) {
+                return held;
+            }
+        }
+    }
+
     /// Live keys in frozen and sealed segments, about, flushed ones included.
     pub(super) fn entries_beside_open(self) -> u64 {
         let (slices, segments) = (self.sealed.slice_total(), self.sealed.segment_total());
@@ -82,10 +113,9 @@ impl StoreContents<'_> {
         held
     }
 
-    /// Goes on with a count, by so many entries of buffers; what it came to, once it is done. `installed`: the number of
-    /// seals and of merges so far.
-    pub(super) fn count_on(self, count: &mut Count, entries: usize, installed: (u64, u64)) -> Option<Vec<Held>> {
-        let stamp = (installed.0, installed.1, self.buffers.frozen_count());
+    /// Goes on with a count, by so many entries of buffers; what it came to, once it is done.
+    pub fn count_on(self, count: &mut Count, entries: usize) -> Option<Vec<Held>> {
+        let stamp = (self.installed.0, self.installed.1, self.buffers.frozen_count());
         if count.stamp != Some(stamp) {
             let parts = count.parts.len();
             (count.stamp, count.next) = (Some(stamp), (0, 0));

@@ -1,6 +1,8 @@
 //! Figures that a store reports about itself.
 
-/// What lies in some stretches of keys, about: see [`Store::held_in`](super::Store::held_in).
+use crate::api::Refusal;
+
+/// What lies in some stretches of keys, about: see [`StoreContents::held_in`](super::StoreContents::held_in).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Held {
     /// Number of live keys.
@@ -233,6 +235,15 @@ impl WriteStats {
     /// Those of a store to which so much was written before.
     pub(super) fn beginning_with(written: Written) -> Self {
         Self { written, written_before: written, ..Self::default() }
+    }
+
+    /// A write was refused for this reason.
+    pub(super) fn refuse(&mut self, refusal: &Refusal) {
+        match refusal {
+            Refusal::OutOfMemory | Refusal::CannotMerge(_) => self.refused_memory += 1,
+            Refusal::NoSpace => self.refused_space += 1,
+            _ => {}
+        }
     }
 
     /// A record of `bytes` was appended.

@@ -49,7 +49,7 @@ fn one_sync_covers_all_puts_of_a_batch() {
 fn an_answer_that_shows_an_unsynced_version_waits_for_its_sync() {
     let mut machine = machine(1);
     machine.put(b"key", b"old").unwrap();
-    let key = machine.store().secret().position(b"key");
+    let key = machine.store().options().secret.position(b"key");
     let now = machine.now();
     let put = machine.issue_put(b"key", b"new", Extras::default()).unwrap();
     match machine.store().lookup(&key, b"key", now) {
@@ -84,14 +84,14 @@ fn in_interval_mode_answers_leave_at_once_and_a_sync_follows_in_time() {
     let appended = machine.issue_put(b"key", b"value", Extras::default()).unwrap();
     assert!(appended.gate <= machine.store().durable());
     machine.turn_log();
-    assert!(machine.store().batch_deadline_ms().is_some(), "the owner is told when to come back");
+    assert!(machine.store().log().batch_deadline_ms().is_some(), "the owner is told when to come back");
     machine.advance_clock(49);
     machine.turn_log();
     assert_eq!(log_operations(&machine), Vec::<&str>::new(), "49 ms: not yet");
     machine.advance_clock(1);
     (0..3).for_each(|_| machine.turn_log());
     assert_eq!(log_operations(&machine), ["write", "sync"], "50 ms");
-    assert_eq!(machine.store().batch_deadline_ms(), None);
+    assert_eq!(machine.store().log().batch_deadline_ms(), None);
     machine.crash_and_reopen(PowerCut::Lost, 0).unwrap();
     assert_eq!(&*machine.get(b"key").unwrap().unwrap().value, b"value");
 }
@@ -185,7 +185,7 @@ fn no_second_that_a_clock_can_show_flushes_a_store_that_is_not_to_be_flushed() {
     machine.seal().unwrap();
     machine.settle();
     machine.put(b"logged", b"2").unwrap();
-    let (now, secret) = (machine.now(), *machine.store().secret());
+    let (now, secret) = (machine.now(), machine.store().options().secret);
     for second in [0, now, u32::MAX - 1, u32::MAX, now] {
         for name in [&b"sealed"[..], b"logged"] {
             let lookup = machine.store().lookup(&secret.position(name), name, second);
@@ -194,7 +194,7 @@ fn no_second_that_a_clock_can_show_flushes_a_store_that_is_not_to_be_flushed() {
                 machine.store().abandon(read);
             }
         }
-        machine.store().tick(second);
+        machine.store().tick(second, true);
     }
     machine.settle();
     for _ in 0..2 {

@@ -37,7 +37,7 @@ impl Bare {
     }
 
     fn write(&mut self, write: Write<'_>) {
-        let key = self.store.secret().position(write.key);
+        let key = self.store.options().secret.position(write.key);
         loop {
             match self.store.append(&key, write, NOW) {
                 Ok(_) => return,
@@ -87,7 +87,7 @@ impl Bare {
 
     /// The value of `name` and the pages that it took to read it.
     pub fn get(&mut self, name: &[u8]) -> Option<(Vec<u8>, Option<Place>)> {
-        let key = self.store.secret().position(name);
+        let key = self.store.options().secret.position(name);
         let mut read = match self.store.lookup(&key, name, NOW) {
             Lookup::Found { record, .. } => return Some((record.value.to_vec(), None)),
             Lookup::Absent { .. } => return None,

@@ -51,7 +51,7 @@ fn contents(machine: &mut Machine, names: impl Iterator<Item = Vec<u8>>) -> Cont
 fn check_slices(machine: &mut Machine, slices: &[fawn_ring::Interval], old: &Contents, new: &Contents) -> bool {
     let merged: Contents = old.clone().into_iter().chain(new.clone()).collect();
     let found = contents(machine, merged.keys().cloned());
-    let secret = *machine.store().secret();
+    let secret = machine.store().options().secret;
     let mut loaded = 0;
     for slice in slices {
         let of_slice = |all: &Contents| -> Contents {

@@ -78,7 +78,7 @@ pub fn scan_part(machine: &mut Machine, keys: Interval, bytes: usize) -> Scanned
     machine.store().scan(keys, bytes, now);
     let mut part = None;
     assert!(machine.turn_until(|machine| {
-        part = part.take().or_else(|| machine.store().take_scanned());
+        part = part.take().or_else(|| machine.store().reports().take_scanned());
         part.is_some()
     }));
     let part = part.expect("it has come");

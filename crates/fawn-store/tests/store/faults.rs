@@ -176,7 +176,7 @@ fn full_to_the_brim(ack: Ack) -> (Machine, u64) {
     machine.sync_log();
     machine.settle();
     assert_eq!(machine.store().stopped(), None);
-    assert!(machine.store().waits_for_space(), "{:?}", machine.stats());
+    assert!(machine.store().upkeep().waits_for_space(), "{:?}", machine.stats());
     (machine, stored)
 }
 

@@ -104,12 +104,12 @@ fn a_touched_value_keeps_its_file_when_the_touch_is_sealed_beside_the_merge() {
         for _ in 0..turns {
             machine.turn_maintenance();
         }
-        within += u64::from(machine.store().is_cleaning());
+        within += u64::from(machine.store().upkeep().is_cleaning());
         machine.seal().unwrap();
         for _ in 0..turns * 3 % 40 {
             machine.turn();
         }
-        machine.turn_until(|machine| !machine.store().is_cleaning());
+        machine.turn_until(|machine| !machine.store().upkeep().is_cleaning());
         machine.settle();
         goes_on(machine, &large);
     }

@@ -142,7 +142,7 @@ fn merges_carry_damage_on_and_what_is_written_anew_heals_it() {
         assert!(fails || stats.maintenance.merge_failures == 0, "{stats:?}");
         let after = unreadable(&mut machine);
         assert!(after.is_subset(&before), "more is lost: {:?}", after.difference(&before));
-        let told: u64 = std::iter::from_fn(|| machine.store().take_trouble())
+        let told: u64 = std::iter::from_fn(|| machine.store().reports().take_trouble())
             .map(|trouble| match trouble {
                 Trouble::Lost(lost) => lost.records,
                 Trouble::CannotMerge(_) if fails => 0,
@@ -339,7 +339,7 @@ fn a_device_that_fails_at_most_pages_loses_nothing_however_long() {
     }
     let stats = machine.stats();
     assert!(stats.maintenance.merge_failures > 30 && stats.maintenance.lost_records == 0, "{stats:?}");
-    assert!(matches!(machine.store().take_trouble(), Some(Trouble::CannotMerge(_))));
+    assert!(matches!(machine.store().reports().take_trouble(), Some(Trouble::CannotMerge(_))));
     machine.flash().clear_faults();
     machine.settle();
     assert_eq!(unreadable(&mut machine), BTreeSet::new());

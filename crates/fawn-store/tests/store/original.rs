@@ -164,7 +164,7 @@ fn compaction_and_restarts_keep_the_bounds_of_ranges_and_slices() {
         machine.split_range(format!("key{number}").as_bytes());
         machine.settle();
     }
-    let bounds = |machine: &mut Machine| machine.store().ranges().collect::<Vec<Interval>>();
+    let bounds = |machine: &mut Machine| machine.store().ranges().intervals().collect::<Vec<Interval>>();
     let before = bounds(&mut machine);
     assert_eq!(before.len(), 4);
     assert!(machine.compact_and_wait());
@@ -193,7 +193,7 @@ fn compaction_frees_nothing_under_a_reader() {
     let now = machine.now();
     for number in 0..200u64 {
         let name = format!("key{number}").into_bytes();
-        let key = machine.store().secret().position(&name);
+        let key = machine.store().options().secret.position(&name);
         match machine.store().lookup(&key, &name, now) {
             fawn_store::Lookup::Read(read) => held.push((name, key, value(number, 100), read)),
             other => panic!("a sealed record is read from flash: {other:?}"),
@@ -232,16 +232,16 @@ fn a_range_splits_after_deletes_of_keys_that_are_not_there_or_not_in_it() {
     machine.split_range(b"absent7");
     machine.split_range(b"absent70");
     machine.settle();
-    assert_eq!(machine.store().ranges().count(), 4);
+    assert_eq!(machine.store().ranges().intervals().count(), 4);
     machine.seal().unwrap();
     machine.split_range(b"key3");
     machine.settle();
     assert!(machine.compact_and_wait());
     machine.merge_some_ranges();
     machine.settle();
-    assert_eq!(machine.store().ranges().count(), 4);
+    assert_eq!(machine.store().ranges().intervals().count(), 4);
     machine.crash_and_reopen(PowerCut::Torn, 0).unwrap();
-    assert_eq!(machine.store().ranges().count(), 4);
+    assert_eq!(machine.store().ranges().intervals().count(), 4);
     for number in 0..100u64 {
         assert!(machine.get(format!("key{number}").as_bytes()).unwrap().is_some());
         assert_eq!(machine.get(format!("absent{number}").as_bytes()).unwrap(), None);

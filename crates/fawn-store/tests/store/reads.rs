@@ -8,7 +8,7 @@ use fawn_store::{Finished, Lookup, Options, Read};
 use crate::common::{machine, tiny, value};
 
 fn plan(machine: &mut Machine, name: &[u8]) -> Option<Read> {
-    let (key, now) = (machine.store().secret().position(name), machine.now());
+    let (key, now) = (machine.store().options().secret.position(name), machine.now());
     match machine.store().lookup(&key, name, now) {
         Lookup::Read(read) => Some(read),
         Lookup::Absent { .. } => None,
@@ -58,7 +58,7 @@ fn a_get_goes_on_in_older_segments_and_sees_no_later_put_whatever_is_merged_mean
     fill(&mut machine);
     let mut held = Vec::new();
     for (name, number) in names.iter().zip(0..) {
-        let (key, now) = (machine.store().secret().position(name), machine.now());
+        let (key, now) = (machine.store().options().secret.position(name), machine.now());
         let read = plan(&mut machine, name).expect("a sealed key is read");
         let mut pages = fetch(&machine, &read);
         match machine.store().finish(read, pages.pages_mut(), &key, name, now) {
@@ -91,7 +91,7 @@ fn an_absence_that_a_flush_made_is_told_with_the_flushes_gate() {
     machine.seal().unwrap();
     machine.settle();
     let flushed = machine.issue_flush_all().unwrap();
-    let (key, now) = (machine.store().secret().position(b"key"), machine.now());
+    let (key, now) = (machine.store().options().secret.position(b"key"), machine.now());
     let read = plan(&mut machine, b"key").expect("nothing is merged yet");
     let mut pages = fetch(&machine, &read);
     match machine.store().finish(read, pages.pages_mut(), &key, b"key", now) {

@@ -106,7 +106,7 @@ fn a_slice_of_which_keys_fill_a_small_part_is_not_merged_without_end() {
     let mut bare = Bare::new(Options { slice_bytes: 8 << 20, ..options() });
     let (slice, part) = (1u64 << 62, (1u64 << 62) / 50);
     let names = (0..).map(|number| format!("key-{number}"));
-    let secret = *bare.store.secret();
+    let secret = bare.store.options().secret;
     let inside = |name: &String| (slice..slice + part).contains(&secret.position(name.as_bytes()).prefix());
     for (number, name) in names.filter(inside).take(3000).enumerate() {
         bare.put(name.as_bytes(), &value(number as u64, 40));

@@ -409,12 +409,12 @@ impl OpenStore<Store> {
         let now = set_now().unwrap_or(0);
         self.store.seal().map_err(|refusal| anyhow!("{}: {refusal}", self.path()))?;
         self.rest()?;
-        let mut parts = VecDeque::from([self.store.interval()]);
+        let mut parts = VecDeque::from([self.store.options().interval]);
         while let Some(keys) = parts.pop_front() {
             // Those that have expired are counted.
             self.store.scan(keys, PART_BYTES, 0);
             self.rest()?;
-            let part = self.store.take_scanned().context("a scan ends with a part")?;
+            let part = self.store.reports().take_scanned().context("a scan ends with a part")?;
             if let Some(why) = part.error {
                 bail!("{}: {why}", self.path());
             }
@@ -455,7 +455,7 @@ impl OpenStore<FlashStore> {
     fn settle(&mut self, range: RangeId, recovered: &mut RecoveredRange) -> anyhow::Result<usize> {
         let entries = std::mem::take(&mut recovered.entries);
         for entry in &entries {
-            let lies = self.store.store().secret().position(&entry.key);
+            let lies = self.store.store().options().secret.position(&entry.key);
             self.store.commit(range, entry, &lies);
             recovered.meta.commit(entry);
             self.rest()?;
@@ -488,7 +488,7 @@ impl OpenStore<FlashStore> {
         loop {
             let part = self.part(range, from, recovered)?;
             for kept in part.kept {
-                let place = self.store.store().secret().position(&kept.key);
+                let place = self.store.store().options().secret.position(&kept.key);
                 let shows = |version: &Version, time| meta.alive.shows_at(&place, version, kept.position.seq, time);
                 let Some(version) = kept.version else { continue };
                 if shows(&version, time) {

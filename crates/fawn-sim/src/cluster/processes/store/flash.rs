@@ -259,7 +259,9 @@ impl Before {
                     let write = StoreWrite::delete(&key);
                     self.store.append(&SECRET.position(&key), write, BEFORE_UNIX).map(|appended| appended.seq)
                 }
-                PlainWrite::Flush { due } => self.store.flush_all(due, BEFORE_UNIX).map(|_| self.store.last_number()),
+                PlainWrite::Flush { due } => {
+                    self.store.flush_all(due, BEFORE_UNIX).map(|_| self.store.ranges().highest_seq())
+                }
             };
             match tried {
                 Ok(seq) => return seq,
