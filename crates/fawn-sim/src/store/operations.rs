@@ -18,11 +18,6 @@ impl Machine {
         self.wait_out_busy(|machine| machine.program.store.seal())
     }
 
-    /// Asks for a merge of every slice; it goes on in later turns.
-    pub fn compact(&mut self) {
-        self.program.store.compact();
-    }
-
     /// Asks for a merge of every slice and waits until all are merged; false when the store stops or the device crashes
     /// first.
     pub fn compact_and_wait(&mut self) -> bool {

@@ -72,7 +72,7 @@ fn a_flush_all_is_acknowledged_after_its_sync_and_survives_from_then_on() {
     let gate = machine.issue_flush_all().unwrap();
     assert!(machine.store().durable() < gate);
     assert!(machine.wait_for(gate));
-    machine.crash_and_reopen(PowerCut::Lost, 0).unwrap();
+    machine.restart().after_power_cut(PowerCut::Lost, 0).unwrap();
     assert_eq!(machine.get(b"key").unwrap(), None);
 }
 
@@ -92,7 +92,7 @@ fn in_interval_mode_answers_leave_at_once_and_a_sync_follows_in_time() {
     (0..3).for_each(|_| machine.turn_log());
     assert_eq!(log_operations(&machine), ["write", "sync"], "50 ms");
     assert_eq!(machine.store().log().batch_deadline_ms(), None);
-    machine.crash_and_reopen(PowerCut::Lost, 0).unwrap();
+    machine.restart().after_power_cut(PowerCut::Lost, 0).unwrap();
     assert_eq!(&*machine.get(b"key").unwrap().unwrap().value, b"value");
 }
 
@@ -109,7 +109,7 @@ fn in_memory_mode_the_commit_log_takes_no_records_and_a_seal_makes_them_durable(
     let records = log_operations(&machine);
     assert!(records.len() < 20, "a few entries about ranges at most: {records:?}");
     let issued = machine.oracle().issued();
-    assert_eq!(machine.crash_and_reopen(PowerCut::Lost, 0).unwrap(), issued, "sealed records are durable");
+    assert_eq!(machine.restart().after_power_cut(PowerCut::Lost, 0).unwrap(), issued, "sealed records are durable");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_scheduled_flush_all_survives_restarts_and_covers_what_was_stored_before_it_
         let due = machine.now() + 10;
         assert!(machine.flush_all_at(due).unwrap());
         machine.put(b"between", b"3").unwrap();
-        machine.crash_and_reopen(cut, 1).unwrap();
+        machine.restart().after_power_cut(cut, 1).unwrap();
         for name in [&b"sealed"[..], b"logged", b"between"] {
             assert!(machine.get(name).unwrap().is_some(), "it is not due yet");
         }
@@ -134,7 +134,7 @@ fn a_scheduled_flush_all_survives_restarts_and_covers_what_was_stored_before_it_
                 assert_eq!(machine.get(name).unwrap(), None, "{cut:?}, round {round}");
             }
             assert!(machine.get(b"after").unwrap().is_some(), "{cut:?}, round {round}");
-            machine.crash_and_reopen(cut, round).unwrap();
+            machine.restart().after_power_cut(cut, round).unwrap();
             machine.seal().unwrap();
             assert!(machine.compact_and_wait());
         }
@@ -147,12 +147,12 @@ fn a_flush_that_falls_due_while_the_store_is_down_is_carried_out_when_it_opens()
     machine.put(b"key", b"value").unwrap();
     let due = machine.now() + 10;
     assert!(machine.flush_all_at(due).unwrap());
-    machine.clean_stop();
+    machine.restart().stop();
     machine.advance_clock(10_000);
-    machine.reopen().unwrap();
+    machine.restart().reopen().unwrap();
     assert_eq!(machine.get(b"key").unwrap(), None);
     machine.put(b"key", b"new").unwrap();
-    machine.crash_and_reopen(PowerCut::Lost, 1).unwrap();
+    machine.restart().after_power_cut(PowerCut::Lost, 1).unwrap();
     assert_eq!(&*machine.get(b"key").unwrap().unwrap().value, b"new");
 }
 
@@ -201,6 +201,6 @@ fn no_second_that_a_clock_can_show_flushes_a_store_that_is_not_to_be_flushed() {
         for name in [&b"sealed"[..], b"logged"] {
             assert!(machine.get(name).unwrap().is_some());
         }
-        machine.crash_and_reopen(PowerCut::Lost, 1).unwrap();
+        machine.restart().after_power_cut(PowerCut::Lost, 1).unwrap();
     }
 }

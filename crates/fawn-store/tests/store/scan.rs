@@ -132,7 +132,7 @@ fn a_scan_finds_each_key_once_though_seals_and_merges_come_between() {
         }
         // At rest it finds the newest.
         for (key, (found, _)) in Scan::new(500).finish(&mut machine) {
-            assert_eq!(machine.get_unchecked(&key).unwrap().map(|item| item.value), Some(found.into()));
+            assert_eq!(machine.restart().get(&key).unwrap().map(|item| item.value), Some(found.into()));
         }
     });
 }
