@@ -10,13 +10,15 @@ use crate::format::manifest::{Edit, Manifest, ManifestError, State};
 use crate::format::page::PAGE_BYTES;
 use crate::format::record::Record;
 use crate::format::segment::{Footer, SegmentError};
-use crate::log::{Entry, Expected, LogError, LogWriter, Recovered, Replayed, recover, recover_intact, survey};
+use crate::log::{
+    Entry, LogError, LogExpectation, LogRecovery, LogWriter, ReplayEntry, recover, recover_intact, survey,
+};
 use crate::maintenance::{Maintenance, SEQUENCE_STRIDE, Step};
 use crate::merge::value_file;
 use crate::options::Options;
 use crate::ranges::RangeState;
 use crate::sealed::directory::PageDirectory;
-use crate::store::{Parts, Store, Written};
+use crate::store::{Parts, Store, WrittenBytes};
 use crate::work::{RangeMark, View};
 use fawn_ring::{Interval, Key};
 
@@ -182,7 +184,7 @@ fn open_store<'a>(
 /// Refuses a manifest that is older than the log beside it. Whatever else is wrong with the log is told later.
 fn knows_log(flash: &dyn Flash, manifest: &Manifest) -> Result<(), LogError> {
     let state = manifest.state();
-    match survey(flash, state.log_shape(), Expected::of(manifest.number(), state)) {
+    match survey(flash, state.log_shape(), LogExpectation::of(manifest.number(), state)) {
         Err(older @ LogError::OlderManifest { .. }) => Err(older),
         _ => Ok(()),
     }
@@ -283,7 +285,7 @@ fn assemble(mut options: Options, state: &State, views: BTreeMap<u16, View>, nex
         log: LogWriter::new(state.log_shape(), state.generation, start.page, start, usize::MAX),
         // Value files have odd numbers.
         next_value: next_file | 1,
-        written: Written {
+        written: WrittenBytes {
             user: state.counters.user_bytes,
             log: start.page * PAGE_BYTES as u64,
             sealed: state.counters.sealed_bytes,
@@ -319,7 +321,7 @@ impl Recovery<'_> {
             flash.sync(FileId::CommitLog)?;
             flash.sync_names()?;
         }
-        let expected = Expected::of(self.maintenance.manifest().number(), state);
+        let expected = LogExpectation::of(self.maintenance.manifest().number(), state);
         let found = match recover(flash, state.log_shape(), expected, |entry| self.replay(&entry, state)) {
             Err(LogError::Damage { .. } | LogError::Flash(_)) if salvage => {
                 let mut end = state.log.start;
@@ -328,7 +330,7 @@ impl Recovery<'_> {
                     self.replay(&entry, state);
                 });
                 // What was sealed while this was replayed ends there at most.
-                Recovered { end, batches: 0, entries: 0, torn: None }
+                LogRecovery { end, batches: 0, entries: 0, torn: None }
             }
             found => found?,
         };
@@ -343,7 +345,7 @@ impl Recovery<'_> {
         Ok((self.store, self.maintenance, self.opening))
     }
 
-    fn replay(&mut self, replayed: &Replayed<'_>, state: &State) {
+    fn replay(&mut self, replayed: &ReplayEntry<'_>, state: &State) {
         if self.failed.is_some() {
             return;
         }
@@ -378,7 +380,7 @@ impl Recovery<'_> {
         self.store.replay().append(&key, &record);
     }
 
-    fn replay_range(&mut self, replayed: &Replayed<'_>, bytes: &[u8], state: &State) {
+    fn replay_range(&mut self, replayed: &ReplayEntry<'_>, bytes: &[u8], state: &State) {
         let Some(owner) = &mut self.owner else {
             self.failed = Some(OpenError::Replicated);
             return;
@@ -390,7 +392,7 @@ impl Recovery<'_> {
         }
     }
 
-    fn fail(&mut self, replayed: &Replayed<'_>, what: String, state: &State) {
+    fn fail(&mut self, replayed: &ReplayEntry<'_>, what: String, state: &State) {
         let offset = replayed.position.page % state.log.ring_pages * PAGE_BYTES as u64;
         self.failed = Some(OpenError::Damage(Damage { file: FileId::CommitLog, offset, what }));
     }
@@ -422,7 +424,7 @@ impl Recovery<'_> {
 
     /// A log that is full to the last page is sealed, so that the page of this opening has room. The log of replicated ranges
     /// is left as it is: what they have written keeps room for it.
-    fn make_room_for_page(&mut self, found: &Recovered) -> Result<(), OpenError> {
+    fn make_room_for_page(&mut self, found: &LogRecovery) -> Result<(), OpenError> {
         let log = self.maintenance.state().log;
         if self.owner.is_none() && found.end.page >= log.start.page + log.ring_pages {
             self.store.replay().freeze_at(found.end);
@@ -432,7 +434,7 @@ impl Recovery<'_> {
     }
 
     /// Makes this opening durable before anything is written in its name.
-    fn begin_generation(&mut self, found: &Recovered) -> Result<(), OpenError> {
+    fn begin_generation(&mut self, found: &LogRecovery) -> Result<(), OpenError> {
         let state = self.maintenance.state();
         let generation = state.generation + 1;
         let mut reserved = Vec::new();

@@ -6,7 +6,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use fawn_store::{Ack, Appended, Batch, Committed, Gate, Refusal};
+use fawn_store::{Ack, AppendReceipt, Batch, Gate, Refusal, WrittenBatch};
 
 use super::error::Error;
 use super::shard::{Shard, ShardCore};
@@ -59,7 +59,11 @@ impl Shard {
 
     /// Lets go of the store after an append and waits as long as its acknowledgement demands. Returns the sequence
     /// number.
-    pub(super) fn acknowledge(&self, mut core: MutexGuard<'_, ShardCore>, appended: Appended) -> Result<u64, Error> {
+    pub(super) fn acknowledge(
+        &self,
+        mut core: MutexGuard<'_, ShardCore>,
+        appended: AppendReceipt,
+    ) -> Result<u64, Error> {
         core.hand_out();
         match self.ack {
             Ack::Durable => {
@@ -91,7 +95,7 @@ impl Shard {
 
     /// Takes note of a batch that was written and wakes who waited for it. Returns the next one, to be written by the
     /// caller. No other is taken meanwhile.
-    pub(super) fn committed(&self, committed: Committed) -> Option<Batch> {
+    pub(super) fn committed(&self, committed: WrittenBatch) -> Option<Batch> {
         let gate = committed.batch.gate;
         let mut core = self.lock();
         core.store.committed(committed);

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fawn_store::flash::FlashError;
-use fawn_store::work::{Event, Work};
+use fawn_store::work::{MaintenanceEvent, MaintenanceWork};
 use fawn_store::{Batch, Maintenance, OpenError, Opening, Options, Store};
 
 use crate::files::Files;
@@ -58,11 +58,11 @@ pub struct Engine<S: StoreHandle = Store> {
     store: S,
     files: Arc<Files>,
     mailbox: Arc<Mailbox>,
-    work: Option<Sender<Work>>,
+    work: Option<Sender<MaintenanceWork>>,
     batches: Option<Sender<Batch>>,
     threads: Vec<JoinHandle<()>>,
     /// What the threads have done and the store has not taken yet, in order.
-    events: VecDeque<Event>,
+    events: VecDeque<MaintenanceEvent>,
     /// An installation is under way.
     installing: bool,
     last_tick_ms: u64,
@@ -143,7 +143,7 @@ impl<S: StoreHandle> Engine<S> {
     }
 
     /// Hands work to the maintenance thread.
-    fn submit(&mut self, work: Work) {
+    fn submit(&mut self, work: MaintenanceWork) {
         if let Some(inbox) = &self.work {
             // A thread that is gone has stopped the process.
             let _ = inbox.send(work);

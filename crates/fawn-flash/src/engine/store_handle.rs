@@ -1,7 +1,7 @@
 //! [`StoreHandle`]: what an [`Engine`](super::Engine) asks of the store that it runs.
 
-use fawn_store::work::{Event, Work};
-use fawn_store::{Batch, Committed, Store};
+use fawn_store::work::{MaintenanceEvent, MaintenanceWork};
+use fawn_store::{Batch, Store, WrittenBatch};
 
 /// A store that an engine runs: a [`Store`], or what wraps one.
 pub trait StoreHandle {
@@ -12,11 +12,11 @@ pub trait StoreHandle {
     /// The next batch of the log to write, as [`Store::take_batch`].
     fn take_batch(&mut self, now_ms: u64) -> Option<Batch>;
     /// Takes in a batch that was written, as [`Store::committed`].
-    fn committed(&mut self, committed: Committed);
+    fn committed(&mut self, committed: WrittenBatch);
     /// The next work for the maintenance thread, as [`Store::take_work`].
-    fn take_work(&mut self) -> Option<Work>;
+    fn take_work(&mut self) -> Option<MaintenanceWork>;
     /// Takes in what the maintenance thread has done, as [`Store::handle`].
-    fn handle(&mut self, event: Event);
+    fn handle(&mut self, event: MaintenanceEvent);
     /// Installs the next entries, as [`Store::step`].
     fn step(&mut self, budget: usize) -> bool;
     /// Why it has stopped, if it has.
@@ -44,15 +44,15 @@ impl StoreHandle for Store {
         Store::take_batch(self, now_ms)
     }
 
-    fn committed(&mut self, committed: Committed) {
+    fn committed(&mut self, committed: WrittenBatch) {
         Store::committed(self, committed);
     }
 
-    fn take_work(&mut self) -> Option<Work> {
+    fn take_work(&mut self) -> Option<MaintenanceWork> {
         Store::take_work(self)
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, event: MaintenanceEvent) {
         Store::handle(self, event);
     }
 

@@ -21,10 +21,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::Flash;
-use fawn_store::work::{Event, Work};
+use fawn_store::work::{MaintenanceEvent, MaintenanceWork};
 use fawn_store::{
-    Ack, Batch, Committed, Gate as LogGate, Losses, Maintenance, OpenError, Opening, Options, Refusal, Replication,
-    Store,
+    Ack, Batch, Gate as LogGate, Losses, Maintenance, OpenError, Opening, Options, Refusal, Replication, Store,
+    WrittenBatch,
 };
 
 use super::cas::CasNumbers;
@@ -212,7 +212,7 @@ impl FlashStore {
     }
 
     /// As [`Store::committed`].
-    pub fn committed(&mut self, committed: Committed) {
+    pub fn committed(&mut self, committed: WrittenBatch) {
         self.store.committed(committed);
         let logged = self.store.log().logged();
         while let Some((gate, _)) = self.logged.pop_front_if(|(_, gate)| *gate <= logged) {
@@ -222,12 +222,12 @@ impl FlashStore {
     }
 
     /// As [`Store::take_work`].
-    pub fn take_work(&mut self) -> Option<Work> {
+    pub fn take_work(&mut self) -> Option<MaintenanceWork> {
         self.store.take_work()
     }
 
     /// As [`Store::handle`].
-    pub fn handle(&mut self, event: Event) {
+    pub fn handle(&mut self, event: MaintenanceEvent) {
         self.store.handle(event);
         self.settle();
     }

@@ -3,8 +3,8 @@
 use fawn_store::flash::FlashError;
 use fawn_store::page::Page;
 use fawn_store::record::Record;
-use fawn_store::work::Scanned;
-use fawn_store::{Finished, Lookup as Looked, Losses, Trouble};
+use fawn_store::work::ScanPart;
+use fawn_store::{FinishedRead, Lookup as Looked, Losses, Trouble};
 
 use super::cas::CasNumbers;
 use super::convert::kept;
@@ -44,10 +44,10 @@ impl FlashStore {
                 }
             }
             Ok(pages) => match self.store.replication().finish(read, pages, &asked.key, &asked.name) {
-                Finished::Found(record) => Answer::Version(Some(kept(&record, self.cas))),
-                Finished::Absent { .. } => Answer::Version(None),
-                Finished::Damaged(damage) => Answer::Failed(damage.to_string()),
-                Finished::Read(read) => return self.fetches.push_back(Fetch { asked, read }),
+                FinishedRead::Found(record) => Answer::Version(Some(kept(&record, self.cas))),
+                FinishedRead::Absent { .. } => Answer::Version(None),
+                FinishedRead::Damaged(damage) => Answer::Failed(damage.to_string()),
+                FinishedRead::Read(read) => return self.fetches.push_back(Fetch { asked, read }),
             },
         };
         self.answers.push_back((asked.ticket, answer));
@@ -85,7 +85,7 @@ impl FlashStore {
 
     /// Takes the parts of scans that have been read.
     pub(super) fn take_parts(&mut self) {
-        while let Some(Scanned { id, records, next, lost, error }) = self.store.reports().take_scanned() {
+        while let Some(ScanPart { id, records, next, lost, error }) = self.store.reports().take_scanned() {
             let Some(ticket) = self.scans.remove(&id) else { continue };
             let answer = match (error, lost) {
                 (Some(why), _) => Answer::Failed(why),

@@ -14,8 +14,8 @@ use fawn_ring::{Interval, Key};
 use fawn_store::flash::{FlashError, Space};
 use fawn_store::large::Stub;
 use fawn_store::page::Page;
-use fawn_store::work::{Event, Scanned};
-use fawn_store::{self as store, Appended, Gate, Refusal, Stats, Trouble, Write};
+use fawn_store::work::{MaintenanceEvent, ScanPart};
+use fawn_store::{self as store, AppendReceipt, Gate, Refusal, Stats, Trouble, Write};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl Engines {
         let engine = self.stores[store].store();
         let interval = engine.options().interval;
         if from > interval.high {
-            let scanned = Scanned { id: 0, records: Vec::new(), next: None, lost: None, error: None };
+            let scanned = ScanPart { id: 0, records: Vec::new(), next: None, lost: None, error: None };
             self.news.push(StoreEvent::Scanned { ticket, scanned });
             return;
         }
@@ -111,7 +111,7 @@ impl Engines {
 
     /// The answer to a scan that cannot be carried out.
     fn refuse_scan(&mut self, ticket: TaskTicket, why: String) {
-        let scanned = Scanned { id: 0, records: Vec::new(), next: None, lost: None, error: Some(why) };
+        let scanned = ScanPart { id: 0, records: Vec::new(), next: None, lost: None, error: Some(why) };
         self.news.push(StoreEvent::Scanned { ticket, scanned });
     }
 
@@ -197,10 +197,10 @@ impl Stores for Engines {
         now: Now,
     ) -> ReadOutcome<'p, store::Read> {
         match self.stores[store].store().finish(read, pages, key, name, now.unix) {
-            store::Finished::Found(record) => ReadOutcome::Found(record),
-            store::Finished::Absent { gate } => ReadOutcome::Absent(gate),
-            store::Finished::Read(read) => ReadOutcome::Read(read),
-            store::Finished::Damaged(damage) => ReadOutcome::Failed(damage.to_string()),
+            store::FinishedRead::Found(record) => ReadOutcome::Found(record),
+            store::FinishedRead::Absent { gate } => ReadOutcome::Absent(gate),
+            store::FinishedRead::Read(read) => ReadOutcome::Read(read),
+            store::FinishedRead::Damaged(damage) => ReadOutcome::Failed(damage.to_string()),
         }
     }
 
@@ -209,7 +209,7 @@ impl Stores for Engines {
     }
 
     #[inline]
-    fn append(&mut self, store: usize, key: &Key, write: Write<'_>, now: Now) -> Result<Appended, Refusal> {
+    fn append(&mut self, store: usize, key: &Key, write: Write<'_>, now: Now) -> Result<AppendReceipt, Refusal> {
         self.asked = true;
         self.stores[store].store().append(key, write, now.unix)
     }
@@ -248,7 +248,7 @@ impl Stores for Engines {
         self.begin_first_scans(now);
         let values = self.values.take_done();
         for (store, why) in values.failed {
-            self.stores[store].store().handle(Event::Failed(why));
+            self.stores[store].store().handle(MaintenanceEvent::Failed(why));
         }
         let mut turn = Turn::default();
         for (number, engine) in self.stores.iter_mut().enumerate() {
@@ -475,7 +475,7 @@ mod tests {
         for store in [0, 1] {
             engines.begin_scan(store, 10 + store as TaskTicket, low(&engines, store), now());
             engines.scan(store, 20 + store as TaskTicket, low(&engines, store), true, now());
-            engines.stores[store].store().handle(Event::Failed(format!("{store} told to fail")));
+            engines.stores[store].store().handle(MaintenanceEvent::Failed(format!("{store} told to fail")));
         }
         let turn = engines.turn(now());
         assert_eq!(turn.stopped, [(0, "0 told to fail".into()), (1, "1 told to fail".into())]);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fawn_store::bulk::{Batch, Built, Bulk};
+use fawn_store::bulk::{Batch, Bulk, BulkSummary};
 use fawn_store::flash::Flash;
 use fawn_store::large::Stub;
 use fawn_store::record::Kind;
@@ -32,7 +32,7 @@ pub fn bulk_load(
     now: u32,
     records: &[Loaded],
     batch_bytes: usize,
-) -> Result<Built, String> {
+) -> Result<BulkSummary, String> {
     let secret = options.secret;
     let (mut bulk, _) = Bulk::open(options, flash, now).map_err(|error| error.to_string())?;
     let mut next_value = bulk.first_value_file();

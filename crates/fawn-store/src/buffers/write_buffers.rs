@@ -10,13 +10,13 @@ use fawn_ring::Key;
 
 use super::open_segment::{Entry, OpenSegment};
 use crate::api::Gate;
-use crate::format::manifest::Emptied;
+use crate::format::manifest::EmptiedInterval;
 use crate::format::record::Record;
 use crate::log::LogPosition;
 use crate::options::MAX_FROZEN;
 use crate::ranges::EmptiedIntervals;
 use crate::store::BufferStats;
-use crate::work::{RangeMark, Work};
+use crate::work::{MaintenanceWork, RangeMark};
 
 /// The gate of a seal that waits for writes that are not in the log.
 pub(crate) const UNLOGGED: u64 = u64::MAX;
@@ -35,7 +35,7 @@ struct Frozen {
     segment: Arc<OpenSegment>,
     age: u64,
     /// Its seal, until the log is durable up to `gate`.
-    seal: Option<Work>,
+    seal: Option<MaintenanceWork>,
     /// Its seal tells the manifest which intervals were emptied.
     empties: bool,
     /// Gate of the log's batch without which its seal must not become durable.
@@ -221,7 +221,13 @@ impl WriteBuffers {
 
     /// Freezes the open segment, be it empty. Recovery begins at `start` once it is sealed. The seal waits until the log is
     /// durable up to `gate`, and tells the manifest the state of the `ranges` and what was `emptied`.
-    pub(crate) fn freeze(&mut self, start: LogPosition, gate: u64, ranges: Vec<RangeMark>, emptied: Vec<Emptied>) {
+    pub(crate) fn freeze(
+        &mut self,
+        start: LogPosition,
+        gate: u64,
+        ranges: Vec<RangeMark>,
+        emptied: Vec<EmptiedInterval>,
+    ) {
         let empty = self.spare.pop().unwrap_or_else(|| OpenSegment::new(self.segment_bytes));
         let segment = Arc::new(std::mem::replace(&mut self.open, empty));
         let values = std::mem::take(&mut self.open_values);
@@ -230,18 +236,18 @@ impl WriteBuffers {
         let empties = !emptied.is_empty();
         let segment_to_seal = Arc::clone(&segment);
         let (log_start, reached) = (start, start);
-        let seal = Some(Work::Seal { segment: segment_to_seal, age, log_start, reached, ranges, emptied });
+        let seal = Some(MaintenanceWork::Seal { segment: segment_to_seal, age, log_start, reached, ranges, emptied });
         self.frozen.push_back(Frozen { segment, age, seal, empties, gate, log_start: start.page, values });
     }
 
     /// Takes the seals whose gate is durable, in their order.
-    pub(crate) fn take_seals(&mut self, durable: u64, durable_at: LogPosition, mut take: impl FnMut(Work)) {
+    pub(crate) fn take_seals(&mut self, durable: u64, durable_at: LogPosition, mut take: impl FnMut(MaintenanceWork)) {
         for frozen in &mut self.frozen {
             if frozen.gate > durable {
                 break;
             }
             if let Some(mut seal) = frozen.seal.take() {
-                if let Work::Seal { reached, .. } = &mut seal {
+                if let MaintenanceWork::Seal { reached, .. } = &mut seal {
                     *reached = durable_at;
                 }
                 take(seal);
@@ -302,7 +308,7 @@ mod tests {
     fn seals(buffers: &mut WriteBuffers, durable: u64) -> Vec<u64> {
         let mut ages = Vec::new();
         buffers.take_seals(durable, LogPosition::default(), |work| match work {
-            Work::Seal { age, .. } => ages.push(age),
+            MaintenanceWork::Seal { age, .. } => ages.push(age),
             _ => unreachable!("buffers have seals alone"),
         });
         ages

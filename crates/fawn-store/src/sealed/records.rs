@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use fawn_ring::{Interval, Key};
 
-use super::index::{Inserted, SegmentNumber};
+use super::index::{Insertion, SegmentNumber};
 use super::slices::{FailedMerge, Slice, Slices};
 use super::totals::{SegmentStats, SliceStats, Sum, wrong};
 use super::voids::Voids;
 use crate::api::{Damage, Trouble};
-use crate::format::manifest::Emptied;
+use crate::format::manifest::EmptiedInterval;
 use crate::format::page::PAGE_BYTES;
 use crate::format::segment::Footer;
 use crate::merge::Overwrites;
@@ -99,7 +99,11 @@ pub(crate) struct SealedRecords {
 
 impl SealedRecords {
     /// Slices, each with its horizon, that are to be loaded, over these segments.
-    pub(crate) fn new(slices: Vec<(Interval, u64)>, segments: Vec<Option<View>>, emptied: Vec<Emptied>) -> Self {
+    pub(crate) fn new(
+        slices: Vec<(Interval, u64)>,
+        segments: Vec<Option<View>>,
+        emptied: Vec<EmptiedInterval>,
+    ) -> Self {
         let slices = slices.into_iter().map(|(interval, horizon)| Slice::unloaded(interval, horizon));
         Self {
             slices: Slices::new(slices.collect()),
@@ -568,7 +572,7 @@ impl SealedRecords {
 fn insert(slice: &mut Slice, prefix: u64, number: SegmentNumber, record_bytes: u64, voids: Voids<'_>) -> bool {
     slice.bytes += record_bytes;
     let Some(table) = &mut slice.table else { return false };
-    let Inserted { equal, grew } = table.insert(prefix, number);
+    let Insertion { equal, grew } = table.insert(prefix, number);
     voids.count_inserted(slice, prefix, number, equal);
     grew
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use fawn_ring::{Interval, Key};
 
-use super::stats::Held;
+use super::stats::Holdings;
 use super::upkeep::Upkeep;
 use crate::buffers::WriteBuffers;
 use crate::buffers::open_segment::Entry;
@@ -41,9 +41,9 @@ pub struct Count {
     /// The buffer that is counted next, and from which of its entries.
     next: (usize, usize),
     /// What the buffers hold of each part.
-    held: Vec<Held>,
+    held: Vec<Holdings>,
     /// What of it is counted twice.
-    twice: Vec<Held>,
+    twice: Vec<Holdings>,
 }
 
 impl Count {
@@ -82,7 +82,7 @@ impl<'a> StoreContents<'a> {
     /// nothing: counted where little is buffered, else taken for a share of what is there, as keys are evenly spread.
     /// Overwrites are told as in [`Stats::entries`](super::Stats::entries). It takes milliseconds where much is buffered: a
     /// [`Count`] is made in pieces.
-    pub fn held_in(self, parts: &[CountedKeys], all: &[Interval]) -> Vec<Held> {
+    pub fn held_in(self, parts: &[CountedKeys], all: &[Interval]) -> Vec<Holdings> {
         let mut count = Count::new(parts.to_vec(), all.to_vec());
         loop {
             if let Some(held) = self.count_on(&mut count, usize::MAX) {
@@ -98,8 +98,8 @@ impl<'a> StoreContents<'a> {
     }
 
     /// Live keys in frozen segments and the bytes of their records.
-    pub(super) fn frozen_live(self) -> Held {
-        let mut held = Held::default();
+    pub(super) fn frozen_live(self) -> Holdings {
+        let mut held = Holdings::default();
         let emptied = self.sealed.emptied();
         for (segment, age) in self.buffers.frozen() {
             let (entries, bytes) = if emptied.may_void(age) {
@@ -114,12 +114,12 @@ impl<'a> StoreContents<'a> {
     }
 
     /// Goes on with a count, by so many entries of buffers; what it came to, once it is done.
-    pub fn count_on(self, count: &mut Count, entries: usize) -> Option<Vec<Held>> {
+    pub fn count_on(self, count: &mut Count, entries: usize) -> Option<Vec<Holdings>> {
         let stamp = (self.installed.0, self.installed.1, self.buffers.frozen_count());
         if count.stamp != Some(stamp) {
             let parts = count.parts.len();
             (count.stamp, count.next) = (Some(stamp), (0, 0));
-            (count.held, count.twice) = (vec![Held::default(); parts], vec![Held::default(); parts]);
+            (count.held, count.twice) = (vec![Holdings::default(); parts], vec![Holdings::default(); parts]);
         }
         let parts = &count.parts;
         let part_of = |key: &Key| {
@@ -139,7 +139,7 @@ impl<'a> StoreContents<'a> {
         let held = count.parts.iter().zip(&count.held).zip(&count.twice);
         let held = held.map(|((part, buffered), twice)| {
             let sealed = self.sealed_in(part, &count.all);
-            Held {
+            Holdings {
                 entries: (sealed.entries + buffered.entries - twice.entries).max(0.0),
                 bytes: (sealed.bytes + buffered.bytes - twice.bytes).max(0.0),
             }
@@ -147,7 +147,7 @@ impl<'a> StoreContents<'a> {
         Some(held.collect())
     }
 
-    fn sealed_in(self, part: &CountedKeys, all: &[Interval]) -> Held {
+    fn sealed_in(self, part: &CountedKeys, all: &[Interval]) -> Holdings {
         let (mut entries, mut bytes) = (0.0, 0.0);
         let superseding = self.sealed.superseding();
         for slice in self.sealed.slices().iter() {
@@ -164,7 +164,7 @@ impl<'a> StoreContents<'a> {
             entries -= share * gone as f64;
             bytes -= share * footer.bytes as f64 * flushed as f64 / footer.records.max(1) as f64;
         }
-        Held { entries: entries.max(0.0), bytes: bytes.max(0.0) }
+        Holdings { entries: entries.max(0.0), bytes: bytes.max(0.0) }
     }
 
     /// Adds to `held` what a buffer holds, told from `most` entries, of which these are looked at. `part_of` says of a key to
@@ -174,7 +174,7 @@ impl<'a> StoreContents<'a> {
         buffer: usize,
         (most, looked_at): (usize, &Range<usize>),
         part_of: impl Fn(&Key) -> Option<(usize, u64)>,
-        held: &mut [Held],
+        held: &mut [Holdings],
     ) {
         let Some((segment, age)) = self.buffers.all().nth(buffer) else { return };
         let (entries, scale) = segment.sample(most);
@@ -198,7 +198,7 @@ impl<'a> StoreContents<'a> {
         buffer: usize,
         (most, looked_at): (usize, &Range<usize>),
         part_of: impl Fn(&Key) -> Option<(usize, u64)>,
-        held: &mut [Held],
+        held: &mut [Holdings],
     ) {
         let Some((segment, _)) = self.buffers.all().nth(buffer) else { return };
         let mut candidates = Vec::new();
@@ -213,7 +213,7 @@ impl<'a> StoreContents<'a> {
 
     /// What is counted as live of the version that a buffer's entry supersedes, which the first `older` frozen segments or the
     /// sealed ones may hold: of a sealed one only its position is known.
-    fn version_below(self, entry: &Entry<'_>, older: usize, flushed: u64, all: &mut Vec<SegmentNumber>) -> Held {
+    fn version_below(self, entry: &Entry<'_>, older: usize, flushed: u64, all: &mut Vec<SegmentNumber>) -> Holdings {
         let (key, name) = (&entry.key, entry.record().key);
         let emptied = self.sealed.emptied();
         for (segment, age) in self.buffers.frozen().take(older).rev() {
@@ -221,12 +221,12 @@ impl<'a> StoreContents<'a> {
                 let record = entry.record();
                 let is_live = record.kind != Kind::Delete && record.seq > flushed && !emptied.voids(key, age);
                 let live = if is_live { 1.0 } else { 0.0 };
-                return Held { entries: live, bytes: live * entry.bytes.len() as f64 };
+                return Holdings { entries: live, bytes: live * entry.bytes.len() as f64 };
             }
         }
         let slices = self.sealed.slices();
         let slice = slices.get(slices.find(key));
-        let Some(table) = &slice.table else { return Held::default() };
+        let Some(table) = &slice.table else { return Holdings::default() };
         all.clear();
         table.candidates(key.prefix(), all);
         let view = |number: &SegmentNumber| {
@@ -242,12 +242,12 @@ impl<'a> StoreContents<'a> {
             Some((base, likely))
         };
         let newest = all.iter().filter_map(view).max_by_key(|view| view.age).map(|view| (view, 1.0));
-        let Some((view, likely)) = newest.or_else(base) else { return Held::default() };
+        let Some((view, likely)) = newest.or_else(base) else { return Holdings::default() };
         // Which of the segment's records it is takes a read; a delete record, or one that was flushed, is not counted.
         let (footer, records) = (&view.footer, view.footer.records.max(1) as f64);
         let gone = footer.deletes.max(footer.numbered_up_to(flushed)) as f64;
         let live = likely * (1.0 - gone / records).max(0.0);
-        Held { entries: live, bytes: live * footer.bytes as f64 / records }
+        Holdings { entries: live, bytes: live * footer.bytes as f64 / records }
     }
 }
 

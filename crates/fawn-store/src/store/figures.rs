@@ -2,7 +2,7 @@
 
 use super::Store;
 use super::contents::LOOKED_UP;
-use super::stats::{Held, Stats};
+use super::stats::{Holdings, Stats};
 use fawn_ring::Key;
 
 impl Store {
@@ -16,7 +16,7 @@ impl Store {
         let beside = contents.entries_beside_open();
         let live = open.live_bytes() + in_frozen.bytes.round() as usize;
         let flushed = |key: &Key| Some((0, self.writes.ranges().flushed(key)));
-        let mut twice = [Held::default()];
+        let mut twice = [Holdings::default()];
         for buffer in 0..=buffers.frozen_count() {
             contents.add_superseded(buffer, (LOOKED_UP, &(0..LOOKED_UP)), flushed, &mut twice);
         }

@@ -11,13 +11,13 @@ use super::stats::{CacheStats, ReadStats};
 use super::upkeep::Upkeep;
 use super::work_queue::WorkQueue;
 use super::write_path::WritePath;
-use crate::api::{Candidate, Finished, Gate, Lookup, Read, Rest};
+use crate::api::{Candidate, FinishedRead, Gate, Lookup, Read, Rest};
 use crate::buffers::BufferPlace;
 use crate::cache::Cache;
 use crate::flash::FileId;
 use crate::format::page::Page;
 use crate::format::record::{Kind, Record};
-use crate::format::segment::{LOST, Sought, find, page_damage};
+use crate::format::segment::{LOST, RecordPlace, find, page_damage};
 use crate::merge::value_file;
 use crate::ranges::EmptiedIntervals;
 use crate::sealed::IndexAnswer;
@@ -124,7 +124,7 @@ impl LookupPath {
         name: &[u8],
         (writes, work): (&WritePath, &mut WorkQueue),
         is_absent: impl FnOnce(&Record<'_>) -> bool,
-    ) -> Finished<'p> {
+    ) -> FinishedRead<'p> {
         assert!(pages.len() == read.count as usize, "a read is finished with the pages it asked for");
         let FileId::Segment(file) = read.file else {
             panic!("lookups read segments only");
@@ -133,40 +133,40 @@ impl LookupPath {
         match find(pages, file, read.first, key.prefix(), name) {
             Err(damage) => {
                 self.pending.release(rest.view, work);
-                Finished::Damaged(damage)
+                FinishedRead::Damaged(damage)
             }
-            Ok(Sought::At(bytes)) => {
+            Ok(RecordPlace::At(bytes)) => {
                 let planned_now = self.pending.is_current(rest.view);
                 self.pending.release(rest.view, work);
                 let bytes = &(*pages).as_bytes()[bytes];
                 let record = Record::decode_trusted(bytes).expect("find yields whole records");
                 if is_absent(&record) {
-                    return Finished::Absent { gate: writes.ranges().flush_gate() };
+                    return FinishedRead::Absent { gate: writes.ranges().flush_gate() };
                 }
                 self.stats.hits += 1;
                 self.stats.hit_reads += u64::from(rest.reads);
                 if planned_now && record.kind == Kind::Value && writes.buffers().find(key, name).is_none() {
                     self.cache.insert(*key, bytes);
                 }
-                Finished::Found(record)
+                FinishedRead::Found(record)
             }
-            Ok(Sought::Lost(bytes)) => {
+            Ok(RecordPlace::Lost(bytes)) => {
                 self.pending.release(rest.view, work);
                 let record = Record::decode_trusted(&(*pages).as_bytes()[bytes]).expect("find yields whole records");
                 if is_absent(&record) {
-                    return Finished::Absent { gate: writes.ranges().flush_gate() };
+                    return FinishedRead::Absent { gate: writes.ranges().flush_gate() };
                 }
-                Finished::Damaged(page_damage(read.file, read.first, LOST))
+                FinishedRead::Damaged(page_damage(read.file, read.first, LOST))
             }
-            Ok(Sought::Absent) => {
+            Ok(RecordPlace::Absent) => {
                 self.stats.false_reads += 1;
                 self.stats.filter_passed += u64::from(rest.filtered);
                 let Some(next) = rest.candidates.pop() else {
                     self.pending.release(rest.view, work);
-                    return Finished::Absent { gate: Gate::NONE };
+                    return FinishedRead::Absent { gate: Gate::NONE };
                 };
                 rest.reads += 1;
-                Finished::Read(self.read(next.file, next.directory.locate(key.prefix()), rest))
+                FinishedRead::Read(self.read(next.file, next.directory.locate(key.prefix()), rest))
             }
         }
     }

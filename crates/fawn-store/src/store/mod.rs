@@ -4,8 +4,8 @@
 //! this order; the first that knows the key decides. What only flash knows comes back as a [`Read`] for the owner to
 //! carry out. Appends go to the open segment and the commit log; the owner writes the log's batches.
 //!
-//! Everything that takes long is [`Work`] for [`Maintenance`](crate::Maintenance), on another thread or (in the
-//! simulator) in between; its [`Event`]s are installed in bounded steps.
+//! Everything that takes long is [`MaintenanceWork`] for [`Maintenance`](crate::Maintenance), on another thread or (in the
+//! simulator) in between; its [`MaintenanceEvent`]s are installed in bounded steps.
 //!
 //! [`Store`] is a facade: it passes each request through parts that own their fields.
 //!
@@ -42,8 +42,8 @@ use fawn_ring::{Interval, Key};
 pub use contents::{Count, CountedKeys, StoreContents};
 pub use reports::Reports;
 pub use stats::{
-    BufferStats, CacheStats, DeviceStats, Held, IndexStats, LogStats, MaintenanceStats, ReadStats, SegmentTotals,
-    Stats, WriteStats, Written,
+    BufferStats, CacheStats, DeviceStats, Holdings, IndexStats, LogStats, MaintenanceStats, ReadStats, SegmentTotals,
+    Stats, WriteStats, WrittenBytes,
 };
 pub use upkeep::Upkeep;
 pub(crate) use write_path::Replay;
@@ -53,16 +53,16 @@ use self::lookup_path::{LookupPath, answer_from_buffer};
 use self::upkeep::UpkeepContext;
 use self::work_queue::WorkQueue;
 use self::write_path::WritePath;
-use crate::api::{Ack, Appended, Batch, Committed, Finished, Gate, Lookup, Read, Refusal, Write};
+use crate::api::{Ack, AppendReceipt, Batch, FinishedRead, Gate, Lookup, Read, Refusal, Write, WrittenBatch};
 use crate::buffers::WriteBuffers;
-use crate::format::manifest::Emptied;
+use crate::format::manifest::EmptiedInterval;
 use crate::format::page::Page;
 use crate::format::record::Record;
 use crate::log::{GroupCommit, LogPosition, LogWriter};
 use crate::options::Options;
 use crate::ranges::{RangeState, RangeTable};
 use crate::sealed::SealedRecords;
-use crate::work::{Event, Versions, View, Wanted, Work};
+use crate::work::{MaintenanceEvent, MaintenanceWork, ScanFilter, Versions, View};
 
 /// The event-loop half of one store. See the module's text.
 pub struct Store {
@@ -84,11 +84,11 @@ pub(crate) struct Parts {
     /// Each with its horizon.
     pub slices: Vec<(Interval, u64)>,
     pub segments: Vec<Option<View>>,
-    pub emptied: Vec<Emptied>,
+    pub emptied: Vec<EmptiedInterval>,
     pub log_start: LogPosition,
     pub log: LogWriter,
     pub next_value: u64,
-    pub written: Written,
+    pub written: WrittenBytes,
     pub now: u32,
 }
 
@@ -193,7 +193,7 @@ impl Store {
     /// # Errors
     /// [`Refusal`]; nothing has changed.
     #[inline]
-    pub fn append(&mut self, key: &Key, write: Write<'_>, now: u32) -> Result<Appended, Refusal> {
+    pub fn append(&mut self, key: &Key, write: Write<'_>, now: u32) -> Result<AppendReceipt, Refusal> {
         self.now = now;
         self.writes.fire_flushes(now, &self.upkeep, &mut self.work);
         let (instance, record) = self.writes.next_version(key, write);
@@ -202,7 +202,7 @@ impl Store {
         let gate = self.writes.append(key, instance, &record, len);
         self.reads.forget(key, &record);
         self.upkeep.note_put(len);
-        Ok(Appended { seq: record.seq, gate })
+        Ok(AppendReceipt { seq: record.seq, gate })
     }
 
     /// Looks `name` up; `key` is its position, `now` the Unix second.
@@ -218,7 +218,14 @@ impl Store {
 
     /// Resumes a lookup with the pages that it asked for. What it finds is the newest version as of the lookup: what was
     /// appended since is not seen, so that a get never answers with a set that was sent after it.
-    pub fn finish<'p>(&mut self, read: Read, pages: &'p mut [Page], key: &Key, name: &[u8], now: u32) -> Finished<'p> {
+    pub fn finish<'p>(
+        &mut self,
+        read: Read,
+        pages: &'p mut [Page],
+        key: &Key,
+        name: &[u8],
+        now: u32,
+    ) -> FinishedRead<'p> {
         let is_absent = |record: &Record<'_>| self.writes.ranges().is_absent(key, record, now);
         self.reads.finish(read, pages, key, name, (&self.writes, &mut self.work), is_absent)
     }
@@ -249,15 +256,15 @@ impl Store {
     pub fn scan(&mut self, interval: Interval, max_bytes: usize, now: u32) -> u64 {
         let id = self.work.new_scan();
         let versions = Versions::Live(self.writes.ranges().void(vec![(Interval::ALL, now)]));
-        let wanted = Wanted { emptied: self.upkeep.emptied().all().to_vec(), versions };
-        self.work.push_behind_seals(Work::Scan { id, interval, max_bytes, wanted }, self.writes.buffers());
+        let wanted = ScanFilter { emptied: self.upkeep.emptied().all().to_vec(), versions };
+        self.work.push_behind_seals(MaintenanceWork::Scan { id, interval, max_bytes, wanted }, self.writes.buffers());
         id
     }
 
     /// Cuts the range that holds `at` into two, after `at`. Slices and files are untouched; both children go on
     /// numbering from the parent.
     pub fn split_range(&mut self, at: Key) {
-        self.work.push_behind_seals(Work::SplitRange(at), self.writes.buffers());
+        self.work.push_behind_seals(MaintenanceWork::SplitRange(at), self.writes.buffers());
     }
 
     /// Joins the range that ends at `at` to the one after it; the joined range goes on from the larger sequence number.
@@ -268,7 +275,7 @@ impl Store {
         if !self.ranges().are_flushed_alike(&at) {
             return Err(Refusal::FlushedApart);
         }
-        self.work.push_behind_seals(Work::MergeRanges(at), self.writes.buffers());
+        self.work.push_behind_seals(MaintenanceWork::MergeRanges(at), self.writes.buffers());
         Ok(())
     }
 
@@ -321,13 +328,13 @@ impl Store {
     }
 
     /// The next work for the maintenance half.
-    pub fn take_work(&mut self) -> Option<Work> {
+    pub fn take_work(&mut self) -> Option<MaintenanceWork> {
         self.work.take()
     }
 
     /// Takes an event. Its installation goes on in [`step`](Self::step). `true` when operations that were refused as
     /// busy or told to wait for a load should be tried again.
-    pub fn handle(&mut self, event: Event) -> bool {
+    pub fn handle(&mut self, event: MaintenanceEvent) -> bool {
         let (upkeep, mut context) = self.upkeep_mut();
         upkeep.handle(event, &mut context)
     }
@@ -345,7 +352,7 @@ impl Store {
 
     /// Takes note of what a batch came to. A failure stops the store: what a failed sync left is unknown, and trying
     /// again would prove nothing.
-    pub fn committed(&mut self, committed: Committed) {
+    pub fn committed(&mut self, committed: WrittenBatch) {
         self.writes.committed(committed, &mut self.work);
     }
 
@@ -381,6 +388,6 @@ impl Store {
     /// [`is_idle`](Self::is_idle), then keep the maintenance half running until [`is_closed`](Upkeep::is_closed).
     pub fn close(&mut self) {
         assert!(self.is_idle(), "a store is closed when nothing is unsynced");
-        self.work.push(Work::Close { log_end: self.log().writer().position() });
+        self.work.push(MaintenanceWork::Close { log_end: self.log().writer().position() });
     }
 }

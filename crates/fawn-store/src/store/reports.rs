@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::api::Trouble;
-use crate::work::Scanned;
+use crate::work::ScanPart;
 
 /// Troubles that wait to be reported: an owner that does not ask hears of the newest alone.
 const MOST_TROUBLES: usize = 64;
@@ -11,18 +11,18 @@ const MOST_TROUBLES: usize = 64;
 /// Parts of scans, and troubles: [`Store::reports`](crate::Store::reports).
 #[derive(Default)]
 pub struct Reports {
-    scanned: VecDeque<Scanned>,
+    scanned: VecDeque<ScanPart>,
     /// The newest, at most [`MOST_TROUBLES`].
     troubles: VecDeque<Trouble>,
 }
 
 impl Reports {
-    pub(super) fn push_scanned(&mut self, scanned: Scanned) {
+    pub(super) fn push_scanned(&mut self, scanned: ScanPart) {
         self.scanned.push_back(scanned);
     }
 
     /// The next part of any scan.
-    pub fn take_scanned(&mut self) -> Option<Scanned> {
+    pub fn take_scanned(&mut self) -> Option<ScanPart> {
         self.scanned.pop_front()
     }
 

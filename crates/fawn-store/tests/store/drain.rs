@@ -3,7 +3,7 @@
 use fawn_sim::flash::SimFlash;
 use fawn_store::flash::Flash;
 use fawn_store::page::PageBuf;
-use fawn_store::{Ack, Finished, Lookup, Options, Read, Stats};
+use fawn_store::{Ack, FinishedRead, Lookup, Options, Read, Stats};
 
 use crate::bare::{Bare, NOW};
 use crate::common::tiny_with;
@@ -169,8 +169,8 @@ fn carry_out(bare: &mut Bare, planned: Vec<Planned>) {
             let mut pages = PageBuf::zeroed(read.count as usize);
             bare.flash.read(read.file, read.first, pages.pages_mut()).expect("pages under a reader stay");
             match bare.store.finish(read, pages.pages_mut(), &key, &name, NOW) {
-                Finished::Found(record) => break assert_eq!(record.value, n.to_le_bytes(), "key-{n}"),
-                Finished::Read(next) => read = next,
+                FinishedRead::Found(record) => break assert_eq!(record.value, n.to_le_bytes(), "key-{n}"),
+                FinishedRead::Read(next) => read = next,
                 other => panic!("key-{n}: {other:?}"),
             }
         }

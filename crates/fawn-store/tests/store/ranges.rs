@@ -5,8 +5,8 @@ use fawn_ring::Interval;
 use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::record::{Kind, Marks, Record};
-use fawn_store::work::Work;
-use fawn_store::{Committed, Lookup, Maintenance, OpenError, Refusal, Replication, Step, Store};
+use fawn_store::work::MaintenanceWork;
+use fawn_store::{Lookup, Maintenance, OpenError, Refusal, Replication, Step, Store, WrittenBatch};
 
 use crate::common::tiny;
 
@@ -37,7 +37,7 @@ fn open(flash: &SimFlash) -> (Store, Maintenance, Vec<Vec<u8>>) {
 fn write_batch(store: &mut Store, flash: &SimFlash) {
     if let Some(batch) = store.take_batch(0) {
         let result = flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-        store.committed(Committed { batch, result });
+        store.committed(WrittenBatch { batch, result });
     }
 }
 
@@ -90,16 +90,16 @@ fn newest(store: &mut Store, flash: &SimFlash, key: &[u8]) -> Option<(u64, Vec<u
         let mut pages = fawn_store::page::PageBuf::zeroed(read.count as usize);
         flash.read(read.file, read.first, pages.pages_mut()).unwrap();
         read = match store.replication().finish(read, pages.pages_mut(), &position, key) {
-            fawn_store::Finished::Found(record) => return Some((record.seq, record.value.to_vec())),
-            fawn_store::Finished::Read(read) => read,
-            fawn_store::Finished::Absent { .. } => return None,
-            fawn_store::Finished::Damaged(damage) => panic!("{damage}"),
+            fawn_store::FinishedRead::Found(record) => return Some((record.seq, record.value.to_vec())),
+            fawn_store::FinishedRead::Read(read) => read,
+            fawn_store::FinishedRead::Absent { .. } => return None,
+            fawn_store::FinishedRead::Damaged(damage) => panic!("{damage}"),
         };
     }
 }
 
-fn is_seal(work: &Work) -> bool {
-    matches!(work, Work::Seal { .. })
+fn is_seal(work: &MaintenanceWork) -> bool {
+    matches!(work, MaintenanceWork::Seal { .. })
 }
 
 #[test]

@@ -15,8 +15,8 @@ use fawn_store::flash::{FileId, Flash};
 use fawn_store::large::Stub;
 use fawn_store::page::PageBuf;
 use fawn_store::record::{Kind, Record as Stored};
-use fawn_store::work::{Event, Work};
-use fawn_store::{Batch, Committed, Damage, Losses, Maintenance, OpenError, Options, Step, Store};
+use fawn_store::work::{MaintenanceEvent, MaintenanceWork};
+use fawn_store::{Batch, Damage, Losses, Maintenance, OpenError, Options, Step, Store, WrittenBatch};
 use fawn_transfer::Record;
 use fawn_transfer::client::{set_now, unix_now};
 
@@ -294,9 +294,9 @@ fn secret_of(directory: &MemberDirectory) -> anyhow::Result<Secret> {
 trait Halves {
     fn store(&self) -> &Store;
     fn take_batch(&mut self) -> Option<Batch>;
-    fn committed(&mut self, committed: Committed);
-    fn take_work(&mut self) -> Option<Work>;
-    fn handle(&mut self, event: Event);
+    fn committed(&mut self, committed: WrittenBatch);
+    fn take_work(&mut self) -> Option<MaintenanceWork>;
+    fn handle(&mut self, event: MaintenanceEvent);
     fn step(&mut self) -> bool;
 }
 
@@ -311,15 +311,15 @@ macro_rules! halves {
                 self.take_batch(0)
             }
 
-            fn committed(&mut self, committed: Committed) {
+            fn committed(&mut self, committed: WrittenBatch) {
                 self.committed(committed);
             }
 
-            fn take_work(&mut self) -> Option<Work> {
+            fn take_work(&mut self) -> Option<MaintenanceWork> {
                 self.take_work()
             }
 
-            fn handle(&mut self, event: Event) {
+            fn handle(&mut self, event: MaintenanceEvent) {
                 self.handle(event);
             }
 
@@ -347,10 +347,10 @@ impl<S: Halves, F: Flash> OpenStore<S, F> {
         loop {
             if let Some(batch) = self.store.take_batch() {
                 let result = self.files.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-                self.store.committed(Committed { batch, result });
+                self.store.committed(WrittenBatch { batch, result });
             }
             while let Some(work) = self.store.take_work() {
-                if !matches!(work, Work::Merge(_)) {
+                if !matches!(work, MaintenanceWork::Merge(_)) {
                     self.maintenance.submit(work);
                 }
             }

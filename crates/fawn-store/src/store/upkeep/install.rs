@@ -7,12 +7,12 @@ use crate::api::Trouble;
 use crate::format::page::PAGE_BYTES;
 use crate::sealed::PendingEntries;
 use crate::sealed::index::SegmentNumber;
-use crate::work::{Event, MergedSlice, Reclaim, View};
+use crate::work::{MaintenanceEvent, MergedSlice, Reclaim, View};
 
 impl Upkeep {
     /// Takes an event, and installs what needs no index entries. `true`: nothing of it is left for
     /// [`step`](Self::step).
-    pub(in crate::store) fn handle(&mut self, event: Event, context: &mut UpkeepContext<'_>) -> bool {
+    pub(in crate::store) fn handle(&mut self, event: MaintenanceEvent, context: &mut UpkeepContext<'_>) -> bool {
         self.events.push_back(event);
         self.step(0, context);
         self.installing.is_none()
@@ -38,11 +38,11 @@ impl Upkeep {
         }
     }
 
-    fn install(&mut self, event: Event, context: &mut UpkeepContext<'_>) {
+    fn install(&mut self, event: MaintenanceEvent, context: &mut UpkeepContext<'_>) {
         match event {
-            Event::Sealed { segment, reclaim } => self.begin_seal(segment, reclaim, context),
-            Event::Stalled => self.device.set_seal_stalled(true),
-            Event::Loaded { slice, index, overwrites } => {
+            MaintenanceEvent::Sealed { segment, reclaim } => self.begin_seal(segment, reclaim, context),
+            MaintenanceEvent::Stalled => self.device.set_seal_stalled(true),
+            MaintenanceEvent::Loaded { slice, index, overwrites } => {
                 let mode = self.cleaner.mode();
                 self.sealed.install_loaded(&slice, index, |sealed| mode.filter_room(sealed));
                 self.sealed.note_overwrites(overwrites);
@@ -50,14 +50,14 @@ impl Upkeep {
                 self.rebuild_outgrown(context);
                 self.clean(context);
             }
-            Event::LoadFailed { slice, damage, retry } => {
+            MaintenanceEvent::LoadFailed { slice, damage, retry } => {
                 if let Some(trouble) = self.sealed.note_failed_load(&slice, damage, retry) {
                     context.reports.push_trouble(trouble);
                 }
                 // The other slices may have waited for this one.
                 self.clean(context);
             }
-            Event::Merged { slice, outputs, is_partial, overwrites, written_bytes, lost, reclaim } => {
+            MaintenanceEvent::Merged { slice, outputs, is_partial, overwrites, written_bytes, lost, reclaim } => {
                 context.writes.note_merge(written_bytes);
                 if let Some(lost) = lost {
                     self.stats.lost_records += lost.records;
@@ -68,21 +68,23 @@ impl Upkeep {
                     self.install_merge(number, outputs, is_partial, reclaim, context);
                 }
             }
-            Event::Merging { newer, dropped } => self.cleaner.note_progress(newer, dropped, &self.sealed),
-            Event::MergeFailed { slice, why, over_damage } => self.note_failed_merge(&slice, why, over_damage, context),
-            Event::Scanned(scanned) => context.reports.push_scanned(scanned),
-            Event::Cut { slice, at, halves } => {
+            MaintenanceEvent::Merging { newer, dropped } => self.cleaner.note_progress(newer, dropped, &self.sealed),
+            MaintenanceEvent::MergeFailed { slice, why, over_damage } => {
+                self.note_failed_merge(&slice, why, over_damage, context)
+            }
+            MaintenanceEvent::Scanned(scanned) => context.reports.push_scanned(scanned),
+            MaintenanceEvent::Cut { slice, at, halves } => {
                 if self.sealed.install_cut(&slice, &at, halves) {
                     self.refresh_some(context);
                 }
             }
-            Event::Ranges(ranges) => context.writes.replace_ranges(&ranges),
-            Event::Space(room) => {
+            MaintenanceEvent::Ranges(ranges) => context.writes.replace_ranges(&ranges),
+            MaintenanceEvent::Space(room) => {
                 self.note_room(room, context.writes.buffers());
                 self.clean(context);
             }
-            Event::Closed => self.closed = true,
-            Event::Failed(why) => context.writes.stop(why),
+            MaintenanceEvent::Closed => self.closed = true,
+            MaintenanceEvent::Failed(why) => context.writes.stop(why),
         }
     }
 

@@ -24,12 +24,12 @@ use crate::api::Refusal;
 use crate::buffers::WriteBuffers;
 use crate::cleaner::{Cleaner, Conditions, lacks_numbers};
 use crate::flash::Space;
-use crate::format::manifest::Emptied;
+use crate::format::manifest::EmptiedInterval;
 use crate::options::Options;
 use crate::ranges::EmptiedIntervals;
 use crate::sealed::index::SegmentNumber;
 use crate::sealed::{A_TURN, IndexAnswer, PendingEntries, SealedRecords};
-use crate::work::{Event, MergeWork, Room, Work};
+use crate::work::{MaintenanceEvent, MaintenanceWork, MergeWork, Room};
 
 /// So many slices and segments are looked at again once a second.
 const REFRESHED_A_TICK: usize = 256;
@@ -43,7 +43,7 @@ pub struct Upkeep {
     device: DeviceSpace,
     stats: MaintenanceStats,
     /// What the maintenance half has done and is not installed yet.
-    events: VecDeque<Event>,
+    events: VecDeque<MaintenanceEvent>,
     /// The index entries of the seal that is being installed.
     installing: Option<PendingEntries>,
     /// Seconds since the store was opened: ticks.
@@ -149,7 +149,7 @@ impl Upkeep {
     }
 
     /// Takes the emptied intervals that the manifest is told of by the seal that begins now.
-    pub(super) fn take_unrecorded(&mut self) -> Vec<Emptied> {
+    pub(super) fn take_unrecorded(&mut self) -> Vec<EmptiedInterval> {
         self.sealed.emptied_mut().take_unrecorded()
     }
 
@@ -161,7 +161,7 @@ impl Upkeep {
 
     /// The load of the slice that begins at `low`; `wanted`: a lookup waits for it. `again`: it is loaded, and its index
     /// is built again.
-    pub(super) fn load(&self, low: Key, wanted: bool, again: bool) -> Work {
+    pub(super) fn load(&self, low: Key, wanted: bool, again: bool) -> MaintenanceWork {
         self.cleaner.mode().load(low, wanted, again, &self.sealed)
     }
 
@@ -229,7 +229,7 @@ impl Upkeep {
         }
         context.writes.fire_flushes(now, self, context.work);
         let spare = self.device.reserve_bytes(&self.sealed, context.writes.buffers());
-        context.work.push(Work::Space { spare });
+        context.work.push(MaintenanceWork::Space { spare });
         self.uptime += 1;
         self.cleaner.forgive();
         // Tries the indexes again that the device failed to read.
@@ -340,7 +340,7 @@ impl Upkeep {
         }
         let (before, reached) = (open_age, log.durable_at());
         let work = MergeWork { slice, void, before, newest_only, drained, filtered, uptime, reached };
-        context.work.push(Work::Merge(work));
+        context.work.push(MaintenanceWork::Merge(work));
     }
 
     /// As [`refresh`](Self::refresh), after an install.

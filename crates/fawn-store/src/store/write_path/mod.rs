@@ -15,12 +15,12 @@ use fawn_ring::{Interval, Key};
 pub(crate) use self::replay::Replay;
 pub use self::replication::Replication;
 use super::contents::StoreContents;
-use super::stats::{WriteStats, Written};
+use super::stats::{WriteStats, WrittenBytes};
 use super::upkeep::Upkeep;
 use super::work_queue::WorkQueue;
-use crate::api::{Batch, Committed, Gate, Refusal, Write};
+use crate::api::{Batch, Gate, Refusal, Write, WrittenBatch};
 use crate::buffers::WriteBuffers;
-use crate::format::manifest::Emptied;
+use crate::format::manifest::EmptiedInterval;
 use crate::format::page::PAGE_BYTES;
 use crate::format::record::{Kind, Record};
 use crate::log::{ENTRY_HEADER_BYTES, Entry, GroupCommit, LogFull, LogPosition};
@@ -50,7 +50,7 @@ impl WritePath {
     /// `flushed_entries` are void; value files are numbered from `next_value` on.
     pub(super) fn new(
         (buffers, log, ranges): (WriteBuffers, GroupCommit, RangeTable),
-        written: Written,
+        written: WrittenBytes,
         flushed_entries: u64,
         next_value: u64,
     ) -> Self {
@@ -235,7 +235,13 @@ impl WritePath {
 
     /// As [`freeze_at`](Self::freeze_at); the seal waits until the log is durable up to `gate`, and tells the manifest of
     /// what was `emptied`.
-    pub(super) fn freeze_behind(&mut self, start: LogPosition, gate: u64, emptied: Vec<Emptied>, work: &mut WorkQueue) {
+    pub(super) fn freeze_behind(
+        &mut self,
+        start: LogPosition,
+        gate: u64,
+        emptied: Vec<EmptiedInterval>,
+        work: &mut WorkQueue,
+    ) {
         self.buffers.freeze(start, gate, self.ranges.marks(), emptied);
         self.deleted = false;
         self.log.set_start(start);
@@ -294,7 +300,7 @@ impl WritePath {
 
     /// Takes note of what a batch came to. A failure stops the store: what a failed sync left is unknown, and trying
     /// again would prove nothing.
-    pub(super) fn committed(&mut self, committed: Committed, work: &mut WorkQueue) {
+    pub(super) fn committed(&mut self, committed: WrittenBatch, work: &mut WorkQueue) {
         self.log.end_flight();
         match committed.result {
             Ok(()) => {
@@ -397,7 +403,7 @@ impl WritePath {
     pub(super) fn stats(&self) -> WriteStats {
         let written = self.stats.written;
         WriteStats {
-            written: Written {
+            written: WrittenBytes {
                 user: written.user + self.stats.bytes,
                 log: written.log.max(self.log.writer().position().page * PAGE_BYTES as u64),
                 ..written

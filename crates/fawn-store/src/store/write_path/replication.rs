@@ -17,13 +17,13 @@
 use fawn_ring::{Interval, Key};
 
 use crate::Store;
-use crate::api::{Finished, Gate, Lookup, Read, Refusal};
+use crate::api::{FinishedRead, Gate, Lookup, Read, Refusal};
 use crate::buffers::UNLOGGED;
-use crate::format::manifest::Emptied;
+use crate::format::manifest::EmptiedInterval;
 use crate::format::page::Page;
 use crate::format::record::Record;
 use crate::log::{ENTRY_HEADER_BYTES, Entry, LogFull, LogPosition};
-use crate::work::{Versions, Wanted, Work};
+use crate::work::{MaintenanceWork, ScanFilter, Versions};
 
 /// Why a store stops whose log has records that its memory has no room for.
 const NO_MEMORY: &str = "the system has no memory for the committed records: give the process more, and start it again";
@@ -182,7 +182,7 @@ impl<'a> Replication<'a> {
     }
 
     /// Resumes a [`lookup`](Self::lookup), as [`Store::finish`] does.
-    pub fn finish<'p>(&mut self, read: Read, pages: &'p mut [Page], key: &Key, name: &[u8]) -> Finished<'p> {
+    pub fn finish<'p>(&mut self, read: Read, pages: &'p mut [Page], key: &Key, name: &[u8]) -> FinishedRead<'p> {
         self.0.reads.finish(read, pages, key, name, (&self.0.writes, &mut self.0.work), |_| false)
     }
 
@@ -191,12 +191,12 @@ impl<'a> Replication<'a> {
     /// this version or a newer one; [`freeze`](Self::freeze) before the first part of a copy.
     pub fn scan(&mut self, interval: Interval, max_bytes: usize, since: u64) -> u64 {
         let id = self.0.work.new_scan();
-        let wanted = Wanted { emptied: self.0.upkeep.emptied().all().to_vec(), versions: Versions::Since(since) };
-        self.0.work.push_scan(Work::Scan { id, interval, max_bytes, wanted }, &self.0.writes.buffers);
+        let wanted = ScanFilter { emptied: self.0.upkeep.emptied().all().to_vec(), versions: Versions::Since(since) };
+        self.0.work.push_scan(MaintenanceWork::Scan { id, interval, max_bytes, wanted }, &self.0.writes.buffers);
         id
     }
 
-    fn freeze_behind(&mut self, start: LogPosition, gate: u64, emptied: Vec<Emptied>) {
+    fn freeze_behind(&mut self, start: LogPosition, gate: u64, emptied: Vec<EmptiedInterval>) {
         self.0.writes.freeze_behind(start, gate, emptied, &mut self.0.work);
     }
 
