@@ -281,15 +281,15 @@ pub(super) fn remove_if_there(flash: &dyn Flash, file: FileId) -> Result<(), Fla
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::Fixture;
+    use super::super::fixture::JobFixture;
     use super::*;
 
     #[test]
     fn a_dropped_segments_number_is_free_once_it_is_reclaimed() {
-        let mut fixture = Fixture::new(1);
+        let mut fixture = JobFixture::new(1);
         let number = fixture.seal(1, &[("a", "1")]);
         let file = fixture.catalog.view(number).footer.file;
-        let free = |fixture: &mut Fixture| -> BTreeSet<u16> {
+        let free = |fixture: &mut JobFixture| -> BTreeSet<u16> {
             (0..SegmentNumber::MAX.get()).filter_map(|_| Some(fixture.catalog.free_number()?.get())).collect()
         };
         assert!(!free(&mut fixture).contains(&number), "a segment has it");
@@ -306,14 +306,14 @@ mod tests {
 
     #[test]
     fn files_of_segments_have_even_numbers_of_their_own() {
-        let mut fixture = Fixture::new(1);
+        let mut fixture = JobFixture::new(1);
         let (first, next) = (fixture.catalog.new_files(3), fixture.catalog.new_files(1));
         assert_eq!((first % 2, next), (0, first + 6));
     }
 
     #[test]
     fn a_seals_marks_reserve_numbers_for_the_ranges_that_there_are() {
-        let fixture = Fixture::new(1);
+        let fixture = JobFixture::new(1);
         let mark =
             |interval, last_seq| RangeMark { interval, instance: 9, last_seq, flush_watermark: 2, flush_deadline: 0 };
         let halves = Interval::ALL.divide(2);

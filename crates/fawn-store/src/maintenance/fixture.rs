@@ -21,7 +21,7 @@ use crate::work::MaintenanceEvent;
 pub(super) const SECRET: Secret = Secret([7; 32]);
 
 /// A store's files, and the jobs that work on them.
-pub(super) struct Fixture {
+pub(super) struct JobFixture {
     pub flash: Memory,
     pub catalog: SegmentCatalog,
     pub loader: IndexLoader,
@@ -30,7 +30,7 @@ pub(super) struct Fixture {
     next_seq: u64,
 }
 
-impl Fixture {
+impl JobFixture {
     /// A store without records, of so many slices.
     pub fn new(slices: u32) -> Self {
         let flash = Memory::default();

@@ -352,7 +352,7 @@ fn record_bytes(view: &View) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::Fixture;
+    use super::super::fixture::JobFixture;
     use super::*;
 
     fn loaded(step: Step) -> Option<(Key, SliceIndex)> {
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_load_that_a_lookup_waits_for_goes_first_and_neighbours_go_together() {
-        let mut fixture = Fixture::new(4);
+        let mut fixture = JobFixture::new(4);
         fixture.seal(1, &[("a", "1"), ("b", "2"), ("c", "3"), ("d", "4"), ("e", "5"), ("f", "6")]);
         let slices = fixture.slices();
         for (number, slice) in slices.iter().enumerate() {
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_loaded_slice_is_loaded_again_only_if_that_is_asked_for() {
-        let mut fixture = Fixture::new(1);
+        let mut fixture = JobFixture::new(1);
         fixture.seal(1, &[("a", "1"), ("b", "2")]);
         let request = LoadRequest { slice: Key::MIN, wanted: false, filtered: false };
         for (again, is_loaded) in [(false, true), (false, false), (true, true)] {
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn the_oldest_part_is_left_out_of_the_index_while_draining() {
-        let mut fixture = Fixture::new(1);
+        let mut fixture = JobFixture::new(1);
         let base = fixture.seal(1, &[("a", "1"), ("b", "2")]);
         fixture.seal(2, &[("c", "3")]);
         for (draining, slots) in [(false, 3), (true, 1)] {

@@ -400,12 +400,12 @@ fn reclaim_of(catalog: &mut SegmentCatalog, merging: &Merging, dropped: &[u64], 
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::Fixture;
+    use super::super::fixture::JobFixture;
     use super::super::load::LoadRequest;
     use super::*;
     use crate::merge::Void;
 
-    fn begin(fixture: &mut Fixture, newest_only: bool) {
+    fn begin(fixture: &mut JobFixture, newest_only: bool) {
         let void = Void { flushed: Vec::new(), times: Vec::new() };
         let (slice, before, reached) = (Key::MIN, u64::MAX, LogPosition::default());
         let (drained, filtered) = (false, false);
@@ -413,14 +413,14 @@ mod tests {
         fixture.merger.begin(work, &mut fixture.catalog, &fixture.loader, &mut fixture.events);
     }
 
-    fn load(fixture: &mut Fixture) {
+    fn load(fixture: &mut JobFixture) {
         fixture.loader.request(LoadRequest { slice: Key::MIN, wanted: false, filtered: false }, false);
         assert!(matches!(fixture.load_next(), Step::Event(MaintenanceEvent::Loaded { .. })));
     }
 
-    fn finish(fixture: &mut Fixture) -> MaintenanceEvent {
+    fn finish(fixture: &mut JobFixture) -> MaintenanceEvent {
         loop {
-            let Fixture { catalog, flash, loader, merger, events, .. } = fixture;
+            let JobFixture { catalog, flash, loader, merger, events, .. } = fixture;
             if let Step::Event(event) = merger.step((catalog, flash), loader, events).unwrap() {
                 return event;
             }
@@ -429,7 +429,7 @@ mod tests {
 
     #[test]
     fn a_merge_keeps_the_newest_versions_in_one_run_and_gives_its_inputs_back() {
-        let mut fixture = Fixture::new(1);
+        let mut fixture = JobFixture::new(1);
         let inputs =
             [fixture.seal(1, &[("a", "old"), ("b", "1"), ("c", "2")]), fixture.seal(2, &[("a", "new"), ("c", "")])];
         load(&mut fixture);
@@ -450,7 +450,7 @@ mod tests {
 
     #[test]
     fn a_slice_that_is_not_loaded_is_not_merged() {
-        let mut fixture = Fixture::new(1);
+        let mut fixture = JobFixture::new(1);
         fixture.seal(1, &[("a", "1")]);
         fixture.events.clear();
         begin(&mut fixture, false);
@@ -460,7 +460,7 @@ mod tests {
 
     #[test]
     fn a_merge_without_space_leaves_the_slice_as_it_is() {
-        let mut fixture = Fixture::new(1);
+        let mut fixture = JobFixture::new(1);
         let inputs = [fixture.seal(1, &[("a", "1")]), fixture.seal(2, &[("b", "2")])];
         load(&mut fixture);
         begin(&mut fixture, false);

@@ -260,13 +260,13 @@ fn note_lost(lost: &LostVersion, wanted: &ScanFilter, out: &mut ScanPart) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Fixture, position};
+    use super::super::fixture::{JobFixture, position};
     use super::*;
     use crate::merge::Void;
     use crate::work::Versions;
 
     /// Keys and values that a scan finds, one record a part, and the number of parts.
-    fn scan(fixture: &Fixture, versions: Versions) -> (Vec<(String, String)>, usize) {
+    fn scan(fixture: &JobFixture, versions: Versions) -> (Vec<(String, String)>, usize) {
         let mut scanner = Scanner::new(64);
         let filter = ScanFilter { emptied: Vec::new(), versions };
         let (mut found, mut parts, mut from) = (Vec::new(), 0, Some(Key::MIN));
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_scan_gives_the_newest_versions_in_key_order_part_by_part() {
-        let mut fixture = Fixture::new(2);
+        let mut fixture = JobFixture::new(2);
         fixture.seal(1, &[("a", "old"), ("b", "1"), ("c", "2"), ("d", "3")]);
         fixture.seal(2, &[("a", "new"), ("c", "")]);
         let mut expected = vec![("a", "new"), ("b", "1"), ("d", "3")];
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_scan_of_versions_gives_what_is_numbered_above_a_number_deletes_included() {
-        let mut fixture = Fixture::new(1);
+        let mut fixture = JobFixture::new(1);
         fixture.seal(1, &[("a", "1"), ("b", "2")]);
         fixture.seal(2, &[("b", "")]);
         let (found, _) = scan(&fixture, Versions::Since(1));

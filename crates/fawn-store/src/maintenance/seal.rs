@@ -264,10 +264,10 @@ fn superseded_values(segment: &OpenSegment) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Fixture, position};
+    use super::super::fixture::{JobFixture, position};
     use super::*;
 
-    fn begin(fixture: &mut Fixture, records: &[(&str, &str)]) -> Sealer {
+    fn begin(fixture: &mut JobFixture, records: &[(&str, &str)]) -> Sealer {
         let mut sealer = Sealer::default();
         let segment = fixture.frozen(records);
         let emptied = EmptiedInterval { interval: fawn_ring::Interval::ALL, below: 3 };
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_seal_writes_the_newest_versions_in_key_order_and_the_manifest_names_them() {
-        let mut fixture = Fixture::new(1);
+        let mut fixture = JobFixture::new(1);
         let mut sealer = begin(&mut fixture, &[("a", "old"), ("b", "1"), ("a", "new")]);
         assert!(matches!(fixture.seal_step(&mut sealer), Step::More) && sealer.is_sealing());
         let Step::Event(MaintenanceEvent::Sealed { segment: Some((number, view, prefixes)), .. }) =
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_seal_without_space_reports_that_once_and_begins_again() {
-        let mut fixture = Fixture::new(1);
+        let mut fixture = JobFixture::new(1);
         let mut sealer = begin(&mut fixture, &[("a", "1")]);
         fixture.flash.set_full(true);
         assert!(matches!(fixture.seal_step(&mut sealer), Step::Event(MaintenanceEvent::Stalled)));
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_segment_without_records_moves_the_logs_start_alone() {
-        let mut fixture = Fixture::new(1);
+        let mut fixture = JobFixture::new(1);
         let mut sealer = begin(&mut fixture, &[]);
         let step = fixture.seal_step(&mut sealer);
         assert!(matches!(step, Step::Event(MaintenanceEvent::Sealed { segment: None, .. })));

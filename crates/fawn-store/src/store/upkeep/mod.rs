@@ -363,3 +363,48 @@ impl Upkeep {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Write;
+    use crate::format::segment::tests::Memory;
+    use crate::store::Store;
+    use fawn_ring::Secret;
+
+    fn open() -> Store {
+        let sizes = Options::new(Secret([7; 32]), 8 << 20);
+        let options = Options { slices: 1, log_pages: 64, segment_bytes: 1 << 16, ..sizes };
+        Store::open(options, &Memory::default(), 1).unwrap().0
+    }
+
+    fn put(store: &mut Store, write: Write<'_>) -> Result<(), Refusal> {
+        let key = store.options().secret.position(write.key);
+        store.append(&key, write, 1).map(drop)
+    }
+
+    #[test]
+    fn a_full_device_refuses_puts_and_takes_deletes() {
+        let mut store = open();
+        assert!(!store.upkeep().is_full() && put(&mut store, Write::value(b"key", b"1")).is_ok());
+        let device = Space { total: 1 << 30, free: 0 };
+        store.handle(MaintenanceEvent::Space(Room { device, spare: 0, manifest_bytes: 0 }));
+        assert!(store.upkeep().is_full() && !store.upkeep().is_behind());
+        assert_eq!(put(&mut store, Write::value(b"key", b"2")), Err(Refusal::NoSpace));
+        assert_eq!((put(&mut store, Write::delete(b"key")), store.stats().writes.refused_space), (Ok(()), 1));
+        assert_eq!((store.urgency(), store.upkeep().space()), (1.0, Some(device)));
+    }
+
+    #[test]
+    fn a_stalled_seal_waits_for_space_until_one_is_installed() {
+        let mut store = open();
+        put(&mut store, Write::value(b"key", b"1")).unwrap();
+        store.seal().unwrap();
+        store.handle(MaintenanceEvent::Stalled);
+        assert!(store.upkeep().waits_for_space());
+        store.handle(MaintenanceEvent::Sealed { segment: None, reclaim: crate::work::Reclaim::default() });
+        assert!(!store.upkeep().waits_for_space() && store.upkeep().stats().seals == 1);
+        store.handle(MaintenanceEvent::Closed);
+        assert!(store.upkeep().is_closed());
+    }
+}

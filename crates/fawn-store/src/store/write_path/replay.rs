@@ -80,3 +80,28 @@ impl<'a> Replay<'a> {
         if writes.stopped.is_some() { None } else { writes.log.take_first_mark() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Write;
+    use crate::format::segment::tests::Memory;
+    use crate::options::Options;
+    use fawn_ring::Secret;
+
+    #[test]
+    fn what_comes_from_the_log_keeps_its_number_and_later_numbers_are_above_it() {
+        let sizes = Options::new(Secret([7; 32]), 8 << 20);
+        let options = Options { slices: 1, log_pages: 64, segment_bytes: 1 << 16, ..sizes };
+        let mut store = Store::open(options, &Memory::default(), 1).unwrap().0;
+        let key = store.options().secret.position(b"key");
+        let (_, record) = store.writes.next_version(&key, Write::value(b"key", b"value"));
+        let record = Record { seq: record.seq + 100, ..record };
+        store.replay().append(&key, &record);
+        assert_eq!((store.ranges().highest_seq(), store.stats().writes.appends), (record.seq, 0));
+        assert_eq!(store.replay().continue_numbering(1, record.seq + 7), record.seq + 7);
+        let age = store.buffers().open_age();
+        store.replay().seal_everything();
+        assert_eq!(store.buffers().open_age(), age + 1);
+    }
+}

@@ -216,3 +216,62 @@ impl<'a> Replication<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flash::{FileId, Flash as _};
+    use crate::format::record::{Kind, Marks};
+    use crate::format::segment::tests::Memory;
+    use crate::options::Options;
+    use crate::{Maintenance, WrittenBatch};
+    use fawn_ring::Secret;
+
+    fn open(flash: &Memory) -> (Store, Maintenance) {
+        let sizes = Options::new(Secret([7; 32]), 8 << 20);
+        let options = Options { slices: 1, log_pages: 64, segment_bytes: 1 << 16, ..sizes };
+        let (store, maintenance, _) = Store::open_ranges(options, flash, 1, &mut |_, _, _| Ok(())).unwrap();
+        (store, maintenance)
+    }
+
+    fn write_batch(store: &mut Store, flash: &Memory) {
+        let batch = store.take_batch(0).unwrap();
+        let result = flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
+        store.committed(WrittenBatch { batch, result });
+    }
+
+    fn has_seal(store: &mut Store) -> bool {
+        std::iter::from_fn(|| store.take_work()).any(|work| matches!(work, MaintenanceWork::Seal { .. }))
+    }
+
+    #[test]
+    fn what_is_logged_is_durable_with_its_batch_and_what_is_committed_shows_at_once() {
+        let flash = Memory::default();
+        let (mut store, _maintenance) = open(&flash);
+        let gate = store.replication().log(2, b"for its owner alone", (0, 0)).unwrap();
+        assert!(store.log().logged() < gate && store.log().unbatched_bytes() > 0);
+        let key = store.options().secret.position(b"key");
+        let (kind, marks) = (Kind::Value, Marks::default());
+        let (epoch, seq, client_flags, expiry, client_cas) = (1, 9, 0, 0, None);
+        let (name, value) = (b"key", b"value");
+        let record = Record { kind, marks, epoch, seq, client_flags, expiry, client_cas, key: name, value };
+        store.replication().append(&key, &record).unwrap();
+        let found = store.replication().lookup(&key, name);
+        assert!(matches!(found, Lookup::Found { record, gate: Gate::NONE } if record.value == value));
+        write_batch(&mut store, &flash);
+        assert!(store.log().logged() >= gate && store.log().unbatched_bytes() == 0);
+    }
+
+    #[test]
+    fn a_checkpoint_freezes_the_open_segment_whose_seal_waits_for_its_batch() {
+        let flash = Memory::default();
+        let (mut store, _maintenance) = open(&flash);
+        let age = store.buffers().open_age();
+        store.replication().checkpoint(&[(2, b"state".to_vec())]).unwrap();
+        assert!(store.log().awaits_checkpoint() && !store.replication().wants_checkpoint(true));
+        assert_eq!(store.buffers().open_age(), age + 1);
+        assert!(!has_seal(&mut store));
+        write_batch(&mut store, &flash);
+        assert!(has_seal(&mut store));
+    }
+}
