@@ -561,6 +561,7 @@ impl Merge {
 }
 
 /// The value file that a record names.
+#[inline]
 pub(crate) fn value_file(record: &Record<'_>) -> Option<u64> {
     (record.kind == Kind::Stub).then(|| Stub::decode(record.value).map(|stub| stub.file)).flatten()
 }

@@ -176,24 +176,28 @@ impl Upkeep {
     ///
     /// # Errors
     /// [`Refusal`].
+    #[inline]
     pub(super) fn check_put(&self) -> Result<(), Refusal> {
+        let is_short = self.cleaner.index_is_full(&self.sealed) || lacks_numbers(&self.sealed) || self.device.is_full();
+        if is_short || self.cleaner.is_behind(&self.sealed) { Err(self.refusal()) } else { Ok(()) }
+    }
+
+    /// Why a put is refused or has to wait, when something is short or merges are behind.
+    #[cold]
+    fn refusal(&self) -> Refusal {
         let index_is_full = self.cleaner.index_is_full(&self.sealed);
         if index_is_full && self.cleaner.is_making_room(&self.sealed) {
-            return Err(Refusal::Busy);
+            return Refusal::Busy;
         }
         if index_is_full || lacks_numbers(&self.sealed) {
             let failing = self.stats.last_merge_failure.as_ref();
             let failing = failing.filter(|_| self.sealed.slice_total().failed > 0);
-            return Err(failing.map_or(Refusal::OutOfMemory, |why| Refusal::CannotMerge(why.clone())));
+            return failing.map_or(Refusal::OutOfMemory, |why| Refusal::CannotMerge(why.clone()));
         }
-        if self.device.is_full() {
-            let waits = self.cleaner.is_freeing_space(&self.sealed);
-            return Err(if waits { Refusal::Busy } else { Refusal::NoSpace });
+        if self.device.is_full() && !self.cleaner.is_freeing_space(&self.sealed) {
+            return Refusal::NoSpace;
         }
-        if self.cleaner.is_behind(&self.sealed) {
-            return Err(Refusal::Busy);
-        }
-        Ok(())
+        Refusal::Busy
     }
 
     /// A record of so many bytes was put.
