@@ -3,8 +3,8 @@
 use fawn_store::flash::FlashError;
 use fawn_store::page::Page;
 use fawn_store::record::Record;
-use fawn_store::work::Scanned;
-use fawn_store::{Finished, Lookup as Looked, Losses, Trouble};
+use fawn_store::work::ScanPart;
+use fawn_store::{FinishedRead, Lookup as Looked, Losses, Trouble};
 
 use super::cas::CasNumbers;
 use super::convert::kept;
@@ -15,9 +15,9 @@ use crate::range::entry::Kept;
 
 impl FlashStore {
     pub(super) fn look(&mut self, name: &[u8], ticket: Ticket) -> Lookup {
-        let key = self.store.secret().position(name);
+        let key = self.store.options().secret.position(name);
         let asked = || PendingLookup { ticket, key, name: name.to_vec() };
-        match self.store.lookup_version(&key, name) {
+        match self.store.replication().lookup(&key, name) {
             Looked::Found { record, .. } => return Lookup::Known(Some(kept(&record, self.cas))),
             Looked::Absent { .. } => return Lookup::Known(None),
             Looked::Read(read) => self.fetches.push_back(Fetch { asked: asked(), read }),
@@ -43,11 +43,11 @@ impl FlashStore {
                     error => Answer::Failed(error.to_string()),
                 }
             }
-            Ok(pages) => match self.store.finish_version(read, pages, &asked.key, &asked.name) {
-                Finished::Found(record) => Answer::Version(Some(kept(&record, self.cas))),
-                Finished::Absent { .. } => Answer::Version(None),
-                Finished::Damaged(damage) => Answer::Failed(damage.to_string()),
-                Finished::Read(read) => return self.fetches.push_back(Fetch { asked, read }),
+            Ok(pages) => match self.store.replication().finish(read, pages, &asked.key, &asked.name) {
+                FinishedRead::Found(record) => Answer::Version(Some(kept(&record, self.cas))),
+                FinishedRead::Absent { .. } => Answer::Version(None),
+                FinishedRead::Damaged(damage) => Answer::Failed(damage.to_string()),
+                FinishedRead::Read(read) => return self.fetches.push_back(Fetch { asked, read }),
             },
         };
         self.answers.push_back((asked.ticket, answer));
@@ -58,9 +58,9 @@ impl FlashStore {
         self.answers.pop_front()
     }
 
-    /// As [`fawn_store::Store::take_trouble`].
+    /// As [`fawn_store::Reports::take_trouble`].
     pub fn take_trouble(&mut self) -> Option<Trouble> {
-        self.store.take_trouble()
+        self.store.reports().take_trouble()
     }
 
     /// From now on scans leave out what cannot be read, instead of failing: for whoever wants what there is of a damaged copy,
@@ -85,7 +85,7 @@ impl FlashStore {
 
     /// Takes the parts of scans that have been read.
     pub(super) fn take_parts(&mut self) {
-        while let Some(Scanned { id, records, next, lost, error }) = self.store.take_scanned() {
+        while let Some(ScanPart { id, records, next, lost, error }) = self.store.reports().take_scanned() {
             let Some(ticket) = self.scans.remove(&id) else { continue };
             let answer = match (error, lost) {
                 (Some(why), _) => Answer::Failed(why),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fawn_store::record::{Kind, Marks};
-use fawn_store::{Appended, Gate, Refusal, Write};
+use fawn_store::{AppendReceipt, Gate, Refusal, Write};
 
 use super::machine::{Extras, Machine, STUCK_TURNS};
 use super::oracle::Item;
@@ -13,7 +13,7 @@ impl Machine {
     ///
     /// # Errors
     /// The store's, but never [`Refusal::Busy`]: that is waited out.
-    pub fn issue_put(&mut self, name: &[u8], value: &[u8], extras: Extras) -> Result<Appended, Refusal> {
+    pub fn issue_put(&mut self, name: &[u8], value: &[u8], extras: Extras) -> Result<AppendReceipt, Refusal> {
         let mut write = Write::value(name, value);
         write.client_flags = extras.client_flags;
         write.expiry = extras.expiry;
@@ -47,7 +47,7 @@ impl Machine {
     /// # Errors
     /// The store's, but never [`Refusal::Busy`].
     pub fn issue_touch(&mut self, name: &[u8], expiry: u32) -> Result<bool, Refusal> {
-        let key = self.program.store.secret().position(name);
+        let key = self.program.store.options().secret.position(name);
         for turn in 1..STUCK_TURNS {
             let item = match self.get(name) {
                 Ok(Some(item)) => item,
@@ -89,8 +89,8 @@ impl Machine {
     ///
     /// # Errors
     /// The store's, [`Refusal::Busy`] among them.
-    pub fn try_put(&mut self, name: &[u8], value: &[u8]) -> Result<Appended, Refusal> {
-        let key = self.program.store.secret().position(name);
+    pub fn try_put(&mut self, name: &[u8], value: &[u8]) -> Result<AppendReceipt, Refusal> {
+        let key = self.program.store.options().secret.position(name);
         let appended = self.program.store.append(&key, Write::value(name, value), self.now())?;
         self.history.note_seq(name, appended.seq);
         let (marks, seq) = (Marks::default(), appended.seq);
@@ -103,7 +103,7 @@ impl Machine {
     ///
     /// # Errors
     /// The store's, but never [`Refusal::Busy`].
-    pub fn issue_delete(&mut self, name: &[u8]) -> Result<Appended, Refusal> {
+    pub fn issue_delete(&mut self, name: &[u8]) -> Result<AppendReceipt, Refusal> {
         let appended = self.append(&Write::delete(name))?;
         self.history.change(name, None, appended.gate);
         self.history.release(self.program.store.durable());
@@ -171,8 +171,8 @@ impl Machine {
         self.turn_until(|machine| machine.program.store.durable() >= gate)
     }
 
-    fn append(&mut self, write: &Write<'_>) -> Result<Appended, Refusal> {
-        let key = self.program.store.secret().position(write.key);
+    fn append(&mut self, write: &Write<'_>) -> Result<AppendReceipt, Refusal> {
+        let key = self.program.store.options().secret.position(write.key);
         let appended = self.wait_out_busy(|machine| {
             let now = machine.now();
             machine.program.store.append(&key, *write, now)
@@ -194,7 +194,7 @@ impl Machine {
                 other => return other,
             }
         }
-        let (idle, cleaning) = (self.program.store.is_idle(), self.program.store.is_cleaning());
+        let (idle, cleaning) = (self.program.store.is_idle(), self.program.store.upkeep().is_cleaning());
         panic!("the store stays busy for ever (idle {idle}, cleaning {cleaning}): {:?}", self.program.store.stats());
     }
 }

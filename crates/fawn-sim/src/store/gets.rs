@@ -2,7 +2,7 @@
 
 use fawn_check::random::Random;
 use fawn_store::page::PageBuf;
-use fawn_store::{Damage, Finished, Gate, Lookup, Read};
+use fawn_store::{Damage, FinishedRead, Gate, Lookup, Read};
 
 use super::history::History;
 use super::oracle::Item;
@@ -91,7 +91,7 @@ impl PendingGet {
     }
 
     fn plan(&mut self, program: &mut Program, history: &History) -> Result<Stage, Failure> {
-        let key = program.store.secret().position(&self.name);
+        let key = program.store.options().secret.position(&self.name);
         let now = program.now();
         // Changes no answer.
         program.store.prefetch(&[key, key]);
@@ -131,21 +131,21 @@ impl PendingGet {
         read: Read,
         mut pages: PageBuf,
     ) -> Result<Stage, Failure> {
-        let key = program.store.secret().position(&self.name);
+        let key = program.store.options().secret.position(&self.name);
         let now = program.now();
         let record = match program.store.finish(read, pages.pages_mut(), &key, &self.name, now) {
-            Finished::Found(record) => {
+            FinishedRead::Found(record) => {
                 self.is_as_planned(now, history, Some(record.seq));
                 let mut bytes = Vec::new();
                 record.encode(&mut bytes);
                 bytes
             }
-            Finished::Absent { gate } => {
+            FinishedRead::Absent { gate } => {
                 self.is_as_planned(now, history, None);
                 return Ok(self.decided(now, history, None, gate));
             }
-            Finished::Read(read) => return Ok(Stage::Read(read)),
-            Finished::Damaged(damage) => return Err(Failure::Damaged(damage)),
+            FinishedRead::Read(read) => return Ok(Stage::Read(read)),
+            FinishedRead::Damaged(damage) => return Err(Failure::Damaged(damage)),
         };
         self.found((program, history), &record, Gate::NONE)
     }

@@ -18,6 +18,7 @@ use super::gets::{PendingGet, PendingGets};
 use super::history::History;
 use super::oracle::{Item, Oracle};
 use super::program::{Failure, Program};
+use super::restart::Restart;
 use crate::flash::SimFlash;
 
 /// Turns after which a call that still waits is stuck for good.
@@ -88,19 +89,9 @@ impl Machine {
     /// # Errors
     /// Those of [`Store::open`].
     pub fn on(flash: SimFlash, options: Options, seed: u64, oracle: Oracle) -> Result<Self, OpenError> {
-        let history = History::new(oracle, options.ack);
-        Self::with_history(flash, options, seed, history)
-    }
-
-    pub(super) fn with_history(
-        flash: SimFlash,
-        options: Options,
-        seed: u64,
-        history: History,
-    ) -> Result<Self, OpenError> {
         Ok(Self {
             program: Program::open(flash, options.clone(), START_MS)?,
-            history,
+            history: History::new(oracle, options.ack),
             random: Random::new(seed),
             options,
             pace: Pace::EVEN,
@@ -153,7 +144,7 @@ impl Machine {
         }
         let now = self.now();
         if now > before {
-            self.program.store.tick(now);
+            self.program.store.tick(now, true);
         }
     }
 
@@ -165,6 +156,11 @@ impl Machine {
     /// Whether nothing more can happen before a restart: the device has crashed.
     pub fn is_down(&self) -> bool {
         self.program.is_down()
+    }
+
+    /// Stops, faults and loads, after each of which the store is opened again.
+    pub fn restart(&mut self) -> Restart<'_> {
+        Restart::of(self)
     }
 
     /// What `name` holds, once that may be answered. `Ok(None)` is "not found"; an empty value is not.

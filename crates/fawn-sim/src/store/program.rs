@@ -9,8 +9,8 @@ use fawn_store::flash::{FileId, Flash, FlashError};
 use fawn_store::large::Stub;
 use fawn_store::page::PageBuf;
 use fawn_store::record::{Kind, MAX_VALUE_BYTES, Record};
-use fawn_store::work::Event;
-use fawn_store::{Batch, Committed, Damage, Maintenance, OpenError, Options, Refusal, Step, Store};
+use fawn_store::work::MaintenanceEvent;
+use fawn_store::{Batch, Damage, Maintenance, OpenError, Options, Refusal, Step, Store, WrittenBatch};
 
 use super::oracle::Item;
 use crate::flash::SimFlash;
@@ -27,7 +27,7 @@ pub enum Failure {
 /// A batch of the commit log between being taken and being handed back.
 enum InFlight {
     Taken(Batch),
-    Written(Committed),
+    Written(WrittenBatch),
 }
 
 /// A store, the device under it, and what is on its way between them.
@@ -38,7 +38,7 @@ pub(super) struct Program {
     /// What the clock shows, in milliseconds.
     pub(super) clock_ms: u64,
     in_flight: Option<InFlight>,
-    events: VecDeque<Event>,
+    events: VecDeque<MaintenanceEvent>,
 }
 
 impl Program {
@@ -138,7 +138,7 @@ impl Program {
             None => self.in_flight = self.store.take_batch(self.clock_ms).map(InFlight::Taken),
             Some(InFlight::Taken(batch)) => {
                 let result = self.flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-                self.in_flight = Some(InFlight::Written(Committed { batch, result }));
+                self.in_flight = Some(InFlight::Written(WrittenBatch { batch, result }));
             }
             Some(InFlight::Written(committed)) => {
                 self.store.committed(committed);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use fawn_flash::{BulkLoad, BulkOptions, DirectoryError, Error};
 use fawn_store::Write;
-use fawn_store::bulk::Built;
+use fawn_store::bulk::BulkSummary;
 use fawn_store::flash::FlashError;
 use fawn_store::record::MAX_VALUE_BYTES;
 
@@ -124,7 +124,7 @@ impl Sink for OfDirectory<'_> {
 }
 
 /// Puts what was read into the stores, under a bar of its own.
-fn build(load: BulkLoad, ui: &dyn Ui) -> Result<Built, Error> {
+fn build(load: BulkLoad, ui: &dyn Ui) -> Result<BulkSummary, Error> {
     let progress = ui.bar(TransferExtent::Bytes(Some(load.bytes())));
     let done = AtomicU64::new(0);
     let built = thread::scope(|scope| {
