@@ -212,7 +212,7 @@ fn compaction_frees_nothing_under_a_reader() {
         machine.flash().read(read.file, read.first, pages.pages_mut()).expect("pages under a reader stay");
         match machine.store().finish(read, pages.pages_mut(), &key, &name, now) {
             fawn_store::FinishedRead::Found(record) => {
-                assert_eq!(record.value, old, "the version that was newest then")
+                assert_eq!(record.value, old, "the version that was newest then");
             }
             other => panic!("{other:?}"),
         }

@@ -70,7 +70,7 @@ impl Upkeep {
             }
             MaintenanceEvent::Merging { newer, dropped } => self.cleaner.note_progress(newer, dropped, &self.sealed),
             MaintenanceEvent::MergeFailed { slice, why, over_damage } => {
-                self.note_failed_merge(&slice, why, over_damage, context)
+                self.note_failed_merge(&slice, why, over_damage, context);
             }
             MaintenanceEvent::Scanned(scanned) => context.reports.push_scanned(scanned),
             MaintenanceEvent::Cut { slice, at, halves } => {
