@@ -66,15 +66,15 @@ pub fn warn_later(lines: impl Iterator<Item = String>) {
 
 /// Has a command print the warnings of the parts that it uses, as lines of its own.
 pub fn tell_warnings() {
-    let told = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(|| Told);
+    let told = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(|| WarningWriter);
     // Where something logs already, it has them.
     let _ = told.without_time().with_target(false).with_level(false).with_ansi(false).try_init();
 }
 
 /// Prints what is written to it, a line at a time, as this program's.
-struct Told;
+struct WarningWriter;
 
-impl Write for Told {
+impl Write for WarningWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         tell(format_args!("fawn: {}", String::from_utf8_lossy(bytes).trim_end()));
         Ok(bytes.len())

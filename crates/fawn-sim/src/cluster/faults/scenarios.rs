@@ -6,7 +6,7 @@ use fawn_kv::ids::Ack;
 
 use crate::cluster::faults::action::FaultAction;
 use crate::cluster::faults::clock_jump::clock_jump;
-use crate::cluster::faults::draw::mislead;
+use crate::cluster::faults::misled::mislead;
 use crate::cluster::faults::severed;
 use crate::cluster::network::party::LinkSet;
 use crate::cluster::network::party::Party;

@@ -76,7 +76,7 @@ pub fn dump(
     }
     let mut taker = Taker::new(each);
     for (keys, owners) in &owners {
-        Merge::new(*keys, owners, &secret).run(&mut stores, &mut taker, &mut found)?;
+        JointRead::new(*keys, owners, &secret).run(&mut stores, &mut taker, &mut found)?;
     }
     for (number, store) in stores.iter_mut().enumerate() {
         // What another copy has lost is here.
@@ -142,7 +142,7 @@ enum Visibility {
 }
 
 /// What one store has of the keys, in the order of positions on the ring.
-struct Source {
+struct RangeReader {
     part: StoreRange,
     /// Where the next read begins; `None`: all is read.
     from: Option<Key>,
@@ -150,7 +150,7 @@ struct Source {
     read: VecDeque<(Key, Kept)>,
 }
 
-impl Source {
+impl RangeReader {
     /// Reads until there is a version, or all is read.
     fn fill(&mut self, keys: &Interval, secret: &Secret, stores: &mut [ClusterStore], found: &mut DumpFindings) {
         while self.read.is_empty()
@@ -180,16 +180,16 @@ impl Source {
 }
 
 /// The versions of a part of the keys, from all stores that have it.
-struct Merge<'a> {
+struct JointRead<'a> {
     keys: Interval,
     secret: &'a Secret,
     /// The leading one first.
-    sources: Vec<Source>,
+    sources: Vec<RangeReader>,
 }
 
-impl<'a> Merge<'a> {
+impl<'a> JointRead<'a> {
     fn new(keys: Interval, owners: &[StoreRange], secret: &'a Secret) -> Self {
-        let source = |part: &StoreRange| Source { part: *part, from: Some(keys.low), read: VecDeque::new() };
+        let source = |part: &StoreRange| RangeReader { part: *part, from: Some(keys.low), read: VecDeque::new() };
         Self { keys, secret, sources: owners.iter().map(source).collect() }
     }
 
@@ -206,7 +206,7 @@ impl<'a> Merge<'a> {
             for source in &mut self.sources {
                 source.fill(&self.keys, self.secret, stores, found);
             }
-            let Some((place, key)) = self.sources.iter().filter_map(Source::least).min() else { return Ok(()) };
+            let Some((place, key)) = self.sources.iter().filter_map(RangeReader::least).min() else { return Ok(()) };
             let key = key.to_vec();
             let Some((source, kept)) = self.newest(place, &key, forgotten) else { continue };
             let by = self.sources[source].part;
@@ -320,7 +320,7 @@ mod tests {
         let part = |store| StoreRange { store, range: RangeId(1), keys: Interval::ALL, end: (at(9, 9), at(9, 9)) };
         let place = secret.position(b"k");
         let newest = |versions: [Option<Position>; 3], forgotten| {
-            let mut merge = Merge::new(Interval::ALL, &[part(0), part(1), part(2)], &secret);
+            let mut merge = JointRead::new(Interval::ALL, &[part(0), part(1), part(2)], &secret);
             for (source, position) in merge.sources.iter_mut().zip(versions) {
                 let kept = |position| Kept { key: b"k".to_vec(), position, version: None };
                 source.read = position.map(|position| (place, kept(position))).into_iter().collect();
