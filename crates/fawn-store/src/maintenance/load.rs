@@ -366,6 +366,7 @@ mod tests {
     fn a_load_that_a_lookup_waits_for_goes_first_and_neighbours_go_together() {
         let mut fixture = JobFixture::new(4);
         fixture.seal(1, &[("a", "1"), ("b", "2"), ("c", "3"), ("d", "4"), ("e", "5"), ("f", "6")]);
+        fixture.events.clear();
         let slices = fixture.slices();
         for (number, slice) in slices.iter().enumerate() {
             fixture.loader.request(LoadRequest { slice: *slice, wanted: number == 2, filtered: false }, false);

@@ -196,10 +196,10 @@ impl Store {
     pub fn append(&mut self, key: &Key, write: Write<'_>, now: u32) -> Result<AppendReceipt, Refusal> {
         self.now = now;
         self.writes.fire_flushes(now, &self.upkeep, &mut self.work);
-        let record = self.writes.next_version(key, write);
+        let (instance, record) = self.writes.next_version(key, write);
         let len = record.encoded_len();
         self.writes.admit(write.kind, len, &self.upkeep, &mut self.work)?;
-        let gate = self.writes.append(key, &record, len);
+        let gate = self.writes.append(key, instance, &record, len);
         self.reads.forget(key, &record);
         self.upkeep.note_put(len);
         Ok(AppendReceipt { seq: record.seq, gate })

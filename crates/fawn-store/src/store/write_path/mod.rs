@@ -112,11 +112,11 @@ impl WritePath {
         number
     }
 
-    /// The next version of a key.
+    /// The next version of a key, and the instance of its range.
     #[inline]
-    pub(super) fn next_version<'w>(&self, key: &Key, write: Write<'w>) -> Record<'w> {
+    pub(super) fn next_version<'w>(&self, key: &Key, write: Write<'w>) -> (u64, Record<'w>) {
         let range = self.ranges.of(key);
-        Record {
+        let record = Record {
             kind: write.kind,
             marks: write.marks,
             epoch: range.epoch,
@@ -126,7 +126,8 @@ impl WritePath {
             client_cas: write.client_cas,
             key: write.key,
             value: write.value,
-        }
+        };
+        (range.mark.instance, record)
     }
 
     /// Makes room for a record of `len` bytes, or says why there is none.
@@ -163,11 +164,11 @@ impl WritePath {
         }
     }
 
-    /// Appends a record of `len` bytes that was [admitted](Self::admit) to the open segment and to the log.
+    /// Appends a record of `len` bytes that was [admitted](Self::admit) to the open segment and, under its range's
+    /// `instance`, to the log.
     /// Returns the gate of the answer.
     #[inline]
-    pub(super) fn append(&mut self, key: &Key, record: &Record<'_>, len: usize) -> Gate {
-        let instance = self.ranges.of(key).mark.instance;
+    pub(super) fn append(&mut self, key: &Key, instance: u64, record: &Record<'_>, len: usize) -> Gate {
         let gate = self.log.current_gate();
         let (bytes, superseded) = self.buffers.append(key, gate, record);
         self.log.append_record(instance, bytes);

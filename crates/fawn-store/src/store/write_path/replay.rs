@@ -95,7 +95,7 @@ mod tests {
         let options = Options { slices: 1, log_pages: 64, segment_bytes: 1 << 16, ..sizes };
         let mut store = Store::open(options, &Memory::default(), 1).unwrap().0;
         let key = store.options().secret.position(b"key");
-        let record = store.writes.next_version(&key, Write::value(b"key", b"value"));
+        let (_, record) = store.writes.next_version(&key, Write::value(b"key", b"value"));
         let record = Record { seq: record.seq + 100, ..record };
         store.replay().append(&key, &record);
         assert_eq!((store.ranges().highest_seq(), store.stats().writes.appends), (record.seq, 0));
