@@ -80,9 +80,16 @@ impl Attempts {
         self.proposals.remove(range);
     }
 
-    /// Whether a member has sealed for the attempt of a range.
-    pub(super) fn has_sealed(&self, range: RangeId, member: Member) -> bool {
-        self.drives.get(&range).is_some_and(|drive| drive.sealed.contains_key(&member))
+    /// Whether a chain that the node is in is being changed, and it has not said yet that it answers no more reads in it.
+    pub(super) fn must_seal(&self, member: Member, state: &State) -> bool {
+        if planted(Bug::GrantWhileSealing) {
+            return false;
+        }
+        let ranges = state.by_node.get(&member.node).into_iter().flatten();
+        ranges.filter(|id| state.under_way.contains(id)).any(|id| {
+            let sealed = self.drives.get(id).is_some_and(|drive| drive.sealed.contains_key(&member));
+            state.ranges[id].chain.place(member).is_some() && !sealed
+        })
     }
 
     fn drive_of(&mut self, range: RangeId, attempt: Attempt) -> Option<&mut Drive> {
@@ -463,7 +470,7 @@ mod tests {
         let sent = |effects: Effects| effects.send.into_iter().map(|(_, message)| message).collect::<Vec<_>>();
         assert!(matches!(sent(bench.drive(0))[..], [Message::Seal { .. }]));
         assert_eq!(sent(bench.drive(1)), [], "not too often");
-        assert!(bench.seal() && bench.attempts.has_sealed(RANGE, member(1)));
+        assert!(bench.seal());
         assert!(matches!(sent(bench.drive(1))[..], [Message::Equalise { .. }]));
         assert!(bench.attempts.note_level(member(1), RANGE, ATTEMPT));
         let propose = bench.drive(2).propose;
@@ -492,5 +499,24 @@ mod tests {
         assert!(!bench.attempts.note_level(member(1), RANGE, ATTEMPT));
         bench.attempts.clear();
         assert!(!bench.attempts.note_prepared(member(1), RANGE, Attempt(2)));
+    }
+
+    #[test]
+    fn a_member_must_seal_while_its_chain_changes() {
+        let (mut view, mut attempts) = (leading(1, 1), Attempts::default());
+        let (range, into, after) = (RANGE, Into::Itself, Position::default());
+        let begin = |attempt, source| Command::Begin { range, attempt, target: vec![member(1)], source, into };
+        view.apply(&begin(ATTEMPT, None)).unwrap();
+        view.apply(&Command::Activate { range, attempt: ATTEMPT, into, after, first: Seq(1) }).unwrap();
+        assert!(!attempts.must_seal(member(1), view.state()));
+        view.apply(&begin(Attempt(2), Some(member(1)))).unwrap();
+        assert!(attempts.must_seal(member(1), view.state()), "even if this leader does not drive the attempt yet");
+        attempts.start(range, Attempt(2), 0);
+        let mut seal = |held| {
+            let counts = attempts.note_sealed(member(1), (range, Attempt(2)), (after, true), held, view.state());
+            (counts, attempts.must_seal(member(1), view.state()))
+        };
+        assert_eq!(seal(None), (false, true), "the source has to have all of the range");
+        assert_eq!(seal(Some(ATTEMPT)), (true, false));
     }
 }

@@ -1,6 +1,5 @@
 //! Which nodes had better not be in one chain, as they do not hear each other.
 
-use super::contacts::NodeContacts;
 use super::link_failures::LinkFailures;
 use super::view::LeaderView;
 use crate::ids::{Member, NodeId};
@@ -41,12 +40,18 @@ impl Connectivity {
         self.failures.said_cut_off(node, now_us, view.timing());
     }
 
-    /// Looks who hears whom of those that live, in the order of nodes. Returns whether anything is different from the last
-    /// time.
-    pub(super) fn look(&mut self, alive: Vec<Member>, contacts: &NodeContacts, view: &LeaderView, now_us: u64) -> bool {
+    /// Looks who hears whom of those that live, in the order of nodes. `heard_since_us` is since when a node is heard without a
+    /// break. Returns whether anything is different from the last time.
+    pub(super) fn look(
+        &mut self,
+        alive: Vec<Member>,
+        heard_since_us: impl Fn(NodeId) -> u64,
+        view: &LeaderView,
+        now_us: u64,
+    ) -> bool {
         self.failures.pass(now_us, view.timing());
         let cut_off = self.cut_off_from_all(&alive, view, now_us);
-        let worse = self.worse_connected(&alive, &cut_off, (contacts, view), now_us);
+        let worse = self.worse_connected(&alive, &cut_off, (heard_since_us, view), now_us);
         let is_other = alive != self.lived || worse != self.worse || cut_off != self.cut_off;
         if is_other {
             (self.lived, self.worse, self.cut_off) = (alive, worse, cut_off);
@@ -100,7 +105,7 @@ impl Connectivity {
         &self,
         alive: &[Member],
         cut_off: &BTreeSet<NodeId>,
-        (contacts, view): (&NodeContacts, &LeaderView),
+        (heard_since_us, view): (impl Fn(NodeId) -> u64, &LeaderView),
         now_us: u64,
     ) -> BTreeSet<NodeId> {
         let counts =
@@ -115,7 +120,7 @@ impl Connectivity {
                 *counts.entry(*other).or_default() += 1;
             }
             // Of as many, whoever is heard again for the shortest time.
-            let worst = counts.iter().map(|(node, count)| (*count, contacts.since_us(*node), *node)).max();
+            let worst = counts.iter().map(|(node, count)| (*count, heard_since_us(*node), *node)).max();
             let (most, _, worst) = worst.expect("there are links");
             let of_worst = |(one, other): &(NodeId, NodeId)| *one == worst || *other == worst;
             let is_even = |(one, other): &(NodeId, NodeId)| counts[one] == most && counts[other] == most;
@@ -172,14 +177,14 @@ mod tests {
 
     #[test]
     fn of_nodes_that_do_not_hear_each_other_the_one_with_the_most_broken_links_makes_room() {
-        let (view, contacts, mut connectivity) = (leading(3, 3), NodeContacts::default(), Connectivity::default());
+        let (view, since, mut connectivity) = (leading(3, 3), |_| 0, Connectivity::default());
         let alive = || [1, 2, 3].map(member).to_vec();
         let [one, two, three] = [1, 2, 3].map(NodeId);
-        assert!(connectivity.look(alive(), &contacts, &view, 0), "they have come");
-        assert!(!connectivity.look(alive(), &contacts, &view, 1));
+        assert!(connectivity.look(alive(), since, &view, 0), "they have come");
+        assert!(!connectivity.look(alive(), since, &view, 1));
         connectivity.note_silent(two, one, &view, 2);
         connectivity.note_silent(three, two, &view, 2);
-        assert!(connectivity.look(alive(), &contacts, &view, 3));
+        assert!(connectivity.look(alive(), since, &view, 3));
         assert_eq!(connectivity.worse(), &BTreeSet::from([two]));
         assert_eq!(connectivity.kept_out(), BTreeSet::from([(two, one), (two, three)]));
         assert!(connectivity.is_cut_off(two, &[three]) && !connectivity.is_cut_off(one, &[two, three]));
@@ -190,16 +195,16 @@ mod tests {
 
     #[test]
     fn a_node_counts_as_cut_off_from_all_once_the_others_had_time_to_say_the_same() {
-        let (view, contacts, mut connectivity) = (leading(2, 2), NodeContacts::default(), Connectivity::default());
+        let (view, since, mut connectivity) = (leading(2, 2), |_| 0, Connectivity::default());
         let alive = || [1, 2].map(member).to_vec();
         let later_us = 2 * view.timing().heartbeat_us;
         connectivity.note_cut_off(NodeId(2), &view, 0);
-        connectivity.look(alive(), &contacts, &view, later_us - 1);
+        connectivity.look(alive(), since, &view, later_us - 1);
         assert!(connectivity.cut_off().is_empty());
-        connectivity.look(alive(), &contacts, &view, later_us);
+        connectivity.look(alive(), since, &view, later_us);
         assert_eq!(connectivity.cut_off(), &BTreeSet::from([NodeId(2)]));
         connectivity.note_cut_off(NodeId(1), &view, later_us);
-        connectivity.look(alive(), &contacts, &view, 2 * later_us);
+        connectivity.look(alive(), since, &view, 2 * later_us);
         assert!(connectivity.cut_off().is_empty(), "nothing is better without both");
     }
 }

@@ -308,7 +308,8 @@ impl Manager {
         let active = reports.iter().filter(|report| report.epoch.0 > 0);
         let active = active.map(|report| (report.range, report.epoch)).collect();
         let request = LeaseRequest { member, nonce, active };
-        self.leases.ask(request, &mut self.questions, (&self.attempts, &self.view), now_us, effects);
+        let must_seal = |member| self.attempts.must_seal(member, self.view.state());
+        self.leases.ask(request, &mut self.questions, (must_seal, &self.view), now_us, effects);
         for report in &reports {
             self.notices.answer_report(member, report, &self.view, now_us, effects);
             if report.health == Health::Damaged {
@@ -331,7 +332,8 @@ impl Manager {
     /// It led when, or after, it asked this question.
     pub fn confirmed(&mut self, now_us: u64, question: u64, effects: &mut Effects) {
         self.owners.confirmed(question, &self.view, now_us, effects);
-        self.leases.confirmed(question, (&self.attempts, &self.view), now_us, effects);
+        let must_seal = |member| self.attempts.must_seal(member, self.view.state());
+        self.leases.confirmed(question, (must_seal, &self.view), now_us, effects);
     }
 
     /// Time has passed.
@@ -352,7 +354,7 @@ impl Manager {
         let Self { view, contacts, connectivity, .. } = self;
         let alive = contacts.alive(view, now_us);
         let is_enough = alive.len() >= view.settings().first_nodes.max(1) as usize;
-        if connectivity.look(alive, contacts, view, now_us) {
+        if connectivity.look(alive, |node| contacts.since_us(node), view, now_us) {
             self.unsettled.extend(view.state().ranges.keys());
         }
         effects.propose.extend(contacts.standings(view, now_us));

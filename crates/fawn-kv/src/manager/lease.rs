@@ -1,6 +1,5 @@
 //! Leases: granted by a leader that has confirmed that it leads after it was asked; never to a node that has yet to seal.
 
-use super::attempts::Attempts;
 use super::effects::Effects;
 use super::questions::{QuestionCounter, note};
 use super::view::LeaderView;
@@ -33,19 +32,19 @@ impl NodeLeases {
         *self = Self::default();
     }
 
-    /// A heartbeat asks for a lease.
+    /// A heartbeat asks for a lease. `must_seal`: whether a member gets none before it has sealed.
     pub(super) fn ask(
         &mut self,
         request: LeaseRequest,
         questions: &mut QuestionCounter,
-        (attempts, view): (&Attempts, &LeaderView),
+        (must_seal, view): (impl Fn(Member) -> bool, &LeaderView),
         now_us: u64,
         effects: &mut Effects,
     ) {
         let question = questions.next();
         note(&mut self.asked, question, request, view.state().nodes.len());
         if planted(Bug::DeposedLeaderGrants) {
-            return self.confirmed(question, (attempts, view), now_us, effects);
+            return self.confirmed(question, (must_seal, view), now_us, effects);
         }
         effects.confirm.push(question);
     }
@@ -54,7 +53,7 @@ impl NodeLeases {
     pub(super) fn confirmed(
         &mut self,
         question: u64,
-        (attempts, view): (&Attempts, &LeaderView),
+        (must_seal, view): (impl Fn(Member) -> bool, &LeaderView),
         now_us: u64,
         effects: &mut Effects,
     ) {
@@ -62,7 +61,7 @@ impl NodeLeases {
         if !view.leads() || !view.state().lives(member) {
             return;
         }
-        if must_seal(member, attempts, view) {
+        if must_seal(member) {
             return took(Path::LeaseRefused);
         }
         if is_behind(member, &active, view) {
@@ -86,19 +85,6 @@ impl NodeLeases {
     }
 }
 
-/// Whether a chain that the node is in is being changed, and it has not said yet that it answers no more reads in it.
-fn must_seal(member: Member, attempts: &Attempts, view: &LeaderView) -> bool {
-    if planted(Bug::GrantWhileSealing) {
-        return false;
-    }
-    let state = view.state();
-    let ranges = state.by_node.get(&member.node).into_iter().flatten();
-    ranges.filter(|id| state.under_way.contains(id)).any(|id| {
-        let is_in = state.ranges[id].chain.place(member).is_some();
-        is_in && !attempts.has_sealed(*id, member)
-    })
-}
-
 /// Whether the node believes to be in a chain that is over. It was left out when its lease had run out, and has yet to
 /// hear of it: with a new lease it would show what is old.
 fn is_behind(member: Member, active: &[(RangeId, Epoch)], view: &LeaderView) -> bool {
@@ -118,52 +104,45 @@ mod tests {
     use crate::manager::{Command, Into};
 
     /// Whether a node that asks gets a lease once the question is confirmed.
-    fn gets(leases: &mut NodeLeases, active: &[(RangeId, Epoch)], attempts: &Attempts, view: &LeaderView) -> bool {
+    fn gets(leases: &mut NodeLeases, active: &[(RangeId, Epoch)], must_seal: bool, view: &LeaderView) -> bool {
         let (mut effects, mut questions) = (Effects::default(), QuestionCounter::default());
         let request = LeaseRequest { member: member(1), nonce: 7, active: active.to_vec() };
-        leases.ask(request, &mut questions, (attempts, view), 0, &mut effects);
+        leases.ask(request, &mut questions, (|_| must_seal, view), 0, &mut effects);
         assert!(effects.send.is_empty(), "it may lead no longer");
-        leases.confirmed(effects.confirm[0], (attempts, view), 0, &mut effects);
+        leases.confirmed(effects.confirm[0], (|_| must_seal, view), 0, &mut effects);
         effects.send.iter().any(|(_, message)| matches!(message, Message::Lease { nonce: 7, .. }))
     }
 
     #[test]
     fn a_leader_without_a_majority_remembers_so_many_questions_only() {
-        let (view, attempts, mut leases) = (leading(1, 1), Attempts::default(), NodeLeases::default());
+        let (view, mut leases) = (leading(1, 1), NodeLeases::default());
         let (mut effects, mut questions) = (Effects::default(), QuestionCounter::default());
         for nonce in 0..1000 {
             let request = LeaseRequest { member: member(1), nonce, active: Vec::new() };
-            leases.ask(request, &mut questions, (&attempts, &view), nonce, &mut effects);
+            leases.ask(request, &mut questions, (|_| false, &view), nonce, &mut effects);
         }
         assert_eq!(leases.asked.len(), MOST_QUESTIONS);
         // The newest can still be confirmed.
-        leases.confirmed(*effects.confirm.last().unwrap(), (&attempts, &view), 1000, &mut effects);
+        leases.confirmed(*effects.confirm.last().unwrap(), (|_| false, &view), 1000, &mut effects);
         assert!(effects.send.iter().any(|(_, message)| matches!(message, Message::Lease { nonce: 999, .. })));
     }
 
     #[test]
     fn whoever_has_yet_to_seal_or_believes_in_an_old_chain_gets_no_lease() {
-        let (mut view, mut attempts, mut leases) = (leading(1, 1), Attempts::default(), NodeLeases::default());
+        let (mut view, mut leases) = (leading(1, 1), NodeLeases::default());
         let (range, attempt, into, after) = (RangeId(2), Attempt(1), Into::Itself, Position::default());
-        let begin = |attempt, source| Command::Begin { range, attempt, target: vec![member(1)], source, into };
-        view.apply(&begin(attempt, None)).unwrap();
+        view.apply(&Command::Begin { range, attempt, target: vec![member(1)], source: None, into }).unwrap();
         view.apply(&Command::Activate { range, attempt, into, after, first: Seq(1) }).unwrap();
-        assert!(gets(&mut leases, &[(range, Epoch(1))], &attempts, &view));
-        assert!(!gets(&mut leases, &[(range, Epoch(0))], &attempts, &view), "of that epoch it has none");
-        view.apply(&begin(Attempt(2), Some(member(1)))).unwrap();
-        attempts.start(range, Attempt(2), 0);
-        assert!(!gets(&mut leases, &[], &attempts, &view));
-        let mut seal = |held| attempts.note_sealed(member(1), (range, Attempt(2)), (after, true), held, view.state());
-        assert!(!seal(None), "the source has to have all of the range");
-        assert!(seal(Some(attempt)));
-        assert!(gets(&mut leases, &[], &attempts, &view));
+        assert!(gets(&mut leases, &[(range, Epoch(1))], false, &view));
+        assert!(!gets(&mut leases, &[(range, Epoch(0))], false, &view), "of that epoch it has none");
+        assert!(!gets(&mut leases, &[], true, &view));
     }
 
     #[test]
     fn a_life_that_has_ended_has_no_lease() {
-        let (view, attempts, mut leases) = (leading(1, 1), Attempts::default(), NodeLeases::default());
+        let (view, mut leases) = (leading(1, 1), NodeLeases::default());
         let now_us = view.settings().leases.longest_us();
-        assert!(gets(&mut leases, &[], &attempts, &view));
+        assert!(gets(&mut leases, &[], false, &view));
         leases.until_us.insert(member(1), 2 * now_us);
         assert!(!leases.has_none(member(1), &view, now_us));
         leases.end(member(1));
