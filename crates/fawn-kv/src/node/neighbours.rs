@@ -122,7 +122,7 @@ mod tests {
         let (mut neighbours, timing) = (Neighbours::default(), Timing::default());
         pings(&mut neighbours, 1_000_000, 1_100_000);
         let late_us = 1_000_000 + timing.silent_us;
-        let mut ping = |neighbours: &mut Neighbours, now_us| {
+        let ping = |neighbours: &mut Neighbours, now_us| {
             neighbours.ping(std::iter::empty(), &timing, now_us, &mut Vec::new());
             neighbours.silent(&timing, now_us + timing.silent_us).count()
         };
