@@ -20,17 +20,19 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use fawn_ring::{Interval, Key};
-use fawn_store::flash::Flash;
+use fawn_store::flash::{Flash, FlashError};
+use fawn_store::page::Page;
 use fawn_store::work::{MaintenanceEvent, MaintenanceWork};
 use fawn_store::{
     Ack, Batch, Gate as LogGate, Losses, Maintenance, OpenError, Opening, Options, Refusal, Replication, Store,
-    WrittenBatch,
+    Trouble, WrittenBatch,
 };
 
 use super::cas::CasNumbers;
 use super::convert::record_of;
 use super::images::{Image, Images};
-use super::lookups::{Answer, Fetch, PendingLookup};
+use super::lookups::{Answer, Fetch};
+use super::reads::FlashReads;
 use super::write::Write;
 use super::{Gate, Lookup, Part, Place, Plain, RangeStore, RecoveredRange, Scan, Ticket};
 use crate::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};
@@ -117,14 +119,7 @@ pub struct FlashStore {
     failed: Option<Refusal>,
     /// A clean stop is being recorded: the log ends where it ends.
     closing: bool,
-    pub(super) fetches: VecDeque<Fetch>,
-    /// Lookups that wait for an index.
-    pub(super) loading: Vec<PendingLookup>,
-    /// Scans under way, by the store's number.
-    pub(super) scans: BTreeMap<u64, Ticket>,
-    pub(super) passes_over_lost: bool,
-    pub(super) passed_over: Option<Losses>,
-    pub(super) answers: VecDeque<(Ticket, Answer)>,
+    reads: FlashReads,
 }
 
 impl FlashStore {
@@ -160,9 +155,11 @@ impl FlashStore {
         }
         let ranges = images.ranges.iter().map(|(range, image)| (*range, image.state())).collect();
         let place = (store.options().index, store.options().count);
+        let cas = CasNumbers::of(place.0, place.1);
         let reserve_logged = images.checkpoint_bytes();
         let store = Self {
-            cas: CasNumbers::of(place.0, place.1),
+            cas,
+            reads: FlashReads::new(cas),
             store,
             images,
             plain: None,
@@ -180,12 +177,6 @@ impl FlashStore {
             durable: Gate(0),
             failed: None,
             closing: false,
-            fetches: VecDeque::new(),
-            loading: Vec::new(),
-            scans: BTreeMap::new(),
-            passes_over_lost: false,
-            passed_over: None,
-            answers: VecDeque::new(),
         };
         Ok(OpenedStore { store, maintenance, opening, ranges })
     }
@@ -274,13 +265,44 @@ impl FlashStore {
         self.store.upkeep().is_closed()
     }
 
+    /// The next read to carry out.
+    pub fn take_fetch(&mut self) -> Option<Fetch> {
+        self.reads.take_fetch()
+    }
+
+    /// Takes the pages of a read, exactly those asked for, or why they cannot be read.
+    pub fn fetched(&mut self, fetch: Fetch, pages: Result<&mut [Page], FlashError>) {
+        self.reads.fetched(fetch, pages, &mut self.store);
+    }
+
+    /// The next answer to a lookup or a scan that had to wait.
+    pub fn take_answer(&mut self) -> Option<(Ticket, Answer)> {
+        self.reads.take_answer()
+    }
+
+    /// As [`fawn_store::Reports::take_trouble`].
+    pub fn take_trouble(&mut self) -> Option<Trouble> {
+        self.store.reports().take_trouble()
+    }
+
+    /// From now on scans leave out what cannot be read, instead of failing: for whoever wants what there is of a damaged copy,
+    /// never for a chain, which has other copies.
+    pub fn pass_over_lost(&mut self) {
+        self.reads.pass_over_lost();
+    }
+
+    /// What scans have left out.
+    pub fn passed_over(&self) -> Option<&Losses> {
+        self.reads.passed_over()
+    }
+
     /// Goes on with what waited.
     fn settle(&mut self) {
         self.note_sealed();
         self.drain();
         self.checkpoint_when_due();
-        self.look_again();
-        self.take_parts();
+        self.reads.look_again(&mut self.store);
+        self.reads.take_parts(&mut self.store);
     }
 
     /// Logs and carries out a write.
@@ -507,11 +529,6 @@ impl FlashStore {
             self.failed.get_or_insert(refusal);
         }
     }
-
-    /// Bytes of records in one write of a copy.
-    fn part_bytes(&self) -> usize {
-        PART_BYTES.min(self.longest_record())
-    }
 }
 
 /// No range has this name: it stands for the whole store.
@@ -566,7 +583,7 @@ impl RangeStore for FlashStore {
     }
 
     fn install(&mut self, range: RangeId, kept: &[Kept]) -> Option<Gate> {
-        let (mut rest, most) = (kept, self.part_bytes());
+        let (mut rest, most) = (kept, PART_BYTES.min(self.longest_record()));
         while !rest.is_empty() {
             let mut bytes = 0;
             let fits = rest.iter().take_while(|kept| {
@@ -610,7 +627,11 @@ impl RangeStore for FlashStore {
     }
 
     fn lookup(&mut self, range: RangeId, key: &[u8], ticket: Ticket) -> Lookup {
-        if self.images.ranges.contains_key(&range) { self.look(key, ticket) } else { Lookup::Known(None) }
+        if self.images.ranges.contains_key(&range) {
+            self.reads.look(key, ticket, &mut self.store)
+        } else {
+            Lookup::Known(None)
+        }
     }
 
     fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, least: Position, ticket: Ticket) -> Scan {
@@ -620,9 +641,9 @@ impl RangeStore for FlashStore {
             self.store.replication().freeze();
         }
         let keys = Interval::new(from.unwrap_or(keys.low).clamp(keys.low, keys.high), keys.high);
-        let most = self.part_bytes();
+        let most = PART_BYTES.min(self.longest_record());
         let id = self.store.replication().scan(keys, most, since.0);
-        self.scans.insert(id, ticket);
+        self.reads.begin_scan(id, ticket);
         Scan::Later
     }
 
