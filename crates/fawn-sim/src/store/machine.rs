@@ -18,7 +18,6 @@ use super::gets::{PendingGet, PendingGets};
 use super::history::History;
 use super::oracle::{Item, Oracle};
 use super::program::{Failure, Program};
-use super::restart::Restart;
 use crate::flash::SimFlash;
 
 /// Turns after which a call that still waits is stuck for good.
@@ -156,11 +155,6 @@ impl Machine {
     /// Whether nothing more can happen before a restart: the device has crashed.
     pub fn is_down(&self) -> bool {
         self.program.is_down()
-    }
-
-    /// Stops, faults and loads, after each of which the store is opened again.
-    pub fn restart(&mut self) -> Restart<'_> {
-        Restart::of(self)
     }
 
     /// What `name` holds, once that may be answered. `Ok(None)` is "not found"; an empty value is not.

@@ -14,6 +14,11 @@ use super::program::Failure;
 use crate::flash::PowerCut;
 
 impl Machine {
+    /// Stops, faults and loads, after each of which the store is opened again.
+    pub fn restart(&mut self) -> Restart<'_> {
+        Restart(self)
+    }
+
     /// A machine of its own that goes on from what a power cut now would leave, after checking that; this one is as it
     /// was.
     ///
@@ -36,10 +41,6 @@ impl Machine {
 pub struct Restart<'a>(&'a mut Machine);
 
 impl<'a> Restart<'a> {
-    pub(super) fn of(machine: &'a mut Machine) -> Self {
-        Self(machine)
-    }
-
     /// Cuts the power, opens the store again and checks that what is left is a state that may be left. Returns that
     /// state's number.
     ///

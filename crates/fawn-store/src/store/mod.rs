@@ -46,11 +46,10 @@ pub use stats::{
     Stats, WriteStats, WrittenBytes,
 };
 pub use upkeep::Upkeep;
-pub(crate) use write_path::Replay;
 pub use write_path::Replication;
 
 use self::lookup_path::{LookupPath, answer_from_buffer};
-use self::upkeep::UpkeepContext;
+use self::upkeep::turns::UpkeepContext;
 use self::work_queue::WorkQueue;
 use self::write_path::WritePath;
 use crate::api::{Ack, AppendReceipt, Batch, FinishedRead, Gate, Lookup, Read, Refusal, Write, WrittenBatch};
@@ -156,17 +155,6 @@ impl Store {
     /// Everything that holds records, to be counted.
     pub fn contents(&self) -> StoreContents<'_> {
         StoreContents::new(self.writes.buffers(), &self.upkeep)
-    }
-
-    /// The store as the owner of replicated ranges uses it.
-    #[inline]
-    pub fn replication(&mut self) -> Replication<'_> {
-        Replication::of(self)
-    }
-
-    /// The store as recovery uses it.
-    pub(crate) fn replay(&mut self) -> Replay<'_> {
-        Replay::of(self)
     }
 
     /// The sealed side, and what it changes of the other parts.

@@ -2,7 +2,8 @@
 
 use fawn_ring::Key;
 
-use super::{Upkeep, UpkeepContext};
+use super::Upkeep;
+use super::turns::UpkeepContext;
 use crate::api::Trouble;
 use crate::format::page::PAGE_BYTES;
 use crate::sealed::PendingEntries;

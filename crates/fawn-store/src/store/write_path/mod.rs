@@ -12,7 +12,6 @@ mod replication;
 
 use fawn_ring::{Interval, Key};
 
-pub(crate) use self::replay::Replay;
 pub use self::replication::Replication;
 use super::contents::StoreContents;
 use super::stats::{WriteStats, WrittenBytes};

@@ -12,11 +12,14 @@ use crate::work::Room;
 /// A store whose log is being replayed.
 pub(crate) struct Replay<'a>(&'a mut Store);
 
-impl<'a> Replay<'a> {
-    pub(in crate::store) fn of(store: &'a mut Store) -> Self {
-        Self(store)
+impl Store {
+    /// The store as recovery uses it.
+    pub(crate) fn replay(&mut self) -> Replay<'_> {
+        Replay(self)
     }
+}
 
+impl<'a> Replay<'a> {
     /// Freezes the open segment; once it is sealed, recovery begins at `start`.
     pub(crate) fn freeze_at(&mut self, start: LogPosition) {
         self.0.writes.freeze_at(start, &mut self.0.work);

@@ -31,13 +31,17 @@ const NO_MEMORY: &str = "the system has no memory for the committed records: giv
 /// A store of replicated ranges, as their owner uses it: [`Store::replication`]. See the module's text.
 pub struct Replication<'a>(&'a mut Store);
 
+impl Store {
+    /// The store as the owner of replicated ranges uses it.
+    #[inline]
+    pub fn replication(&mut self) -> Replication<'_> {
+        Replication(self)
+    }
+}
+
 impl<'a> Replication<'a> {
     /// Bytes that an entry of a range takes in the log beside its own.
     pub const ENTRY_BYTES: usize = ENTRY_HEADER_BYTES;
-
-    pub(in crate::store) fn of(store: &'a mut Store) -> Self {
-        Self(store)
-    }
 
     /// Appends what the owner of a range writes to the log. It is durable once
     /// [`logged`](crate::log::GroupCommit::logged) reaches the gate. A [`checkpoint`](Self::checkpoint) of as many bytes
