@@ -13,7 +13,7 @@ use crate::flash::SimFlash;
 
 /// One record of a load.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedRecord {
     /// Its key.
     pub name: Vec<u8>,
     /// Its value.
@@ -30,7 +30,7 @@ pub fn bulk_load(
     flash: &SimFlash,
     options: &Options,
     now: u32,
-    records: &[Loaded],
+    records: &[LoadedRecord],
     batch_bytes: usize,
 ) -> Result<BulkSummary, String> {
     let secret = options.secret;

@@ -6,7 +6,7 @@ use fawn_store::record::{Kind, Marks};
 use fawn_store::{AppendReceipt, Gate, Refusal, Write};
 
 use super::machine::{Extras, Machine, STUCK_TURNS};
-use super::oracle::Item;
+use super::oracle::OracleItem;
 
 impl Machine {
     /// Stores `value`; returns once the store has taken it, which is before it is acknowledged.
@@ -28,7 +28,7 @@ impl Machine {
             }
             other => other?,
         };
-        let item = Item {
+        let item = OracleItem {
             value: Arc::from(value),
             client_flags: extras.client_flags,
             expiry: extras.expiry,
@@ -61,13 +61,13 @@ impl Machine {
                 Some(stub) => (Kind::Stub, &stub[..]),
                 None => (Kind::Value, &*item.value),
             };
-            let Item { client_flags, marks, client_cas, .. } = item;
+            let OracleItem { client_flags, marks, client_cas, .. } = item;
             let write = Write { kind, marks, client_flags, expiry, client_cas, key: name, value };
             match self.program.store.append(&key, write, self.now()) {
                 Ok(appended) => {
                     self.stubs.extend(stub.map(|stub| (appended.seq, stub)));
                     self.history.note_seq(name, appended.seq);
-                    self.history.change(name, Some(Item { expiry, seq: appended.seq, ..item }), appended.gate);
+                    self.history.change(name, Some(OracleItem { expiry, seq: appended.seq, ..item }), appended.gate);
                     self.history.release(self.program.store.durable());
                     return Ok(true);
                 }
@@ -94,7 +94,7 @@ impl Machine {
         let appended = self.program.store.append(&key, Write::value(name, value), self.now())?;
         self.history.note_seq(name, appended.seq);
         let (marks, seq) = (Marks::default(), appended.seq);
-        let item = Item { value: Arc::from(value), client_flags: 0, expiry: 0, marks, client_cas: None, seq };
+        let item = OracleItem { value: Arc::from(value), client_flags: 0, expiry: 0, marks, client_cas: None, seq };
         self.history.change(name, Some(item), appended.gate);
         Ok(appended)
     }

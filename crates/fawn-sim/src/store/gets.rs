@@ -5,7 +5,7 @@ use fawn_store::page::PageBuf;
 use fawn_store::{Damage, FinishedRead, Gate, Lookup, Read};
 
 use super::history::History;
-use super::oracle::Item;
+use super::oracle::OracleItem;
 use super::program::{Failure, Program};
 
 /// What a get does next.
@@ -17,7 +17,7 @@ enum Stage {
     /// Finish with the pages read.
     Finish(Read, PageBuf),
     /// Answer once the gate is durable.
-    Answer(Option<Item>, Gate),
+    Answer(Option<OracleItem>, Gate),
 }
 
 /// One get between its beginning and its answer.
@@ -60,7 +60,7 @@ impl PendingGet {
         &mut self,
         program: &mut Program,
         history: &mut History,
-    ) -> Option<Result<Option<Item>, Failure>> {
+    ) -> Option<Result<Option<OracleItem>, Failure>> {
         let stage = self.stage.take().expect("an answered get is not carried on");
         let next = match stage {
             Stage::Plan => self.plan(program, history),
@@ -177,7 +177,7 @@ impl PendingGet {
     }
 
     /// The answer is known: it must be right now, whatever happens until it leaves.
-    fn decided(&mut self, now: u32, history: &History, item: Option<Item>, gate: Gate) -> Stage {
+    fn decided(&mut self, now: u32, history: &History, item: Option<OracleItem>, gate: Gate) -> Stage {
         if self.is_checked {
             match history.oracle.admits(&self.name, item.as_ref(), self.since, self.began, now) {
                 Some(state) => self.proves = state,

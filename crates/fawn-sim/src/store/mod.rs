@@ -17,8 +17,8 @@ pub mod oracle;
 mod program;
 mod restart;
 
-pub use bulk::{Loaded, bulk_load};
+pub use bulk::{LoadedRecord, bulk_load};
 pub use machine::{Extras, Items, Machine, Pace};
-pub use oracle::{Item, Oracle};
+pub use oracle::{Oracle, OracleItem};
 pub use program::Failure;
 pub use restart::Restart;

@@ -7,7 +7,7 @@ use fawn_store::Refusal;
 use fawn_store::record::Record;
 
 use super::machine::{Items, Machine};
-use super::oracle::Item;
+use super::oracle::OracleItem;
 
 impl Machine {
     /// Freezes the open segment and has it sealed.
@@ -93,11 +93,11 @@ impl Machine {
 }
 
 /// A scan that began at a second has found exactly what is alive.
-fn check_scan(machine: &Machine, interval: Interval, began: u32, found: &[(Vec<u8>, Item)]) {
+fn check_scan(machine: &Machine, interval: Interval, began: u32, found: &[(Vec<u8>, OracleItem)]) {
     let secret = machine.program.store.options().secret;
     let positions: Vec<Key> = found.iter().map(|(name, _)| secret.position(name)).collect();
     assert!(positions.is_sorted(), "a scan is in key order");
-    let by_name: BTreeMap<&[u8], &Item> = found.iter().map(|(name, item)| (&**name, item)).collect();
+    let by_name: BTreeMap<&[u8], &OracleItem> = found.iter().map(|(name, item)| (&**name, item)).collect();
     assert_eq!(by_name.len(), found.len(), "a scan gives each key once");
     let inside = |name: &[u8]| interval.contains(&secret.position(name));
     for (name, item) in &by_name {

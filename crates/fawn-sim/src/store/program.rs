@@ -12,7 +12,7 @@ use fawn_store::record::{Kind, MAX_VALUE_BYTES, Record};
 use fawn_store::work::MaintenanceEvent;
 use fawn_store::{Batch, Damage, Maintenance, OpenError, Options, Refusal, Step, Store, WrittenBatch};
 
-use super::oracle::Item;
+use super::oracle::OracleItem;
 use crate::flash::SimFlash;
 
 /// Why a get gave no answer.
@@ -79,7 +79,7 @@ impl Program {
 
     /// The item that a record of the store is; reads a large value's file. `None` when that file is gone: the record was
     /// superseded meanwhile, or the file is lost.
-    pub(super) fn item(&self, record: &Record<'_>) -> Result<Option<Item>, Failure> {
+    pub(super) fn item(&self, record: &Record<'_>) -> Result<Option<OracleItem>, Failure> {
         let value = match record.kind {
             Kind::Value => Arc::from(record.value),
             Kind::Delete | Kind::Lost => panic!("a lookup never finds {:?}", record.kind),
@@ -94,7 +94,7 @@ impl Program {
                 Arc::from(stub.value(&pages).ok_or(Failure::Damaged(damage))?)
             }
         };
-        Ok(Some(Item {
+        Ok(Some(OracleItem {
             value,
             client_flags: record.client_flags,
             expiry: record.expiry,

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use fawn_store::record::Marks;
 use fawn_store::{Ack, Options};
 
-use super::bulk::{Loaded, bulk_load};
+use super::bulk::{LoadedRecord, bulk_load};
 use super::gets::{PendingGet, PendingGets};
 use super::machine::{Extras, Machine, STUCK_TURNS};
-use super::oracle::{Item, Oracle};
+use super::oracle::{Oracle, OracleItem};
 use super::program::Failure;
 use crate::flash::PowerCut;
 
@@ -92,17 +92,17 @@ impl<'a> Restart<'a> {
     ///
     /// # Errors
     /// What went wrong.
-    pub fn after_bulk_load(&mut self, records: &[Loaded], batch_bytes: usize) -> Result<(), String> {
+    pub fn after_bulk_load(&mut self, records: &[LoadedRecord], batch_bytes: usize) -> Result<(), String> {
         let machine = &*self.0;
         bulk_load(&machine.program.flash, &machine.options, machine.now(), records, batch_bytes)?;
         self.reopen()?;
-        let last: BTreeMap<&[u8], &Loaded> = records.iter().map(|record| (&*record.name, record)).collect();
+        let last: BTreeMap<&[u8], &LoadedRecord> = records.iter().map(|record| (&*record.name, record)).collect();
         for (name, record) in last {
             let found = self.get(name).map_err(|failure| format!("{failure:?}"))?;
             let Extras { client_flags, expiry, client_cas, .. } = record.extras;
             let seq = found.as_ref().map_or(u64::MAX, |item| item.seq);
             let value = Arc::from(&*record.value);
-            let item = Item { value, client_flags, expiry, marks: Marks::default(), client_cas, seq };
+            let item = OracleItem { value, client_flags, expiry, marks: Marks::default(), client_cas, seq };
             let expected = item.alive(self.0.now());
             if found.as_ref() != expected {
                 let name = String::from_utf8_lossy(name);
@@ -174,7 +174,7 @@ impl<'a> Restart<'a> {
     ///
     /// # Errors
     /// [`Failure`].
-    pub fn get(&mut self, name: &[u8]) -> Result<Option<Item>, Failure> {
+    pub fn get(&mut self, name: &[u8]) -> Result<Option<OracleItem>, Failure> {
         let machine = &mut *self.0;
         let mut get = PendingGet::begin_unchecked(&machine.program, &machine.history, name);
         for _ in 0..STUCK_TURNS {

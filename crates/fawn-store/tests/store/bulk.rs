@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fawn_sim::flash::{PowerCut, SimFlash};
-use fawn_sim::store::{Extras, Loaded, Machine, bulk_load};
+use fawn_sim::store::{Extras, LoadedRecord, Machine, bulk_load};
 use fawn_store::Options;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::manifest::Manifest;
@@ -31,14 +31,14 @@ fn stopped(options: &Options, seed: u64, held: u64) -> (Machine, Contents) {
 }
 
 /// A load of the keys `from..to`, some of them twice, some too large to be kept in line.
-fn load(from: u64, to: u64) -> (Vec<Loaded>, Contents) {
+fn load(from: u64, to: u64) -> (Vec<LoadedRecord>, Contents) {
     let mut records = Vec::new();
     let mut new = Contents::new();
     for (place, number) in (from..to).chain((from..to).step_by(7)).enumerate() {
         let len = if number % 31 == 5 { 5_000 } else { 40 + place % 250 };
         let (name, value) = (format!("k{number}").into_bytes(), value(1_000_000 + place as u64, len));
         new.insert(name.clone(), value.clone());
-        records.push(Loaded { name, value, extras: Extras::default() });
+        records.push(LoadedRecord { name, value, extras: Extras::default() });
     }
     (records, new)
 }
@@ -182,7 +182,7 @@ fn a_flush_that_was_scheduled_before_a_load_and_is_due_by_then_does_not_hide_it(
     machine.flush_all_at(due).unwrap();
     machine.restart().stop();
     let flash = machine.flash().clone();
-    let record = |name: &[u8]| Loaded { name: name.to_vec(), value: b"2".to_vec(), extras: Extras::default() };
+    let record = |name: &[u8]| LoadedRecord { name: name.to_vec(), value: b"2".to_vec(), extras: Extras::default() };
     bulk_load(&flash, &tiny(), due + 1, &[record(b"loaded")], 1 << 20).unwrap();
     let mut machine = Machine::on(flash, tiny(), 6, machine.oracle().clone()).unwrap();
     machine.advance_clock(10_000);

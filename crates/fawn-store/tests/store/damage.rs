@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fawn_check::random::Random;
 use fawn_sim::flash::{PowerCut, SimFlash};
-use fawn_sim::store::{Extras, Failure, Item, Machine, Oracle};
+use fawn_sim::store::{Extras, Failure, Machine, Oracle, OracleItem};
 use fawn_store::check::check;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::page::PAGE_BYTES;
@@ -97,7 +97,7 @@ fn examine(sample: &Sample, flash: SimFlash, what: &dyn std::fmt::Debug) -> Outc
 }
 
 fn read_all(machine: &mut Machine, what: &dyn std::fmt::Debug) -> Outcome {
-    let expected: BTreeMap<Vec<u8>, Item> = machine.oracle().alive(machine.now());
+    let expected: BTreeMap<Vec<u8>, OracleItem> = machine.oracle().alive(machine.now());
     let names: Vec<Vec<u8>> = machine.oracle().names().map(<[u8]>::to_vec).collect();
     let mut outcome = Outcome::Whole;
     for name in names {

@@ -2,7 +2,7 @@
 
 use fawn_check::random::Random;
 use fawn_ring::{Interval, Key};
-use fawn_sim::store::{Extras, Loaded, Machine, Pace};
+use fawn_sim::store::{Extras, LoadedRecord, Machine, Pace};
 use fawn_store::{Ack, Options, Refusal};
 
 use crate::common::{tiny, value};
@@ -126,9 +126,9 @@ impl Script {
             let expiry = if expiry == 0 { 0 } else { machine.now() + expiry - 1 };
             let client_cas = machine.random().chance(1, 9).then_some(self.changes);
             let client_flags = machine.random().below(2) as u32;
-            Loaded { name, value, extras: Extras { expiry, client_flags, client_cas, ..Extras::default() } }
+            LoadedRecord { name, value, extras: Extras { expiry, client_flags, client_cas, ..Extras::default() } }
         });
-        let records: Vec<Loaded> = records.collect();
+        let records: Vec<LoadedRecord> = records.collect();
         let batch_bytes = *machine.random().pick(&[500, 3_000, 1 << 20]);
         machine.restart().after_bulk_load(&records, batch_bytes).unwrap();
     }
