@@ -267,7 +267,9 @@ mod tests {
     fn an_answer_is_shown_until_a_newer_one_is_seen_and_an_older_one_is_not_taken() {
         let mut bench = Bench::new();
         assert_eq!(bench.shown(), None);
-        [1, 2, 3].into_iter().for_each(|tag| bench.ask(tag));
+        for tag in [1, 2, 3] {
+            bench.ask(tag);
+        }
         bench.answer(1, 5);
         assert_eq!(bench.shown(), Some(5));
         bench.answer(2, 7);

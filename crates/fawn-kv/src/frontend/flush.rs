@@ -137,7 +137,7 @@ impl Flushes {
         let answered = context.sessions.answered_up_to(id, flush.answered);
         let routes = context.routes;
         let parts = routes.parts(&part.wedge).filter(|(.., keys)| !part.reached.lacks(keys).is_empty());
-        let asks: Vec<_> = parts.map(|(range, chain, keys)| (range, chain, keys)).collect();
+        let asks: Vec<_> = parts.collect();
         if let Some(part) = self.part(name, wedge) {
             part.begin(epoch, context.now_us);
         }

@@ -37,7 +37,8 @@ impl Front {
     pub(super) fn hear(&mut self, now_us: u64, message: Message, out: &mut Vec<(Address, Message)>) {
         match message {
             Message::FrontWelcome { nonce, incarnation } => {
-                if self.life.welcome(nonce, incarnation) {
+                let begins = self.life.welcome(nonce, incarnation);
+                if begins {
                     self.tags.begin(incarnation);
                 }
             }

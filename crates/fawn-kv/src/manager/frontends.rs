@@ -105,7 +105,9 @@ mod tests {
     fn who_lives_has_a_load_and_who_is_cut_off_has_none_unless_all_are() {
         let (view, mut contacts) = (view(), FrontContacts::default());
         assert!(contacts.loads(&view, 0).is_empty());
-        [0, 1].into_iter().for_each(|at| contacts.note_heartbeat(front(at), &view, 0));
+        for at in [0, 1] {
+            contacts.note_heartbeat(front(at), &view, 0);
+        }
         assert_eq!(contacts.loads(&view, 0), BTreeMap::from([(front(0), 2), (front(1), 0)]));
         contacts.note_cut_off(front(0), 0);
         assert_eq!(contacts.loads(&view, 0), BTreeMap::from([(front(1), 0)]));

@@ -219,7 +219,9 @@ impl<'a> Placement<'a> {
         let cut_off = self.connectivity.cut_off();
         if !cut_off.is_empty() {
             let mut ring = self.view.ring().clone();
-            cut_off.iter().for_each(|node| drop(ring.remove_node(*node)));
+            for node in cut_off {
+                ring.remove_node(*node);
+            }
             most = most.min(ring.machines());
         }
         most
@@ -356,7 +358,9 @@ mod tests {
     /// The next step for each range, one second after these nodes were heard for the first time.
     fn steps(view: &LeaderView, alive: &[u64]) -> Vec<PlanStep> {
         let (mut contacts, now_us) = (NodeContacts::default(), 2 * view.timing().dead_us);
-        alive.iter().for_each(|node| beat(&mut contacts, *node, view, now_us));
+        for node in alive {
+            beat(&mut contacts, *node, view, now_us);
+        }
         let placement = Placement { view, contacts: &contacts, connectivity: &Connectivity::default(), now_us };
         let ranges = view.state().ranges.keys();
         ranges.map(|range| placement.plan(*range, &RangeProposals::default())).collect()

@@ -40,7 +40,7 @@ impl Machine {
 /// A machine whose store stops, or whose device fails, and that opens it again: [`Machine::restart`].
 pub struct Restart<'a>(&'a mut Machine);
 
-impl<'a> Restart<'a> {
+impl Restart<'_> {
     /// Cuts the power, opens the store again and checks that what is left is a state that may be left. Returns that
     /// state's number.
     ///

@@ -19,7 +19,7 @@ impl Store {
     }
 }
 
-impl<'a> Replay<'a> {
+impl Replay<'_> {
     /// Freezes the open segment; once it is sealed, recovery begins at `start`.
     pub(crate) fn freeze_at(&mut self, start: LogPosition) {
         self.0.writes.freeze_at(start, &mut self.0.work);
