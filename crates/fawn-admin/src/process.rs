@@ -1,6 +1,7 @@
 //! What any process has: time, memory, descriptors. The names are those that Prometheus' own libraries give them.
 
 use crate::page::Page;
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 crate::families! {
@@ -8,7 +9,7 @@ crate::families! {
     MEMORY = Gauge "process_resident_memory_bytes" [] "Resident memory of the process.";
     DESCRIPTORS = Gauge "process_open_fds" [] "Open file descriptors.";
     MOST_DESCRIPTORS = Gauge "process_max_fds" [] "Largest number of file descriptors that the process may have open.";
-    STARTED = Gauge "process_start_time_seconds" [] "Unix time at which the process started.";
+    STARTED = Gauge "process_start_time_seconds" [] "Unix time at which the process started, by the clock of that time.";
     BUILD = Gauge "fawn_build_info" ["version"] "Always 1; the label is the release.";
     CERTIFICATE_END = Gauge "fawn_certificate_end_seconds" ["file"] "Unix time at which the certificate in the file expires; for several that are used together, the first expiry.";
     HEALTHY = Gauge "fawn_healthy" [] "Whether /health reports that the process serves.";
@@ -23,10 +24,9 @@ pub fn measure(page: &mut Page, healthy: bool) {
         let ticks = rustix::param::clock_ticks_per_second().max(1) as f64;
         page.put(&CPU, &[], stat.cpu_ticks as f64 / ticks);
         page.put(&MEMORY, &[], stat.resident_pages * rustix::param::page_size() as u64);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-        let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        let up = up.tv_sec as f64 + up.tv_nsec as f64 / 1e9;
-        page.put(&STARTED, &[], now - up + stat.started_ticks as f64 / ticks);
+    }
+    if let Some(started) = note_start() {
+        page.put(&STARTED, &[], started);
     }
     if let Some(most) = rustix::process::getrlimit(rustix::process::Resource::Nofile).current {
         page.put(&MOST_DESCRIPTORS, &[], most);
@@ -35,6 +35,20 @@ pub fn measure(page: &mut Page, healthy: bool) {
         // Not the one that lists them.
         page.put(&DESCRIPTORS, &[], open.count().saturating_sub(1));
     }
+}
+
+/// The Unix second at which the process started, as the clock had it when this was asked first. A clock that is set
+/// later must not look like a restart.
+pub fn note_start() -> Option<f64> {
+    static STARTED_AT: OnceLock<Option<f64>> = OnceLock::new();
+    *STARTED_AT.get_or_init(|| {
+        let stat = Stat::parse(&std::fs::read_to_string("/proc/self/stat").ok()?)?;
+        let ticks = rustix::param::clock_ticks_per_second().max(1) as f64;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let up = up.tv_sec as f64 + up.tv_nsec as f64 / 1e9;
+        Some((now - up + stat.started_ticks as f64 / ticks).max(0.0))
+    })
 }
 
 /// What is wanted of `/proc/self/stat`.

@@ -78,6 +78,8 @@ impl Server {
     /// # Errors
     /// [`AdminError`].
     pub fn start(listen: &str, insecure: bool, board: Board) -> Result<Self, AdminError> {
+        // Before anybody sets the clock.
+        process::note_start();
         let failed = |error| AdminError::Listen { address: listen.to_owned(), error };
         let addresses: Vec<SocketAddr> = listen.to_socket_addrs().map_err(failed)?.collect();
         if let Some(open) = addresses.iter().find(|address| !address.ip().is_loopback() && !insecure) {

@@ -277,8 +277,10 @@ impl StoreDriver {
             if polled.more {
                 continue;
             }
-            let is_busy =
-                !sealed || self.store().is_cleaning() || !self.store().is_idle() || self.stats().buffered_entries > 0;
+            let is_busy = !sealed
+                || self.store().upkeep().is_cleaning()
+                || !self.store().is_idle()
+                || self.stats().buffered_entries > 0;
             // Files are read, written and removed where nobody looks.
             let touched = (self.files().traffic(), self.files().removals());
             match &quiet {

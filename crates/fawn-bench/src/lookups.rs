@@ -6,7 +6,7 @@ use fawn_report::{ByTime, Latencies};
 use fawn_ring::Key;
 use fawn_store::flash::FlashError;
 use fawn_store::page::Page;
-use fawn_store::{Finished, Lookup, Read, Store};
+use fawn_store::{FinishedRead, Lookup, Read, Store};
 use fawn_workload::{KEY_BYTES, WriteHistory, key_of, version_of};
 
 use crate::driver::StoreDriver;
@@ -191,10 +191,10 @@ impl Lookups {
                     Err(error.into())
                 }
                 Ok(pages) => match store.finish(read, pages, &slot.key, &slot.name, unix) {
-                    Finished::Found(record) => judge(history, self.value_bytes, slot, Some(record.value)),
-                    Finished::Absent { .. } => judge(history, self.value_bytes, slot, None),
-                    Finished::Damaged(damage) => Err(damage.into()),
-                    Finished::Read(next) => {
+                    FinishedRead::Found(record) => judge(history, self.value_bytes, slot, Some(record.value)),
+                    FinishedRead::Absent { .. } => judge(history, self.value_bytes, slot, None),
+                    FinishedRead::Damaged(damage) => Err(damage.into()),
+                    FinishedRead::Read(next) => {
                         slot.read = Some(next);
                         self.again.push(token as u32);
                         return;

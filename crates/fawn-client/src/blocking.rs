@@ -211,6 +211,14 @@ impl Dump<'_> {
         self.handle.block_on(self.inner.next_event())
     }
 
+    /// As [`crate::Dump::next_event_or_word`].
+    ///
+    /// # Errors
+    /// [`Error::Stalled`].
+    pub fn next_event_or_word(&mut self, tell: impl FnOnce(&'static str)) -> Result<Option<Event>, Error> {
+        self.handle.block_on(self.inner.next_event_or_word(tell))
+    }
+
     /// The position of a key, as [`crate::Dump::place`].
     pub fn place(&self, key: &[u8]) -> Key {
         self.inner.place(key)

@@ -18,6 +18,9 @@ const EVENTS: usize = 2;
 /// A dump of which nothing has come for so long has stalled.
 const STALLED: Duration = Duration::from_mins(1);
 
+/// Whoever takes events may want to know that none has come for so long.
+const SLOW: Duration = Duration::from_secs(5);
+
 /// Why nothing has come for a while.
 type Trouble = Arc<Mutex<&'static str>>;
 
@@ -63,12 +66,26 @@ impl Dump {
     /// # Errors
     /// [`Error::Stalled`]: nothing comes for a minute. It may be asked for again, and goes on when it can.
     pub async fn next_event(&mut self) -> Result<Option<Event>, Error> {
+        self.next_event_or_word(|_| ()).await
+    }
+
+    /// As [`next_event`](Self::next_event). If nothing comes for some seconds, `tell` is given the reason, once.
+    ///
+    /// # Errors
+    /// As [`next_event`](Self::next_event).
+    pub async fn next_event_or_word(&mut self, tell: impl FnOnce(&'static str)) -> Result<Option<Event>, Error> {
         if self.is_over {
             return Ok(None);
         }
         let why = || *self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        let Ok(event) = timeout(STALLED, self.events.recv()).await else {
-            return Err(Error::Stalled { seconds: STALLED.as_secs(), why: why() });
+        let event = if let Ok(event) = timeout(SLOW, self.events.recv()).await {
+            event
+        } else {
+            tell(why());
+            let Ok(event) = timeout(STALLED.saturating_sub(SLOW), self.events.recv()).await else {
+                return Err(Error::Stalled { seconds: STALLED.as_secs(), why: why() });
+            };
+            event
         };
         self.taken.notify_one();
         match event {

@@ -33,7 +33,7 @@ use fawn_flash::{Ack, Caching, Db, DbOptions, Directory, Engine, ReadPath, Reade
 use fawn_ring::{Key, Secret};
 use fawn_store::flash::{FileId, Flash as _, FlashError};
 use fawn_store::page::{PAGE_BYTES, Page};
-use fawn_store::{Finished, Lookup, Options, Read, Store};
+use fawn_store::{FinishedRead, Lookup, Options, Read, Store};
 use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
@@ -468,8 +468,8 @@ fn finish<'p>(
 ) -> Result<Option<&'p [u8]>, String> {
     let read = flight.read.take().expect("a flight reads");
     match store.finish(read, pages.map_err(|error| error.to_string())?, &flight.key, &flight.name, now) {
-        Finished::Found(record) => Ok(Some(record.value)),
-        Finished::Read(next) => {
+        FinishedRead::Found(record) => Ok(Some(record.value)),
+        FinishedRead::Read(next) => {
             flight.read = Some(next);
             Ok(None)
         }

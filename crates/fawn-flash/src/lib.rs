@@ -27,7 +27,7 @@ pub mod reader;
 mod uring;
 
 pub use bulk::{BulkLoad, BulkOptions};
-pub use db::{Condition, Db, DbOptions, DbStats, Error, Extras, Item, Items, Scan, WriteOutcome};
+pub use db::{Condition, Db, DbOptions, DbScan, DbStats, Error, Extras, Items, StoredItem, WriteOutcome};
 pub use directory::{Directory, DirectoryError, FORMAT_VERSION, MAX_STORES, MemberDirectory, interval_of, store_of};
 pub use engine::{Engine, PollOutcome, StoreHandle};
 pub use fawn_store::{Ack, Stats};

@@ -10,14 +10,22 @@ use fawn_kv::wire::version::OLDEST;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::{Duration, Instant};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, lookup_host};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 /// Between two rounds of tries.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// A manager that was started just now listens within this.
 const NOBODY: Duration = Duration::from_secs(3);
+
+/// A name is resolved within this, or not at all.
+const RESOLVE: Duration = Duration::from_secs(2);
+
+/// Whoever is no manager says so within this.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +41,9 @@ pub enum OperatorError {
         /// What came of the last try.
         last: String,
     },
+    /// Others answer at the addresses, or nobody can: it is of no use to wait.
+    #[error("{0}; give the address of a manager, as `fawn manager` prints it when it is ready (--manager ADDR:PORT)")]
+    NoManagers(String),
     /// The system refuses something.
     #[error("cannot ask the managers: {0}")]
     System(#[from] io::Error),
@@ -69,8 +80,7 @@ impl Operator {
         if self.addresses.is_empty() {
             return Err(OperatorError::Nobody);
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(self.find(question))
+        block_on(self.find(question))?
     }
 
     async fn find(&self, question: &Question) -> Result<Answer, OperatorError> {
@@ -81,6 +91,9 @@ impl Operator {
         // Where nobody has answered: a leader at one of these is asked by way of another manager.
         let mut unreached = BTreeSet::new();
         let mut tries = Attempts::default();
+        // What those are who were looked at because they did not answer as managers do.
+        let mut looked: BTreeMap<String, Option<String>> = BTreeMap::new();
+        let mut unresolved: BTreeMap<String, String> = BTreeMap::new();
         loop {
             tries.begin_round();
             let leader: Option<String> = hint.take();
@@ -91,7 +104,15 @@ impl Operator {
                 if left.is_zero() {
                     return Err(OperatorError::NoAnswer { time: self.time, last: tries.told() });
                 }
-                let asked = tokio::time::timeout(left, self.ask_at(&address, question, &unreached)).await;
+                let within = self.nobody.saturating_sub(start.elapsed()).clamp(AGAIN, RESOLVE);
+                if let Err(why) = resolve(&address, within).await {
+                    tries.add(true, why.clone());
+                    unreached.insert(address.clone());
+                    unresolved.insert(address, why);
+                    continue;
+                }
+                unresolved.remove(&address);
+                let asked = timeout(left, self.ask_at(&address, question, &unreached)).await;
                 match asked.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
                     Ok(Answer::NotLeader { leader: Some(leader) }) => {
                         was_somebody = true;
@@ -107,11 +128,24 @@ impl Operator {
                     // That whoever is said to lead is not there is worth to be told.
                     Err(error) => {
                         was_somebody |= !is_nobody(&error);
+                        if is_strange(&error) && !looked.contains_key(&address) {
+                            let other = identify(&address).await;
+                            looked.insert(address.clone(), other.map(|other| format!("at {address}, {other}")));
+                        }
                         let is_idle = is_silence(&error) && leader.as_ref() != Some(&address);
                         tries.add(is_idle, format!("{address}: {error}"));
                         unreached.insert(address);
                     }
                 }
+            }
+            let other = |address| looked.get(address).cloned().flatten();
+            let of = |address| other(address).or_else(|| unresolved.get(address).cloned());
+            let others: Vec<String> = self.addresses.iter().filter_map(of).collect();
+            // A name may be made known a moment later.
+            let is_over =
+                start.elapsed() >= self.nobody || self.addresses.iter().all(|address| other(address).is_some());
+            if others.len() == self.addresses.len() && is_over {
+                return Err(OperatorError::NoManagers(others.join("; ")));
             }
             if !was_somebody && start.elapsed() >= self.nobody {
                 return Err(OperatorError::NoAnswer { time: self.nobody, last: tries.told() });
@@ -133,6 +167,87 @@ impl Operator {
             _ => Ok(answer),
         }
     }
+}
+
+/// Refuses addresses of which none can be a manager's: no name is known, or something else answers.
+///
+/// # Errors
+/// [`OperatorError::NoManagers`]; [`OperatorError::System`].
+pub fn refuse_others(addresses: &[String]) -> Result<(), OperatorError> {
+    block_on(async {
+        let mut others = Vec::new();
+        for address in addresses {
+            others.push(match resolve(address, RESOLVE).await {
+                Err(unresolved) => unresolved,
+                Ok(()) => match identify(address).await {
+                    Some(other) => format!("at {address}, {other}"),
+                    None => return Ok(()),
+                },
+            });
+        }
+        if others.is_empty() { Ok(()) } else { Err(OperatorError::NoManagers(others.join("; "))) }
+    })?
+}
+
+/// Runs it to its end. A name that is still being resolved is not waited for.
+fn block_on<T>(task: impl Future<Output = T>) -> io::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(task);
+    runtime.shutdown_background();
+    Ok(done)
+}
+
+/// Looks an address up, if it has a name.
+///
+/// # Errors
+/// A sentence that says that it is unknown.
+async fn resolve(address: &str, within: Duration) -> Result<(), String> {
+    let lookup = async { Ok::<_, io::Error>(lookup_host(address).await?.next().is_some()) };
+    match timeout(within, lookup).await {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err(format!("the name in {address} has no address")),
+        Ok(Err(error)) => Err(format!("the name in {address} is unknown ({error})")),
+        Err(_) => Err(format!("the name in {address} was not resolved in time")),
+    }
+}
+
+/// What answers at an address, if it speaks another language than managers do.
+async fn identify(address: &str) -> Option<&'static str> {
+    let look = async {
+        let mut stream = TcpStream::connect(address).await.ok()?;
+        stream.write_all(b"version\r\n\r\n").await.ok()?;
+        let mut said = Vec::new();
+        loop {
+            let read = stream.read_buf(&mut said).await.ok()?;
+            let language = language(&said);
+            if language.is_some() || read == 0 || said.len() > 64 {
+                return language;
+            }
+        }
+    };
+    timeout(LOOK, look).await.ok().flatten()
+}
+
+/// Who says this after a line that means something to memcached alone.
+fn language(said: &[u8]) -> Option<&'static str> {
+    let begins = |words: &[&str]| words.iter().any(|word| said.starts_with(word.as_bytes()));
+    if begins(&["VERSION ", "ERROR", "CLIENT_ERROR", "SERVER_ERROR"]) {
+        Some("a memcached port answers")
+    } else if begins(&["HTTP/", "<!DOCTYPE", "<html"]) {
+        Some("an HTTP server answers")
+    } else if begins(&["SSH-"]) {
+        Some("an SSH server answers")
+    } else if begins(&["-ERR", "-NOAUTH", "-DENIED"]) {
+        Some("a Redis server answers")
+    } else {
+        None
+    }
+}
+
+/// Whether somebody is there who does not speak as managers do, or says nothing.
+fn is_strange(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, PermissionDenied, TimedOut, UnexpectedEof};
+    matches!(error.kind(), InvalidData | PermissionDenied | TimedOut | UnexpectedEof)
 }
 
 /// Whether the machine or the network says that nobody listens there.
@@ -226,6 +341,17 @@ async fn ask_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_speaks_another_language_is_named() {
+        let is = |said: &[u8], what: &str| language(said).is_some_and(|language| language.contains(what));
+        assert!(is(b"VERSION 1.6.38\r\n", "memcached") && is(b"CLIENT_ERROR unauthenticated\r\n", "memcached"));
+        assert!(is(b"HTTP/1.1 400 Bad Request", "HTTP") && is(b"-ERR unknown command", "Redis"));
+        // A greeting, an alert of TLS, and nothing.
+        for other in [&b"\x10\0\0\0abcd"[..], b"\x15\x03\x03\0\x02", b""] {
+            assert_eq!(language(other), None);
+        }
+    }
 
     #[test]
     fn an_answer_is_told_rather_than_that_others_are_not_there() {

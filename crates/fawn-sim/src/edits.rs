@@ -3,7 +3,9 @@
 use fawn_check::random::Random;
 use fawn_ring::{Interval, Key, Secret};
 use fawn_store::log::LogPosition;
-use fawn_store::manifest::{Edit, Emptied, Expiring, Merged, Range, Sealed, SealedRange, Segment, SegmentPages, State};
+use fawn_store::manifest::{
+    Edit, EmptiedInterval, Expiring, MergeEdit, Range, SealEdit, SealedRange, Segment, SegmentPages, State,
+};
 
 /// The state that everything here begins with: a store that was just made, the second of three.
 pub fn state() -> State {
@@ -71,7 +73,7 @@ fn sealed(state: &State, random: &mut Random) -> Edit {
     });
     let start = state.log.start.page;
     let latest = state.log.clean_end.unwrap_or(start + 100);
-    Edit::Sealed(Box::new(Sealed {
+    Edit::Sealed(Box::new(SealEdit {
         ranges: ranges.collect(),
         segment,
         log: LogPosition { page: start + random.below(latest - start + 1), previous: random.word() as u32 },
@@ -106,7 +108,7 @@ fn merged(state: &State, random: &mut Random) -> Edit {
         outputs.push((interval, output));
     }
     let horizons = vec![(random.pick(&state.ranges).instance, random.word())];
-    Edit::Merged(Box::new(Merged { slice: slice.interval, removed, outputs, horizons, written_bytes: 77 }))
+    Edit::Merged(Box::new(MergeEdit { slice: slice.interval, removed, outputs, horizons, written_bytes: 77 }))
 }
 
 fn new_instance(state: &State) -> u64 {
@@ -181,7 +183,7 @@ fn content(state: &State, random: &mut Random) -> Option<Edit> {
 
 fn emptied(state: &State, random: &mut Random) -> Edit {
     let (low, high) = within(random, state.interval);
-    Edit::Emptied(Emptied { interval: Interval::new(low, high), below: random.below(state.next_file + 1) })
+    Edit::Emptied(EmptiedInterval { interval: Interval::new(low, high), below: random.below(state.next_file + 1) })
 }
 
 /// One to three edits that fit `state` one after the other, and what they make of it.

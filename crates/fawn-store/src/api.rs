@@ -58,7 +58,7 @@ pub enum Lookup<'a> {
 /// What the bytes of a [`Read`] said: the newest version as of the lookup that planned it, whatever was appended since
 /// (but not what a later flush emptied).
 #[derive(Debug)]
-pub enum Finished<'a> {
+pub enum FinishedRead<'a> {
     /// The newest version, borrowed from the pages given.
     Found(Record<'a>),
     /// The key has no live version: it has none, or the newest one is a delete, has expired or was flushed.
@@ -155,7 +155,7 @@ impl<'a> Write<'a> {
 
 /// An append that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendReceipt {
     /// The record's sequence number (its cas, unless the client chose one).
     pub seq: u64,
     /// The answer waits for this.
@@ -236,7 +236,7 @@ pub struct Batch {
 
 /// What a [`Batch`] came to.
 #[derive(Debug)]
-pub struct Committed {
+pub struct WrittenBatch {
     /// The batch, whose buffer is used again.
     pub batch: Batch,
     /// Whether the batch is durable, or why the write failed.

@@ -15,7 +15,7 @@ use crate::format::manifest::{Manifest, ManifestError, Range, State};
 use crate::format::page::{PAGE_BYTES, PageBuf};
 use crate::format::record::{Kind, Record};
 use crate::format::segment::{Cursor, Footer, ReadAhead, SegmentError, read_prefixes};
-use crate::log::{Entry, Expected, LogError, recover, survey};
+use crate::log::{Entry, LogError, LogExpectation, recover, survey};
 use crate::merge::value_file;
 use crate::sealed::directory::PageDirectory;
 
@@ -78,7 +78,7 @@ pub fn check(flash: &dyn Flash, mut progress: impl FnMut(u64, u64)) -> Result<Fi
 pub fn is_unopened(flash: &dyn Flash) -> bool {
     match Manifest::open(flash) {
         Ok((manifest, state)) => {
-            let expected = Expected::of(manifest.number(), &state);
+            let expected = LogExpectation::of(manifest.number(), &state);
             let surveyed = survey(flash, state.log_shape(), expected);
             state.generation == 0 && !matches!(surveyed, Err(LogError::OlderManifest { .. }))
         }
@@ -103,7 +103,7 @@ pub fn is_blank(flash: &dyn Flash) -> bool {
     {
         return false;
     }
-    let expected = Expected::of(manifest.number(), &state);
+    let expected = LogExpectation::of(manifest.number(), &state);
     let mut entries = 0_u64;
     recover(flash, state.log_shape(), expected, |_| entries += 1)
         .is_ok_and(|found| entries == 0 && found.torn.is_none())
@@ -254,7 +254,7 @@ fn check_log(
         return unsealed;
     }
     let sealed = state.ranges.iter().map(|range| range.last_seq).max().unwrap_or(0);
-    let expected = Expected::of(manifest.number(), state);
+    let expected = LogExpectation::of(manifest.number(), state);
     let mut bad = Vec::new();
     let found = recover(flash, state.log_shape(), expected, |replayed| {
         findings.log_entries += 1;

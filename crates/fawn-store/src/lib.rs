@@ -38,15 +38,18 @@ mod store;
 pub mod timekeeper;
 pub mod work;
 
-pub use buffers::open_segment;
+pub use buffers::{WriteBuffers, open_segment};
 pub use format::{large, manifest, page, record, segment};
 pub use sealed::{directory, filter, index};
 
-pub use api::{Ack, Appended, Batch, Committed, Damage, Finished, Gate, Lookup, Losses, Read, Refusal, Trouble, Write};
+pub use api::{
+    Ack, AppendReceipt, Batch, Damage, FinishedRead, Gate, Lookup, Losses, Read, Refusal, Trouble, Write, WrittenBatch,
+};
 pub use maintenance::{Maintenance, Step};
 pub use open::{OpenError, Opening, Owner};
 pub use options::{MAX_FROZEN, Options};
+pub use ranges::RangeTable;
 pub use store::{
-    BufferStats, CacheStats, Count, CountedKeys, DeviceStats, Held, IndexStats, LogStats, MaintenanceStats, ReadStats,
-    SegmentTotals, Stats, Store, WriteStats, Written,
+    BufferStats, CacheStats, Count, CountedKeys, DeviceStats, Holdings, IndexStats, LogStats, MaintenanceStats,
+    ReadStats, Replication, Reports, SegmentTotals, Stats, Store, StoreContents, Upkeep, WriteStats, WrittenBytes,
 };

@@ -22,9 +22,9 @@ use crate::api::{Damage, Losses};
 use crate::bulk::Run;
 use crate::flash::{Flash, FlashError};
 use crate::format::large::Stub;
-use crate::format::manifest::Emptied;
+use crate::format::manifest::EmptiedInterval;
 use crate::format::record::{Kind, Record, lost_name};
-use crate::format::segment::{Advanced, Cursor, ReadAhead, SegmentError, Writer, Written};
+use crate::format::segment::{CompleteSegment, Cursor, CursorStep, ReadAhead, SegmentError, Writer};
 
 /// Records handled in one step.
 const STEP_RECORDS: usize = 2048;
@@ -64,12 +64,12 @@ pub struct Output {
     /// The positions of the output's keys.
     pub interval: Interval,
     /// The run of the slice; `None` when no record survived.
-    pub written: Option<Written>,
+    pub written: Option<CompleteSegment>,
 }
 
 /// What a finished merge made.
 #[derive(Default)]
-pub struct Merged {
+pub struct MergeOutput {
     /// The outputs, in key order; they tile the slice that was merged.
     pub outputs: Vec<Output>,
     /// Highest sequence number of a delete, expired or flushed record that was dropped.
@@ -87,11 +87,11 @@ pub struct Merged {
 /// The lost record that a merge or a scan has passed and not yet judged: it comes before all other records of its prefix, and
 /// the versions that these are may be newer.
 #[derive(Debug, Default)]
-pub(crate) struct Held(Option<Lost>);
+pub(crate) struct PendingLoss(Option<LostVersion>);
 
 /// A version of some key that damage has taken.
 #[derive(Clone, Debug)]
-pub(crate) struct Lost {
+pub(crate) struct LostVersion {
     pub key: Key,
     pub age: u64,
     pub seq: u64,
@@ -101,7 +101,7 @@ pub(crate) struct Lost {
     pub is_new: bool,
 }
 
-impl Lost {
+impl LostVersion {
     /// The record that says so.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -110,15 +110,15 @@ impl Lost {
     }
 }
 
-impl Held {
+impl PendingLoss {
     /// The one held, if it stands: no newer record of its prefix has come, and a record at `key` does not have it. `None` for
     /// the end.
-    pub fn standing(&mut self, key: Option<&Key>) -> Option<Lost> {
+    pub fn standing(&mut self, key: Option<&Key>) -> Option<LostVersion> {
         self.0.take_if(|lost| key.is_none_or(|key| key.prefix() != lost.key.prefix()))
     }
 
     /// Holds a lost record; of several of a prefix, the first is the newest.
-    pub fn hold(&mut self, lost: Lost) {
+    pub fn hold(&mut self, lost: LostVersion) {
         self.0.get_or_insert(lost);
     }
 
@@ -137,7 +137,7 @@ impl Held {
 
 /// Bytes of records that a merge has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Passed {
+pub struct MergeProgress {
     /// Bytes of records of all inputs except the oldest.
     pub newer: u64,
     /// Bytes of records that were superseded or void.
@@ -154,10 +154,10 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    fn advance(&mut self, flash: &dyn Flash, secret: &Secret) -> Result<Advanced, SegmentError> {
+    fn advance(&mut self, flash: &dyn Flash, secret: &Secret) -> Result<CursorStep, SegmentError> {
         match self {
             Self::Segment(cursor) => cursor.advance(secret),
-            Self::Run(run) => Ok(if run.advance(flash, secret)? { Advanced::Record } else { Advanced::End }),
+            Self::Run(run) => Ok(if run.advance(flash, secret)? { CursorStep::Record } else { CursorStep::End }),
         }
     }
 
@@ -265,7 +265,7 @@ pub struct Merge {
     /// Which records are dropped; `None` when older parts stay behind.
     void: Option<Void>,
     /// What was emptied; dropped in any case.
-    emptied: Vec<Emptied>,
+    emptied: Vec<EmptiedInterval>,
     /// Output bytes at which a slice is closed and the next begun.
     slice_bytes: u64,
     /// Start of the output slice under construction.
@@ -277,13 +277,13 @@ pub struct Merge {
     /// winner names. The others are kept for their memory.
     decided: Vec<(Vec<u8>, Option<u64>)>,
     decided_names: usize,
-    held: Held,
+    held: PendingLoss,
     /// Prefix of the last key written.
     last_written: u64,
     /// Numbers of the files made so far.
     created: Vec<u64>,
-    passed: Passed,
-    done: Merged,
+    passed: MergeProgress,
+    done: MergeOutput,
 }
 
 impl Merge {
@@ -295,7 +295,7 @@ impl Merge {
         interval: Interval,
         (inputs, ahead): (Vec<(u64, Input)>, ReadAhead),
         void: Option<Void>,
-        emptied: Vec<Emptied>,
+        emptied: Vec<EmptiedInterval>,
         slice_bytes: u64,
         first_file: u64,
     ) -> Self {
@@ -320,11 +320,11 @@ impl Merge {
             last: None,
             decided: Vec::new(),
             decided_names: 0,
-            held: Held::default(),
+            held: PendingLoss::default(),
             last_written: 0,
             created: Vec::new(),
-            passed: Passed::default(),
-            done: Merged::default(),
+            passed: MergeProgress::default(),
+            done: MergeOutput::default(),
         }
     }
 
@@ -333,16 +333,16 @@ impl Merge {
     ///
     /// # Errors
     /// The device's, or damage to an input; the merge is then abandoned, its output files are nobody's.
-    pub fn step(&mut self, flash: &dyn Flash, secret: &Secret) -> Result<Option<Merged>, SegmentError> {
+    pub fn step(&mut self, flash: &dyn Flash, secret: &Secret) -> Result<Option<MergeOutput>, SegmentError> {
         for _ in 0..STEP_RECORDS {
             while let Some((age, index)) = self.advancing.last().copied() {
                 match self.inputs[index].advance(flash, secret)? {
-                    Advanced::Record => {
+                    CursorStep::Record => {
                         self.advancing.pop();
                         self.heap.push(Source { rank: self.inputs[index].rank(age), index });
                     }
-                    Advanced::End => drop(self.advancing.pop()),
-                    Advanced::Starved => {
+                    CursorStep::End => drop(self.advancing.pop()),
+                    CursorStep::Starved => {
                         self.ahead.fill(flash, self.inputs.iter_mut().filter_map(Input::cursor))?;
                         self.judge_bad_pages()?;
                         if self.ahead.has_failed() {
@@ -367,9 +367,9 @@ impl Merge {
         let advanced = self.inputs[top.index].advance(flash, secret)?;
         let mut place = self.heap.peek_mut().expect("it is at the top");
         match advanced {
-            Advanced::Record => place.rank = self.inputs[top.index].rank(top.age()),
-            Advanced::End => drop(PeekMut::pop(place)),
-            Advanced::Starved => {
+            CursorStep::Record => place.rank = self.inputs[top.index].rank(top.age()),
+            CursorStep::End => drop(PeekMut::pop(place)),
+            CursorStep::Starved => {
                 PeekMut::pop(place);
                 self.advancing.push((top.age(), top.index));
             }
@@ -390,7 +390,7 @@ impl Merge {
         Ok(())
     }
 
-    fn end(&mut self, flash: &dyn Flash) -> Result<Merged, SegmentError> {
+    fn end(&mut self, flash: &dyn Flash) -> Result<MergeOutput, SegmentError> {
         self.is_over = true;
         if self.is_in_doubt {
             let mut doubtful = self.inputs.iter().filter_map(Input::of_segment).filter(|cursor| cursor.is_in_doubt());
@@ -413,13 +413,13 @@ impl Merge {
     }
 
     /// What was passed since the start, or since this was last forgotten.
-    pub fn passed(&self) -> Passed {
+    pub fn passed(&self) -> MergeProgress {
         self.passed
     }
 
     /// Begins to count what is passed anew.
     pub fn forget_passed(&mut self) {
-        self.passed = Passed::default();
+        self.passed = MergeProgress::default();
     }
 
     /// The runs among the inputs, in the order given, behind what was merged of them.
@@ -447,7 +447,7 @@ impl Merge {
         self.passed.newer += if is_newer { len } else { 0 };
         if let (Kind::Lost, Input::Segment(cursor)) = (record.kind, &self.inputs[top.index]) {
             let (damage, is_new) = (cursor.damage(), cursor.is_in_gap());
-            self.held.hold(Lost { key: *top.key(), age: top.age(), seq: record.seq, damage, is_new });
+            self.held.hold(LostVersion { key: *top.key(), age: top.age(), seq: record.seq, damage, is_new });
             return Ok(());
         }
         if self.held.supersedes(top.key(), top.age()) {
@@ -492,7 +492,7 @@ impl Merge {
     }
 
     /// Writes a lost record, unless it is void.
-    fn keep_lost(&mut self, flash: &dyn Flash, lost: &Lost) -> Result<(), FlashError> {
+    fn keep_lost(&mut self, flash: &dyn Flash, lost: &LostVersion) -> Result<(), FlashError> {
         let bytes = lost.encode();
         let record = Record::decode_trusted(&bytes).expect("encoded just above");
         if self.is_dropped(&lost.key, lost.age, &record) {
@@ -551,7 +551,7 @@ impl Merge {
         Ok(())
     }
 
-    fn finish(&mut self, flash: &dyn Flash) -> Result<Merged, FlashError> {
+    fn finish(&mut self, flash: &dyn Flash) -> Result<MergeOutput, FlashError> {
         if let Some(lost) = self.held.standing(None) {
             self.keep_lost(flash, &lost)?;
         }
@@ -561,6 +561,7 @@ impl Merge {
 }
 
 /// The value file that a record names.
+#[inline]
 pub(crate) fn value_file(record: &Record<'_>) -> Option<u64> {
     (record.kind == Kind::Stub).then(|| Stub::decode(record.value).map(|stub| stub.file)).flatten()
 }

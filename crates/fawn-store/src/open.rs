@@ -10,13 +10,15 @@ use crate::format::manifest::{Edit, Manifest, ManifestError, State};
 use crate::format::page::PAGE_BYTES;
 use crate::format::record::Record;
 use crate::format::segment::{Footer, SegmentError};
-use crate::log::{Entry, Expected, LogError, LogWriter, Recovered, Replayed, recover, recover_intact, survey};
+use crate::log::{
+    Entry, LogError, LogExpectation, LogRecovery, LogWriter, ReplayEntry, recover, recover_intact, survey,
+};
 use crate::maintenance::{Maintenance, SEQUENCE_STRIDE, Step};
 use crate::merge::value_file;
 use crate::options::Options;
 use crate::ranges::RangeState;
 use crate::sealed::directory::PageDirectory;
-use crate::store::{Parts, Store, Written};
+use crate::store::{Parts, Store, WrittenBytes};
 use crate::work::{RangeMark, View};
 use fawn_ring::{Interval, Key};
 
@@ -111,7 +113,7 @@ impl Store {
     /// # Errors
     /// [`OpenError`]; an existing store is not changed by a failed opening, but for seals of what its log holds.
     pub fn open(options: Options, flash: &dyn Flash, now: u32) -> Result<(Self, Maintenance, Opening), OpenError> {
-        Self::open_with(options, flash, now, None)
+        open_store(options, flash, now, None)
     }
 
     /// As [`open`](Self::open), for the owner of replicated ranges: `owner` is handed what it wrote to the log since the
@@ -126,63 +128,63 @@ impl Store {
         now: u32,
         owner: Owner<'_>,
     ) -> Result<(Self, Maintenance, Opening), OpenError> {
-        Self::open_with(options, flash, now, Some(owner))
+        open_store(options, flash, now, Some(owner))
     }
+}
 
-    fn open_with<'a>(
-        options: Options,
-        flash: &'a dyn Flash,
-        now: u32,
-        owner: Option<Owner<'a>>,
-    ) -> Result<(Self, Maintenance, Opening), OpenError> {
-        let mut opening = Opening::default();
-        let (manifest, state) = match Manifest::open(flash) {
-            // Made, and cut short before anything could be written to it: made anew, as the options may be others.
-            Ok((manifest, state)) if state.generation == 0 => {
-                knows_log(flash, &manifest)?;
-                remove_log(flash)?;
-                flash.remove(manifest.file())?;
-                opening.created = true;
-                create(&options, flash)?
-            }
-            Ok(found) => found,
-            Err(ManifestError::NotFound) => {
-                opening.created = true;
-                create(&options, flash)?
-            }
-            Err(error) => return Err(error.into()),
-        };
-        if state.store != options.index || state.stores != options.count {
-            return Err(OpenError::Mismatch { manifest: manifest.file(), found: state.store, of: state.stores });
-        }
-        if state.secret != options.secret {
-            return Err(OpenError::OtherSecret { manifest: manifest.file() });
-        }
-        opening.clean = state.log.clean_end.is_some() || opening.created;
-        let files = flash.list()?;
-        let next_file = files.iter().map(|(file, _)| number_of(*file) + 1).max().unwrap_or(0).max(state.next_file);
-        let views = read_views(flash, &state).or_else(|error| {
-            // An older manifest names what is gone.
+fn open_store<'a>(
+    options: Options,
+    flash: &'a dyn Flash,
+    now: u32,
+    owner: Option<Owner<'a>>,
+) -> Result<(Store, Maintenance, Opening), OpenError> {
+    let mut opening = Opening::default();
+    let (manifest, state) = match Manifest::open(flash) {
+        // Made, and cut short before anything could be written to it: made anew, as the options may be others.
+        Ok((manifest, state)) if state.generation == 0 => {
             knows_log(flash, &manifest)?;
-            Err(error)
-        })?;
-        let mut state = state;
-        let widened = owner.as_ref().and_then(|_| widening(&options, flash.space().ok()?.total, &state));
-        if let Some(edit) = &widened {
-            state.apply(edit).expect("what is added adjoins what is there");
+            remove_log(flash)?;
+            flash.remove(manifest.file())?;
+            opening.created = true;
+            create(&options, flash)?
         }
-        let maintenance = Maintenance::new(manifest, &options, views.clone(), next_file);
-        let salvage = options.salvage;
-        let store = assemble(options, &state, views, next_file, now);
-        Recovery { store, maintenance, flash, opening, owner, widened, stubs: BTreeSet::new(), failed: None }
-            .run(&state, salvage)
+        Ok(found) => found,
+        Err(ManifestError::NotFound) => {
+            opening.created = true;
+            create(&options, flash)?
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if state.store != options.index || state.stores != options.count {
+        return Err(OpenError::Mismatch { manifest: manifest.file(), found: state.store, of: state.stores });
     }
+    if state.secret != options.secret {
+        return Err(OpenError::OtherSecret { manifest: manifest.file() });
+    }
+    opening.clean = state.log.clean_end.is_some() || opening.created;
+    let files = flash.list()?;
+    let next_file = files.iter().map(|(file, _)| number_of(*file) + 1).max().unwrap_or(0).max(state.next_file);
+    let views = read_views(flash, &state).or_else(|error| {
+        // An older manifest names what is gone.
+        knows_log(flash, &manifest)?;
+        Err(error)
+    })?;
+    let mut state = state;
+    let widened = owner.as_ref().and_then(|_| widening(&options, flash.space().ok()?.total, &state));
+    if let Some(edit) = &widened {
+        state.apply(edit).expect("what is added adjoins what is there");
+    }
+    let maintenance = Maintenance::new(manifest, &options, views.clone(), next_file);
+    let salvage = options.salvage;
+    let store = assemble(options, &state, views, next_file, now);
+    Recovery { store, maintenance, flash, opening, owner, widened, stubs: BTreeSet::new(), failed: None }
+        .run(&state, salvage)
 }
 
 /// Refuses a manifest that is older than the log beside it. Whatever else is wrong with the log is told later.
 fn knows_log(flash: &dyn Flash, manifest: &Manifest) -> Result<(), LogError> {
     let state = manifest.state();
-    match survey(flash, state.log_shape(), Expected::of(manifest.number(), state)) {
+    match survey(flash, state.log_shape(), LogExpectation::of(manifest.number(), state)) {
         Err(older @ LogError::OlderManifest { .. }) => Err(older),
         _ => Ok(()),
     }
@@ -273,7 +275,7 @@ fn assemble(mut options: Options, state: &State, views: BTreeMap<u16, View>, nex
         epoch: range.epoch,
     });
     let start = state.log.start;
-    Store::assemble(Parts {
+    let parts = Parts {
         segment_bytes,
         ranges: ranges.collect(),
         slices: state.slices.iter().map(|slice| (slice.interval, slice.horizon)).collect(),
@@ -283,7 +285,7 @@ fn assemble(mut options: Options, state: &State, views: BTreeMap<u16, View>, nex
         log: LogWriter::new(state.log_shape(), state.generation, start.page, start, usize::MAX),
         // Value files have odd numbers.
         next_value: next_file | 1,
-        written: Written {
+        written: WrittenBytes {
             user: state.counters.user_bytes,
             log: start.page * PAGE_BYTES as u64,
             sealed: state.counters.sealed_bytes,
@@ -291,7 +293,8 @@ fn assemble(mut options: Options, state: &State, views: BTreeMap<u16, View>, nex
         },
         options,
         now,
-    })
+    };
+    parts.assemble()
 }
 
 /// A recovery that is under way.
@@ -318,7 +321,7 @@ impl Recovery<'_> {
             flash.sync(FileId::CommitLog)?;
             flash.sync_names()?;
         }
-        let expected = Expected::of(self.maintenance.manifest().number(), state);
+        let expected = LogExpectation::of(self.maintenance.manifest().number(), state);
         let found = match recover(flash, state.log_shape(), expected, |entry| self.replay(&entry, state)) {
             Err(LogError::Damage { .. } | LogError::Flash(_)) if salvage => {
                 let mut end = state.log.start;
@@ -327,7 +330,7 @@ impl Recovery<'_> {
                     self.replay(&entry, state);
                 });
                 // What was sealed while this was replayed ends there at most.
-                Recovered { end, batches: 0, entries: 0, torn: None }
+                LogRecovery { end, batches: 0, entries: 0, torn: None }
             }
             found => found?,
         };
@@ -342,14 +345,14 @@ impl Recovery<'_> {
         Ok((self.store, self.maintenance, self.opening))
     }
 
-    fn replay(&mut self, replayed: &Replayed<'_>, state: &State) {
+    fn replay(&mut self, replayed: &ReplayEntry<'_>, state: &State) {
         if self.failed.is_some() {
             return;
         }
         let bytes = match replayed.entry {
             Entry::Record(bytes) => bytes,
             Entry::Range(bytes) => return self.replay_range(replayed, bytes, state),
-            _ => return self.store.replay_control(replayed.range, &replayed.entry),
+            _ => return self.store.replay().apply(replayed.range, &replayed.entry),
         };
         let record = match Record::decode(bytes) {
             Ok((record, _)) => record,
@@ -357,39 +360,39 @@ impl Recovery<'_> {
                 return self.fail(replayed, format!("{error}, in an intact batch"), state);
             }
         };
-        let key = self.store.secret().position(record.key);
+        let key = self.store.options().secret.position(record.key);
         // Sealed already, or of a range that this store does not hold any more.
         let range = state.ranges.iter().find(|range| range.interval.contains(&key));
         if range.is_none_or(|range| record.seq <= range.last_seq) {
             return;
         }
-        if !self.store.has_room_for(&record) {
-            self.store.freeze_at(replayed.position);
+        if !self.store.buffers().has_room_for(&record) {
+            self.store.replay().freeze_at(replayed.position);
             self.drive();
-            self.store.make_fit(&record);
+            self.store.replay().make_fit(&record);
         }
-        if !self.store.has_memory_for(&record) {
+        if !self.store.replay().has_memory_for(&record) {
             let what = "the system has no memory for the writes in the log: give the process more".to_owned();
             self.failed = Some(FlashError::Transient(what).into());
             return;
         }
         self.stubs.extend(value_file(&record));
-        self.store.replay(&key, &record);
+        self.store.replay().append(&key, &record);
     }
 
-    fn replay_range(&mut self, replayed: &Replayed<'_>, bytes: &[u8], state: &State) {
+    fn replay_range(&mut self, replayed: &ReplayEntry<'_>, bytes: &[u8], state: &State) {
         let Some(owner) = &mut self.owner else {
             self.failed = Some(OpenError::Replicated);
             return;
         };
-        self.store.note_replayed(replayed.position);
+        self.store.replay().note_position(replayed.position);
         match owner(&mut self.store, replayed.range, bytes) {
             Ok(()) => self.drive(),
             Err(what) => self.fail(replayed, what, state),
         }
     }
 
-    fn fail(&mut self, replayed: &Replayed<'_>, what: String, state: &State) {
+    fn fail(&mut self, replayed: &ReplayEntry<'_>, what: String, state: &State) {
         let offset = replayed.position.page % state.log.ring_pages * PAGE_BYTES as u64;
         self.failed = Some(OpenError::Damage(Damage { file: FileId::CommitLog, offset, what }));
     }
@@ -421,22 +424,22 @@ impl Recovery<'_> {
 
     /// A log that is full to the last page is sealed, so that the page of this opening has room. The log of replicated ranges
     /// is left as it is: what they have written keeps room for it.
-    fn make_room_for_page(&mut self, found: &Recovered) -> Result<(), OpenError> {
+    fn make_room_for_page(&mut self, found: &LogRecovery) -> Result<(), OpenError> {
         let log = self.maintenance.state().log;
         if self.owner.is_none() && found.end.page >= log.start.page + log.ring_pages {
-            self.store.freeze_at(found.end);
+            self.store.replay().freeze_at(found.end);
             self.drive();
         }
         self.failed.take().map_or(Ok(()), Err)
     }
 
     /// Makes this opening durable before anything is written in its name.
-    fn begin_generation(&mut self, found: &Recovered) -> Result<(), OpenError> {
+    fn begin_generation(&mut self, found: &LogRecovery) -> Result<(), OpenError> {
         let state = self.maintenance.state();
         let generation = state.generation + 1;
         let mut reserved = Vec::new();
         for range in &state.ranges {
-            let last = self.store.continue_numbering(range.instance, range.seq_reserved.saturating_sub(1));
+            let last = self.store.replay().continue_numbering(range.instance, range.seq_reserved.saturating_sub(1));
             reserved.push((range.instance, range.seq_reserved.max(last + SEQUENCE_STRIDE)));
         }
         let (shape, tail) = (state.log_shape(), state.log.start.page);
@@ -451,7 +454,7 @@ impl Recovery<'_> {
         let opened = [Edit::Opened { generation, reserved }, Edit::LogReached { at: log.durable_at() }];
         let edits: Vec<Edit> = self.widened.take().into_iter().chain(opened).collect();
         self.maintenance.commit(self.flash, &edits)?;
-        self.store.begin_log(log, self.maintenance.room(self.flash)?);
+        self.store.replay().finish(log, self.maintenance.room(self.flash)?);
         Ok(())
     }
 
@@ -483,5 +486,5 @@ impl Recovery<'_> {
 
 /// Entry bytes from which a batch takes no more: what one write should carry.
 fn batch_limit(store: &Store) -> usize {
-    (store.segment_bytes() / 4).max(1 << 20)
+    (store.buffers().segment_bytes() / 4).max(1 << 20)
 }

@@ -8,7 +8,7 @@ use fawn_ring::{Interval, Key};
 use crate::api::{Damage, Losses};
 use crate::buffers::open_segment::OpenSegment;
 use crate::flash::Space;
-use crate::format::manifest::Emptied;
+use crate::format::manifest::EmptiedInterval;
 use crate::format::record::{Kind, Record};
 use crate::format::segment::Footer;
 use crate::log::LogPosition;
@@ -33,7 +33,7 @@ pub struct RangeMark {
 }
 
 /// Work for the maintenance half.
-pub enum Work {
+pub enum MaintenanceWork {
     /// Write a frozen segment.
     Seal {
         /// The frozen segment to write.
@@ -47,7 +47,7 @@ pub enum Work {
         /// The ranges' state at that place.
         ranges: Vec<RangeMark>,
         /// Stretches of keys that were emptied before the segment was begun.
-        emptied: Vec<Emptied>,
+        emptied: Vec<EmptiedInterval>,
     },
     /// Build the index of the slice that begins at this position.
     Load {
@@ -75,7 +75,7 @@ pub enum Work {
         /// Bytes of records at which to stop.
         max_bytes: usize,
         /// Which records the scan reads.
-        wanted: Wanted,
+        wanted: ScanFilter,
     },
     /// Report the space on the device, and keep so many bytes of it for deletes and merges.
     Space {
@@ -114,9 +114,9 @@ pub struct MergeWork {
 }
 
 /// Which records a scan reads.
-pub struct Wanted {
+pub struct ScanFilter {
     /// Intervals that were emptied: older records of theirs are void.
-    pub emptied: Vec<Emptied>,
+    pub emptied: Vec<EmptiedInterval>,
     /// Which versions of the other keys the scan reads.
     pub versions: Versions,
 }
@@ -129,7 +129,7 @@ pub enum Versions {
     Since(u64),
 }
 
-impl Wanted {
+impl ScanFilter {
     /// Whether the newest record of a key, in a segment of this age, is wanted.
     pub(crate) fn includes(&self, key: &Key, age: u64, record: &Record<'_>) -> bool {
         let is_wanted = match &self.versions {
@@ -215,7 +215,7 @@ pub struct MergedSlice {
 }
 
 /// What the maintenance half reports.
-pub enum Event {
+pub enum MaintenanceEvent {
     /// A frozen segment is durable.
     Sealed {
         /// The new segment and the prefixes of its records; `None` when no record was left to write.
@@ -277,7 +277,7 @@ pub enum Event {
         over_damage: bool,
     },
     /// Part of a scan.
-    Scanned(Scanned),
+    Scanned(ScanPart),
     /// A slice was cut after a key.
     Cut {
         /// Start of the slice.
@@ -310,7 +310,7 @@ pub struct Room {
 
 /// Part of a scan.
 #[derive(Debug)]
-pub struct Scanned {
+pub struct ScanPart {
     /// Number by which the store knows the scan.
     pub id: u64,
     /// Whole records, back to back, in key order.

@@ -19,8 +19,11 @@ pub struct TransferSummary {
     pub bad_lines: u64,
     /// Records that the server found too large and that were skipped.
     pub too_large: u64,
-    /// Records, among those moved, that had expired by this machine's clock.
+    /// Records, among those moved, that had expired.
     pub expired: u64,
+    /// Whether they had expired by the clock of the server that they went to, and not by this machine's.
+    #[serde(skip)]
+    pub expired_by_server: bool,
     /// Keys that were gone between listing and fetching.
     pub vanished: u64,
     /// Records that the server, or the directory, has and that cannot be read: they are missing.
@@ -56,6 +59,7 @@ impl TransferSummary {
             bad_lines: 0,
             too_large: 0,
             expired: 0,
+            expired_by_server: false,
             vanished: 0,
             unreadable: 0,
             unfetched: 0,

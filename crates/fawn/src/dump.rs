@@ -1,9 +1,11 @@
 //! `fawn dump`: arguments, the call, and the summary.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
-use fawn_client::Options;
 use fawn_client::blocking::Client;
+use fawn_client::{ConnectError, Options};
+use fawn_manager::operator::refuse_others;
 use fawn_transfer::dump::DumpedInterval;
 use fawn_transfer::{DumpOptions, dump_cluster, dump_server};
 
@@ -12,6 +14,9 @@ use crate::outcome::CommandStatus;
 use crate::summary;
 use crate::tell::{SlowNotice, tell};
 use crate::transfer_ui::Terminal;
+
+/// Managers that are there answer within this, mostly.
+const SOON: Duration = Duration::from_secs(2);
 
 /// Runs `fawn dump`.
 pub fn run(arguments: &DumpArguments, is_of_cluster: bool) -> anyhow::Result<CommandStatus> {
@@ -37,7 +42,7 @@ fn of_cluster(arguments: &DumpArguments, options: &DumpOptions) -> anyhow::Resul
     let mut with = Options::new(arguments.managers.clone());
     with.certificates = arguments.certs.operator()?;
     let slow = SlowNotice::begin(format!("waiting for a manager at {} to answer", arguments.managers.join(", ")));
-    let client = Client::connect(with)?;
+    let client = connect(with, &arguments.managers)?;
     drop(slow);
     let dump = dump_cluster(options, &client, &Terminal)?;
     let mut out = out(arguments);
@@ -55,6 +60,18 @@ fn of_cluster(arguments: &DumpArguments, options: &DumpOptions) -> anyhow::Resul
         }
     }
     Ok(summary::outcome(&dump.summary))
+}
+
+/// Connects. Where no manager answers soon, it is looked at what answers in its place.
+fn connect(options: Options, managers: &[String]) -> anyhow::Result<Client> {
+    let soon = Options { connect_timeout: SOON.min(options.connect_timeout), ..options.clone() };
+    match Client::connect(soon) {
+        Err(ConnectError::NoAnswer { .. }) => {
+            refuse_others(managers)?;
+            Ok(Client::connect(options)?)
+        }
+        connected => Ok(connected?),
+    }
 }
 
 /// Where the summary goes: not between records.

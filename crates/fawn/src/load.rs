@@ -8,6 +8,7 @@ use fawn_transfer::{LoadOptions, LoadServer, NotResumable, ResumeState, copy, lo
 
 use crate::command::LoadArguments;
 use crate::local_cluster::refuse_cluster;
+use crate::observe::tell_warnings;
 use crate::outcome::{CommandStatus, UsageError};
 use crate::serve::arguments::refuse_file;
 use crate::summary;
@@ -22,6 +23,7 @@ pub fn run(arguments: &LoadArguments) -> anyhow::Result<CommandStatus> {
         (None, Some(file)) if arguments.bulk.bulk => {
             let dir = arguments.bulk.dir.as_deref().context("--bulk needs --dir")?;
             let bulk = BulkOptions { memory: arguments.bulk.memory().bytes, stores: arguments.bulk.threads().get() };
+            tell_warnings();
             let check = || refuse_file(dir).and_then(|()| refuse_cluster(dir));
             load_bulk(&options, file, dir, (bulk, check), &Terminal)?
         }

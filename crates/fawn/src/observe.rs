@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use fawn_admin::{Board, Server};
 use tracing_subscriber::EnvFilter;
 
-use crate::tell::Log;
+use crate::tell::{Log, tell};
 use crate::values::parse_listen;
 
 /// What operators see of it.
@@ -62,6 +62,27 @@ static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Logs these lines as soon as there is a log.
 pub fn warn_later(lines: impl Iterator<Item = String>) {
     WARNINGS.lock().expect("nobody panics with it").extend(lines);
+}
+
+/// Has a command print the warnings of the parts that it uses, as lines of its own.
+pub fn tell_warnings() {
+    let told = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(|| WarningWriter);
+    // Where something logs already, it has them.
+    let _ = told.without_time().with_target(false).with_level(false).with_ansi(false).try_init();
+}
+
+/// Prints what is written to it, a line at a time, as this program's.
+struct WarningWriter;
+
+impl Write for WarningWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        tell(format_args!("fawn: {}", String::from_utf8_lossy(bytes).trim_end()));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The lines for which there has been no log.

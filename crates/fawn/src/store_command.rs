@@ -10,7 +10,7 @@ use fawn_flash::{Directory, DirectoryError, Files, MemberDirectory, Overlay, Sta
 use fawn_store::flash::FlashError;
 use fawn_store::manifest::{Manifest, ManifestError};
 use fawn_store::page::PAGE_BYTES;
-use fawn_store::{Damage, Written, check};
+use fawn_store::{Damage, WrittenBytes, check};
 use fawn_transfer::client::unix_now;
 use fawn_transfer::{Format, Record};
 use serde_json::{Value, json};
@@ -332,7 +332,7 @@ fn figures(stores: &[Stats], device_bytes: u64, has_budget: bool) -> Vec<(&'stat
     let count = |figure: fn(&Stats) -> u64| Value::from(sum(figure));
     let of_index = |figure: fn(&Stats) -> u64| with_budget(count(figure));
     let sealed = sum(|store| store.sealed_entries).max(1);
-    let written = stores.iter().fold(Written::default(), |all, store| all.plus(&store.writes.written));
+    let written = stores.iter().fold(WrittenBytes::default(), |all, store| all.plus(&store.writes.written));
     let indexed = stores.iter().map(|store| store.index.phi * store.sealed.records as f64).sum::<f64>();
     let records = sum(|store| store.sealed.records);
     let phi = if records == 0 { 1.0 } else { indexed / records as f64 };
@@ -404,6 +404,13 @@ fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<CommandStatus> {
         tell(format_args!(
             "fawn: {} of the writes are only in the log: this node did not know whether all replicas have them",
             found.unsettled
+        ));
+    }
+    if found.gathered > 0 {
+        tell(format_args!(
+            "fawn: {} of the records are not in the newest log of their range, and come from another node: a weak \
+            cluster acknowledges writes that only one node has; in a strong one, these writes were not acknowledged",
+            found.gathered
         ));
     }
     if found.expired > 0 {

@@ -26,7 +26,8 @@ pub fn print(summary: &TransferSummary, verb: &str, json: bool, out: &mut dyn Wr
     let (records, size) = (HumanCount(summary.records), Size { bytes: summary.bytes });
     let what = if summary.records == 1 { "record" } else { "records" };
     write!(out, "{verb} {records} {what} ({size}) in {:.1} s, {} per second", summary.seconds, HumanCount(rate))?;
-    let expired = format!("of those {verb} had expired by this machine's clock");
+    let clock = if summary.expired_by_server { "the server's" } else { "this machine's" };
+    let expired = format!("of those {verb} had expired by {clock} clock");
     // For one, and for any other number.
     let details = [
         (summary.loaded_before, ["loaded before"; 2]),

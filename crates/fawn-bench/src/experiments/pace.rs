@@ -139,7 +139,7 @@ impl PaceExperiment {
                     return Ok(());
                 }
                 let store = session.driver.store();
-                if !store.is_cleaning() {
+                if !store.upkeep().is_cleaning() {
                     store.compact();
                 }
                 // One that is refused as the buffers are full is on its way.

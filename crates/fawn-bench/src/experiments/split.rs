@@ -92,7 +92,7 @@ impl SplitExperiment {
         session.changed();
         // What was interrupted may have left halves.
         while let Some(at) = first_end(session) {
-            let ranges = session.driver.store().ranges().count();
+            let ranges = session.driver.store().ranges().intervals().count();
             session.driver.store().merge_ranges(at)?;
             carried_out(session, ranges - 1)?;
         }
@@ -172,7 +172,7 @@ impl RunningLoad {
         least: Duration,
         order: Option<(Order, Key)>,
     ) -> Result<SplitPhase, Error> {
-        let ranges = session.driver.store().ranges().count();
+        let ranges = session.driver.store().ranges().intervals().count();
         let (answered, made) = (self.lookups.answered, self.mix.made);
         self.lookups.latencies = fawn_report::Latencies::default();
         self.mix.longest_refused = Duration::ZERO;
@@ -191,7 +191,7 @@ impl RunningLoad {
             if let (Some(us), Some((began, by_time))) = (session.driver.steps.take_last(), &mut self.lookups.by_time) {
                 by_time.step(began.elapsed(), us);
             }
-            if part.done_us.is_none() && wanted == Some(session.driver.store().ranges().count()) {
+            if part.done_us.is_none() && wanted == Some(session.driver.store().ranges().intervals().count()) {
                 part.done_us = Some(began.elapsed().as_secs_f64() * 1e6);
                 part.maintenance_cpu_us = maintenance_cpu_us().zip(cpu).map(|(now, before)| now - before);
             }
@@ -229,7 +229,7 @@ impl RunningLoad {
 
 /// Where a range ends that another one follows.
 fn first_end(session: &mut BenchSession<'_>) -> Option<Key> {
-    session.driver.store().ranges().map(|range| range.high).find(|high| *high != Key::MAX)
+    session.driver.store().ranges().intervals().map(|range| range.high).find(|high| *high != Key::MAX)
 }
 
 /// Another one in each run: where a slice was cut once there is nothing more to cut.
@@ -256,7 +256,7 @@ fn give(session: &mut BenchSession<'_>, order: Order, at: Key, ranges: usize) ->
 fn carried_out(session: &mut BenchSession<'_>, ranges: usize) -> Result<(), Error> {
     loop {
         let polled = session.driver.poll()?;
-        if session.driver.store().ranges().count() == ranges {
+        if session.driver.store().ranges().intervals().count() == ranges {
             return Ok(());
         }
         if !polled.more {
@@ -267,7 +267,7 @@ fn carried_out(session: &mut BenchSession<'_>, ranges: usize) -> Result<(), Erro
 
 /// Carries an order out on a store that has nothing else to do.
 fn at_rest(session: &mut BenchSession<'_>, order: Order, at: Key) -> Result<SplitPhase, Error> {
-    let ranges = session.driver.store().ranges().count();
+    let ranges = session.driver.store().ranges().intervals().count();
     session.driver.steps = StepTimes::default();
     let cpu = maintenance_cpu_us();
     let meter = session.driver.meter();

@@ -103,7 +103,7 @@ fn splits_go_on_where_they_were_interrupted_with_halves_or_without() {
     std::fs::write(&path, serde_json::to_vec(&kept).unwrap()).unwrap();
     let mut session = BenchSession::open(&setup, &Nobody).unwrap();
     session.driver.store().split_range(fawn_ring::Key::lowest_with_prefix(1 << 63));
-    while session.driver.store().ranges().count() < 2 {
+    while session.driver.store().ranges().intervals().count() < 2 {
         session.driver.poll().unwrap();
         session.driver.wait(Duration::from_millis(1)).unwrap();
     }

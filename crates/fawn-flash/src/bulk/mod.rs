@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use fawn_ring::Secret;
-use fawn_store::bulk::{Batch, Built, Bulk};
+use fawn_store::bulk::{Batch, Bulk, BulkSummary};
 use fawn_store::flash::{Flash as _, FlashError};
 use fawn_store::large::Stub;
 use fawn_store::page::PAGE_BYTES;
@@ -20,8 +20,9 @@ use fawn_store::{Options, Write};
 
 use crate::db::Error;
 use crate::directory::{Directory, store_of};
-use crate::files::{Caching, Files};
+use crate::files::Files;
 use crate::os::clock;
+use crate::os::retry::RetryLimit;
 use crate::os::threads;
 
 /// Share of the memory that one batch takes, in hundredths: there are two, or one and what is read ahead.
@@ -87,7 +88,7 @@ impl BulkLoad {
         directory.make_room(&Options::new(secret, options.memory / count as u64))?;
         let (mut stores, mut bulks) = (Vec::new(), Vec::new());
         for index in 0..count {
-            let files = Arc::new(directory.files(index, Caching::Auto)?);
+            let files = Arc::new(directory.files_with(index, RetryLimit::Patient)?);
             let store = Options {
                 index: index as u32,
                 count: count as u32,
@@ -234,7 +235,7 @@ impl BulkLoad {
     ///
     /// # Errors
     /// [`Error::Flash`], [`Error::Damage`]: parts of the load may be in the directory; to load all of it again completes it.
-    pub fn finish(mut self, done: &AtomicU64) -> Result<Built, Error> {
+    pub fn finish(mut self, done: &AtomicU64) -> Result<BulkSummary, Error> {
         let (bulks, spooled) = self.stop_spooling();
         if let Err(error) = spooled {
             self.remove_all(bulks);
@@ -246,8 +247,8 @@ impl BulkLoad {
         let workers = bulks.len().min(cores);
         let read_bytes = self.memory * BATCH_SHARE / 100 / workers as u64;
         let left: Mutex<Vec<(Bulk, &StoreFiles)>> = Mutex::new(bulks.into_iter().zip(&self.stores).collect());
-        let build = || -> Result<Built, SegmentError> {
-            let mut sum = Built::default();
+        let build = || -> Result<BulkSummary, SegmentError> {
+            let mut sum = BulkSummary::default();
             loop {
                 let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let Some((mut bulk, store)) = next else {
@@ -272,7 +273,7 @@ impl BulkLoad {
                 .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect()
         });
-        let mut sum = Built::default();
+        let mut sum = BulkSummary::default();
         for built in results {
             let built = built.map_err(|error| match error {
                 SegmentError::Flash(error) => Error::Flash(error),
@@ -334,7 +335,7 @@ mod tests {
         value
     }
 
-    fn load(path: &Path, round: u64, numbers: std::ops::Range<u64>) -> Built {
+    fn load(path: &Path, round: u64, numbers: std::ops::Range<u64>) -> BulkSummary {
         let mut load = BulkLoad::open(path, BulkOptions { memory: 24 << 20, stores: 3 }).unwrap();
         for number in numbers {
             let (key, value) = (format!("key {number}").into_bytes(), value(round, number));

@@ -6,7 +6,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use fawn_store::{Ack, Appended, Batch, Committed, Gate, Refusal};
+use fawn_store::{Ack, AppendReceipt, Batch, Gate, Refusal, WrittenBatch};
 
 use super::error::Error;
 use super::shard::{Shard, ShardCore};
@@ -59,7 +59,11 @@ impl Shard {
 
     /// Lets go of the store after an append and waits as long as its acknowledgement demands. Returns the sequence
     /// number.
-    pub(super) fn acknowledge(&self, mut core: MutexGuard<'_, ShardCore>, appended: Appended) -> Result<u64, Error> {
+    pub(super) fn acknowledge(
+        &self,
+        mut core: MutexGuard<'_, ShardCore>,
+        appended: AppendReceipt,
+    ) -> Result<u64, Error> {
         core.hand_out();
         match self.ack {
             Ack::Durable => {
@@ -91,7 +95,7 @@ impl Shard {
 
     /// Takes note of a batch that was written and wakes who waited for it. Returns the next one, to be written by the
     /// caller. No other is taken meanwhile.
-    pub(super) fn committed(&self, committed: Committed) -> Option<Batch> {
+    pub(super) fn committed(&self, committed: WrittenBatch) -> Option<Batch> {
         let gate = committed.batch.gate;
         let mut core = self.lock();
         core.store.committed(committed);
@@ -154,7 +158,7 @@ impl Shard {
             match core.store.seal() {
                 Ok(()) => {
                     core.hand_out();
-                    break core.store.open_age();
+                    break core.store.buffers().open_age();
                 }
                 Err(Refusal::Busy) => self.pause(core, heard)?,
                 Err(refusal) => return Err(Error::refused(refusal)),
@@ -163,10 +167,10 @@ impl Shard {
         loop {
             let heard = self.events.listen();
             let mut core = self.lock();
-            if core.store.is_sealed_below(age) {
+            if core.store.buffers().is_sealed_below(age) {
                 return Ok(());
             }
-            if core.store.waits_for_space() {
+            if core.store.upkeep().waits_for_space() {
                 return Err(Error::NoSpace);
             }
             core.store.await_seal();

@@ -7,7 +7,7 @@ use fawn_store::flash::{Flash as _, FlashError};
 use fawn_store::large::Stub;
 use fawn_store::page::{Page, PageBuf};
 use fawn_store::record::{Kind, Record};
-use fawn_store::{Damage, Finished, Gate, Lookup, Read};
+use fawn_store::{Damage, FinishedRead, Gate, Lookup, Read};
 
 use super::error::Error;
 use super::shard::{PATIENCE, Shard};
@@ -152,13 +152,13 @@ impl Shard {
         core.hand_out();
         drop(core);
         match finished {
-            Finished::Found(record) if record.kind == Kind::Stub => {
+            FinishedRead::Found(record) if record.kind == Kind::Stub => {
                 Ok(Ok(ReadOutcome::Large(LargeRecord::of(&record))))
             }
-            Finished::Found(record) => Ok(Ok(ReadOutcome::Answer(Some(found(&record)), Gate::NONE))),
-            Finished::Absent { gate } => Ok(Ok(ReadOutcome::Answer(None, gate))),
-            Finished::Read(next) => Ok(Err(next)),
-            Finished::Damaged(damage) => Err(damage.into()),
+            FinishedRead::Found(record) => Ok(Ok(ReadOutcome::Answer(Some(found(&record)), Gate::NONE))),
+            FinishedRead::Absent { gate } => Ok(Ok(ReadOutcome::Answer(None, gate))),
+            FinishedRead::Read(next) => Ok(Err(next)),
+            FinishedRead::Damaged(damage) => Err(damage.into()),
         }
     }
 
@@ -230,10 +230,10 @@ impl Shard {
                 core.hand_out();
                 let gate = Gate::NONE;
                 match finished {
-                    Finished::Found(record) => Ok(Ok(Some(LockedVersion { core, seq: Some(record.seq), gate }))),
-                    Finished::Absent { gate } => Ok(Ok(Some(LockedVersion { core, seq: None, gate }))),
-                    Finished::Read(next) => Ok(Err(next)),
-                    Finished::Damaged(damage) => Err(damage.into()),
+                    FinishedRead::Found(record) => Ok(Ok(Some(LockedVersion { core, seq: Some(record.seq), gate }))),
+                    FinishedRead::Absent { gate } => Ok(Ok(Some(LockedVersion { core, seq: None, gate }))),
+                    FinishedRead::Read(next) => Ok(Err(next)),
+                    FinishedRead::Damaged(damage) => Err(damage.into()),
                 }
             });
             match step? {

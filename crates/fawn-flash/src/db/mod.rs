@@ -48,8 +48,8 @@ use fawn_store::{Opening, Write};
 
 pub use self::error::Error;
 use self::inner::DbInner;
-pub use self::scan::{Items, Scan};
-pub use self::types::{Condition, DbOptions, DbStats, Extras, Item, WriteOutcome};
+pub use self::scan::{DbScan, Items};
+pub use self::types::{Condition, DbOptions, DbStats, Extras, StoredItem, WriteOutcome};
 
 /// A data directory that is open for reading and writing. Clones share it; it is [closed](Self::close) when the last
 /// one is dropped. All calls block, none needs `&mut`.
@@ -109,8 +109,8 @@ impl Db {
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub fn get_item(&self, key: &[u8]) -> Result<Option<Item>, Error> {
-        self.inner.get(key, Item::of)
+    pub fn get_item(&self, key: &[u8]) -> Result<Option<StoredItem>, Error> {
+        self.inner.get(key, StoredItem::of)
     }
 
     /// The values of all `keys`, in their order. All reads from flash are in flight at once, so that many keys take
@@ -243,8 +243,8 @@ impl Db {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn scan(&self) -> Scan {
-        Scan::new(Arc::clone(&self.inner))
+    pub fn scan(&self) -> DbScan {
+        DbScan::new(Arc::clone(&self.inner))
     }
 
     /// As [`scan`](Self::scan), with flags, expiry and version beside each value.

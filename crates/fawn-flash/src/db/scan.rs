@@ -6,27 +6,27 @@ use std::sync::Arc;
 use fawn_ring::Interval;
 use fawn_store::Losses;
 use fawn_store::record::{Kind, Record};
-use fawn_store::work::Scanned;
+use fawn_store::work::ScanPart;
 
 use super::error::Error;
 use super::inner::DbInner;
 use super::shard::{PATIENCE, Shard};
-use super::types::Item;
+use super::types::StoredItem;
 use crate::os::clock;
 
 /// Bytes of records fetched at once.
 const PART_BYTES: usize = 1 << 20;
 
 /// An iterator over all live keys and values; see [`Db::scan`](super::Db::scan). It ends after an error other than [`Error::Lost`].
-pub struct Scan(Items);
+pub struct DbScan(Items);
 
-impl Scan {
+impl DbScan {
     pub(super) fn new(db: Arc<DbInner>) -> Self {
         Self(Items::new(db))
     }
 }
 
-impl Iterator for Scan {
+impl Iterator for DbScan {
     type Item = Result<(Vec<u8>, Vec<u8>), Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -42,7 +42,7 @@ pub struct Items {
     shard: usize,
     /// What is left of it; `None` before it is begun.
     left: Option<Interval>,
-    ready: VecDeque<Result<(Vec<u8>, Item), Error>>,
+    ready: VecDeque<Result<(Vec<u8>, StoredItem), Error>>,
     failed: bool,
 }
 
@@ -61,7 +61,7 @@ impl Items {
                 left
             } else {
                 shard.sync_by_seal()?;
-                shard.lock().store.interval()
+                shard.lock().store.options().interval
             };
             let part = shard.scan_part(interval)?;
             self.left = part.next.map(|next| Interval::new(next, interval.high));
@@ -71,15 +71,15 @@ impl Items {
         Ok(())
     }
 
-    fn unpack(&mut self, part: &Scanned) -> Result<(), Error> {
+    fn unpack(&mut self, part: &ScanPart) -> Result<(), Error> {
         let mut bytes = &part.records[..];
         while !bytes.is_empty() {
             let record = Record::decode_trusted(bytes).expect("a scan gives whole records");
             bytes = &bytes[record.encoded_len()..];
             let item = match record.kind {
-                Kind::Value => Some(Item::of(&record)),
+                Kind::Value => Some(StoredItem::of(&record)),
                 // The value's file may be gone already: ask for what is there now.
-                Kind::Stub => match self.db.get(record.key, Item::of) {
+                Kind::Stub => match self.db.get(record.key, StoredItem::of) {
                     Ok(item) => item,
                     Err(Error::Damage(damage)) => {
                         self.ready.push_back(Err(Error::Lost(Losses { records: 1, damage })));
@@ -97,7 +97,7 @@ impl Items {
 }
 
 impl Iterator for Items {
-    type Item = Result<(Vec<u8>, Item), Error>;
+    type Item = Result<(Vec<u8>, StoredItem), Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.failed {
@@ -113,7 +113,7 @@ impl Iterator for Items {
 
 impl Shard {
     /// The next records from the start of `interval`.
-    fn scan_part(&self, interval: Interval) -> Result<Scanned, Error> {
+    fn scan_part(&self, interval: Interval) -> Result<ScanPart, Error> {
         let mut core = self.open_core()?;
         let id = core.store.scan(interval, PART_BYTES, clock::unix());
         core.hand_out();

@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use fawn_ring::Key;
-use fawn_store::work::{Event, Scanned, Work};
+use fawn_store::work::{MaintenanceEvent, MaintenanceWork, ScanPart};
 use fawn_store::{Ack, Batch, OpenError, Opening, Options, Store};
 
 use super::error::Error;
@@ -54,7 +54,7 @@ pub(super) struct Shard {
 /// What the lock protects.
 pub(super) struct ShardCore {
     pub store: Store,
-    work: Option<Sender<Work>>,
+    work: Option<Sender<MaintenanceWork>>,
     batches: Option<Sender<Batch>>,
     /// A batch is being written, here or on the commit thread, or its writer has yet to look for the next one.
     pub(super) committing: bool,
@@ -64,7 +64,7 @@ pub(super) struct ShardCore {
     /// notices another in between.
     writes: Box<[u32; STRIPES]>,
     /// Parts of scans that nobody has fetched yet.
-    pub(super) scanned: HashMap<u64, Scanned>,
+    pub(super) scanned: HashMap<u64, ScanPart>,
     closed: bool,
     /// Seconds since it was opened, about.
     ticks: u32,
@@ -143,7 +143,7 @@ impl Shard {
     }
 
     /// Installs what the maintenance thread has done; called by it.
-    fn deliver(&self, event: Event) {
+    fn deliver(&self, event: MaintenanceEvent) {
         let mut core = self.lock();
         core.store.handle(event);
         while core.store.step(INSTALL_BUDGET) {
@@ -152,7 +152,7 @@ impl Shard {
             thread::yield_now();
             core = self.lock();
         }
-        while let Some(part) = core.store.take_scanned() {
+        while let Some(part) = core.store.reports().take_scanned() {
             core.scanned.insert(part.id, part);
         }
         core.set_pace(clock::monotonic_ms());
@@ -205,11 +205,8 @@ impl Shard {
         let mut core = self.lock();
         if second && !core.closed {
             core.ticks = core.ticks.saturating_add(1);
-            if core.ticks > SETTLING_TICKS {
-                core.store.tick(clock::unix());
-            } else {
-                core.store.tick_without_dropping(clock::unix());
-            }
+            let settled = core.ticks > SETTLING_TICKS;
+            core.store.tick(clock::unix(), settled);
         }
         core.set_pace(now_ms);
         core.hand_out();
@@ -220,7 +217,7 @@ impl Shard {
             Ack::Interval { ms } => u64::from(ms).clamp(1, 1000),
             Ack::Durable | Ack::Memory => 1000,
         };
-        let deadline = core.store.batch_deadline_ms().unwrap_or(u64::MAX);
+        let deadline = core.store.log().batch_deadline_ms().unwrap_or(u64::MAX);
         deadline.clamp(now_ms + 1, now_ms + period)
     }
 
@@ -254,7 +251,7 @@ impl Shard {
         loop {
             let heard = self.events.listen();
             let mut core = self.lock();
-            if core.store.is_closed() {
+            if core.store.upkeep().is_closed() {
                 return Ok(());
             }
             if !begun && !core.committing && core.store.is_idle() {
@@ -275,8 +272,8 @@ impl ShardCore {
         }
     }
 
-    pub fn submit(&mut self, work: Work) {
-        if matches!(work, Work::Seal { .. }) {
+    pub fn submit(&mut self, work: MaintenanceWork) {
+        if matches!(work, MaintenanceWork::Seal { .. }) {
             self.set_pace(clock::monotonic_ms());
         }
         if let Some(inbox) = &self.work {

@@ -383,7 +383,7 @@ fn flags_expiry_and_versions_are_kept() {
     let extras = Extras { flags: 77, expiry: u32::MAX - 1 };
     let first = db.put_with(b"key", b"value", extras).unwrap();
     let item = db.get_item(b"key").unwrap().unwrap();
-    assert_eq!(item, Item { value: b"value".to_vec(), extras, version: first });
+    assert_eq!(item, StoredItem { value: b"value".to_vec(), extras, version: first });
     let second = db.put_with(b"key", b"value", extras).unwrap();
     assert!(second > first);
     db.put_with(b"gone", b"value", Extras { flags: 0, expiry: 1 }).unwrap();

@@ -94,7 +94,7 @@ pub struct Extras {
 
 /// A value with all that is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct StoredItem {
     /// The value's bytes.
     pub value: Vec<u8>,
     /// What was given with it.
@@ -103,7 +103,7 @@ pub struct Item {
     pub version: u64,
 }
 
-impl Item {
+impl StoredItem {
     pub(super) fn of(record: &Record<'_>) -> Self {
         Self {
             value: record.value.to_vec(),

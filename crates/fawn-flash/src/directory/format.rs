@@ -12,6 +12,7 @@ use super::layout::{DirectoryKind, FORMAT, FORMAT_VERSION, MAX_STORES, SECRET, s
 use super::text;
 use crate::files::overlay::Overlay;
 use crate::files::{Caching, Files};
+use crate::os::retry::RetryLimit;
 
 const TITLE: &str = "FAWN data directory";
 
@@ -85,7 +86,9 @@ impl Format {
     /// What is here without a checksum is what the stores' manifests say, which have one. What they cannot be asked is believed.
     pub fn prove(&self, path: &Path, secret: Option<Secret>) -> Result<(), DirectoryError> {
         for index in 0..self.stores {
-            let Ok(files) = Files::open(&store_path(path, index), Caching::Buffered) else { continue };
+            let Ok(files) = Files::open_with(&store_path(path, index), Caching::Buffered, RetryLimit::Patient) else {
+                continue;
+            };
             // The opening of the store reports a manifest that cannot be read.
             let Ok((_, state)) = Manifest::open(&Overlay::new(files)) else { continue };
             let damaged = |name: &str, what: String| Err(DirectoryError::Damaged { path: path.join(name), what });

@@ -26,6 +26,7 @@ use fawn_store::flash::FlashError;
 
 use crate::files::{Caching, Files};
 use crate::os::random::random;
+use crate::os::retry::RetryLimit;
 
 mod error;
 mod format;
@@ -126,6 +127,15 @@ impl Directory {
     pub fn files(&self, index: usize, caching: Caching) -> Result<Files, FlashError> {
         assert!(index < self.stores, "store {index} of {}", self.stores);
         Files::open(&self.store_path(index), caching)
+    }
+
+    /// The files of store `index`, for a command: what the system is short of is asked for until `limit`.
+    ///
+    /// # Errors
+    /// As [`Files::open`].
+    pub(crate) fn files_with(&self, index: usize, limit: RetryLimit) -> Result<Files, FlashError> {
+        assert!(index < self.stores, "store {index} of {}", self.stores);
+        Files::open_with(&self.store_path(index), Caching::Auto, limit)
     }
 
     /// The stretch of the key space that store `index` holds.

@@ -11,6 +11,7 @@ use super::layout::{FORMAT, LOCK, MEMBER, SECRET, store_path};
 use super::text;
 use crate::files::overlay::Overlay;
 use crate::files::{Caching, Files};
+use crate::os::retry::RetryLimit;
 
 /// Makes sure that the device has room for those of a directory's stores that are yet to be made with these options. What
 /// was made of them, and never written to, is removed first: by an earlier start with other options, say.
@@ -24,7 +25,7 @@ pub(super) fn ensure(path: &Path, stores: usize, options: &Options, is_plain: bo
     let mut free = u64::MAX;
     for index in 0..stores {
         // The page cache suffices, and finding out whether there is more would take a page of the device.
-        let files = Overlay::new(Files::open(&store_path(path, index), Caching::Buffered).map_err(failed)?);
+        let files = Overlay::new(open(path, index).map_err(failed)?);
         if is_unmade(&files).map_err(failed)? {
             remove_files(files.below()).map_err(failed)?;
             wanted += options.bytes_to_make();
@@ -41,7 +42,7 @@ pub(super) fn ensure(path: &Path, stores: usize, options: &Options, is_plain: bo
 /// Whether all stores of a directory have yet to be made.
 pub(super) fn are_unmade(path: &Path, stores: usize) -> Result<bool, DirectoryError> {
     for index in 0..stores {
-        let is_unmade = Files::open(&store_path(path, index), Caching::Buffered)
+        let is_unmade = open(path, index)
             .and_then(|files| is_unmade(&Overlay::new(files)))
             .map_err(|source| failed(path, &source))?;
         if !is_unmade {
@@ -49,6 +50,11 @@ pub(super) fn are_unmade(path: &Path, stores: usize) -> Result<bool, DirectoryEr
         }
     }
     Ok(true)
+}
+
+/// The files of a store that nobody serves yet: what the system is short of is waited for, though not without end.
+fn open(path: &Path, index: usize) -> Result<Files, FlashError> {
+    Files::open_with(&store_path(path, index), Caching::Buffered, RetryLimit::Patient)
 }
 
 fn failed(path: &Path, source: &FlashError) -> DirectoryError {
@@ -75,7 +81,7 @@ fn remove_files(files: &Files) -> Result<(), FlashError> {
 fn discard(path: &Path, stores: usize, is_plain: bool) {
     let mut opened = Vec::new();
     for index in 0..stores {
-        let Ok(files) = Files::open(&store_path(path, index), Caching::Buffered) else { return };
+        let Ok(files) = open(path, index) else { return };
         let files = Overlay::new(files);
         // What a node's empty store knows of its ranges stays.
         let is_blank = if is_plain { check::is_blank(&files) } else { is_unmade(&files).unwrap_or(false) };

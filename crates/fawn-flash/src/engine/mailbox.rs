@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use fawn_store::Committed;
+use fawn_store::WrittenBatch;
 use fawn_store::flash::FlashError;
-use fawn_store::work::Event;
+use fawn_store::work::MaintenanceEvent;
 
 use crate::os::eventfd::EventFd;
 
@@ -23,9 +23,9 @@ pub struct Mailbox {
 #[derive(Default)]
 pub struct Mail {
     /// What the maintenance thread has done, in order.
-    pub events: Vec<Event>,
+    pub events: Vec<MaintenanceEvent>,
     /// The batch that the commit thread has written.
-    pub committed: Option<Committed>,
+    pub committed: Option<WrittenBatch>,
 }
 
 impl Mailbox {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
-use fawn_store::work::{Event, Work};
+use fawn_store::work::{MaintenanceEvent, MaintenanceWork};
 use fawn_store::{Maintenance, Step};
 
 use super::pace::{MaintenancePace, OwedRest};
@@ -21,8 +21,8 @@ pub fn maintain(
     mut maintenance: Maintenance,
     files: &Arc<Files>,
     pace: &MaintenancePace,
-    inbox: &Receiver<Work>,
-    mut deliver: impl FnMut(Event),
+    inbox: &Receiver<MaintenanceWork>,
+    mut deliver: impl FnMut(MaintenanceEvent),
 ) {
     let mut rest = OwedRest::default();
     loop {

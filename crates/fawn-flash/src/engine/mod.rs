@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fawn_store::flash::FlashError;
-use fawn_store::work::{Event, Work};
+use fawn_store::work::{MaintenanceEvent, MaintenanceWork};
 use fawn_store::{Batch, Maintenance, OpenError, Opening, Options, Store};
 
 use crate::files::Files;
@@ -58,11 +58,11 @@ pub struct Engine<S: StoreHandle = Store> {
     store: S,
     files: Arc<Files>,
     mailbox: Arc<Mailbox>,
-    work: Option<Sender<Work>>,
+    work: Option<Sender<MaintenanceWork>>,
     batches: Option<Sender<Batch>>,
     threads: Vec<JoinHandle<()>>,
     /// What the threads have done and the store has not taken yet, in order.
-    events: VecDeque<Event>,
+    events: VecDeque<MaintenanceEvent>,
     /// An installation is under way.
     installing: bool,
     last_tick_ms: u64,
@@ -143,7 +143,7 @@ impl<S: StoreHandle> Engine<S> {
     }
 
     /// Hands work to the maintenance thread.
-    fn submit(&mut self, work: Work) {
+    fn submit(&mut self, work: MaintenanceWork) {
         if let Some(inbox) = &self.work {
             // A thread that is gone has stopped the process.
             let _ = inbox.send(work);
@@ -161,7 +161,7 @@ impl<S: StoreHandle> Engine<S> {
     /// once a turn of the event loop. `now` is the Unix second, `now_ms` any monotonic clock.
     pub fn poll(&mut self, now: u32, now_ms: u64) -> PollOutcome {
         let mut polled = PollOutcome::default();
-        let merges = self.store.inner().merges();
+        let merges = self.store.inner().upkeep().stats().merges;
         if let Some(mail) = self.mailbox.take() {
             if let Some(committed) = mail.committed {
                 self.store.committed(committed);
@@ -187,7 +187,7 @@ impl<S: StoreHandle> Engine<S> {
             polled.retry |= !self.installing;
         }
         polled.more = self.has_left();
-        polled.swapped = self.store.inner().merges() > merges;
+        polled.swapped = self.store.inner().upkeep().stats().merges > merges;
         self.setter.set(&self.pace, self.store.inner(), now_ms);
         self.hand_out_work();
         if let Some(batch) = self.store.take_batch(now_ms)
@@ -204,7 +204,7 @@ impl<S: StoreHandle> Engine<S> {
             return 0;
         }
         let tick = self.last_tick_ms + TICK_MS;
-        self.store.inner().batch_deadline_ms().map_or(tick, |deadline| deadline.min(tick)).saturating_sub(now_ms)
+        self.store.inner().log().batch_deadline_ms().map_or(tick, |deadline| deadline.min(tick)).saturating_sub(now_ms)
     }
 
     /// Whether there is more to install than one turn's part.

@@ -52,7 +52,7 @@ impl Loop {
     }
 
     fn put(&mut self, name: &[u8], value: &[u8]) -> Gate {
-        let key = self.engine.store().secret().position(name);
+        let key = self.engine.store().options().secret.position(name);
         loop {
             match self.engine.store().append(&key, Write::value(name, value), clock::unix()) {
                 Ok(appended) => return appended.gate,
@@ -69,7 +69,7 @@ impl Loop {
     }
 
     fn get(&mut self, name: &[u8]) -> Option<Vec<u8>> {
-        let key = self.engine.store().secret().position(name);
+        let key = self.engine.store().options().secret.position(name);
         let mut read = loop {
             match self.engine.store().lookup(&key, name, clock::unix()) {
                 Lookup::Found { record, .. } => return Some(record.value.to_vec()),
@@ -89,10 +89,10 @@ impl Loop {
             }
             let mut pages = pages.unwrap();
             match self.engine.store().finish(read, &mut pages, &key, name, clock::unix()) {
-                fawn_store::Finished::Found(record) => return Some(record.value.to_vec()),
-                fawn_store::Finished::Absent { .. } => return None,
-                fawn_store::Finished::Read(next) => read = next,
-                fawn_store::Finished::Damaged(damage) => panic!("{damage}"),
+                fawn_store::FinishedRead::Found(record) => return Some(record.value.to_vec()),
+                fawn_store::FinishedRead::Absent { .. } => return None,
+                fawn_store::FinishedRead::Read(next) => read = next,
+                fawn_store::FinishedRead::Damaged(damage) => panic!("{damage}"),
             }
         }
     }
@@ -196,7 +196,7 @@ fn a_get_from_flash_allocates_nothing_but_what_the_cache_keeps() {
         turns.put(&number.to_le_bytes(), &[7; 150]);
     }
     let (store, reader) = (turns.engine.store(), &mut turns.reader);
-    let secret = *store.secret();
+    let secret = store.options().secret;
     let mut get = |number: u32| {
         let name = number.to_le_bytes();
         let key = secret.position(&name);
@@ -207,7 +207,7 @@ fn a_get_from_flash_allocates_nothing_but_what_the_cache_keeps() {
         let mut read = Some(read);
         let done = reader.complete(|_, pages| {
             let finished = store.finish(read.take().unwrap(), pages.unwrap(), &key, &name, clock::unix());
-            let fawn_store::Finished::Found(record) = finished else { panic!("{finished:?}") };
+            let fawn_store::FinishedRead::Found(record) = finished else { panic!("{finished:?}") };
             assert_eq!(record.value, [7; 150]);
         });
         assert_eq!(done.unwrap(), 1);

@@ -7,24 +7,23 @@ use rustix::io::Errno;
 
 use super::names;
 use super::store_directory::StoreDirectory;
-use crate::os::retry::{Backoff, retry, retry_with};
+use crate::os::retry::{RetryLimit, retry_with};
 
 /// Name of the file that is written to find out.
 const PROBE: &str = "direct-io-probe";
 
 /// Whether a page of the commit log can be read around the page cache, which takes no space; `None`: there is no log.
-/// What the system is short of is asked for again as long as a `backoff` lasts.
-pub fn can_read_log(directory: &StoreDirectory, backoff: fn() -> Backoff) -> Option<bool> {
+pub fn can_read_log(directory: &StoreDirectory, limit: RetryLimit) -> Option<bool> {
     let open = |flags| {
         let name = names::name_of(FileId::CommitLog);
         fs::openat(directory, name, OFlags::RDONLY | OFlags::CLOEXEC | flags, Mode::empty())
     };
     let doing = || directory.doing(FileId::CommitLog, "opening");
     let size = || open(OFlags::empty()).and_then(|fd| fs::fstat(&fd));
-    let is_there = retry_with(&mut backoff(), doing, size).is_ok_and(|stat| stat.st_size > 0);
+    let is_there = retry_with(&mut limit.backoff(), doing, size).is_ok_and(|stat| stat.st_size > 0);
     let mut page = PageBuf::zeroed(1);
     let mut read = || open(OFlags::DIRECT).and_then(|fd| rustix::io::pread(&fd, page.bytes_mut(), 0));
-    is_there.then(|| retry_with(&mut backoff(), doing, &mut read)).map(|read| read == Ok(PAGE_BYTES))
+    is_there.then(|| retry_with(&mut limit.backoff(), doing, &mut read)).map(|read| read == Ok(PAGE_BYTES))
 }
 
 /// Whether a page can be written and read around the page cache: some file systems refuse at open, others at the
@@ -32,7 +31,7 @@ pub fn can_read_log(directory: &StoreDirectory, backoff: fn() -> Backoff) -> Opt
 ///
 /// # Errors
 /// [`FlashError::NoSpace`] when not even the probe fits, [`FlashError::Io`].
-pub fn can_write(directory: &StoreDirectory) -> Result<bool, FlashError> {
+pub fn can_write(directory: &StoreDirectory, limit: RetryLimit) -> Result<bool, FlashError> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
     let page = PageBuf::zeroed(1);
     let doing = || format!("{}: creating", directory.path().join(PROBE).display());
@@ -42,8 +41,9 @@ pub fn can_write(directory: &StoreDirectory) -> Result<bool, FlashError> {
     };
     // Without O_DIRECT first: an open that refuses it may leave the file behind all the same.
     let open = |more| fs::openat(directory, PROBE, flags | more, Mode::RUSR | Mode::WUSR);
-    drop(retry(doing, || open(OFlags::empty())).map_err(io)?);
-    let result = retry(doing, || open(OFlags::DIRECT).and_then(|fd| rustix::io::pwrite(&fd, page.bytes(), 0)));
+    drop(retry_with(&mut limit.backoff(), doing, || open(OFlags::empty())).map_err(io)?);
+    let write = || open(OFlags::DIRECT).and_then(|fd| rustix::io::pwrite(&fd, page.bytes(), 0));
+    let result = retry_with(&mut limit.backoff(), doing, write);
     fs::unlinkat(directory, PROBE, AtFlags::empty()).map_err(io)?;
     match result {
         Ok(written) => Ok(written == PAGE_BYTES),

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::{Files, names, until_uninterrupted};
 use crate::os::page_io;
 use crate::os::random::random;
-use crate::os::retry::{retry, retry_with};
+use crate::os::retry::retry_with;
 
 impl Flash for Files {
     fn nonce(&self) -> Result<u64, FlashError> {
@@ -109,7 +109,7 @@ impl Flash for Files {
         let open = self.own_descriptor(file)?;
         let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let punch = || fs::fallocate(&*open, mode, first * PAGE_BYTES as u64, count * PAGE_BYTES as u64);
-        match retry(|| self.directory.doing(file, "punching a hole"), punch) {
+        match retry_with(&mut self.backoff(), || self.directory.doing(file, "punching a hole"), punch) {
             // A file system without holes keeps the space until the file goes.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             Err(errno) => Err(self.error(file, "punching a hole", errno)),
@@ -120,7 +120,8 @@ impl Flash for Files {
         self.finish_behind(file)?;
         let open = self.own_descriptor(file)?;
         let cut = || fs::ftruncate(&*open, pages * PAGE_BYTES as u64);
-        retry(|| self.directory.doing(file, "cutting"), cut).map_err(|errno| self.error(file, "cutting", errno))
+        retry_with(&mut self.backoff(), || self.directory.doing(file, "cutting"), cut)
+            .map_err(|errno| self.error(file, "cutting", errno))
     }
 
     fn remove(&self, file: FileId) -> Result<(), FlashError> {

@@ -29,7 +29,7 @@ use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::os::open_file::OpenFile;
-use crate::os::retry::{Backoff, is_transient, retry, retry_with};
+use crate::os::retry::{Backoff, RetryLimit, is_transient, retry_with};
 use crate::os::{descriptors, page_io};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 use crate::uring::async_writer::AsyncWriter;
@@ -71,6 +71,8 @@ pub struct Files {
     is_direct: bool,
     /// Nothing may be written.
     is_read_only: bool,
+    /// How long calls are tried again.
+    limit: RetryLimit,
     open: DescriptorCache,
     /// Cleared when the kernel or the file system refuses `RWF_DSYNC`.
     synced_writes: AtomicBool,
@@ -95,14 +97,22 @@ impl Files {
     /// [`FlashError::Io`] when it is not a directory that can be written, [`FlashError::NoSpace`] when not even the
     /// probe for `O_DIRECT` fits.
     pub fn open(path: &Path, caching: Caching) -> Result<Self, FlashError> {
+        Self::open_with(path, caching, RetryLimit::Endless)
+    }
+
+    /// As [`open`](Self::open). What the system is short of is asked for until `limit`, now and later.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); [`FlashError::Transient`] when the limit is reached.
+    pub(crate) fn open_with(path: &Path, caching: Caching, limit: RetryLimit) -> Result<Self, FlashError> {
         descriptors::raise_limit();
         let directory = StoreDirectory::open(path)?;
         let is_direct = caching == Caching::Auto
-            && match direct_io::can_read_log(&directory, Backoff::default) {
+            && match direct_io::can_read_log(&directory, limit) {
                 Some(can_read) => can_read,
-                None => direct_io::can_write(&directory)?,
+                None => direct_io::can_write(&directory, limit)?,
             };
-        Ok(Self::of(directory, is_direct, false))
+        Ok(Self { limit, ..Self::of(directory, is_direct, false) })
     }
 
     /// Opens the existing directory `path` to read alone: it may be on a file system that takes no writes.
@@ -112,8 +122,8 @@ impl Files {
     pub fn look(path: &Path) -> Result<Self, FlashError> {
         descriptors::raise_limit();
         let directory = StoreDirectory::open(path)?;
-        let is_direct = direct_io::can_read_log(&directory, Backoff::brief) == Some(true);
-        Ok(Self::of(directory, is_direct, true))
+        let is_direct = direct_io::can_read_log(&directory, RetryLimit::Brief) == Some(true);
+        Ok(Self { limit: RetryLimit::Brief, ..Self::of(directory, is_direct, true) })
     }
 
     fn of(directory: StoreDirectory, is_direct: bool, is_read_only: bool) -> Self {
@@ -122,6 +132,7 @@ impl Files {
             directory,
             is_direct,
             is_read_only,
+            limit: RetryLimit::Endless,
             open: DescriptorCache::default(),
             synced_writes: AtomicBool::new(true),
             traffic: TrafficCounters::default(),
@@ -134,9 +145,9 @@ impl Files {
         }
     }
 
-    /// How long calls are tried again. A store goes on in the end; whoever only looks is told what is short.
+    /// For one call. A server's store goes on in the end; a command says what is short.
     fn backoff(&self) -> Backoff {
-        if self.is_read_only { Backoff::brief() } else { Backoff::default() }
+        self.limit.backoff()
     }
 
     /// Number of the file system's device, as `stat` has it; 0 when the system does not say.
@@ -264,7 +275,8 @@ impl Files {
             self.open.close_idle();
         }
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let open = retry(
+        let open = retry_with(
+            &mut self.backoff(),
             || self.directory.doing(file, "creating"),
             || {
                 self.open_at(file, flags).inspect_err(|errno| {
@@ -287,7 +299,7 @@ impl Files {
 
     /// Removes `file`. Its descriptor is closed by [`close_removed`](Self::close_removed).
     fn unlink(&self, file: FileId) -> Result<(), FlashError> {
-        retry(|| self.directory.doing(file, "removing"), || self.directory.unlink(file))
+        retry_with(&mut self.backoff(), || self.directory.doing(file, "removing"), || self.directory.unlink(file))
             .map_err(|errno| self.error(file, "removing", errno))?;
         self.open.remove(file);
         Ok(())
@@ -354,7 +366,8 @@ impl Files {
             return Ok(());
         }
         let allocate = || fs::fallocate(open, FallocateFlags::empty(), 0, pages * PAGE_BYTES as u64);
-        let written = match retry(|| self.directory.doing(file, "allocating"), allocate) {
+        let doing = || self.directory.doing(file, "allocating");
+        let written = match retry_with(&mut self.backoff(), doing, allocate) {
             Ok(()) => file == FileId::CommitLog,
             // No reservations here: zeros are one, and tell whether there is space.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => true,

@@ -1,9 +1,10 @@
 //! Retries of system calls that fail because the system is short of something for a while.
 //!
-//! A thread that works for a store retries without end, because the store could not go on without what it does. A caller
-//! that must not block refuses the request instead. A sync that failed is never retried: what it was to make durable may
+//! A thread that works for a store retries without end, because the store could not go on without what it does. A command
+//! that loads into a directory retries for a while. A caller that must not block refuses the request instead. A sync that failed is never retried: what it was to make durable may
 //! be lost.
 
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,33 @@ pub const TRIES: u32 = 25;
 pub const PAUSE: Duration = Duration::from_millis(4);
 /// How often the log repeats that something is still tried.
 const REPEAT: Duration = Duration::from_secs(10);
+/// How long a [`RetryLimit::Patient`] retries.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// When a [`RetryLimit::Patient`] last logged: a command tries many calls, one after the other.
+static PATIENT_LOGGED: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// How long a call is retried that fails because the system is short of something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetryLimit {
+    /// Without end: a server's store.
+    #[default]
+    Endless,
+    /// Ten seconds, and the log says so: a command that changes a directory.
+    Patient,
+    /// A tenth of a second: a command that looks at a directory.
+    Brief,
+}
+
+impl RetryLimit {
+    /// For one call.
+    pub fn backoff(self) -> Backoff {
+        match self {
+            Self::Endless => Backoff::default(),
+            Self::Patient => Backoff { most: Some(PATIENCE), ..Backoff::default() },
+            Self::Brief => Backoff::brief(),
+        }
+    }
+}
 
 /// Whether this error may be gone at the next try.
 pub fn is_transient(errno: Errno) -> bool {
@@ -36,6 +64,9 @@ pub struct Backoff {
     logged: Option<Instant>,
     /// Tries that are left; `None`: there is no end of them.
     left: Option<u32>,
+    /// How long it is tried, and since when.
+    most: Option<Duration>,
+    began: Option<Instant>,
 }
 
 impl Backoff {
@@ -61,7 +92,16 @@ impl Backoff {
             return Ok(());
         }
         let now = Instant::now();
-        if self.logged.is_none_or(|logged| now.duration_since(logged) >= REPEAT) {
+        if let Some(most) = self.most {
+            if now.duration_since(*self.began.get_or_insert(now)) >= most {
+                return Err(errno);
+            }
+            let mut logged = PATIENT_LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+            if logged.is_none_or(|logged| now.duration_since(logged) >= REPEAT) {
+                *logged = Some(now);
+                tracing::warn!("{}: {errno}: retrying for {} s", doing(), most.as_secs());
+            }
+        } else if self.logged.is_none_or(|logged| now.duration_since(logged) >= REPEAT) {
             self.logged = Some(now);
             tracing::warn!("{}: {errno}: the store retries until it succeeds", doing());
         }
@@ -116,6 +156,17 @@ mod tests {
             );
             assert_eq!((result, tries), (Err(errno), 1));
         }
+    }
+
+    #[test]
+    fn a_patient_backoff_ends_after_a_while() {
+        let mut backoff = Backoff { most: Some(Duration::from_millis(30)), ..RetryLimit::Patient.backoff() };
+        let start = Instant::now();
+        let result: Result<(), _> = retry_with(&mut backoff, || "testing".into(), || Err(Errno::MFILE));
+        assert_eq!(result, Err(Errno::MFILE));
+        assert!(start.elapsed() >= Duration::from_millis(30));
+        assert_eq!(RetryLimit::Patient.backoff().most, Some(PATIENCE));
+        assert_eq!((RetryLimit::Endless.backoff().most, RetryLimit::Brief.backoff().left), (None, Some(TRIES)));
     }
 
     #[test]

@@ -55,6 +55,14 @@ impl<S: RangeStore> Context<'_, S> {
         self.out.push((Address::Node(to.node), message));
     }
 
+    /// The lookup or scan that has the next ticket waits for flash; its ticket.
+    pub(super) fn wait(&mut self, range: RangeId) -> Ticket {
+        let ticket = self.tickets.1;
+        self.tickets.0.insert(ticket, range);
+        self.tickets.1 += 1;
+        ticket
+    }
+
     pub(super) fn reply(&mut self, asker: Asker, id: RequestId, answer: Answer) {
         self.reply_until(asker, id, answer, 0);
     }

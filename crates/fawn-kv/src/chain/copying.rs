@@ -1,4 +1,4 @@
-//! The state of copies: what a learner has of a range and asks for, and what a member reads for it.
+//! Parts of copies: what a learner asks for, and what comes.
 
 use super::context::Context;
 use crate::ids::{Member, Position, Seq};
@@ -56,53 +56,4 @@ pub(super) struct PartRequest {
     pub(super) since: Position,
     /// What is to be committed before it is read.
     pub(super) least: Position,
-}
-
-/// What is committed, before a part is read.
-pub(super) type AsOf = (Position, Option<Meta>);
-
-/// A part that waits for flash.
-pub(super) type Reading = (PartRequest, AsOf);
-
-/// A copy under way.
-#[derive(Debug)]
-pub(super) struct Copying {
-    /// Where the next part begins; `None`: nothing has come yet.
-    pub(super) from: Option<Key>,
-    /// Bytes that have come.
-    pub(super) bytes: u64,
-    /// Only what was written after this is copied.
-    pub(super) since: Position,
-    /// What was committed when the copy began: what is copied is as of then, or newer.
-    pub(super) began: Option<Meta>,
-    /// Deletions up to here may be lacking.
-    pub(super) forgotten: Seq,
-}
-
-/// How a log follows another.
-#[derive(Debug)]
-pub(super) struct Following {
-    pub(super) source: Member,
-    pub(super) asked_at_us: u64,
-}
-
-impl Following {
-    pub(super) fn of(source: Member) -> Self {
-        Self { source, asked_at_us: 0 }
-    }
-}
-
-/// A learner follows a member.
-#[derive(Debug)]
-pub(super) struct Learning {
-    pub(super) following: Following,
-    pub(super) caught_up: bool,
-    /// Up to where the source has said that it is committed. What waits for room in the log is committed later.
-    pub(super) committed: Seq,
-}
-
-impl Learning {
-    pub(super) fn is_caught_up(&self) -> bool {
-        self.caught_up
-    }
 }

@@ -1,9 +1,10 @@
 //! Records and marks down the chain, acknowledgements up.
 
+use super::active_chain::ActiveChain;
 use super::context::Context;
-use super::log_suffix::batch;
-use super::replica::{Active, Phase, Replica};
-use crate::ids::{Ack, Address, Epoch, Incarnation, Member, Position, Seq};
+use super::log::RangeLog;
+use super::stretch::batch;
+use crate::ids::{Ack, Position, Seq};
 use crate::range::entry::{Change, Entry};
 use crate::store::RangeStore;
 use crate::testing::coverage::{Path, took};
@@ -11,168 +12,213 @@ use crate::testing::injected_bugs::{Bug, planted};
 use crate::wire::Message;
 use std::sync::Arc;
 
-impl Active {
-    pub(super) fn predecessor(&self) -> Option<Member> {
-        self.chain.members.get(self.place.checked_sub(1)?).copied().filter(|_| !self.chain.is_weak())
-    }
-
-    pub(super) fn successor(&self) -> Option<Member> {
-        self.chain.members.get(self.place + 1).copied().filter(|_| !self.chain.is_weak())
-    }
+/// What has passed between a member and its neighbours.
+#[derive(Debug)]
+pub(super) struct FeedState {
+    /// Everybody before has synced up to here.
+    mark: Seq,
+    /// What the predecessor was told last.
+    told: (Seq, Seq, bool),
+    /// Records up to here were sent to the successor, and it has said that it has them up to there.
+    sent: Seq,
+    successor_has: Seq,
+    /// The mark that was sent last.
+    sent_mark: Seq,
+    sent_at_us: u64,
 }
 
-impl Replica {
-    /// The member's part, if the message is of its epoch and life, and from that neighbour.
-    fn neighbour(
-        &mut self,
-        from: Address,
-        (epoch, to): (Epoch, Incarnation),
-        which: impl Fn(&Active) -> Option<Member>,
-    ) -> Option<&mut Active> {
-        let me = self.me.incarnation;
-        let sealed = planted(Bug::SealedTailReads) && self.chain().is_some_and(|chain| chain.attempt < self.promised);
-        if sealed {
-            return None;
-        }
-        let Phase::Active(active) = &mut self.phase else { return None };
-        let neighbour = which(active)?;
-        let is_it = (active.chain.epoch == epoch || planted(Bug::FeedOfAnyEpoch))
-            && (to == me || planted(Bug::AnyLife) || planted(Bug::RestartKeepsIncarnation))
-            && from == Address::Node(neighbour.node);
-        is_it.then_some(active)
+impl FeedState {
+    /// Nothing has passed yet in a chain whose first record is `first`, and which goes on from logs that end at `after`.
+    pub(super) fn new(after: Seq, first: Seq, now_us: u64) -> Self {
+        let told = (Seq(0), Seq(0), false);
+        Self { mark: after, told, sent: first, successor_has: first, sent_mark: after, sent_at_us: now_us }
     }
 
     /// Records and a mark have come from the predecessor.
     pub(super) fn fed<S: RangeStore>(
         &mut self,
-        from: Address,
-        epoch: Epoch,
-        to: Incarnation,
         entries: Vec<Arc<Entry>>,
         mark: Seq,
+        chain: &ActiveChain,
+        log: &mut RangeLog,
         context: &mut Context<'_, S>,
-    ) {
-        let Some(active) = self.neighbour(from, (epoch, to), Active::predecessor) else { return };
+    ) -> Result<(), &'static str> {
         if mark > Seq::MOST {
-            return self.refuse("Feed: its mark is beyond all records");
+            return Err("Feed: its mark is beyond all records");
         }
-        active.mark = active.mark.max(mark);
+        self.mark = self.mark.max(mark);
         // Whatever came, the predecessor is told what is here.
-        active.told = (Seq(0), Seq(0), false);
-        let place = active.place();
+        self.told = (Seq(0), Seq(0), false);
         for entry in entries {
-            if self.lags((0, 0), context) {
+            if log.lags(chain.config().rules.unsynced, (0, 0), context) {
                 // What is acknowledged unsynced stays less than a revived chain skips.
                 break;
             }
-            if !context.store.takes(self.range, place) {
+            if !context.store.takes(log.range(), chain.place()) {
                 took(Path::FeedHasNoRoom);
                 break;
             }
-            if planted(Bug::NoSequenceCheck) && entry.position.seq > self.last().seq.next() {
-                let position = Position { seq: self.last().seq.next(), ..entry.position };
-                self.append(Entry { position, ..(*entry).clone() }, context);
-            } else if entry.follows(self.last()) || (planted(Bug::FeedOfAnyEpoch) && entry.position > self.last()) {
+            if planted(Bug::NoSequenceCheck) && entry.position.seq > log.last().seq.next() {
+                let position = Position { seq: log.last().seq.next(), ..entry.position };
+                log.append(Entry { position, ..(*entry).clone() }, context);
+            } else if entry.follows(log.last()) || (planted(Bug::FeedOfAnyEpoch) && entry.position > log.last()) {
                 if matches!(entry.change, Change::Begin { .. }) && !planted(Bug::FeedOfAnyEpoch) {
-                    return self.refuse("Feed: a record begins an epoch within another");
+                    return Err("Feed: a record begins an epoch within another");
                 }
-                if let Err(reason) = self.append_of_other(entry, context) {
-                    return self.refuse(reason);
-                }
-            } else if let Some(pending) = self.pending(entry.position.seq) {
+                log.append_of_other(entry, context)?;
+            } else if let Some(pending) = log.suffix().record(entry.position.seq) {
                 // A successor's log is a prefix of its predecessor's.
                 if *pending != *entry {
-                    return self.refuse("Feed: a record differs from the one with its number here");
+                    return Err("Feed: a record differs from the one with its number here");
                 }
-            } else if entry.position > self.last() {
+            } else if entry.position > log.last() {
                 took(Path::FeedWithGap);
             }
         }
+        Ok(())
     }
 
-    /// An acknowledgement has come from the successor.
-    pub(super) fn had<S: RangeStore>(
+    /// The successor says that its log ends at `last`, and is committed up to there; this log is synced that far.
+    pub(super) fn had(
         &mut self,
-        from: Address,
-        addressed: (Epoch, Incarnation),
         (last, committed): (Seq, Seq),
-        full: bool,
-        context: &mut Context<'_, S>,
-    ) {
-        let (now_us, mine) = (context.now_us, self.last().seq);
-        self.learn_synced(context);
-        let synced = self.synced();
-        let Some(active) = self.neighbour(from, addressed, Active::successor) else { return };
-        if last > mine || committed > last {
-            return self.refuse("Have: it acknowledges records that its sender was never fed");
+        now_us: u64,
+        chain: &ActiveChain,
+        log: &RangeLog,
+    ) -> Result<(), &'static str> {
+        if last > log.last().seq || committed > last {
+            return Err("Have: it acknowledges records that its sender was never fed");
         }
         // What is committed is synced by every member.
-        let durable = active.chain.rules.ack == Ack::Durable;
-        if committed > synced && durable && !planted(Bug::CommitWithoutMark) {
-            return self.refuse("Have: it commits records that are not synced here");
+        let durable = chain.config().rules.ack == Ack::Durable;
+        if committed > log.synced() && durable && !planted(Bug::CommitWithoutMark) {
+            return Err("Have: it commits records that are not synced here");
         }
-        active.full_below = full;
-        if last > active.successor_has {
-            (active.successor_has, active.sent_at_us) = (last, now_us);
+        if last > self.successor_has {
+            (self.successor_has, self.sent_at_us) = (last, now_us);
         }
-        self.commit(committed, false, context);
+        Ok(())
     }
 
-    /// Sends what there is to send, and commits what can be committed.
-    pub(super) fn flow<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let (synced, last, committed) = (self.synced(), self.last().seq, self.meta.committed.seq);
-        let Phase::Active(active) = &mut self.phase else { return };
+    /// Up to where all members up to this one have synced.
+    pub(super) fn mark(&self, chain: &ActiveChain, log: &RangeLog) -> Seq {
+        let at_tail = chain.is_tail();
+        let synced = if planted(Bug::CommitWithoutOwnSync) && at_tail { log.last().seq } else { log.synced() };
+        if chain.is_head() || (planted(Bug::CommitWithoutMark) && at_tail) { synced } else { self.mark.min(synced) }
+    }
+
+    /// Sends the successor, if there is one, what it was not sent: records, and how far all are synced.
+    pub(super) fn feed<S: RangeStore>(&mut self, chain: &ActiveChain, log: &RangeLog, context: &mut Context<'_, S>) {
         // The successor has whatever is committed, also what was to be sent again.
-        active.sent = active.sent.max(committed);
-        let synced = if planted(Bug::CommitWithoutOwnSync) && active.is_tail() { last } else { synced };
-        let mark = if active.is_head() || (planted(Bug::CommitWithoutMark) && active.is_tail()) {
-            synced
-        } else {
-            active.mark.min(synced)
-        };
-        if let Some(successor) = active.successor() {
-            if last > active.sent || mark > active.sent_mark {
-                self.feed(successor, mark, context);
-            }
-        } else {
-            // A record of this epoch has come through all the others, so that they have it, and have begun the epoch.
-            let in_memory = active.chain.rules.ack == Ack::Replicated && last > active.chain.first;
-            let answers = !active.is_silent();
-            self.commit(if in_memory { last } else { mark }, answers, context);
-            self.answer_gets(context);
+        self.sent = self.sent.max(log.committed().seq);
+        let (mark, Some(successor)) = (self.mark(chain, log), chain.successor()) else { return };
+        if log.last().seq <= self.sent && mark <= self.sent_mark {
+            return;
         }
-        let Phase::Active(active) = &mut self.phase else { return };
-        let Some(predecessor) = active.predecessor() else { return };
-        let (committed, full) = (self.meta.committed.seq, active.has_no_room(context));
+        let entries = batch(log.suffix().beyond(self.sent), context.timing.batch, context.timing.batch_bytes);
+        self.sent = entries.last().map_or(self.sent, |entry| entry.position.seq);
+        (self.sent_mark, self.sent_at_us) = (mark, context.now_us);
+        let (range, epoch, to) = (log.range(), chain.epoch(), successor.incarnation);
+        context.send(successor, Message::Feed { range, epoch, to, entries, mark });
+    }
+
+    /// Tells the predecessor, if there is one, what it was not told: that the log ends at `last`, what is committed, and
+    /// whether there is room.
+    pub(super) fn acknowledge<S: RangeStore>(
+        &mut self,
+        last: Seq,
+        chain: &ActiveChain,
+        log: &RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
+        let Some(predecessor) = chain.predecessor() else { return };
+        let (committed, full) = (log.committed().seq, chain.has_no_room(context));
         let told = (last, committed, full);
-        if active.told != told {
-            active.told = told;
-            let (range, epoch, to) = (self.range, active.chain.epoch, predecessor.incarnation);
+        if self.told != told {
+            self.told = told;
+            let (range, epoch, to) = (log.range(), chain.epoch(), predecessor.incarnation);
             context.send(predecessor, Message::Have { range, epoch, to, last, committed, full });
         }
     }
 
-    fn feed<S: RangeStore>(&mut self, successor: Member, mark: Seq, context: &mut Context<'_, S>) {
-        let Phase::Active(active) = &mut self.phase else { return };
-        let sent = active.sent;
-        let skip = self.suffix.partition_point(|entry| entry.position.seq <= sent);
-        let entries = batch(self.suffix.iter().skip(skip), context.timing.batch, context.timing.batch_bytes);
-        active.sent = entries.last().map_or(sent, |entry| entry.position.seq);
-        (active.sent_mark, active.sent_at_us) = (mark, context.now_us);
-        let (range, epoch, to) = (self.range, active.chain.epoch, successor.incarnation);
-        context.send(successor, Message::Feed { range, epoch, to, entries, mark });
+    /// Has what the successor has not acknowledged for long sent again.
+    pub(super) fn feed_again<S: RangeStore>(&mut self, chain: &ActiveChain, log: &RangeLog, context: &Context<'_, S>) {
+        let late = context.now_us >= self.sent_at_us + context.timing.resend_us;
+        if chain.successor().is_some() && log.committed().seq < log.last().seq && late {
+            took(Path::FedAgain);
+            self.sent = self.successor_has;
+            self.sent_mark = Seq(0);
+            self.sent_at_us = context.now_us;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::fence::tests::{ME, Plain, SECRET, step_part};
+    use crate::chain::stretch::NO_KEY;
+    use crate::ids::{Chain, Epoch, Incarnation, Member, NodeId, RangeId};
+    use crate::range::meta::Meta;
+    use fawn_ring::Interval;
+
+    const OTHER: Member = Member { node: NodeId(5), incarnation: Incarnation(2) };
+
+    fn entry(seq: u64) -> Entry {
+        let position = Position { epoch: Epoch(1), seq: Seq(seq) };
+        Entry { position, time: 1, key: Vec::new(), change: Change::Nothing, asked: None }
     }
 
-    /// Sends again what the successor has not acknowledged for long.
-    pub(super) fn feed_again<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let (last, committed) = (self.last().seq, self.meta.committed.seq);
-        let Phase::Active(active) = &mut self.phase else { return };
-        let late = context.now_us >= active.sent_at_us + context.timing.resend_us;
-        if active.successor().is_some() && committed < last && late {
-            took(Path::FedAgain);
-            active.sent = active.successor_has;
-            active.sent_mark = Seq(0);
-            active.sent_at_us = context.now_us;
-        }
+    /// A chain of two, and the log of the one at that place, which is committed up to record 5.
+    fn member(place: usize) -> (ActiveChain, RangeLog, FeedState) {
+        let members = if place == 0 { vec![ME, OTHER] } else { vec![OTHER, ME] };
+        let chain = Chain { epoch: Epoch(1), members, ..Chain::none(Interval::ALL) };
+        let meta = Meta { committed: entry(5).position, ..Meta::default() };
+        let log = RangeLog::new((RangeId(0), Interval::ALL, ME), meta, Vec::new(), &SECRET);
+        (ActiveChain::new(chain, place, 1), log, FeedState::new(Seq(5), Seq(5), 1))
+    }
+
+    #[test]
+    fn a_record_is_sent_once_and_again_where_it_is_not_acknowledged() {
+        let (chain, mut log, mut feed) = member(0);
+        let mut store = Plain::default();
+        step_part(&mut store, |context| log.append_next(Epoch(1), NO_KEY, Change::Nothing, None, context));
+        let fed = |sent: &[Message]| match sent {
+            [Message::Feed { entries, mark, .. }] => Some((entries.len(), *mark)),
+            _ => None,
+        };
+        assert_eq!(fed(&step_part(&mut store, |context| feed.feed(&chain, &log, context)).1), Some((1, Seq(5))));
+        step_part(&mut store, |context| log.learn_synced(context));
+        assert!(feed.had((Seq(7), Seq(5)), 2, &chain, &log).is_err(), "it was never sent 7");
+        assert_eq!(feed.had((Seq(5), Seq(5)), 2, &chain, &log), Ok(()));
+        store.us = store.timing.resend_us + 1;
+        let again = |context: &mut Context<'_, Plain>| {
+            feed.feed_again(&chain, &log, context);
+            feed.feed(&chain, &log, context);
+        };
+        assert_eq!(fed(&step_part(&mut store, again).1), Some((1, Seq(6))));
+    }
+
+    #[test]
+    fn what_comes_is_acknowledged_even_if_it_is_known() {
+        let (chain, mut log, mut feed) = member(1);
+        let mut store = Plain::default();
+        let mut come = |log: &mut RangeLog, entries: &[Entry], mark| {
+            let entries = entries.iter().cloned().map(Arc::new).collect();
+            let step = |context: &mut Context<'_, Plain>| {
+                let done = feed.fed(entries, Seq(mark), &chain, log, context);
+                feed.acknowledge(log.last().seq, &chain, log, context);
+                (done, feed.mark(&chain, log))
+            };
+            let ((done, mark), sent) = step_part(&mut store, step);
+            let had = sent.iter().any(|message| matches!(message, Message::Have { .. }));
+            (done.is_ok(), mark, had, log.last().seq.0)
+        };
+        assert_eq!(come(&mut log, &[entry(6)], 5), (true, Seq(5), true, 6));
+        assert_eq!(come(&mut log, &[entry(6)], 6), (true, Seq(5), true, 6), "its own sync is less than the mark");
+        assert_eq!(come(&mut log, &[entry(9)], 6), (true, Seq(5), true, 6), "7 and 8 are lacking");
+        let other = Entry { time: 2, ..entry(6) };
+        assert!(!come(&mut log, &[other], 6).0, "the record with this number is another");
+        assert!(!come(&mut log, &[], Seq::MOST.0 + 1).0);
     }
 }

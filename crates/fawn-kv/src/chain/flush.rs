@@ -5,12 +5,13 @@
 //! there since; so what a range remembers of a flush is not only that it was carried out, but of which keys
 //! ([`Sessions::flushed`](crate::range::sessions::Sessions::flushed)).
 
+use super::active_chain::ActiveChain;
 use super::context::Context;
-use super::head::is_too_soon;
-use super::log_suffix::{LoggedEntry, NO_KEY};
-use super::replica::{Phase, Replica};
+use super::head::Head;
+use super::log::RangeLog;
+use super::range_clock::is_too_soon;
 use super::requests::Flush;
-use crate::ids::RequestId;
+use super::stretch::NO_KEY;
 use crate::operation::Outcome;
 use crate::range::entry::{Asked, Change};
 use crate::range::range_map::RangeMap;
@@ -22,66 +23,59 @@ use crate::wire::Answer;
 /// Stretches of a range that flushes tell apart, about, at most.
 const STRETCHES: usize = 4096;
 
-impl Replica {
+impl Head {
     /// Everything of these keys is to be gone.
-    pub(super) fn flush<S: RangeStore>(&mut self, flush: Flush, context: &mut Context<'_, S>) {
+    pub(super) fn flush<S: RangeStore>(
+        &self,
+        flush: Flush,
+        chain: &ActiveChain,
+        log: &mut RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
         let Flush { id, answered, asker, wedge, keys, due } = flush;
-        let Phase::Active(active) = &self.phase else { return self.reply(asker, id, Answer::NotMine, context) };
-        let is_here = keys.low <= keys.high && self.keys.contains(&keys.low) && self.keys.contains(&keys.high);
-        if !active.is_head() || !is_here {
-            return self.reply(asker, id, Answer::NotMine, context);
+        let is_here = keys.low <= keys.high && log.keys().contains(&keys.low) && log.keys().contains(&keys.high);
+        if !chain.is_head() || !is_here {
+            return chain.reply(asker, id, Answer::NotMine, context);
         }
         // Whoever was fenced off is not even told that it was carried out: the new owner may cache what was there before.
-        if wedge < self.ahead.fences.highest(&keys) && !planted(Bug::FlushPastOwner) {
-            return self.reply(asker, id, Answer::Fenced, context);
+        if wedge < log.suffix().ahead().fences.highest(&keys) && !planted(Bug::FlushPastOwner) {
+            return chain.reply(asker, id, Answer::Fenced, context);
         }
-        let mut reached = self.meta.sessions.flushed(id).cloned().unwrap_or_default();
-        match self.answered(id, answered, context) {
+        let mut reached = log.meta().sessions.flushed(id).cloned().unwrap_or_default();
+        match self.answered(id, answered, chain, log, context) {
             Some(answer @ Answer::Done { .. }) => {
                 if reached.lacks(&keys).is_empty() || planted(Bug::FlushDoneInPart) {
-                    return self.reply(asker, id, answer, context);
+                    return chain.reply(asker, id, answer, context);
                 }
-                if active.is_too_short() {
-                    return self.reply(asker, id, Answer::TooFew, context);
+                if chain.is_too_short() {
+                    return chain.reply(asker, id, Answer::TooFew, context);
                 }
             }
-            Some(answer) => return self.reply(asker, id, answer, context),
+            Some(answer) => return chain.reply(asker, id, answer, context),
             // A request of the same name waits for its key to be read.
-            None if active.queue.holds(id) => return,
+            None if self.holds(id) => return,
             None if planted(Bug::NoDedupe) => reached = RangeMap::default(),
             None => {}
         }
-        if is_too_soon(due, self.stamp(context), context.unix) {
-            return self.reply(asker, id, Answer::Ahead { time: self.ahead.time }, context);
+        if is_too_soon(due, log.stamp(context), context.unix) {
+            return chain.reply(asker, id, Answer::Ahead { time: log.time() }, context);
         }
-        let behind = active.is_behind(self.range, context);
-        self.under_way(id, &mut reached);
+        let behind = chain.is_behind(log.range(), context);
+        log.suffix().flushed_by(id, &mut reached);
         let rest = reached.lacks(&keys);
         // What is flushed stretch by stretch is remembered so; of the whole range it is one stretch again.
-        let in_pieces = keys != self.keys && self.ahead.stretches() >= STRETCHES;
+        let in_pieces = keys != *log.keys() && log.suffix().ahead().stretches() >= STRETCHES;
         if rest.is_empty() {
             // It is answered once it is committed, or at the next try.
             took(Path::RetryWaits);
-        } else if self.is_crowded(context) || behind || in_pieces {
-            self.reply(asker, id, Answer::Busy, context);
+        } else if self.is_crowded(chain, log, context) || behind || in_pieces {
+            chain.reply(asker, id, Answer::Busy, context);
         } else {
             if rest != [keys] {
                 took(Path::FlushedRest);
             }
             let asked = Asked { id, answered, asker, outcome: Outcome::Deleted, shown: None };
-            self.append_next(NO_KEY, Change::Flush { due, keys: rest }, Some(asked), context);
-        }
-    }
-
-    /// Takes in the keys that records of a flush are about which are not committed.
-    fn under_way(&self, flush: RequestId, reached: &mut RangeMap<bool>) {
-        let is_of = |entry: &&LoggedEntry| entry.asked.as_ref().is_some_and(|asked| asked.id == flush);
-        for entry in self.suffix.iter().filter(is_of) {
-            if let Change::Flush { keys, .. } = &entry.change {
-                for keys in keys {
-                    reached.add(keys);
-                }
-            }
+            log.append_next(chain.epoch(), NO_KEY, Change::Flush { due, keys: rest }, Some(asked), context);
         }
     }
 }

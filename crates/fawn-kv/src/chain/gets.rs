@@ -1,58 +1,296 @@
-//! Gets that wait at the tail: for flash, or for a barrier.
+//! Gets: under a lease that is checked after the value was read, or at the tail behind a barrier.
+//!
+//! Where reads are spread, any member answers for keys that nobody is writing (CRAQ, Terrace and Freedman 2009).
 
-use crate::ids::{Asker, RequestId, Seq, WedgeEpoch};
-use crate::store::Ticket;
-use crate::wire::Continuation;
+use super::active_chain::ActiveChain;
+use super::barrier::Barrier;
+use super::context::Context;
+use super::log::RangeLog;
+use super::requests::Get;
+use super::stretch::NO_KEY;
+use crate::ids::{Address, Epoch, Seq};
+use crate::range::entry::{Change, Kept, Version};
+use crate::store::{Lookup, RangeStore, Ticket};
+use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
+use crate::wire::{Answer, Message};
 use fawn_ring::Key;
 use std::collections::BTreeMap;
-
-/// A get.
-#[derive(Debug)]
-pub(super) struct Get {
-    pub(super) id: RequestId,
-    pub(super) asker: Asker,
-    pub(super) wedge: WedgeEpoch,
-    pub(super) key: Vec<u8>,
-    /// Where the key lies.
-    pub(super) lies: Key,
-    pub(super) continuation: Option<Continuation>,
-}
-
-/// A barrier that is under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Barrier {
-    /// The head was asked for it.
-    Asked,
-    /// It is this record. Should it not be committed for long, another is asked for.
-    At(Seq),
-}
+use std::sync::Arc;
 
 /// What a version is judged by that is read: as of what is committed, and as of the log's end.
-pub(super) type AsOf = [(u32, u64); 2];
+type AsOf = [(u32, u64); 2];
 
-/// Gets that wait.
+/// Gets that a member answers: those that wait for flash, and at the tail those that wait for a barrier.
 #[derive(Debug, Default)]
 pub(super) struct Gets {
     /// For flash; the flag says that a barrier lies behind them, so that they need no lease.
-    pub(super) reads: BTreeMap<Ticket, (Get, bool, AsOf)>,
+    reads: BTreeMap<Ticket, (Get, bool, AsOf)>,
     /// For a barrier that begins after them.
-    pub(super) unbarred: Vec<Get>,
+    unbarred: Vec<Get>,
     /// For the barrier that is under way.
-    pub(super) barred: Vec<Get>,
-    pub(super) barrier: Option<Barrier>,
-    pub(super) number: u64,
-    pub(super) begun_us: u64,
-    /// Where the log ended when the barrier was asked for.
-    pub(super) after: Seq,
+    barred: Vec<Get>,
+    barrier: Barrier,
 }
 
 impl Gets {
-    /// The get that waits for this read.
-    pub(super) fn take_read(&mut self, ticket: Ticket) -> Option<Get> {
-        self.reads.remove(&ticket).map(|(get, ..)| get)
+    fn waiting(&self) -> usize {
+        self.reads.len() + self.unbarred.len() + self.barred.len()
     }
 
-    pub(super) fn waiting(&self) -> usize {
-        self.reads.len() + self.unbarred.len() + self.barred.len()
+    /// A client asks for a key.
+    pub(super) fn get<S: RangeStore>(
+        &mut self,
+        get: Get,
+        chain: &ActiveChain,
+        log: &RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
+        let crowded = self.waiting() >= context.timing.pending;
+        let leased = context.has_lease(chain.since_us());
+        if !log.keys().contains(&get.lies) {
+            get.answer(Answer::NotMine, context);
+        } else if is_fenced(&get, log) {
+            get.answer(Answer::Fenced, context);
+        } else if chain.is_silent() {
+            // It does not know what the owner has answered.
+            get.answer(Answer::NotMine, context);
+        } else if crowded {
+            get.answer(Answer::Busy, context);
+        } else if chain.is_tail() {
+            self.get_at_tail(get, leased || planted(Bug::NoLeaseCheck), chain, log, context);
+        } else if !chain.config().rules.spread_reads {
+            get.answer(Answer::NotMine, context);
+        } else if log.is_clean(&get.lies) && (leased || planted(Bug::SpreadWithoutLease)) {
+            // Whatever is committed anywhere is in this log: without a record of the key that may not be, the newest
+            // version here is the newest there is.
+            took(Path::SpreadClean);
+            self.look(get, false, chain, log, context);
+        } else {
+            took(Path::SpreadDirty);
+            pass_on(get, chain, log, context);
+        }
+    }
+
+    fn get_at_tail<S: RangeStore>(
+        &mut self,
+        get: Get,
+        leased: bool,
+        chain: &ActiveChain,
+        log: &RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
+        if planted(Bug::BarrierBefore) && self.barrier.is_under_way() && !leased {
+            self.barred.push(get);
+        } else if leased {
+            self.look(get, false, chain, log, context);
+        } else {
+            self.unbarred.push(get);
+        }
+    }
+
+    fn look<S: RangeStore>(
+        &mut self,
+        get: Get,
+        barred: bool,
+        chain: &ActiveChain,
+        log: &RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
+        match context.store.lookup(log.range(), &get.key, context.tickets.1) {
+            Lookup::Known(kept) => self.found(get, kept, barred, chain, log, context),
+            Lookup::Later => {
+                let as_of = as_of(&get.lies, log);
+                self.reads.insert(context.wait(log.range()), (get, barred, as_of));
+            }
+        }
+    }
+
+    /// A lookup that waited for flash is done.
+    pub(super) fn read<S: RangeStore>(
+        &mut self,
+        ticket: Ticket,
+        kept: Option<Kept>,
+        chain: &ActiveChain,
+        log: &RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
+        let Some((get, barred, read_as_of)) = self.reads.remove(&ticket) else { return };
+        let unchecked = planted(Bug::LeaseCheckedBefore) || planted(Bug::NoLeaseCheck);
+        let spread = planted(Bug::SpreadWithoutLease) && !chain.is_tail();
+        if barred || context.has_lease(chain.since_us()) || unchecked || spread {
+            if kept.is_some() && read_as_of != as_of(&get.lies, log) {
+                // What was newest then may be gone by now, and what is newest now not: it was never seen to be gone.
+                return self.look(get, barred, chain, log, context);
+            }
+            self.found(get, kept, barred, chain, log, context);
+        } else if chain.is_tail() {
+            took(Path::LeaseRunOut);
+            self.unbarred.push(get);
+        } else {
+            pass_on(get, chain, log, context);
+        }
+    }
+
+    /// A lookup that waited for flash cannot be answered.
+    pub(super) fn give_up_read<S: RangeStore>(
+        &mut self,
+        ticket: Ticket,
+        refusal: &Answer,
+        context: &mut Context<'_, S>,
+    ) {
+        if let Some((get, ..)) = self.reads.remove(&ticket) {
+            get.answer(refusal.clone(), context);
+        }
+    }
+
+    /// Answers with what was found, unless it depends on a time that the range has not reached.
+    fn found<S: RangeStore>(
+        &mut self,
+        get: Get,
+        kept: Option<Kept>,
+        barred: bool,
+        chain: &ActiveChain,
+        log: &RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
+        if is_fenced(&get, log) {
+            return get.answer(Answer::Fenced, context);
+        }
+        let kept = kept.map(|kept| {
+            let (alive, seq) = (&log.meta().alive, kept.position.seq);
+            let shown = |version: &Version, time: u32| alive.shows_at(&get.lies, version, seq, time);
+            let time = if planted(Bug::ExpiryByClock) { context.unix } else { alive.time };
+            let now = kept.version.as_ref().is_some_and(|version| shown(version, time));
+            // It is gone here, and there again where the record is committed that sets the time back: at the tail first.
+            let is_set_back = log.time() < alive.time && !chain.is_tail();
+            if is_set_back && !now && kept.version.as_ref().is_some_and(|version| shown(version, log.time())) {
+                return (kept, true);
+            }
+            // Another member may have committed what is only in the log here, and have shown that it is gone.
+            let later = time.max(context.unix).max(log.time());
+            let soon = now && !kept.version.as_ref().is_some_and(|version| shown(version, later));
+            (Kept { version: kept.version.filter(|_| now), ..kept }, soon && !barred)
+        });
+        let bug = planted(Bug::NoLeaseCheck) || planted(Bug::SpreadWithoutLease);
+        // By this member's clock, or its log, it is gone, by what is committed it is not: the head's clock decides.
+        match kept {
+            Some((_, true)) if chain.is_tail() => self.unbarred.push(get),
+            Some((_, true)) => pass_on(get, chain, log, context),
+            kept => {
+                assert!(
+                    barred || context.has_lease(chain.since_us()) || bug,
+                    "whoever answers a get has a lease or a barrier"
+                );
+                let until = log.meta().alive.flush_due(|| get.lies);
+                get.answer_until(Answer::Found(kept.map(|(kept, _)| Arc::new(kept))), until, context);
+            }
+        }
+    }
+
+    /// At the tail: answers gets behind a barrier that is committed, and begins one for those that wait for it.
+    pub(super) fn answer_barred<S: RangeStore>(
+        &mut self,
+        chain: &ActiveChain,
+        log: &mut RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
+        let (committed, log_end) = (log.committed().seq, log.last().seq);
+        if self.barrier.take_committed(committed) {
+            for get in std::mem::take(&mut self.barred) {
+                took(Path::BarrierRead);
+                self.look(get, true, chain, log, context);
+            }
+        }
+        let lost = self.barrier.is_lost(context.now_us, context.timing.resend_us);
+        if lost || (!self.barrier.is_under_way() && !self.unbarred.is_empty()) {
+            self.barred.append(&mut self.unbarred);
+            let number = self.barrier.begin(log_end, context.now_us);
+            let (head, epoch) = (chain.config().head(), chain.epoch());
+            if chain.is_head() {
+                self.barrier.set(log.append_next(epoch, NO_KEY, Change::Nothing, None, context));
+            } else {
+                context.send(head, Message::Barrier { range: log.range(), epoch, number });
+            }
+        }
+    }
+
+    /// The head says which record the barrier is.
+    pub(super) fn barrier_at(
+        &mut self,
+        from: Address,
+        (epoch, number): (Epoch, u64),
+        seq: Seq,
+        chain: &ActiveChain,
+    ) -> Result<(), &'static str> {
+        let is_from_head = from == Address::Node(chain.config().head().node);
+        if chain.epoch() != epoch || !self.barrier.is_newest(number) || !is_from_head {
+            return Ok(());
+        }
+        if !self.barrier.may_be(seq) {
+            return Err("BarrierAt: the barrier is a record from before it was asked for");
+        }
+        self.barrier.set(seq);
+        Ok(())
+    }
+}
+
+fn is_fenced(get: &Get, log: &RangeLog) -> bool {
+    log.is_fenced(&get.lies, get.wedge) && !planted(Bug::FenceIgnoresGets)
+}
+
+fn as_of(lies: &Key, log: &RangeLog) -> AsOf {
+    [log.meta().alive.as_of(lies), log.suffix().ahead().as_of(lies)]
+}
+
+/// The tail decides what this member cannot.
+fn pass_on<S: RangeStore>(get: Get, chain: &ActiveChain, log: &RangeLog, context: &mut Context<'_, S>) {
+    let (range, tail) = (log.range(), chain.config().tail());
+    let Get { id, asker, wedge, key, continuation, .. } = get;
+    context.send(tail, Message::Get { range, id, asker, wedge, key, place: None, continuation });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::fence::tests::{FRONT, ME, Plain, SECRET, step_part};
+    use crate::ids::{Asker, Chain, Incarnation, Member, NodeId, Position, RangeId, RequestId, WedgeEpoch};
+    use crate::range::meta::Meta;
+    use fawn_ring::Interval;
+
+    const HEAD: Member = Member { node: NodeId(4), incarnation: Incarnation(1) };
+
+    fn get() -> Get {
+        let (id, asker) = (RequestId { session: 1, number: 1 }, Asker { address: FRONT, tag: 8 });
+        let (key, lies) = (b"k".to_vec(), SECRET.position(b"k"));
+        Get { id, asker, wedge: WedgeEpoch(0), key, lies, continuation: None }
+    }
+
+    #[test]
+    fn a_tail_without_a_lease_answers_behind_a_barrier_that_the_head_has_numbered() {
+        let config = Chain { epoch: Epoch(1), members: vec![HEAD, ME], ..Chain::none(Interval::ALL) };
+        let chain = ActiveChain::new(config, 1, 1);
+        let meta = Meta { committed: Position { epoch: Epoch(1), seq: Seq(5) }, ..Meta::default() };
+        let mut log = RangeLog::new((RangeId(0), Interval::ALL, ME), meta, Vec::new(), &SECRET);
+        let mut store = Plain { leaseless: true, ..Plain::default() };
+        let mut gets = Gets::default();
+        let ((), sent) = step_part(&mut store, |context| {
+            gets.get(get(), &chain, &log, context);
+            gets.answer_barred(&chain, &mut log, context);
+        });
+        assert!(matches!(sent[..], [Message::Barrier { number: 1, .. }]), "{sent:?}");
+        let head = Address::Node(HEAD.node);
+        assert_eq!(gets.barrier_at(FRONT, (Epoch(1), 1), Seq(6), &chain), Ok(()), "it is not the head");
+        assert!(gets.barrier_at(head, (Epoch(1), 1), Seq(5), &chain).is_err(), "it was there before");
+        assert_eq!(gets.barrier_at(head, (Epoch(1), 1), Seq(6), &chain), Ok(()));
+        let mut answer =
+            |log: &mut RangeLog| step_part(&mut store, |context| gets.answer_barred(&chain, log, context)).1;
+        assert!(answer(&mut log).is_empty());
+        step_part(&mut Plain::default(), |context| {
+            log.append_next(Epoch(1), NO_KEY, Change::Nothing, None, context);
+            log.commit(Seq(6), false, context);
+        });
+        let sent = answer(&mut log);
+        assert!(matches!(sent[..], [Message::Reply { answer: Answer::Found(None), .. }]), "{sent:?}");
     }
 }

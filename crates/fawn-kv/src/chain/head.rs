@@ -1,121 +1,163 @@
 //! Requests at the head: never carried out twice, conditions judged against the newest state.
 
+use super::active_chain::ActiveChain;
 use super::context::Context;
-use super::log_suffix::{LoggedEntry, NO_KEY};
-use super::replica::{Active, Phase, Replica};
+use super::log::RangeLog;
+use super::range_clock::{RangeClock, is_too_soon};
+use super::request_queue::RequestQueue;
 use super::requests::Request;
-use crate::ids::{Asker, Epoch, Position, RangeId, RequestId, Seq};
+use super::session_expiry::SessionExpiry;
+use super::stretch::NO_KEY;
+use crate::ids::{Address, Epoch, Position, RequestId};
 use crate::operation::{self, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
-use crate::range::entry::{Asked, Change, Entry, Kept, MAX_KEY_BYTES, MAX_VALUE_BYTES, Shown, Version};
-use crate::range::sessions::{RequestStatus, Room, Sessions};
-use crate::store::{Lookup, Place, RangeStore, Ticket};
+use crate::range::entry::{Asked, Change, Entry, Kept, MAX_VALUE_BYTES, Shown, Version};
+use crate::range::sessions::{RequestStatus, Sessions};
+use crate::store::{Lookup, RangeStore, Ticket};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
-use crate::timing::{Now, Timing};
-use crate::wire::Answer;
+use crate::timing::Timing;
+use crate::wire::{Answer, Message};
 use fawn_ring::Key;
-use std::sync::Arc;
 
-/// By how many seconds a range's time may be ahead of its head's clock: by so much clocks may differ, about.
-const AHEAD_S: u32 = 5;
-
-impl Active {
-    /// Whether the chain takes no writes.
-    pub(super) fn is_too_short(&self) -> bool {
-        let too_few = !self.chain.takes_writes();
-        if too_few {
-            took(Path::TooFew);
-        }
-        too_few && !planted(Bug::TooShort)
-    }
-
-    /// Whether its store has no room for another record of the head just now. A member that does not answer takes what the
-    /// owner takes for as long as its log can: nobody waits for it.
-    pub(super) fn is_behind<S: RangeStore>(&self, range: RangeId, context: &mut Context<'_, S>) -> bool {
-        if self.is_silent() {
-            return !context.store.takes(range, Place::Silent);
-        }
-        !context.store.ready() || !context.store.takes(range, Place::Head)
-    }
+/// What a member does that numbers records.
+#[derive(Debug, Default)]
+pub(super) struct Head {
+    queue: RequestQueue,
+    sessions: SessionExpiry,
+    clock: RangeClock,
 }
 
-impl Replica {
-    pub(super) fn request<S: RangeStore>(&mut self, mut request: Request, context: &mut Context<'_, S>) {
+impl Head {
+    /// Whether the request waits for its key to be read.
+    pub(super) fn holds(&self, id: RequestId) -> bool {
+        self.queue.holds(id)
+    }
+
+    /// Whether the head takes no request before some are committed, or durable.
+    pub(super) fn is_crowded<S: RangeStore>(
+        &self,
+        chain: &ActiveChain,
+        log: &RangeLog,
+        context: &Context<'_, S>,
+    ) -> bool {
+        let (waiting, waiting_bytes) = self.queue.waiting();
+        let Timing { pending, pending_bytes, .. } = context.timing;
+        let (records, bytes) = log.suffix().size();
+        records + waiting >= pending
+            || bytes + waiting_bytes >= pending_bytes
+            || log.lags(chain.config().rules.unsynced, (waiting, waiting_bytes), context)
+    }
+
+    /// Time has passed.
+    pub(super) fn tick<S: RangeStore>(
+        &mut self,
+        chain: &ActiveChain,
+        log: &mut RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
+        self.clock.heal(chain, log, context);
+        self.sessions.expire(chain, log, context);
+    }
+
+    /// The chain has begun: of two ranges that were merged, it remembers no more sessions than of one.
+    pub(super) fn begin<S: RangeStore>(
+        &mut self,
+        chain: &ActiveChain,
+        log: &mut RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
+        self.sessions.forget_overfull(chain, log, context);
+    }
+
+    /// The tail wants a barrier.
+    pub(super) fn barrier<S: RangeStore>(
+        &self,
+        from: Address,
+        (epoch, number): (Epoch, u64),
+        chain: &ActiveChain,
+        log: &mut RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
+        let tail = chain.config().tail();
+        // A tail whose barrier does not come asks again.
+        if chain.is_head()
+            && chain.epoch() == epoch
+            && from == Address::Node(tail.node)
+            && !self.is_crowded(chain, log, context)
+        {
+            let seq = log.append_next(epoch, NO_KEY, Change::Nothing, None, context);
+            context.send(tail, Message::BarrierAt { range: log.range(), epoch, number, seq });
+        }
+    }
+
+    /// A client asks for an operation.
+    pub(super) fn request<S: RangeStore>(
+        &mut self,
+        mut request: Request,
+        chain: &ActiveChain,
+        log: &mut RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
         let (asker, id) = (request.asker, request.id);
-        if request.key.is_empty() || request.key.len() > MAX_KEY_BYTES {
-            return self.reply(asker, id, Answer::Malformed, context);
+        if let Some(refusal) = request.refusal(log.keys()) {
+            return chain.reply(asker, id, refusal, context);
         }
-        if !self.keys.contains(&request.lies) {
-            return self.reply(asker, id, Answer::NotMine, context);
-        }
-        let is_head = matches!(&self.phase, Phase::Active(active) if active.is_head());
-        if is_head && self.is_fenced(&request.lies, request.wedge) {
+        if chain.is_head() && log.is_fenced(&request.lies, request.wedge) {
             // Nor is it told what came of a try by way of the new owner, which may not know that yet, and cache what was
             // there before.
-            return self.reply(asker, id, Answer::Fenced, context);
+            return chain.reply(asker, id, Answer::Fenced, context);
         }
-        request.is_done = match self.answered(id, request.answered, context) {
+        request.is_done = match self.answered(id, request.answered, chain, log, context) {
             // What it showed is looked up.
             Some(Answer::Done { outcome, .. }) if outcome.shows_item() => true,
-            Some(answer) => return self.reply(asker, id, answer, context),
+            Some(answer) => return chain.reply(asker, id, answer, context),
             None => false,
         };
-        let crowded = self.is_crowded(context);
-        let Phase::Active(active) = &mut self.phase else { return };
+        let crowded = self.is_crowded(chain, log, context);
         // It waits for its record to be committed, or for its key to be read.
-        if self.asked.contains_key(&id) || active.queue.holds(id) {
+        if log.suffix().answers(id) || self.queue.holds(id) {
             took(Path::RetryWaits);
             return;
         }
-        if active.chain.is_weak() && active.chain.epoch != request.epoch && !planted(Bug::WeakAnyEpoch) {
+        if chain.config().is_weak() && chain.epoch() != request.epoch && !planted(Bug::WeakAnyEpoch) {
             // Not all members were asked.
-            return self.reply(asker, id, Answer::NotMine, context);
+            return chain.reply(asker, id, Answer::NotMine, context);
         }
-        let behind = active.is_behind(self.range, context);
+        let behind = chain.is_behind(log.range(), context);
         if crowded || behind {
-            return self.reply(asker, id, Answer::Busy, context);
+            return chain.reply(asker, id, Answer::Busy, context);
         }
-        if active.queue.by_key.contains_key(&request.key) {
-            return active.queue.push(request);
+        if self.queue.reads(&request.key) {
+            return self.queue.push(request);
         }
         let is_blind = !request.is_done && is_blind(&request.operation);
-        let needs_no_read = (is_blind || self.newest.contains_key(&request.lies)) && !planted(Bug::HeadReadsCommitted);
-        let ticket = context.tickets.1;
-        let found =
-            if needs_no_read { Lookup::Known(None) } else { context.store.lookup(self.range, &request.key, ticket) };
+        let needs_no_read = (is_blind || log.suffix().has_key(&request.lies)) && !planted(Bug::HeadReadsCommitted);
+        let found = if needs_no_read {
+            Lookup::Known(None)
+        } else {
+            context.store.lookup(log.range(), &request.key, context.tickets.1)
+        };
         match found {
-            Lookup::Known(kept) if request.is_done => self.resume(request, kept.as_ref(), context),
-            Lookup::Known(kept) => self.evaluate(request, kept.as_ref(), context),
-            Lookup::Later => {
-                context.tickets.0.insert(ticket, self.range);
-                context.tickets.1 += 1;
-                active.queue.reads.insert(ticket, request.key.clone());
-                active.queue.push(request);
-            }
-        }
-    }
-
-    /// Answers, unless that is for the owner to do.
-    pub(super) fn reply<S: RangeStore>(
-        &self,
-        asker: Asker,
-        id: RequestId,
-        answer: Answer,
-        context: &mut Context<'_, S>,
-    ) {
-        if !matches!(&self.phase, Phase::Active(active) if active.is_silent()) {
-            context.reply(asker, id, answer);
+            Lookup::Known(kept) if request.is_done => self.resume(request, kept.as_ref(), chain, log, context),
+            Lookup::Known(kept) => carry_out(request, kept.as_ref(), chain, log, context),
+            Lookup::Later => self.queue.push_first(context.wait(log.range()), request),
         }
     }
 
     /// What a request can be answered at once, if anything: it was carried out, or cannot be, here. It says that all of its
     /// session are answered up to `upto`.
-    pub(super) fn answered<S: RangeStore>(&self, id: RequestId, upto: u64, context: &Context<'_, S>) -> Option<Answer> {
-        let Phase::Active(active) = &self.phase else { return Some(Answer::NotMine) };
-        if !active.is_head() {
+    pub(super) fn answered<S: RangeStore>(
+        &self,
+        id: RequestId,
+        upto: u64,
+        chain: &ActiveChain,
+        log: &RangeLog,
+        context: &Context<'_, S>,
+    ) -> Option<Answer> {
+        if !chain.is_head() {
             return Some(Answer::NotMine);
         }
-        let known = self.meta.sessions.known_within(id, upto, self.ahead.time, &context.timing.sessions);
+        let known = log.meta().sessions.known_within(id, upto, log.time(), &context.timing.sessions);
         match known {
             RequestStatus::Done(..) if planted(Bug::NoDedupe) => {}
             RequestStatus::Answered if planted(Bug::AnsweredExecutes) => {}
@@ -126,17 +168,19 @@ impl Replica {
             // Whoever does not answer cannot say that it has forgotten the session, as the owner need not have: their clocks
             // may have jumped. It would miss all that comes under that name.
             RequestStatus::Answered | RequestStatus::Expired
-                if active.is_silent() && self.forgot(known, id.session) => {}
+                if chain.is_silent() && forgot(known, id.session, &log.meta().sessions) => {}
             RequestStatus::Answered | RequestStatus::Expired => {
                 took(if known == RequestStatus::Expired { Path::SessionExpired } else { Path::RetryRefused });
-                return Some(unknown(&self.meta.sessions, context));
+                return Some(unknown(&log.meta().sessions, context));
             }
-            RequestStatus::New | RequestStatus::NoRoom | RequestStatus::TooMany if self.forgets(id.session, active) => {
+            RequestStatus::New | RequestStatus::NoRoom | RequestStatus::TooMany
+                if self.sessions.forgets(id.session, log) =>
+            {
                 return Some(Answer::Busy);
             }
             // Whoever does not answer cannot refuse either.
             RequestStatus::NoRoom | RequestStatus::TooMany
-                if active.is_silent() || self.asked.contains_key(&id) || active.queue.holds(id) => {}
+                if chain.is_silent() || log.suffix().answers(id) || self.queue.holds(id) => {}
             RequestStatus::NoRoom | RequestStatus::TooMany => {
                 took(if known == RequestStatus::NoRoom { Path::NoRoomForSession } else { Path::TooManyUnanswered });
                 return Some(Answer::Busy);
@@ -144,285 +188,158 @@ impl Replica {
             RequestStatus::New => {}
         }
         if planted(Bug::RetryBeforeCommit)
-            && let Some(Entry { asked: Some(asked), position, .. }) =
-                self.asked.get(&id).and_then(|seq| self.pending(*seq))
+            && let Some(Entry { asked: Some(asked), position, .. }) = log.suffix().answer(id)
         {
             return Some(Answer::Done { outcome: asked.outcome, position: *position, again: true, shown: None });
         }
-        active.is_too_short().then_some(Answer::TooFew)
-    }
-
-    /// Whether what is known of a request is that its session was forgotten.
-    fn forgot(&self, known: RequestStatus, session: u64) -> bool {
-        let is_forgotten = known == RequestStatus::Expired || self.meta.sessions.is_spent(session);
-        is_forgotten && !planted(Bug::WeakForgetsSilently)
-    }
-
-    /// Whether a session is about to be forgotten: a record of it that came after that would bring it back without what it
-    /// has asked before.
-    fn forgets(&self, session: u64, active: &Active) -> bool {
-        if active.queue.expiry <= self.meta.committed.seq {
-            return false;
-        }
-        let mut used = self.meta.sessions.used(session);
-        self.suffix.iter().any(|entry| {
-            if entry.asked.as_ref().is_some_and(|asked| asked.id.session == session) {
-                used = used.max(Some(entry.time));
-            }
-            matches!(entry.change, Change::Expire { idle_since, .. } if used.is_some_and(|used| used <= idle_since))
-        })
-    }
-
-    /// Forgets sessions that have not been used for long and, if there are too many, those used least recently.
-    pub(super) fn expire_sessions<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let Phase::Active(active) = &mut self.phase else { return };
-        let Timing { session_idle_s, sessions: bounds, .. } = context.timing;
-        let time = self.ahead.time;
-        if active.queue.stands.0 != time {
-            active.queue.stands = (time, context.now_us);
-        }
-        // The range's time stands still while nothing is written, and nothing may be before there is room. Nor need the clock
-        // of the day have come so far.
-        let stood_s = context.now_us.saturating_sub(active.queue.stands.1) / 1_000_000;
-        let now = time.saturating_add(stood_s as u32).max(context.unix);
-        // Once a second is enough. The range's time may have been set back since.
-        let is_under_way = active.queue.expiry > self.meta.committed.seq;
-        if !active.is_head() || active.queue.expired_at == now || is_under_way {
-            return;
-        }
-        active.queue.expired_at = now;
-        let sessions = &self.meta.sessions;
-        // Whoever does not answer cannot say that it has forgotten, or that it is full: it remembers for longer than the
-        // owner, and more.
-        let (idle, room) = if active.is_silent() {
-            let idle = time.saturating_sub(session_idle_s.saturating_mul(2));
-            (idle, sessions.overfull(&bounds.doubled(), u32::MAX, time))
-        } else {
-            let least = now.saturating_sub(bounds.least_s);
-            (time.saturating_sub(session_idle_s), sessions.overfull(&bounds, least, time))
-        };
-        // By a time that is ahead all would be idle, and those that begin now would have begun too long ago.
-        let idle = if self.ahead_s(context.unix) > 0 { 0 } else { idle };
-        self.forget_sessions(idle, room, context);
-    }
-
-    /// Of two ranges that were merged, remembers no more than of one.
-    pub(super) fn forget_overfull<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let Timing { sessions: bounds, pending, .. } = context.timing;
-        let is_head = matches!(&self.phase, Phase::Active(active) if active.is_head() && !active.is_silent());
-        if is_head {
-            let room = self.meta.sessions.overfull(&bounds.and(pending), u32::MAX, self.ahead.time);
-            self.forget_sessions(0, room, context);
-        }
-    }
-
-    /// Appends a record that forgets the sessions that were not used since the later of two seconds, if there are any:
-    /// since `idle`, or as `room` says to make room.
-    fn forget_sessions<S: RangeStore>(&mut self, idle: u32, room: Option<Room>, context: &mut Context<'_, S>) {
-        let room = room.unwrap_or_default();
-        let idle_since = idle.max(room.idle_since);
-        // Where the horizon is beyond the range's time, it keeps off whatever began up to there.
-        let horizon = idle_since.max(room.horizon).max(self.meta.sessions.horizon());
-        if !self.meta.sessions.forgets_any(idle_since, horizon) {
-            return;
-        }
-        if idle_since > idle {
-            took(Path::SessionsMadeRoom);
-        }
-        let expiry = self.append_next(NO_KEY, Change::Expire { idle_since, horizon }, None, context);
-        if let Phase::Active(active) = &mut self.phase {
-            active.queue.expiry = expiry;
-        }
+        chain.is_too_short().then_some(Answer::TooFew)
     }
 
     /// The key of requests that wait has been read.
-    pub(super) fn read_for_head<S: RangeStore>(
+    pub(super) fn read<S: RangeStore>(
         &mut self,
         ticket: Ticket,
         kept: Option<&Kept>,
+        chain: &ActiveChain,
+        log: &mut RangeLog,
         context: &mut Context<'_, S>,
     ) {
-        let Phase::Active(active) = &mut self.phase else { return };
-        for request in active.queue.pop(ticket) {
+        for request in self.queue.pop(ticket) {
             // Those before it may have taken the room.
-            let behind = matches!(&self.phase, Phase::Active(active) if active.is_behind(self.range, context));
-            if behind {
-                self.reply(request.asker, request.id, Answer::Busy, context);
+            if chain.is_behind(log.range(), context) {
+                chain.reply(request.asker, request.id, Answer::Busy, context);
             } else {
-                self.resume(request, kept, context);
+                self.resume(request, kept, chain, log, context);
             }
+        }
+    }
+
+    /// The key of requests that wait cannot be read.
+    pub(super) fn give_up_read<S: RangeStore>(
+        &mut self,
+        ticket: Ticket,
+        refusal: &Answer,
+        chain: &ActiveChain,
+        log: &RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
+        for request in self.queue.pop(ticket) {
+            // What was carried out before is known without what it has shown.
+            let known = if log.is_fenced(&request.lies, request.wedge) {
+                Some(Answer::Fenced)
+            } else {
+                self.answered(request.id, request.answered, chain, log, context)
+            };
+            chain.reply(request.asker, request.id, known.unwrap_or_else(|| refusal.clone()), context);
         }
     }
 
     /// Goes on with a request whose key has been read. It may have been carried out before, or its session forgotten
     /// meanwhile. That others have been answered since, and that it was given up, is no reason: it came first. But what was
     /// carried out before it came is never carried out again, whatever its session has forgotten meanwhile.
-    fn resume<S: RangeStore>(&mut self, request: Request, kept: Option<&Kept>, context: &mut Context<'_, S>) {
+    fn resume<S: RangeStore>(
+        &self,
+        request: Request,
+        kept: Option<&Kept>,
+        chain: &ActiveChain,
+        log: &mut RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
         let (asker, id) = (request.asker, request.id);
-        let is_fenced = self.is_fenced(&request.lies, request.wedge);
-        let was_given_up = self.meta.sessions.known(id) == RequestStatus::Answered;
-        match self.answered(id, request.answered, context).filter(|_| !is_fenced && !was_given_up) {
+        let is_fenced = log.is_fenced(&request.lies, request.wedge);
+        let was_given_up = log.meta().sessions.known(id) == RequestStatus::Answered;
+        match self.answered(id, request.answered, chain, log, context).filter(|_| !is_fenced && !was_given_up) {
             Some(Answer::Done { outcome, position, again, .. }) => {
-                let shown = self.shown_again(&request.lies, outcome, position, kept);
-                self.reply(asker, id, Answer::Done { outcome, position, again, shown }, context);
+                let shown = shown_again(&request.lies, outcome, position, kept, log);
+                chain.reply(asker, id, Answer::Done { outcome, position, again, shown }, context);
             }
-            Some(answer) => self.reply(asker, id, answer, context),
+            Some(answer) => chain.reply(asker, id, answer, context),
             None if request.is_done && !is_fenced => {
-                self.reply(asker, id, unknown(&self.meta.sessions, context), context);
+                chain.reply(asker, id, unknown(&log.meta().sessions, context), context);
             }
-            None => self.evaluate(request, kept, context),
+            None => carry_out(request, kept, chain, log, context),
         }
-    }
-
-    /// What a request has shown that the record at `position` carried out, as far as the key has not changed since.
-    fn shown_again(&self, lies: &Key, outcome: Outcome, position: Position, kept: Option<&Kept>) -> Option<Shown> {
-        if !outcome.shows_item() {
-            return None;
-        }
-        if matches!(outcome, Outcome::Hit(hit) if hit.created) {
-            return Some(Shown { value: Vec::new(), flags: 0 });
-        }
-        let is_as_it_was = |kept: &&Kept| !self.newest.contains_key(lies) && kept.position <= position;
-        let kept = kept.filter(|kept| is_as_it_was(kept) || planted(Bug::RetryShowsNewest))?;
-        took(Path::ShownAgain);
-        kept.version.as_ref().map(Version::shown)
-    }
-
-    /// Carries a request out: `kept` is the newest committed version of its key, which a newer record may have changed.
-    fn evaluate<S: RangeStore>(&mut self, request: Request, kept: Option<&Kept>, context: &mut Context<'_, S>) {
-        let Request { id, answered, asker, wedge, key, lies, operation, .. } = request;
-        let Ok(operation) = postcard::from_bytes::<Operation<'_>>(&operation) else {
-            return self.reply(asker, id, Answer::Malformed, context);
-        };
-        if self.is_fenced(&lies, wedge) {
-            return self.reply(asker, id, Answer::Fenced, context);
-        }
-        let most_bytes = context.store.longest_record().saturating_sub(key.len()).min(MAX_VALUE_BYTES);
-        let now = self.stamp(context);
-        if operation.expiries().any(|expiry| is_too_soon(expiry, now, context.unix)) {
-            took(Path::TimeAhead);
-            return self.reply(asker, id, Answer::Ahead { time: now }, context);
-        }
-        let newest = self.newest.get(&lies).filter(|_| !planted(Bug::HeadReadsCommitted));
-        let current = match newest.and_then(|seq| self.pending(*seq)) {
-            Some(Entry { change: Change::Value(version), position, .. }) => Some((version, *position)),
-            Some(_) => None,
-            None => kept.and_then(|kept| Some((kept.version.as_ref()?, kept.position))),
-        };
-        let current = current.filter(|(version, position)| self.ahead.shows_at(&lies, version, position.seq, now));
-        let item = current.map(|(version, position)| item(version, position));
-        let Decision { append, outcome } = evaluate(&operation, item, now, most_bytes);
-        let change = match append {
-            Append::Nothing => Change::Nothing,
-            Append::Delete => Change::Delete,
-            Append::Value(operation::Version { value, flags, expiry, stale, won, client_cas }) => {
-                let value = match value {
-                    NewValue::Given(value) => value.to_vec(),
-                    NewValue::Made(value) => value,
-                    NewValue::Unchanged => current.map_or_else(Vec::new, |(version, _)| version.value.clone()),
-                };
-                Change::Value(Version { value, flags, expiry, stale, won, client_cas })
-            }
-        };
-        if matches!(&change, Change::Value(version) if version.value.len() > most_bytes) {
-            return self.reply(asker, id, Answer::TooLarge, context);
-        }
-        if matches!(change, Change::Value(_)) && self.takes_no_values(context) {
-            return self.reply(asker, id, Answer::Full, context);
-        }
-        let is_held = matches!(&change, Change::Value(_)) || !outcome.shows_item();
-        let shown = current.filter(|_| !is_held).map(|(version, _)| version.shown());
-        if planted(Bug::FailedConditionAtOnce) && change == Change::Nothing {
-            return self.reply(
-                asker,
-                id,
-                Answer::Done { outcome, position: self.last(), again: false, shown },
-                context,
-            );
-        }
-        // A record that changes nothing must not stand for its key.
-        let key = if change == Change::Nothing { NO_KEY } else { (key, lies) };
-        self.append_next(key, change, Some(Asked { id, answered, asker, outcome, shown }), context);
-    }
-
-    /// Appends the chain's next record, of a key that lies there; returns its number.
-    pub(super) fn append_next<S: RangeStore>(
-        &mut self,
-        (key, lies): (Vec<u8>, Key),
-        change: Change,
-        asked: Option<Asked>,
-        context: &mut Context<'_, S>,
-    ) -> Seq {
-        let time = self.stamp(context);
-        self.append_at(time, (key, lies), change, asked, context)
-    }
-
-    /// The same with a stamp.
-    fn append_at<S: RangeStore>(
-        &mut self,
-        time: u32,
-        (key, lies): (Vec<u8>, Key),
-        change: Change,
-        asked: Option<Asked>,
-        context: &mut Context<'_, S>,
-    ) -> Seq {
-        let (epoch, seq): (Epoch, Seq) = (self.epoch(), self.last().seq.next());
-        let entry = Entry { position: Position { epoch, seq }, time, key, change, asked };
-        self.append_logged(LoggedEntry::at(Arc::new(entry), lies), context);
-        seq
-    }
-
-    /// By how many seconds the range's time is ahead of the member's clock, if by so much that what is set would expire too
-    /// soon; of a head that knows what time it is.
-    pub fn ahead_s(&self, unix: u32) -> u32 {
-        let is_head = matches!(&self.phase, Phase::Active(active) if active.is_head());
-        let ahead_s = self.ahead.time.saturating_sub(unix);
-        if is_head && unix > Now::UNKNOWN && ahead_s > AHEAD_S { ahead_s } else { 0 }
-    }
-
-    /// The range's time as of its last record, committed or not.
-    pub fn last_time(&self) -> u32 {
-        self.ahead.time
-    }
-
-    /// Sets the range's time back once it has been ahead for a while of all that the head has ever gone by, and no further back
-    /// than that. A head that went by a later time itself cannot tell whether it was wrong then, or is now: what has been seen
-    /// to expire must not come back.
-    pub(super) fn heal_time<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let unix = context.unix;
-        let by = if planted(Bug::ClockGoesBack) { unix } else { unix.max(context.latest) };
-        let is_ahead = self.ahead_s(unix) > 0 && self.ahead_s(by) > 0;
-        let heal_us = context.timing.heal_us;
-        let behind = matches!(&self.phase, Phase::Active(active) if active.is_behind(self.range, context));
-        let Phase::Active(active) = &mut self.phase else { return };
-        if !is_ahead {
-            active.queue.ahead_since_us = None;
-            return;
-        }
-        let since_us = *active.queue.ahead_since_us.get_or_insert(context.now_us);
-        // Members of an older release would not set theirs back, and judge what expires by another time than this one.
-        if context.now_us < since_us + heal_us || behind || !context.timing.sets_time_back {
-            return;
-        }
-        active.queue.ahead_since_us = None;
-        took(Path::TimeSetBack);
-        self.append_at(by, NO_KEY, Change::Nothing, None, context);
-    }
-
-    /// What the next record is stamped with: the head's clock, but never less than the range's time.
-    pub(super) fn stamp<S: RangeStore>(&self, context: &Context<'_, S>) -> u32 {
-        if planted(Bug::TimeGoesBack) { context.unix } else { self.ahead.time.max(context.unix) }
     }
 }
 
-/// Whether a change makes a value longer than any may be.
-pub(super) fn is_too_long(change: &Change) -> bool {
-    matches!(change, Change::Value(version) if version.value.len() > MAX_VALUE_BYTES)
+/// Whether what is known of a request is that its session was forgotten.
+fn forgot(known: RequestStatus, session: u64, sessions: &Sessions) -> bool {
+    let is_forgotten = known == RequestStatus::Expired || sessions.is_spent(session);
+    is_forgotten && !planted(Bug::WeakForgetsSilently)
 }
 
-/// Whether an expiry is to come by a head's clock, and over already by a range's time that is ahead of it.
-pub(super) fn is_too_soon(expiry: u32, time: u32, unix: u32) -> bool {
-    unix > Now::UNKNOWN && expiry > unix && expiry <= time && time - unix > AHEAD_S
+/// What a request has shown that the record at `position` carried out, as far as the key has not changed since.
+fn shown_again(lies: &Key, outcome: Outcome, position: Position, kept: Option<&Kept>, log: &RangeLog) -> Option<Shown> {
+    if !outcome.shows_item() {
+        return None;
+    }
+    if matches!(outcome, Outcome::Hit(hit) if hit.created) {
+        return Some(Shown { value: Vec::new(), flags: 0 });
+    }
+    let is_as_it_was = |kept: &&Kept| !log.suffix().has_key(lies) && kept.position <= position;
+    let kept = kept.filter(|kept| is_as_it_was(kept) || planted(Bug::RetryShowsNewest))?;
+    took(Path::ShownAgain);
+    kept.version.as_ref().map(Version::shown)
+}
+
+/// Carries a request out: `kept` is the newest committed version of its key, which a newer record may have changed.
+fn carry_out<S: RangeStore>(
+    request: Request,
+    kept: Option<&Kept>,
+    chain: &ActiveChain,
+    log: &mut RangeLog,
+    context: &mut Context<'_, S>,
+) {
+    let Request { id, answered, asker, wedge, key, lies, operation, .. } = request;
+    let Ok(operation) = postcard::from_bytes::<Operation<'_>>(&operation) else {
+        return chain.reply(asker, id, Answer::Malformed, context);
+    };
+    if log.is_fenced(&lies, wedge) {
+        return chain.reply(asker, id, Answer::Fenced, context);
+    }
+    let most_bytes = context.store.longest_record().saturating_sub(key.len()).min(MAX_VALUE_BYTES);
+    let now = log.stamp(context);
+    if operation.expiries().any(|expiry| is_too_soon(expiry, now, context.unix)) {
+        took(Path::TimeAhead);
+        return chain.reply(asker, id, Answer::Ahead { time: now }, context);
+    }
+    let newest = log.suffix().newest(&lies).filter(|_| !planted(Bug::HeadReadsCommitted));
+    let current = match newest {
+        Some(Entry { change: Change::Value(version), position, .. }) => Some((version, *position)),
+        Some(_) => None,
+        None => kept.and_then(|kept| Some((kept.version.as_ref()?, kept.position))),
+    };
+    let current =
+        current.filter(|(version, position)| log.suffix().ahead().shows_at(&lies, version, position.seq, now));
+    let item = current.map(|(version, position)| item(version, position));
+    let Decision { append, outcome } = evaluate(&operation, item, now, most_bytes);
+    let change = match append {
+        Append::Nothing => Change::Nothing,
+        Append::Delete => Change::Delete,
+        Append::Value(operation::Version { value, flags, expiry, stale, won, client_cas }) => {
+            let value = match value {
+                NewValue::Given(value) => value.to_vec(),
+                NewValue::Made(value) => value,
+                NewValue::Unchanged => current.map_or_else(Vec::new, |(version, _)| version.value.clone()),
+            };
+            Change::Value(Version { value, flags, expiry, stale, won, client_cas })
+        }
+    };
+    if matches!(&change, Change::Value(version) if version.value.len() > most_bytes) {
+        return chain.reply(asker, id, Answer::TooLarge, context);
+    }
+    if matches!(change, Change::Value(_)) && chain.has_no_room(context) {
+        took(Path::Full);
+        return chain.reply(asker, id, Answer::Full, context);
+    }
+    let is_held = matches!(&change, Change::Value(_)) || !outcome.shows_item();
+    let shown = current.filter(|_| !is_held).map(|(version, _)| version.shown());
+    if planted(Bug::FailedConditionAtOnce) && change == Change::Nothing {
+        return chain.reply(asker, id, Answer::Done { outcome, position: log.last(), again: false, shown }, context);
+    }
+    // A record that changes nothing must not stand for its key.
+    let key = if change == Change::Nothing { NO_KEY } else { (key, lies) };
+    log.append_next(chain.epoch(), key, change, Some(Asked { id, answered, asker, outcome, shown }), context);
 }
 
 /// What a request is answered of which nothing is known any more.

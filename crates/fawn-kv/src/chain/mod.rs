@@ -4,43 +4,64 @@
 //! synced), *acknowledgements* flow up. The tail commits up to the lesser of the mark that has come and its own sync.
 //! Everything that is not committed may still be cut off, by the one way to change a chain: seal, equalise, activate.
 //!
+//! # Disks
+//!
+//! **Full.** Members tell their predecessors, so that the head takes no values while one of them has no room; what comes down
+//! the chain is written still, from the store's reserve, and deletions make room. A learner waits with its copy.
+//!
+//! **Cannot be read.** Whoever waits for the read is told so. The manager is told that the copy is damaged: the chain goes on
+//! without it if there is another member, and the node copies the whole range anew. A sole member serves what it can.
+//!
+//! **Short of something.** A read that the system had no descriptor or memory for says nothing of the copy: it is refused, and
+//! whoever waits for it tries again.
+//!
+//! Once *writing* has failed the node says nothing any more ([`RangeStore::has_failed`](crate::store::RangeStore::has_failed)):
+//! for the others it has crashed.
+//!
 //! # Layout
 //!
-//! * [`Replica`]: the log as the protocol sees it, and the phase that the node is in.
-//! * `head`: requests. `tail`: gets, leases and barriers. `flush`: flushes at the head.
-//! * `feed`: records, marks and acknowledgements between neighbours. `log_suffix`: records in memory, `unsynced`: those that are not
-//!   durable.
-//! * `validation`: whether a record of another member can be true. `fence`: refuses requests of a wedge's earlier owner.
-//! * `reconfigure`: seal, equalise, activate. `learner`: copies and catching up, [as fast as they may](Pace).
-//! * `disk`: a disk that is full or cannot be read. `scan`: what those see of a range who are no members.
-//! * State that the replica owns: `requests` and `gets` that wait, `copying`, `scanning`, `levelling`. `context`: what a step
-//!   works with.
-//! * `figures`: how it does, for an operator. `stats`: what has happened to it.
+//! [`Replica`] gives each message to the part that it is for. Each part owns its fields, and gets what else it needs as arguments.
+//!
+//! * What the node is to the chain: `chain_role` (seal, equalise, activate) with the `phase` that it is in. `learner` copies and
+//!   catches up, [as fast as it may](Pace); `following` is whom it asks. `levelling`: a log that is made like the source's.
+//! * `active`: a member of an `active_chain`. `head`: requests, with `request_queue`, `session_expiry` and `range_clock`; `flush` and
+//!   `fence`: what else a head logs. `feed`: records, marks and acknowledgements between neighbours. `gets` and `barrier`: reads.
+//! * What the node has of the range (`range_data`). `log`: what is committed; `log_suffix`: what follows; `unsynced`: how far it is
+//!   durable; `stretch`: records in memory. `local_copy`: whether all is here. `copy_service` and `scan`: those who read it.
+//! * `requests`: what clients ask. `copying`: parts of copies. `context`: what a step works with. `stats`: what has happened.
 
+mod active;
+mod active_chain;
+mod barrier;
+mod chain_role;
 mod context;
 mod copy_rate;
+mod copy_service;
 mod copying;
-mod disk;
 mod feed;
 mod fence;
-mod figures;
 mod flush;
+mod following;
 mod gets;
 mod head;
 mod learner;
 mod levelling;
+mod local_copy;
+mod log;
 mod log_suffix;
-mod reconfigure;
+mod phase;
+mod range_clock;
+mod range_data;
 mod replica;
+mod request_queue;
 mod requests;
 mod scan;
-mod scanning;
+mod session_expiry;
 mod stats;
-mod tail;
+mod stretch;
 #[cfg(test)]
 mod tests;
 mod unsynced;
-mod validation;
 
 pub use context::{Context, Lease};
 pub use copy_rate::Pace;

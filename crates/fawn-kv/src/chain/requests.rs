@@ -1,9 +1,10 @@
-//! Requests of clients at the head, and those of them that wait for their key to be read.
+//! What clients ask of a range.
 
-use crate::ids::{Asker, Epoch, RequestId, Seq, WedgeEpoch};
-use crate::store::Ticket;
+use super::context::Context;
+use crate::ids::{Asker, Epoch, RequestId, WedgeEpoch};
+use crate::range::entry::MAX_KEY_BYTES;
+use crate::wire::{Answer, Continuation, Message};
 use fawn_ring::{Interval, Key};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A client's operation.
 #[derive(Debug)]
@@ -25,56 +26,17 @@ impl Request {
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.key.len() + self.operation.len()
     }
-}
 
-/// Requests that wait for their key to be read.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    pub(super) by_key: BTreeMap<Vec<u8>, VecDeque<Request>>,
-    pub(super) waiting: BTreeSet<RequestId>,
-    /// Bytes of keys and operations that wait.
-    pub(super) bytes: usize,
-    pub(super) reads: BTreeMap<Ticket, Vec<u8>>,
-    /// Second at which sessions were last looked through for forgotten ones.
-    pub(super) expired_at: u32,
-    /// The record by which some were forgotten last.
-    pub(super) expiry: Seq,
-    /// The range's time, and since when by the member's own clock it is that.
-    pub(super) stands: (u32, u64),
-    /// Since when the range's time is ahead of all that the member has gone by, by its own clock.
-    pub(super) ahead_since_us: Option<u64>,
-}
-
-impl Queue {
-    /// Requests that wait, and their bytes.
-    pub(super) fn waiting(&self) -> (usize, usize) {
-        (self.waiting.len(), self.bytes)
-    }
-
-    /// Whether the request waits.
-    pub(super) fn holds(&self, id: RequestId) -> bool {
-        self.waiting.contains(&id)
-    }
-
-    pub(super) fn push(&mut self, request: Request) {
-        self.waiting.insert(request.id);
-        self.bytes += request.bytes();
-        self.by_key.entry(request.key.clone()).or_default().push_back(request);
-    }
-
-    /// Those that wait for what has been read.
-    pub(super) fn pop(&mut self, ticket: Ticket) -> VecDeque<Request> {
-        let Some(key) = self.reads.remove(&ticket) else { return VecDeque::new() };
-        let requests = self.by_key.remove(&key).expect("requests wait for a read");
-        for request in &requests {
-            self.waiting.remove(&request.id);
-            self.bytes -= request.bytes();
+    /// Why no member of a range with these keys carries it out, if none does.
+    pub(super) fn refusal(&self, keys: &Interval) -> Option<Answer> {
+        if self.key.is_empty() || self.key.len() > MAX_KEY_BYTES {
+            return Some(Answer::Malformed);
         }
-        requests
+        (!keys.contains(&self.lies)).then_some(Answer::NotMine)
     }
 }
 
-/// What is asked: [`Message::Flush`](crate::wire::Message::Flush).
+/// What is asked: [`Message::Flush`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flush {
     pub(super) id: RequestId,
@@ -83,4 +45,48 @@ pub(super) struct Flush {
     pub(super) wedge: WedgeEpoch,
     pub(super) keys: Interval,
     pub(super) due: u32,
+}
+
+/// A get.
+#[derive(Debug)]
+pub(super) struct Get {
+    pub(super) id: RequestId,
+    pub(super) asker: Asker,
+    pub(super) wedge: WedgeEpoch,
+    pub(super) key: Vec<u8>,
+    /// Where the key lies.
+    pub(super) lies: Key,
+    pub(super) continuation: Option<Continuation>,
+}
+
+impl Get {
+    pub(super) fn answer<S>(self, answer: Answer, context: &mut Context<'_, S>) {
+        self.answer_until(answer, 0, context);
+    }
+
+    /// An answer that no cache shows from a Unix second on; 0: none.
+    pub(super) fn answer_until<S>(self, answer: Answer, until: u32, context: &mut Context<'_, S>) {
+        let Self { id, asker: Asker { address, tag }, continuation, .. } = self;
+        context.out.push((address, Message::Reply { id, tag, continuation, until, answer }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::fence::tests::{FRONT, SECRET};
+
+    #[test]
+    fn a_key_that_is_none_is_malformed_and_one_of_another_range_is_refused() {
+        let (low, high) = Interval::ALL.cut(&SECRET.position(b"k")).unwrap();
+        let refusal = |key: &[u8], keys| {
+            let (id, asker) = (RequestId { session: 1, number: 1 }, Asker { address: FRONT, tag: 0 });
+            let (wedge, epoch, lies, operation) = (WedgeEpoch(0), Epoch(1), SECRET.position(key), Vec::new());
+            let key = key.to_vec();
+            Request { id, answered: 0, asker, wedge, epoch, key, lies, operation, is_done: false }.refusal(keys)
+        };
+        assert_eq!((refusal(b"k", &low), refusal(b"k", &high)), (None, Some(Answer::NotMine)));
+        assert_eq!(refusal(b"", &Interval::ALL), Some(Answer::Malformed));
+        assert_eq!(refusal(&vec![b'k'; MAX_KEY_BYTES + 1], &Interval::ALL), Some(Answer::Malformed));
+    }
 }

@@ -1,7 +1,9 @@
 //! What comes late at a member, or twice.
 
+mod disk;
+
+use super::Replica;
 use super::fence::tests::{ME, Plain, recovered, step, step_with};
-use super::replica::Replica;
 use crate::ids::{Address, Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, Seq};
 use crate::range::entry::{Change, Entry};
 use crate::range::meta::Meta;

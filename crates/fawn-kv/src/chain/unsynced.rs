@@ -4,28 +4,37 @@ use crate::ids::Seq;
 use crate::store::Gate;
 use std::collections::VecDeque;
 
-/// Those records, oldest first.
+/// Those records, oldest first, and up to where the log is durable.
 #[derive(Debug, Default)]
 pub(super) struct SyncQueue {
     records: VecDeque<(Gate, Seq, usize)>,
     bytes: usize,
+    synced: Seq,
 }
 
 impl SyncQueue {
+    /// All of a log that ends there is durable.
+    pub(super) fn synced_to(synced: Seq) -> Self {
+        Self { synced, ..Self::default() }
+    }
+
+    /// Up to here the log is durable.
+    pub(super) fn synced(&self) -> Seq {
+        self.synced
+    }
+
     /// A record of so many bytes is durable once `gate` is.
     pub(super) fn push(&mut self, gate: Gate, seq: Seq, bytes: usize) {
         self.bytes += bytes;
         self.records.push_back((gate, seq, bytes));
     }
 
-    /// Takes what is durable by now; the last of it.
-    pub(super) fn take(&mut self, durable: Gate) -> Option<Seq> {
-        let mut last = None;
+    /// Learns what is durable by now.
+    pub(super) fn learn(&mut self, durable: Gate) {
         while let Some((_, seq, bytes)) = self.records.pop_front_if(|(gate, ..)| *gate <= durable) {
             self.bytes -= bytes;
-            last = Some(seq);
+            self.synced = self.synced.max(seq);
         }
-        last
     }
 
     /// What follows `last` has been cut off.
@@ -33,6 +42,7 @@ impl SyncQueue {
         while let Some((.., bytes)) = self.records.pop_back_if(|(_, seq, _)| *seq > last) {
             self.bytes -= bytes;
         }
+        self.synced = self.synced.min(last);
     }
 
     /// How many they are, and their bytes.
@@ -51,11 +61,22 @@ mod tests {
         for seq in 1..=6 {
             unsynced.push(Gate(seq / 2), Seq(seq), 10 * seq as usize);
         }
-        assert_eq!(unsynced.take(Gate(1)), Some(Seq(3)));
-        assert_eq!(unsynced.take(Gate(1)), None);
+        unsynced.learn(Gate(1));
+        assert_eq!((unsynced.synced(), unsynced.size()), (Seq(3), (3, 150)));
+        unsynced.learn(Gate(1));
         unsynced.cut(Seq(5));
-        assert_eq!(unsynced.size(), (2, 90));
-        assert_eq!(unsynced.take(Gate(9)), Some(Seq(5)));
-        assert_eq!(unsynced.size(), (0, 0));
+        assert_eq!((unsynced.synced(), unsynced.size()), (Seq(3), (2, 90)));
+        unsynced.learn(Gate(9));
+        assert_eq!((unsynced.synced(), unsynced.size()), (Seq(5), (0, 0)));
+    }
+
+    #[test]
+    fn what_was_cut_off_is_not_durable_any_more() {
+        let mut unsynced = SyncQueue::synced_to(Seq(9));
+        unsynced.cut(Seq(4));
+        unsynced.push(Gate(3), Seq(5), 10);
+        assert_eq!(unsynced.synced(), Seq(4));
+        unsynced.learn(Gate(3));
+        assert_eq!(unsynced.synced(), Seq(5));
     }
 }

@@ -1,6 +1,6 @@
-//! Flushes that are under way, and which keys each has reached.
+//! A flush that is under way, and which keys it has reached.
 
-use super::in_flight::{Tries, Waiter};
+use super::in_flight::Tries;
 use crate::ids::{Asker, RequestId, WedgeEpoch, WedgeId};
 use crate::range::range_map::RangeMap;
 use crate::testing::coverage::{Path, took};
@@ -17,7 +17,7 @@ pub(super) struct Flush {
     /// As far as the request's session is answered; `None`: it is the front-end's own session.
     pub(super) answered: Option<u64>,
     pub(super) due: u32,
-    pub(super) waiters: Vec<Waiter>,
+    pub(super) waiters: Vec<(Asker, RequestId)>,
     pub(super) began_us: u64,
     /// Wedges that are not flushed.
     pub(super) parts: BTreeMap<WedgeId, Part>,
@@ -81,32 +81,6 @@ impl Part {
     }
 }
 
-/// All flushes that are under way.
-#[derive(Debug, Default)]
-pub(super) struct Flushes {
-    pub(super) by_name: BTreeMap<Name, Flush>,
-    /// What each answer is about: keys of a wedge.
-    pub(super) tags: BTreeMap<u64, (Name, WedgeId, Interval)>,
-}
-
-impl Flushes {
-    pub(super) fn len(&self) -> usize {
-        self.by_name.len()
-    }
-
-    pub(super) fn part(&mut self, name: Name, wedge: WedgeId) -> Option<&mut Part> {
-        self.by_name.get_mut(&name)?.parts.get_mut(&wedge)
-    }
-
-    pub(super) fn remove(&mut self, name: Name) -> Option<Flush> {
-        let flush = self.by_name.remove(&name)?;
-        for Question { tag, .. } in flush.parts.values().flat_map(|part| &part.asked) {
-            self.tags.remove(tag);
-        }
-        Some(flush)
-    }
-}
-
 /// A flush as it is asked for.
 #[derive(Clone, Copy)]
 pub(super) struct AskFlush {
@@ -115,4 +89,28 @@ pub(super) struct AskFlush {
     pub(super) asker: Asker,
     pub(super) wedge: Option<WedgeId>,
     pub(super) due: u32,
+}
+
+/// What an answer to a flush makes the front-end do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FlushReaction {
+    None,
+    /// More has to be known.
+    AskView,
+    /// A wedge is another's by now.
+    Lose(WedgeId),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flush_of_which_something_is_done_is_not_refused() {
+        let mut flush =
+            Flush { answered: None, due: 0, waiters: Vec::new(), began_us: 0, parts: BTreeMap::new(), begun: false };
+        assert_eq!(flush.last_word(), Answer::Busy);
+        flush.begun = true;
+        assert_eq!(flush.last_word(), Answer::TimedOut);
+    }
 }

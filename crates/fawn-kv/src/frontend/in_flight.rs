@@ -3,18 +3,17 @@
 //! While anything of a key is in flight, the newest version of it that was seen is kept, so that no older answer, which
 //! may come late, is taken for the newest.
 
-use crate::ids::{Asker, Epoch, Position, RequestId, WedgeEpoch};
+use crate::ids::{Address, Asker, Epoch, Position, RequestId, WedgeEpoch};
 use crate::operation::Operation;
 use crate::range::entry::Kept;
 use crate::range::sequence_map::SequenceMap;
 use crate::testing::injected_bugs::{Bug, planted};
-use crate::wire::Answer;
 use crate::wire::version::SURE_UNKNOWNS;
+use crate::wire::{Answer, Message};
 use fawn_ring::{Interval, Key, KeyHasher};
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
-use std::sync::Arc;
 
 /// How new what was seen of a key is: the place of the record that made it, and whether it is gone. What has expired, or was
 /// flushed, is gone without a record of its own, and does not come back.
@@ -34,16 +33,19 @@ pub(super) enum Waiter {
     Part(u64, usize),
 }
 
-/// Gets that are answered together.
-#[derive(Debug)]
-pub(super) struct Many {
-    pub(super) asker: Asker,
-    pub(super) id: RequestId,
-    pub(super) keys: usize,
-    /// What was found, by the key's place among them.
-    pub(super) found: BTreeMap<usize, Option<Arc<Kept>>>,
-    /// Bytes found so far.
-    pub(super) bytes: usize,
+/// Answers somebody outside.
+pub(super) fn reply((asker, id): (Asker, RequestId), answer: Answer, out: &mut Vec<(Address, Message)>) {
+    let Asker { address, tag } = asker;
+    out.push((address, Message::Reply { id, tag, continuation: None, until: 0, answer }));
+}
+
+/// Whether a get waits with another.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum JoinOutcome {
+    No,
+    Yes,
+    /// Too many do.
+    Full,
 }
 
 /// What is to be done.
@@ -379,16 +381,29 @@ impl Flights {
         }
     }
 
-    /// A get of the key in flight whose answer will do for another that begins now: asked of the chain in this epoch, and
-    /// with nothing newer seen since. `old`: with anything. `forwarded`: the other came from another front-end, too, and so
-    /// can be told to ask again, as those can whose wedge passes on meanwhile.
-    pub(super) fn joinable(
+    /// Waits with a get that is under way in an own wedge of this epoch, if its answer will do; with so many at most.
+    pub(super) fn join(
         &mut self,
         place: &Key,
         epoch: WedgeEpoch,
+        waiter: Waiter,
         forwarded: bool,
-        old: bool,
-    ) -> Option<&mut Flight> {
+        most: usize,
+    ) -> JoinOutcome {
+        let Some(flight) = self.joinable(place, epoch, forwarded, planted(Bug::JoinOfOldMiss)) else {
+            return JoinOutcome::No;
+        };
+        if flight.waiters.len() >= most {
+            return JoinOutcome::Full;
+        }
+        flight.waiters.push(waiter);
+        JoinOutcome::Yes
+    }
+
+    /// A get of the key in flight whose answer will do for another that begins now: asked of the chain in this epoch, and
+    /// with nothing newer seen since. `old`: with anything. `forwarded`: the other came from another front-end, too, and so
+    /// can be told to ask again, as those can whose wedge passes on meanwhile.
+    fn joinable(&mut self, place: &Key, epoch: WedgeEpoch, forwarded: bool, old: bool) -> Option<&mut Flight> {
         let of_key = self.by_key.get(place)?;
         let fits = |flight: &Flight| {
             let asked = flight.is_get() && flight.epoch() == Some(epoch) && (forwarded || !flight.forwarded);

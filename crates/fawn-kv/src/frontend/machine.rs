@@ -1,136 +1,35 @@
 //! The machine: what it is asked, and where it sends it.
 
-use super::cache::Cache;
+use super::coherence::CoherentCache;
 use super::continuation::wrapped;
-use super::flushes::{AskFlush, Flushes};
-use super::in_flight::{Flight, Flights, LastTry, Many, Tag, Tries, Waiter, Work};
+use super::counts::Counts;
+use super::flush::{FlushContext, Flushes};
+use super::flushes::AskFlush;
+use super::in_flight::{Flight, Flights, JoinOutcome, LastTry, Tag, Tries, Waiter, Work, reply};
+use super::limits::Limits;
+use super::multi_get::MultiGets;
 use super::registration::Life;
 use super::routes::Routes;
 use super::session::Sessions;
-use super::wedge::Own;
-use crate::ids::{Address, Asker, Chain, Epoch, FrontId, Incarnation, NodeId, RequestId, WedgeId};
-use crate::operation::is_past;
+use super::tags::TagCounter;
+use super::wedge::OwnWedges;
+use crate::ids::{Address, Asker, Chain, Epoch, FrontId, NodeId, RequestId, WedgeId};
 use crate::range::entry::Kept;
-use crate::testing::coverage::{Path, took};
-use crate::testing::injected_bugs::{Bug, planted};
 use crate::timing::{Now, Timing};
 use crate::wire::version::{CONTINUATIONS, OLDEST};
 use crate::wire::{Answer, Continuation, InvalidMessages, Message};
 use fawn_ring::{Interval, Key, Secret};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How much a front-end takes on, and for how long.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Requests in flight.
-    pub flights: usize,
-    /// Bytes of what is in flight, and of parts of answers that wait for the rest, each.
-    pub bytes: usize,
-    /// Who may wait for one answer.
-    pub waiters: usize,
-    /// Keys of one multi-get …
-    pub keys: usize,
-    /// … and bytes of what they are answered: whoever is refused asks for fewer.
-    pub many_bytes: usize,
-    /// Flushes under way, of all wedges or of one.
-    pub flushes: usize,
-    /// The cache may have this many times `N log2 N` entries …
-    pub cache_factor: u32,
-    /// … and no more bytes than this.
-    pub cache_bytes: u64,
-    /// What is not answered is tried again after this, in microseconds …
-    pub retry_us: u64,
-    /// … and given up after this.
-    pub deadline_us: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            flights: 16_384,
-            bytes: 256 << 20,
-            waiters: 4096,
-            keys: 1024,
-            many_bytes: 16 << 20,
-            flushes: 256,
-            cache_factor: 4,
-            cache_bytes: 64 << 20,
-            retry_us: 100_000,
-            deadline_us: 5_000_000,
-        }
-    }
-}
-
-/// What has happened so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Gets that the cache answered.
-    pub hits: u64,
-    /// Gets that were sent to a chain.
-    pub misses: u64,
-    /// Gets that joined one in flight.
-    pub joined: u64,
-    /// Requests that were sent on to another front-end.
-    pub forwards: u64,
-    /// Wedges that were taken over from another owner.
-    pub takeovers: u64,
-    /// Gets that nothing was remembered of.
-    pub stateless: u64,
-    /// Multi-gets.
-    pub many: u64,
-    /// Flushes that were asked for here, and carried out.
-    pub flushes: u64,
-    /// Requests that were not taken on, or refused at every try.
-    pub busy: u64,
-    /// Requests that were given up.
-    pub timed_out: u64,
-}
-
-impl Counts {
-    /// Counts a request whose deadline has come, by what it is answered.
-    pub(super) fn given_up(&mut self, answer: Answer) -> Answer {
-        if answer == Answer::TimedOut {
-            self.timed_out += 1;
-        } else {
-            took(Path::RefusedAtDeadline);
-            self.busy += 1;
-        }
-        answer
-    }
-
-    /// Adds what has happened to another front-end.
-    pub fn add(&mut self, other: &Self) {
-        self.hits += other.hits;
-        self.misses += other.misses;
-        self.joined += other.joined;
-        self.forwards += other.forwards;
-        self.takeovers += other.takeovers;
-        self.stateless += other.stateless;
-        self.many += other.many;
-        self.flushes += other.flushes;
-        self.busy += other.busy;
-        self.timed_out += other.timed_out;
-    }
-}
-
 /// A request as it comes.
-pub(super) struct Ask {
-    pub(super) id: RequestId,
-    pub(super) answered: Option<u64>,
-    pub(super) forwarded: bool,
-    pub(super) key: Vec<u8>,
+struct Ask {
+    id: RequestId,
+    answered: Option<u64>,
+    forwarded: bool,
+    key: Vec<u8>,
     /// Where the key lies, if that is known.
-    pub(super) place: Option<Key>,
-    pub(super) operation: Option<Vec<u8>>,
-}
-
-/// Whether a get waits with another.
-enum JoinOutcome {
-    No,
-    Yes,
-    /// Too many do.
-    Full,
+    place: Option<Key>,
+    operation: Option<Vec<u8>>,
 }
 
 /// One front-end.
@@ -141,16 +40,14 @@ pub struct Front {
     pub(super) limits: Limits,
     secret: Secret,
     pub(super) life: Life,
-    next_tag: u64,
+    pub(super) tags: TagCounter,
     pub(super) sessions: Sessions,
     pub(super) routes: Routes,
-    pub(super) own: BTreeMap<WedgeId, Own>,
-    pub(super) cache: Cache,
+    pub(super) own: OwnWedges,
+    pub(super) cache: CoherentCache,
     pub(super) flights: Flights,
-    pub(super) flushes: Flushes,
-    pub(super) manys: BTreeMap<u64, Many>,
-    /// Of parts of answers.
-    pub(super) held_bytes: usize,
+    flushes: Flushes,
+    multi_gets: MultiGets,
     pub(super) counts: Counts,
     /// The version that everybody in the cluster speaks.
     pub(super) version: u8,
@@ -167,16 +64,15 @@ impl Front {
             timing,
             limits,
             secret,
-            life: Life::new(nonce),
-            next_tag: 0,
+            life: Life::new(id, nonce),
+            tags: TagCounter::default(),
             sessions: Sessions::new(nonce as u32),
             routes: Routes::default(),
-            own: BTreeMap::new(),
-            cache: Cache::new(limits.cache_bytes),
+            own: OwnWedges::default(),
+            cache: CoherentCache::new(limits.cache_bytes),
             flights: Flights::default(),
             flushes: Flushes::default(),
-            manys: BTreeMap::new(),
-            held_bytes: 0,
+            multi_gets: MultiGets::default(),
             counts: Counts::default(),
             version: OLDEST,
             invalid: InvalidMessages::default(),
@@ -210,15 +106,15 @@ impl Front {
 
     /// The wedges that it serves under a valid lease.
     pub fn served(&self, now_us: u64) -> impl Iterator<Item = WedgeId> {
-        let served = self.own.iter().filter(move |(_, own)| own.is_served() && own.has_lease(now_us));
-        served.map(|(wedge, _)| *wedge)
+        self.own.served(now_us)
     }
 
     /// Time has passed.
     pub fn tick(&mut self, now: Now, out: &mut Vec<(Address, Message)>) {
         let now_us = now.us;
         self.live(now_us, out);
-        let mut unanswered = self.tick_flushes(now_us, out);
+        let (flushes, mut context) = self.flushes(now_us, out);
+        let mut unanswered = flushes.tick(&mut context);
         let Limits { retry_us, deadline_us, .. } = self.limits;
         let is_over = |flight: &Flight| now_us >= flight.began_us + deadline_us;
         for tag in self.flights.due(now_us, retry_us, deadline_us) {
@@ -247,7 +143,9 @@ impl Front {
             }
             Message::AskMany { id, asker, keys } => self.ask_many(id, asker, keys, now, out),
             Message::AskFlush { id, answered, asker, wedge, due } => {
-                self.ask_flush(AskFlush { id, answered, asker, wedge, due }, now, out);
+                let (ask, has_begun) = (AskFlush { id, answered, asker, wedge, due }, self.life.has_begun());
+                let (flushes, mut context) = self.flushes(now.us, out);
+                flushes.ask(ask, has_begun, now.unix, &mut context);
             }
             Message::Reply { id, tag, continuation: None, until, answer } => {
                 self.answered((id, Tag::of(tag)), answer, until, now, out);
@@ -259,41 +157,74 @@ impl Front {
         }
     }
 
-    pub(super) fn next_tag(&mut self) -> u64 {
-        self.next_tag += 1;
-        self.next_tag
+    /// The flushes, and what they need of the front-end.
+    pub(super) fn flushes<'a>(
+        &'a mut self,
+        now_us: u64,
+        out: &'a mut Vec<(Address, Message)>,
+    ) -> (&'a mut Flushes, FlushContext<'a>) {
+        let context = FlushContext {
+            front: self.id,
+            limits: &self.limits,
+            own: &self.own,
+            routes: &self.routes,
+            sessions: &mut self.sessions,
+            session_idle_s: self.timing.session_idle_s,
+            tags: &mut self.tags,
+            cache: &mut self.cache,
+            flights: &mut self.flights,
+            counts: &mut self.counts,
+            now_us,
+            out,
+        };
+        (&mut self.flushes, context)
     }
 
-    /// Tags of this life are others than those of the lives before, as late answers to which may come. Of lives there may be
-    /// millions: a group of managers that lost decisions skips a million of them.
-    pub(super) fn begin_tags(&mut self, life: Incarnation) {
-        const LIVES: u64 = 1 << 22;
-        self.next_tag = self.next_tag.max(u64::from(life.0) % LIVES * (Tag::FLIGHTS / LIVES));
+    /// Somebody wants many keys.
+    fn ask_many(
+        &mut self,
+        id: RequestId,
+        asker: Asker,
+        keys: Vec<Vec<u8>>,
+        now: Now,
+        out: &mut Vec<(Address, Message)>,
+    ) {
+        self.counts.many += 1;
+        let number = self.tags.next();
+        if !self.multi_gets.begin(number, (asker, id), keys.len(), &self.limits, out) {
+            return;
+        }
+        for (at, key) in keys.into_iter().enumerate() {
+            if self.multi_gets.contains(number) {
+                let ask = Ask { id, answered: None, forwarded: false, key, place: None, operation: None };
+                self.ask(ask, Waiter::Part(number, at), now, out);
+            }
+        }
     }
 
     pub(super) fn position(&self, key: &[u8]) -> Key {
         self.secret.position(key)
     }
 
-    pub(super) fn own_at(&self, place: &Key) -> Option<&Own> {
-        let (wedge, _) = self.routes.wedge_at(place)?;
-        self.own.get(&wedge)
-    }
-
     /// Takes a request on, answers it from the cache, or refuses it.
-    pub(super) fn ask(&mut self, ask: Ask, waiter: Waiter, now: Now, out: &mut Vec<(Address, Message)>) {
+    fn ask(&mut self, ask: Ask, waiter: Waiter, now: Now, out: &mut Vec<(Address, Message)>) {
         let place = ask.place.unwrap_or_else(|| self.secret.position(&ask.key));
-        if ask.forwarded && self.own_at(&place).is_none() {
+        if ask.forwarded && self.own.at(&place, &self.routes).is_none() {
             return self.deliver(waiter, Answer::AskAgain, out);
         }
         if ask.operation.is_none() {
             if let Some(kept) = self.hit(&place, &ask.key, now) {
                 return self.deliver(waiter, Answer::Found(Some(kept)), out);
             }
-            match self.join(&place, waiter, ask.forwarded, now.us) {
-                JoinOutcome::No => {}
-                JoinOutcome::Yes => return,
-                JoinOutcome::Full => return self.refuse(waiter, out),
+            if let Some(own) = self.own.at(&place, &self.routes).filter(|own| own.has_lease(now.us)) {
+                match self.flights.join(&place, own.epoch, waiter, ask.forwarded, self.limits.waiters) {
+                    JoinOutcome::No => {}
+                    JoinOutcome::Yes => {
+                        self.counts.joined += 1;
+                        return;
+                    }
+                    JoinOutcome::Full => return self.refuse(waiter, out),
+                }
             }
         } else if ask.answered.is_some()
             && let Some(flight) = self.flights.write(ask.id)
@@ -319,7 +250,7 @@ impl Front {
                 Work::Write { operation, answered }
             }
         };
-        let (tag, cached) = (self.next_tag(), self.cache.age(&place, &key));
+        let (tag, cached) = (self.tags.next(), self.cache.age(&place, &key));
         let mut flight = Flight::new(id, place, key, work, waiter, now.us);
         flight.forwarded = forwarded;
         self.flights.insert(tag, flight, cached);
@@ -329,49 +260,16 @@ impl Front {
         }
     }
 
-    pub(super) fn refuse(&mut self, waiter: Waiter, out: &mut Vec<(Address, Message)>) {
+    fn refuse(&mut self, waiter: Waiter, out: &mut Vec<(Address, Message)>) {
         self.counts.busy += 1;
         self.deliver(waiter, Answer::Busy, out);
     }
 
     /// What the cache has of a key, if it may be shown.
     fn hit(&mut self, place: &Key, key: &[u8], now: Now) -> Option<Arc<Kept>> {
-        let (wedge, _) = self.routes.wedge_at(place)?;
-        let own = self.own.get(&wedge)?;
-        let epoch = own.epoch;
-        let kept = if planted(Bug::CacheKeptAcrossEpochs) {
-            self.cache.get_of_any_epoch(place, key)
-        } else {
-            self.cache.get(place, key, epoch)
-        };
-        let (kept, until) = kept?;
-        let (kept, until) = (Arc::clone(kept), if planted(Bug::CacheOutlivesFlush) { 0 } else { until });
-        let expiry = kept.version.as_ref().map_or(0, |version| version.expiry);
-        if is_past(expiry, now.unix) || is_past(until, now.unix) {
-            // The chain judges, by its own time, whether it has expired, or is flushed.
-            self.cache.remove(place);
-            return None;
-        }
-        if !own.has_lease(now.us) && !planted(Bug::HitWithoutLeaseCheck) {
-            return None;
-        }
+        let kept = self.cache.hit(place, key, self.own.at(place, &self.routes)?, now)?;
         self.counts.hits += 1;
         Some(kept)
-    }
-
-    /// Waits with a get that is under way, if its answer will do.
-    fn join(&mut self, place: &Key, waiter: Waiter, forwarded: bool, now_us: u64) -> JoinOutcome {
-        let Some(own) = self.own_at(place).filter(|own| own.has_lease(now_us)) else { return JoinOutcome::No };
-        let epoch = own.epoch;
-        let Some(flight) = self.flights.joinable(place, epoch, forwarded, planted(Bug::JoinOfOldMiss)) else {
-            return JoinOutcome::No;
-        };
-        if flight.waiters.len() >= self.limits.waiters {
-            return JoinOutcome::Full;
-        }
-        flight.waiters.push(waiter);
-        self.counts.joined += 1;
-        JoinOutcome::Yes
     }
 
     /// Sends a request to whoever can answer it, if that is known.
@@ -383,7 +281,7 @@ impl Front {
         }
         let first = flight.sent.is_none();
         let asked = |wedge, chain| LastTry { at_us: now_us, wedge, chain, refused: false };
-        let sent = match self.own_at(&flight.place).map(|own| (own.epoch, own.is_served())) {
+        let sent = match self.own.at(&flight.place, &self.routes).map(|own| (own.epoch, own.is_served())) {
             Some((_, false)) => None,
             Some((epoch, true)) => {
                 let is_get = flight.is_get();
@@ -436,7 +334,7 @@ impl Front {
     /// Whether more is known of where a request goes than when it was sent.
     fn has_news(&self, tag: u64) -> bool {
         let Some(flight) = self.flights.get(tag) else { return false };
-        let own = self.own_at(&flight.place);
+        let own = self.own.at(&flight.place, &self.routes);
         if flight.forwarded && own.is_none() {
             // Whoever sent it on is told. What becomes of a try that was not refused may yet be heard.
             return flight.tries.is_refused();
@@ -451,7 +349,7 @@ impl Front {
     /// ask.
     fn ask_chain(&mut self, tag: u64, out: &mut Vec<(Address, Message)>) -> Option<Epoch> {
         let place = self.flights.get(tag).expect("what is sent is in flight").place;
-        let wedge = self.own_at(&place)?.epoch;
+        let wedge = self.own.at(&place, &self.routes)?.epoch;
         let (range, chain) = self.routes.range_at(&place)?;
         let flight = self.flights.get_mut(tag).expect("what is sent is in flight");
         let number = flight.tries.begin(chain.writers().len());
@@ -482,16 +380,11 @@ impl Front {
         let (answered, operation) = match &flight.work {
             Work::Get => (None, None),
             Work::Write { operation, answered } => {
-                (Some(self.answered_up_to(flight.id, *answered)), Some(operation.clone()))
+                (Some(self.sessions.answered_up_to(flight.id, *answered)), Some(operation.clone()))
             }
         };
         let (id, key, place) = (flight.id, flight.key.clone(), Some(flight.place));
         Message::Ask { id, answered, asker, forwarded: true, key, place, operation, continuation: None }
-    }
-
-    /// As far as a request's session is answered; `None`: it is one of the front-end's own.
-    pub(super) fn answered_up_to(&self, id: RequestId, answered: Option<u64>) -> u64 {
-        answered.unwrap_or_else(|| self.sessions.answered(id.session))
     }
 
     /// The deadline of a request has come. If each try was refused, it is; if not, nobody knows.
@@ -512,12 +405,10 @@ impl Front {
         }
     }
 
-    pub(super) fn deliver(&mut self, waiter: Waiter, answer: Answer, out: &mut Vec<(Address, Message)>) {
+    fn deliver(&mut self, waiter: Waiter, answer: Answer, out: &mut Vec<(Address, Message)>) {
         match waiter {
-            Waiter::Asker(Asker { address, tag }, id) => {
-                out.push((address, Message::Reply { id, tag, continuation: None, until: 0, answer }));
-            }
-            Waiter::Part(many, at) => self.part(many, at, answer, out),
+            Waiter::Asker(asker, id) => reply((asker, id), answer, out),
+            Waiter::Part(many, at) => self.multi_gets.answered(many, at, answer, &self.limits, out),
         }
     }
 
@@ -525,7 +416,7 @@ impl Front {
     fn get_stateless(&mut self, ask: Ask, asker: Asker, blob: Vec<u8>, now: Now, out: &mut Vec<(Address, Message)>) {
         let id = ask.id;
         let place = self.secret.position(&ask.key);
-        if self.version < CONTINUATIONS && !ask.forwarded && self.own_at(&place).is_none() {
+        if self.version < CONTINUATIONS && !ask.forwarded && self.own.at(&place, &self.routes).is_none() {
             // The owner may not read what the client gives along. The client has it, too: the answer comes without.
             return self.ask(Ask { place: Some(place), ..ask }, Waiter::Asker(asker, id), now, out);
         }
@@ -538,7 +429,7 @@ impl Front {
         }
         let owner = self.routes.wedge_at(&place).and_then(|(_, wedge)| wedge.owner);
         let to_other = owner.filter(|owner| owner.front != self.id && !forwarded);
-        match (self.own_at(&place), self.routes.range_at(&place), to_other) {
+        match (self.own.at(&place, &self.routes), self.routes.range_at(&place), to_other) {
             (Some(own), Some((range, chain)), _) if own.is_served() => {
                 let continuation = Some(Continuation { asker, blob });
                 let mine = Asker { address: Address::Front(self.id), tag: 0 };

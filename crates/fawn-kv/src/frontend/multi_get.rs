@@ -4,68 +4,90 @@
 #[cfg(test)]
 mod tests;
 
-use super::in_flight::{Many, Waiter};
-use super::machine::{Ask, Front};
+use super::in_flight::reply;
+use super::limits::Limits;
 use crate::ids::{Address, Asker, RequestId};
 use crate::range::entry::Kept;
-use crate::timing::Now;
 use crate::wire::{Answer, Message};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-impl Front {
-    /// Somebody wants many keys.
-    pub(super) fn ask_many(
+/// Gets that are answered together.
+#[derive(Debug)]
+struct Many {
+    asker: Asker,
+    id: RequestId,
+    keys: usize,
+    /// What was found, by the key's place among them.
+    found: BTreeMap<usize, Option<Arc<Kept>>>,
+    /// Bytes found so far.
+    bytes: usize,
+}
+
+/// Multi-gets that are under way.
+#[derive(Debug, Default)]
+pub(super) struct MultiGets {
+    by_number: BTreeMap<u64, Many>,
+    /// Of parts of answers.
+    held_bytes: usize,
+}
+
+impl MultiGets {
+    /// Somebody wants so many keys. Returns whether they are to be asked for; else the answer is given.
+    pub(super) fn begin(
         &mut self,
-        id: RequestId,
-        asker: Asker,
-        keys: Vec<Vec<u8>>,
-        now: Now,
+        number: u64,
+        (asker, id): (Asker, RequestId),
+        keys: usize,
+        limits: &Limits,
         out: &mut Vec<(Address, Message)>,
-    ) {
-        self.counts.many += 1;
-        let number = self.next_tag();
-        self.manys.insert(number, Many { asker, id, keys: keys.len(), found: BTreeMap::new(), bytes: 0 });
-        if keys.is_empty() {
-            return self.end_many(number, Answer::FoundMany(Vec::new()), out);
-        }
-        if keys.len() > self.limits.keys {
-            return self.end_many(number, Answer::Busy, out);
-        }
-        for (at, key) in keys.into_iter().enumerate() {
-            // One that could not be answered has ended all.
-            if self.manys.contains_key(&number) {
-                self.ask(
-                    Ask { id, answered: None, forwarded: false, key, place: None, operation: None },
-                    Waiter::Part(number, at),
-                    now,
-                    out,
-                );
+    ) -> bool {
+        let answer = match keys {
+            0 => Answer::FoundMany(Vec::new()),
+            keys if keys > limits.keys => Answer::Busy,
+            _ => {
+                self.by_number.insert(number, Many { asker, id, keys, found: BTreeMap::new(), bytes: 0 });
+                return true;
             }
-        }
+        };
+        reply((asker, id), answer, out);
+        false
+    }
+
+    /// Whether the keys of a multi-get are still wanted: one that could not be answered has ended all.
+    pub(super) fn contains(&self, number: u64) -> bool {
+        self.by_number.contains_key(&number)
     }
 
     /// One of many is answered.
-    pub(super) fn part(&mut self, number: u64, at: usize, answer: Answer, out: &mut Vec<(Address, Message)>) {
-        let Some(many) = self.manys.get_mut(&number) else { return };
-        let Answer::Found(kept) = answer else { return self.end_many(number, answer, out) };
+    pub(super) fn answered(
+        &mut self,
+        number: u64,
+        at: usize,
+        answer: Answer,
+        limits: &Limits,
+        out: &mut Vec<(Address, Message)>,
+    ) {
+        let Some(many) = self.by_number.get_mut(&number) else { return };
+        let Answer::Found(kept) = answer else { return self.end(number, answer, out) };
         let version = kept.as_ref().and_then(|kept| kept.version.as_ref());
         let bytes = size_of::<Kept>() + version.map_or(0, |version| version.value.len());
         many.bytes += bytes;
         many.found.insert(at, kept);
         self.held_bytes += bytes;
-        let is_too_much = many.bytes > self.limits.many_bytes && many.keys > 1;
-        if self.held_bytes > self.limits.bytes || is_too_much {
-            return self.end_many(number, Answer::Busy, out);
+        let is_too_much = many.bytes > limits.many_bytes && many.keys > 1;
+        if self.held_bytes > limits.bytes || is_too_much {
+            return self.end(number, Answer::Busy, out);
         }
         if many.found.len() == many.keys {
             let found = std::mem::take(&mut many.found).into_values().collect();
-            self.end_many(number, Answer::FoundMany(found), out);
+            self.end(number, Answer::FoundMany(found), out);
         }
     }
 
-    fn end_many(&mut self, number: u64, answer: Answer, out: &mut Vec<(Address, Message)>) {
-        let Some(Many { asker: Asker { address, tag }, id, bytes, .. }) = self.manys.remove(&number) else { return };
+    fn end(&mut self, number: u64, answer: Answer, out: &mut Vec<(Address, Message)>) {
+        let Some(Many { asker, id, bytes, .. }) = self.by_number.remove(&number) else { return };
         self.held_bytes -= bytes;
-        out.push((address, Message::Reply { id, tag, continuation: None, until: 0, answer }));
+        reply((asker, id), answer, out);
     }
 }

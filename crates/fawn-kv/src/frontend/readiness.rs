@@ -61,30 +61,30 @@ impl Front {
             }
         }
         if !all.is_empty() {
-            return Ok(Parts { keys: self.keys_in(&all), is_whole: next.is_none() });
+            return Ok(Parts { keys: keys_in(&all, |key| self.position(key)), is_whole: next.is_none() });
         }
         let has_chain = self.routes.parts(&Interval::ALL).next().is_some();
         Err(if has_chain { Lack::Owner } else { Lack::Chain })
     }
+}
 
-    /// A key in each of some parts, which follow each other.
-    fn keys_in(&self, parts: &[Interval]) -> Vec<(Key, Vec<u8>)> {
-        let mut found = vec![None; parts.len()];
-        let mut left = parts.len();
-        for number in 0..TRIES.0 * parts.len() + TRIES.1 {
-            let key = format!("fawn-ready-{number}").into_bytes();
-            let place = self.position(&key);
-            let at = parts.partition_point(|part| part.high < place);
-            if parts.get(at).is_some_and(|part| part.contains(&place)) && found[at].is_none() {
-                found[at] = Some((parts[at].low, key));
-                left -= 1;
-                if left == 0 {
-                    break;
-                }
+/// A key in each of some parts, which follow each other.
+fn keys_in(parts: &[Interval], position: impl Fn(&[u8]) -> Key) -> Vec<(Key, Vec<u8>)> {
+    let mut found = vec![None; parts.len()];
+    let mut left = parts.len();
+    for number in 0..TRIES.0 * parts.len() + TRIES.1 {
+        let key = format!("fawn-ready-{number}").into_bytes();
+        let place = position(&key);
+        let at = parts.partition_point(|part| part.high < place);
+        if parts.get(at).is_some_and(|part| part.contains(&place)) && found[at].is_none() {
+            found[at] = Some((parts[at].low, key));
+            left -= 1;
+            if left == 0 {
+                break;
             }
         }
-        found.into_iter().flatten().collect()
     }
+    found.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

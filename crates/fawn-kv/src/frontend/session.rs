@@ -67,6 +67,11 @@ impl Sessions {
         session.open.first().map_or(session.last, |open| open - 1)
     }
 
+    /// As far as a request's session is answered; `None`: it is one of these sessions.
+    pub(crate) fn answered_up_to(&self, id: RequestId, answered: Option<u64>) -> u64 {
+        answered.unwrap_or_else(|| self.answered(id.session))
+    }
+
     /// A request is answered, or given up.
     pub(crate) fn ended(&mut self, id: RequestId) {
         if let Some(session) = self.of(id.session) {

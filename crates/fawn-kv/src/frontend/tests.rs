@@ -1,6 +1,7 @@
 //! One front-end, whose nodes and manager are played by the test.
 
-use super::machine::{Front, Limits};
+use super::limits::Limits;
+use super::machine::Front;
 use crate::ids::{
     Address, Asker, Attempt, Chain, Consistency, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position,
     RangeId, RequestId, Rules, Seq, Wedge, WedgeEpoch, WedgeId,

@@ -73,11 +73,6 @@ impl LinkFailures {
         });
     }
 
-    /// Nothing is known.
-    pub(super) fn clear(&mut self) {
-        self.pairs.clear();
-    }
-
     /// Whether two nodes are kept out of one chain.
     pub(super) fn is_cut(&self, one: NodeId, other: NodeId) -> bool {
         one != other && self.since_us((one, other)).is_some()

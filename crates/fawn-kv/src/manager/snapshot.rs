@@ -2,10 +2,7 @@
 //! without the commands before it. Both begin with a version, a command with the one that brought it, so that what an older
 //! release can read does not depend on who wrote it; the rest is as on the wire (docs/wire.md, "How things are written").
 
-use super::leader::Manager;
 use super::state::{Command, State};
-use crate::ids::ClusterId;
-use crate::timing::Timing;
 use crate::wire::encoding::{self, DecodeError};
 use crate::wire::version;
 
@@ -65,18 +62,6 @@ impl State {
     /// [`KeptError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, KeptError> {
         Ok(encoding::decode(VERSION, bytes)?)
-    }
-}
-
-impl Manager {
-    /// A manager that goes on from a state that was decided, as [`State::encode`] kept it; `draw` as in [`new`](Self::new). It
-    /// does not lead, and remembers nothing of what another manager asked before it.
-    pub fn restored(timing: Timing, state: State, draw: ClusterId) -> Self {
-        let mut manager = Self::with_state(timing, state, draw);
-        for node in manager.state.nodes.keys().copied().collect::<Vec<_>>() {
-            manager.place(node);
-        }
-        manager
     }
 }
 

@@ -291,6 +291,11 @@ impl State {
         self.by_last.range(last.successor()?..).next().map(|(_, range)| *range)
     }
 
+    /// Whether the members of the range's chain are chains of their own.
+    pub(super) fn is_weak(&self, id: RangeId) -> bool {
+        self.ranges.get(&id).is_some_and(|range| range.chain.is_weak())
+    }
+
     /// Whether no chain was ever active.
     pub fn is_unformed(&self) -> bool {
         self.ranges.len() == 1 && self.ranges.values().all(|range| range.chain.epoch.0 == 0 && range.pending.is_none())

@@ -6,8 +6,7 @@
 //! places, each pair of them such that one comes near its keys and none goes further away; that ends, as every step leaves more
 //! near. A wedge on its way is served as ever, but for two seconds without its cache.
 
-use super::leader::Manager;
-use super::state::Command;
+use super::state::{Command, State};
 use crate::ids::{Address, FrontId, FrontMember, SeatId, Wedge, WedgeId, numbered};
 use fawn_ring::Interval;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,12 +17,12 @@ const CALM_US: u64 = 5_000_000;
 /// One of so many wedges may be on its way at a time.
 const PART: usize = 4;
 
-impl Manager {
+impl State {
     /// The front-end in the seat of the node that answers for the middle of these keys, if there is one of those that live.
     pub(super) fn nearest(&self, keys: &Interval, alive: &BTreeMap<FrontMember, usize>) -> Option<FrontMember> {
         let middle = keys.divide(2).first()?.high;
-        let (_, range) = self.state.by_last.range(middle..).next()?;
-        let chain = &self.state.ranges.get(range)?.chain;
+        let (_, range) = self.by_last.range(middle..).next()?;
+        let chain = &self.ranges.get(range)?.chain;
         if chain.members.is_empty() || !chain.keys.contains(&middle) {
             return None;
         }
@@ -32,23 +31,9 @@ impl Manager {
         alive.keys().find(|member| member.front == front).copied()
     }
 
-    /// Has wedges change places, when it has been calm for long enough.
-    pub(super) fn draw_near_when_calm(&mut self, loads: &BTreeMap<FrontMember, usize>, now_us: u64) -> Vec<Command> {
-        if !self.is_settled() {
-            self.fronts.calm_since_us = None;
-            return Vec::new();
-        }
-        let since_us = *self.fronts.calm_since_us.get_or_insert(now_us);
-        if now_us < since_us + CALM_US {
-            return Vec::new();
-        }
-        self.fronts.calm_since_us = None;
-        self.draw_near(loads)
-    }
-
     /// Releases wedges that are far from their keys, and others in their place.
     fn draw_near(&self, loads: &BTreeMap<FrontMember, usize>) -> Vec<Command> {
-        let wedges = self.state.wedges.wedges();
+        let wedges = self.wedges.wedges();
         let owned =
             numbered(wedges).filter_map(|(id, wedge)| Some((id, wedge.owner?, self.nearest(&wedge.keys, loads))));
         let far: Vec<(WedgeId, FrontMember, Option<FrontMember>)> =
@@ -76,6 +61,34 @@ impl Manager {
             Command::WedgeRelease { wedge, epoch }
         };
         moved.into_iter().map(release).collect()
+    }
+}
+
+/// When wedges change places: once nothing else was to be done for long enough.
+#[derive(Debug, Default)]
+pub(super) struct WedgeLocality {
+    calm_since_us: Option<u64>,
+}
+
+impl WedgeLocality {
+    /// Something else is to be done.
+    pub(super) fn disturb(&mut self) {
+        self.calm_since_us = None;
+    }
+
+    /// Nothing else is to be done. Has wedges change places, when that has been so for long enough.
+    pub(super) fn draw_near_when_calm(
+        &mut self,
+        loads: &BTreeMap<FrontMember, usize>,
+        state: &State,
+        now_us: u64,
+    ) -> Vec<Command> {
+        let since_us = *self.calm_since_us.get_or_insert(now_us);
+        if now_us < since_us + CALM_US {
+            return Vec::new();
+        }
+        self.calm_since_us = None;
+        state.draw_near(loads)
     }
 }
 
@@ -113,17 +126,17 @@ mod tests {
 
     /// Wedges that are near their keys, and how many each front-end has.
     fn near(bench: &Bench) -> (usize, Vec<usize>) {
-        let loads = bench.manager.loads(bench.now_us);
+        let loads = bench.loads();
         let wedges = bench.manager.state().wedges.wedges();
-        let is_near = |wedge: &&Wedge| wedge.owner == bench.manager.nearest(&wedge.keys, &loads);
+        let is_near = |wedge: &&Wedge| wedge.owner == bench.manager.state().nearest(&wedge.keys, &loads);
         (wedges.iter().filter(is_near).count(), loads.into_values().collect())
     }
 
     /// Has wedges change places until none does any more; how often they did.
     fn change_places(bench: &mut Bench) -> usize {
         for round in 0..100 {
-            let loads = bench.manager.loads(bench.now_us);
-            let releases = bench.manager.draw_near(&loads);
+            let loads = bench.loads();
+            let releases = bench.manager.state().draw_near(&loads);
             assert!(releases.len() <= (bench.manager.state().wedges.wedges().len() / PART).max(2));
             if releases.is_empty() {
                 return round;
@@ -137,16 +150,28 @@ mod tests {
     }
 
     #[test]
+    fn a_disturbance_begins_the_wait_again() {
+        let (bench, mut locality) = (bench(32, |at| at as u64 % 2), WedgeLocality::default());
+        let (state, loads) = (bench.manager.state(), bench.loads());
+        let moves = |locality: &mut WedgeLocality, now_us| locality.draw_near_when_calm(&loads, state, now_us).len();
+        assert_eq!(moves(&mut locality, 0), 0);
+        locality.disturb();
+        assert_eq!(moves(&mut locality, CALM_US), 0);
+        assert!(moves(&mut locality, 2 * CALM_US) > 0);
+        assert_eq!(moves(&mut locality, 2 * CALM_US), 0, "these have to arrive first");
+    }
+
+    #[test]
     fn wedges_come_near_their_keys_and_stay_dealt_out_evenly() {
         let mut bench = bench(32, |at| at as u64 % 2);
         assert!(change_places(&mut bench) > 0);
         let (near, loads) = near(&bench);
         assert_eq!(loads, [16, 16]);
         let wedges = bench.manager.state().wedges.wedges();
-        let alive = bench.manager.loads(bench.now_us);
+        let alive = bench.loads();
         let mut wanted = BTreeMap::new();
         for wedge in wedges {
-            *wanted.entry(bench.manager.nearest(&wedge.keys, &alive)).or_insert(0_usize) += 1;
+            *wanted.entry(bench.manager.state().nearest(&wedge.keys, &alive)).or_insert(0_usize) += 1;
         }
         let possible: usize = wanted.values().map(|count| *count.min(&16)).sum();
         assert_eq!(near, possible, "all that can be: {wanted:?}");
@@ -166,7 +191,7 @@ mod tests {
         let owners = bench.owners();
         // Nobody has heard the nodes: the manager has their ranges on its mind.
         assert!(!bench.manager.is_settled());
-        assert!(!bench.manager.draw_near(&bench.manager.loads(bench.now_us)).is_empty(), "some would come nearer");
+        assert!(!bench.manager.state().draw_near(&bench.loads()).is_empty(), "some would come nearer");
         bench.run(1_000_000, 10_000_000, &[0, 1]);
         assert_eq!(bench.owners(), owners);
     }

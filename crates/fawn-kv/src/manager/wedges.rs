@@ -5,55 +5,74 @@
 //! none. When the last one that anybody may have granted is over, a *grant* gives the wedge to another front-end, in the
 //! next wedge epoch. Between the two, the owner goes on without its cache.
 
-use super::leader::{Effects, Manager};
-use super::questions::note;
-use super::state::Command;
-use crate::ids::{Address, FrontId, FrontMember, Wedge, WedgeEpoch, WedgeId, numbered};
+use super::effects::Effects;
+use super::frontends::FrontContacts;
+use super::notices::show_view;
+use super::questions::QuestionCounter;
+use super::state::{Command, State};
+use super::view::LeaderView;
+use super::wedge_lease::WedgeLeases;
+use super::wedge_locality::WedgeLocality;
+use crate::ids::{Address, FrontId, FrontMember, Wedge, WedgeId, numbered};
 use crate::testing::coverage::{Path, took};
-use crate::testing::injected_bugs::{Bug, planted};
 use crate::wire::Message;
 use std::collections::BTreeMap;
 
-impl Manager {
-    pub(super) fn welcome_front(&self, front: FrontId, nonce: u64, effects: &mut Effects) {
-        let Some((incarnation, given_to)) = self.state.wedges.fronts.get(&front).copied() else { return };
-        if given_to == nonce {
-            effects.send.push((Address::Front(front), Message::FrontWelcome { nonce, incarnation }));
-        }
+/// What a leader does for front-ends: it hears them, grants leases and passes wedges on.
+#[derive(Debug, Default)]
+pub(super) struct WedgeOwners {
+    contacts: FrontContacts,
+    leases: WedgeLeases,
+    locality: WedgeLocality,
+    /// When something was last proposed.
+    proposed_us: Option<u64>,
+    /// A wedge has another owner, and nobody else was told.
+    passed_on: bool,
+}
+
+impl WedgeOwners {
+    /// Nothing is known, nor granted.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether all have been told who owns what.
+    pub(super) fn are_known(&self) -> bool {
+        !self.passed_on
     }
 
     /// A message of a front-end has come.
-    pub(super) fn receive_of_front(&mut self, now_us: u64, message: &Message, effects: &mut Effects) {
+    pub(super) fn receive(
+        &mut self,
+        message: &Message,
+        questions: &mut QuestionCounter,
+        view: &LeaderView,
+        now_us: u64,
+        effects: &mut Effects,
+    ) {
+        let wedges = &view.state().wedges;
         match *message {
-            Message::FrontHello { front, nonce } if self.state.wedges.is_given(front, nonce) => {
-                self.welcome_front(front, nonce, effects);
+            Message::FrontHello { front, nonce } if wedges.is_given(front, nonce) => {
+                welcome(front, nonce, view.state(), effects);
             }
             Message::FrontHello { front, nonce } => effects.propose.push(Command::FrontRegister { front, nonce }),
-            Message::FrontHeartbeat { member, nonce } if self.state.wedges.lives(member) => {
-                self.fronts.note_heard(member, now_us, &self.timing);
-                let question = self.next_question;
-                self.next_question += 1;
-                note(&mut self.fronts.asked, question, (member, nonce), self.state.wedges.fronts.len());
-                if planted(Bug::DeposedLeaderGrants) {
-                    return self.confirmed_for_front(now_us, question, effects);
-                }
-                effects.confirm.push(question);
+            Message::FrontHeartbeat { member, nonce } if wedges.lives(member) => {
+                self.contacts.note_heartbeat(member, view, now_us);
+                self.leases.ask((member, nonce), questions, view, now_us, effects);
             }
             Message::FrontCutOff { member }
-                if self.state.wedges.lives(member)
-                    && self.fronts.has_others_heard_long(member.front, now_us, (&self.state.wedges, &self.timing)) =>
+                if wedges.lives(member) && self.contacts.has_others_heard_long(member.front, view, now_us) =>
             {
                 took(Path::FrontCutOff);
-                self.fronts.cut_off.insert(member.front, (member, now_us));
+                self.contacts.note_cut_off(member, now_us);
             }
             // It owns nothing any more: its wedges are released, and its leases are no longer waited for.
-            Message::FrontFarewell { member } if self.state.wedges.lives(member) => {
-                self.fronts.heard.remove(&member.front);
-                self.fronts.asked.retain(|_, (asker, _)| *asker != member);
-                self.fronts.leases.retain(|(_, owner), _| *owner != member);
+            Message::FrontFarewell { member } if wedges.lives(member) => {
+                self.contacts.forget(member.front);
+                self.leases.end(member);
             }
             Message::FrontHeartbeat { member: FrontMember { front, incarnation }, .. }
-                if self.state.wedges.fronts.get(&front).is_some_and(|(known, _)| *known > incarnation) =>
+                if wedges.life_of(front).is_some_and(|known| known > incarnation) =>
             {
                 effects.send.push((Address::Front(front), Message::FrontSuperseded { incarnation }));
             }
@@ -62,79 +81,73 @@ impl Manager {
     }
 
     /// It led when, or after, it asked this question.
-    pub(super) fn confirmed_for_front(&mut self, now_us: u64, question: u64, effects: &mut Effects) {
-        let Some((member, nonce)) = self.fronts.asked.remove(&question) else { return };
-        if !self.leads() || !self.state.wedges.lives(member) {
-            return;
-        }
-        let leases = self.state.settings.leases;
-        let (until_us, lease_us) = (now_us + leases.longest_us(), leases.shortest_us());
-        let owns = |wedge: &Wedge| wedge.owner == Some(member) && !wedge.released;
-        let own = numbered(self.state.wedges.wedges()).filter(|(_, wedge)| owns(wedge));
-        let wedges: Vec<(WedgeId, WedgeEpoch)> = own.map(|(id, wedge)| (id, wedge.epoch)).collect();
-        self.fronts.leases.retain(|_, until_us| now_us < *until_us);
-        self.fronts.leases.extend(wedges.iter().map(|(id, _)| ((*id, member), until_us)));
-        let lease = Message::FrontLease { incarnation: member.incarnation, nonce, lease_us, wedges };
-        effects.send.push((Address::Front(member.front), lease));
+    pub(super) fn confirmed(&mut self, question: u64, view: &LeaderView, now_us: u64, effects: &mut Effects) {
+        self.leases.confirmed(question, view, now_us, effects);
     }
 
     /// A wedge was granted: its owner is told at once, so that it knows when the others send it what they have.
-    pub(super) fn granted(&mut self, owner: FrontId, effects: &mut Effects) {
-        self.fronts.passed_on = true;
-        self.show_wedges(owner, effects);
+    pub(super) fn granted(&mut self, owner: FrontId, state: &State, effects: &mut Effects) {
+        self.passed_on = true;
+        show_wedges(owner, state, effects);
     }
 
     /// Tells all front-ends who owns what, if that has changed: they need not be refused before they ask.
-    pub(super) fn tell_of_wedges(&mut self, effects: &mut Effects) {
-        if std::mem::take(&mut self.fronts.passed_on) {
-            for front in self.fronts.heard.keys() {
-                self.show_wedges(*front, effects);
+    pub(super) fn tell(&mut self, state: &State, effects: &mut Effects) {
+        if std::mem::take(&mut self.passed_on) {
+            for front in self.contacts.fronts() {
+                show_wedges(front, state, effects);
             }
         }
     }
 
-    /// Of many ranges, a front-end knows most or asks for them: it is told of wedges alone.
-    fn show_wedges(&self, front: FrontId, effects: &mut Effects) {
-        self.show_view(Address::Front(front), self.state.changes, effects);
-    }
-
-    /// The front-ends that live, with the number of wedges that each owns. Those that no other member answers are left out, unless
-    /// that is so of all: then they may be the only ones that are left.
-    pub(super) fn loads(&self, now_us: u64) -> BTreeMap<FrontMember, usize> {
-        let is_now = |at_us: u64| now_us < at_us + self.timing.dead_us;
-        let heard = self.fronts.alive(now_us, (&self.state.wedges, &self.timing)).map(|heard| heard.member);
-        let is_cut_off = |member: &FrontMember| {
-            let said = self.fronts.cut_off.get(&member.front);
-            said.is_some_and(|(who, at_us)| who == member && is_now(*at_us)) && !planted(Bug::CutOffKeepsWedges)
-        };
-        let all_are = heard.clone().all(|member| is_cut_off(&member));
-        let alive = heard.filter(|member| all_are || !is_cut_off(member));
-        let owners =
-            || self.state.wedges.wedges().iter().filter(|wedge| !wedge.released).filter_map(|wedge| wedge.owner);
-        alive.map(|member| (member, owners().filter(|owner| *owner == member).count())).collect()
-    }
-
-    /// Looks whether every wedge has an owner that lives, and none has too many.
-    pub(super) fn plan_wedges(&mut self, now_us: u64, effects: &mut Effects) {
-        if self.fronts.proposed_us.is_some_and(|at| now_us < at + self.timing.resend_us) {
+    /// Looks whether every wedge has an owner that lives, and none has too many. `is_settled`: nothing is to be done for
+    /// nodes.
+    pub(super) fn plan(&mut self, is_settled: bool, view: &LeaderView, now_us: u64, effects: &mut Effects) {
+        if self.proposed_us.is_some_and(|at| now_us < at + view.timing().resend_us) {
             return;
         }
-        let mut loads = self.loads(now_us);
-        let (mut proposals, mut settled) = (Vec::new(), true);
-        let share = self.state.wedges.wedges().len().div_ceil(loads.len().max(1));
-        for (id, wedge) in numbered(self.state.wedges.wedges()) {
+        let state = view.state();
+        let mut loads = self.contacts.loads(view, now_us);
+        let mut proposals = Vec::new();
+        let are_owned = self.plan_owners(&mut loads, &mut proposals, view, now_us);
+        if are_owned {
+            proposals = even_out(loads.clone(), state);
+        }
+        if are_owned && proposals.is_empty() && is_settled {
+            proposals = self.locality.draw_near_when_calm(&loads, state, now_us);
+        } else {
+            self.locality.disturb();
+        }
+        if !proposals.is_empty() {
+            self.proposed_us = Some(now_us);
+            effects.propose.append(&mut proposals);
+        }
+    }
+
+    /// Releases wedges of front-ends that are gone, and grants those that nobody can have a lease on. Returns whether all
+    /// have owners that live.
+    fn plan_owners(
+        &self,
+        loads: &mut BTreeMap<FrontMember, usize>,
+        proposals: &mut Vec<Command>,
+        view: &LeaderView,
+        now_us: u64,
+    ) -> bool {
+        let (state, mut are_owned) = (view.state(), true);
+        let share = state.wedges.wedges().len().div_ceil(loads.len().max(1));
+        for (id, wedge) in numbered(state.wedges.wedges()) {
             let Wedge { epoch, owner, released, .. } = *wedge;
             match owner {
                 Some(owner) if !released => {
                     if !loads.contains_key(&owner) {
                         proposals.push(Command::WedgeRelease { wedge: id, epoch });
-                        settled = false;
+                        are_owned = false;
                     }
                 }
-                Some(owner) if !self.has_no_lease_on(id, owner, now_us) => settled = false,
+                Some(owner) if !self.leases.has_none(id, owner, view, now_us) => are_owned = false,
                 _ => {
-                    settled = false;
-                    let near = self.nearest(&wedge.keys, &loads).filter(|near| loads[near] < share);
+                    are_owned = false;
+                    let near = state.nearest(&wedge.keys, loads).filter(|near| loads[near] < share);
                     let least = || loads.iter().min_by_key(|(member, load)| (**load, **member));
                     let Some(owner) = near.or_else(|| least().map(|(owner, _)| *owner)) else { continue };
                     *loads.entry(owner).or_default() += 1;
@@ -142,52 +155,57 @@ impl Manager {
                 }
             }
         }
-        if settled {
-            proposals = self.even_out(loads.clone());
-        }
-        if settled && proposals.is_empty() {
-            proposals = self.draw_near_when_calm(&loads, now_us);
-        } else {
-            self.fronts.calm_since_us = None;
-        }
-        if !proposals.is_empty() {
-            self.fronts.proposed_us = Some(now_us);
-            effects.propose.append(&mut proposals);
-        }
+        are_owned
     }
 
-    /// Takes wedges from those who own most, as long as somebody owns fewer by two or more; the others stay where they are,
-    /// rather those that are near their keys.
-    fn even_out(&self, mut loads: BTreeMap<FrontMember, usize>) -> Vec<Command> {
-        if loads.values().max().is_none_or(|most| loads.values().all(|load| most <= &(load + 1))) {
-            return Vec::new();
-        }
-        let mut releases = Vec::new();
-        let mut wedges: Vec<(WedgeId, &Wedge)> = numbered(self.state.wedges.wedges()).rev().collect();
-        wedges.sort_by_key(|(_, wedge)| wedge.owner.is_some() && wedge.owner == self.nearest(&wedge.keys, &loads));
-        for (wedge, Wedge { epoch, owner, .. }) in wedges {
-            let Some((least, fewest)) = loads.iter().min_by_key(|(member, load)| (**load, **member)) else { break };
-            let (least, fewest) = (*least, *fewest);
-            let Some(load) = owner.and_then(|owner| loads.get_mut(&owner)).filter(|load| **load > fewest + 1) else {
-                continue;
-            };
-            *load -= 1;
-            *loads.get_mut(&least).expect("it was just found") += 1;
-            releases.push(Command::WedgeRelease { wedge, epoch: *epoch });
-        }
-        releases
+    /// The front-ends that live, with the number of wedges that each owns.
+    #[cfg(test)]
+    fn loads(&self, view: &LeaderView, now_us: u64) -> BTreeMap<FrontMember, usize> {
+        self.contacts.loads(view, now_us)
     }
+}
 
-    fn has_no_lease_on(&self, wedge: WedgeId, owner: FrontMember, now_us: u64) -> bool {
-        self.is_over(self.fronts.leases.get(&(wedge, owner)).copied(), now_us) || planted(Bug::TakeOverWithoutLeaseWait)
+/// Gives a front-end its life, if it was given to this start.
+pub(super) fn welcome(front: FrontId, nonce: u64, state: &State, effects: &mut Effects) {
+    let Some(incarnation) = state.wedges.life_of(front) else { return };
+    if state.wedges.is_given(front, nonce) {
+        effects.send.push((Address::Front(front), Message::FrontWelcome { nonce, incarnation }));
     }
+}
+
+/// Of many ranges, a front-end knows most or asks for them: it is told of wedges alone.
+fn show_wedges(front: FrontId, state: &State, effects: &mut Effects) {
+    show_view(Address::Front(front), state.changes, state, effects);
+}
+
+/// Takes wedges from those who own most, as long as somebody owns fewer by two or more; the others stay where they are,
+/// rather those that are near their keys.
+fn even_out(mut loads: BTreeMap<FrontMember, usize>, state: &State) -> Vec<Command> {
+    if loads.values().max().is_none_or(|most| loads.values().all(|load| most <= &(load + 1))) {
+        return Vec::new();
+    }
+    let mut releases = Vec::new();
+    let mut wedges: Vec<(WedgeId, &Wedge)> = numbered(state.wedges.wedges()).rev().collect();
+    wedges.sort_by_key(|(_, wedge)| wedge.owner.is_some() && wedge.owner == state.nearest(&wedge.keys, &loads));
+    for (wedge, Wedge { epoch, owner, .. }) in wedges {
+        let Some((least, fewest)) = loads.iter().min_by_key(|(member, load)| (**load, **member)) else { break };
+        let (least, fewest) = (*least, *fewest);
+        let Some(load) = owner.and_then(|owner| loads.get_mut(&owner)).filter(|load| **load > fewest + 1) else {
+            continue;
+        };
+        *load -= 1;
+        *loads.get_mut(&least).expect("it was just found") += 1;
+        releases.push(Command::WedgeRelease { wedge, epoch: *epoch });
+    }
+    releases
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::wedge_state::Wedges;
     use super::*;
-    use crate::ids::{Attempt, ClusterId, Incarnation, Member, NodeId, Position, RangeId, Rules, Seq};
+    use crate::ids::{Attempt, ClusterId, Incarnation, Member, NodeId, Position, RangeId, Rules, Seq, WedgeEpoch};
+    use crate::manager::Manager;
     use crate::manager::{Into, Leases, Settings};
     use crate::timing::Timing;
     use fawn_ring::MachineId;
@@ -263,6 +281,10 @@ pub(super) mod tests {
         pub(in super::super) fn owners(&self) -> Vec<Option<u32>> {
             let wedges = self.manager.state().wedges.wedges();
             wedges.iter().map(|wedge| wedge.owner.map(|owner| owner.front.0)).collect()
+        }
+
+        pub(in super::super) fn loads(&self) -> BTreeMap<FrontMember, usize> {
+            self.manager.owners.loads(&self.manager.view, self.now_us)
         }
 
         fn epochs(&self) -> BTreeSet<u64> {

@@ -1,6 +1,7 @@
 //! A node: its parts in the chains of many ranges, its life, its lease, and whom of its neighbours it hears.
 
 use self::lineage::{divides, inherit};
+use self::neighbours::Neighbours;
 use crate::chain::{Context, Lease, Pace, Replica, Tally};
 use crate::ids::{Address, Asker, Attempt, Chain, ClusterId, Epoch, Incarnation, Member, NodeId, RangeId, RequestId};
 use crate::range::entry::Kept;
@@ -12,10 +13,11 @@ use crate::timing::{Now, Timing};
 use crate::wire::version::TIMES;
 use crate::wire::{Answer, Continuation, InvalidMessages, Message};
 use fawn_ring::{DomainId, Interval, MachineId, Secret};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 pub mod inbox;
 mod lineage;
+mod neighbours;
 
 /// Heartbeats that are remembered until they are answered.
 const HEARTBEATS: usize = 16;
@@ -82,10 +84,7 @@ pub struct Node<S> {
     next_heartbeat: u64,
     tickets: (BTreeMap<Ticket, RangeId>, Ticket),
     pace: Pace,
-    neighbours: BTreeMap<NodeId, Neighbour>,
-    pinged_us: u64,
-    /// When it last looked at the time.
-    ticked_us: u64,
+    neighbours: Neighbours,
     /// No other member answers.
     is_cut_off: bool,
     invalid: InvalidMessages,
@@ -117,9 +116,7 @@ impl<S: RangeStore> Node<S> {
             next_heartbeat: 0,
             tickets: (BTreeMap::new(), 0),
             pace: Pace::default(),
-            neighbours: BTreeMap::new(),
-            pinged_us: 0,
-            ticked_us: 0,
+            neighbours: Neighbours::default(),
             is_cut_off: false,
             invalid: InvalidMessages::default(),
         }
@@ -193,12 +190,13 @@ impl<S: RangeStore> Node<S> {
         if self.has_failed() {
             return;
         }
-        self.forgive(now);
+        self.neighbours.forgive_pause(&self.timing, now.us);
         self.beat(now, out);
         if self.incarnation.is_none() {
             return;
         }
-        self.ping(now, out);
+        let (me, chains) = (self.identity.id, self.replicas.values().filter_map(Replica::chain));
+        self.neighbours.ping(chains.flat_map(|chain| chain.neighbours(me)), &self.timing, now.us, out);
         for range in self.replicas.keys().copied().collect::<Vec<_>>() {
             self.with(range, now, out, Replica::tick);
         }
@@ -288,10 +286,8 @@ impl<S: RangeStore> Node<S> {
         if self.has_failed() {
             return;
         }
-        if let Address::Node(from) = from
-            && let Some(neighbour) = self.neighbours.get_mut(&from)
-        {
-            neighbour.heard_us = now.us;
+        if let Address::Node(from) = from {
+            self.neighbours.note_heard(from, now.us);
         }
         match message {
             Message::Welcome { cluster, nonce, incarnation } => self.welcome(cluster, nonce, incarnation),
@@ -515,9 +511,7 @@ impl<S: RangeStore> Node<S> {
             Some((member, cluster)) => {
                 let full = self.store.is_full();
                 let reports = self.replicas.values().map(|replica| replica.report(full)).collect();
-                let silent = |neighbour: &Neighbour| neighbour.is_silent(now.us, &self.timing);
-                let silent =
-                    self.neighbours.iter().filter(|(_, neighbour)| silent(neighbour)).map(|(node, _)| *node).collect();
+                let silent = self.neighbours.silent(&self.timing, now.us).collect();
                 Message::Heartbeat { cluster, member, nonce, reports, silent }
             }
         };
@@ -530,58 +524,6 @@ impl<S: RangeStore> Node<S> {
     /// Whether any other member answers: managers leave a node that none answers out of chains.
     pub fn note_cut_off(&mut self, is_cut_off: bool) {
         self.is_cut_off = is_cut_off;
-    }
-
-    /// Asks neighbours whether they are there, a few times before they would count as silent.
-    fn ping(&mut self, now: Now, out: &mut Vec<(Address, Message)>) {
-        let every_us = self.timing.silent_us / 3;
-        if now.us < self.pinged_us + every_us {
-            return;
-        }
-        self.pinged_us = now.us;
-        let timing = self.timing;
-        let me = self.identity.id;
-        let chains = self.replicas.values().filter_map(Replica::chain);
-        let neighbours: BTreeSet<NodeId> = chains.flat_map(|chain| chain.neighbours(me)).collect();
-        for node in neighbours {
-            self.neighbours.entry(node).or_insert(Neighbour { heard_us: now.us, last_us: now.us }).last_us = now.us;
-        }
-        // Whoever is kept out of chains because it was silent may come back as soon as it is heard.
-        self.neighbours.retain(|_, neighbour| {
-            let was_one = now.us < neighbour.last_us + timing.broken_us;
-            neighbour.last_us == now.us || (was_one && neighbour.is_silent(now.us, &timing))
-        });
-        for (node, neighbour) in &self.neighbours {
-            if now.us >= neighbour.heard_us + every_us {
-                out.push((Address::Node(*node), Message::Ping));
-            }
-        }
-    }
-
-    /// While this node did not run, it could hear nobody.
-    fn forgive(&mut self, now: Now) {
-        let paused_us = now.us.saturating_sub(self.ticked_us);
-        self.ticked_us = now.us;
-        if paused_us >= self.timing.silent_us / 3 {
-            for neighbour in self.neighbours.values_mut() {
-                neighbour.heard_us = (neighbour.heard_us + paused_us).min(now.us);
-            }
-        }
-    }
-}
-
-/// A node next to this one in a chain, or one that was and has not been heard since.
-#[derive(Clone, Copy, Debug)]
-struct Neighbour {
-    /// When it was heard, or became one, last.
-    heard_us: u64,
-    /// When it was one last.
-    last_us: u64,
-}
-
-impl Neighbour {
-    fn is_silent(&self, now_us: u64, timing: &Timing) -> bool {
-        now_us >= self.heard_us + timing.silent_us
     }
 }
 

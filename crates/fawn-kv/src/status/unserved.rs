@@ -53,8 +53,8 @@ impl Presence {
 struct Cause {
     /// Members of its chain that are away, or have another life.
     lacking: Vec<SeatId>,
-    /// A member of its chain is there and in the life that the chain names, but takes no part.
-    waits: bool,
+    /// Members of its chain that are there, in the life that the chain names, and take no part.
+    waiting: Vec<SeatId>,
     /// Its chain is being changed.
     is_changing: bool,
     /// A node knows a newer chain than the managers, who have decided on each: their log was replaced by an older one.
@@ -83,12 +83,14 @@ impl UnservedRanges {
             }
             let is_lacking =
                 |member: &Member, presence: &Presence| !presence.is_there || presence.life != Some(member.incarnation);
-            let lacking = known().filter(|(member, (_, presence))| is_lacking(member, presence));
-            let lacking: Vec<SeatId> = lacking.map(|(_, (seat, _))| *seat).collect();
-            let waits = known().count() > lacking.len();
+            let those = |lack: bool| -> Vec<SeatId> {
+                let seats = known().filter(|(member, (_, presence))| is_lacking(member, presence) == lack);
+                seats.map(|(_, (seat, _))| *seat).collect()
+            };
+            let (lacking, waiting) = (those(true), those(false));
             let is_forgotten =
                 seats.values().filter_map(|seat| seat.newest.get(&range)).any(|epoch| *epoch > chain.epoch);
-            unserved.insert(range, Cause { lacking, waits, is_changing, is_forgotten });
+            unserved.insert(range, Cause { lacking, waiting, is_changing, is_forgotten });
         }
         Self { ranges: unserved }
     }
@@ -129,21 +131,34 @@ impl UnservedRanges {
         if causes().any(|cause| cause.is_forgotten) {
             return format!("the managers' log is older than what their nodes know: {PUT_BACK}");
         }
-        let lacking: BTreeSet<String> =
-            causes().filter(|cause| !cause.waits).flat_map(|cause| &cause.lacking).map(|seat| name(*seat)).collect();
+        let gone = || causes().filter(|cause| cause.waiting.is_empty());
+        let lacking: BTreeSet<String> = gone().flat_map(|cause| &cause.lacking).map(|seat| name(*seat)).collect();
         if !lacking.is_empty() {
             let count = lacking.len();
             let names = lacking.into_iter().collect::<Vec<_>>().join(", ");
             let which = if count == 1 { "its latest data directory" } else { "their latest data directories" };
             return format!("start {names} with {which}, or {DUMP}");
         }
-        if causes().any(|cause| !cause.waits) {
-            return format!("only removed members had their latest data: {DUMP}");
+        // What is so of some of the ranges is not said of all.
+        let whose = |some: usize, of_all: &str, of_some: &str| match some {
+            some if some == self.len() => of_all.to_owned(),
+            some => format!("{of_some} of {some} of them"),
+        };
+        let count = gone().count();
+        if count > 0 {
+            return format!(
+                "only removed members had {}: {DUMP}",
+                whose(count, "their latest data", "the latest data")
+            );
         }
-        if causes().any(|cause| cause.is_changing) {
-            return "their chains are changing".to_owned();
+        let count = causes().filter(|cause| cause.is_changing).count();
+        if count > 0 {
+            return format!("{} are changing", whose(count, "their chains", "the chains"));
         }
-        "their nodes know newer chains than the managers: stop the managers, and run `fawn manager recover`".to_owned()
+        let waiting: BTreeSet<String> = causes().flat_map(|cause| &cause.waiting).map(|seat| name(*seat)).collect();
+        let (verb, which) = if waiting.len() == 1 { ("runs and takes", "it") } else { ("run and take", "them") };
+        let names = waiting.into_iter().collect::<Vec<_>>().join(", ");
+        format!("{names} {verb} no part in their chains: if that lasts, see the log and restart {which}")
     }
 }
 
@@ -249,10 +264,35 @@ mod tests {
         assert!(
             said(&[1], false, &[(2, again())]).contains("only removed members had their latest data: stop the nodes")
         );
-        let older = said(&[1, 2], false, &[(1, sealed()), (2, sealed())]);
-        assert!(older.ends_with("stop the managers, and run `fawn manager recover`"), "{older}");
+        // Nobody knows a newer chain: nothing is wrong with the managers' log.
+        let idle = said(&[1, 2], false, &[(1, sealed()), (2, sealed())]);
+        assert!(
+            idle.ends_with(
+                ": n1, n2 run and take no part in their chains: if that lasts, see the log and restart them"
+            ),
+            "{idle}"
+        );
+        let idle = said(&[1, 2], false, &[(1, sealed()), (2, away())]);
+        assert!(
+            idle.contains(": n1 runs and takes no part in their chains: ") && idle.ends_with("restart it"),
+            "{idle}"
+        );
         let changing = said(&[1, 2], true, &[(1, sealed()), (2, away())]);
         assert!(changing.ends_with("their chains are changing"), "{changing}");
+    }
+
+    #[test]
+    fn what_is_so_of_some_ranges_is_not_said_of_all() {
+        let chains = [(RANGE, chain(&[1]), true), (RangeId(8), chain(&[1]), false), (RangeId(9), chain(&[4]), false)];
+        let said = |of: usize| {
+            let ranges = chains[..of].iter().map(|(range, chain, is_changing)| (*range, chain, *is_changing));
+            let unserved = UnservedRanges::of(ranges, &[(SeatId(1), sealed())].into());
+            unserved.sentence(25, |seat| format!("n{}", seat.0)).unwrap_or_default()
+        };
+        assert_eq!(said(1), "1 of 25 ranges is out of service: their chains are changing");
+        assert_eq!(said(2), "2 of 25 ranges are out of service: the chains of 1 of them are changing");
+        let removed = format!("only removed members had the latest data of 1 of them: {DUMP}");
+        assert_eq!(said(3), format!("3 of 25 ranges are out of service: {removed}"));
     }
 
     #[test]

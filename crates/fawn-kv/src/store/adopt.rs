@@ -73,10 +73,10 @@ impl FlashStore {
         if store.images.cluster.is_some() || !store.images.ranges.is_empty() {
             return Ok(opened);
         }
-        if store.store.has_large_values(opened.maintenance.lists_values()) {
+        if store.store.contents().has_large_values(opened.maintenance.lists_values()) {
             return Err(AdoptError::LargeValues);
         }
-        let (number, stores) = store.store.place();
+        let (number, stores) = (store.store.options().index, store.store.options().count);
         store.plain = Some(Plain { store: number, stores, keys });
         Ok(opened)
     }
@@ -84,7 +84,7 @@ impl FlashStore {
     /// As [`RangeStore::adopt`](super::RangeStore::adopt).
     pub(super) fn adopt_as(&mut self, cluster: ClusterId, range: RangeId) -> Option<RecoveredRange> {
         let Plain { keys, .. } = self.plain?;
-        let (end, (flushed, due)) = (self.cas.end(self.store.last_number()), self.store.flushes());
+        let (end, (flushed, due)) = (self.cas.end(self.store.ranges().highest_seq()), self.store.ranges().flushes());
         let adopted = adopted(keys, end, flushed, due);
         self.images.cluster = Some(cluster);
         let image = Image::of(adopted.clone(), end.seq, &self.store);
@@ -97,7 +97,7 @@ impl FlashStore {
             let _ = self.store.seal();
             return None;
         };
-        self.store.forget_flushes();
+        self.store.replication().forget_flushes();
         self.plain = None;
         self.written.0 += 1;
         self.logged.push_back((self.written, gate));

@@ -20,16 +20,19 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use fawn_ring::{Interval, Key};
-use fawn_store::flash::Flash;
-use fawn_store::work::{Event, Work};
+use fawn_store::flash::{Flash, FlashError};
+use fawn_store::page::Page;
+use fawn_store::work::{MaintenanceEvent, MaintenanceWork};
 use fawn_store::{
-    Ack, Batch, Committed, Gate as LogGate, Losses, Maintenance, OpenError, Opening, Options, Refusal, Store,
+    Ack, Batch, Gate as LogGate, Losses, Maintenance, OpenError, Opening, Options, Refusal, Replication, Store,
+    Trouble, WrittenBatch,
 };
 
 use super::cas::CasNumbers;
 use super::convert::record_of;
 use super::images::{Image, Images};
-use super::lookups::{Answer, Fetch, PendingLookup};
+use super::lookups::{Answer, Fetch};
+use super::reads::FlashReads;
 use super::write::Write;
 use super::{Gate, Lookup, Part, Place, Plain, RangeStore, RecoveredRange, Scan, Ticket};
 use crate::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};
@@ -76,7 +79,7 @@ struct Waiting {
 impl Waiting {
     /// Bytes that it takes in a checkpoint.
     fn len(&self) -> usize {
-        self.bytes.len() + Store::RANGE_ENTRY_BYTES
+        self.bytes.len() + Replication::ENTRY_BYTES
     }
 }
 
@@ -116,14 +119,7 @@ pub struct FlashStore {
     failed: Option<Refusal>,
     /// A clean stop is being recorded: the log ends where it ends.
     closing: bool,
-    pub(super) fetches: VecDeque<Fetch>,
-    /// Lookups that wait for an index.
-    pub(super) loading: Vec<PendingLookup>,
-    /// Scans under way, by the store's number.
-    pub(super) scans: BTreeMap<u64, Ticket>,
-    pub(super) passes_over_lost: bool,
-    pub(super) passed_over: Option<Losses>,
-    pub(super) answers: VecDeque<(Ticket, Answer)>,
+    reads: FlashReads,
 }
 
 impl FlashStore {
@@ -134,7 +130,7 @@ impl FlashStore {
     pub fn open(options: Options, flash: &dyn Flash) -> Result<OpenedStore, OpenError> {
         let opened = Self::open_any(options, flash)?;
         let FlashStore { store, images, .. } = &opened.store;
-        let is_plain = images.cluster.is_none() && images.ranges.is_empty() && !store.is_blank();
+        let is_plain = images.cluster.is_none() && images.ranges.is_empty() && !store.contents().is_blank();
         if is_plain { Err(OpenError::Plain) } else { Ok(opened) }
     }
 
@@ -145,7 +141,7 @@ impl FlashStore {
             let (committed, write) = Write::decode(bytes)?;
             let range = range_of(instance).ok_or("a write is of no range")?;
             if matches!(write, Write::Join(_)) {
-                checkpoint = Some(store.replayed_at());
+                checkpoint = Some(store.log().replayed_at());
             }
             let applied = images.commit_to(store, range, committed);
             applied.and_then(|()| images.apply(store, range, write)).map_err(|refusal| refusal.to_string())
@@ -155,13 +151,15 @@ impl FlashStore {
         let (mut store, maintenance, opening) = Store::open_ranges(options, flash, 0, &mut replay)?;
         // One that was not sealed in time is sealed now: there may be no room for another.
         if let Some(start) = checkpoint {
-            store.end_checkpoint(start);
+            store.replication().end_checkpoint(start);
         }
         let ranges = images.ranges.iter().map(|(range, image)| (*range, image.state())).collect();
-        let place = store.place();
+        let place = (store.options().index, store.options().count);
+        let cas = CasNumbers::of(place.0, place.1);
         let reserve_logged = images.checkpoint_bytes();
         let store = Self {
-            cas: CasNumbers::of(place.0, place.1),
+            cas,
+            reads: FlashReads::new(cas),
             store,
             images,
             plain: None,
@@ -179,12 +177,6 @@ impl FlashStore {
             durable: Gate(0),
             failed: None,
             closing: false,
-            fetches: VecDeque::new(),
-            loading: Vec::new(),
-            scans: BTreeMap::new(),
-            passes_over_lost: false,
-            passed_over: None,
-            answers: VecDeque::new(),
         };
         Ok(OpenedStore { store, maintenance, opening, ranges })
     }
@@ -211,9 +203,9 @@ impl FlashStore {
     }
 
     /// As [`Store::committed`].
-    pub fn committed(&mut self, committed: Committed) {
+    pub fn committed(&mut self, committed: WrittenBatch) {
         self.store.committed(committed);
-        let logged = self.store.logged();
+        let logged = self.store.log().logged();
         while let Some((gate, _)) = self.logged.pop_front_if(|(_, gate)| *gate <= logged) {
             self.durable = gate;
         }
@@ -221,12 +213,12 @@ impl FlashStore {
     }
 
     /// As [`Store::take_work`].
-    pub fn take_work(&mut self) -> Option<Work> {
+    pub fn take_work(&mut self) -> Option<MaintenanceWork> {
         self.store.take_work()
     }
 
     /// As [`Store::handle`].
-    pub fn handle(&mut self, event: Event) {
+    pub fn handle(&mut self, event: MaintenanceEvent) {
         self.store.handle(event);
         self.settle();
     }
@@ -247,10 +239,7 @@ impl FlashStore {
             let time = |range, image: &Image| noted.get(range).map_or(0, |noted| image.time().min(*noted));
             self.images.ranges.iter().map(|(range, image)| (image.keys, time(range, image))).collect()
         });
-        self.store.tick_by(times);
-        if self.store.take_early_seal() {
-            self.store.freeze_unsealed();
-        }
+        self.store.replication().tick(times);
         self.settle();
     }
 
@@ -262,7 +251,7 @@ impl FlashStore {
     /// Whether everything that was written is durable, and nothing is on its way. What waits for space on the device is
     /// durable for nobody, and a stop does not wait for it.
     pub fn is_idle(&self) -> bool {
-        (self.waiting.is_empty() || self.store.waits_for_space()) && self.store.is_idle()
+        (self.waiting.is_empty() || self.store.upkeep().waits_for_space()) && self.store.is_idle()
     }
 
     /// Ends a clean stop, when [`is_idle`](Self::is_idle), as [`Store::close`] does.
@@ -273,7 +262,38 @@ impl FlashStore {
 
     /// Whether the clean stop is recorded.
     pub fn is_closed(&self) -> bool {
-        self.store.is_closed()
+        self.store.upkeep().is_closed()
+    }
+
+    /// The next read to carry out.
+    pub fn take_fetch(&mut self) -> Option<Fetch> {
+        self.reads.take_fetch()
+    }
+
+    /// Takes the pages of a read, exactly those asked for, or why they cannot be read.
+    pub fn fetched(&mut self, fetch: Fetch, pages: Result<&mut [Page], FlashError>) {
+        self.reads.fetched(fetch, pages, &mut self.store);
+    }
+
+    /// The next answer to a lookup or a scan that had to wait.
+    pub fn take_answer(&mut self) -> Option<(Ticket, Answer)> {
+        self.reads.take_answer()
+    }
+
+    /// As [`fawn_store::Reports::take_trouble`].
+    pub fn take_trouble(&mut self) -> Option<Trouble> {
+        self.store.reports().take_trouble()
+    }
+
+    /// From now on scans leave out what cannot be read, instead of failing: for whoever wants what there is of a damaged copy,
+    /// never for a chain, which has other copies.
+    pub fn pass_over_lost(&mut self) {
+        self.reads.pass_over_lost();
+    }
+
+    /// What scans have left out.
+    pub fn passed_over(&self) -> Option<&Losses> {
+        self.reads.passed_over()
     }
 
     /// Goes on with what waited.
@@ -281,8 +301,8 @@ impl FlashStore {
         self.note_sealed();
         self.drain();
         self.checkpoint_when_due();
-        self.look_again();
-        self.take_parts();
+        self.reads.look_again(&mut self.store);
+        self.reads.take_parts(&mut self.store);
     }
 
     /// Logs and carries out a write.
@@ -300,7 +320,7 @@ impl FlashStore {
         // be behind it and not hold it.
         if !self.waiting.is_empty() || !self.logs_new(&waiting) {
             self.waiting.push_back(waiting);
-            self.store.set_unlogged(true);
+            self.store.replication().set_unlogged(true);
         } else {
             self.keep_buffer(waiting);
             self.images.told(range);
@@ -360,7 +380,7 @@ impl FlashStore {
     }
 
     fn checkpoint_when_due(&mut self) {
-        if self.plain.is_none() && self.store.wants_checkpoint(false) {
+        if self.plain.is_none() && self.store.replication().wants_checkpoint(false) {
             self.checkpoint();
         }
     }
@@ -383,12 +403,12 @@ impl FlashStore {
             }
             self.keep_buffer(first);
         }
-        self.store.set_unlogged(!self.waiting.is_empty());
+        self.store.replication().set_unlogged(!self.waiting.is_empty());
     }
 
     /// Whether a checkpoint is on its way now that makes room. Where a batch is, that may be room enough.
     fn makes_room(&mut self) -> bool {
-        (self.store.is_idle() || self.store.wants_checkpoint(true)) && self.checkpoint().is_some()
+        (self.store.is_idle() || self.store.replication().wants_checkpoint(true)) && self.checkpoint().is_some()
     }
 
     /// Logs what is carried out and does not wait any more, if there is room.
@@ -408,7 +428,7 @@ impl FlashStore {
     /// Logs what finds no room beside what may yet come, where there is none to be made: what ranges know beside their
     /// records is so much, or the log is so short.
     fn logs_tightly(&mut self, write: &Waiting) -> bool {
-        if !self.store.is_idle() || self.store.awaits_checkpoint() {
+        if !self.store.is_idle() || self.store.log().awaits_checkpoint() {
             return false;
         }
         self.reserve = Some(self.checkpoint_bytes());
@@ -442,7 +462,7 @@ impl FlashStore {
         });
         self.reserve = Some(reserve);
         let after_restart = self.reserve_logged.max(self.reserve_sealed.unwrap_or(0)) + write.grows;
-        match self.store.log_range(write.instance, &write.bytes, (reserve, after_restart)) {
+        match self.store.replication().log(write.instance, &write.bytes, (reserve, after_restart)) {
             Ok(gate) => {
                 self.reserve_logged += write.grows;
                 self.reserve_sealed = self.reserve_sealed.map(|reserve| reserve + write.grows);
@@ -462,7 +482,7 @@ impl FlashStore {
     /// Writes a checkpoint, unless one is on its way already, or there is no room, or its batch should rather go first.
     pub(super) fn checkpoint(&mut self) -> Option<LogGate> {
         // The log's start moves to the batch that holds it, with whatever else does.
-        if self.closing || self.store.awaits_checkpoint() || self.store.unbatched_bytes() > self.shares(1) {
+        if self.closing || self.store.log().awaits_checkpoint() || self.store.log().unbatched_bytes() > self.shares(1) {
             return None;
         }
         let state = |(range, image): (&RangeId, &Image)| {
@@ -479,7 +499,7 @@ impl FlashStore {
         let group: Vec<_> = waiting.chain(states).collect();
         self.images.count_again();
         self.reserve = None;
-        let gate = self.store.checkpoint(&group).ok()?;
+        let gate = self.store.replication().checkpoint(&group).ok()?;
         self.reserve_sealed = Some(self.images.checkpoint_bytes());
         self.images.tell();
         if !self.waiting.is_empty() {
@@ -491,7 +511,7 @@ impl FlashStore {
 
     /// From here on a restart finds the last checkpoint.
     fn note_sealed(&mut self) {
-        if !self.store.awaits_checkpoint()
+        if !self.store.log().awaits_checkpoint()
             && let Some(reserve) = self.reserve_sealed.take()
         {
             self.reserve_logged = reserve;
@@ -501,18 +521,13 @@ impl FlashStore {
 
     /// So many shares of the longest checkpoint.
     fn shares(&self, count: usize) -> usize {
-        self.store.longest_entry() / 8 * count
+        self.store.log().longest_entry() / 8 * count
     }
 
     fn note(&mut self, result: Result<(), Refusal>) {
         if let Err(refusal) = result {
             self.failed.get_or_insert(refusal);
         }
-    }
-
-    /// Bytes of records in one write of a copy.
-    fn part_bytes(&self) -> usize {
-        PART_BYTES.min(self.longest_record())
     }
 }
 
@@ -568,7 +583,7 @@ impl RangeStore for FlashStore {
     }
 
     fn install(&mut self, range: RangeId, kept: &[Kept]) -> Option<Gate> {
-        let (mut rest, most) = (kept, self.part_bytes());
+        let (mut rest, most) = (kept, PART_BYTES.min(self.longest_record()));
         while !rest.is_empty() {
             let mut bytes = 0;
             let fits = rest.iter().take_while(|kept| {
@@ -591,7 +606,7 @@ impl RangeStore for FlashStore {
         let next = image.next().map(|next| next.position);
         assert_eq!(next, Some(entry.position), "the first record that is not committed is committed next");
         let record = record_of(entry);
-        if record.is_some_and(|record| !self.store.has_room_for(&record)) {
+        if record.is_some_and(|record| !self.store.buffers().has_room_for(&record)) {
             self.checkpoint();
         }
         if let Some(image) = self.images.ranges.get_mut(&range) {
@@ -612,18 +627,23 @@ impl RangeStore for FlashStore {
     }
 
     fn lookup(&mut self, range: RangeId, key: &[u8], ticket: Ticket) -> Lookup {
-        if self.images.ranges.contains_key(&range) { self.look(key, ticket) } else { Lookup::Known(None) }
+        if self.images.ranges.contains_key(&range) {
+            self.reads.look(key, ticket, &mut self.store)
+        } else {
+            Lookup::Known(None)
+        }
     }
 
     fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, least: Position, ticket: Ticket) -> Scan {
         let Some(image) = self.images.ranges.get(&range) else { return Scan::Known(Part::default()) };
         let keys = image.keys;
         if image.is_open(least, &self.store) {
-            self.store.freeze_unsealed();
+            self.store.replication().freeze();
         }
         let keys = Interval::new(from.unwrap_or(keys.low).clamp(keys.low, keys.high), keys.high);
-        let id = self.store.scan_versions(keys, self.part_bytes(), since.0);
-        self.scans.insert(id, ticket);
+        let most = PART_BYTES.min(self.longest_record());
+        let id = self.store.replication().scan(keys, most, since.0);
+        self.reads.begin_scan(id, ticket);
         Scan::Later
     }
 
@@ -633,7 +653,7 @@ impl RangeStore for FlashStore {
 
     /// The log takes writes, and merges keep up.
     fn ready(&mut self) -> bool {
-        self.waiting.is_empty() && !self.has_failed() && !self.store.is_behind()
+        self.waiting.is_empty() && !self.has_failed() && !self.store.upkeep().is_behind()
     }
 
     fn is_logged(&self) -> bool {
@@ -658,7 +678,7 @@ impl RangeStore for FlashStore {
     }
 
     fn is_full(&self) -> bool {
-        self.store.is_full()
+        self.store.upkeep().is_full()
     }
 
     fn has_failed(&self) -> bool {
@@ -667,7 +687,7 @@ impl RangeStore for FlashStore {
 
     fn forgotten(&self, range: RangeId) -> Seq {
         let Some(image) = self.images.ranges.get(&range) else { return Seq(0) };
-        image.forgotten.max(Seq(self.store.horizon(&image.keys)))
+        image.forgotten.max(Seq(self.store.upkeep().horizon(&image.keys)))
     }
 
     fn durable(&self) -> Gate {

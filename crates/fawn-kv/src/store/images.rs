@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fawn_ring::{Interval, Key};
 use fawn_store::record::Record;
-use fawn_store::{Refusal, Store};
+use fawn_store::{Refusal, Replication, Store};
 
 use super::RecoveredRange;
 use super::convert::{record, record_of};
@@ -18,7 +18,7 @@ use crate::wire::encoding::append;
 
 /// Bytes of a checkpoint for the cluster, and for a range beside its metadata and its log: its entry's header, keys, attempt,
 /// lengths.
-const FIXED_BYTES: usize = Store::RANGE_ENTRY_BYTES + 80;
+const FIXED_BYTES: usize = Replication::ENTRY_BYTES + 80;
 /// What a committed record can add to the metadata, at most: a session with a request, or a fence; a flush adds more for
 /// its keys. A record that is in the log counts for more, so that committing it never makes the checkpoint longer.
 const META_BYTES: usize = 80;
@@ -59,7 +59,7 @@ impl Image {
             suffix: state.entries.into_iter().map(Arc::new).collect(),
             untold_bytes: (0, 0),
             // What was there before may be.
-            opened: (store.open_age(), Position::default()),
+            opened: (store.buffers().open_age(), Position::default()),
         }
     }
 
@@ -146,16 +146,16 @@ impl Image {
         lies: Option<&Key>,
         at: Position,
     ) -> Result<(), Refusal> {
-        let lies = lies.copied().unwrap_or_else(|| store.secret().position(record.key));
-        store.append_committed(&lies, record)?;
-        let first = if self.opened.0 == store.open_age() { self.opened.1.min(at) } else { at };
-        self.opened = (store.open_age(), first);
+        let lies = lies.copied().unwrap_or_else(|| store.options().secret.position(record.key));
+        store.replication().append(&lies, record)?;
+        let first = if self.opened.0 == store.buffers().open_age() { self.opened.1.min(at) } else { at };
+        self.opened = (store.buffers().open_age(), first);
         Ok(())
     }
 
     /// Whether the open segment holds records of the range that were committed up to `least`.
     pub(super) fn is_open(&self, least: Position, store: &Store) -> bool {
-        self.opened.0 == store.open_age() && self.opened.1 <= least
+        self.opened.0 == store.buffers().open_age() && self.opened.1 <= least
     }
 
     fn commit_to(&mut self, to: Position, store: &mut Store) -> Result<(), Refusal> {
@@ -242,7 +242,7 @@ impl Images {
             Write::Join(cluster) => {
                 self.cluster = Some(cluster);
                 // What a plain store was flushed of, the range that it became knows.
-                store.forget_flushes();
+                store.replication().forget_flushes();
             }
             Write::Create(keys) => drop(self.ranges.insert(range, Image::new(keys, store))),
             Write::Inherit(over, ranges) => self.inherit(store, &over, ranges.into_owned())?,
@@ -251,7 +251,7 @@ impl Images {
             }
             Write::Drop => {
                 if let Some(image) = self.ranges.remove(&range) {
-                    store.empty(image.keys);
+                    store.replication().empty(image.keys);
                 }
             }
             write => {
@@ -279,7 +279,7 @@ impl Images {
                 rest = rest.into_iter().flat_map(|keys| without(keys, heir.keys)).collect();
             }
             for keys in rest {
-                store.empty(keys);
+                store.replication().empty(keys);
             }
         }
         self.ranges.extend(ranges.into_iter().map(|(range, state)| (range, Image::of(state, forgotten, store))));
@@ -294,7 +294,7 @@ fn change(image: &mut Image, store: &mut Store, write: Write<'_>) -> Result<(), 
         Write::Truncate(to) => image.truncate(to),
         Write::Hold(attempt) => image.held = Some(attempt),
         Write::Reset => {
-            store.empty(image.keys);
+            store.replication().empty(image.keys);
             *image = Image::new(image.keys, store);
         }
         Write::Install(kept) => {

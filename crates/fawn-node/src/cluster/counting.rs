@@ -3,7 +3,7 @@
 use super::ranges::Ranges;
 use fawn_kv::node::Node;
 use fawn_kv::status::Role;
-use fawn_store::{Count, CountedKeys, Held};
+use fawn_store::{Count, CountedKeys, Holdings};
 
 /// Between two counts.
 const COUNT_MS: u64 = 1000;
@@ -15,14 +15,14 @@ const COUNTED_A_TURN: usize = 64;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ItemCounts {
     /// Of all its ranges.
-    pub all: Held,
+    pub all: Holdings,
     /// Of the ranges whose tail it is: so each item of a cluster is counted once.
-    pub tails: Held,
+    pub tails: Holdings,
 }
 
 impl ItemCounts {
     /// The sums over parts of the key space, of which some are of ranges whose tail the node is.
-    fn of(held: Vec<Held>, is_tail: &[bool]) -> Self {
+    fn of(held: Vec<Holdings>, is_tail: &[bool]) -> Self {
         let mut counted = Self::default();
         for (held, is_tail) in held.into_iter().zip(is_tail) {
             add(&mut counted.all, held);
@@ -61,7 +61,7 @@ impl RunningCount {
 
     /// Counts so many entries; the sums once all parts are counted.
     fn step(&mut self, node: &Node<Ranges>, entries: usize) -> Option<ItemCounts> {
-        let held = node.store().flash().store().count_on(&mut self.count, entries)?;
+        let held = node.store().flash().store().contents().count_on(&mut self.count, entries)?;
         Some(ItemCounts::of(held, &self.is_tail))
     }
 }
@@ -106,7 +106,7 @@ impl ItemCounter {
     }
 }
 
-fn add(sum: &mut Held, held: Held) {
+fn add(sum: &mut Holdings, held: Holdings) {
     sum.entries += held.entries;
     sum.bytes += held.bytes;
 }

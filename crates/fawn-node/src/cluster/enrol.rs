@@ -175,12 +175,14 @@ fn ask(
             }
             Ok(count) => input.extend_from_slice(&buffer[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => break,
             // Whoever has spoken did not hang up for want of TLS.
             Err(error) if has_spoken => return Err(io::Error::other(error.to_string())),
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::new(io::ErrorKind::TimedOut, "no answer in time"))
+    let what = if has_spoken { "no answer in time" } else { "it does not answer: is it the address of a manager?" };
+    Err(io::Error::new(io::ErrorKind::TimedOut, what))
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use fawn_kv::store::{
 };
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::FlashError;
-use fawn_store::work::{Event, Work};
-use fawn_store::{Batch, Committed, OpenError, Opening, Options, Store};
+use fawn_store::work::{MaintenanceEvent, MaintenanceWork};
+use fawn_store::{Batch, OpenError, Opening, Options, Store, WrittenBatch};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,15 +34,15 @@ impl StoreHandle for ServedStore {
         self.0.take_batch(now_ms)
     }
 
-    fn committed(&mut self, committed: Committed) {
+    fn committed(&mut self, committed: WrittenBatch) {
         self.0.committed(committed);
     }
 
-    fn take_work(&mut self) -> Option<Work> {
+    fn take_work(&mut self) -> Option<MaintenanceWork> {
         self.0.take_work()
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, event: MaintenanceEvent) {
         self.0.handle(event);
     }
 
@@ -139,7 +139,7 @@ impl Ranges {
     pub fn poll(&mut self, unix: u32, now_ms: u64) -> PollOutcome {
         self.asked = false;
         let polled = self.engine.poll(unix, now_ms);
-        log_troubles(self.flash().store().place().0, || self.engine.store().0.take_trouble());
+        log_troubles(self.flash().store().options().index, || self.engine.store().0.take_trouble());
         polled
     }
 

@@ -5,7 +5,7 @@ use crate::request::{ReplyWriter, StatsReport};
 use crate::runtime::clock::Now;
 use crate::runtime::shared::SharedState;
 use crate::shard::stores::LoopStats;
-use fawn_store::{Ack, Written};
+use fawn_store::{Ack, WrittenBytes};
 use std::collections::BTreeMap;
 
 /// Figures of what lies at the tails of a cluster's process, where that is counted.
@@ -219,7 +219,7 @@ fn own(lines: &dyn ReplyWriter, out: &mut Vec<u8>, figures: &MergedStats, shared
     lines.write_stat(out, "fawn_reads_per_hit", &format!("{:.4}", ratio("fawn_hit_reads", hits, 0.0)));
     let cached = figures.number("fawn_cache_hits") + figures.number("fawn_cache_misses");
     lines.write_stat(out, "fawn_cache_hit_ratio", &format!("{:.4}", ratio("fawn_cache_hits", cached, 0.0)));
-    let written = |before: &str| Written {
+    let written = |before: &str| WrittenBytes {
         user: figures.number(&format!("fawn_written_{before}user_bytes")),
         log: figures.number(&format!("fawn_written_{before}log_bytes")),
         sealed: figures.number(&format!("fawn_written_{before}sealed_bytes")),

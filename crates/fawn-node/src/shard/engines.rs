@@ -14,8 +14,8 @@ use fawn_ring::{Interval, Key};
 use fawn_store::flash::{FlashError, Space};
 use fawn_store::large::Stub;
 use fawn_store::page::Page;
-use fawn_store::work::{Event, Scanned};
-use fawn_store::{self as store, Appended, Gate, Refusal, Stats, Trouble, Write};
+use fawn_store::work::{MaintenanceEvent, ScanPart};
+use fawn_store::{self as store, AppendReceipt, Gate, Refusal, Stats, Trouble, Write};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
@@ -98,9 +98,9 @@ impl Engines {
 
     fn begin_scan(&mut self, store: usize, ticket: TaskTicket, from: Key, now: Now) {
         let engine = self.stores[store].store();
-        let interval = engine.interval();
+        let interval = engine.options().interval;
         if from > interval.high {
-            let scanned = Scanned { id: 0, records: Vec::new(), next: None, lost: None, error: None };
+            let scanned = ScanPart { id: 0, records: Vec::new(), next: None, lost: None, error: None };
             self.news.push(StoreEvent::Scanned { ticket, scanned });
             return;
         }
@@ -111,7 +111,7 @@ impl Engines {
 
     /// The answer to a scan that cannot be carried out.
     fn refuse_scan(&mut self, ticket: TaskTicket, why: String) {
-        let scanned = Scanned { id: 0, records: Vec::new(), next: None, lost: None, error: Some(why) };
+        let scanned = ScanPart { id: 0, records: Vec::new(), next: None, lost: None, error: Some(why) };
         self.news.push(StoreEvent::Scanned { ticket, scanned });
     }
 
@@ -139,7 +139,7 @@ impl Engines {
 
     fn take_scanned(&mut self) {
         for number in 0..self.stores.len() {
-            while let Some(scanned) = self.stores[number].store().take_scanned() {
+            while let Some(scanned) = self.stores[number].store().reports().take_scanned() {
                 let wanted = |(store, id, _): &(usize, u64, TaskTicket)| *store == number && *id == scanned.id;
                 if let Some(at) = self.scanning.iter().position(wanted) {
                     let (_, _, ticket) = self.scanning.swap_remove(at);
@@ -197,10 +197,10 @@ impl Stores for Engines {
         now: Now,
     ) -> ReadOutcome<'p, store::Read> {
         match self.stores[store].store().finish(read, pages, key, name, now.unix) {
-            store::Finished::Found(record) => ReadOutcome::Found(record),
-            store::Finished::Absent { gate } => ReadOutcome::Absent(gate),
-            store::Finished::Read(read) => ReadOutcome::Read(read),
-            store::Finished::Damaged(damage) => ReadOutcome::Failed(damage.to_string()),
+            store::FinishedRead::Found(record) => ReadOutcome::Found(record),
+            store::FinishedRead::Absent { gate } => ReadOutcome::Absent(gate),
+            store::FinishedRead::Read(read) => ReadOutcome::Read(read),
+            store::FinishedRead::Damaged(damage) => ReadOutcome::Failed(damage.to_string()),
         }
     }
 
@@ -209,7 +209,7 @@ impl Stores for Engines {
     }
 
     #[inline]
-    fn append(&mut self, store: usize, key: &Key, write: Write<'_>, now: Now) -> Result<Appended, Refusal> {
+    fn append(&mut self, store: usize, key: &Key, write: Write<'_>, now: Now) -> Result<AppendReceipt, Refusal> {
         self.asked = true;
         self.stores[store].store().append(key, write, now.unix)
     }
@@ -248,13 +248,13 @@ impl Stores for Engines {
         self.begin_first_scans(now);
         let values = self.values.take_done();
         for (store, why) in values.failed {
-            self.stores[store].store().handle(Event::Failed(why));
+            self.stores[store].store().handle(MaintenanceEvent::Failed(why));
         }
         let mut turn = Turn::default();
         for (number, engine) in self.stores.iter_mut().enumerate() {
             let before = engine.poll_is_due(now.ms).then(cpu_us);
             let polled = engine.poll(now.unix, now.ms);
-            log_troubles(engine.store_ref().place().0, || engine.store().take_trouble());
+            log_troubles(engine.store_ref().options().index, || engine.store().reports().take_trouble());
             if let Some(before) = before {
                 let us = cpu_us() - before;
                 self.steps.note(us);
@@ -287,7 +287,7 @@ impl Stores for Engines {
     }
 
     fn space(&self) -> Option<Space> {
-        self.stores.iter().filter_map(|engine| engine.store_ref().space()).max_by_key(|space| space.total)
+        self.stores.iter().filter_map(|engine| engine.store_ref().upkeep().space()).max_by_key(|space| space.total)
     }
 
     fn stats(&self, _: Now) -> LoopStats {
@@ -304,7 +304,7 @@ impl Stores for Engines {
         let sample = |engine: &Engine| {
             let (store, traffic) = (engine.store_ref(), engine.files().traffic());
             let device = engine.files().device();
-            let (number, is_full) = (u64::from(store.place().0), store.is_full());
+            let (number, is_full) = (u64::from(store.options().index), store.upkeep().is_full());
             StoreSample { number, stats: store.stats(), traffic, device, is_full }
         };
         self.stores.iter().map(sample).collect()
@@ -464,7 +464,7 @@ mod tests {
     }
 
     fn low(engines: &Engines, store: usize) -> Key {
-        engines.stores[store].store_ref().interval().low
+        engines.stores[store].store_ref().options().interval.low
     }
 
     #[test]
@@ -475,7 +475,7 @@ mod tests {
         for store in [0, 1] {
             engines.begin_scan(store, 10 + store as TaskTicket, low(&engines, store), now());
             engines.scan(store, 20 + store as TaskTicket, low(&engines, store), true, now());
-            engines.stores[store].store().handle(Event::Failed(format!("{store} told to fail")));
+            engines.stores[store].store().handle(MaintenanceEvent::Failed(format!("{store} told to fail")));
         }
         let turn = engines.turn(now());
         assert_eq!(turn.stopped, [(0, "0 told to fail".into()), (1, "1 told to fail".into())]);

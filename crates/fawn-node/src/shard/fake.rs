@@ -11,8 +11,8 @@ use fawn_store::flash::{FileId, FlashError, Space};
 use fawn_store::large::Stub;
 use fawn_store::page::{Page, PageBuf};
 use fawn_store::record::{Kind, Record};
-use fawn_store::work::Scanned;
-use fawn_store::{Appended, Gate, Refusal, Write};
+use fawn_store::work::ScanPart;
+use fawn_store::{AppendReceipt, Gate, Refusal, Write};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::{HashMap, VecDeque};
@@ -242,7 +242,7 @@ impl Stores for Fake {
 
     fn abandon(&mut self, _: usize, _: FakeRead) {}
 
-    fn append(&mut self, store: usize, _: &Key, write: Write<'_>, _: Now) -> Result<Appended, Refusal> {
+    fn append(&mut self, store: usize, _: &Key, write: Write<'_>, _: Now) -> Result<AppendReceipt, Refusal> {
         match self.knobs.refuse.load(Ordering::SeqCst) {
             1 => return Err(Refusal::OutOfMemory),
             2 => return Err(Refusal::NoSpace),
@@ -277,7 +277,7 @@ impl Stores for Fake {
         record.encode(&mut bytes);
         one.items.insert(write.key.to_vec(), (one.seq, bytes));
         let seq = one.seq;
-        Ok(Appended { seq, gate: self.gate(seq) })
+        Ok(AppendReceipt { seq, gate: self.gate(seq) })
     }
 
     fn flush_all(&mut self, store: usize, at_unix: u32, _: Now) -> Result<Gate, Refusal> {
@@ -304,7 +304,7 @@ impl Stores for Fake {
     fn drop_value(&mut self, _: usize, _: &Stub) {}
 
     fn scan(&mut self, _: usize, ticket: TaskTicket, _: Key, _: bool, _: Now) {
-        let scanned = Scanned {
+        let scanned = ScanPart {
             id: 0,
             records: Vec::new(),
             next: None,

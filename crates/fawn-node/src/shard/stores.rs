@@ -10,8 +10,8 @@ use fawn_store::flash::{FileId, FlashError, Space};
 use fawn_store::large::Stub;
 use fawn_store::page::Page;
 use fawn_store::record::Record;
-use fawn_store::work::Scanned;
-use fawn_store::{Appended, Gate, Refusal, Write};
+use fawn_store::work::ScanPart;
+use fawn_store::{AppendReceipt, Gate, Refusal, Write};
 use rustix::fd::BorrowedFd;
 
 /// How far stores are durable.
@@ -35,7 +35,7 @@ pub enum LookupOutcome<'a, R> {
     Failed(String),
 }
 
-/// What a completed read said. As `fawn_store::Finished`.
+/// What a completed read said. As `fawn_store::FinishedRead`.
 #[derive(Debug)]
 pub enum ReadOutcome<'a, R> {
     /// The newest version.
@@ -63,7 +63,7 @@ pub enum StoreEvent {
         /// Who waits for it.
         ticket: TaskTicket,
         /// The records.
-        scanned: Scanned,
+        scanned: ScanPart,
     },
 }
 
@@ -158,7 +158,7 @@ pub trait Stores: Gates {
     ///
     /// # Errors
     /// Any [`Refusal`]; nothing has changed then.
-    fn append(&mut self, store: usize, key: &Key, write: Write<'_>, now: Now) -> Result<Appended, Refusal>;
+    fn append(&mut self, store: usize, key: &Key, write: Write<'_>, now: Now) -> Result<AppendReceipt, Refusal>;
 
     /// Everything stored before `at_unix` (0: until now) disappears then.
     ///

@@ -98,7 +98,7 @@ enum Cleaning {
 impl Cleaning {
     fn tend(self, session: &mut BenchSession<'_>) {
         let store = session.driver.store();
-        if self == Self::Always && !store.is_cleaning() {
+        if self == Self::Always && !store.upkeep().is_cleaning() {
             store.compact();
         }
     }

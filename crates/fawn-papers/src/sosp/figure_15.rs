@@ -90,7 +90,7 @@ fn split_meanwhile(
     let paced = OpenLoop { rate, time, gets_a_put: None, began };
     session.paced(&mut lookups, &mut draw, paced, |session| {
         let store = session.driver.store();
-        let ranges = store.ranges().count();
+        let ranges = store.ranges().intervals().count();
         if wanted.is_some_and(|wanted| wanted != ranges) || began.elapsed() < next {
             return Ok(());
         }
@@ -109,7 +109,7 @@ fn split_meanwhile(
     })?;
     // The next one begins with one range.
     if let Some(wanted) = wanted {
-        store::until(session, |session| session.driver.store().ranges().count() == wanted)?;
+        store::until(session, |session| session.driver.store().ranges().intervals().count() == wanted)?;
     }
     if let Some(at) = split {
         store::merge(session, at)?;

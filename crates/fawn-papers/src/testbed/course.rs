@@ -67,7 +67,7 @@ impl OrderSchedule {
                 self.step = OrderStep::Over;
             }
             OrderStep::Rest(number) if rested => {
-                self.ranges = session.driver.store().ranges().count();
+                self.ranges = session.driver.store().ranges().intervals().count();
                 match number {
                     0 => session.driver.store().split_range(self.at),
                     1 => session.driver.store().merge_ranges(self.at)?,
@@ -88,10 +88,10 @@ impl OrderSchedule {
     fn is_done(&self, session: &mut BenchSession<'_>, number: usize) -> bool {
         let store = session.driver.store();
         match number {
-            0 => store.ranges().count() > self.ranges,
-            1 => store.ranges().count() < self.ranges,
+            0 => store.ranges().intervals().count() > self.ranges,
+            1 => store.ranges().intervals().count() < self.ranges,
             // Slice by slice, until each was merged once.
-            _ => !store.is_cleaning(),
+            _ => !store.upkeep().is_cleaning(),
         }
     }
 

@@ -175,10 +175,10 @@ pub fn part(number: u64, parts: u64) -> Key {
 /// # Errors
 /// As [`Driver::poll`](fawn_bench::driver::StoreDriver::poll).
 pub fn split(session: &mut BenchSession<'_>, at: Key) -> Result<Duration, Error> {
-    let ranges = session.driver.store().ranges().count();
+    let ranges = session.driver.store().ranges().intervals().count();
     let began = Instant::now();
     session.driver.store().split_range(at);
-    until(session, |session| session.driver.store().ranges().count() > ranges)?;
+    until(session, |session| session.driver.store().ranges().intervals().count() > ranges)?;
     Ok(began.elapsed())
 }
 
@@ -187,10 +187,10 @@ pub fn split(session: &mut BenchSession<'_>, at: Key) -> Result<Duration, Error>
 /// # Errors
 /// As [`Driver::poll`](fawn_bench::driver::StoreDriver::poll); [`Error`].
 pub fn merge(session: &mut BenchSession<'_>, at: Key) -> Result<Duration, Error> {
-    let ranges = session.driver.store().ranges().count();
+    let ranges = session.driver.store().ranges().intervals().count();
     let began = Instant::now();
     session.driver.store().merge_ranges(at)?;
-    until(session, |session| session.driver.store().ranges().count() < ranges)?;
+    until(session, |session| session.driver.store().ranges().intervals().count() < ranges)?;
     Ok(began.elapsed())
 }
 

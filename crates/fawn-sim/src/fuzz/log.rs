@@ -6,7 +6,7 @@
 use fawn_check::random::Random;
 use fawn_store::flash::FileId;
 use fawn_store::flash::Flash as _;
-use fawn_store::log::{Entry, Expected, LogPosition, LogShape, LogWriter, Recovered, Replayed, recover};
+use fawn_store::log::{Entry, LogExpectation, LogPosition, LogRecovery, LogShape, LogWriter, ReplayEntry, recover};
 use fawn_store::page::PAGE_BYTES;
 use fawn_store::record::Record;
 
@@ -42,7 +42,7 @@ impl Target for CommitLog {
         let end = write(random, &flash, ring_pages, generation, start);
         let clean_end = random.chance(1, 3).then_some(end.page);
         let reached = if random.chance(1, 2) { end } else { LogPosition::default() };
-        let known = Expected { manifest: 1, start, generation, clean_end, reached };
+        let known = LogExpectation { manifest: 1, start, generation, clean_end, reached };
         [vec![encode(&known)], flash.parts()].concat()
     }
 
@@ -93,10 +93,10 @@ impl Target for CommitLog {
 }
 
 /// What recovery finds, if it goes well.
-fn replay(flash: &OneFile, ring_pages: u64, known: Expected) -> Option<Recovered> {
+fn replay(flash: &OneFile, ring_pages: u64, known: LogExpectation) -> Option<LogRecovery> {
     let mut entries = 0;
     let shape = LogShape { ring_pages, salt: SALT };
-    let sink = |replayed: Replayed<'_>| {
+    let sink = |replayed: ReplayEntry<'_>| {
         entries += 1;
         if let Entry::Record(bytes) = replayed.entry {
             assert_eq!(Record::peek_len(bytes), Ok(bytes.len()), "an entry's record has its length");
@@ -132,14 +132,14 @@ fn write(random: &mut Random, flash: &OneFile, ring_pages: u64, generation: u64,
     writer.position()
 }
 
-fn encode(known: &Expected) -> Vec<u8> {
-    let Expected { manifest: _, start, generation, clean_end, reached } = known;
+fn encode(known: &LogExpectation) -> Vec<u8> {
+    let LogExpectation { manifest: _, start, generation, clean_end, reached } = known;
     let end = clean_end.map_or(0, |end| 1 + end - start.page);
     let words = [start.page, u64::from(start.previous), *generation, end, reached.page, u64::from(reached.previous)];
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-fn decode(part: &[u8], ring_pages: u64) -> Expected {
+fn decode(part: &[u8], ring_pages: u64) -> LogExpectation {
     let word = |n: usize| {
         let bytes = part.get(8 * n..8 * n + 8).unwrap_or(&[0; 8]);
         bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
@@ -147,5 +147,5 @@ fn decode(part: &[u8], ring_pages: u64) -> Expected {
     let start = LogPosition { page: word(0) % MAX_PAGE, previous: word(1) as u32 };
     let clean_end = word(3).checked_sub(1).map(|pages| start.page + pages % (ring_pages + 1));
     let reached = LogPosition { page: word(4) % MAX_PAGE, previous: word(5) as u32 };
-    Expected { manifest: 1, start, generation: word(2), clean_end, reached }
+    LogExpectation { manifest: 1, start, generation: word(2), clean_end, reached }
 }

@@ -8,7 +8,7 @@ use fawn_ring::{Interval, Key, Secret};
 use fawn_store::directory::PageDirectory;
 use fawn_store::flash::{FileId, Flash as _};
 use fawn_store::page::{PAGE_BYTES, PageBuf};
-use fawn_store::segment::{Cursor, Footer, ReadAhead, Sought, Writer, find, read_prefixes};
+use fawn_store::segment::{Cursor, Footer, ReadAhead, RecordPlace, Writer, find, read_prefixes};
 
 use super::pages::{OneFile, page_checksum, whole};
 use super::record::encoded;
@@ -109,7 +109,7 @@ impl Target for Segments {
 fn search(flash: &OneFile, first: u64, count: u64, name: &[u8]) {
     let mut pages = PageBuf::zeroed(count as usize);
     if flash.read(FILE, first, pages.pages_mut()).is_ok()
-        && let Ok(Sought::At(place) | Sought::Lost(place)) =
+        && let Ok(RecordPlace::At(place) | RecordPlace::Lost(place)) =
             find(pages.pages_mut(), NUMBER, first, SECRET.position(name).prefix(), name)
     {
         assert!(place.end <= pages.bytes().len(), "a record lies in the pages that were read");

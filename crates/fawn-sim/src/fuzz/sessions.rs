@@ -150,13 +150,13 @@ fn command(random: &mut Random, bytes: &mut Vec<u8>) {
 
 /// What the bytes say and what answers them, as one checksum, so that what is held is the session's doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Told {
+struct Transcript {
     checksum: u32,
     requests: u64,
 }
 
-fn transcript<'a>(mut session: Session, pieces: impl Iterator<Item = &'a [u8]>) -> Told {
-    let (mut told, mut pending, mut text) = (Told::default(), Vec::new(), Vec::new());
+fn transcript<'a>(mut session: Session, pieces: impl Iterator<Item = &'a [u8]>) -> Transcript {
+    let (mut told, mut pending, mut text) = (Transcript::default(), Vec::new(), Vec::new());
     for piece in pieces {
         pending.extend_from_slice(piece);
         loop {

@@ -7,15 +7,15 @@ use fawn_check::random::Random;
 use fawn_kv::store::{Fetch, FlashStore};
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::page::PageBuf;
-use fawn_store::work::Event;
-use fawn_store::{Batch, Committed, Maintenance, Step};
+use fawn_store::work::MaintenanceEvent;
+use fawn_store::{Batch, Maintenance, Step, WrittenBatch};
 
 use super::probe::Probe;
 
 /// A batch of the log between being taken and being handed back.
 enum InFlight {
     Taken(Batch),
-    Written(Committed),
+    Written(WrittenBatch),
 }
 
 /// A node's store, the device under it, and what is on its way between them.
@@ -25,7 +25,7 @@ pub(super) struct Program {
     maintenance: Maintenance,
     clock_ms: u64,
     in_flight: Option<InFlight>,
-    events: VecDeque<Event>,
+    events: VecDeque<MaintenanceEvent>,
     fetches: Vec<Fetch>,
 }
 
@@ -52,7 +52,7 @@ impl Program {
             None => self.in_flight = self.store.take_batch(self.clock_ms).map(InFlight::Taken),
             Some(InFlight::Taken(batch)) => {
                 let result = self.probe.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-                self.in_flight = Some(InFlight::Written(Committed { batch, result }));
+                self.in_flight = Some(InFlight::Written(WrittenBatch { batch, result }));
             }
             Some(InFlight::Written(committed)) => {
                 self.store.committed(committed);

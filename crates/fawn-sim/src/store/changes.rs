@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use fawn_store::record::{Kind, Marks};
-use fawn_store::{Appended, Gate, Refusal, Write};
+use fawn_store::{AppendReceipt, Gate, Refusal, Write};
 
 use super::machine::{Extras, Machine, STUCK_TURNS};
-use super::oracle::Item;
+use super::oracle::OracleItem;
 
 impl Machine {
     /// Stores `value`; returns once the store has taken it, which is before it is acknowledged.
     ///
     /// # Errors
     /// The store's, but never [`Refusal::Busy`]: that is waited out.
-    pub fn issue_put(&mut self, name: &[u8], value: &[u8], extras: Extras) -> Result<Appended, Refusal> {
+    pub fn issue_put(&mut self, name: &[u8], value: &[u8], extras: Extras) -> Result<AppendReceipt, Refusal> {
         let mut write = Write::value(name, value);
         write.client_flags = extras.client_flags;
         write.expiry = extras.expiry;
@@ -28,7 +28,7 @@ impl Machine {
             }
             other => other?,
         };
-        let item = Item {
+        let item = OracleItem {
             value: Arc::from(value),
             client_flags: extras.client_flags,
             expiry: extras.expiry,
@@ -47,7 +47,7 @@ impl Machine {
     /// # Errors
     /// The store's, but never [`Refusal::Busy`].
     pub fn issue_touch(&mut self, name: &[u8], expiry: u32) -> Result<bool, Refusal> {
-        let key = self.program.store.secret().position(name);
+        let key = self.program.store.options().secret.position(name);
         for turn in 1..STUCK_TURNS {
             let item = match self.get(name) {
                 Ok(Some(item)) => item,
@@ -61,13 +61,13 @@ impl Machine {
                 Some(stub) => (Kind::Stub, &stub[..]),
                 None => (Kind::Value, &*item.value),
             };
-            let Item { client_flags, marks, client_cas, .. } = item;
+            let OracleItem { client_flags, marks, client_cas, .. } = item;
             let write = Write { kind, marks, client_flags, expiry, client_cas, key: name, value };
             match self.program.store.append(&key, write, self.now()) {
                 Ok(appended) => {
                     self.stubs.extend(stub.map(|stub| (appended.seq, stub)));
                     self.history.note_seq(name, appended.seq);
-                    self.history.change(name, Some(Item { expiry, seq: appended.seq, ..item }), appended.gate);
+                    self.history.change(name, Some(OracleItem { expiry, seq: appended.seq, ..item }), appended.gate);
                     self.history.release(self.program.store.durable());
                     return Ok(true);
                 }
@@ -89,12 +89,12 @@ impl Machine {
     ///
     /// # Errors
     /// The store's, [`Refusal::Busy`] among them.
-    pub fn try_put(&mut self, name: &[u8], value: &[u8]) -> Result<Appended, Refusal> {
-        let key = self.program.store.secret().position(name);
+    pub fn try_put(&mut self, name: &[u8], value: &[u8]) -> Result<AppendReceipt, Refusal> {
+        let key = self.program.store.options().secret.position(name);
         let appended = self.program.store.append(&key, Write::value(name, value), self.now())?;
         self.history.note_seq(name, appended.seq);
         let (marks, seq) = (Marks::default(), appended.seq);
-        let item = Item { value: Arc::from(value), client_flags: 0, expiry: 0, marks, client_cas: None, seq };
+        let item = OracleItem { value: Arc::from(value), client_flags: 0, expiry: 0, marks, client_cas: None, seq };
         self.history.change(name, Some(item), appended.gate);
         Ok(appended)
     }
@@ -103,7 +103,7 @@ impl Machine {
     ///
     /// # Errors
     /// The store's, but never [`Refusal::Busy`].
-    pub fn issue_delete(&mut self, name: &[u8]) -> Result<Appended, Refusal> {
+    pub fn issue_delete(&mut self, name: &[u8]) -> Result<AppendReceipt, Refusal> {
         let appended = self.append(&Write::delete(name))?;
         self.history.change(name, None, appended.gate);
         self.history.release(self.program.store.durable());
@@ -171,8 +171,8 @@ impl Machine {
         self.turn_until(|machine| machine.program.store.durable() >= gate)
     }
 
-    fn append(&mut self, write: &Write<'_>) -> Result<Appended, Refusal> {
-        let key = self.program.store.secret().position(write.key);
+    fn append(&mut self, write: &Write<'_>) -> Result<AppendReceipt, Refusal> {
+        let key = self.program.store.options().secret.position(write.key);
         let appended = self.wait_out_busy(|machine| {
             let now = machine.now();
             machine.program.store.append(&key, *write, now)
@@ -194,7 +194,7 @@ impl Machine {
                 other => return other,
             }
         }
-        let (idle, cleaning) = (self.program.store.is_idle(), self.program.store.is_cleaning());
+        let (idle, cleaning) = (self.program.store.is_idle(), self.program.store.upkeep().is_cleaning());
         panic!("the store stays busy for ever (idle {idle}, cleaning {cleaning}): {:?}", self.program.store.stats());
     }
 }

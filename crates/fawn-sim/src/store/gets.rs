@@ -2,10 +2,10 @@
 
 use fawn_check::random::Random;
 use fawn_store::page::PageBuf;
-use fawn_store::{Damage, Finished, Gate, Lookup, Read};
+use fawn_store::{Damage, FinishedRead, Gate, Lookup, Read};
 
 use super::history::History;
-use super::oracle::Item;
+use super::oracle::OracleItem;
 use super::program::{Failure, Program};
 
 /// What a get does next.
@@ -17,7 +17,7 @@ enum Stage {
     /// Finish with the pages read.
     Finish(Read, PageBuf),
     /// Answer once the gate is durable.
-    Answer(Option<Item>, Gate),
+    Answer(Option<OracleItem>, Gate),
 }
 
 /// One get between its beginning and its answer.
@@ -60,7 +60,7 @@ impl PendingGet {
         &mut self,
         program: &mut Program,
         history: &mut History,
-    ) -> Option<Result<Option<Item>, Failure>> {
+    ) -> Option<Result<Option<OracleItem>, Failure>> {
         let stage = self.stage.take().expect("an answered get is not carried on");
         let next = match stage {
             Stage::Plan => self.plan(program, history),
@@ -91,7 +91,7 @@ impl PendingGet {
     }
 
     fn plan(&mut self, program: &mut Program, history: &History) -> Result<Stage, Failure> {
-        let key = program.store.secret().position(&self.name);
+        let key = program.store.options().secret.position(&self.name);
         let now = program.now();
         // Changes no answer.
         program.store.prefetch(&[key, key]);
@@ -131,21 +131,21 @@ impl PendingGet {
         read: Read,
         mut pages: PageBuf,
     ) -> Result<Stage, Failure> {
-        let key = program.store.secret().position(&self.name);
+        let key = program.store.options().secret.position(&self.name);
         let now = program.now();
         let record = match program.store.finish(read, pages.pages_mut(), &key, &self.name, now) {
-            Finished::Found(record) => {
+            FinishedRead::Found(record) => {
                 self.is_as_planned(now, history, Some(record.seq));
                 let mut bytes = Vec::new();
                 record.encode(&mut bytes);
                 bytes
             }
-            Finished::Absent { gate } => {
+            FinishedRead::Absent { gate } => {
                 self.is_as_planned(now, history, None);
                 return Ok(self.decided(now, history, None, gate));
             }
-            Finished::Read(read) => return Ok(Stage::Read(read)),
-            Finished::Damaged(damage) => return Err(Failure::Damaged(damage)),
+            FinishedRead::Read(read) => return Ok(Stage::Read(read)),
+            FinishedRead::Damaged(damage) => return Err(Failure::Damaged(damage)),
         };
         self.found((program, history), &record, Gate::NONE)
     }
@@ -177,7 +177,7 @@ impl PendingGet {
     }
 
     /// The answer is known: it must be right now, whatever happens until it leaves.
-    fn decided(&mut self, now: u32, history: &History, item: Option<Item>, gate: Gate) -> Stage {
+    fn decided(&mut self, now: u32, history: &History, item: Option<OracleItem>, gate: Gate) -> Stage {
         if self.is_checked {
             match history.oracle.admits(&self.name, item.as_ref(), self.since, self.began, now) {
                 Some(state) => self.proves = state,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fawn_store::{Ack, Gate};
 
-use super::oracle::{Item, Oracle};
+use super::oracle::{Oracle, OracleItem};
 
 /// The changes of one store, its restarts included.
 pub(super) struct History {
@@ -34,7 +34,7 @@ impl History {
     }
 
     /// The store has taken a change of a key, or its deletion; durable once the gate is.
-    pub(super) fn change(&mut self, name: &[u8], item: Option<Item>, gate: Gate) {
+    pub(super) fn change(&mut self, name: &[u8], item: Option<OracleItem>, gate: Gate) {
         let state = self.oracle.change(name, item);
         self.pending.push_back((gate, state));
     }

@@ -16,7 +16,7 @@ use fawn_store::{OpenError, Options, Stats, Store};
 
 use super::gets::{PendingGet, PendingGets};
 use super::history::History;
-use super::oracle::{Item, Oracle};
+use super::oracle::{Oracle, OracleItem};
 use super::program::{Failure, Program};
 use crate::flash::SimFlash;
 
@@ -45,7 +45,7 @@ impl Pace {
 }
 
 /// Items with their keys, in key order.
-pub type Items = Vec<(Vec<u8>, Item)>;
+pub type Items = Vec<(Vec<u8>, OracleItem)>;
 
 /// What a put says beside key and value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,19 +88,9 @@ impl Machine {
     /// # Errors
     /// Those of [`Store::open`].
     pub fn on(flash: SimFlash, options: Options, seed: u64, oracle: Oracle) -> Result<Self, OpenError> {
-        let history = History::new(oracle, options.ack);
-        Self::with_history(flash, options, seed, history)
-    }
-
-    pub(super) fn with_history(
-        flash: SimFlash,
-        options: Options,
-        seed: u64,
-        history: History,
-    ) -> Result<Self, OpenError> {
         Ok(Self {
             program: Program::open(flash, options.clone(), START_MS)?,
-            history,
+            history: History::new(oracle, options.ack),
             random: Random::new(seed),
             options,
             pace: Pace::EVEN,
@@ -153,7 +143,7 @@ impl Machine {
         }
         let now = self.now();
         if now > before {
-            self.program.store.tick(now);
+            self.program.store.tick(now, true);
         }
     }
 
@@ -171,7 +161,7 @@ impl Machine {
     ///
     /// # Errors
     /// [`Failure`], never a wrong value (that panics).
-    pub fn get(&mut self, name: &[u8]) -> Result<Option<Item>, Failure> {
+    pub fn get(&mut self, name: &[u8]) -> Result<Option<OracleItem>, Failure> {
         let mut get = PendingGet::begin(&self.program, &self.history, name);
         for _ in 0..STUCK_TURNS {
             if let Some(answer) = get.advance(&mut self.program, &mut self.history) {

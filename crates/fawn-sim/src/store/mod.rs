@@ -2,8 +2,8 @@
 //!
 //! # Layout
 //!
-//! * [`machine`]: the store and the program around it, in one thread and by one seed. `changes`, `gets`, `operations`,
-//!   `restart`: what it can be asked for.
+//! * [`machine`]: the store and the program around it, in one thread and by one seed. `changes`, `gets`, `operations`: what
+//!   it can be asked for. `restart`: power cuts, stops and loads.
 //! * `program`: store and device, and what is on its way between them. `history`: what was issued and acknowledged.
 //! * [`oracle`]: what the store must answer.
 
@@ -17,7 +17,8 @@ pub mod oracle;
 mod program;
 mod restart;
 
-pub use bulk::{Loaded, bulk_load};
+pub use bulk::{LoadedRecord, bulk_load};
 pub use machine::{Extras, Items, Machine, Pace};
-pub use oracle::{Item, Oracle};
+pub use oracle::{Oracle, OracleItem};
 pub use program::Failure;
+pub use restart::Restart;

@@ -7,7 +7,7 @@ use fawn_store::Refusal;
 use fawn_store::record::Record;
 
 use super::machine::{Items, Machine};
-use super::oracle::Item;
+use super::oracle::OracleItem;
 
 impl Machine {
     /// Freezes the open segment and has it sealed.
@@ -18,27 +18,22 @@ impl Machine {
         self.wait_out_busy(|machine| machine.program.store.seal())
     }
 
-    /// Asks for a merge of every slice; it goes on in later turns.
-    pub fn compact(&mut self) {
-        self.program.store.compact();
-    }
-
     /// Asks for a merge of every slice and waits until all are merged; false when the store stops or the device crashes
     /// first.
     pub fn compact_and_wait(&mut self) -> bool {
         self.program.store.compact();
-        self.turn_until(|machine| !machine.program.store.is_cleaning())
+        self.turn_until(|machine| !machine.program.store.upkeep().is_cleaning())
     }
 
     /// Cuts the range that holds the position of `name` after it.
     pub fn split_range(&mut self, name: &[u8]) {
-        let at = self.program.store.secret().position(name);
+        let at = self.program.store.options().secret.position(name);
         self.program.store.split_range(at);
     }
 
     /// Joins some range to the next one, if there are two that were flushed together.
     pub fn merge_some_ranges(&mut self) {
-        let ranges: Vec<Interval> = self.program.store.ranges().collect();
+        let ranges: Vec<Interval> = self.program.store.ranges().intervals().collect();
         if ranges.len() > 1 {
             let chosen = self.random.below(ranges.len() as u64 - 1) as usize;
             match self.program.store.merge_ranges(ranges[chosen].high) {
@@ -63,7 +58,7 @@ impl Machine {
             let id = self.program.store.scan(from, max_bytes, self.now());
             let mut part = None;
             let arrived = self.turn_until(|machine| {
-                part = part.take().or_else(|| machine.program.store.take_scanned());
+                part = part.take().or_else(|| machine.program.store.reports().take_scanned());
                 part.is_some()
             });
             if !arrived {
@@ -98,11 +93,11 @@ impl Machine {
 }
 
 /// A scan that began at a second has found exactly what is alive.
-fn check_scan(machine: &Machine, interval: Interval, began: u32, found: &[(Vec<u8>, Item)]) {
-    let secret = *machine.program.store.secret();
+fn check_scan(machine: &Machine, interval: Interval, began: u32, found: &[(Vec<u8>, OracleItem)]) {
+    let secret = machine.program.store.options().secret;
     let positions: Vec<Key> = found.iter().map(|(name, _)| secret.position(name)).collect();
     assert!(positions.is_sorted(), "a scan is in key order");
-    let by_name: BTreeMap<&[u8], &Item> = found.iter().map(|(name, item)| (&**name, item)).collect();
+    let by_name: BTreeMap<&[u8], &OracleItem> = found.iter().map(|(name, item)| (&**name, item)).collect();
     assert_eq!(by_name.len(), found.len(), "a scan gives each key once");
     let inside = |name: &[u8]| interval.contains(&secret.position(name));
     for (name, item) in &by_name {

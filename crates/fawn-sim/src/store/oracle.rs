@@ -13,7 +13,7 @@ use fawn_store::record::Marks;
 
 /// What a key holds: one version, with everything that a client can see of it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct OracleItem {
     /// The value.
     pub value: Arc<[u8]>,
     /// The client's flags.
@@ -28,17 +28,17 @@ pub struct Item {
     pub seq: u64,
 }
 
-impl Item {
+impl OracleItem {
     /// The item as a reader at `now` sees it: `None` once it has expired.
     pub fn alive(&self, now: u32) -> Option<&Self> {
         (self.expiry == 0 || self.expiry > now).then_some(self)
     }
 }
 
-impl fmt::Debug for Item {
+impl fmt::Debug for OracleItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let start = String::from_utf8_lossy(&self.value[..self.value.len().min(24)]);
-        write!(f, "Item(seq {}, {} bytes {start:?}", self.seq, self.value.len())?;
+        write!(f, "OracleItem(seq {}, {} bytes {start:?}", self.seq, self.value.len())?;
         for (name, number) in [("flags", self.client_flags), ("expiry", self.expiry)] {
             if number != 0 {
                 write!(f, ", {name} {number}")?;
@@ -52,7 +52,7 @@ impl fmt::Debug for Item {
 #[derive(Clone, Debug)]
 struct ItemVersion {
     from: u64,
-    item: Option<Item>,
+    item: Option<OracleItem>,
 }
 
 /// The versions that were issued to one store.
@@ -79,7 +79,7 @@ impl Oracle {
     }
 
     /// A change of one key; `None` deletes it. Returns the state's number.
-    pub fn change(&mut self, name: &[u8], item: Option<Item>) -> u64 {
+    pub fn change(&mut self, name: &[u8], item: Option<OracleItem>) -> u64 {
         let version = ItemVersion { from: self.issued, item };
         match self.versions.get_mut(name) {
             Some(versions) => versions.push(version),
@@ -90,7 +90,7 @@ impl Oracle {
     }
 
     /// A change that deletes every key that holds a version for which `covers` says so.
-    pub fn flush(&mut self, covers: impl Fn(&Item) -> bool) -> u64 {
+    pub fn flush(&mut self, covers: impl Fn(&OracleItem) -> bool) -> u64 {
         let from = self.issued;
         for versions in self.versions.values_mut() {
             if versions.last().and_then(|version| version.item.as_ref()).is_some_and(&covers) {
@@ -114,19 +114,19 @@ impl Oracle {
     }
 
     /// The newest version of `name` for a reader at `now`.
-    pub fn get(&self, name: &[u8], now: u32) -> Option<&Item> {
+    pub fn get(&self, name: &[u8], now: u32) -> Option<&OracleItem> {
         self.at(name, self.issued, now)
     }
 
     /// All keys that a reader at `now` sees, in order.
-    pub fn alive(&self, now: u32) -> BTreeMap<Vec<u8>, Item> {
+    pub fn alive(&self, now: u32) -> BTreeMap<Vec<u8>, OracleItem> {
         let alive = |name: &[u8]| self.get(name, now).cloned();
         self.versions.keys().filter_map(|name| Some((name.clone(), alive(name)?))).collect()
     }
 
     /// Whether a get of `name` that began in state `since`, when the time was `began`, and is decided now may answer
     /// `found`: the oldest state in which that is the answer, `None` when it never was.
-    pub fn admits(&self, name: &[u8], found: Option<&Item>, since: u64, began: u32, now: u32) -> Option<u64> {
+    pub fn admits(&self, name: &[u8], found: Option<&OracleItem>, since: u64, began: u32, now: u32) -> Option<u64> {
         let Some(versions) = self.versions.get(name) else {
             return found.is_none().then_some(0);
         };
@@ -167,7 +167,7 @@ impl Oracle {
     }
 
     /// Every version of `name` with the state it appeared in, for people.
-    pub fn versions(&self, name: &[u8]) -> Vec<(u64, Option<Item>)> {
+    pub fn versions(&self, name: &[u8]) -> Vec<(u64, Option<OracleItem>)> {
         let versions = self.versions.get(name).into_iter().flatten();
         versions.map(|version| (version.from + 1, version.item.clone())).collect()
     }
@@ -178,7 +178,7 @@ impl Oracle {
     /// # Errors
     /// Why it is no state that may be left: something acknowledged is gone, something deleted is back, something was
     /// never issued, or the order has a gap.
-    pub fn recover(&mut self, recovered: &BTreeMap<Vec<u8>, Item>, now: u32) -> Result<u64, String> {
+    pub fn recover(&mut self, recovered: &BTreeMap<Vec<u8>, OracleItem>, now: u32) -> Result<u64, String> {
         if let Some(name) = recovered.keys().find(|name| !self.versions.contains_key(*name)) {
             return Err(format!("{:?} was never issued", String::from_utf8_lossy(name)));
         }
@@ -196,16 +196,16 @@ impl Oracle {
     }
 
     /// The version of `name` in `state`, for a reader at `now`.
-    fn at(&self, name: &[u8], state: u64, now: u32) -> Option<&Item> {
+    fn at(&self, name: &[u8], state: u64, now: u32) -> Option<&OracleItem> {
         let version = self.versions.get(name)?.iter().rev().find(|version| version.from < state)?;
         version.item.as_ref()?.alive(now)
     }
 
-    fn first_difference(&self, recovered: &BTreeMap<Vec<u8>, Item>, state: u64, now: u32) -> Option<&[u8]> {
+    fn first_difference(&self, recovered: &BTreeMap<Vec<u8>, OracleItem>, state: u64, now: u32) -> Option<&[u8]> {
         self.names().find(|name| self.at(name, state, now) != recovered.get(*name))
     }
 
-    fn explain(&self, recovered: &BTreeMap<Vec<u8>, Item>, now: u32) -> String {
+    fn explain(&self, recovered: &BTreeMap<Vec<u8>, OracleItem>, now: u32) -> String {
         let mut lines =
             vec![format!("no state from {} (acknowledged) to {} (issued) is what was found", self.safe, self.issued)];
         for name in self.names() {
@@ -229,8 +229,8 @@ impl Oracle {
 mod tests {
     use super::*;
 
-    fn item(seq: u64) -> Item {
-        Item {
+    fn item(seq: u64) -> OracleItem {
+        OracleItem {
             value: seq.to_string().as_bytes().into(),
             client_flags: 0,
             expiry: 0,
@@ -240,7 +240,7 @@ mod tests {
         }
     }
 
-    fn found(pairs: &[(&[u8], u64)]) -> BTreeMap<Vec<u8>, Item> {
+    fn found(pairs: &[(&[u8], u64)]) -> BTreeMap<Vec<u8>, OracleItem> {
         pairs.iter().map(|&(name, seq)| (name.to_vec(), item(seq))).collect()
     }
 
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn expired_and_flushed_items_are_absent() {
         let mut oracle = Oracle::default();
-        oracle.change(b"a", Some(Item { expiry: 10, ..item(1) }));
+        oracle.change(b"a", Some(OracleItem { expiry: 10, ..item(1) }));
         oracle.change(b"b", Some(item(2)));
         assert!(oracle.get(b"a", 9).is_some() && oracle.get(b"a", 10).is_none());
         assert_eq!((oracle.admits(b"a", None, 2, 9, 10), oracle.admits(b"a", None, 2, 9, 9)), (Some(0), None));

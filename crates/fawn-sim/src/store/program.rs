@@ -9,10 +9,10 @@ use fawn_store::flash::{FileId, Flash, FlashError};
 use fawn_store::large::Stub;
 use fawn_store::page::PageBuf;
 use fawn_store::record::{Kind, MAX_VALUE_BYTES, Record};
-use fawn_store::work::Event;
-use fawn_store::{Batch, Committed, Damage, Maintenance, OpenError, Options, Refusal, Step, Store};
+use fawn_store::work::MaintenanceEvent;
+use fawn_store::{Batch, Damage, Maintenance, OpenError, Options, Refusal, Step, Store, WrittenBatch};
 
-use super::oracle::Item;
+use super::oracle::OracleItem;
 use crate::flash::SimFlash;
 
 /// Why a get gave no answer.
@@ -27,7 +27,7 @@ pub enum Failure {
 /// A batch of the commit log between being taken and being handed back.
 enum InFlight {
     Taken(Batch),
-    Written(Committed),
+    Written(WrittenBatch),
 }
 
 /// A store, the device under it, and what is on its way between them.
@@ -38,7 +38,7 @@ pub(super) struct Program {
     /// What the clock shows, in milliseconds.
     pub(super) clock_ms: u64,
     in_flight: Option<InFlight>,
-    events: VecDeque<Event>,
+    events: VecDeque<MaintenanceEvent>,
 }
 
 impl Program {
@@ -79,7 +79,7 @@ impl Program {
 
     /// The item that a record of the store is; reads a large value's file. `None` when that file is gone: the record was
     /// superseded meanwhile, or the file is lost.
-    pub(super) fn item(&self, record: &Record<'_>) -> Result<Option<Item>, Failure> {
+    pub(super) fn item(&self, record: &Record<'_>) -> Result<Option<OracleItem>, Failure> {
         let value = match record.kind {
             Kind::Value => Arc::from(record.value),
             Kind::Delete | Kind::Lost => panic!("a lookup never finds {:?}", record.kind),
@@ -94,7 +94,7 @@ impl Program {
                 Arc::from(stub.value(&pages).ok_or(Failure::Damaged(damage))?)
             }
         };
-        Ok(Some(Item {
+        Ok(Some(OracleItem {
             value,
             client_flags: record.client_flags,
             expiry: record.expiry,
@@ -138,7 +138,7 @@ impl Program {
             None => self.in_flight = self.store.take_batch(self.clock_ms).map(InFlight::Taken),
             Some(InFlight::Taken(batch)) => {
                 let result = self.flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-                self.in_flight = Some(InFlight::Written(Committed { batch, result }));
+                self.in_flight = Some(InFlight::Written(WrittenBatch { batch, result }));
             }
             Some(InFlight::Written(committed)) => {
                 self.store.committed(committed);

@@ -15,7 +15,7 @@ use fawn_sim::flash::SimFlash;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::log::LogError;
 use fawn_store::page::{PAGE_BYTES, Page};
-use fawn_store::{Committed, OpenError, Options};
+use fawn_store::{OpenError, Options, WrittenBatch};
 
 use crate::ranges::number;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Log {
             let batch = store.take_batch(0).unwrap();
             flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages()).unwrap();
             batches.push(((batch.first + batch.pages.len() as u64) * PAGE_BYTES as u64, entries.len()));
-            store.committed(Committed { batch, result: Ok(()) });
+            store.committed(WrittenBatch { batch, result: Ok(()) });
             assert_eq!(store.durable(), store.written());
             for entry in &entries[committed..] {
                 store.commit(RANGE, entry, &options.secret.position(&entry.key));

@@ -7,7 +7,7 @@ use fawn_ring::{Interval, Secret};
 use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_sim::ranges::{MachineCounts, RangeMachine};
 use fawn_store::Options;
-use fawn_store::work::Work;
+use fawn_store::work::MaintenanceWork;
 
 /// Options under which everything happens often.
 fn tiny(random: &mut Random) -> Options {
@@ -73,7 +73,7 @@ fn a_store_looks_after_itself_while_its_log_is_not_durable() {
         store.tick();
         let mut looks = 0;
         while let Some(work) = store.take_work() {
-            looks += u32::from(matches!(work, Work::Space { .. }));
+            looks += u32::from(matches!(work, MaintenanceWork::Space { .. }));
         }
         assert_eq!(looks, 1, "tick {tick} looks at the device's space");
     }

@@ -12,4 +12,5 @@ mod write_buffers;
 #[cfg(test)]
 pub(crate) use arena::REFUSED;
 pub(crate) use arena::{Arena, FETCHED_TOGETHER};
-pub(crate) use write_buffers::{BufferPlace, UNLOGGED, WriteBuffers};
+pub use write_buffers::WriteBuffers;
+pub(crate) use write_buffers::{BufferPlace, UNLOGGED};

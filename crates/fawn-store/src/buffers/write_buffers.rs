@@ -10,11 +10,13 @@ use fawn_ring::Key;
 
 use super::open_segment::{Entry, OpenSegment};
 use crate::api::Gate;
-use crate::format::manifest::Emptied;
+use crate::format::manifest::EmptiedInterval;
 use crate::format::record::Record;
 use crate::log::LogPosition;
 use crate::options::MAX_FROZEN;
-use crate::work::{RangeMark, Work};
+use crate::ranges::EmptiedIntervals;
+use crate::store::BufferStats;
+use crate::work::{MaintenanceWork, RangeMark};
 
 /// The gate of a seal that waits for writes that are not in the log.
 pub(crate) const UNLOGGED: u64 = u64::MAX;
@@ -33,7 +35,7 @@ struct Frozen {
     segment: Arc<OpenSegment>,
     age: u64,
     /// Its seal, until the log is durable up to `gate`.
-    seal: Option<Work>,
+    seal: Option<MaintenanceWork>,
     /// Its seal tells the manifest which intervals were emptied.
     empties: bool,
     /// Gate of the log's batch without which its seal must not become durable.
@@ -44,8 +46,8 @@ struct Frozen {
     values: BTreeSet<u64>,
 }
 
-/// All records of a store that are not sealed yet.
-pub(crate) struct WriteBuffers {
+/// All records of a store that are not sealed yet: [`Store::buffers`](crate::Store::buffers).
+pub struct WriteBuffers {
     segment_bytes: usize,
     open: OpenSegment,
     /// Age that the open segment will have.
@@ -72,7 +74,7 @@ impl WriteBuffers {
     }
 
     /// Bytes of an open segment.
-    pub(crate) fn segment_bytes(&self) -> usize {
+    pub fn segment_bytes(&self) -> usize {
         self.segment_bytes
     }
 
@@ -87,7 +89,7 @@ impl WriteBuffers {
     }
 
     /// Age of the open segment: another one after each freeze.
-    pub(crate) fn open_age(&self) -> u64 {
+    pub fn open_age(&self) -> u64 {
         self.next_age
     }
 
@@ -107,7 +109,7 @@ impl WriteBuffers {
     }
 
     /// Whether there is nothing to seal.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.open.is_empty() && self.frozen.is_empty()
     }
 
@@ -122,16 +124,21 @@ impl WriteBuffers {
     }
 
     /// DRAM of all buffers, spare ones included.
-    pub(crate) fn allocated(&self) -> u64 {
+    fn allocated(&self) -> u64 {
         let frozen = self.frozen().map(|(segment, _)| segment.allocated()).sum::<usize>();
         let spare = self.spare.iter().map(OpenSegment::allocated).sum::<usize>();
         (self.open.allocated() + frozen + spare) as u64
     }
 
     /// DRAM of the hash indexes of the open and the frozen segments.
-    pub(crate) fn index_bytes(&self) -> u64 {
+    fn index_bytes(&self) -> u64 {
         let frozen = self.frozen().map(|(segment, _)| segment.index_bytes()).sum::<usize>();
         (self.open.index_bytes() + frozen) as u64
+    }
+
+    /// DRAM of the buffers.
+    pub(crate) fn stats(&self) -> BufferStats {
+        BufferStats { bytes: self.allocated(), index_bytes: self.index_bytes() }
     }
 
     /// The place of the newest version, if a buffer holds one.
@@ -169,6 +176,17 @@ impl WriteBuffers {
         self.open.append(key, gate, record)
     }
 
+    /// Whether a record still fits the open segment, so that it is not frozen for it.
+    pub fn has_room_for(&self, record: &Record<'_>) -> bool {
+        self.open.fits(record.encoded_len())
+    }
+
+    /// Whether the key was emptied since what is at this place was appended.
+    #[inline]
+    pub(crate) fn is_emptied(&self, place: BufferPlace, key: &Key, emptied: &EmptiedIntervals) -> bool {
+        self.age(place).is_some_and(|age| emptied.voids(key, age))
+    }
+
     /// Makes the open segment, just frozen, large enough for `record`: it was taken when segments were larger.
     pub(crate) fn make_fit(&mut self, record: &Record<'_>) {
         assert!(self.open.is_empty(), "the open segment was frozen just before");
@@ -203,7 +221,13 @@ impl WriteBuffers {
 
     /// Freezes the open segment, be it empty. Recovery begins at `start` once it is sealed. The seal waits until the log is
     /// durable up to `gate`, and tells the manifest the state of the `ranges` and what was `emptied`.
-    pub(crate) fn freeze(&mut self, start: LogPosition, gate: u64, ranges: Vec<RangeMark>, emptied: Vec<Emptied>) {
+    pub(crate) fn freeze(
+        &mut self,
+        start: LogPosition,
+        gate: u64,
+        ranges: Vec<RangeMark>,
+        emptied: Vec<EmptiedInterval>,
+    ) {
         let empty = self.spare.pop().unwrap_or_else(|| OpenSegment::new(self.segment_bytes));
         let segment = Arc::new(std::mem::replace(&mut self.open, empty));
         let values = std::mem::take(&mut self.open_values);
@@ -212,18 +236,18 @@ impl WriteBuffers {
         let empties = !emptied.is_empty();
         let segment_to_seal = Arc::clone(&segment);
         let (log_start, reached) = (start, start);
-        let seal = Some(Work::Seal { segment: segment_to_seal, age, log_start, reached, ranges, emptied });
+        let seal = Some(MaintenanceWork::Seal { segment: segment_to_seal, age, log_start, reached, ranges, emptied });
         self.frozen.push_back(Frozen { segment, age, seal, empties, gate, log_start: start.page, values });
     }
 
     /// Takes the seals whose gate is durable, in their order.
-    pub(crate) fn take_seals(&mut self, durable: u64, durable_at: LogPosition, mut take: impl FnMut(Work)) {
+    pub(crate) fn take_seals(&mut self, durable: u64, durable_at: LogPosition, mut take: impl FnMut(MaintenanceWork)) {
         for frozen in &mut self.frozen {
             if frozen.gate > durable {
                 break;
             }
             if let Some(mut seal) = frozen.seal.take() {
-                if let Work::Seal { reached, .. } = &mut seal {
+                if let MaintenanceWork::Seal { reached, .. } = &mut seal {
                     *reached = durable_at;
                 }
                 take(seal);
@@ -246,6 +270,11 @@ impl WriteBuffers {
     /// Age of the oldest segment that is not sealed yet; `u64::MAX` if there is none.
     pub(crate) fn oldest_frozen(&self) -> u64 {
         self.frozen.front().map_or(u64::MAX, |frozen| frozen.age)
+    }
+
+    /// Whether all segments of a lower age than this are sealed: durable and indexed.
+    pub fn is_sealed_below(&self, age: u64) -> bool {
+        age <= self.oldest_frozen()
     }
 
     /// Whether a seal has yet to tell the manifest which intervals were emptied.
@@ -279,7 +308,7 @@ mod tests {
     fn seals(buffers: &mut WriteBuffers, durable: u64) -> Vec<u64> {
         let mut ages = Vec::new();
         buffers.take_seals(durable, LogPosition::default(), |work| match work {
-            Work::Seal { age, .. } => ages.push(age),
+            MaintenanceWork::Seal { age, .. } => ages.push(age),
             _ => unreachable!("buffers have seals alone"),
         });
         ages

@@ -148,7 +148,7 @@ fn newest(part: &[Entry], bytes: &[u8], secret: &Secret) -> Vec<Entry> {
         let mut named: Vec<(Key, &[u8], Entry)> = same
             .iter()
             .map(|entry| {
-                let name = Spooled::decode(&bytes[entry.at as usize..]).expect("a batch holds whole records").key;
+                let name = SpoolRecord::decode(&bytes[entry.at as usize..]).expect("a batch holds whole records").key;
                 (secret.position(name), name, *entry)
             })
             .collect();
@@ -177,7 +177,7 @@ impl Places {
 
     /// The next record, with its prefix.
     #[inline]
-    pub fn next<'b>(&mut self, batch: &'b Batch) -> Option<(u64, Spooled<'b>)> {
+    pub fn next<'b>(&mut self, batch: &'b Batch) -> Option<(u64, SpoolRecord<'b>)> {
         loop {
             let part = batch.parts.get(self.part)?;
             let Some(entry) = part.get(self.next) else {
@@ -198,7 +198,7 @@ impl Places {
                 self.fetched = self.next + group.len();
             }
             self.next += 1;
-            let record = Spooled::decode(batch.at(entry)).expect("a batch holds whole records");
+            let record = SpoolRecord::decode(batch.at(entry)).expect("a batch holds whole records");
             return Some((entry.prefix, record));
         }
     }
@@ -206,7 +206,7 @@ impl Places {
 
 /// A record as it lies in a batch or a spool.
 #[derive(Clone, Copy)]
-pub(super) struct Spooled<'a> {
+pub(super) struct SpoolRecord<'a> {
     tag: u8,
     /// All of its bytes.
     pub bytes: &'a [u8],
@@ -216,7 +216,7 @@ pub(super) struct Spooled<'a> {
     value: &'a [u8],
 }
 
-impl<'a> Spooled<'a> {
+impl<'a> SpoolRecord<'a> {
     /// The record at the start of `bytes`; `None` when they end before it does.
     #[inline]
     pub fn decode(bytes: &'a [u8]) -> Option<Self> {
@@ -356,7 +356,7 @@ mod tests {
             let Write { kind, marks, client_flags, expiry, client_cas, key, value } = write;
             assert_eq!(record, Record { kind, marks, epoch: 0, seq: 77, client_flags, expiry, client_cas, key, value });
             for len in 0..spooled.bytes.len().min(200) {
-                assert!(Spooled::decode(&spooled.bytes[..len]).is_none(), "{len} bytes are no record");
+                assert!(SpoolRecord::decode(&spooled.bytes[..len]).is_none(), "{len} bytes are no record");
             }
         }
     }

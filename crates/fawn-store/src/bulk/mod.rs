@@ -34,7 +34,7 @@ pub use batch::Batch;
 pub(crate) use plan::Inputs;
 pub(crate) use run::Run;
 
-use crate::api::{Ack, Committed};
+use crate::api::{Ack, WrittenBatch};
 use crate::flash::{FileId, Flash, FlashError};
 use crate::format::page::PAGE_BYTES;
 use crate::format::segment::SegmentError;
@@ -43,7 +43,7 @@ use crate::merge::Void;
 use crate::open::{OpenError, Opening};
 use crate::options::Options;
 use crate::store::Store;
-use crate::work::Work;
+use crate::work::MaintenanceWork;
 use plan::{PlannedMerge, plan};
 use spool::{SpoolReader, SpoolWriter};
 
@@ -80,7 +80,7 @@ pub struct Bulk {
 
 /// What a load did to a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Built {
+pub struct BulkSummary {
     /// Number of segments that the load has written.
     pub segments: u64,
     /// Bytes of the segments that the load has written.
@@ -101,19 +101,19 @@ impl Bulk {
         let options = Options { ack: Ack::Durable, ..options.clone() };
         let chunk_pages = (options.memory / CHUNK_SHARE / PAGE_BYTES as u64).clamp(CHUNK_PAGES.0, CHUNK_PAGES.1);
         let (mut store, mut maintenance, opening) = Store::open(options, flash, now)?;
-        store.tick(now);
+        store.tick(now, true);
         // What is loaded goes by the log: a page that comes after the opening's tells it from an opening that was cut short.
-        if let Some(batch) = store.take_first_mark() {
+        if let Some(batch) = store.replay().take_first_mark() {
             let result = flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-            store.committed(Committed { batch, result });
+            store.committed(WrittenBatch { batch, result });
         }
         store.hurry();
         bring_to_rest(&mut store, &mut maintenance, flash)?;
         let first_value = store.new_value_file();
         let bulk = Self {
-            secret: *store.secret(),
-            interval: store.interval(),
-            segment_bytes: store.segment_bytes(),
+            secret: store.options().secret,
+            interval: store.options().interval,
+            segment_bytes: store.buffers().segment_bytes(),
             now,
             chunk_pages: chunk_pages as usize,
             spools: Vec::new(),
@@ -176,7 +176,7 @@ impl Bulk {
         last: &Arc<Batch>,
         read_bytes: u64,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<Built, SegmentError> {
+    ) -> Result<BulkSummary, SegmentError> {
         let built = self.build_all(flash, last, read_bytes, progress);
         let cleaned = self.remove_own(flash);
         let built = built?;
@@ -198,10 +198,10 @@ impl Bulk {
         last: &Arc<Batch>,
         read_bytes: u64,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<Built, SegmentError> {
+    ) -> Result<BulkSummary, SegmentError> {
         let records = self.count_last(last);
         let all = records + self.spools.iter().map(|spool| spool.records).sum::<u64>();
-        let mut built = Built::default();
+        let mut built = BulkSummary::default();
         if all == 0 {
             return Ok(built);
         }
@@ -251,7 +251,7 @@ impl Bulk {
         flash: &dyn Flash,
         stretch: &PlannedMerge,
         mut runs: Vec<Run>,
-        built: &mut Built,
+        built: &mut BulkSummary,
     ) -> Result<Vec<Run>, SegmentError> {
         for run in &mut runs {
             run.set_limit(stretch.interval.high);
@@ -321,16 +321,16 @@ impl Slices<'_> {
 /// Seals what the log holds, flushes included, and stops the store cleanly: its manifest then says all that there is.
 fn bring_to_rest(store: &mut Store, maintenance: &mut Maintenance, flash: &dyn Flash) -> Result<(), OpenError> {
     let (mut is_sealed, mut is_closing) = (false, false);
-    while !store.is_closed() {
+    while !store.upkeep().is_closed() {
         while let Some(work) = store.take_work() {
             // Nobody looks anything up: indexes are not needed, and what a merge would do waits.
-            if !matches!(work, Work::Load { .. } | Work::Merge(_)) {
+            if !matches!(work, MaintenanceWork::Load { .. } | MaintenanceWork::Merge(_)) {
                 maintenance.submit(work);
             }
         }
         if let Some(batch) = store.take_batch(0) {
             let result = flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-            store.committed(Committed { batch, result });
+            store.committed(WrittenBatch { batch, result });
         }
         match maintenance.step(flash) {
             Step::Event(event) => {
@@ -346,7 +346,7 @@ fn bring_to_rest(store: &mut Store, maintenance: &mut Maintenance, flash: &dyn F
             }
             Step::Idle => {
                 is_sealed = true;
-                store.seal_everything();
+                store.replay().seal_everything();
             }
         }
         if let Some(why) = store.stopped() {

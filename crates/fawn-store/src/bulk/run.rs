@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fawn_ring::{Interval, Key, Secret};
 
-use super::batch::{Batch, Places, Spooled};
+use super::batch::{Batch, Places, SpoolRecord};
 use super::spool::SpoolReader;
 use crate::flash::Flash;
 use crate::format::large::Stub;
@@ -107,7 +107,7 @@ impl Run {
 }
 
 #[inline]
-fn encode(spooled: &Spooled<'_>, seq: u64, out: &mut Vec<u8>) {
+fn encode(spooled: &SpoolRecord<'_>, seq: u64, out: &mut Vec<u8>) {
     let record = spooled.record(seq);
     out.resize(record.encoded_len(), 0);
     record.encode_into(out);

@@ -5,7 +5,7 @@
 //! chunks of whole pages, each with a checksum of its place and its bytes, its length in use and records back to back
 //! ([`Batch`](super::Batch)), which go on from chunk to chunk.
 
-use super::batch::Spooled;
+use super::batch::SpoolRecord;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::format::page::{PAGE_BYTES, PageBuf, pages_for};
 use crate::format::segment::{SegmentError, page_damage};
@@ -131,20 +131,20 @@ impl SpoolReader {
     }
 
     /// The next record; `None` at the end.
-    pub fn next(&mut self, flash: &dyn Flash) -> Result<Option<Spooled<'_>>, SegmentError> {
+    pub fn next(&mut self, flash: &dyn Flash) -> Result<Option<SpoolRecord<'_>>, SegmentError> {
         self.carry.clear();
-        let len = Spooled::decode(&self.buffer.bytes()[self.at..self.end]).map(|record| record.bytes.len());
+        let len = SpoolRecord::decode(&self.buffer.bytes()[self.at..self.end]).map(|record| record.bytes.len());
         if let Some(len) = len {
             let start = self.at;
             self.at += len;
-            return Ok(Spooled::decode(&self.buffer.bytes()[start..self.at]));
+            return Ok(SpoolRecord::decode(&self.buffer.bytes()[start..self.at]));
         }
         loop {
             let before = self.carry.len();
             self.carry.extend_from_slice(&self.buffer.bytes()[self.at..self.end]);
-            if let Some(len) = Spooled::decode(&self.carry).map(|record| record.bytes.len()) {
+            if let Some(len) = SpoolRecord::decode(&self.carry).map(|record| record.bytes.len()) {
                 self.at += len - before;
-                return Ok(Spooled::decode(&self.carry));
+                return Ok(SpoolRecord::decode(&self.carry));
             }
             self.at = self.end;
             if !self.next_chunk(flash)? {

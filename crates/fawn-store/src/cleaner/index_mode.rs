@@ -18,7 +18,7 @@ use fawn_ring::Key;
 use super::budget::MemoryBudget;
 use crate::options::Options;
 use crate::sealed::SealedRecords;
-use crate::work::Work;
+use crate::work::MaintenanceWork;
 
 /// Bytes that the tables may take for each record, together; the directories come on top, 0.1 bytes at 256-byte values.
 const TABLE_BYTES_A_RECORD: f64 = 0.35;
@@ -137,11 +137,11 @@ impl IndexMode {
     }
 
     /// The load of a slice; `again`: it is loaded, and its index is built again.
-    pub(crate) fn load(&self, slice: Key, wanted: bool, again: bool, sealed: &SealedRecords) -> Work {
+    pub(crate) fn load(&self, slice: Key, wanted: bool, again: bool, sealed: &SealedRecords) -> MaintenanceWork {
         let slices = sealed.slices();
         let has_filter = || slices.starting_at(&slice).is_some_and(|number| slices.get(number).filter.is_some());
         let filtered = self.filter_room(sealed) > sealed.totals().filter_bytes && !(again && has_filter());
-        Work::Load { slice, wanted, again, drained: self.drained, filtered }
+        MaintenanceWork::Load { slice, wanted, again, drained: self.drained, filtered }
     }
 
     /// Index bytes above which slices are merged in turn.
@@ -177,4 +177,55 @@ impl IndexMode {
 /// What an index of so many records takes, directories included.
 fn full_index_bytes(records: u64, sealed: &SealedRecords) -> u64 {
     (records as f64 * FULL_BYTES_A_RECORD) as u64 + sealed.totals().directory_bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fawn_ring::{Interval, Secret};
+
+    fn mode(drain: Option<bool>, miss_filter: bool) -> IndexMode {
+        let sizes = Options::new(Secret([1; 32]), 64 << 20);
+        IndexMode::new(&Options { drain, miss_filter, ..sizes }, 1 << 20)
+    }
+
+    fn no_records() -> SealedRecords {
+        SealedRecords::new(vec![(Interval::ALL, 0)], Vec::new(), Vec::new())
+    }
+
+    #[test]
+    fn without_records_everything_is_indexed_unless_the_options_say_otherwise() {
+        let sealed = no_records();
+        for (drain, drained) in [(None, false), (Some(false), false), (Some(true), true)] {
+            let mut mode = mode(drain, false);
+            mode.begin(&sealed);
+            assert_eq!(mode.is_drained(), drained, "{drain:?}");
+            let load = mode.load(Key::MIN, true, false, &sealed);
+            assert!(matches!(load, MaintenanceWork::Load { wanted: true, drained: by_load, .. } if by_load == drained));
+        }
+    }
+
+    #[test]
+    fn a_drained_index_has_a_lower_limit_which_merges_do_not_pass() {
+        let sealed = no_records();
+        let (mut whole, mut drained) = (mode(Some(false), false), mode(Some(true), false));
+        whole.begin(&sealed);
+        drained.begin(&sealed);
+        assert_eq!(whole.index_limit(&sealed), whole.budget().index_bytes());
+        let least = drained.budget().index_bytes() / LEAST_SHARE;
+        assert_eq!(drained.index_limit(&sealed), least);
+        drained.lower_limit(u64::MAX, &sealed);
+        assert_eq!(drained.index_limit(&sealed), least);
+    }
+
+    #[test]
+    fn only_bases_get_filters_and_only_if_the_options_say_so() {
+        let sealed = no_records();
+        for (drain, miss_filter, has_room) in [(true, true, true), (true, false, false), (false, true, false)] {
+            let mut mode = mode(Some(drain), miss_filter);
+            mode.begin(&sealed);
+            assert_eq!(mode.filter_room(&sealed) > 0, has_room, "{drain} {miss_filter}");
+            assert_eq!(mode.has_room_for_filter(&Key::MIN, &sealed), has_room);
+        }
+    }
 }

@@ -39,13 +39,13 @@ pub(crate) struct Conditions {
     pub open_age: u64,
     /// Only the device's reserve is left.
     pub no_space: bool,
-    /// The keys of the store.
-    pub interval: Interval,
 }
 
 /// The state of cleaning.
 pub(crate) struct Cleaner {
     mode: IndexMode,
+    /// The keys of the store.
+    interval: Interval,
     segment_bytes: u64,
     /// A merge was asked for and has not been installed.
     merging: bool,
@@ -63,8 +63,6 @@ pub(crate) struct Cleaner {
     /// slices that are stuck, nothing older than that is left.
     turn_age: u64,
     turned_age: u64,
-    /// Something was deleted since the open segment froze last.
-    deleted: bool,
     /// Second of the store's uptime from which deletes may be sealed early again.
     next_early_seal: u64,
 }
@@ -93,6 +91,7 @@ impl Cleaner {
     pub(crate) fn new(options: &Options, segment_bytes: usize) -> Self {
         Self {
             mode: IndexMode::new(options, segment_bytes),
+            interval: options.interval,
             segment_bytes: segment_bytes as u64,
             merging: false,
             failures: 0,
@@ -102,7 +101,6 @@ impl Cleaner {
             last_turn: None,
             turn_age: 0,
             turned_age: 0,
-            deleted: false,
             next_early_seal: 0,
         }
     }
@@ -175,7 +173,7 @@ impl Cleaner {
         if self.last_turn.replace(interval.low).is_none_or(|last| interval.low <= last) {
             self.turned_age = std::mem::replace(&mut self.turn_age, conditions.open_age);
         }
-        self.turn = interval.high.successor().filter(|next| conditions.interval.contains(next));
+        self.turn = interval.high.successor().filter(|next| self.interval.contains(next));
         Some((interval.low, false))
     }
 
@@ -287,22 +285,10 @@ impl Cleaner {
         self.merging && self.failures == 0 && has_some_garbage(sealed)
     }
 
-    /// A record was put; a delete waits for its seal from now on.
-    #[inline]
-    pub(crate) fn note_put(&mut self, bytes: usize, is_delete: bool) {
-        self.deleted |= is_delete;
-        self.use_credit(bytes);
-    }
-
-    /// The open segment was frozen: its deletes are on their way.
-    pub(crate) fn note_freeze(&mut self) {
-        self.deleted = false;
-    }
-
-    /// Whether deletes wait to be sealed and nothing else brings space: merges free what sealed records supersede, and the
-    /// open segment may take many deletes. At most once in ten seconds.
+    /// Whether deletes that wait for their seal are to be sealed early, as nothing else brings space: merges free what sealed
+    /// records supersede, and the open segment may take many deletes. At most once in ten seconds.
     pub(crate) fn take_early_seal(&mut self, sealed: &SealedRecords, uptime: u64) -> bool {
-        let wants = self.deleted && !self.is_freeing_space(sealed) && uptime >= self.next_early_seal;
+        let wants = !self.is_freeing_space(sealed) && uptime >= self.next_early_seal;
         if wants {
             self.next_early_seal = uptime + EARLY_SEAL_SECONDS;
         }

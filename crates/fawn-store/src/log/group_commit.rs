@@ -1,8 +1,9 @@
 //! Group commit: when a batch of the log leaves, what waits for it, and where recovery begins.
 
-use super::{ClosedBatch, Entry, LogFull, LogPosition, LogWriter};
+use super::{ClosedBatch, ENTRY_HEADER_BYTES, Entry, LogFull, LogPosition, LogWriter};
 use crate::api::{Ack, Batch, Gate};
-use crate::format::page::PageBuf;
+use crate::format::page::{PAGE_BYTES, PageBuf};
+use crate::store::LogStats;
 
 /// Unsynced bytes at which an interval batch leaves before its time.
 const INTERVAL_BATCH_BYTES: usize = 1 << 20;
@@ -10,9 +11,9 @@ const INTERVAL_BATCH_BYTES: usize = 1 << 20;
 /// The instance under which entries for all ranges, present and to come, are logged.
 pub(crate) const ALL_RANGES: u64 = 0;
 
-/// The commit log of an open store.
+/// The commit log of an open store: [`Store::log`](crate::Store::log).
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, not a state of one machine")]
-pub(crate) struct GroupCommit {
+pub struct GroupCommit {
     writer: LogWriter,
     ack: Ack,
     in_flight: bool,
@@ -80,17 +81,37 @@ impl GroupCommit {
         self.batches
     }
 
-    /// Empty batches, written when the log was idle.
-    pub(crate) fn marks(&self) -> u64 {
-        self.marks
-    }
-
     /// Answers whose gate is at or below this may leave.
     #[inline]
-    pub(crate) fn durable(&self) -> Gate {
+    pub fn durable(&self) -> Gate {
         match self.ack {
             Ack::Durable => Gate(self.writer.durable()),
             Ack::Interval { .. } | Ack::Memory => Gate(u64::MAX),
+        }
+    }
+
+    /// Up to here the log is durable, whatever answers wait for.
+    pub fn logged(&self) -> Gate {
+        Gate(self.writer.durable())
+    }
+
+    /// Bytes of entries that the next batch holds.
+    pub fn unbatched_bytes(&self) -> usize {
+        self.writer.pending_bytes()
+    }
+
+    /// Longest entry of a range that the log takes, in bytes.
+    pub fn longest_entry(&self) -> usize {
+        self.writer.longest_batch_bytes() - ENTRY_HEADER_BYTES
+    }
+
+    /// The log's figures.
+    pub(crate) fn stats(&self) -> LogStats {
+        LogStats {
+            batches: self.batches,
+            marks: self.marks,
+            bytes: self.writer.ring_pages() * PAGE_BYTES as u64,
+            used_bytes: (self.writer.position().page - self.writer.tail()) * PAGE_BYTES as u64,
         }
     }
 
@@ -195,8 +216,8 @@ impl GroupCommit {
         self.take_batch(0)
     }
 
-    /// When [`take_batch`](Self::take_batch) becomes due, on the same clock; `None` when nothing waits for time to pass.
-    pub(crate) fn batch_deadline_ms(&self) -> Option<u64> {
+    /// When [`Store::take_batch`](crate::Store::take_batch) becomes due, on the same clock; `None` when nothing waits for time to pass.
+    pub fn batch_deadline_ms(&self) -> Option<u64> {
         let Ack::Interval { ms } = self.ack else {
             return None;
         };
@@ -253,8 +274,8 @@ impl GroupCommit {
         self.replaying
     }
 
-    /// Where the batch begins that is being replayed.
-    pub(crate) fn replayed_at(&self) -> LogPosition {
+    /// Where the batch begins that is being handed back to the owner while the store opens.
+    pub fn replayed_at(&self) -> LogPosition {
         self.replayed_at
     }
 
@@ -264,7 +285,7 @@ impl GroupCommit {
     }
 
     /// Whether the newest checkpoint's seal is still to come.
-    pub(crate) fn awaits_checkpoint(&self) -> bool {
+    pub fn awaits_checkpoint(&self) -> bool {
         self.start.page > self.writer.tail()
     }
 
@@ -328,6 +349,6 @@ mod tests {
         log.end_flight();
         log.written(mark.gate, mark.pages);
         log.mark_when_idle();
-        assert!(log.take_batch(0).is_none() && log.marks() == 1);
+        assert!(log.take_batch(0).is_none() && log.stats().marks == 1);
     }
 }

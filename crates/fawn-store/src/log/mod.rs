@@ -23,8 +23,9 @@ mod writer;
 
 pub use batch::{BATCH_HEADER_BYTES, MAX_BATCH_PAGES, VERSION};
 pub use entry::{ENTRY_HEADER_BYTES, Entry};
-pub(crate) use group_commit::{ALL_RANGES, GroupCommit};
-pub use recover::{Expected, Recovered, Replayed, Torn, recover, recover_intact, survey};
+pub(crate) use group_commit::ALL_RANGES;
+pub use group_commit::GroupCommit;
+pub use recover::{LogExpectation, LogRecovery, ReplayEntry, TornTail, recover, recover_intact, survey};
 pub use writer::{ClosedBatch, LogFull, LogWriter};
 
 use crate::flash::FlashError;

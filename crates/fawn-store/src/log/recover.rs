@@ -20,7 +20,7 @@ const READ_PAGES: u64 = 256;
 
 /// What the manifest says about the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expected {
+pub struct LogExpectation {
     /// Number of the manifest.
     pub manifest: u64,
     /// Place in the log at which the replay begins.
@@ -33,7 +33,7 @@ pub struct Expected {
     pub reached: LogPosition,
 }
 
-impl Expected {
+impl LogExpectation {
     /// What `state` says, which is that of the manifest with this number.
     pub fn of(manifest: u64, state: &State) -> Self {
         let log = state.log;
@@ -44,7 +44,7 @@ impl Expected {
 
 /// An entry on replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Replayed<'a> {
+pub struct ReplayEntry<'a> {
     /// Where its batch begins: recovery from here would meet this entry again.
     pub position: LogPosition,
     /// Instance of the range that the entry belongs to.
@@ -55,7 +55,7 @@ pub struct Replayed<'a> {
 
 /// A tail that was cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Torn {
+pub struct TornTail {
     /// Pages of the ring that belong to it, as far as can be told.
     pub pages: u64,
     /// Bytes of these pages.
@@ -64,7 +64,7 @@ pub struct Torn {
 
 /// What a recovery has replayed, and where the log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recovered {
+pub struct LogRecovery {
     /// Where the log ends, and writing goes on.
     pub end: LogPosition,
     /// Number of batches that were replayed.
@@ -72,7 +72,7 @@ pub struct Recovered {
     /// Number of entries that were replayed.
     pub entries: u64,
     /// What was cut off after the end.
-    pub torn: Option<Torn>,
+    pub torn: Option<TornTail>,
 }
 
 /// Replays the log into `sink`, in the order of appends, once it is known to be the right one. What it read is durable
@@ -83,9 +83,9 @@ pub struct Recovered {
 pub fn recover(
     flash: &dyn Flash,
     shape: LogShape,
-    expected: Expected,
-    mut sink: impl FnMut(Replayed<'_>),
-) -> Result<Recovered, LogError> {
+    expected: LogExpectation,
+    mut sink: impl FnMut(ReplayEntry<'_>),
+) -> Result<LogRecovery, LogError> {
     let mut ring = Ring::open(flash, shape)?;
     let Survey { mut found, last } = ring.survey(expected)?;
     let end = ring.follow(expected, |ring, header, position| {
@@ -104,7 +104,12 @@ pub fn recover(
 }
 
 /// Replays what comes before the first damage of a log that [`recover`] refuses. Nothing is written.
-pub fn recover_intact(flash: &dyn Flash, shape: LogShape, expected: Expected, mut sink: impl FnMut(Replayed<'_>)) {
+pub fn recover_intact(
+    flash: &dyn Flash,
+    shape: LogShape,
+    expected: LogExpectation,
+    mut sink: impl FnMut(ReplayEntry<'_>),
+) {
     let Ok(mut ring) = Ring::open(flash, shape) else { return };
     // Where it ends is where the damage begins.
     let _ = ring.follow(expected, |ring, header, position| {
@@ -117,13 +122,13 @@ pub fn recover_intact(flash: &dyn Flash, shape: LogShape, expected: Expected, mu
 ///
 /// # Errors
 /// [`LogError`].
-pub fn survey(flash: &dyn Flash, shape: LogShape, expected: Expected) -> Result<(), LogError> {
+pub fn survey(flash: &dyn Flash, shape: LogShape, expected: LogExpectation) -> Result<(), LogError> {
     Ring::open(flash, shape)?.survey(expected).map(|_| ())
 }
 
 /// What [`survey`] found: no entries are counted yet.
 struct Survey {
-    found: Recovered,
+    found: LogRecovery,
     /// Header of the last batch.
     last: Option<Header>,
 }
@@ -134,7 +139,7 @@ fn replay(
     header: &Header,
     position: LogPosition,
     offset: u64,
-    sink: &mut impl FnMut(Replayed<'_>),
+    sink: &mut impl FnMut(ReplayEntry<'_>),
 ) -> Result<u64, LogError> {
     let mut rest = &pages[BATCH_HEADER_BYTES..BATCH_HEADER_BYTES + header.bytes as usize];
     for _ in 0..header.entries {
@@ -142,7 +147,7 @@ fn replay(
             EntryError::Newer => LogError::Newer { offset, what: "a kind of entry" },
             EntryError::Malformed => LogError::Damage { offset, what: "a batch holds an invalid entry" },
         })?;
-        sink(Replayed { position, range, entry });
+        sink(ReplayEntry { position, range, entry });
         rest = &rest[len..];
     }
     if rest.is_empty() {
@@ -253,7 +258,7 @@ impl<'f> Ring<'f> {
     /// Follows the chain from its start to its end, which it returns; each batch comes with the place that it chains to.
     fn follow(
         &mut self,
-        expected: Expected,
+        expected: LogExpectation,
         mut each: impl FnMut(&mut Self, &Header, LogPosition) -> Result<(), LogError>,
     ) -> Result<LogPosition, LogError> {
         let limit = expected.start.page + self.shape.ring_pages;
@@ -272,8 +277,8 @@ impl<'f> Ring<'f> {
         Ok(end)
     }
 
-    fn survey(&mut self, expected: Expected) -> Result<Survey, LogError> {
-        let Expected { manifest, start, reached, .. } = expected;
+    fn survey(&mut self, expected: LogExpectation) -> Result<Survey, LogError> {
+        let LogExpectation { manifest, start, reached, .. } = expected;
         let (mut batches, mut last, mut is_bound) = (0, None, reached.page <= start.page);
         let end = self.follow(expected, |_, header, position| {
             batches += 1;
@@ -304,11 +309,16 @@ impl<'f> Ring<'f> {
         if let Some(what) = missed {
             return Err(LogError::OlderLog { manifest, offset: self.offset(end.page), what });
         }
-        Ok(Survey { found: Recovered { end, batches, entries: 0, torn }, last })
+        Ok(Survey { found: LogRecovery { end, batches, entries: 0, torn }, last })
     }
 
     /// Looks over the rest of the ring after the chain ended at `end`.
-    fn look_ahead(&mut self, end: LogPosition, generation: u64, expected: Expected) -> Result<Option<Torn>, LogError> {
+    fn look_ahead(
+        &mut self,
+        end: LogPosition,
+        generation: u64,
+        expected: LogExpectation,
+    ) -> Result<Option<TornTail>, LogError> {
         let limit = expected.start.page + self.shape.ring_pages;
         let mut torn_to = None;
         for position in end.page..limit {
@@ -329,13 +339,13 @@ impl<'f> Ring<'f> {
                 torn_to = torn_to.max(Some(position + header.pages()));
             }
         }
-        Ok(torn_to.map(|to| Torn { pages: to - end.page, bytes: (to - end.page) * PAGE_BYTES as u64 }))
+        Ok(torn_to.map(|to| TornTail { pages: to - end.page, bytes: (to - end.page) * PAGE_BYTES as u64 }))
     }
 
     /// Refuses a manifest that knows nothing of the batch at page `place` of the file: one of a later opening, or so far
     /// ahead that the log's start has moved since. The page of the next opening proves nothing: an opening may have been
     /// cut short before it came to the manifest.
-    fn refuse_older_manifest(&mut self, place: u64, expected: Expected) -> Result<(), LogError> {
+    fn refuse_older_manifest(&mut self, place: u64, expected: LogExpectation) -> Result<(), LogError> {
         let ring_pages = self.shape.ring_pages;
         let Some(header) = Header::parse(&self.read(place, 1)?[0].0) else {
             return Ok(());
@@ -354,7 +364,7 @@ impl<'f> Ring<'f> {
 
     /// The same after a clean stop, without a look at the whole ring: the next opening has begun where the log ended, and
     /// each lap begins at the first page of the file.
-    fn refuse_older_manifest_after_stop(&mut self, end: LogPosition, expected: Expected) -> Result<(), LogError> {
+    fn refuse_older_manifest_after_stop(&mut self, end: LogPosition, expected: LogExpectation) -> Result<(), LogError> {
         let ring_pages = self.shape.ring_pages;
         for place in [0, end.page % ring_pages, (end.page + 1) % ring_pages] {
             self.refuse_older_manifest(place, expected)?;

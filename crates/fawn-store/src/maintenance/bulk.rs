@@ -11,10 +11,10 @@ use super::merge::{MAX_OUTPUTS, inputs_of};
 use crate::bulk::{Inputs, Run};
 use crate::flash::{FileId, Flash, FlashError};
 use crate::format::large::Stub;
-use crate::format::manifest::{Edit, Merged as MergedEdit, Sealed, SealedRange, Segment, Slice};
+use crate::format::manifest::{Edit, MergeEdit, SealEdit, SealedRange, Segment, Slice};
 use crate::format::page::PAGE_BYTES;
 use crate::format::segment::Unread;
-use crate::merge::{Input, Merge, Merged, Void};
+use crate::merge::{Input, Merge, MergeOutput, Void};
 use crate::sealed::directory::PageDirectory;
 use crate::work::View;
 
@@ -65,7 +65,7 @@ impl Maintenance {
     fn sealed(&self, segment: Option<(u16, Segment)>, ranges: Vec<SealedRange>, user_bytes: u64) -> Edit {
         let written_bytes = segment.as_ref().map_or(0, |(_, segment)| segment.pages.total * PAGE_BYTES as u64);
         let log = self.catalog.state().log.start;
-        Edit::Sealed(Box::new(Sealed { segment, log, ranges, user_bytes, written_bytes }))
+        Edit::Sealed(Box::new(SealEdit { segment, log, ranges, user_bytes, written_bytes }))
     }
 
     /// Begins to merge `runs`, oldest first, of `interval`: whole slices, and one alone if its parts are among the `inputs`.
@@ -114,7 +114,7 @@ impl Maintenance {
         flash: &dyn Flash,
         interval: Interval,
         inputs: Inputs,
-        merged: Merged,
+        merged: MergeOutput,
         stubs: Vec<Stub>,
     ) -> Result<(), FlashError> {
         let dropped: BTreeSet<u64> = merged.dropped_values.iter().copied().collect();
@@ -139,7 +139,7 @@ impl Maintenance {
                 let runs = outputs
                     .iter()
                     .map(|(interval, run)| (*interval, run.as_ref().map(|(number, view)| (*number, segment_of(view)))));
-                edits.push(Edit::Merged(Box::new(MergedEdit {
+                edits.push(Edit::Merged(Box::new(MergeEdit {
                     slice: interval,
                     removed: removed.clone(),
                     outputs: runs.collect(),
@@ -162,7 +162,7 @@ impl Maintenance {
     }
 
     /// Numbers the runs of a merge.
-    fn number_outputs(&mut self, merged: Merged) -> Result<Vec<(Interval, Option<NumberedRun>)>, FlashError> {
+    fn number_outputs(&mut self, merged: MergeOutput) -> Result<Vec<(Interval, Option<NumberedRun>)>, FlashError> {
         let age = self.bulk_age();
         let mut outputs = Vec::with_capacity(merged.outputs.len());
         for output in merged.outputs {

@@ -278,3 +278,48 @@ pub(super) fn remove_if_there(flash: &dyn Flash, file: FileId) -> Result<(), Fla
         result => result,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::JobFixture;
+    use super::*;
+
+    #[test]
+    fn a_dropped_segments_number_is_free_once_it_is_reclaimed() {
+        let mut fixture = JobFixture::new(1);
+        let number = fixture.seal(1, &[("a", "1")]);
+        let file = fixture.catalog.view(number).footer.file;
+        let free = |fixture: &mut JobFixture| -> BTreeSet<u16> {
+            (0..SegmentNumber::MAX.get()).filter_map(|_| Some(fixture.catalog.free_number()?.get())).collect()
+        };
+        assert!(!free(&mut fixture).contains(&number), "a segment has it");
+        fixture.catalog.retire(number);
+        assert!(
+            fixture.catalog.find_view(number).is_none() && !free(&mut fixture).contains(&number),
+            "lookups read it"
+        );
+        let segments = vec![(SegmentNumber::new(number).unwrap(), file)];
+        fixture.catalog.reclaim(&fixture.flash, &Reclaim { segments, ..Reclaim::default() }).unwrap();
+        assert!(free(&mut fixture).contains(&number));
+        assert!(!fixture.flash.list().unwrap().iter().any(|(left, _)| *left == FileId::Segment(file)));
+    }
+
+    #[test]
+    fn files_of_segments_have_even_numbers_of_their_own() {
+        let mut fixture = JobFixture::new(1);
+        let (first, next) = (fixture.catalog.new_files(3), fixture.catalog.new_files(1));
+        assert_eq!((first % 2, next), (0, first + 6));
+    }
+
+    #[test]
+    fn a_seals_marks_reserve_numbers_for_the_ranges_that_there_are() {
+        let fixture = JobFixture::new(1);
+        let mark =
+            |interval, last_seq| RangeMark { interval, instance: 9, last_seq, flush_watermark: 2, flush_deadline: 0 };
+        let halves = Interval::ALL.divide(2);
+        let marks = fixture.catalog.range_marks(&[mark(halves[0], 5), mark(halves[1], 7)]);
+        let [range] = &marks[..] else { panic!("the manifest has one range") };
+        assert_eq!((range.last_seq, range.flush_watermark), (5, 2), "the lower number of ranges that were joined");
+        assert_eq!(range.seq_reserved, 7 + SEQUENCE_STRIDE);
+    }
+}

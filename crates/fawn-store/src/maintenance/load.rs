@@ -13,7 +13,7 @@ use crate::format::segment::{ReadAhead, SegmentError, read_prefixes, read_prefix
 use crate::merge::Overwrites;
 use crate::sealed::filter::Filter;
 use crate::sealed::index::{SegmentNumber, Table};
-use crate::work::{Base, Event, SliceIndex, View};
+use crate::work::{Base, MaintenanceEvent, SliceIndex, View};
 
 /// Pages that a rebuild from data reads at once.
 const READ_PAGES: usize = 64;
@@ -101,7 +101,7 @@ impl IndexLoader {
         &mut self,
         catalog: &SegmentCatalog,
         flash: &dyn Flash,
-        events: &mut VecDeque<Event>,
+        events: &mut VecDeque<MaintenanceEvent>,
     ) -> Step {
         let Some(first) = self.requests.pop_front() else {
             return Step::More;
@@ -187,12 +187,14 @@ impl IndexLoader {
         match self.build((catalog, flash), interval, &parts, at_hand, filtered) {
             Ok((index, overwrites)) => {
                 self.loaded.insert(slice);
-                Step::Event(Event::Loaded { slice, index, overwrites })
+                Step::Event(MaintenanceEvent::Loaded { slice, index, overwrites })
             }
-            Err((_, SegmentError::Damage(damage))) => Step::Event(Event::LoadFailed { slice, damage, retry: false }),
+            Err((_, SegmentError::Damage(damage))) => {
+                Step::Event(MaintenanceEvent::LoadFailed { slice, damage, retry: false })
+            }
             Err((file, SegmentError::Flash(error))) => {
                 let damage = Damage { file, offset: 0, what: error.to_string() };
-                Step::Event(Event::LoadFailed { slice, damage, retry: true })
+                Step::Event(MaintenanceEvent::LoadFailed { slice, damage, retry: true })
             }
         }
     }
@@ -346,4 +348,58 @@ fn within<'p>(prefixes: &'p [u64], interval: &Interval) -> &'p [u64] {
 /// Bytes of a segment's average record.
 fn record_bytes(view: &View) -> u64 {
     view.footer.bytes / view.footer.records.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::JobFixture;
+    use super::*;
+
+    fn loaded(step: Step) -> Option<(Key, SliceIndex)> {
+        match step {
+            Step::Event(MaintenanceEvent::Loaded { slice, index, .. }) => Some((slice, index)),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_load_that_a_lookup_waits_for_goes_first_and_neighbours_go_together() {
+        let mut fixture = JobFixture::new(4);
+        fixture.seal(1, &[("a", "1"), ("b", "2"), ("c", "3"), ("d", "4"), ("e", "5"), ("f", "6")]);
+        fixture.events.clear();
+        let slices = fixture.slices();
+        for (number, slice) in slices.iter().enumerate() {
+            fixture.loader.request(LoadRequest { slice: *slice, wanted: number == 2, filtered: false }, false);
+        }
+        assert_eq!(loaded(fixture.load_next()).map(|(slice, _)| slice), Some(slices[2]));
+        assert!(matches!(fixture.load_next(), Step::More) && fixture.events.len() == 2, "the two below it");
+        assert_eq!(loaded(fixture.load_next()).map(|(slice, _)| slice), Some(slices[3]));
+        assert!(fixture.loader.is_idle() && slices.iter().all(|slice| fixture.loader.is_loaded(slice)));
+    }
+
+    #[test]
+    fn a_loaded_slice_is_loaded_again_only_if_that_is_asked_for() {
+        let mut fixture = JobFixture::new(1);
+        fixture.seal(1, &[("a", "1"), ("b", "2")]);
+        let request = LoadRequest { slice: Key::MIN, wanted: false, filtered: false };
+        for (again, is_loaded) in [(false, true), (false, false), (true, true)] {
+            fixture.loader.request(request, again);
+            assert_eq!(loaded(fixture.load_next()).is_some(), is_loaded, "again: {again}");
+        }
+        assert!(fixture.loader.forget(&Key::MIN) && !fixture.loader.is_loaded(&Key::MIN));
+    }
+
+    #[test]
+    fn the_oldest_part_is_left_out_of_the_index_while_draining() {
+        let mut fixture = JobFixture::new(1);
+        let base = fixture.seal(1, &[("a", "1"), ("b", "2")]);
+        fixture.seal(2, &[("c", "3")]);
+        for (draining, slots) in [(false, 3), (true, 1)] {
+            fixture.loader.set_draining(draining);
+            fixture.loader.request(LoadRequest { slice: Key::MIN, wanted: false, filtered: false }, true);
+            let (_, index) = loaded(fixture.load_next()).unwrap();
+            assert_eq!(index.table.len(), slots);
+            assert_eq!(index.base.map(|base| base.number.get()), draining.then_some(base));
+        }
+    }
 }

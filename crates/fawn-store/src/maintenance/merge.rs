@@ -10,14 +10,14 @@ use super::load::{AtHand, IndexLoader};
 use super::step::Step;
 use crate::api::Losses;
 use crate::flash::{FileId, Flash, FlashError};
-use crate::format::manifest::{Edit, Merged as MergedEdit};
+use crate::format::manifest::{Edit, MergeEdit};
 use crate::format::segment::{ReadAhead, SegmentError, Unread};
 use crate::log::LogPosition;
 use crate::merge::Overwrites;
-use crate::merge::{Input, Merge, Merged, Passed};
+use crate::merge::{Input, Merge, MergeOutput, MergeProgress};
 use crate::sealed::directory::PageDirectory;
 use crate::sealed::index::SegmentNumber;
-use crate::work::{Event, MergeWork, MergedSlice, Reclaim, View};
+use crate::work::{MaintenanceEvent, MergeWork, MergedSlice, Reclaim, View};
 
 /// Fewest and most pages that a merge reads ahead of a part: with one it could not read for several parts at once, as none
 /// wants more before it has none left.
@@ -142,12 +142,12 @@ impl Merger {
         work: MergeWork,
         catalog: &mut SegmentCatalog,
         loader: &IndexLoader,
-        events: &mut VecDeque<Event>,
+        events: &mut VecDeque<MaintenanceEvent>,
     ) {
         let MergeWork { slice: low, void, before, newest_only, drained: _, filtered, uptime, reached } = work;
         let Some(place) = catalog.slice_at(&low).filter(|_| loader.is_loaded(&low)) else {
             let why = "the slice is not loaded".to_owned();
-            events.push_back(Event::MergeFailed { slice: low, why, over_damage: false });
+            events.push_back(MaintenanceEvent::MergeFailed { slice: low, why, over_damage: false });
             return;
         };
         let slice = &catalog.state().slices[place];
@@ -174,17 +174,17 @@ impl Merger {
         &mut self,
         (catalog, flash): (&mut SegmentCatalog, &dyn Flash),
         loader: &mut IndexLoader,
-        events: &mut VecDeque<Event>,
+        events: &mut VecDeque<MaintenanceEvent>,
     ) -> Result<Step, FlashError> {
         let merging = self.merging.as_mut().expect("a merge is under way");
         match merging.merge.step(flash, &catalog.state().secret) {
             Ok(None) => {
-                let Passed { newer, dropped } = merging.merge.passed();
+                let MergeProgress { newer, dropped } = merging.merge.passed();
                 if newer + dropped < TOLD_BYTES {
                     return Ok(Step::More);
                 }
                 merging.merge.forget_passed();
-                Ok(Step::Event(Event::Merging { newer, dropped }))
+                Ok(Step::Event(MaintenanceEvent::Merging { newer, dropped }))
             }
             Ok(Some(merged)) => {
                 let merging = self.merging.take().expect("a merge is under way");
@@ -206,16 +206,16 @@ impl Merger {
     pub(super) fn abandon(&mut self, flash: &dyn Flash, why: &str, over_damage: bool) -> Result<Step, FlashError> {
         let merging = self.merging.take().expect("a merge is under way");
         drop_outputs(flash, &merging)?;
-        Ok(Step::Event(Event::MergeFailed { slice: merging.slice.low, why: why.to_owned(), over_damage }))
+        Ok(Step::Event(MaintenanceEvent::MergeFailed { slice: merging.slice.low, why: why.to_owned(), over_damage }))
     }
 
     fn record(
         &mut self,
         (catalog, flash): (&mut SegmentCatalog, &dyn Flash),
         loader: &mut IndexLoader,
-        events: &mut VecDeque<Event>,
+        events: &mut VecDeque<MaintenanceEvent>,
         merging: &Merging,
-        mut merged: Merged,
+        mut merged: MergeOutput,
     ) -> Result<Step, FlashError> {
         // A record that has expired, or was flushed, may not be the newest that names its file.
         merged.dropped_values.retain(|file| !self.sealed_beside.contains(file));
@@ -239,7 +239,7 @@ impl Merger {
                 .push((output.interval, run.as_ref().map(|(number, view, _)| (number.get(), segment_of(view)))));
             outputs.push((output.interval, run));
         }
-        let edit = Edit::Merged(Box::new(MergedEdit {
+        let edit = Edit::Merged(Box::new(MergeEdit {
             slice: merging.slice,
             removed: merging.inputs.clone(),
             outputs: edit_outputs,
@@ -277,7 +277,7 @@ impl Merger {
         &mut self,
         (catalog, flash): (&mut SegmentCatalog, &dyn Flash),
         loader: &mut IndexLoader,
-        events: &mut VecDeque<Event>,
+        events: &mut VecDeque<MaintenanceEvent>,
         merging: &Merging,
         outputs: Vec<(Interval, Option<Run>)>,
         (overwrites, written_bytes, lost): (Overwrites, u64, Option<Losses>),
@@ -307,8 +307,8 @@ impl Merger {
             slices.push(MergedSlice { interval, run, index, horizon });
         }
         let room = catalog.room(flash)?;
-        events.push_back(Event::Space(room));
-        Ok(Step::Event(Event::Merged {
+        events.push_back(MaintenanceEvent::Space(room));
+        Ok(Step::Event(MaintenanceEvent::Merged {
             slice: merging.slice.low,
             outputs: slices,
             is_partial: merging.is_partial,
@@ -377,7 +377,7 @@ fn give_up(
         catalog.remove(number.get());
     }
     drop_outputs(flash, merging)?;
-    Ok(Step::Event(Event::MergeFailed { slice: merging.slice.low, why, over_damage: false }))
+    Ok(Step::Event(MaintenanceEvent::MergeFailed { slice: merging.slice.low, why, over_damage: false }))
 }
 
 /// What the merge freed: whole files, and the pages of its slice in files that other slices still use.
@@ -396,4 +396,77 @@ fn reclaim_of(catalog: &mut SegmentCatalog, merging: &Merging, dropped: &[u64], 
         }
     }
     reclaim
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::JobFixture;
+    use super::super::load::LoadRequest;
+    use super::*;
+    use crate::merge::Void;
+
+    fn begin(fixture: &mut JobFixture, newest_only: bool) {
+        let void = Void { flushed: Vec::new(), times: Vec::new() };
+        let (slice, before, reached) = (Key::MIN, u64::MAX, LogPosition::default());
+        let (drained, filtered) = (false, false);
+        let work = MergeWork { slice, void, before, newest_only, drained, filtered, uptime: 0, reached };
+        fixture.merger.begin(work, &mut fixture.catalog, &fixture.loader, &mut fixture.events);
+    }
+
+    fn load(fixture: &mut JobFixture) {
+        fixture.loader.request(LoadRequest { slice: Key::MIN, wanted: false, filtered: false }, false);
+        assert!(matches!(fixture.load_next(), Step::Event(MaintenanceEvent::Loaded { .. })));
+    }
+
+    fn finish(fixture: &mut JobFixture) -> MaintenanceEvent {
+        loop {
+            let JobFixture { catalog, flash, loader, merger, events, .. } = fixture;
+            if let Step::Event(event) = merger.step((catalog, flash), loader, events).unwrap() {
+                return event;
+            }
+        }
+    }
+
+    #[test]
+    fn a_merge_keeps_the_newest_versions_in_one_run_and_gives_its_inputs_back() {
+        let mut fixture = JobFixture::new(1);
+        let inputs =
+            [fixture.seal(1, &[("a", "old"), ("b", "1"), ("c", "2")]), fixture.seal(2, &[("a", "new"), ("c", "")])];
+        load(&mut fixture);
+        begin(&mut fixture, false);
+        assert_eq!(fixture.merger.slice(), Some(Interval::ALL));
+        let MaintenanceEvent::Merged { outputs, is_partial, reclaim, .. } = finish(&mut fixture) else {
+            panic!("a merge of sound segments succeeds");
+        };
+        let [MergedSlice { run: Some((number, view)), horizon, .. }] = &outputs[..] else {
+            panic!("a small slice is not divided")
+        };
+        assert_eq!((view.footer.records, *horizon, is_partial), (2, 5, false), "the delete record is dropped");
+        let reclaimed: Vec<u16> = reclaim.segments.iter().map(|(number, _)| number.get()).collect();
+        assert_eq!(reclaimed, inputs);
+        assert_eq!(fixture.catalog.state().slices[0].parts, [number.get()]);
+        assert!(fixture.merger.slice().is_none() && fixture.loader.is_loaded(&Key::MIN));
+    }
+
+    #[test]
+    fn a_slice_that_is_not_loaded_is_not_merged() {
+        let mut fixture = JobFixture::new(1);
+        fixture.seal(1, &[("a", "1")]);
+        fixture.events.clear();
+        begin(&mut fixture, false);
+        assert!(matches!(fixture.events.pop_front(), Some(MaintenanceEvent::MergeFailed { over_damage: false, .. })));
+        assert!(fixture.merger.slice().is_none());
+    }
+
+    #[test]
+    fn a_merge_without_space_leaves_the_slice_as_it_is() {
+        let mut fixture = JobFixture::new(1);
+        let inputs = [fixture.seal(1, &[("a", "1")]), fixture.seal(2, &[("b", "2")])];
+        load(&mut fixture);
+        begin(&mut fixture, false);
+        fixture.flash.set_full(true);
+        let failed = finish(&mut fixture);
+        assert!(matches!(failed, MaintenanceEvent::MergeFailed { over_damage: false, .. }));
+        assert_eq!(fixture.catalog.state().slices[0].parts, inputs);
+    }
 }

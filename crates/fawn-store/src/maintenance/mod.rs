@@ -14,6 +14,8 @@
 
 mod bulk;
 mod catalog;
+#[cfg(test)]
+mod fixture;
 mod load;
 mod merge;
 mod ranges;
@@ -32,7 +34,7 @@ use crate::flash::{Flash, FlashError};
 use crate::format::manifest::{Edit, Manifest, State};
 use crate::format::page::PAGE_BYTES;
 use crate::options::Options;
-use crate::work::{Event, MergeWork, Reclaim, Room, View, Work};
+use crate::work::{MaintenanceEvent, MaintenanceWork, MergeWork, Reclaim, Room, View};
 
 pub(crate) use catalog::SEQUENCE_STRIDE;
 pub use step::Step;
@@ -47,11 +49,11 @@ pub struct Maintenance {
     loader: IndexLoader,
     merger: Merger,
     scanner: Scanner,
-    urgent: VecDeque<Work>,
-    background: VecDeque<Work>,
+    urgent: VecDeque<MaintenanceWork>,
+    background: VecDeque<MaintenanceWork>,
     /// Whether loads and merges go before seals in the next piece.
     others_turn: bool,
-    events: VecDeque<Event>,
+    events: VecDeque<MaintenanceEvent>,
     failed: bool,
 }
 
@@ -73,17 +75,17 @@ impl Maintenance {
     }
 
     /// Queues work for the next calls of [`step`](Self::step).
-    pub fn submit(&mut self, work: Work) {
+    pub fn submit(&mut self, work: MaintenanceWork) {
         match work {
-            Work::Load { slice, wanted, again, drained, filtered } => {
+            MaintenanceWork::Load { slice, wanted, again, drained, filtered } => {
                 self.loader.set_draining(drained);
                 self.loader.request(LoadRequest { slice, wanted, filtered }, again);
             }
-            Work::Merge(MergeWork { drained, .. }) => {
+            MaintenanceWork::Merge(MergeWork { drained, .. }) => {
                 self.loader.set_draining(drained);
                 self.background.push_back(work);
             }
-            Work::Scan { .. } => self.background.push_back(work),
+            MaintenanceWork::Scan { .. } => self.background.push_back(work),
             _ => self.urgent.push_back(work),
         }
     }
@@ -100,14 +102,14 @@ impl Maintenance {
             Ok(step) => step,
             Err(error) => {
                 self.failed = true;
-                Step::Event(Event::Failed(error.to_string()))
+                Step::Event(MaintenanceEvent::Failed(error.to_string()))
             }
         }
     }
 
     /// Whether nothing is left but seals and merges under way, and nobody waits for another piece.
     pub fn may_rest(&self) -> bool {
-        let is_scan = |work: &Work| matches!(work, Work::Scan { .. });
+        let is_scan = |work: &MaintenanceWork| matches!(work, MaintenanceWork::Scan { .. });
         (self.sealer.is_sealing() || self.merger.slice().is_some())
             && self.loader.is_idle()
             && self.urgent.is_empty()
@@ -127,7 +129,7 @@ impl Maintenance {
             if self.merger.slice().is_some() {
                 return self.merger.step((&mut self.catalog, flash), &mut self.loader, &mut self.events);
             }
-            if matches!(self.background.front(), Some(Work::Merge(_))) {
+            if matches!(self.background.front(), Some(MaintenanceWork::Merge(_))) {
                 let work = self.background.pop_front().expect("seen just above");
                 return Ok(self.begin_background(flash, work));
             }
@@ -166,42 +168,44 @@ impl Maintenance {
             return (!self.urgent.is_empty()).then_some(0);
         }
         // A clean stop does not wait for space: what is not sealed is in the log.
-        let may_pass = |work: &Work| match work {
-            Work::Close { .. } => self.sealer.has_reported_stall(),
-            work => matches!(work, Work::Reclaim(_) | Work::Space { .. }),
+        let may_pass = |work: &MaintenanceWork| match work {
+            MaintenanceWork::Close { .. } => self.sealer.has_reported_stall(),
+            work => matches!(work, MaintenanceWork::Reclaim(_) | MaintenanceWork::Space { .. }),
         };
         self.urgent.iter().position(may_pass)
     }
 
-    fn do_urgent(&mut self, flash: &dyn Flash, work: Work) -> Result<Step, FlashError> {
+    fn do_urgent(&mut self, flash: &dyn Flash, work: MaintenanceWork) -> Result<Step, FlashError> {
         match work {
-            Work::Seal { segment, age, log_start, reached, ranges, emptied } => {
+            MaintenanceWork::Seal { segment, age, log_start, reached, ranges, emptied } => {
                 // Slices have one part more behind it: scans begin anew.
                 self.scanner.clear();
                 self.sealer.begin(segment, age, (log_start, reached), ranges, emptied);
                 Ok(Step::More)
             }
-            Work::Reclaim(reclaim) => self.reclaim(flash, &reclaim),
-            Work::SplitRange(at) => self.split_range(flash, &at),
-            Work::MergeRanges(at) => self.merge_ranges(flash, &at),
-            Work::Close { log_end } => self.close(flash, log_end),
-            Work::Space { spare } => {
+            MaintenanceWork::Reclaim(reclaim) => self.reclaim(flash, &reclaim),
+            MaintenanceWork::SplitRange(at) => self.split_range(flash, &at),
+            MaintenanceWork::MergeRanges(at) => self.merge_ranges(flash, &at),
+            MaintenanceWork::Close { log_end } => self.close(flash, log_end),
+            MaintenanceWork::Space { spare } => {
                 self.catalog.keep_spare(spare);
-                Ok(Step::Event(Event::Space(self.room(flash)?)))
+                Ok(Step::Event(MaintenanceEvent::Space(self.room(flash)?)))
             }
-            Work::Load { .. } | Work::Merge(_) | Work::Scan { .. } => unreachable!("queued elsewhere"),
+            MaintenanceWork::Load { .. } | MaintenanceWork::Merge(_) | MaintenanceWork::Scan { .. } => {
+                unreachable!("queued elsewhere")
+            }
         }
     }
 
-    fn begin_background(&mut self, flash: &dyn Flash, work: Work) -> Step {
+    fn begin_background(&mut self, flash: &dyn Flash, work: MaintenanceWork) -> Step {
         match work {
-            Work::Merge(work) => {
+            MaintenanceWork::Merge(work) => {
                 self.merger.begin(work, &mut self.catalog, &self.loader, &mut self.events);
                 Step::More
             }
-            Work::Scan { id, interval, max_bytes, wanted } => {
-                Step::Event(Event::Scanned(self.scanner.scan((&self.catalog, flash), id, interval, max_bytes, &wanted)))
-            }
+            MaintenanceWork::Scan { id, interval, max_bytes, wanted } => Step::Event(MaintenanceEvent::Scanned(
+                self.scanner.scan((&self.catalog, flash), id, interval, max_bytes, &wanted),
+            )),
             _ => unreachable!("queued elsewhere"),
         }
     }
@@ -210,7 +214,7 @@ impl Maintenance {
     fn reclaim(&mut self, flash: &dyn Flash, reclaim: &Reclaim) -> Result<Step, FlashError> {
         self.catalog.reclaim(flash, reclaim)?;
         let room = self.room(flash)?;
-        self.events.push_back(Event::Space(room));
+        self.events.push_back(MaintenanceEvent::Space(room));
         Ok(Step::More)
     }
 

@@ -8,7 +8,7 @@ use super::step::Step;
 use crate::flash::{Flash, FlashError};
 use crate::format::manifest::{Edit, Range as KeyRange};
 use crate::log::LogPosition;
-use crate::work::{Event, SliceIndex};
+use crate::work::{MaintenanceEvent, SliceIndex};
 
 impl Maintenance {
     pub(super) fn split_range(&mut self, flash: &dyn Flash, at: &Key) -> Result<Step, FlashError> {
@@ -46,7 +46,7 @@ impl Maintenance {
         let filtered = self.loader.makes_filter(&slice.low);
         let halves = if was_loaded { self.build_halves(flash, left, right) } else { None };
         let is_loaded = halves.is_some();
-        self.events.push_back(Event::Cut { slice: slice.low, at: *at, halves });
+        self.events.push_back(MaintenanceEvent::Cut { slice: slice.low, at: *at, halves });
         for half in [left, right] {
             if is_loaded {
                 self.loader.note_loaded(half.low);
@@ -92,7 +92,7 @@ impl Maintenance {
     fn report_ranges(&mut self) -> Step {
         let ranges = self.catalog.state().ranges.iter();
         let ranges = ranges.map(|range| (range.instance, range.interval, range.epoch)).collect();
-        self.events.push_back(Event::Ranges(ranges));
+        self.events.push_back(MaintenanceEvent::Ranges(ranges));
         Step::More
     }
 
@@ -103,6 +103,6 @@ impl Maintenance {
             Err(FlashError::NoSpace) => {}
             result => drop(result?),
         }
-        Ok(Step::Event(Event::Closed))
+        Ok(Step::Event(MaintenanceEvent::Closed))
     }
 }

@@ -10,14 +10,14 @@ use crate::buffers::FETCHED_TOGETHER;
 use crate::buffers::open_segment::OpenSegment;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::format::large::Stub;
-use crate::format::manifest::{Edit, Emptied, Sealed};
+use crate::format::manifest::{Edit, EmptiedInterval, SealEdit};
 use crate::format::page::PAGE_PAYLOAD_BYTES;
 use crate::format::record::Kind;
-use crate::format::segment::{Writer, Written};
+use crate::format::segment::{CompleteSegment, Writer};
 use crate::log::LogPosition;
 use crate::merge::value_file;
 use crate::sealed::directory::PageDirectory;
-use crate::work::{Event, RangeMark, Reclaim, View};
+use crate::work::{MaintenanceEvent, RangeMark, Reclaim, View};
 
 /// Records written in one step.
 const STEP_RECORDS: usize = 4096;
@@ -30,7 +30,7 @@ struct Sealing {
     /// The log was durable up to here before the seal began.
     reached: LogPosition,
     ranges: Vec<RangeMark>,
-    emptied: Vec<Emptied>,
+    emptied: Vec<EmptiedInterval>,
     order: Vec<u32>,
     next: usize,
     writer: Option<(u64, Writer)>,
@@ -42,7 +42,7 @@ impl Sealing {
         age: u64,
         (log_start, reached): (LogPosition, LogPosition),
         ranges: Vec<RangeMark>,
-        emptied: Vec<Emptied>,
+        emptied: Vec<EmptiedInterval>,
     ) -> Self {
         Self { segment, age, log_start, reached, ranges, emptied, order: Vec::new(), next: 0, writer: None }
     }
@@ -93,7 +93,7 @@ impl Sealer {
         age: u64,
         log: (LogPosition, LogPosition),
         ranges: Vec<RangeMark>,
-        emptied: Vec<Emptied>,
+        emptied: Vec<EmptiedInterval>,
     ) {
         self.sealing = Some(Sealing::new(segment, age, log, ranges, emptied));
     }
@@ -103,7 +103,7 @@ impl Sealer {
         &mut self,
         (catalog, flash): (&mut SegmentCatalog, &dyn Flash),
         merger: &mut Merger,
-        events: &mut VecDeque<Event>,
+        events: &mut VecDeque<MaintenanceEvent>,
     ) -> Result<Step, FlashError> {
         match self.piece((catalog, flash), merger, events) {
             Err(FlashError::NoSpace) => {
@@ -118,9 +118,9 @@ impl Sealer {
                 if std::mem::replace(&mut self.stall_reported, true) {
                     return Ok(Step::More);
                 }
-                Ok(Step::Event(Event::Stalled))
+                Ok(Step::Event(MaintenanceEvent::Stalled))
             }
-            Ok(step @ Step::Event(Event::Sealed { .. })) => {
+            Ok(step @ Step::Event(MaintenanceEvent::Sealed { .. })) => {
                 self.stall_reported = false;
                 Ok(step)
             }
@@ -132,7 +132,7 @@ impl Sealer {
         &mut self,
         (catalog, flash): (&mut SegmentCatalog, &dyn Flash),
         merger: &mut Merger,
-        events: &mut VecDeque<Event>,
+        events: &mut VecDeque<MaintenanceEvent>,
     ) -> Result<Step, FlashError> {
         let sealing = self.sealing.as_mut().expect("a seal is under way");
         if sealing.segment.is_empty() {
@@ -166,7 +166,7 @@ impl Sealer {
     /// Nothing but flushes filled the log: only its start moves on.
     fn record_empty(&mut self, (catalog, flash): (&mut SegmentCatalog, &dyn Flash)) -> Result<Step, FlashError> {
         let sealing = self.sealing.as_ref().expect("a seal is under way");
-        let edit = Edit::Sealed(Box::new(Sealed {
+        let edit = Edit::Sealed(Box::new(SealEdit {
             segment: None,
             log: sealing.log_start,
             ranges: catalog.range_marks(&sealing.ranges),
@@ -177,14 +177,14 @@ impl Sealer {
         edits.push(edit);
         catalog.commit(flash, &edits)?;
         self.sealing = None;
-        Ok(Step::Event(Event::Sealed { segment: None, reclaim: Reclaim::default() }))
+        Ok(Step::Event(MaintenanceEvent::Sealed { segment: None, reclaim: Reclaim::default() }))
     }
 
     fn finish(
         &mut self,
         (catalog, flash): (&mut SegmentCatalog, &dyn Flash),
         merger: &mut Merger,
-        events: &mut VecDeque<Event>,
+        events: &mut VecDeque<MaintenanceEvent>,
     ) -> Result<Step, FlashError> {
         let mut sealing = self.sealing.take().expect("a seal is under way");
         let (file, writer) = sealing.writer.take().expect("a seal has a writer");
@@ -203,9 +203,9 @@ impl Sealer {
                 "all 32,767 segment numbers are in use: use more stores, or larger segments by more memory".into(),
             ));
         };
-        let Written { footer, directory, prefixes } = written;
+        let CompleteSegment { footer, directory, prefixes } = written;
         let view = View { age: sealing.age, footer, directory: Arc::new(PageDirectory::new(&directory)) };
-        let edit = Edit::Sealed(Box::new(Sealed {
+        let edit = Edit::Sealed(Box::new(SealEdit {
             segment: Some((number.get(), segment_of(&view))),
             log: sealing.log_start,
             ranges: catalog.range_marks(&sealing.ranges),
@@ -228,9 +228,9 @@ impl Sealer {
         let values = superseded_values(&sealing.segment);
         drop(sealing);
         let room = catalog.room(flash)?;
-        events.push_back(Event::Space(room));
+        events.push_back(MaintenanceEvent::Space(room));
         let reclaim = Reclaim { values, ..Reclaim::default() };
-        Ok(Step::Event(Event::Sealed { segment: Some((number, view, prefixes)), reclaim }))
+        Ok(Step::Event(MaintenanceEvent::Sealed { segment: Some((number, view, prefixes)), reclaim }))
     }
 }
 
@@ -260,4 +260,64 @@ fn superseded_values(segment: &OpenSegment) -> Vec<u64> {
     };
     let still: BTreeSet<u64> = segment.all().filter_map(|entry| live(&entry)).collect();
     named.difference(&still).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{JobFixture, position};
+    use super::*;
+
+    fn begin(fixture: &mut JobFixture, records: &[(&str, &str)]) -> Sealer {
+        let mut sealer = Sealer::default();
+        let segment = fixture.frozen(records);
+        let emptied = EmptiedInterval { interval: fawn_ring::Interval::ALL, below: 3 };
+        sealer.begin(segment, 3, (LogPosition::default(), LogPosition::default()), Vec::new(), vec![emptied]);
+        sealer
+    }
+
+    #[test]
+    fn a_seal_writes_the_newest_versions_in_key_order_and_the_manifest_names_them() {
+        let mut fixture = JobFixture::new(1);
+        let mut sealer = begin(&mut fixture, &[("a", "old"), ("b", "1"), ("a", "new")]);
+        assert!(matches!(fixture.seal_step(&mut sealer), Step::More) && sealer.is_sealing());
+        let Step::Event(MaintenanceEvent::Sealed { segment: Some((number, view, prefixes)), .. }) =
+            fixture.seal_step(&mut sealer)
+        else {
+            panic!("a small segment is sealed in two steps");
+        };
+        let mut expected = [position("a").prefix(), position("b").prefix()];
+        expected.sort_unstable();
+        assert_eq!((prefixes.as_slice(), view.age, view.footer.records), (&expected[..], 3, 2));
+        assert_eq!(fixture.catalog.state().slices[0].parts, [number.get()]);
+        assert!(!sealer.is_sealing() && fixture.catalog.find_view(number.get()).is_some());
+        assert!(matches!(fixture.events.pop_front(), Some(MaintenanceEvent::Space(_))));
+    }
+
+    #[test]
+    fn a_seal_without_space_reports_that_once_and_begins_again() {
+        let mut fixture = JobFixture::new(1);
+        let mut sealer = begin(&mut fixture, &[("a", "1")]);
+        fixture.flash.set_full(true);
+        assert!(matches!(fixture.seal_step(&mut sealer), Step::Event(MaintenanceEvent::Stalled)));
+        assert!(sealer.is_stalled() && sealer.has_reported_stall());
+        sealer.end_stall();
+        assert!(matches!(fixture.seal_step(&mut sealer), Step::More) && sealer.is_stalled(), "it was reported");
+        sealer.end_stall();
+        fixture.flash.set_full(false);
+        while sealer.is_sealing() {
+            fixture.seal_step(&mut sealer);
+        }
+        assert!(!sealer.has_reported_stall() && fixture.catalog.state().slices[0].parts.len() == 1);
+    }
+
+    #[test]
+    fn a_segment_without_records_moves_the_logs_start_alone() {
+        let mut fixture = JobFixture::new(1);
+        let older = fixture.seal(1, &[("a", "1")]);
+        let mut sealer = begin(&mut fixture, &[]);
+        let step = fixture.seal_step(&mut sealer);
+        assert!(matches!(step, Step::Event(MaintenanceEvent::Sealed { segment: None, .. })));
+        let state = fixture.catalog.state();
+        assert_eq!((&state.slices[0].parts[..], state.emptied.len()), (&[older][..], 1), "it empties what is older");
+    }
 }

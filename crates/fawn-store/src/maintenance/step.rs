@@ -1,6 +1,6 @@
 //! What a step of the maintenance half comes to.
 
-use crate::work::Event;
+use crate::work::MaintenanceEvent;
 
 /// What a step came to.
 #[allow(clippy::large_enum_variant, reason = "one exists at a time, and events are rare")]
@@ -12,5 +12,5 @@ pub enum Step {
     /// What there is to do waits for space on the device: step again a little later.
     Stalled,
     /// Something for the event-loop half; there may be more to do.
-    Event(Event),
+    Event(MaintenanceEvent),
 }

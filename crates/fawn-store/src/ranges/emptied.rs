@@ -4,30 +4,30 @@
 
 use fawn_ring::{Interval, Key};
 
-use crate::format::manifest::Emptied;
+use crate::format::manifest::EmptiedInterval;
 use crate::work::View;
 
 /// Emptied intervals of which something older may be left.
 pub(crate) struct EmptiedIntervals {
-    all: Vec<Emptied>,
+    all: Vec<EmptiedInterval>,
     /// Those that the seal of the next checkpoint tells the manifest of.
-    unrecorded: Vec<Emptied>,
+    unrecorded: Vec<EmptiedInterval>,
 }
 
 impl EmptiedIntervals {
     /// Those that the manifest knows.
-    pub(crate) fn new(all: Vec<Emptied>) -> Self {
+    pub(crate) fn new(all: Vec<EmptiedInterval>) -> Self {
         Self { all, unrecorded: Vec::new() }
     }
 
-    pub(crate) fn all(&self) -> &[Emptied] {
+    pub(crate) fn all(&self) -> &[EmptiedInterval] {
         &self.all
     }
 
     /// What is below age `below` in `interval` is void from here on.
     pub(crate) fn add(&mut self, interval: Interval, below: u64) {
-        let emptied = Emptied { interval, below };
-        let covers = |old: &Emptied| interval.low <= old.interval.low && old.interval.high <= interval.high;
+        let emptied = EmptiedInterval { interval, below };
+        let covers = |old: &EmptiedInterval| interval.low <= old.interval.low && old.interval.high <= interval.high;
         for list in [&mut self.all, &mut self.unrecorded] {
             list.retain(|old| !covers(old));
             list.push(emptied);
@@ -40,12 +40,12 @@ impl EmptiedIntervals {
     }
 
     /// Takes those that the manifest is told of by the seal that begins now.
-    pub(crate) fn take_unrecorded(&mut self) -> Vec<Emptied> {
+    pub(crate) fn take_unrecorded(&mut self) -> Vec<EmptiedInterval> {
         std::mem::take(&mut self.unrecorded)
     }
 
     /// Forgets those that `matters` says nothing older is left of.
-    pub(crate) fn retain(&mut self, matters: impl Fn(&Emptied) -> bool) {
+    pub(crate) fn retain(&mut self, matters: impl Fn(&EmptiedInterval) -> bool) {
         self.all.retain(&matters);
         self.unrecorded.retain(&matters);
     }
@@ -76,7 +76,7 @@ impl EmptiedIntervals {
 }
 
 /// The share of a segment that one emptied interval makes void; above 0 when any of it may be.
-pub(crate) fn voided_share(view: &View, emptied: &Emptied) -> f64 {
+pub(crate) fn voided_share(view: &View, emptied: &EmptiedInterval) -> f64 {
     if view.age >= emptied.below { 0.0 } else { view.footer.share_in(&emptied.interval) }
 }
 

@@ -11,4 +11,5 @@ mod emptied;
 mod table;
 
 pub(crate) use emptied::{EmptiedIntervals, voided_share};
-pub(crate) use table::{RangeState, RangeTable};
+pub(crate) use table::RangeState;
+pub use table::RangeTable;

@@ -3,6 +3,7 @@
 use fawn_ring::{Interval, Key};
 
 use crate::api::Gate;
+use crate::format::record::{Kind, Record};
 use crate::log::{ALL_RANGES, Entry};
 use crate::merge::Void;
 use crate::work::RangeMark;
@@ -17,8 +18,8 @@ pub(crate) struct RangeState {
     pub epoch: u32,
 }
 
-/// All ranges, in key order; they tile the store.
-pub(crate) struct RangeTable {
+/// All ranges, in key order; they tile the store: [`Store::ranges`](crate::Store::ranges).
+pub struct RangeTable {
     ranges: Vec<RangeState>,
     /// Unix second of the earliest scheduled flush, or [`NO_FLUSH`].
     next_flush: u64,
@@ -39,7 +40,7 @@ impl RangeTable {
     }
 
     /// The keys of each range.
-    pub(crate) fn intervals(&self) -> impl Iterator<Item = Interval> + '_ {
+    pub fn intervals(&self) -> impl Iterator<Item = Interval> + '_ {
         self.ranges.iter().map(|range| range.mark.interval)
     }
 
@@ -64,6 +65,12 @@ impl RangeTable {
         self.of(key).mark.flush_watermark
     }
 
+    /// Whether the newest version of `key` says that there is none: it deletes, has expired or was flushed.
+    #[inline]
+    pub(crate) fn is_absent(&self, key: &Key, record: &Record<'_>, now: u32) -> bool {
+        record.kind == Kind::Delete || record.is_expired(now) || record.seq <= self.flushed(key)
+    }
+
     /// Sequence number up to which every range was flushed.
     pub(crate) fn flushed_everywhere(&self) -> u64 {
         self.ranges.iter().map(|range| range.mark.flush_watermark).min().unwrap_or(0)
@@ -75,13 +82,13 @@ impl RangeTable {
     }
 
     /// Up to which number the first range was flushed, and the Unix second of a flush that is due, or 0.
-    pub(crate) fn flushes(&self) -> (u64, u32) {
+    pub fn flushes(&self) -> (u64, u32) {
         let mark = self.ranges[0].mark;
         (mark.flush_watermark, mark.flush_deadline)
     }
 
-    /// Highest sequence number given out in any range.
-    pub(crate) fn highest_seq(&self) -> u64 {
+    /// Highest sequence number given out in any range. It grows with every opening.
+    pub fn highest_seq(&self) -> u64 {
         self.ranges.iter().map(|range| range.mark.last_seq).max().unwrap_or(0)
     }
 

@@ -21,6 +21,6 @@ mod voids;
 
 pub(crate) use records::{IndexAnswer, PendingEntries, SealedRecords};
 pub(crate) use slices::Slice;
-pub(crate) use totals::SliceStats;
+pub(crate) use totals::{A_TURN, SliceStats};
 pub(crate) use views::Views;
 pub(crate) use voids::LOOKED_AT;

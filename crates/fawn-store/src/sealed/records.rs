@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use fawn_ring::{Interval, Key};
 
-use super::index::{Inserted, SegmentNumber};
+use super::index::{Insertion, SegmentNumber};
 use super::slices::{FailedMerge, Slice, Slices};
-use super::totals::{A_TURN, SegmentStats, SliceStats, Sum, wrong};
+use super::totals::{SegmentStats, SliceStats, Sum, wrong};
 use super::voids::Voids;
 use crate::api::{Damage, Trouble};
-use crate::format::manifest::Emptied;
+use crate::format::manifest::EmptiedInterval;
 use crate::format::page::PAGE_BYTES;
 use crate::format::segment::Footer;
 use crate::merge::Overwrites;
@@ -99,7 +99,11 @@ pub(crate) struct SealedRecords {
 
 impl SealedRecords {
     /// Slices, each with its horizon, that are to be loaded, over these segments.
-    pub(crate) fn new(slices: Vec<(Interval, u64)>, segments: Vec<Option<View>>, emptied: Vec<Emptied>) -> Self {
+    pub(crate) fn new(
+        slices: Vec<(Interval, u64)>,
+        segments: Vec<Option<View>>,
+        emptied: Vec<EmptiedInterval>,
+    ) -> Self {
         let slices = slices.into_iter().map(|(interval, horizon)| Slice::unloaded(interval, horizon));
         Self {
             slices: Slices::new(slices.collect()),
@@ -262,11 +266,6 @@ impl SealedRecords {
             filter_bytes: slices.filter_bytes,
             slots: slices.slots,
         };
-    }
-
-    /// As [`refresh`](Self::refresh), after an install.
-    pub(crate) fn refresh_some(&mut self, flushed: u64, turned_age: u64) {
-        self.refresh(A_TURN, flushed, turned_age);
     }
 
     /// Garbage of sealed segments that no slice counts and that merges free. What is stuck keeps every segment, also where
@@ -573,7 +572,7 @@ impl SealedRecords {
 fn insert(slice: &mut Slice, prefix: u64, number: SegmentNumber, record_bytes: u64, voids: Voids<'_>) -> bool {
     slice.bytes += record_bytes;
     let Some(table) = &mut slice.table else { return false };
-    let Inserted { equal, grew } = table.insert(prefix, number);
+    let Insertion { equal, grew } = table.insert(prefix, number);
     voids.count_inserted(slice, prefix, number, equal);
     grew
 }
@@ -596,6 +595,7 @@ fn expired(footer: &Footer, times: &[(Interval, u32)]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sealed::A_TURN;
     use crate::sealed::index::Table;
 
     fn sealed(slices: usize) -> SealedRecords {
@@ -621,7 +621,7 @@ mod tests {
         sealed.install_loaded(&Key::MIN, index(sealed.slices().get(0).interval), |_| 0);
         let known = sealed.find(&Key::MIN, &mut candidates);
         assert!(matches!(known, IndexAnswer::Known { filtered: false, refused: false }) && candidates.is_empty());
-        sealed.refresh_some(0, 0);
+        sealed.refresh(A_TURN, 0, 0);
         assert_eq!((sealed.slice_total().unloaded, sealed.slices().horizon(&Interval::ALL)), (1, 3));
     }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::slices::Slice;
 
 /// So many slices and segments are looked at again after each install: some microseconds.
-pub(super) const A_TURN: usize = 64;
+pub(crate) const A_TURN: usize = 64;
 
 /// What something adds to a sum.
 pub(super) trait Addend: Copy + Default + PartialEq {

@@ -9,7 +9,7 @@ use fawn_ring::{Interval, Key};
 
 use super::index::{SegmentNumber, Table};
 use super::slices::Slice;
-use crate::format::manifest::Emptied;
+use crate::format::manifest::EmptiedInterval;
 use crate::work::{Base, View};
 
 /// So many slots of an index, or entries of a buffer, are looked at to tell how many are void.
@@ -19,7 +19,7 @@ pub(crate) const LOOKED_AT: usize = 16_384;
 #[derive(Clone, Copy)]
 pub(crate) struct Voids<'a> {
     pub segments: &'a [Option<View>],
-    pub emptied: &'a [Emptied],
+    pub emptied: &'a [EmptiedInterval],
 }
 
 impl Voids<'_> {
@@ -70,7 +70,7 @@ impl Voids<'_> {
     /// Slots of a slice that are void, and others that newer ones supersede: of all, or as many looked at tell.
     pub(crate) fn count(self, table: &Table) -> (u64, u64) {
         let frame = table.frame();
-        let ends = |emptied: &Emptied| {
+        let ends = |emptied: &EmptiedInterval| {
             let end = |key: &Key| frame.position(key.prefix().clamp(frame.low(), frame.high()));
             let Interval { low, high } = emptied.interval;
             let overlaps = low.prefix() <= frame.high() && high.prefix() >= frame.low();

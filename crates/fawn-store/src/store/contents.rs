@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use fawn_ring::{Interval, Key};
 
-use super::stats::Held;
+use super::stats::Holdings;
+use super::upkeep::Upkeep;
 use crate::buffers::WriteBuffers;
 use crate::buffers::open_segment::Entry;
 use crate::format::record::Kind;
@@ -30,7 +31,7 @@ pub struct CountedKeys {
 }
 
 /// A count of what lies in some intervals of keys that is made in pieces: see
-/// [`Store::count_on`](crate::Store::count_on). It begins again if a segment is sealed or merged meanwhile.
+/// [`StoreContents::count_on`]. It begins again if a segment is sealed or merged meanwhile.
 #[derive(Debug)]
 pub struct Count {
     parts: Vec<CountedKeys>,
@@ -40,26 +41,56 @@ pub struct Count {
     /// The buffer that is counted next, and from which of its entries.
     next: (usize, usize),
     /// What the buffers hold of each part.
-    held: Vec<Held>,
+    held: Vec<Holdings>,
     /// What of it is counted twice.
-    twice: Vec<Held>,
+    twice: Vec<Holdings>,
 }
 
 impl Count {
-    /// One that begins. The intervals are those of [`Store::held_in`](crate::Store::held_in).
+    /// One that begins. The intervals are those of [`StoreContents::held_in`].
     pub fn new(parts: Vec<CountedKeys>, all: Vec<Interval>) -> Self {
         Self { parts, all, stamp: None, next: (0, 0), held: Vec::new(), twice: Vec::new() }
     }
 }
 
-/// Everything that holds records.
+/// Everything that holds records: [`Store::contents`](crate::Store::contents).
 #[derive(Clone, Copy)]
-pub(super) struct StoreContents<'a> {
-    pub buffers: &'a WriteBuffers,
-    pub sealed: &'a SealedRecords,
+pub struct StoreContents<'a> {
+    buffers: &'a WriteBuffers,
+    sealed: &'a SealedRecords,
+    /// Seals and merges so far.
+    installed: (u64, u64),
 }
 
-impl StoreContents<'_> {
+impl<'a> StoreContents<'a> {
+    pub(super) fn new(buffers: &'a WriteBuffers, upkeep: &'a Upkeep) -> Self {
+        let stats = upkeep.stats();
+        Self { buffers, sealed: upkeep.sealed(), installed: (stats.seals, stats.merges) }
+    }
+
+    /// Whether nothing was ever stored here that is still there in any version.
+    pub fn is_blank(self) -> bool {
+        self.buffers.is_empty() && self.sealed.views().next().is_none()
+    }
+
+    /// Whether values are in files of their own, be they superseded; `listed`: the manifest lists some.
+    pub fn has_large_values(self, listed: bool) -> bool {
+        listed || self.buffers.names_value_files()
+    }
+
+    /// What lies in each of `parts`, which lie side by side in order, of all that lies in `all`, beyond which the store has
+    /// nothing: counted where little is buffered, else taken for a share of what is there, as keys are evenly spread.
+    /// Overwrites are told as in [`Stats::entries`](super::Stats::entries). It takes milliseconds where much is buffered: a
+    /// [`Count`] is made in pieces.
+    pub fn held_in(self, parts: &[CountedKeys], all: &[Interval]) -> Vec<Holdings> {
+        let mut count = Count::new(parts.to_vec(), all.to_vec());
+        loop {
+            if let Some(held) = self.count_on(&mut count, usize::MAX) {
+                return held;
+            }
+        }
+    }
+
     /// Live keys in frozen and sealed segments, about, flushed ones included.
     pub(super) fn entries_beside_open(self) -> u64 {
         let (slices, segments) = (self.sealed.slice_total(), self.sealed.segment_total());
@@ -67,8 +98,8 @@ impl StoreContents<'_> {
     }
 
     /// Live keys in frozen segments and the bytes of their records.
-    pub(super) fn frozen_live(self) -> Held {
-        let mut held = Held::default();
+    pub(super) fn frozen_live(self) -> Holdings {
+        let mut held = Holdings::default();
         let emptied = self.sealed.emptied();
         for (segment, age) in self.buffers.frozen() {
             let (entries, bytes) = if emptied.may_void(age) {
@@ -82,14 +113,13 @@ impl StoreContents<'_> {
         held
     }
 
-    /// Goes on with a count, by so many entries of buffers; what it came to, once it is done. `installed`: the number of
-    /// seals and of merges so far.
-    pub(super) fn count_on(self, count: &mut Count, entries: usize, installed: (u64, u64)) -> Option<Vec<Held>> {
-        let stamp = (installed.0, installed.1, self.buffers.frozen_count());
+    /// Goes on with a count, by so many entries of buffers; what it came to, once it is done.
+    pub fn count_on(self, count: &mut Count, entries: usize) -> Option<Vec<Holdings>> {
+        let stamp = (self.installed.0, self.installed.1, self.buffers.frozen_count());
         if count.stamp != Some(stamp) {
             let parts = count.parts.len();
             (count.stamp, count.next) = (Some(stamp), (0, 0));
-            (count.held, count.twice) = (vec![Held::default(); parts], vec![Held::default(); parts]);
+            (count.held, count.twice) = (vec![Holdings::default(); parts], vec![Holdings::default(); parts]);
         }
         let parts = &count.parts;
         let part_of = |key: &Key| {
@@ -109,7 +139,7 @@ impl StoreContents<'_> {
         let held = count.parts.iter().zip(&count.held).zip(&count.twice);
         let held = held.map(|((part, buffered), twice)| {
             let sealed = self.sealed_in(part, &count.all);
-            Held {
+            Holdings {
                 entries: (sealed.entries + buffered.entries - twice.entries).max(0.0),
                 bytes: (sealed.bytes + buffered.bytes - twice.bytes).max(0.0),
             }
@@ -117,7 +147,7 @@ impl StoreContents<'_> {
         Some(held.collect())
     }
 
-    fn sealed_in(self, part: &CountedKeys, all: &[Interval]) -> Held {
+    fn sealed_in(self, part: &CountedKeys, all: &[Interval]) -> Holdings {
         let (mut entries, mut bytes) = (0.0, 0.0);
         let superseding = self.sealed.superseding();
         for slice in self.sealed.slices().iter() {
@@ -134,7 +164,7 @@ impl StoreContents<'_> {
             entries -= share * gone as f64;
             bytes -= share * footer.bytes as f64 * flushed as f64 / footer.records.max(1) as f64;
         }
-        Held { entries: entries.max(0.0), bytes: bytes.max(0.0) }
+        Holdings { entries: entries.max(0.0), bytes: bytes.max(0.0) }
     }
 
     /// Adds to `held` what a buffer holds, told from `most` entries, of which these are looked at. `part_of` says of a key to
@@ -144,7 +174,7 @@ impl StoreContents<'_> {
         buffer: usize,
         (most, looked_at): (usize, &Range<usize>),
         part_of: impl Fn(&Key) -> Option<(usize, u64)>,
-        held: &mut [Held],
+        held: &mut [Holdings],
     ) {
         let Some((segment, age)) = self.buffers.all().nth(buffer) else { return };
         let (entries, scale) = segment.sample(most);
@@ -168,7 +198,7 @@ impl StoreContents<'_> {
         buffer: usize,
         (most, looked_at): (usize, &Range<usize>),
         part_of: impl Fn(&Key) -> Option<(usize, u64)>,
-        held: &mut [Held],
+        held: &mut [Holdings],
     ) {
         let Some((segment, _)) = self.buffers.all().nth(buffer) else { return };
         let mut candidates = Vec::new();
@@ -183,7 +213,7 @@ impl StoreContents<'_> {
 
     /// What is counted as live of the version that a buffer's entry supersedes, which the first `older` frozen segments or the
     /// sealed ones may hold: of a sealed one only its position is known.
-    fn version_below(self, entry: &Entry<'_>, older: usize, flushed: u64, all: &mut Vec<SegmentNumber>) -> Held {
+    fn version_below(self, entry: &Entry<'_>, older: usize, flushed: u64, all: &mut Vec<SegmentNumber>) -> Holdings {
         let (key, name) = (&entry.key, entry.record().key);
         let emptied = self.sealed.emptied();
         for (segment, age) in self.buffers.frozen().take(older).rev() {
@@ -191,12 +221,12 @@ impl StoreContents<'_> {
                 let record = entry.record();
                 let is_live = record.kind != Kind::Delete && record.seq > flushed && !emptied.voids(key, age);
                 let live = if is_live { 1.0 } else { 0.0 };
-                return Held { entries: live, bytes: live * entry.bytes.len() as f64 };
+                return Holdings { entries: live, bytes: live * entry.bytes.len() as f64 };
             }
         }
         let slices = self.sealed.slices();
         let slice = slices.get(slices.find(key));
-        let Some(table) = &slice.table else { return Held::default() };
+        let Some(table) = &slice.table else { return Holdings::default() };
         all.clear();
         table.candidates(key.prefix(), all);
         let view = |number: &SegmentNumber| {
@@ -212,12 +242,12 @@ impl StoreContents<'_> {
             Some((base, likely))
         };
         let newest = all.iter().filter_map(view).max_by_key(|view| view.age).map(|view| (view, 1.0));
-        let Some((view, likely)) = newest.or_else(base) else { return Held::default() };
+        let Some((view, likely)) = newest.or_else(base) else { return Holdings::default() };
         // Which of the segment's records it is takes a read; a delete record, or one that was flushed, is not counted.
         let (footer, records) = (&view.footer, view.footer.records.max(1) as f64);
         let gone = footer.deletes.max(footer.numbered_up_to(flushed)) as f64;
         let live = likely * (1.0 - gone / records).max(0.0);
-        Held { entries: live, bytes: live * footer.bytes as f64 / records }
+        Holdings { entries: live, bytes: live * footer.bytes as f64 / records }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::work_queue::WorkQueue;
 use crate::sealed::Views;
-use crate::work::{Reclaim, Work};
+use crate::work::{MaintenanceWork, Reclaim};
 
 /// Reads that were planned and not finished.
 #[derive(Default)]
@@ -58,7 +58,7 @@ impl PendingReads {
     fn reclaim(&mut self, work: &mut WorkQueue) {
         while self.retired.front().is_some_and(|(view, _)| self.views.is_over(*view)) {
             if let Some((_, reclaim)) = self.retired.pop_front() {
-                work.push(Work::Reclaim(reclaim));
+                work.push(MaintenanceWork::Reclaim(reclaim));
             }
         }
     }
@@ -76,6 +76,6 @@ mod tests {
         assert!(!reads.is_current(view) && work.take().is_none());
         reads.keep_value_file(3);
         reads.release(view, &mut work);
-        assert!(matches!(work.take(), Some(Work::Reclaim(reclaim)) if reclaim.values == [1]));
+        assert!(matches!(work.take(), Some(MaintenanceWork::Reclaim(reclaim)) if reclaim.values == [1]));
     }
 }

@@ -3,25 +3,26 @@
 use std::collections::VecDeque;
 
 use crate::api::Trouble;
-use crate::work::Scanned;
+use crate::work::ScanPart;
 
 /// Troubles that wait to be reported: an owner that does not ask hears of the newest alone.
 const MOST_TROUBLES: usize = 64;
 
-/// Parts of scans, and troubles.
+/// Parts of scans, and troubles: [`Store::reports`](crate::Store::reports).
 #[derive(Default)]
-pub(super) struct Reports {
-    scanned: VecDeque<Scanned>,
+pub struct Reports {
+    scanned: VecDeque<ScanPart>,
     /// The newest, at most [`MOST_TROUBLES`].
     troubles: VecDeque<Trouble>,
 }
 
 impl Reports {
-    pub(super) fn push_scanned(&mut self, scanned: Scanned) {
+    pub(super) fn push_scanned(&mut self, scanned: ScanPart) {
         self.scanned.push_back(scanned);
     }
 
-    pub(super) fn take_scanned(&mut self) -> Option<Scanned> {
+    /// The next part of any scan.
+    pub fn take_scanned(&mut self) -> Option<ScanPart> {
         self.scanned.pop_front()
     }
 
@@ -32,7 +33,8 @@ impl Reports {
         self.troubles.push_back(trouble);
     }
 
-    pub(super) fn take_trouble(&mut self) -> Option<Trouble> {
+    /// What whoever runs the store should know, and was not told yet.
+    pub fn take_trouble(&mut self) -> Option<Trouble> {
         self.troubles.pop_front()
     }
 }

@@ -1,8 +1,10 @@
 //! Figures that a store reports about itself.
 
-/// What lies in some stretches of keys, about: see [`Store::held_in`](super::Store::held_in).
+use crate::api::Refusal;
+
+/// What lies in some stretches of keys, about: see [`StoreContents::held_in`](super::StoreContents::held_in).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Held {
+pub struct Holdings {
     /// Number of live keys.
     pub entries: f64,
     /// Bytes of their records.
@@ -11,7 +13,7 @@ pub struct Held {
 
 /// What was written to the device, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenBytes {
     /// Records that users wrote. Of those before the store was last opened, those that were sealed.
     pub user: u64,
     /// Pages of the commit log.
@@ -22,7 +24,7 @@ pub struct Written {
     pub merged: u64,
 }
 
-impl Written {
+impl WrittenBytes {
     /// Bytes written for each byte that users wrote; 0 where they wrote nothing. Value files, which are written once, and
     /// the manifest are left out.
     pub fn amplification(&self) -> f64 {
@@ -151,9 +153,9 @@ pub struct WriteStats {
     /// Puts refused because only the device's reserve was left.
     pub refused_space: u64,
     /// Written to the device since the store was made.
-    pub written: Written,
+    pub written: WrittenBytes,
     /// `written` as it was when the store was opened.
-    pub written_before: Written,
+    pub written_before: WrittenBytes,
 }
 
 /// The commit log.
@@ -231,8 +233,17 @@ pub struct Stats {
 
 impl WriteStats {
     /// Those of a store to which so much was written before.
-    pub(super) fn beginning_with(written: Written) -> Self {
+    pub(super) fn beginning_with(written: WrittenBytes) -> Self {
         Self { written, written_before: written, ..Self::default() }
+    }
+
+    /// A write was refused for this reason.
+    pub(super) fn refuse(&mut self, refusal: &Refusal) {
+        match refusal {
+            Refusal::OutOfMemory | Refusal::CannotMerge(_) => self.refused_memory += 1,
+            Refusal::NoSpace => self.refused_space += 1,
+            _ => {}
+        }
     }
 
     /// A record of `bytes` was appended.

@@ -4,31 +4,31 @@ use std::collections::VecDeque;
 
 use crate::buffers::WriteBuffers;
 use crate::log::GroupCommit;
-use crate::work::Work;
+use crate::work::MaintenanceWork;
 
 /// Work that was not handed on yet.
 #[derive(Default)]
 pub(super) struct WorkQueue {
-    ready: VecDeque<Work>,
+    ready: VecDeque<MaintenanceWork>,
     /// Work that comes after the seals of all segments below this age, some of which wait for the log.
-    behind_seals: VecDeque<(u64, Work)>,
+    behind_seals: VecDeque<(u64, MaintenanceWork)>,
     /// Scans that wait until all segments below this age are sealed.
-    waiting_scans: VecDeque<(u64, Work)>,
+    waiting_scans: VecDeque<(u64, MaintenanceWork)>,
     scans: u64,
 }
 
 impl WorkQueue {
-    pub(super) fn push(&mut self, work: Work) {
+    pub(super) fn push(&mut self, work: MaintenanceWork) {
         self.ready.push_back(work);
     }
 
     /// Work that a lookup waits for goes before all other.
-    pub(super) fn push_first(&mut self, work: Work) {
+    pub(super) fn push_first(&mut self, work: MaintenanceWork) {
         self.ready.push_front(work);
     }
 
     /// The next work.
-    pub(super) fn take(&mut self) -> Option<Work> {
+    pub(super) fn take(&mut self) -> Option<MaintenanceWork> {
         self.ready.pop_front()
     }
 
@@ -43,7 +43,7 @@ impl WorkQueue {
     }
 
     /// Hands on work that builds on what was frozen so far, behind the seals of that.
-    pub(super) fn push_behind_seals(&mut self, work: Work, buffers: &WriteBuffers) {
+    pub(super) fn push_behind_seals(&mut self, work: MaintenanceWork, buffers: &WriteBuffers) {
         if buffers.oldest_waiting_seal() == u64::MAX {
             self.ready.push_back(work);
         } else {
@@ -58,7 +58,7 @@ impl WorkQueue {
     }
 
     /// Hands a scan on once everything frozen so far is sealed.
-    pub(super) fn push_scan(&mut self, scan: Work, buffers: &WriteBuffers) {
+    pub(super) fn push_scan(&mut self, scan: MaintenanceWork, buffers: &WriteBuffers) {
         self.waiting_scans.push_back((buffers.open_age(), scan));
         self.begin_scans(buffers);
     }
@@ -87,11 +87,11 @@ mod tests {
     fn scans_wait_until_what_was_frozen_is_sealed() {
         let (mut work, mut buffers) = (WorkQueue::default(), WriteBuffers::new(1 << 16, 1));
         buffers.freeze(LogPosition::default(), 0, Vec::new(), Vec::new());
-        work.push_scan(Work::Space { spare: 1 }, &buffers);
-        work.push_behind_seals(Work::SplitRange(Key::MIN), &buffers);
+        work.push_scan(MaintenanceWork::Space { spare: 1 }, &buffers);
+        work.push_behind_seals(MaintenanceWork::SplitRange(Key::MIN), &buffers);
         assert!(work.take().is_none() && work.has_waiting_scans());
         buffers.drop_sealed();
         work.begin_scans(&buffers);
-        assert!(matches!(work.take(), Some(Work::Space { .. })) && !work.has_waiting_scans());
+        assert!(matches!(work.take(), Some(MaintenanceWork::Space { .. })) && !work.has_waiting_scans());
     }
 }

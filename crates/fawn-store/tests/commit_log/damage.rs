@@ -1,7 +1,7 @@
 //! Damage: it is reported, or what is lost was never acknowledged.
 
 use fawn_store::flash::{FileId, Flash, FlashError};
-use fawn_store::log::{Entry, Expected, LogError, LogPosition, LogShape, LogWriter, Recovered, VERSION};
+use fawn_store::log::{Entry, LogError, LogExpectation, LogPosition, LogRecovery, LogShape, LogWriter, VERSION};
 use fawn_store::page::{PAGE_BYTES, Page};
 
 use crate::harness::{Logger, SALT, record, replay, writer};
@@ -140,7 +140,7 @@ fn a_clean_stop_makes_every_loss_known() {
 #[test]
 fn a_generation_that_the_manifest_does_not_know_is_refused() {
     let (log, _) = small();
-    let expected = Expected { generation: 0, ..log.expected };
+    let expected = LogExpectation { generation: 0, ..log.expected };
     let result = replay(&log.flash, RING_PAGES, expected);
     assert!(matches!(result, Err(LogError::OlderManifest { manifest: 1, offset: 0, .. })), "{result:?}");
 }
@@ -161,18 +161,18 @@ fn the_page_of_an_opening_that_was_cut_short_is_passed_over() {
             // The one before it must have been known, and so be in the manifest.
             _ => assert!(matches!(result, Err(LogError::OlderManifest { .. })), "{result:?}"),
         }
-        let expected = Expected { generation, reached: writer.durable_at(), ..log.expected };
+        let expected = LogExpectation { generation, reached: writer.durable_at(), ..log.expected };
         assert_eq!(replay(&log.flash, RING_PAGES, expected).unwrap().0.end, writer.position());
         // Another opening's page is another one.
         let reached = LogPosition { previous: expected.reached.previous ^ 1, ..expected.reached };
-        let result = replay(&log.flash, RING_PAGES, Expected { reached, ..expected });
+        let result = replay(&log.flash, RING_PAGES, LogExpectation { reached, ..expected });
         assert!(matches!(result, Err(LogError::OlderLog { .. })), "{result:?}");
     }
 }
 
-fn log_end(log: &Logger) -> Recovered {
+fn log_end(log: &Logger) -> LogRecovery {
     let (batches, entries) = (7, log.appended.len() as u64);
-    Recovered { end: log.writer.position(), batches, entries, torn: None }
+    LogRecovery { end: log.writer.position(), batches, entries, torn: None }
 }
 
 /// Writes one value whose pages hold, page-aligned, a batch that a log with `salt` would write a lap later, then forgets

@@ -4,7 +4,7 @@ use crate::killed::Killed;
 use fawn_check::random::Random;
 use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_store::flash::{FileId, Flash, FlashError};
-use fawn_store::log::{Entry, Expected, LogError, LogPosition, LogShape, LogWriter, Recovered, recover};
+use fawn_store::log::{Entry, LogError, LogExpectation, LogPosition, LogRecovery, LogShape, LogWriter, recover};
 use fawn_store::record::{Kind, Marks, Record};
 
 pub const SALT: u32 = 0x5eed_5a17;
@@ -63,8 +63,8 @@ pub fn record(seq: u64, value: &[u8]) -> Owned {
 pub fn replay(
     flash: &dyn Flash,
     ring_pages: u64,
-    expected: Expected,
-) -> Result<(Recovered, Vec<(u64, Owned)>), LogError> {
+    expected: LogExpectation,
+) -> Result<(LogRecovery, Vec<(u64, Owned)>), LogError> {
     let mut entries = Vec::new();
     let found = recover(flash, LogShape { ring_pages, salt: SALT }, expected, |replayed| {
         entries.push((replayed.range, Owned::of(replayed.entry)));
@@ -78,7 +78,7 @@ pub struct Logger {
     pub writer: LogWriter,
     pub ring_pages: u64,
     /// What the manifest would say.
-    pub expected: Expected,
+    pub expected: LogExpectation,
     /// All entries from `expected.start` on, each with its gate in this opening (0: of an earlier one).
     pub appended: Vec<(u64, Owned, u64)>,
     next_seq: u64,
@@ -93,7 +93,7 @@ impl Logger {
         flash.sync(FileId::CommitLog).unwrap();
         flash.sync_names().unwrap();
         let start = LogPosition::default();
-        let expected = Expected { manifest: 1, start, generation: 1, clean_end: None, reached: start };
+        let expected = LogExpectation { manifest: 1, start, generation: 1, clean_end: None, reached: start };
         let writer = writer(ring_pages, 1, 0, LogPosition::default());
         Self { flash, writer, ring_pages, expected, appended: Vec::new(), next_seq: 1, operations_left: u64::MAX }
     }
@@ -159,7 +159,7 @@ impl Logger {
     }
 
     /// Recovers, demands a prefix with everything acknowledged, and goes on from there.
-    pub fn reopen(&mut self) -> Recovered {
+    pub fn reopen(&mut self) -> LogRecovery {
         let (found, entries) = replay(&self.flash, self.ring_pages, self.expected).unwrap();
         assert!(entries.len() >= self.acknowledged(), "acknowledged entries are recovered");
         assert!(entries.len() <= self.appended.len(), "nothing is recovered that was not appended");
@@ -175,7 +175,7 @@ impl Logger {
         found
     }
 
-    pub fn power_cut(&mut self, cut: PowerCut, seed: u64) -> Recovered {
+    pub fn power_cut(&mut self, cut: PowerCut, seed: u64) -> LogRecovery {
         self.flash.power_cut(cut, seed);
         self.reopen()
     }

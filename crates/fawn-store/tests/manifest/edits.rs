@@ -6,7 +6,7 @@ use fawn_check::random::Random;
 use fawn_ring::{Interval, Key, Secret};
 use fawn_sim::flash::SimFlash;
 use fawn_store::log::LogPosition;
-use fawn_store::manifest::{Edit, Inconsistent, Manifest, Merged, Range, Sealed, Segment, State};
+use fawn_store::manifest::{Edit, Inconsistent, Manifest, MergeEdit, Range, SealEdit, Segment, State};
 
 use fawn_sim::edits::{self, state};
 
@@ -70,7 +70,7 @@ fn four_parts() -> State {
 }
 
 fn seal(number: u16, interval: Interval) -> Edit {
-    Edit::Sealed(Box::new(Sealed {
+    Edit::Sealed(Box::new(SealEdit {
         segment: Some((number, segment(u64::from(number), interval))),
         log: LogPosition::default(),
         ranges: Vec::new(),
@@ -80,7 +80,13 @@ fn seal(number: u16, interval: Interval) -> Edit {
 }
 
 fn merge(slice: Interval, removed: &[u16], outputs: Vec<(Interval, Option<(u16, Segment)>)>) -> Edit {
-    Edit::Merged(Box::new(Merged { slice, removed: removed.to_vec(), outputs, horizons: Vec::new(), written_bytes: 0 }))
+    Edit::Merged(Box::new(MergeEdit {
+        slice,
+        removed: removed.to_vec(),
+        outputs,
+        horizons: Vec::new(),
+        written_bytes: 0,
+    }))
 }
 
 #[test]
@@ -148,7 +154,7 @@ fn edits_that_do_not_fit_are_refused() {
     let range = four_parts().ranges[0];
     let narrow = Box::new(Range { interval: left, ..range });
     let backwards =
-        Sealed { segment: None, log: LogPosition::default(), ranges: Vec::new(), user_bytes: 0, written_bytes: 0 };
+        SealEdit { segment: None, log: LogPosition::default(), ranges: Vec::new(), user_bytes: 0, written_bytes: 0 };
     for edit in [
         Edit::Opened { generation: 0, reserved: vec![] },
         Edit::Opened { generation: 1, reserved: vec![(100, 0)] },

@@ -49,7 +49,7 @@ fn one_sync_covers_all_puts_of_a_batch() {
 fn an_answer_that_shows_an_unsynced_version_waits_for_its_sync() {
     let mut machine = machine(1);
     machine.put(b"key", b"old").unwrap();
-    let key = machine.store().secret().position(b"key");
+    let key = machine.store().options().secret.position(b"key");
     let now = machine.now();
     let put = machine.issue_put(b"key", b"new", Extras::default()).unwrap();
     match machine.store().lookup(&key, b"key", now) {
@@ -72,7 +72,7 @@ fn a_flush_all_is_acknowledged_after_its_sync_and_survives_from_then_on() {
     let gate = machine.issue_flush_all().unwrap();
     assert!(machine.store().durable() < gate);
     assert!(machine.wait_for(gate));
-    machine.crash_and_reopen(PowerCut::Lost, 0).unwrap();
+    machine.restart().after_power_cut(PowerCut::Lost, 0).unwrap();
     assert_eq!(machine.get(b"key").unwrap(), None);
 }
 
@@ -84,15 +84,15 @@ fn in_interval_mode_answers_leave_at_once_and_a_sync_follows_in_time() {
     let appended = machine.issue_put(b"key", b"value", Extras::default()).unwrap();
     assert!(appended.gate <= machine.store().durable());
     machine.turn_log();
-    assert!(machine.store().batch_deadline_ms().is_some(), "the owner is told when to come back");
+    assert!(machine.store().log().batch_deadline_ms().is_some(), "the owner is told when to come back");
     machine.advance_clock(49);
     machine.turn_log();
     assert_eq!(log_operations(&machine), Vec::<&str>::new(), "49 ms: not yet");
     machine.advance_clock(1);
     (0..3).for_each(|_| machine.turn_log());
     assert_eq!(log_operations(&machine), ["write", "sync"], "50 ms");
-    assert_eq!(machine.store().batch_deadline_ms(), None);
-    machine.crash_and_reopen(PowerCut::Lost, 0).unwrap();
+    assert_eq!(machine.store().log().batch_deadline_ms(), None);
+    machine.restart().after_power_cut(PowerCut::Lost, 0).unwrap();
     assert_eq!(&*machine.get(b"key").unwrap().unwrap().value, b"value");
 }
 
@@ -109,7 +109,7 @@ fn in_memory_mode_the_commit_log_takes_no_records_and_a_seal_makes_them_durable(
     let records = log_operations(&machine);
     assert!(records.len() < 20, "a few entries about ranges at most: {records:?}");
     let issued = machine.oracle().issued();
-    assert_eq!(machine.crash_and_reopen(PowerCut::Lost, 0).unwrap(), issued, "sealed records are durable");
+    assert_eq!(machine.restart().after_power_cut(PowerCut::Lost, 0).unwrap(), issued, "sealed records are durable");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_scheduled_flush_all_survives_restarts_and_covers_what_was_stored_before_it_
         let due = machine.now() + 10;
         assert!(machine.flush_all_at(due).unwrap());
         machine.put(b"between", b"3").unwrap();
-        machine.crash_and_reopen(cut, 1).unwrap();
+        machine.restart().after_power_cut(cut, 1).unwrap();
         for name in [&b"sealed"[..], b"logged", b"between"] {
             assert!(machine.get(name).unwrap().is_some(), "it is not due yet");
         }
@@ -134,7 +134,7 @@ fn a_scheduled_flush_all_survives_restarts_and_covers_what_was_stored_before_it_
                 assert_eq!(machine.get(name).unwrap(), None, "{cut:?}, round {round}");
             }
             assert!(machine.get(b"after").unwrap().is_some(), "{cut:?}, round {round}");
-            machine.crash_and_reopen(cut, round).unwrap();
+            machine.restart().after_power_cut(cut, round).unwrap();
             machine.seal().unwrap();
             assert!(machine.compact_and_wait());
         }
@@ -147,12 +147,12 @@ fn a_flush_that_falls_due_while_the_store_is_down_is_carried_out_when_it_opens()
     machine.put(b"key", b"value").unwrap();
     let due = machine.now() + 10;
     assert!(machine.flush_all_at(due).unwrap());
-    machine.clean_stop();
+    machine.restart().stop();
     machine.advance_clock(10_000);
-    machine.reopen().unwrap();
+    machine.restart().reopen().unwrap();
     assert_eq!(machine.get(b"key").unwrap(), None);
     machine.put(b"key", b"new").unwrap();
-    machine.crash_and_reopen(PowerCut::Lost, 1).unwrap();
+    machine.restart().after_power_cut(PowerCut::Lost, 1).unwrap();
     assert_eq!(&*machine.get(b"key").unwrap().unwrap().value, b"new");
 }
 
@@ -185,7 +185,7 @@ fn no_second_that_a_clock_can_show_flushes_a_store_that_is_not_to_be_flushed() {
     machine.seal().unwrap();
     machine.settle();
     machine.put(b"logged", b"2").unwrap();
-    let (now, secret) = (machine.now(), *machine.store().secret());
+    let (now, secret) = (machine.now(), machine.store().options().secret);
     for second in [0, now, u32::MAX - 1, u32::MAX, now] {
         for name in [&b"sealed"[..], b"logged"] {
             let lookup = machine.store().lookup(&secret.position(name), name, second);
@@ -194,13 +194,13 @@ fn no_second_that_a_clock_can_show_flushes_a_store_that_is_not_to_be_flushed() {
                 machine.store().abandon(read);
             }
         }
-        machine.store().tick(second);
+        machine.store().tick(second, true);
     }
     machine.settle();
     for _ in 0..2 {
         for name in [&b"sealed"[..], b"logged"] {
             assert!(machine.get(name).unwrap().is_some());
         }
-        machine.crash_and_reopen(PowerCut::Lost, 1).unwrap();
+        machine.restart().after_power_cut(PowerCut::Lost, 1).unwrap();
     }
 }

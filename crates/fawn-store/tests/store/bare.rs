@@ -3,7 +3,7 @@
 use fawn_sim::flash::SimFlash;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::page::PageBuf;
-use fawn_store::{Finished, Lookup, Maintenance, Options, Refusal, Step, Store, Write};
+use fawn_store::{FinishedRead, Lookup, Maintenance, Options, Refusal, Step, Store, Write};
 
 pub const NOW: u32 = 1_000_000_000;
 
@@ -37,7 +37,7 @@ impl Bare {
     }
 
     fn write(&mut self, write: Write<'_>) {
-        let key = self.store.secret().position(write.key);
+        let key = self.store.options().secret.position(write.key);
         loop {
             match self.store.append(&key, write, NOW) {
                 Ok(_) => return,
@@ -56,7 +56,7 @@ impl Bare {
         self.clock_ms += 1;
         if let Some(batch) = self.store.take_batch(self.clock_ms) {
             let result = self.flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-            self.store.committed(fawn_store::Committed { batch, result });
+            self.store.committed(fawn_store::WrittenBatch { batch, result });
         }
         while let Some(work) = self.store.take_work() {
             self.maintenance.submit(work);
@@ -87,7 +87,7 @@ impl Bare {
 
     /// The value of `name` and the pages that it took to read it.
     pub fn get(&mut self, name: &[u8]) -> Option<(Vec<u8>, Option<Place>)> {
-        let key = self.store.secret().position(name);
+        let key = self.store.options().secret.position(name);
         let mut read = match self.store.lookup(&key, name, NOW) {
             Lookup::Found { record, .. } => return Some((record.value.to_vec(), None)),
             Lookup::Absent { .. } => return None,
@@ -99,10 +99,10 @@ impl Bare {
             let place = (read.file, read.first);
             self.flash.read(read.file, read.first, pages.pages_mut()).unwrap();
             match self.store.finish(read, pages.pages_mut(), &key, name, NOW) {
-                Finished::Found(record) => return Some((record.value.to_vec(), Some(place))),
-                Finished::Absent { .. } => return None,
-                Finished::Read(next) => read = next,
-                other @ Finished::Damaged(_) => panic!("{other:?}"),
+                FinishedRead::Found(record) => return Some((record.value.to_vec(), Some(place))),
+                FinishedRead::Absent { .. } => return None,
+                FinishedRead::Read(next) => read = next,
+                other @ FinishedRead::Damaged(_) => panic!("{other:?}"),
             }
         }
     }

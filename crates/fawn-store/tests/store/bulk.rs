@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fawn_sim::flash::{PowerCut, SimFlash};
-use fawn_sim::store::{Extras, Loaded, Machine, bulk_load};
+use fawn_sim::store::{Extras, LoadedRecord, Machine, bulk_load};
 use fawn_store::Options;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::manifest::Manifest;
@@ -26,32 +26,32 @@ fn stopped(options: &Options, seed: u64, held: u64) -> (Machine, Contents) {
             old.remove(&name);
         }
     }
-    machine.clean_stop();
+    machine.restart().stop();
     (machine, old)
 }
 
 /// A load of the keys `from..to`, some of them twice, some too large to be kept in line.
-fn load(from: u64, to: u64) -> (Vec<Loaded>, Contents) {
+fn load(from: u64, to: u64) -> (Vec<LoadedRecord>, Contents) {
     let mut records = Vec::new();
     let mut new = Contents::new();
     for (place, number) in (from..to).chain((from..to).step_by(7)).enumerate() {
         let len = if number % 31 == 5 { 5_000 } else { 40 + place % 250 };
         let (name, value) = (format!("k{number}").into_bytes(), value(1_000_000 + place as u64, len));
         new.insert(name.clone(), value.clone());
-        records.push(Loaded { name, value, extras: Extras::default() });
+        records.push(LoadedRecord { name, value, extras: Extras::default() });
     }
     (records, new)
 }
 
 fn contents(machine: &mut Machine, names: impl Iterator<Item = Vec<u8>>) -> Contents {
-    names.filter_map(|name| machine.get_unchecked(&name).unwrap().map(|item| (name, item.value.to_vec()))).collect()
+    names.filter_map(|name| machine.restart().get(&name).unwrap().map(|item| (name, item.value.to_vec()))).collect()
 }
 
 /// Each slice that the store had before is as before the load or as after it; whether all are as after it.
 fn check_slices(machine: &mut Machine, slices: &[fawn_ring::Interval], old: &Contents, new: &Contents) -> bool {
     let merged: Contents = old.clone().into_iter().chain(new.clone()).collect();
     let found = contents(machine, merged.keys().cloned());
-    let secret = *machine.store().secret();
+    let secret = machine.store().options().secret;
     let mut loaded = 0;
     for slice in slices {
         let of_slice = |all: &Contents| -> Contents {
@@ -107,14 +107,14 @@ fn cut_everywhere(options: &Options, seed: u64, held: u64, batch_bytes: usize) -
             assert_eq!(strays(machine.flash()), [], "an opening removes what a load left");
             let all = check_slices(&mut machine, &slices, &old, &new);
             assert!(all || !whole, "a load that was complete is there");
-            machine.clean_stop();
+            machine.restart().stop();
             let flash = machine.flash().clone();
             bulk_load(&flash, options, now, &records, batch_bytes).unwrap();
             let mut machine = Machine::on(flash, options.clone(), cut_seed, machine.oracle().clone()).unwrap();
             assert!(check_slices(&mut machine, &slices, &old, &new), "a load that is repeated is complete");
             machine.issue_put(b"k1", b"later", Extras::default()).unwrap();
             machine.sync_log();
-            let item = machine.get_unchecked(b"k1").unwrap().unwrap();
+            let item = machine.restart().get(b"k1").unwrap().unwrap();
             assert_eq!(&*item.value, b"later", "what is written after a load is newer");
         }
     }
@@ -180,12 +180,12 @@ fn a_flush_that_was_scheduled_before_a_load_and_is_due_by_then_does_not_hide_it(
     machine.put(b"before", b"1").unwrap();
     let due = machine.now() + 3;
     machine.flush_all_at(due).unwrap();
-    machine.clean_stop();
+    machine.restart().stop();
     let flash = machine.flash().clone();
-    let record = |name: &[u8]| Loaded { name: name.to_vec(), value: b"2".to_vec(), extras: Extras::default() };
+    let record = |name: &[u8]| LoadedRecord { name: name.to_vec(), value: b"2".to_vec(), extras: Extras::default() };
     bulk_load(&flash, &tiny(), due + 1, &[record(b"loaded")], 1 << 20).unwrap();
     let mut machine = Machine::on(flash, tiny(), 6, machine.oracle().clone()).unwrap();
     machine.advance_clock(10_000);
-    assert_eq!(machine.get_unchecked(b"before").unwrap(), None);
-    assert_eq!(&*machine.get_unchecked(b"loaded").unwrap().unwrap().value, b"2");
+    assert_eq!(machine.restart().get(b"before").unwrap(), None);
+    assert_eq!(&*machine.restart().get(b"loaded").unwrap().unwrap().value, b"2");
 }

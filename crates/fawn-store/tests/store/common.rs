@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fawn_ring::{Interval, Secret};
 use fawn_sim::store::Machine;
-use fawn_store::work::Scanned;
+use fawn_store::work::ScanPart;
 use fawn_store::{Ack, Options};
 
 /// Options under which everything happens often: seals after a few dozen records, merges after a few seals.
@@ -73,12 +73,12 @@ pub fn value(change: u64, len: usize) -> Vec<u8> {
 }
 
 /// A part of a scan, of at least `bytes` unless it is the last.
-pub fn scan_part(machine: &mut Machine, keys: Interval, bytes: usize) -> Scanned {
+pub fn scan_part(machine: &mut Machine, keys: Interval, bytes: usize) -> ScanPart {
     let now = machine.now();
     machine.store().scan(keys, bytes, now);
     let mut part = None;
     assert!(machine.turn_until(|machine| {
-        part = part.take().or_else(|| machine.store().take_scanned());
+        part = part.take().or_else(|| machine.store().reports().take_scanned());
         part.is_some()
     }));
     let part = part.expect("it has come");

@@ -54,14 +54,14 @@ impl Act {
         let (key, seq, value) = match self {
             Self::Put(key, seq) => (key, seq, &VALUE[..]),
             Self::Delete(key, seq) => (key, seq, &[][..]),
-            Self::Empty(first, last) => return store.empty(stretch(first, last)),
+            Self::Empty(first, last) => return store.replication().empty(stretch(first, last)),
         };
         let (name, position) = named(store, key);
         let kind = if value.is_empty() { Kind::Delete } else { Kind::Value };
         let marks = Marks::default();
         let record =
             Record { kind, marks, epoch: 1, seq, client_flags: 0, expiry: 0, client_cas: None, key: &name, value };
-        store.append_committed(&position, &record).unwrap();
+        store.replication().append(&position, &record).unwrap();
     }
 }
 
@@ -72,7 +72,7 @@ fn stretch(first: u64, last: u64) -> Interval {
 
 fn named(store: &Store, key: u64) -> (Vec<u8>, Key) {
     let name = format!("key-{key:04}").into_bytes();
-    let position = store.secret().position(&name);
+    let position = store.options().secret.position(&name);
     (name, position)
 }
 
@@ -115,10 +115,10 @@ impl World {
     }
 
     fn act(&mut self, act: Act) {
-        while let Err(refusal) = self.store.log_range(7, &act.encode(), (4096, 4096)) {
+        while let Err(refusal) = self.store.replication().log(7, &act.encode(), (4096, 4096)) {
             assert_eq!(refusal, Refusal::Busy);
             self.settle();
-            if self.store.wants_checkpoint(true) {
+            if self.store.replication().wants_checkpoint(true) {
                 self.checkpoint();
             }
         }
@@ -150,7 +150,7 @@ impl World {
     }
 
     fn checkpoint(&mut self) {
-        self.store.checkpoint(&[(7, Vec::new())]).unwrap();
+        self.store.replication().checkpoint(&[(7, Vec::new())]).unwrap();
         self.settle();
     }
 
@@ -164,7 +164,7 @@ impl World {
 
     /// Counted is what a scan finds, but for `deletes` at most.
     fn check(&mut self, what: &str) {
-        self.store.freeze_unsealed();
+        self.store.replication().freeze();
         self.settle();
         let (records, bytes) = scanned(&mut self.store, &mut self.maintenance, &self.flash);
         assert_eq!(records, self.model.len() as u64, "{what}: what is there");
@@ -221,7 +221,7 @@ fn check_unsealed(world: &World, what: &str) {
     let stats = world.store.stats();
     assert!(stats.entries.abs_diff(there) <= BY_CHANCE, "{what}: {} counted of {there}", stats.entries);
     let all = [CountedKeys { keys: Interval::ALL, flushed: 0 }];
-    let [held] = world.store.held_in(&all, &[Interval::ALL])[..] else { panic!("of each part") };
+    let [held] = world.store.contents().held_in(&all, &[Interval::ALL])[..] else { panic!("of each part") };
     assert!((held.entries - there as f64).abs() <= BY_CHANCE as f64, "{what}: {held:?} of {there}");
     let bytes = stats.live_bytes as f64 / there.max(1) as f64;
     assert!((120.0..=RECORD_BYTES as f64).contains(&bytes), "{what}: {bytes} bytes a record");
@@ -270,7 +270,7 @@ fn random(seed: u64, with_deletes: bool) {
             8 => {
                 world.store.compact();
                 world.settle();
-                if world.store.wants_checkpoint(false) {
+                if world.store.replication().wants_checkpoint(false) {
                     world.checkpoint();
                 }
             }

@@ -50,9 +50,12 @@ fn go_on(machine: &mut Machine, options: &Options, cut: PowerCut, seed: u64) {
         script.step(machine);
     }
     if seed.is_multiple_of(2) {
-        machine.crash_and_reopen(cut, seed).unwrap_or_else(|why| panic!("a second crash, {options:?}: {why}"));
+        machine.restart().after_power_cut(cut, seed).unwrap_or_else(|why| panic!("a second crash, {options:?}: {why}"));
     } else {
-        machine.clean_stop_and_reopen().unwrap_or_else(|why| panic!("a clean stop after a crash, {options:?}: {why}"));
+        machine
+            .restart()
+            .after_clean_stop()
+            .unwrap_or_else(|why| panic!("a clean stop after a crash, {options:?}: {why}"));
     }
 }
 
@@ -89,7 +92,7 @@ fn a_power_cut_while_a_store_is_made_leaves_none_or_a_whole_one() {
                 let mut machine = Machine::on(flash, tiny(), seed, Oracle::default())
                     .unwrap_or_else(|error| panic!("after {points} write points, {cut:?} {seed}: {error}"));
                 machine.put(b"key", b"value").unwrap();
-                machine.crash_and_reopen(PowerCut::Lost, seed).unwrap();
+                machine.restart().after_power_cut(PowerCut::Lost, seed).unwrap();
                 assert_eq!(&*machine.get(b"key").unwrap().unwrap().value, b"value");
             }
         }
@@ -108,7 +111,7 @@ fn power_that_fails_again_and_again_during_recovery_loses_nothing() {
     for points in 0..60 {
         let mut forked = machine.fork_after_power_cut(PowerCut::Torn, points).unwrap();
         for again in 0..4 {
-            let state = forked.crash_again_while_reopening(PowerCut::Torn, points * 8 + again, points).unwrap();
+            let state = forked.restart().after_two_power_cuts(PowerCut::Torn, points * 8 + again, points).unwrap();
             assert_eq!(state, issued, "everything was synced");
         }
     }
@@ -126,7 +129,7 @@ fn a_deleted_key_stays_deleted_whatever_is_merged_and_whenever_power_fails() {
         for number in 0..30u64 {
             assert!(machine.delete(format!("d{number}").as_bytes()).unwrap());
         }
-        machine.crash_and_reopen(PowerCut::Torn, round).unwrap();
+        machine.restart().after_power_cut(PowerCut::Torn, round).unwrap();
         for number in 0..30u64 {
             assert_eq!(machine.get(format!("d{number}").as_bytes()).unwrap(), None, "round {round}");
         }
@@ -145,13 +148,13 @@ fn a_store_opens_with_smaller_segments_than_the_records_in_its_log() {
             let len = if number % 3 == 1 { 15_000 } else { 300 };
             machine.put(format!("key{number}").as_bytes(), &value(number, len)).unwrap();
         }
-        machine.set_options(Options { segment_bytes, ..options });
+        machine.restart().set_options(Options { segment_bytes, ..options });
         for seed in 0..2 {
-            let state = machine.crash_and_reopen(PowerCut::Torn, seed).unwrap();
+            let state = machine.restart().after_power_cut(PowerCut::Torn, seed).unwrap();
             assert_eq!(state, 9, "everything was acknowledged");
         }
         machine.put(b"key1", b"small").unwrap();
-        machine.clean_stop_and_reopen().unwrap();
+        machine.restart().after_clean_stop().unwrap();
     }
 }
 
@@ -174,6 +177,6 @@ fn what_the_interval_covers_survives_and_the_rest_is_a_prefix() {
             let left = machine.fork_after_power_cut(PowerCut::Lost, round).unwrap();
             assert_eq!(left.oracle().issued(), state, "10 ms have passed and the batch is written");
         }
-        machine.crash_and_reopen(PowerCut::Torn, round).unwrap();
+        machine.restart().after_power_cut(PowerCut::Torn, round).unwrap();
     }
 }

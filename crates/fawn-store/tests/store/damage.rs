@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fawn_check::random::Random;
 use fawn_sim::flash::{PowerCut, SimFlash};
-use fawn_sim::store::{Extras, Failure, Item, Machine, Oracle};
+use fawn_sim::store::{Extras, Failure, Machine, Oracle, OracleItem};
 use fawn_store::check::check;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::page::PAGE_BYTES;
@@ -60,7 +60,7 @@ fn sample_of(scale: u64) -> Sample {
     machine.issue_delete(format!("key-{}", 10 * scale - 1).as_bytes()).unwrap();
     machine.issue_put(b"empty", b"", Extras::default()).unwrap();
     machine.settle();
-    machine.clean_stop();
+    machine.restart().stop();
     let files = machine.flash().list().unwrap();
     Sample {
         flash: machine.flash().clone(),
@@ -90,18 +90,18 @@ fn examine(sample: &Sample, flash: SimFlash, what: &dyn std::fmt::Debug) -> Outc
     };
     assert_eq!(u64::from(machine.now()) * 1000, sample.now_ms);
     let before = read_all(&mut machine, what);
-    machine.compact();
+    machine.store().compact();
     machine.settle();
     let after = read_all(&mut machine, what);
     if before == Outcome::Told || after == Outcome::Told { Outcome::Told } else { Outcome::Whole }
 }
 
 fn read_all(machine: &mut Machine, what: &dyn std::fmt::Debug) -> Outcome {
-    let expected: BTreeMap<Vec<u8>, Item> = machine.oracle().alive(machine.now());
+    let expected: BTreeMap<Vec<u8>, OracleItem> = machine.oracle().alive(machine.now());
     let names: Vec<Vec<u8>> = machine.oracle().names().map(<[u8]>::to_vec).collect();
     let mut outcome = Outcome::Whole;
     for name in names {
-        match machine.get_unchecked(&name) {
+        match machine.restart().get(&name) {
             Ok(found) => assert_eq!(
                 found.as_ref(),
                 expected.get(&name),
@@ -279,16 +279,16 @@ fn damage_to_the_last_batch_is_told_once_the_log_was_idle() {
                 machine.settle();
             }
             assert_eq!(machine.stats().log.marks, 1, "one mark is enough");
-            machine.crash_and_reopen(PowerCut::Torn, 1).unwrap();
+            machine.restart().after_power_cut(PowerCut::Torn, 1).unwrap();
             machine.advance_clock(1000);
             machine.settle();
         }
         machine.flash().power_cut(PowerCut::Lost, 0);
         machine.flash().flip_bit(FileId::CommitLog, last * PAGE_BYTES as u64 + 60, 3);
-        match machine.reopen() {
+        match machine.restart().reopen() {
             Ok(()) => {
                 assert!(!idle, "damage is taken for a torn tail");
-                assert_eq!(machine.get_unchecked(b"key-8").unwrap(), None, "nothing tells it from a torn write");
+                assert_eq!(machine.restart().get(b"key-8").unwrap(), None, "nothing tells it from a torn write");
             }
             Err(why) => assert!(idle && why.contains("commit"), "{why}"),
         }

@@ -3,7 +3,7 @@
 use fawn_sim::flash::SimFlash;
 use fawn_store::flash::Flash;
 use fawn_store::page::PageBuf;
-use fawn_store::{Ack, Finished, Lookup, Options, Read, Stats};
+use fawn_store::{Ack, FinishedRead, Lookup, Options, Read, Stats};
 
 use crate::bare::{Bare, NOW};
 use crate::common::tiny_with;
@@ -154,7 +154,7 @@ type Planned = (u64, Read);
 
 /// Begins a get of `key-n`; `None` when DRAM answers it.
 fn plan(bare: &mut Bare, n: u64) -> Option<Planned> {
-    let (key, name) = (bare.store.secret().position(&name(n)), name(n));
+    let (key, name) = (bare.store.options().secret.position(&name(n)), name(n));
     match bare.store.lookup(&key, &name, NOW) {
         Lookup::Read(read) => Some((n, read)),
         _ => None,
@@ -164,13 +164,13 @@ fn plan(bare: &mut Bare, n: u64) -> Option<Planned> {
 /// Carries gets out that were planned before: each finds its record.
 fn carry_out(bare: &mut Bare, planned: Vec<Planned>) {
     for (n, mut read) in planned {
-        let (key, name) = (bare.store.secret().position(&name(n)), name(n));
+        let (key, name) = (bare.store.options().secret.position(&name(n)), name(n));
         loop {
             let mut pages = PageBuf::zeroed(read.count as usize);
             bare.flash.read(read.file, read.first, pages.pages_mut()).expect("pages under a reader stay");
             match bare.store.finish(read, pages.pages_mut(), &key, &name, NOW) {
-                Finished::Found(record) => break assert_eq!(record.value, n.to_le_bytes(), "key-{n}"),
-                Finished::Read(next) => read = next,
+                FinishedRead::Found(record) => break assert_eq!(record.value, n.to_le_bytes(), "key-{n}"),
+                FinishedRead::Read(next) => read = next,
                 other => panic!("key-{n}: {other:?}"),
             }
         }
@@ -190,12 +190,12 @@ fn a_slice_with_a_base_is_cut_and_ranges_are_joined_under_readers() {
         // Gets that are planned before the cut and carried out after it.
         let planned: Vec<Planned> = (0..400).filter_map(|n| plan(&mut bare, n * 370 + round)).collect();
         assert!(planned.len() > 300, "most are read from flash: {}", planned.len());
-        let at = bare.store.secret().position(&name(round * 1000));
+        let at = bare.store.options().secret.position(&name(round * 1000));
         bare.store.split_range(at);
         bare.put(b"beside", &round.to_le_bytes());
         bare.settle();
         let stats = bare.store.stats();
-        assert!(stats.index.draining && bare.store.ranges().count() == 2, "{stats:?}");
+        assert!(stats.index.draining && bare.store.ranges().intervals().count() == 2, "{stats:?}");
         assert_eq!((stats.index.slices, stats.index.slices_loaded), (before.index.slices + 1, before.index.slices + 1));
         assert!(
             (stats.index.phi - before.index.phi).abs() < 0.01,
@@ -212,7 +212,7 @@ fn a_slice_with_a_base_is_cut_and_ranges_are_joined_under_readers() {
         let planned: Vec<Planned> = (0..400).filter_map(|n| plan(&mut bare, n * 370 + round)).collect();
         bare.store.merge_ranges(at).unwrap();
         bare.settle();
-        assert_eq!(bare.store.ranges().count(), 1);
+        assert_eq!(bare.store.ranges().intervals().count(), 1);
         carry_out(&mut bare, planned);
         check(&mut bare, 83, 0);
     }
@@ -226,26 +226,26 @@ fn a_slice_with_a_base_is_cut_and_ranges_are_joined_under_readers() {
 fn merges_are_as_urgent_as_puts_make_them_and_seals_when_somebody_waits() {
     let mut bare = loaded();
     bare.settle();
-    assert!(!bare.store.is_cleaning());
+    assert!(!bare.store.upkeep().is_cleaning());
     assert!(bare.store.urgency() <= 0.0, "nothing is to be done");
     // A merge begins that nobody waits for.
     let mut overwritten = 0;
-    while !bare.store.is_cleaning() {
+    while !bare.store.upkeep().is_cleaning() {
         bare.put(&name(overwritten * 7 % RECORDS), b"again");
         overwritten += 1;
         if overwritten % 500 == 0 {
             bare.store.seal().unwrap();
-            while !bare.store.is_cleaning() && bare.pump() {}
+            while !bare.store.upkeep().is_cleaning() && bare.pump() {}
         }
     }
     let (mut least, before) = (1.0f64, bare.store.stats().maintenance.merges);
-    while bare.store.is_cleaning() && bare.store.stats().maintenance.merges < before + 3 {
+    while bare.store.upkeep().is_cleaning() && bare.store.stats().maintenance.merges < before + 3 {
         bare.pump();
         least = least.min(bare.store.urgency());
     }
     assert!(least < 0.5, "what merges free is not used: {least}");
     // What puts use of that makes it urgent.
-    while !bare.store.is_cleaning() || bare.store.urgency() < 0.9 {
+    while !bare.store.upkeep().is_cleaning() || bare.store.urgency() < 0.9 {
         bare.put(&name(overwritten * 7 % RECORDS), b"again");
         overwritten += 1;
         assert!(overwritten < 10 * RECORDS, "{:?}", bare.store.stats());
@@ -262,7 +262,7 @@ fn merges_are_as_urgent_as_puts_make_them_and_seals_when_somebody_waits() {
     bare.put(&name(0), b"once more");
     bare.store.seal().unwrap();
     assert!(bare.store.urgency() < 0.1, "{}", bare.store.urgency());
-    let key = bare.store.secret().position(&name(1));
+    let key = bare.store.options().secret.position(&name(1));
     while bare.store.append(&key, fawn_store::Write::value(&name(1), &[7; 1000]), NOW).is_ok() {}
     assert!(bare.store.urgency() >= 1.0, "a put waits");
 }

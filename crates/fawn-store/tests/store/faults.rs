@@ -17,8 +17,8 @@ fn a_read_that_fails_is_an_error_and_the_next_one_works() {
     let mut machine = machine(1);
     fill(&mut machine, 300, 100);
     machine.seal().unwrap();
-    machine.clean_stop();
-    machine.reopen().unwrap();
+    machine.restart().stop();
+    machine.restart().reopen().unwrap();
     machine.settle();
     let mut failures = 0;
     for number in 0..300u64 {
@@ -50,7 +50,7 @@ fn a_merge_whose_reads_fail_leaves_everything_as_it_was() {
             assert!(machine.get(format!("key-{number}").as_bytes()).unwrap().is_some());
         }
         assert!(machine.compact_and_wait(), "a later merge works");
-        machine.crash_and_reopen(PowerCut::Torn, nth).unwrap();
+        machine.restart().after_power_cut(PowerCut::Torn, nth).unwrap();
     }
 }
 
@@ -82,7 +82,7 @@ fn a_failed_sync_stops_the_store_and_acknowledges_nothing_more() {
         assert!(matches!(machine.delete(b"later"), Err(Refusal::Stopped(_))));
         (0..500).for_each(|_| machine.turn());
         assert_eq!(machine.store().durable(), durable, "a failed sync is never tried again");
-        machine.crash_and_reopen(PowerCut::Torn, seed).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        machine.restart().after_power_cut(PowerCut::Torn, seed).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         machine.put(b"later", b"works again").unwrap();
     });
 }
@@ -101,7 +101,7 @@ fn a_failed_write_stops_the_store_and_loses_nothing_acknowledged() {
         if stopped {
             assert!(machine.store().stopped().is_some());
         }
-        machine.crash_and_reopen(PowerCut::Torn, seed).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        machine.restart().after_power_cut(PowerCut::Torn, seed).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
     });
 }
 
@@ -116,7 +116,7 @@ fn failing_syncs_of_names_lose_nothing_acknowledged() {
                 break;
             }
         }
-        machine.crash_and_reopen(PowerCut::Torn, seed).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        machine.restart().after_power_cut(PowerCut::Torn, seed).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
     });
 }
 
@@ -152,7 +152,7 @@ fn a_full_device_refuses_puts_and_goes_on_with_reads_and_deletes() {
             .put(format!("again-{number}").as_bytes(), &value(number, 900))
             .unwrap_or_else(|refusal| panic!("puts resume when space is back: {refusal} at {number}"));
     }
-    machine.crash_and_reopen(PowerCut::Torn, 1).unwrap();
+    machine.restart().after_power_cut(PowerCut::Torn, 1).unwrap();
 }
 
 /// A store whose buffers are full of what there is no space to seal; returns how many keys it took.
@@ -176,7 +176,7 @@ fn full_to_the_brim(ack: Ack) -> (Machine, u64) {
     machine.sync_log();
     machine.settle();
     assert_eq!(machine.store().stopped(), None);
-    assert!(machine.store().waits_for_space(), "{:?}", machine.stats());
+    assert!(machine.store().upkeep().waits_for_space(), "{:?}", machine.stats());
     (machine, stored)
 }
 
@@ -198,9 +198,9 @@ fn a_store_on_a_full_device_opens_reads_refuses_and_stops() {
             assert_eq!(machine.store().seal(), Err(Refusal::NoSpace));
             machine.sync_log();
             if round == 1 {
-                machine.clean_stop_and_reopen().unwrap();
+                machine.restart().after_clean_stop().unwrap();
             } else {
-                machine.crash_and_reopen(PowerCut::Torn, round).unwrap();
+                machine.restart().after_power_cut(PowerCut::Torn, round).unwrap();
             }
         }
         let capacity = machine.flash().used_bytes() + (4 << 20);
@@ -209,7 +209,7 @@ fn a_store_on_a_full_device_opens_reads_refuses_and_stops() {
         machine.settle();
         machine.put(b"more", &[1; 100]).unwrap();
         assert!(machine.delete(b"key-0").unwrap());
-        machine.clean_stop_and_reopen().unwrap();
+        machine.restart().after_clean_stop().unwrap();
     }
 }
 
@@ -290,7 +290,7 @@ fn space_that_runs_out_at_any_write_loses_nothing_acknowledged() {
             }
         }
         machine.flash().set_capacity(used + (64 << 20));
-        machine.crash_and_reopen(PowerCut::Torn, seed).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        machine.restart().after_power_cut(PowerCut::Torn, seed).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         machine.put(b"later", b"works again").unwrap();
     });
 }

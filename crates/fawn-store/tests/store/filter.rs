@@ -137,7 +137,7 @@ fn the_halves_of_a_slice_share_its_filter_and_its_bytes_count_once() {
     let mut bare = loaded(ROOM);
     let before = bare.store.stats();
     for n in 0..40 {
-        let at = bare.store.secret().position(&name(n));
+        let at = bare.store.options().secret.position(&name(n));
         bare.store.split_range(at);
         bare.settle();
     }

@@ -28,7 +28,7 @@ fn goes_on(mut machine: Machine, large: &[u8]) {
         |machine: &mut Machine| assert_eq!(&*machine.get(b"large").unwrap().expect("it was touched").value, large);
     check(&mut machine);
     for seed in 0..3 {
-        machine.crash_and_reopen(PowerCut::Torn, seed).unwrap();
+        machine.restart().after_power_cut(PowerCut::Torn, seed).unwrap();
         check(&mut machine);
         assert!(machine.compact_and_wait());
         machine.settle();
@@ -36,7 +36,7 @@ fn goes_on(mut machine: Machine, large: &[u8]) {
         machine.seal().unwrap();
         machine.settle();
     }
-    machine.clean_stop_and_reopen().unwrap();
+    machine.restart().after_clean_stop().unwrap();
     check(&mut machine);
     assert!(machine.delete(b"large").unwrap());
     machine.seal().unwrap();
@@ -63,7 +63,7 @@ fn a_check_reports_value_files_that_are_missing_and_none_that_nobody_needs() {
             machine.seal().unwrap();
             machine.settle();
         }
-        machine.crash_and_reopen(PowerCut::Lost, 0).unwrap();
+        machine.restart().after_power_cut(PowerCut::Lost, 0).unwrap();
         machine.settle();
         let sound = check(machine.flash(), |_, _| {}).unwrap();
         assert_eq!(sound.damage, []);
@@ -100,16 +100,16 @@ fn a_touched_value_keeps_its_file_when_the_touch_is_sealed_beside_the_merge() {
         assert!(machine.issue_touch(b"large", 0).unwrap());
         machine.sync_log();
         machine.advance_clock(3000);
-        machine.compact();
+        machine.store().compact();
         for _ in 0..turns {
             machine.turn_maintenance();
         }
-        within += u64::from(machine.store().is_cleaning());
+        within += u64::from(machine.store().upkeep().is_cleaning());
         machine.seal().unwrap();
         for _ in 0..turns * 3 % 40 {
             machine.turn();
         }
-        machine.turn_until(|machine| !machine.store().is_cleaning());
+        machine.turn_until(|machine| !machine.store().upkeep().is_cleaning());
         machine.settle();
         goes_on(machine, &large);
     }

@@ -76,7 +76,7 @@ fn unreadable(machine: &mut Machine) -> BTreeSet<Vec<u8>> {
     let names: Vec<Vec<u8>> = (0..200).map(name).collect();
     let mut unreadable = BTreeSet::new();
     for name in names {
-        match machine.get_unchecked(&name) {
+        match machine.restart().get(&name) {
             Ok(found) => assert_eq!(found.as_ref(), alive.get(&name), "{:?}", String::from_utf8_lossy(&name)),
             Err(Failure::Damaged(_) | Failure::Flash(_)) => drop(unreadable.insert(name)),
         }
@@ -142,7 +142,7 @@ fn merges_carry_damage_on_and_what_is_written_anew_heals_it() {
         assert!(fails || stats.maintenance.merge_failures == 0, "{stats:?}");
         let after = unreadable(&mut machine);
         assert!(after.is_subset(&before), "more is lost: {:?}", after.difference(&before));
-        let told: u64 = std::iter::from_fn(|| machine.store().take_trouble())
+        let told: u64 = std::iter::from_fn(|| machine.store().reports().take_trouble())
             .map(|trouble| match trouble {
                 Trouble::Lost(lost) => lost.records,
                 Trouble::CannotMerge(_) if fails => 0,
@@ -164,8 +164,8 @@ fn merges_carry_damage_on_and_what_is_written_anew_heals_it() {
 
         // They are carried on from merge to merge, and over a restart.
         compact(&mut machine);
-        machine.clean_stop();
-        machine.reopen().unwrap();
+        machine.restart().stop();
+        machine.restart().reopen().unwrap();
         machine.settle();
         assert_eq!(unreadable(&mut machine), after);
         assert_eq!(machine.stats().maintenance.lost_records, 0, "they were told before");
@@ -339,7 +339,7 @@ fn a_device_that_fails_at_most_pages_loses_nothing_however_long() {
     }
     let stats = machine.stats();
     assert!(stats.maintenance.merge_failures > 30 && stats.maintenance.lost_records == 0, "{stats:?}");
-    assert!(matches!(machine.store().take_trouble(), Some(Trouble::CannotMerge(_))));
+    assert!(matches!(machine.store().reports().take_trouble(), Some(Trouble::CannotMerge(_))));
     machine.flash().clear_faults();
     machine.settle();
     assert_eq!(unreadable(&mut machine), BTreeSet::new());
@@ -367,7 +367,7 @@ fn a_hole_of_many_pages_is_merged_over_and_told_to_the_record() {
     compact(&mut machine);
     let stats = machine.stats();
     assert_eq!((stats.maintenance.merge_failures, stats.maintenance.lost_records), (0, before.lost));
-    let unreadable = (0..1000).filter(|key| machine.get_unchecked(&name(*key)).is_err()).count();
+    let unreadable = (0..1000).filter(|key| machine.restart().get(&name(*key)).is_err()).count();
     assert_eq!(unreadable as u64, before.lost);
     assert_eq!(check(machine.flash(), |_, _| {}).unwrap().lost, before.lost);
 }

@@ -95,14 +95,14 @@ fn an_older_log_put_back_after_a_kill_is_refused() {
         for later in [0, 1, 5, 40, 100, 400, 900] {
             let mut machine = Machine::new(tiny(), 4).unwrap();
             put(&mut machine, 0..earlier, 0);
-            machine.clean_stop();
+            machine.restart().stop();
             let old = machine.flash().clone();
-            machine.reopen().unwrap();
+            machine.restart().reopen().unwrap();
             put(&mut machine, 0..later, 100);
             let case = format!("{earlier} writes, then {later}");
             log_refused(&mixed(machine.flash(), &old, is_log), tiny(), &case);
             // Put back, the right one has everything.
-            machine.crash_and_reopen(PowerCut::Lost, 1).unwrap();
+            machine.restart().after_power_cut(PowerCut::Lost, 1).unwrap();
         }
     }
 }
@@ -112,11 +112,11 @@ fn an_older_log_put_back_after_a_clean_stop_is_refused() {
     for later in [1, 40, 400] {
         let mut machine = Machine::new(tiny(), 4).unwrap();
         put(&mut machine, 0..5, 0);
-        machine.clean_stop();
+        machine.restart().stop();
         let old = machine.flash().clone();
-        machine.reopen().unwrap();
+        machine.restart().reopen().unwrap();
         put(&mut machine, 0..later, 100);
-        machine.clean_stop();
+        machine.restart().stop();
         refused(&mixed(machine.flash(), &old, is_log), tiny(), &format!("{later} writes"));
     }
 }
@@ -141,17 +141,17 @@ fn an_older_manifest_beside_a_newer_log_is_refused() {
             let mut machine = Machine::new(tiny(), 6).unwrap();
             put(&mut machine, 0..5, 0);
             if is_clean {
-                machine.clean_stop();
+                machine.restart().stop();
             }
             let old = machine.flash().clone();
-            machine.reopen().unwrap();
+            machine.restart().reopen().unwrap();
             put(&mut machine, 0..later, 100);
             let case = format!("clean: {is_clean}, {later} writes");
             manifest_refused(&mixed(machine.flash(), &old, is_manifest), tiny(), &case);
-            machine.clean_stop();
+            machine.restart().stop();
             manifest_refused(&mixed(machine.flash(), &old, is_manifest), tiny(), &format!("{case}, then a clean stop"));
-            machine.reopen().unwrap();
-            machine.check_recovered().unwrap();
+            machine.restart().reopen().unwrap();
+            machine.restart().check().unwrap();
         }
     }
 }
@@ -161,15 +161,15 @@ fn an_older_manifest_is_refused_where_nothing_is_logged() {
     let memory = || tiny_with(Ack::Memory);
     let mut machine = Machine::new(memory(), 6).unwrap();
     put(&mut machine, 0..5, 0);
-    machine.clean_stop();
+    machine.restart().stop();
     let old = machine.flash().clone();
-    machine.reopen().unwrap();
+    machine.restart().reopen().unwrap();
     for _ in 0..3 {
         machine.advance_clock(1000);
         machine.settle();
     }
     put(&mut machine, 0..5, 100);
-    machine.clean_stop();
+    machine.restart().stop();
     manifest_refused(&mixed(machine.flash(), &old, is_manifest), memory(), "memory");
 }
 
@@ -223,16 +223,16 @@ fn an_older_copy_of_any_file_is_refused_or_loses_nothing() {
                 }
             }
             if random.chance(1, 2) {
-                machine.clean_stop();
+                machine.restart().stop();
                 copies.push((machine.flash().clone(), run));
             }
             if run + 1 < runs {
-                machine.reopen().unwrap();
+                machine.restart().reopen().unwrap();
             }
         }
         // The last run has written something.
         machine.flash().power_cut(PowerCut::Lost, seed);
-        machine.reopen().unwrap();
+        machine.restart().reopen().unwrap();
         put(&mut machine, 0..3, 5000);
         for (copy, run) in &copies {
             log_refused(&mixed(machine.flash(), copy, is_log), tiny(), &format!("seed {seed}: a log of run {run}"));
@@ -246,11 +246,11 @@ fn an_older_copy_of_any_file_is_refused_or_loses_nothing() {
                 if copy.list().unwrap().iter().any(|(copied, _)| *copied == file) {
                     let flash = mixed(machine.flash(), copy, |other| other == file);
                     let opened = Machine::on(flash, tiny(), seed, machine.oracle().clone());
-                    opened.unwrap().check_recovered().unwrap();
+                    opened.unwrap().restart().check().unwrap();
                 }
             }
         }
-        machine.crash_and_reopen(PowerCut::Torn, seed).unwrap();
+        machine.restart().after_power_cut(PowerCut::Torn, seed).unwrap();
     });
 }
 
@@ -258,8 +258,8 @@ fn an_older_copy_of_any_file_is_refused_or_loses_nothing() {
 fn an_opening_takes_one_sync_for_its_page_and_a_put_none() {
     let mut machine = Machine::new(tiny(), 8).unwrap();
     put(&mut machine, 0..3, 0);
-    machine.clean_stop();
-    machine.reopen().unwrap();
+    machine.restart().stop();
+    machine.restart().reopen().unwrap();
     let before = machine.flash().counters();
     for number in 0..5 {
         machine.put(format!("key-{number}").as_bytes(), b"1").unwrap();
@@ -267,9 +267,9 @@ fn an_opening_takes_one_sync_for_its_page_and_a_put_none() {
     let after = machine.flash().counters();
     assert_eq!((after.syncs - before.syncs, after.writes - before.writes), (5, 5), "a sync for each put, as always");
 
-    machine.clean_stop();
+    machine.restart().stop();
     let before = machine.flash().counters();
-    machine.reopen().unwrap();
+    machine.restart().reopen().unwrap();
     let after = machine.flash().counters();
     // The manifest that was found is synced, then the page, then the new manifest.
     assert_eq!((after.syncs - before.syncs, after.writes - before.writes), (3, 2));
@@ -281,6 +281,6 @@ fn extras_are_kept_over_openings_that_are_cut_short() {
     for round in 0..40 {
         machine.issue_put(b"key", &value(round, 60), Extras::default()).unwrap();
         machine.sync_log();
-        machine.crash_again_while_reopening(PowerCut::Torn, round, round % 9).unwrap();
+        machine.restart().after_two_power_cuts(PowerCut::Torn, round, round % 9).unwrap();
     }
 }

@@ -25,7 +25,7 @@ fn sequence(seed: u64) {
     for name in &names {
         machine.get(name).unwrap();
     }
-    machine.clean_stop_and_reopen().unwrap();
+    machine.restart().after_clean_stop().unwrap();
     assert!(machine.compact_and_wait());
     machine.settle();
     for name in &names {

@@ -21,9 +21,9 @@ fn a_kill_after_a_seal_loses_no_later_put_and_new_puts_overwrite_none() {
     machine.seal().unwrap();
     machine.settle();
     put_all(&mut machine, "after", 0..20, 80);
-    machine.crash_and_reopen(PowerCut::Lost, 0).unwrap();
+    machine.restart().after_power_cut(PowerCut::Lost, 0).unwrap();
     put_all(&mut machine, "new", 0..20, 80);
-    machine.crash_and_reopen(PowerCut::Lost, 0).unwrap();
+    machine.restart().after_power_cut(PowerCut::Lost, 0).unwrap();
     for (prefix, count) in [("before", 200), ("after", 20), ("new", 20)] {
         for number in 0..count {
             let found = machine.get(format!("{prefix}{number}").as_bytes()).unwrap();
@@ -39,10 +39,10 @@ fn the_manifest_is_replaced_atomically_and_a_whole_one_is_there_at_every_moment(
     for points in 0..400 {
         let mut machine = machine(2);
         put_all(&mut machine, "key", 0..60, 80);
-        machine.clean_stop();
+        machine.restart().stop();
         machine.flash().start_trace();
         machine.flash().crash_after(points);
-        if machine.reopen().is_ok() {
+        if machine.restart().reopen().is_ok() {
             for number in 0..60u64 {
                 if machine.issue_put(&number.to_le_bytes(), &[1; 100], Extras::default()).is_err() {
                     break;
@@ -164,14 +164,14 @@ fn compaction_and_restarts_keep_the_bounds_of_ranges_and_slices() {
         machine.split_range(format!("key{number}").as_bytes());
         machine.settle();
     }
-    let bounds = |machine: &mut Machine| machine.store().ranges().collect::<Vec<Interval>>();
+    let bounds = |machine: &mut Machine| machine.store().ranges().intervals().collect::<Vec<Interval>>();
     let before = bounds(&mut machine);
     assert_eq!(before.len(), 4);
     assert!(machine.compact_and_wait());
     assert_eq!(bounds(&mut machine), before);
-    machine.clean_stop_and_reopen().unwrap();
+    machine.restart().after_clean_stop().unwrap();
     assert_eq!(bounds(&mut machine), before);
-    machine.crash_and_reopen(PowerCut::Torn, 1).unwrap();
+    machine.restart().after_power_cut(PowerCut::Torn, 1).unwrap();
     assert_eq!(bounds(&mut machine), before);
     assert_eq!((before[0].low, before[3].high), (Key::MIN, Key::MAX));
     for interval in before {
@@ -185,15 +185,15 @@ fn compaction_frees_nothing_under_a_reader() {
     let mut machine = machine(8);
     put_all(&mut machine, "key", 0..200, 100);
     machine.seal().unwrap();
-    machine.clean_stop();
-    machine.reopen().unwrap();
+    machine.restart().stop();
+    machine.restart().reopen().unwrap();
     machine.settle();
     // Readers that have planned their read and are slow to carry it out.
     let mut held = Vec::new();
     let now = machine.now();
     for number in 0..200u64 {
         let name = format!("key{number}").into_bytes();
-        let key = machine.store().secret().position(&name);
+        let key = machine.store().options().secret.position(&name);
         match machine.store().lookup(&key, &name, now) {
             fawn_store::Lookup::Read(read) => held.push((name, key, value(number, 100), read)),
             other => panic!("a sealed record is read from flash: {other:?}"),
@@ -211,7 +211,9 @@ fn compaction_frees_nothing_under_a_reader() {
         let mut pages = fawn_store::page::PageBuf::zeroed(read.count as usize);
         machine.flash().read(read.file, read.first, pages.pages_mut()).expect("pages under a reader stay");
         match machine.store().finish(read, pages.pages_mut(), &key, &name, now) {
-            fawn_store::Finished::Found(record) => assert_eq!(record.value, old, "the version that was newest then"),
+            fawn_store::FinishedRead::Found(record) => {
+                assert_eq!(record.value, old, "the version that was newest then");
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -232,16 +234,16 @@ fn a_range_splits_after_deletes_of_keys_that_are_not_there_or_not_in_it() {
     machine.split_range(b"absent7");
     machine.split_range(b"absent70");
     machine.settle();
-    assert_eq!(machine.store().ranges().count(), 4);
+    assert_eq!(machine.store().ranges().intervals().count(), 4);
     machine.seal().unwrap();
     machine.split_range(b"key3");
     machine.settle();
     assert!(machine.compact_and_wait());
     machine.merge_some_ranges();
     machine.settle();
-    assert_eq!(machine.store().ranges().count(), 4);
-    machine.crash_and_reopen(PowerCut::Torn, 0).unwrap();
-    assert_eq!(machine.store().ranges().count(), 4);
+    assert_eq!(machine.store().ranges().intervals().count(), 4);
+    machine.restart().after_power_cut(PowerCut::Torn, 0).unwrap();
+    assert_eq!(machine.store().ranges().intervals().count(), 4);
     for number in 0..100u64 {
         assert!(machine.get(format!("key{number}").as_bytes()).unwrap().is_some());
         assert_eq!(machine.get(format!("absent{number}").as_bytes()).unwrap(), None);
@@ -261,7 +263,7 @@ fn not_found_and_an_empty_value_differ_everywhere() {
     machine.seal().unwrap();
     machine.settle();
     check(&mut machine);
-    machine.clean_stop_and_reopen().unwrap();
+    machine.restart().after_clean_stop().unwrap();
     check(&mut machine);
     assert!(machine.compact_and_wait());
     check(&mut machine);
@@ -275,8 +277,8 @@ fn a_get_of_a_sealed_record_is_one_read_of_the_device() {
     let mut machine = machine(11);
     put_all(&mut machine, "key", 0..500, 100);
     machine.seal().unwrap();
-    machine.clean_stop();
-    machine.reopen().unwrap();
+    machine.restart().stop();
+    machine.restart().reopen().unwrap();
     machine.settle();
     let before = machine.flash().counters();
     for number in 0..500u64 {

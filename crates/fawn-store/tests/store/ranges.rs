@@ -5,8 +5,8 @@ use fawn_ring::Interval;
 use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::record::{Kind, Marks, Record};
-use fawn_store::work::Work;
-use fawn_store::{Committed, Lookup, Maintenance, OpenError, Refusal, Step, Store};
+use fawn_store::work::MaintenanceWork;
+use fawn_store::{Lookup, Maintenance, OpenError, Refusal, Replication, Step, Store, WrittenBatch};
 
 use crate::common::tiny;
 
@@ -17,8 +17,8 @@ fn record<'a>(key: &'a [u8], seq: u64, value: &'a [u8]) -> Record<'a> {
 }
 
 fn put(store: &mut Store, key: &[u8], seq: u64, value: &[u8]) {
-    let position = store.secret().position(key);
-    store.append_committed(&position, &record(key, seq, value)).unwrap();
+    let position = store.options().secret.position(key);
+    store.replication().append(&position, &record(key, seq, value)).unwrap();
 }
 
 /// Opens the store; also what its owner is handed.
@@ -37,7 +37,7 @@ fn open(flash: &SimFlash) -> (Store, Maintenance, Vec<Vec<u8>>) {
 fn write_batch(store: &mut Store, flash: &SimFlash) {
     if let Some(batch) = store.take_batch(0) {
         let result = flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-        store.committed(Committed { batch, result });
+        store.committed(WrittenBatch { batch, result });
     }
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn scanned(store: &mut Store, maintenance: &mut Maintenance, flash: &
     loop {
         let id = store.scan(keys, 1 << 20, 0);
         settle(store, maintenance, flash);
-        let part = store.take_scanned().unwrap();
+        let part = store.reports().take_scanned().unwrap();
         assert_eq!((part.id, &part.error), (id, &None));
         let mut records = &part.records[..];
         while let Ok((_, len)) = Record::decode(records) {
@@ -79,8 +79,8 @@ pub(crate) fn scanned(store: &mut Store, maintenance: &mut Maintenance, flash: &
 
 /// The newest version of a key: its number and its value; an empty one is deleted.
 fn newest(store: &mut Store, flash: &SimFlash, key: &[u8]) -> Option<(u64, Vec<u8>)> {
-    let position = store.secret().position(key);
-    let mut read = match store.lookup_version(&position, key) {
+    let position = store.options().secret.position(key);
+    let mut read = match store.replication().lookup(&position, key) {
         Lookup::Found { record, .. } => return Some((record.seq, record.value.to_vec())),
         Lookup::Read(read) => read,
         Lookup::Absent { .. } => return None,
@@ -89,24 +89,24 @@ fn newest(store: &mut Store, flash: &SimFlash, key: &[u8]) -> Option<(u64, Vec<u
     loop {
         let mut pages = fawn_store::page::PageBuf::zeroed(read.count as usize);
         flash.read(read.file, read.first, pages.pages_mut()).unwrap();
-        read = match store.finish_version(read, pages.pages_mut(), &position, key) {
-            fawn_store::Finished::Found(record) => return Some((record.seq, record.value.to_vec())),
-            fawn_store::Finished::Read(read) => read,
-            fawn_store::Finished::Absent { .. } => return None,
-            fawn_store::Finished::Damaged(damage) => panic!("{damage}"),
+        read = match store.replication().finish(read, pages.pages_mut(), &position, key) {
+            fawn_store::FinishedRead::Found(record) => return Some((record.seq, record.value.to_vec())),
+            fawn_store::FinishedRead::Read(read) => read,
+            fawn_store::FinishedRead::Absent { .. } => return None,
+            fawn_store::FinishedRead::Damaged(damage) => panic!("{damage}"),
         };
     }
 }
 
-fn is_seal(work: &Work) -> bool {
-    matches!(work, Work::Seal { .. })
+fn is_seal(work: &MaintenanceWork) -> bool {
+    matches!(work, MaintenanceWork::Seal { .. })
 }
 
 #[test]
 fn a_store_of_ranges_is_opened_only_by_their_owner() {
     let flash = SimFlash::new(1);
     let (mut store, ..) = open(&flash);
-    store.log_range(7, b"a write", (0, 0)).unwrap();
+    store.replication().log(7, b"a write", (0, 0)).unwrap();
     write_batch(&mut store, &flash);
     assert_eq!(open(&flash).2, [b"a write"]);
     assert_eq!(Store::open(tiny(), &flash, 0).err(), Some(OpenError::Replicated));
@@ -116,7 +116,7 @@ fn a_store_of_ranges_is_opened_only_by_their_owner() {
 fn an_owner_that_cannot_read_its_own_writes_says_why() {
     let flash = SimFlash::new(1);
     let (mut store, ..) = open(&flash);
-    store.log_range(7, b"a write", (0, 0)).unwrap();
+    store.replication().log(7, b"a write", (0, 0)).unwrap();
     write_batch(&mut store, &flash);
     let mut owner = |_: &mut Store, _: u64, _: &[u8]| Err("no such write".to_owned());
     let error = Store::open_ranges(tiny(), &flash, 0, &mut owner).err().unwrap();
@@ -127,10 +127,10 @@ fn an_owner_that_cannot_read_its_own_writes_says_why() {
 fn recovery_begins_at_a_checkpoint_once_it_is_sealed_and_not_before() {
     let flash = SimFlash::new(1);
     let (mut store, mut maintenance, _) = open(&flash);
-    store.log_range(7, b"old", (0, 0)).unwrap();
+    store.replication().log(7, b"old", (0, 0)).unwrap();
     write_batch(&mut store, &flash);
     put(&mut store, b"key", 1, b"value");
-    store.checkpoint(&[(7, b"state".to_vec())]).unwrap();
+    store.replication().checkpoint(&[(7, b"state".to_vec())]).unwrap();
     while let Some(work) = store.take_work() {
         assert!(!is_seal(&work), "the checkpoint is not durable");
         maintenance.submit(work);
@@ -152,15 +152,15 @@ fn what_is_emptied_is_void_and_what_comes_later_is_not_whatever_its_number() {
     settle(&mut store, &mut maintenance, &flash);
     put(&mut store, b"key", 9, b"old");
     put(&mut store, b"other", 9, b"old");
-    store.freeze_unsealed();
+    store.replication().freeze();
     settle(&mut store, &mut maintenance, &flash);
-    store.empty(Interval::ALL);
+    store.replication().empty(Interval::ALL);
     put(&mut store, b"key", 3, b"copied");
     let expected = Some((3, b"copied".to_vec()));
     for round in 0..3 {
         assert_eq!(newest(&mut store, &flash, b"key"), expected, "round {round}");
         assert_eq!(newest(&mut store, &flash, b"other"), None, "round {round}");
-        store.checkpoint(&[(7, b"state".to_vec())]).unwrap();
+        store.replication().checkpoint(&[(7, b"state".to_vec())]).unwrap();
         settle(&mut store, &mut maintenance, &flash);
         match round {
             0 => (store, maintenance, _) = open(&flash),
@@ -179,13 +179,13 @@ fn a_copy_has_deletions_and_only_what_is_new_enough_and_knows_what_was_forgotten
     for (seq, key, value) in [(4, b"a", &b"1"[..]), (5, b"b", b""), (6, b"c", b"3")] {
         put(&mut store, key, seq, value);
     }
-    store.freeze_unsealed();
+    store.replication().freeze();
     let copied = |since: u64, store: &mut Store, maintenance: &mut Maintenance| {
         let (mut from, mut numbers) = (Interval::ALL, Vec::new());
         loop {
-            let id = store.scan_versions(from, 1, since);
+            let id = store.replication().scan(from, 1, since);
             settle(store, maintenance, &flash);
-            let part = store.take_scanned().unwrap();
+            let part = store.reports().take_scanned().unwrap();
             assert_eq!((part.id, &part.error), (id, &None));
             let mut records = &part.records[..];
             while let Ok((record, len)) = Record::decode(records) {
@@ -200,13 +200,13 @@ fn a_copy_has_deletions_and_only_what_is_new_enough_and_knows_what_was_forgotten
     };
     assert_eq!(copied(0, &mut store, &mut maintenance), [4, 5, 6]);
     assert_eq!(copied(4, &mut store, &mut maintenance), [5, 6]);
-    assert_eq!(store.horizon(&Interval::ALL), 0);
+    assert_eq!(store.upkeep().horizon(&Interval::ALL), 0);
     store.compact();
     settle(&mut store, &mut maintenance, &flash);
     assert_eq!(copied(0, &mut store, &mut maintenance), [4, 6]);
-    assert_eq!(store.horizon(&Interval::ALL), 5);
+    assert_eq!(store.upkeep().horizon(&Interval::ALL), 5);
     let (store, ..) = open(&flash);
-    assert_eq!(store.horizon(&Interval::ALL), 5, "the manifest knows");
+    assert_eq!(store.upkeep().horizon(&Interval::ALL), 5, "the manifest knows");
 }
 
 #[test]
@@ -215,11 +215,14 @@ fn the_log_keeps_room_for_the_next_checkpoint() {
     let (mut store, mut maintenance, _) = open(&flash);
     let state = vec![5; 20_000];
     for round in 0..400 {
-        match store.log_range(7, &[1; 700], (state.len() + Store::RANGE_ENTRY_BYTES, 0)) {
+        match store.replication().log(7, &[1; 700], (state.len() + Replication::ENTRY_BYTES, 0)) {
             Ok(_) => {}
             Err(Refusal::Busy) => {
-                if !store.awaits_checkpoint() {
-                    store.checkpoint(&[(7, state.clone())]).unwrap_or_else(|why| panic!("round {round}: {why}"));
+                if !store.log().awaits_checkpoint() {
+                    store
+                        .replication()
+                        .checkpoint(&[(7, state.clone())])
+                        .unwrap_or_else(|why| panic!("round {round}: {why}"));
                 }
                 settle(&mut store, &mut maintenance, &flash);
             }
@@ -239,13 +242,13 @@ fn what_has_expired_by_the_time_of_its_range_gives_its_space_back_whatever_the_t
     let expiry = 1000;
     for seq in 1..=400 {
         let key = format!("key-{seq}").into_bytes();
-        let position = store.secret().position(&key);
-        store.append_committed(&position, &Record { expiry, ..record(&key, seq, &[7; 200]) }).unwrap();
+        let position = store.options().secret.position(&key);
+        store.replication().append(&position, &Record { expiry, ..record(&key, seq, &[7; 200]) }).unwrap();
         settle(&mut store, &mut maintenance, &flash);
     }
     let mut after = |times: Vec<(Interval, u32)>| {
         for _ in 0..20 {
-            store.tick_by(Some(times.clone()));
+            store.replication().tick(Some(times.clone()));
             settle(&mut store, &mut maintenance, &flash);
         }
         store.stats().sealed.bytes

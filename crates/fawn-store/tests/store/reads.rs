@@ -3,12 +3,12 @@
 use fawn_sim::store::{Extras, Machine};
 use fawn_store::flash::Flash;
 use fawn_store::page::PageBuf;
-use fawn_store::{Finished, Lookup, Options, Read};
+use fawn_store::{FinishedRead, Lookup, Options, Read};
 
 use crate::common::{machine, tiny, value};
 
 fn plan(machine: &mut Machine, name: &[u8]) -> Option<Read> {
-    let (key, now) = (machine.store().secret().position(name), machine.now());
+    let (key, now) = (machine.store().options().secret.position(name), machine.now());
     match machine.store().lookup(&key, name, now) {
         Lookup::Read(read) => Some(read),
         Lookup::Absent { .. } => None,
@@ -58,12 +58,12 @@ fn a_get_goes_on_in_older_segments_and_sees_no_later_put_whatever_is_merged_mean
     fill(&mut machine);
     let mut held = Vec::new();
     for (name, number) in names.iter().zip(0..) {
-        let (key, now) = (machine.store().secret().position(name), machine.now());
+        let (key, now) = (machine.store().options().secret.position(name), machine.now());
         let read = plan(&mut machine, name).expect("a sealed key is read");
         let mut pages = fetch(&machine, &read);
         match machine.store().finish(read, pages.pages_mut(), &key, name, now) {
-            Finished::Found(_) => {}
-            Finished::Read(read) => held.push((name, number, key, read)),
+            FinishedRead::Found(_) => {}
+            FinishedRead::Read(read) => held.push((name, number, key, read)),
             other => panic!("{other:?}"),
         }
     }
@@ -78,7 +78,7 @@ fn a_get_goes_on_in_older_segments_and_sees_no_later_put_whatever_is_merged_mean
         let mut pages = fetch(&machine, &read);
         let now = machine.now();
         match machine.store().finish(read, pages.pages_mut(), &key, name, now) {
-            Finished::Found(record) => assert_eq!(record.value, value(number, 100)),
+            FinishedRead::Found(record) => assert_eq!(record.value, value(number, 100)),
             other => panic!("{other:?}"),
         }
     }
@@ -91,11 +91,11 @@ fn an_absence_that_a_flush_made_is_told_with_the_flushes_gate() {
     machine.seal().unwrap();
     machine.settle();
     let flushed = machine.issue_flush_all().unwrap();
-    let (key, now) = (machine.store().secret().position(b"key"), machine.now());
+    let (key, now) = (machine.store().options().secret.position(b"key"), machine.now());
     let read = plan(&mut machine, b"key").expect("nothing is merged yet");
     let mut pages = fetch(&machine, &read);
     match machine.store().finish(read, pages.pages_mut(), &key, b"key", now) {
-        Finished::Absent { gate } => assert_eq!(gate, flushed),
+        FinishedRead::Absent { gate } => assert_eq!(gate, flushed),
         other => panic!("{other:?}"),
     }
     assert!(flushed > machine.store().durable());

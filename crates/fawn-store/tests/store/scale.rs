@@ -126,9 +126,9 @@ fn values_from_nothing_to_128_mib_read_back_after_seals_merges_and_restarts() {
     machine.seal().unwrap();
     machine.settle();
     check(&mut machine);
-    machine.crash_and_reopen(PowerCut::Lost, 0).unwrap();
+    machine.restart().after_power_cut(PowerCut::Lost, 0).unwrap();
     assert!(machine.compact_and_wait());
-    machine.clean_stop_and_reopen().unwrap();
+    machine.restart().after_clean_stop().unwrap();
     check(&mut machine);
 }
 
@@ -180,7 +180,7 @@ fn the_commit_log_goes_round_its_ring_for_ever_without_reusing_a_position() {
     for n in 0..3000u64 {
         machine.put(format!("key-{}", n % 40).as_bytes(), &value(n, 100)).unwrap();
         if n % 500 == 250 {
-            machine.crash_and_reopen(PowerCut::Torn, n).unwrap();
+            machine.restart().after_power_cut(PowerCut::Torn, n).unwrap();
         }
     }
     let in_ring = |operation: &Operation| match operation {
@@ -188,7 +188,7 @@ fn the_commit_log_goes_round_its_ring_for_ever_without_reusing_a_position() {
         _ => true,
     };
     assert!(machine.flash().take_trace().iter().all(in_ring), "the log never grows");
-    machine.clean_stop_and_reopen().unwrap();
+    machine.restart().after_clean_stop().unwrap();
 }
 
 #[test]
@@ -199,6 +199,6 @@ fn flush_all_a_hundred_thousand_times_fills_nothing() {
         assert!(machine.flush_all().unwrap());
     }
     machine.put(b"key", b"value").unwrap();
-    machine.crash_and_reopen(PowerCut::Lost, 1).unwrap();
+    machine.restart().after_power_cut(PowerCut::Lost, 1).unwrap();
     assert!(machine.get(b"key").unwrap().is_some());
 }

@@ -27,14 +27,14 @@ fn put_all(machine: &mut Machine, version: u64, is_in: impl Fn(u64) -> bool) {
 }
 
 /// A scan of everything.
-struct Scan {
+struct ScanCase {
     bytes: usize,
     keys: Interval,
     /// Value of each key, and how often it was found.
     found: BTreeMap<Vec<u8>, (Vec<u8>, u32)>,
 }
 
-impl Scan {
+impl ScanCase {
     /// One in parts of at least `bytes`.
     fn new(bytes: usize) -> Self {
         Self { bytes, keys: Interval::ALL, found: BTreeMap::new() }
@@ -76,13 +76,13 @@ fn a_scan_reads_what_there_is_once_however_small_its_parts() {
     let pages: u64 = files.iter().filter(|(file, _)| matches!(file, FileId::Segment(_))).map(|(_, pages)| pages).sum();
     for bytes in [1, PAGE_BYTES] {
         let before = machine.flash().counters().pages_read;
-        assert_eq!(Scan::new(bytes).finish(&mut machine).len() as u64, KEYS);
+        assert_eq!(ScanCase::new(bytes).finish(&mut machine).len() as u64, KEYS);
         let read = machine.flash().counters().pages_read - before;
         assert!(read <= pages, "parts of {bytes} bytes: {read} pages were read, of {pages}");
     }
     // Several at a time do not disturb each other.
     let before = machine.flash().counters().pages_read;
-    let mut scans: Vec<Scan> = [1, 700, PAGE_BYTES].map(Scan::new).into();
+    let mut scans: Vec<ScanCase> = [1, 700, PAGE_BYTES].map(ScanCase::new).into();
     let mut found = Vec::new();
     while !scans.is_empty() {
         scans.retain_mut(|scan| {
@@ -104,7 +104,7 @@ fn a_scan_finds_each_key_once_though_seals_and_merges_come_between() {
         let mut machine = Machine::new(tiny(), seed).unwrap();
         put_all(&mut machine, 1, |_| true);
         let (mut number, mut version) = (seed, 1);
-        let mut scans = [Scan::new(500), Scan::new(1500)];
+        let mut scans = [ScanCase::new(500), ScanCase::new(1500)];
         let mut goes_on = [true; 2];
         while goes_on.contains(&true) {
             for (scan, goes_on) in scans.iter_mut().zip(&mut goes_on) {
@@ -131,8 +131,8 @@ fn a_scan_finds_each_key_once_though_seals_and_merges_come_between() {
             }
         }
         // At rest it finds the newest.
-        for (key, (found, _)) in Scan::new(500).finish(&mut machine) {
-            assert_eq!(machine.get_unchecked(&key).unwrap().map(|item| item.value), Some(found.into()));
+        for (key, (found, _)) in ScanCase::new(500).finish(&mut machine) {
+            assert_eq!(machine.restart().get(&key).unwrap().map(|item| item.value), Some(found.into()));
         }
     });
 }

@@ -2,7 +2,7 @@
 
 use fawn_check::random::Random;
 use fawn_ring::{Interval, Key};
-use fawn_sim::store::{Extras, Loaded, Machine, Pace};
+use fawn_sim::store::{Extras, LoadedRecord, Machine, Pace};
 use fawn_store::{Ack, Options, Refusal};
 
 use crate::common::{tiny, value};
@@ -92,14 +92,14 @@ impl Script {
             7 => Self::scan(machine),
             8 => machine.split_range(&name),
             9 => machine.merge_some_ranges(),
-            10 => machine.compact(),
+            10 => machine.store().compact(),
             11 => {
                 let ms = machine.random().below(1500);
                 machine.advance_clock(ms);
             }
             12 => self.acknowledged_put(machine, &name),
             13 => Self::touch(machine, &name),
-            14 => drop(machine.clean_stop_and_reopen().unwrap()),
+            14 => drop(machine.restart().after_clean_stop().unwrap()),
             15 => self.bulk_load(machine),
             _ => crash(machine),
         }
@@ -114,7 +114,7 @@ impl Script {
     /// A bulk load of random keys, some of them more than once, after a stop or a crash.
     fn bulk_load(&mut self, machine: &mut Machine) {
         if machine.random().chance(1, 2) {
-            machine.clean_stop();
+            machine.restart().stop();
         } else {
             crash(machine);
         }
@@ -126,11 +126,11 @@ impl Script {
             let expiry = if expiry == 0 { 0 } else { machine.now() + expiry - 1 };
             let client_cas = machine.random().chance(1, 9).then_some(self.changes);
             let client_flags = machine.random().below(2) as u32;
-            Loaded { name, value, extras: Extras { expiry, client_flags, client_cas, ..Extras::default() } }
+            LoadedRecord { name, value, extras: Extras { expiry, client_flags, client_cas, ..Extras::default() } }
         });
-        let records: Vec<Loaded> = records.collect();
+        let records: Vec<LoadedRecord> = records.collect();
         let batch_bytes = *machine.random().pick(&[500, 3_000, 1 << 20]);
-        machine.bulk_load(&records, batch_bytes).unwrap();
+        machine.restart().after_bulk_load(&records, batch_bytes).unwrap();
     }
 
     fn touch(machine: &mut Machine, name: &[u8]) {
@@ -167,9 +167,9 @@ fn crash(machine: &mut Machine) {
     ]);
     if machine.random().chance(1, 3) {
         let points = machine.random().below(25);
-        machine.crash_again_while_reopening(cut, seed, points).unwrap();
+        machine.restart().after_two_power_cuts(cut, seed, points).unwrap();
     } else {
-        machine.crash_and_reopen(cut, seed).unwrap();
+        machine.restart().after_power_cut(cut, seed).unwrap();
     }
 }
 

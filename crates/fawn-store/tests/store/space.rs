@@ -36,7 +36,7 @@ fn puts_resume(machine: &mut Machine, count: u64) {
             .put(format!("again-{number}").as_bytes(), &value(number, 900))
             .unwrap_or_else(|refusal| panic!("{refusal} at {number}: {:?}", machine.stats()));
     }
-    machine.crash_and_reopen(PowerCut::Torn, 1).unwrap();
+    machine.restart().after_power_cut(PowerCut::Torn, 1).unwrap();
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_full_device_takes_puts_again_after_a_flush() {
 fn a_full_device_takes_puts_again_after_a_flush_and_a_restart() {
     let (mut machine, stored) = full(4 << 20);
     assert!(machine.flush_all().unwrap());
-    machine.clean_stop_and_reopen().unwrap();
+    machine.restart().after_clean_stop().unwrap();
     assert!(machine.stats().entries <= stored / 10, "flushed entries are not counted: {:?}", machine.stats());
     wait(&mut machine, 30);
     puts_resume(&mut machine, stored / 2);
@@ -106,7 +106,7 @@ fn a_slice_of_which_keys_fill_a_small_part_is_not_merged_without_end() {
     let mut bare = Bare::new(Options { slice_bytes: 8 << 20, ..options() });
     let (slice, part) = (1u64 << 62, (1u64 << 62) / 50);
     let names = (0..).map(|number| format!("key-{number}"));
-    let secret = *bare.store.secret();
+    let secret = bare.store.options().secret;
     let inside = |name: &String| (slice..slice + part).contains(&secret.position(name.as_bytes()).prefix());
     for (number, name) in names.filter(inside).take(3000).enumerate() {
         bare.put(name.as_bytes(), &value(number as u64, 40));

@@ -55,11 +55,19 @@ pub fn dump_cluster(options: &DumpOptions, client: &Client, ui: &dyn Ui) -> anyh
     Ok(ClusterDump { summary, began: state.began, done: state.done })
 }
 
+/// What is said of a dump of which nothing has come for a while.
+fn waiting(why: &str) -> String {
+    format!(
+        "fawn: waiting for a node that has the next keys: {why}; the dump needs to reach the cluster ports of all \
+         nodes, and gives up after a minute without progress: see `fawn status`"
+    )
+}
+
 /// Takes all that comes.
 fn work(dumping: &mut ResumableDump, client: &Client, progress: &dyn Progress) -> anyhow::Result<()> {
     let mut dump = client.dump(Some(dumping.bookmark().clone()));
     loop {
-        let event = match dump.next_event() {
+        let event = match dump.next_event_or_word(|why| progress.note(&waiting(why))) {
             Ok(Some(event)) => event,
             Ok(None) => return Ok(()),
             Err(error) => {

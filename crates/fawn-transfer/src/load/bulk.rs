@@ -9,13 +9,14 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use fawn_flash::{BulkLoad, BulkOptions, DirectoryError, Error};
 use fawn_store::Write;
-use fawn_store::bulk::Built;
+use fawn_store::bulk::BulkSummary;
 use fawn_store::flash::FlashError;
 use fawn_store::record::MAX_VALUE_BYTES;
 
 use super::ack_tracker::{End, TransferCounts};
 use super::input::RecordInput;
 use super::{Sink, feed_lines};
+use crate::client::set_now;
 use crate::load::{LoadOptions, OnError};
 use crate::records::{Destination, Format, Record};
 use crate::summary::TransferSummary;
@@ -84,6 +85,10 @@ impl Sink for OfDirectory<'_> {
         Ok(())
     }
 
+    fn now(&self) -> Option<u32> {
+        set_now()
+    }
+
     fn take(&mut self, record: &Record, end: End) -> anyhow::Result<()> {
         let number = end.line;
         let Record { key, value, flags, exptime, cas } = record;
@@ -119,7 +124,7 @@ impl Sink for OfDirectory<'_> {
 }
 
 /// Puts what was read into the stores, under a bar of its own.
-fn build(load: BulkLoad, ui: &dyn Ui) -> Result<Built, Error> {
+fn build(load: BulkLoad, ui: &dyn Ui) -> Result<BulkSummary, Error> {
     let progress = ui.bar(TransferExtent::Bytes(Some(load.bytes())));
     let done = AtomicU64::new(0);
     let built = thread::scope(|scope| {

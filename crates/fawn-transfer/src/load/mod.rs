@@ -84,7 +84,8 @@ pub fn load_file(
     let endpoint = (target.endpoint)();
     let load = LoadJob { options, endpoint: &endpoint, input: Some(path), acks: &acks, notes: &notes };
     let (resume, fed) = load.drive(resume, Measure::Bytes, |_, _, pool| {
-        let mut server = OfServer { pool, acks: &acks, endpoint: endpoint.clone(), largest: OnceCell::new() };
+        let clock = TargetClock::of(&endpoint);
+        let mut server = OfServer { pool, acks: &acks, endpoint: endpoint.clone(), largest: OnceCell::new(), clock };
         feed_lines(options, (path, format), &mut input, &mut server, &notes)
     });
     progress.finish();
@@ -97,6 +98,7 @@ pub fn load_file(
     }
     summary.finish(&acks.transferred());
     summary.skip(&skipped);
+    summary.expired_by_server = true;
     summary.loaded_before = start.records;
     Ok(summary)
 }
@@ -124,10 +126,10 @@ pub fn copy(
     let mut summary = TransferSummary::start();
     let load = LoadJob { options, endpoint: &endpoint, input: None, acks: &acks, notes: &notes };
     let (_, fed) = load.drive(None, Measure::Records, |scope, failure, pool| {
-        let mut expired = 0;
+        let (mut expired, target) = (0, TargetClock::of(&endpoint));
         for fetched in fetch_all(scope, (&source, clock), options.connections, &missed, failure)? {
             for record in &fetched.records {
-                expired += has_expired(record) as u64;
+                expired += has_expired(record, || target.now()) as u64;
                 pool.push(record, acks.enter(End::default()), Origin::Key(record.key.as_slice().into()))?;
             }
             pool.flush()?;
@@ -137,6 +139,7 @@ pub fn copy(
     progress.finish();
     summary.finish(&acks.transferred());
     summary.expired = fed?;
+    summary.expired_by_server = true;
     summary.vanished = missed.vanished();
     summary.unreadable = missed.unreadable();
     summary.unfetched = missed.unfetched();
@@ -174,6 +177,9 @@ trait Sink {
     /// The next line may have to be waited for.
     fn idle(&mut self) -> anyhow::Result<()>;
 
+    /// The Unix second now, by the clock that decides what has expired there; none if that is not set.
+    fn now(&self) -> Option<u32>;
+
     /// Takes a record, with the end of its line.
     fn take(&mut self, record: &Record, end: End) -> anyhow::Result<()>;
 
@@ -190,6 +196,25 @@ struct OfServer<'a> {
     acks: &'a AckTracker,
     endpoint: Endpoint,
     largest: OnceCell<usize>,
+    clock: TargetClock<'a>,
+}
+
+/// The clock of the server that records go to. It is asked when the first record comes that may have expired.
+struct TargetClock<'a> {
+    endpoint: &'a Endpoint,
+    told: OnceCell<Option<ServerClock>>,
+}
+
+impl<'a> TargetClock<'a> {
+    fn of(endpoint: &'a Endpoint) -> Self {
+        Self { endpoint, told: OnceCell::new() }
+    }
+
+    /// The Unix second now. This machine's clock stands for that of a server that cannot be asked.
+    fn now(&self) -> Option<u32> {
+        let ask = || ServerConnection::open(self.endpoint).and_then(|mut connection| ServerClock::of(&mut connection));
+        self.told.get_or_init(|| ask().ok()).map_or_else(set_now, |clock| Some(clock.now()))
+    }
 }
 
 impl Sink for OfServer<'_> {
@@ -198,6 +223,10 @@ impl Sink for OfServer<'_> {
 
     fn idle(&mut self) -> anyhow::Result<()> {
         self.pool.flush()
+    }
+
+    fn now(&self) -> Option<u32> {
+        self.clock.now()
     }
 
     fn take(&mut self, record: &Record, end: End) -> anyhow::Result<()> {
@@ -255,7 +284,7 @@ fn feed_lines<S: Sink>(
         }
         match format.parse(text, binary, S::DESTINATION, &mut record) {
             Ok(()) => {
-                skipped.expired += has_expired(&record) as u64;
+                skipped.expired += has_expired(&record, || sink.now()) as u64;
                 sink.take(&record, line.end)?;
             }
             Err(error) if skips => {
@@ -283,8 +312,8 @@ fn feed_lines<S: Sink>(
 }
 
 /// Whether the record is stored only to be gone at once.
-fn has_expired(record: &Record) -> bool {
-    record.exptime != 0 && set_now().is_some_and(|now| record.exptime <= now)
+fn has_expired(record: &Record, now: impl FnOnce() -> Option<u32>) -> bool {
+    record.exptime != 0 && now().is_some_and(|now| record.exptime <= now)
 }
 
 /// What the progress bar counts.

@@ -15,8 +15,8 @@ use fawn_store::flash::{FileId, Flash};
 use fawn_store::large::Stub;
 use fawn_store::page::PageBuf;
 use fawn_store::record::{Kind, Record as Stored};
-use fawn_store::work::{Event, Work};
-use fawn_store::{Batch, Committed, Damage, Losses, Maintenance, OpenError, Options, Step, Store};
+use fawn_store::work::{MaintenanceEvent, MaintenanceWork};
+use fawn_store::{Batch, Damage, Losses, Maintenance, OpenError, Options, Step, Store, WrittenBatch};
 use fawn_transfer::Record;
 use fawn_transfer::client::{set_now, unix_now};
 
@@ -34,6 +34,8 @@ pub struct DumpFindings {
     pub unsettled: usize,
     /// Ranges of which the node has a part only.
     pub left_out: Vec<u32>,
+    /// Records that the leading log of their range lacks, and another one has.
+    pub gathered: u64,
     /// Parts of the keys that none of several directories has.
     pub missing: usize,
     /// Records whose time to live is over by nothing but this machine's clock, which may be wrong.
@@ -294,9 +296,9 @@ fn secret_of(directory: &MemberDirectory) -> anyhow::Result<Secret> {
 trait Halves {
     fn store(&self) -> &Store;
     fn take_batch(&mut self) -> Option<Batch>;
-    fn committed(&mut self, committed: Committed);
-    fn take_work(&mut self) -> Option<Work>;
-    fn handle(&mut self, event: Event);
+    fn committed(&mut self, committed: WrittenBatch);
+    fn take_work(&mut self) -> Option<MaintenanceWork>;
+    fn handle(&mut self, event: MaintenanceEvent);
     fn step(&mut self) -> bool;
 }
 
@@ -311,15 +313,15 @@ macro_rules! halves {
                 self.take_batch(0)
             }
 
-            fn committed(&mut self, committed: Committed) {
+            fn committed(&mut self, committed: WrittenBatch) {
                 self.committed(committed);
             }
 
-            fn take_work(&mut self) -> Option<Work> {
+            fn take_work(&mut self) -> Option<MaintenanceWork> {
                 self.take_work()
             }
 
-            fn handle(&mut self, event: Event) {
+            fn handle(&mut self, event: MaintenanceEvent) {
                 self.handle(event);
             }
 
@@ -347,10 +349,10 @@ impl<S: Halves, F: Flash> OpenStore<S, F> {
         loop {
             if let Some(batch) = self.store.take_batch() {
                 let result = self.files.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-                self.store.committed(Committed { batch, result });
+                self.store.committed(WrittenBatch { batch, result });
             }
             while let Some(work) = self.store.take_work() {
-                if !matches!(work, Work::Merge(_)) {
+                if !matches!(work, MaintenanceWork::Merge(_)) {
                     self.maintenance.submit(work);
                 }
             }
@@ -409,12 +411,12 @@ impl OpenStore<Store> {
         let now = set_now().unwrap_or(0);
         self.store.seal().map_err(|refusal| anyhow!("{}: {refusal}", self.path()))?;
         self.rest()?;
-        let mut parts = VecDeque::from([self.store.interval()]);
+        let mut parts = VecDeque::from([self.store.options().interval]);
         while let Some(keys) = parts.pop_front() {
             // Those that have expired are counted.
             self.store.scan(keys, PART_BYTES, 0);
             self.rest()?;
-            let part = self.store.take_scanned().context("a scan ends with a part")?;
+            let part = self.store.reports().take_scanned().context("a scan ends with a part")?;
             if let Some(why) = part.error {
                 bail!("{}: {why}", self.path());
             }
@@ -455,7 +457,7 @@ impl OpenStore<FlashStore> {
     fn settle(&mut self, range: RangeId, recovered: &mut RecoveredRange) -> anyhow::Result<usize> {
         let entries = std::mem::take(&mut recovered.entries);
         for entry in &entries {
-            let lies = self.store.store().secret().position(&entry.key);
+            let lies = self.store.store().options().secret.position(&entry.key);
             self.store.commit(range, entry, &lies);
             recovered.meta.commit(entry);
             self.rest()?;
@@ -488,7 +490,7 @@ impl OpenStore<FlashStore> {
         loop {
             let part = self.part(range, from, recovered)?;
             for kept in part.kept {
-                let place = self.store.store().secret().position(&kept.key);
+                let place = self.store.store().options().secret.position(&kept.key);
                 let shows = |version: &Version, time| meta.alive.shows_at(&place, version, kept.position.seq, time);
                 let Some(version) = kept.version else { continue };
                 if shows(&version, time) {

@@ -1,14 +1,16 @@
 //! Processes whose clock of the day is set while they run, or was wrong when they started.
 
 use std::fs::File;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 
 use crate::cluster::{Cluster, Process};
+use crate::observe::http;
 use crate::server::{Kind, Run, Server as AnyServer, fawn, fawn_command, on_each_server, say, wait_for};
 
 on_each_server!(expiries_are_by_the_servers_clock);
@@ -314,6 +316,71 @@ fn a_cluster_of_boards_that_start_in_1970_serves_and_has_a_time_once_their_clock
 }
 
 #[test]
+fn a_cluster_of_boards_that_start_in_1970_and_use_tls_serves_once_their_clock_is_set() {
+    let Some(clock) = Clock::new() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let certs = dir.path().join("certs").to_str().unwrap().to_owned();
+    let made = fawn(&["certs", "init", "--certs", &certs, "--manager", "manager", "--member", "n1", "--member", "n2"]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    clock.set(-now());
+    let any = "127.0.0.1:0";
+    let start = |arguments: &[&str], name: &str, before: &str| {
+        let mut command = fawn_command(&[arguments, &["--certs", &certs]].concat());
+        clock.give(&mut command);
+        let log = std::fs::File::create(dir.path().join(format!("{name}.log"))).unwrap();
+        let child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        Board { child, said: None, before: before.to_owned() }
+    };
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let mut manager = start(&["manager", "--dir", &path("m"), "--listen", any, "--replicas", "2"], "m", " ready on ");
+    let managers = manager.address();
+    let mut nodes = ["n1", "n2"].map(|name| {
+        let data = path(name);
+        let fixed = ["node", "--name", name, "--dir", &data, "--memory", "64M", "--threads", "1"];
+        let more = ["--virtual-ids", "2", "--listen", any, "--cluster-listen", any, "--manager", &managers];
+        start(&[&fixed[..], &more].concat(), name, "serving memcached on ")
+    });
+    // Certificates that are not valid yet are refused meanwhile, and the log says why.
+    wait_for("a log that names the clock", || {
+        let log = std::fs::read_to_string(dir.path().join("n1.log")).unwrap();
+        log.contains("clock").then_some(())
+    });
+    clock.set(0);
+    let addresses = nodes.each_mut().map(Board::address);
+    for address in &addresses {
+        wait_for("a write", || (say(address, "set timed 0 100 1\r\nx", "\r\n") == "STORED\r\n").then_some(()));
+        let left = say(address, "mg timed t", "\r\n");
+        assert!(left.starts_with("HD t100") || left.starts_with("HD t9"), "{left}");
+    }
+    let status = fawn(&["status", "--manager", &managers, "--certs", &certs]);
+    assert!(status.code == 0 && status.stdout.contains("n2"), "{status:?}");
+}
+
+/// A process that says where it is as soon as it may.
+struct Board {
+    child: Child,
+    said: Option<String>,
+    before: String,
+}
+
+impl Board {
+    fn address(&mut self) -> String {
+        if let Some(stdout) = self.child.stdout.take() {
+            let mut lines = BufReader::new(stdout).lines().map(Result::unwrap);
+            self.said = lines.find_map(|line| Some(line.split_once(&self.before)?.1.to_owned()));
+        }
+        self.said.clone().expect("it says where it is")
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
 fn the_status_names_ranges_whose_time_is_ahead_and_what_does_not_expire_goes_on() {
     let Some(clock) = Clock::new() else { return };
     clock.set(YEAR);
@@ -395,6 +462,10 @@ fn expiries_are_by_the_servers_clock(kind: Kind) {
         assert!(is_near(exptime(&get.stdout), until), "{ahead_s}: {get:?}");
         let copy = fawn_by(&clock, &["load", "--from-memcached", address, "--to", to]);
         assert!(copy.stderr.contains("fawn: the server's clock is "), "{ahead_s}: {copy:?}");
+        assert!(copy.code == 0 && !copy.stdout.contains("expired"), "it lives at both servers: {ahead_s}: {copy:?}");
+        let file = server.file("timed.jsonl", line);
+        let load = fawn_by(&clock, &["load", "--no-resume", "--to", to, file.to_str().unwrap()]);
+        assert!(load.code == 0 && !load.stdout.contains("expired"), "{ahead_s}: {load:?}");
         let set = fawn_by(&clock, &["set", "--to", address, "--expire", "40d", "long", "x"]);
         assert_eq!(set.code, 0, "{ahead_s}: {}", set.stderr);
         for (server, key, left) in [(&other, "timed", 1000), (&server, "long", 40 * 86_400)] {
@@ -410,6 +481,28 @@ fn expiries_are_by_the_servers_clock(kind: Kind) {
     let late = fawn_by(&clock, &["set", "--to", address, "--expire", "36500d", "late", "x"]);
     assert!(late.code == 1 && late.stderr.contains("is after 2106-02-07, when the latest expiry is"), "{late:?}");
     assert_eq!(fawn_by(&clock, &["get", "--to", address, "late"]).code, 1);
+}
+
+#[test]
+fn the_start_of_a_process_stays_in_its_metrics_when_the_clock_is_set() {
+    let Some(clock) = Clock::new() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let fixed = ["serve", "--dir", data.to_str().unwrap(), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+    let mut command = fawn_command(&[&fixed[..], &["--memory", "64M", "--threads", "1"]].concat());
+    clock.give(&mut command);
+    let server = Process::logged(command, &dir.path().join("log"), " on http://");
+    let started = || -> f64 {
+        let (_, metrics) = http(server.address.trim_end_matches('/'), "/metrics");
+        let found = metrics.lines().find_map(|line| line.strip_prefix("process_start_time_seconds "));
+        found.expect("it is there").parse().unwrap()
+    };
+    let before = started();
+    assert!((before - now() as f64).abs() < 60.0, "{before}");
+    for ahead_s in [YEAR, -now()] {
+        clock.set(ahead_s);
+        assert!((started() - before).abs() < 1e-6, "{ahead_s}");
+    }
 }
 
 #[test]

@@ -95,6 +95,14 @@ impl Cluster {
         cluster
     }
 
+    /// Starts the manager again, which has stopped, at the address that it had.
+    pub fn restart_manager(&mut self) {
+        let (dir, address) = (self.file("m"), self.manager.address.clone());
+        let mut manager = fawn_command(&["manager", "--dir", dir.to_str().unwrap(), "--listen", &address]);
+        (self.prepare)("manager", &mut manager);
+        self.manager = Process::logged(manager, &self.file("manager.log"), " ready on ");
+    }
+
     pub fn start_node(&mut self, name: &str) {
         let log = self.file(&format!("{name}.log"));
         let node = Process::logged(self.node_command(name), &log, "serving memcached on ");
@@ -288,7 +296,9 @@ fn a_dump_that_was_killed_goes_on_where_it_was() {
     let other = if lowest["chain"][0] == "n1" { "n2" } else { "n1" };
     cluster.nodes[other].signal(Signal::STOP);
     let path = cluster.file("out.jsonl");
-    let mut dump = fawn_command(&cluster.dump_command(&path)).stdout(Stdio::null()).spawn().unwrap();
+    let told = cluster.file("dump.log");
+    let log = std::fs::File::create(&told).unwrap();
+    let mut dump = fawn_command(&cluster.dump_command(&path)).stdout(Stdio::null()).stderr(log).spawn().unwrap();
     let state = cluster.file("out.jsonl.fawn-dump");
     let (before, began) = wait_for("the first range in the file", || {
         let text = std::fs::read_to_string(&state).ok()?;
@@ -299,6 +309,17 @@ fn a_dump_that_was_killed_goes_on_where_it_was() {
     let second = fawn(&cluster.dump_command(&path));
     assert_eq!(second.code, 1);
     assert!(second.stderr.contains("another dump is writing"), "{}", second.stderr);
+    let told = wait_for("a word about what it waits for", || {
+        std::fs::read_to_string(&told)
+            .ok()
+            .filter(|told| told.contains("fawn: waiting for a node that has the next keys"))
+    });
+    assert!(
+        [": a node does not answer; ", ": a node cannot be reached; "].iter().any(|why| told.contains(why)),
+        "{told}"
+    );
+    assert!(told.contains("the cluster ports of all nodes"), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
     dump.kill().unwrap();
     dump.wait().unwrap();
     assert!(!path.exists() && cluster.file("out.jsonl.part").exists());

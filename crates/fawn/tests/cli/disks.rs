@@ -277,6 +277,55 @@ fn a_replica_whose_disk_is_full_refuses_sets_at_once_and_status_health_and_metri
 }
 
 #[test]
+fn a_cluster_and_its_manager_on_one_full_disk_come_back_after_a_crash_and_deletes_make_room() {
+    let Some(disk) = Disk::new(600) else { return };
+    let dirs = disk.path.clone();
+    let mut cluster = Cluster::start_as(3, 3, move |name, command| {
+        let own = command.get_args().skip_while(|argument| *argument != "--dir").nth(1).unwrap().to_owned();
+        let dir = dirs.join(name);
+        if !dir.exists() {
+            std::fs::create_dir(&dir).unwrap();
+            std::os::unix::fs::symlink(&dir, own).unwrap();
+        }
+    });
+    // On a busy machine a request may not be answered in time.
+    let put = |cluster: &Cluster, key: &str| {
+        wait_for("a set", || (set(cluster.clients(), key) == "STORED\r\n").then_some(()));
+    };
+    (0..1200).for_each(|n| put(&cluster, &format!("k{n}")));
+    for name in ["n1", "n2", "n3"] {
+        wait_for_spare(&disk.file(name));
+    }
+    disk.fill();
+    let more = (0..5000).take_while(|n| set(cluster.clients(), &format!("more{n}")) == "STORED\r\n").count();
+    assert!(more < 5000, "puts are refused");
+    for (_, mut node) in std::mem::take(&mut cluster.nodes) {
+        node.signal(Signal::KILL);
+        node.child.wait().unwrap();
+    }
+    cluster.manager.signal(Signal::KILL);
+    cluster.manager.child.wait().unwrap();
+
+    cluster.restart_manager();
+    for name in ["n1", "n2", "n3"] {
+        cluster.start_node(name);
+    }
+    let all: Vec<String> = (0..1200).map(|n| format!("k{n}")).chain((0..more).map(|n| format!("more{n}"))).collect();
+    for key in &all {
+        wait_for(&format!("{key} of {more} more"), || is_there(cluster.clients(), key).then_some(()));
+    }
+    for key in &all {
+        wait_for("a delete", || match &say(cluster.clients(), &format!("delete {key}"), "\r\n")[..] {
+            "DELETED\r\n" | "NOT_FOUND\r\n" => Some(()),
+            refused if refused.starts_with("SERVER_ERROR") => None,
+            other => panic!("{key}: {other}"),
+        });
+    }
+    wait_for("room again", || (set(cluster.clients(), "new") == "STORED\r\n").then_some(()));
+    assert!(is_there(cluster.clients(), "new") && !is_there(cluster.clients(), "k0"));
+}
+
+#[test]
 fn a_store_on_a_disk_that_is_mounted_read_only_can_be_looked_at_and_is_not_served() {
     let Some(mut disk) = Disk::new(128) else { return };
     let logs = tempfile::tempdir().unwrap();

@@ -74,7 +74,7 @@ fn a_record_that_has_expired_replaces_the_old_value_by_nothing(kind: Kind) {
     let path = server
         .file("in.jsonl", "{\"key\":\"a\",\"value\":\"old\"}\n{\"key\":\"a\",\"value\":\"new\",\"exptime\":1000}\n");
     let run = server.load(&path, &[]);
-    assert!(run.stdout.contains("; 1 of those loaded had expired by this machine's clock"), "{}", run.stdout);
+    assert!(run.stdout.contains("; 1 of those loaded had expired by the server's clock"), "{}", run.stdout);
     assert_eq!(server.say("get a", "END\r\n"), "END\r\n");
 }
 

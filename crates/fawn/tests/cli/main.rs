@@ -41,4 +41,5 @@ mod shell;
 mod slow;
 mod status;
 mod tools;
+mod weak;
 mod whole;

@@ -1,10 +1,11 @@
 //! Managers, and the commands that ask them.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -149,6 +150,95 @@ fn where_no_manager_answers_that_is_said_in_time() {
     assert_eq!(run.code, 1);
     assert!(run.stderr.contains("no leading manager answered within 300ms"), "{}", run.stderr);
     assert!(run.stderr.contains("127.0.0.1:1"), "{}", run.stderr);
+}
+
+/// A port where nothing but this is ever said.
+fn port_that_says(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            std::thread::spawn(move || {
+                let (mut stream, mut buffer) = (stream.unwrap(), [0; 4096]);
+                let mut said = Vec::new();
+                // As servers of lines do: what has no end of a line is waited for.
+                while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                    said.extend_from_slice(&buffer[..count]);
+                    if said.windows(4).any(|end| end == b"\r\n\r\n") {
+                        return stream.write_all(answer.as_bytes());
+                    }
+                }
+                Ok(())
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn whoever_names_what_is_no_manager_is_told_what_answers_and_what_is_wanted() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let serve = ["serve", "--dir", data.to_str().unwrap(), "--listen", "127.0.0.1:0", "--memory", "64M"];
+    let mut server = fawn_command(&[&serve[..], &["--threads", "1", "--admin", "127.0.0.1:0"]].concat());
+    let mut server = server.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut after = |before: &str| lines.find_map(|line| Some(line.split_once(before)?.1.to_owned())).unwrap();
+    let memcached = after("serving memcached on ");
+    let admin = after(" on http://").trim_end_matches('/').to_owned();
+    let (http, silent) = (port_that_says("HTTP/1.1 400 Bad Request\r\n\r\n"), port_that_says(""));
+    let mut asked = vec![
+        (&memcached[..], "a memcached port answers"),
+        (&admin, "an HTTP server answers"),
+        (&http, "an HTTP server answers"),
+        ("no-such-host.invalid:7400", "the name in no-such-host.invalid:7400 "),
+    ];
+    let out = dir.path().join("out.jsonl");
+    let commands = [
+        &["status", "--check"][..],
+        &["node", "drain", "n1"],
+        &["rebalance", "--dry-run"],
+        &["cluster", "set", "--ack", "durable"],
+        &["manager", "backup", "-"],
+        &["dump", out.to_str().unwrap()],
+    ];
+    let told = |command: &[&str], address: &str, says: &str| {
+        let start = Instant::now();
+        let run = fawn(&[command, &["--manager", address]].concat());
+        let took = start.elapsed();
+        assert!(run.code == 1 && run.stderr.contains(says), "{command:?}, {address}: {run:?}");
+        assert!(run.stderr.contains("--manager"), "{command:?}, {address}: {run:?}");
+        assert!(took < Duration::from_secs(8), "{command:?}, {address}: {took:?}");
+    };
+    std::thread::scope(|scope| {
+        for command in commands {
+            for (address, says) in asked.iter().copied() {
+                let told = &told;
+                scope.spawn(move || told(command, address, says));
+            }
+        }
+        // A node waits for its managers, and says so.
+        let (node, log) = (dir.path().join("node"), dir.path().join("node.log"));
+        let any = "127.0.0.1:0";
+        let fixed = ["node", "--name", "n1", "--dir", node.to_str().unwrap(), "--memory", "64M", "--threads", "1"];
+        let more = ["--listen", any, "--cluster-listen", any, "--manager", &memcached];
+        let mut command = fawn_command(&[&fixed[..], &more].concat());
+        let mut child = command.stdout(Stdio::null()).stderr(File::create(&log).unwrap()).spawn().unwrap();
+        wait_for("a word from a node that waits", || {
+            let log = std::fs::read_to_string(&log).unwrap();
+            log.contains(&format!("({memcached}: it does not answer: is it the address of a manager?)")).then_some(())
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+    });
+    asked.truncate(2);
+    let both = asked.iter().map(|(address, _)| *address).collect::<Vec<_>>().join(",");
+    told(commands[0], &both, &format!("at {memcached}, a memcached port answers; at {admin}, an HTTP server answers"));
+    // Whoever says nothing may be a manager that is held up.
+    let run = fawn(&["status", "--manager", &silent, "--timeout", "3s"]);
+    assert!(run.code == 1 && run.stderr.contains("no leading manager answered within 3s"), "{run:?}");
+    server.kill().unwrap();
+    server.wait().unwrap();
 }
 
 #[test]

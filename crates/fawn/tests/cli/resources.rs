@@ -1,10 +1,11 @@
 //! Signals, descriptors and memory that run out, and limits that a process is started with.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 
@@ -380,6 +381,82 @@ fn a_manager_with_few_descriptors_serves_a_cluster_or_is_refused_with_what_to_do
     let log = std::fs::read_to_string(log).unwrap();
     assert!(log.contains("at most 128 connections at a time"), "{log}");
     assert!(log.matches("cannot accept").count() < 3, "{log}");
+}
+
+/// A file of records that a bulk load with 16 MiB has to spool.
+fn many(dir: &Path) -> PathBuf {
+    let file = dir.join("in.tsv");
+    let value = "x".repeat(1000);
+    let lines: Vec<String> = (0..40_000).map(|n| format!("key{n}\t{value}")).collect();
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    file
+}
+
+#[test]
+fn a_bulk_load_that_gets_no_descriptors_says_what_it_waits_for_and_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = many(dir.path());
+    let start = Instant::now();
+    // Fewer are needed one time, more another: none may wait for ever, or without a word.
+    let ended: Vec<_> = std::thread::scope(|scope| {
+        let load = |limit: u32| {
+            let (data, file) = (dir.path().join(format!("data{limit}")), &file);
+            scope.spawn(move || {
+                let bulk = "load --bulk --threads 1 --memory 16M --dir $DIR $FILE";
+                let mut shell = Command::new("sh");
+                shell.arg("-c").arg(format!("ulimit -n {limit}; exec timeout 60 $FAWN {bulk}"));
+                shell.env("FAWN", env!("CARGO_BIN_EXE_fawn")).env("DIR", data).env("FILE", file);
+                let output = shell.output().unwrap();
+                (limit, output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+            })
+        };
+        let loads: Vec<_> = [6, 8, 10, 11, 12, 13, 16].into_iter().map(load).collect();
+        loads.into_iter().map(|load| load.join().unwrap()).collect()
+    });
+    for (limit, code, said) in &ended {
+        let is_told = *code == Some(1) && said.contains("Too many open files") && said.contains("ulimit -n");
+        assert!(*code == Some(0) || is_told, "{limit}: {code:?}: {said}");
+        assert!(said.lines().count() < 6, "{limit}: {said}");
+    }
+    let waited = ended.iter().filter(|(_, _, said)| said.contains(": retrying for 10 s")).count();
+    assert!(waited > 0 || start.elapsed() < Duration::from_secs(10), "whoever waits says so: {ended:?}");
+}
+
+#[test]
+fn a_bulk_load_that_gets_no_descriptor_for_a_while_goes_on_afterwards() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, log) = (dir.path().join("data"), dir.path().join("log"));
+    let data = data.to_str().unwrap();
+    let line = "x".repeat(1000);
+    let arguments = ["load", "--bulk", "--threads", "1", "--memory", "16M", "--format", "tsv", "--dir", data, "-"];
+    let mut command = fawn_command(&arguments);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(File::create(&log).unwrap()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    for n in 0..100 {
+        input.write_all(format!("key{n}\t{line}\n").as_bytes()).unwrap();
+    }
+    wait_for("a directory", || Path::new(data).join("store-0/commit-log").exists().then_some(()));
+    // It is at rest: what it has open now is all that it may have.
+    std::thread::sleep(Duration::from_millis(300));
+    let process = Pid::from_child(&child);
+    let open = std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count() as u64;
+    let old = allow(process, Some(open));
+    let rest = std::thread::spawn(move || {
+        for n in 100..40_000 {
+            input.write_all(format!("key{n}\t{line}\n").as_bytes()).unwrap();
+        }
+    });
+    let said = wait_for("what it waits for", || {
+        std::fs::read_to_string(&log).ok().filter(|said| said.contains(": retrying for 10 s"))
+    });
+    assert!(said.starts_with("fawn: ") && said.contains("raise the limit of open files (ulimit -n)"), "{said}");
+    allow(process, old);
+    rest.join().unwrap();
+    let said = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
+    let kept = fawn(&["store", "dump", data]);
+    assert_eq!((kept.code, kept.stdout.lines().count()), (0, 40_000), "{}", kept.stderr);
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::process::Stdio;
 
-use crate::server::{Kind, Server, fawn, fawn_command, fawn_with_input, on_each_server, wait_for};
+use crate::cluster::{Cluster, Process};
+use crate::server::{Kind, Server, fawn, fawn_command, fawn_with_input, on_each_server, say, wait_for};
 
 on_each_server!(
     keys_of_every_length_with_control_characters_are_dumped_and_loaded,
@@ -69,6 +70,55 @@ fn keys_of_every_length_with_control_characters_are_dumped_and_loaded(kind: Kind
     assert_eq!((at_rest.code, at_rest.stdout.lines().count()), (0, 71));
     bulk.start_again();
     assert_eq!(bulk.dump_lines("jsonl"), first.dump_lines("jsonl"));
+}
+
+#[test]
+fn keys_with_control_characters_pass_through_a_front_end_and_a_dump_of_the_cluster() {
+    let (first, second) = (Cluster::start(1, 1), Cluster::start(1, 1));
+    let (any, managers) = ("127.0.0.1:0", &first.manager.address);
+    let front = ["frontend", "--name", "f1", "--threads", "1", "--listen", any, "--cluster-listen", any];
+    let front = fawn_command(&[&front[..], &["--manager", managers]].concat());
+    let front = Process::logged(front, &first.file("f1.log"), "serving memcached on ");
+    let keys = control_keys();
+    for key in &keys {
+        assert_eq!(say(&front.address, &format!("set {key} 0 0 1\r\nv"), "\r\n"), "STORED\r\n");
+    }
+    let sorted = |path: &std::path::Path, what: &str| {
+        let text = std::fs::read_to_string(path).unwrap();
+        // The order, and the cas numbers, which only the dump of a cluster has, are left out.
+        let line = |line: &str| match serde_json::from_str::<serde_json::Value>(line) {
+            Ok(mut record) => {
+                record.as_object_mut().unwrap().remove("cas");
+                record.to_string()
+            }
+            Err(_) => line.to_owned(),
+        };
+        let mut lines: Vec<String> = text.lines().map(line).collect();
+        lines.sort();
+        assert_eq!(lines.len(), keys.len(), "{what}");
+        lines
+    };
+    for format in ["jsonl", "tsv"] {
+        let file = |name: &str| first.file(&format!("{name}.{format}"));
+        for (name, from) in [("front", ["--from", &front.address]), ("whole", ["--manager", managers])] {
+            let path = file(name);
+            let run = fawn(&[&["dump"], &from[..], &[path.to_str().unwrap()]].concat());
+            assert_eq!(run.code, 0, "{name}, {format}: {}", run.stderr);
+        }
+        let front_lines = sorted(&file("front"), format);
+        assert_eq!(front_lines, sorted(&file("whole"), format), "{format}");
+        for name in ["front", "whole"] {
+            assert_eq!(say(second.clients(), "flush_all", "\r\n"), "OK\r\n");
+            let load =
+                ["load", "--no-resume", "--to", second.clients(), file(name).to_str().unwrap()].map(str::to_owned);
+            let run = fawn(&load.each_ref().map(String::as_str));
+            assert_eq!(run.code, 0, "{name}, {format}: {}", run.stderr);
+            let again = second.file(&format!("again.{format}"));
+            let run = fawn(&["dump", "--from", second.clients(), again.to_str().unwrap()]);
+            assert_eq!(run.code, 0, "{}", run.stderr);
+            assert_eq!(sorted(&again, format), front_lines, "{name}, {format}");
+        }
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use crate::cluster::Process;
+use crate::cluster::{Cluster, Process};
 use crate::server::{Kind, Server, fawn_command, on_each_server, say};
 
 on_each_server!(the_prometheus_exporter_finds_all_that_it_reads, memcached_tool_shows_stats_and_dumps_what_is_there,);
@@ -176,6 +176,23 @@ fn the_prometheus_exporter_finds_all_that_it_reads(kind: Kind) {
     let settings = settings(&other.address);
     assert_eq!(settings["fawn_ack"], "interval:50");
     assert!(settings["fawn_dir"].ends_with("/a%20dir%20of%20words"), "{}", settings["fawn_dir"]);
+}
+
+#[test]
+fn the_prometheus_exporter_finds_all_that_it_reads_of_a_front_end_beside_nodes() {
+    let cluster = Cluster::start(2, 2);
+    let (any, managers) = ("127.0.0.1:0", &cluster.manager.address);
+    let front = ["frontend", "--name", "f1", "--threads", "1", "--listen", any, "--cluster-listen", any];
+    let front = fawn_command(&[&front[..], &["--manager", managers]].concat());
+    let front = Process::logged(front, &cluster.file("f1.log"), "serving memcached on ");
+    for address in [&front.address, cluster.clients()] {
+        check_exporter(address);
+        assert_eq!(say(address, "set a 0 0 1\r\nx", "\r\n"), "STORED\r\n");
+        assert_eq!(say(address, "get a", "END\r\n"), "VALUE a 0 1\r\nx\r\nEND\r\n");
+        check_exporter(address);
+    }
+    let of = |name: &str| -> u64 { Stats::of(&front.address).general[name].parse().unwrap() };
+    assert_eq!((of("cmd_set"), of("get_hits")), (1, 1), "what it was asked itself");
 }
 
 const TOOL: &str = "/usr/share/memcached/scripts/memcached-tool";

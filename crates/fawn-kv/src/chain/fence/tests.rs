@@ -1,7 +1,7 @@
 //! Fences by themselves, and as a member of a chain keeps them.
 
 use super::*;
-use crate::chain::Lease;
+use crate::chain::{Lease, Replica};
 use crate::ids::{
     Asker, Attempt, Chain, ClusterId, Epoch, FrontId, Incarnation, Member, NodeId, Position, RangeId, RequestId, Rules,
     Seq,
@@ -13,6 +13,7 @@ use crate::range::meta::Meta;
 use crate::store::{Gate, Lookup, Part, Place, RecoveredRange, Scan, Ticket};
 use crate::timing::Timing;
 use crate::wire::Answer;
+use fawn_ring::Key;
 use fawn_ring::Secret;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -164,6 +165,14 @@ pub(in crate::chain) fn step_with<T>(
     replica: &mut Replica,
     step: impl FnOnce(&mut Replica, &mut Context<'_, Plain>) -> T,
 ) -> (T, Vec<Message>) {
+    step_part(store, |context| step(replica, context))
+}
+
+/// One step of a part of a member, and what it sends.
+pub(in crate::chain) fn step_part<T>(
+    store: &mut Plain,
+    step: impl FnOnce(&mut Context<'_, Plain>) -> T,
+) -> (T, Vec<Message>) {
     let (mut out, mut tickets) = (Vec::new(), std::mem::take(&mut store.tickets));
     let mut pace = std::mem::take(&mut store.pace);
     let lease = Lease { asked_us: 1, until_us: if store.leaseless { 0 } else { u64::MAX } };
@@ -172,7 +181,7 @@ pub(in crate::chain) fn step_with<T>(
     let (said, waits, paced) = (&mut out, &mut tickets, &mut pace);
     let mut context =
         Context { now_us, unix, latest, secret, lease, timing, store, out: said, tickets: waits, pace: paced };
-    let did = step(replica, &mut context);
+    let did = step(&mut context);
     (store.tickets, store.pace) = (tickets, pace);
     (did, out.into_iter().map(|(_, message)| message).collect())
 }
@@ -247,12 +256,12 @@ fn from_when_it_is_in_the_log_a_fence_keeps_off_puts_and_gets_of_lower_epochs() 
         // Records that its chain has not committed: the member is mid in a chain, say.
         step(&mut replica, |replica, context| {
             let position = Position { epoch: Epoch(2), seq: replica.last().seq.next() };
-            replica.append(Entry { position, ..fence(0, keys, epoch) }, context);
+            replica.log_mut().append(Entry { position, ..fence(0, keys, epoch) }, context);
         });
     }
-    assert!(replica.meta.alive.fences == Fences::default(), "they are not committed");
+    assert!(replica.meta().alive.fences == Fences::default(), "they are not committed");
     let place = at(key_prefix());
-    assert!(replica.is_fenced(&place, WedgeEpoch(2)) && !replica.is_fenced(&place, WedgeEpoch(3)));
+    assert!(replica.log_mut().is_fenced(&place, WedgeEpoch(2)) && !replica.log_mut().is_fenced(&place, WedgeEpoch(3)));
     let fenced = Some(Answer::Fenced);
     assert_eq!(ask(&mut replica, 2), [fenced.clone(), fenced]);
     assert!(is_served(&ask(&mut replica, 3)), "other keys have other fences");
@@ -286,22 +295,22 @@ fn truncation_rolls_fences_back() {
     let entries =
         vec![Entry { change: begin, ..fence(1, keys(0, 9), 0) }, fence(2, keys(0, 9), 2), fence(3, keys(0, 9), 3)];
     let mut replica = Replica::new(RangeId(0), ME, recovered(Meta::default(), entries), &SECRET);
-    assert!(replica.is_fenced(&at(5), WedgeEpoch(2)));
+    assert!(replica.log_mut().is_fenced(&at(5), WedgeEpoch(2)));
     let to = Position { epoch: Epoch(1), seq: Seq(2) };
-    step(&mut replica, |replica, context| replica.truncate(to, context));
-    assert!(!replica.is_fenced(&at(5), WedgeEpoch(2)) && replica.is_fenced(&at(5), WedgeEpoch(1)));
+    step(&mut replica, |replica, context| replica.log_mut().truncate(to, context));
+    assert!(!replica.log_mut().is_fenced(&at(5), WedgeEpoch(2)) && replica.log_mut().is_fenced(&at(5), WedgeEpoch(1)));
 }
 
 #[test]
 fn restarts_copies_splits_and_merges_remember_fences() {
     let mut meta = Meta::default();
     meta.commit(&fence(1, keys(0, 9), 4));
-    assert!(alone(meta.clone()).is_fenced(&at(5), WedgeEpoch(3)));
+    assert!(alone(meta.clone()).log_mut().is_fenced(&at(5), WedgeEpoch(3)));
     let mut copy = Replica::new(RangeId(0), ME, recovered(Meta::default(), Vec::new()), &SECRET);
-    step(&mut copy, |copy, context| copy.copied(meta.clone(), Seq(0), context));
-    assert!(copy.is_fenced(&at(5), WedgeEpoch(3)));
-    step(&mut copy, Replica::reset);
-    assert!(!copy.is_fenced(&at(5), WedgeEpoch(3)), "what is discarded is discarded whole");
+    step(&mut copy, |copy, context| copy.log_mut().install(meta.clone(), Seq(0), context));
+    assert!(copy.log_mut().is_fenced(&at(5), WedgeEpoch(3)));
+    step(&mut copy, |copy, context| copy.log_mut().reset(context));
+    assert!(!copy.log_mut().is_fenced(&at(5), WedgeEpoch(3)), "what is discarded is discarded whole");
     let (lower, upper) = Interval::ALL.cut(&at(5)).unwrap();
     assert_eq!(meta.cut(lower).alive.fences.at(&at(5)), WedgeEpoch(4));
     let mut other = Meta::default();

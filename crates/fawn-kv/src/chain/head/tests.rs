@@ -1,12 +1,12 @@
 //! Requests at the head of a chain of one.
 
 use super::*;
+use crate::chain::Replica;
 use crate::chain::fence::tests::{FRONT, ME, Plain, alone, head_of, step_with};
-use crate::ids::{Address, Incarnation, Member, NodeId, RangeId, Rules, WedgeEpoch};
+use crate::ids::{Asker, Incarnation, Member, NodeId, RangeId, Rules, Seq, WedgeEpoch};
 use crate::operation::{MetaGet, Mode, Store};
 use crate::range::meta::Meta;
 use crate::range::sessions::Bounds;
-use crate::wire::Message;
 use fawn_ring::Interval;
 
 const RANGE: RangeId = RangeId(0);
@@ -101,7 +101,7 @@ fn a_retry_that_waits_for_its_key_is_not_carried_out_once_more_when_its_session_
     assert!(matches!(bench.say(other), Some(Answer::Done { .. })));
     let (last, kept) = (bench.replica.last(), bench.store.kept.get(&b"k"[..]).cloned());
     let ((), sent) = step_with(&mut bench.store, &mut bench.replica, |replica, context| {
-        replica.read_for_head(0, kept.as_ref(), context);
+        replica.read(0, kept, context);
     });
     assert_eq!(bench.replica.last(), last, "no record carries it out again");
     assert!(matches!(sent[..], [Message::Reply { answer: Answer::Unknown { .. }, .. }]), "{sent:?}");
@@ -130,26 +130,42 @@ fn what_is_longer_than_the_store_takes_is_refused_and_leaves_no_record() {
     ));
 }
 
+/// The head of a chain of two, and its tail.
+fn head_of_two(rules: Rules) -> (Bench, Member) {
+    let tail = Member { node: NodeId(8), incarnation: Incarnation(1) };
+    let replica = head_of(vec![ME, tail], rules, Meta::default());
+    (Bench { replica, store: Plain::default() }, tail)
+}
+
+/// The tail has committed all that the head has.
+fn commit(bench: &mut Bench, tail: Member) {
+    let (last, to) = (bench.replica.last().seq, ME.incarnation);
+    let have = Message::Have { range: RANGE, epoch: Epoch(2), to, last, committed: last, full: false };
+    let (store, replica) = (&mut bench.store, &mut bench.replica);
+    step_with(store, replica, |replica, context| replica.receive(Address::Node(tail.node), have, context));
+    assert_eq!(bench.replica.committed(), bench.replica.last());
+}
+
 #[test]
 fn a_session_that_is_about_to_be_forgotten_is_asked_to_wait() {
-    let (mut bench, session) = (Bench::new(), 1 << 32);
+    let ((mut bench, tail), session) = (head_of_two(Rules::default()), 1 << 32);
     let set = Operation::Store(Store::set(b"v"));
-    assert!(matches!(bench.ask((session, 1), &set), Some(Answer::Done { .. })));
-    // Not committed: the members after it have not answered, say.
-    step_with(&mut self::Plain::default(), &mut bench.replica, |replica, context| {
-        replica.forget_sessions(1, None, context);
-    });
-    let answer = step_with(&mut bench.store, &mut bench.replica, |replica, context| {
-        replica.answered(RequestId { session, number: 2 }, 0, context)
-    });
-    assert_eq!(answer.0, Some(Answer::Busy), "its record would bring the session back without request 1");
-    let other = step_with(&mut bench.store, &mut bench.replica, |replica, context| {
-        replica.answered(RequestId { session: 9 << 32, number: 1 }, 0, context)
-    });
-    assert_eq!(other.0, None);
-    // Once it is committed, the session is over.
-    assert!(matches!(bench.ask((session, 2), &set), Some(Answer::Busy | Answer::Unknown { .. })));
-    assert!(matches!(bench.ask((session, 2), &set), Some(Answer::Unknown { .. })));
+    assert_eq!(bench.ask((session, 1), &set), None);
+    commit(&mut bench, tail);
+    bench.store.unix = 2 * bench.store.timing.session_idle_s;
+    let other = u64::from(bench.store.unix) << 32;
+    assert_eq!(bench.ask((other, 1), &set), None);
+    // The record that forgets it is not committed: the tail has not answered.
+    tick(&mut bench);
+    let newest = bench.replica.entries().next_back().map(|entry| entry.change.clone());
+    assert!(matches!(newest, Some(Change::Expire { .. })), "{newest:?}");
+    let last = bench.replica.last();
+    assert_eq!(bench.ask((session, 2), &set), Some(Answer::Busy), "its record would bring it back without request 1");
+    assert_eq!(bench.replica.last(), last);
+    assert_eq!(bench.ask((other + 1, 1), &set), None);
+    assert!(bench.replica.last() > last, "another session goes on");
+    commit(&mut bench, tail);
+    assert!(matches!(bench.ask((session, 2), &set), Some(Answer::Unknown { .. })), "it is over");
 }
 
 #[test]
@@ -438,18 +454,7 @@ fn sessions_are_forgotten_while_a_ranges_time_is_ahead_and_after_it_is_set_back(
 
 #[test]
 fn a_member_that_has_yet_to_commit_that_the_time_is_set_back_has_the_tail_asked_for_what_had_expired() {
-    let tail = Member { node: NodeId(8), incarnation: Incarnation(1) };
-    let rules = Rules { spread_reads: true, ..Rules::default() };
-    let replica = head_of(vec![ME, tail], rules, Meta::default());
-    let mut bench = Bench { replica, store: Plain::default() };
-    let commit = |bench: &mut Bench| {
-        let last = bench.replica.last().seq;
-        let to = ME.incarnation;
-        let have = Message::Have { range: RANGE, epoch: Epoch(2), to, last, committed: last, full: false };
-        let (store, replica) = (&mut bench.store, &mut bench.replica);
-        step_with(store, replica, |replica, context| replica.receive(Address::Node(tail.node), have, context));
-        assert_eq!(bench.replica.committed(), bench.replica.last());
-    };
+    let (mut bench, tail) = head_of_two(Rules { spread_reads: true, ..Rules::default() });
     // The tail is asked; or what is shown: whether there is anything.
     let get = |bench: &mut Bench| {
         let (id, asker) = (RequestId { session: 1, number: 1 }, Asker { address: FRONT, tag: 8 });
@@ -467,12 +472,12 @@ fn a_member_that_has_yet_to_commit_that_the_time_is_set_back_has_the_tail_asked_
     };
     (bench.store.us, bench.store.unix) = (1, RIGHT);
     put_until(&mut bench, 1, RIGHT + 1000);
-    commit(&mut bench);
+    commit(&mut bench, tail);
     assert_eq!(get(&mut bench), Some(Some(true)));
     // Another head's clock is a year ahead.
     bench.store.unix = RIGHT + YEAR;
     put_other(&mut bench);
-    commit(&mut bench);
+    commit(&mut bench, tail);
     assert_eq!(get(&mut bench), Some(Some(false)));
     bench.store.unix = RIGHT + 10;
     tick(&mut bench);
@@ -480,6 +485,6 @@ fn a_member_that_has_yet_to_commit_that_the_time_is_set_back_has_the_tail_asked_
     tick(&mut bench);
     assert!(bench.replica.last() > bench.replica.committed());
     assert_eq!(get(&mut bench), Some(None), "the tail may have shown it by now");
-    commit(&mut bench);
+    commit(&mut bench, tail);
     assert_eq!(get(&mut bench), Some(Some(true)));
 }

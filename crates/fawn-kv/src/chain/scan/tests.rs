@@ -1,6 +1,7 @@
 //! What a member shows to those who are no members.
 
 use super::*;
+use crate::chain::Replica;
 use crate::chain::fence::tests::{FRONT, ME, Plain, alone, step_with};
 use crate::ids::{RangeId, RequestId, Seq, WedgeEpoch};
 use crate::operation::{Delete, Operation, Store};

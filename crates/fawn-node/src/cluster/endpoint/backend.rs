@@ -250,7 +250,7 @@ impl Backend for Endpoint {
     fn forget_reads(&mut self) {}
 
     fn space(&self) -> Option<Space> {
-        self.node()?.store().flash().store().space()
+        self.node()?.store().flash().store().upkeep().space()
     }
 
     fn stats(&self, now: Now) -> LoopStats {

@@ -66,7 +66,7 @@ impl Endpoint {
             stats: node.store().flash().store().stats(),
             traffic: node.store().traffic(),
             device: node.store().device(),
-            is_full: node.store().flash().store().is_full(),
+            is_full: node.store().flash().store().upkeep().is_full(),
         });
         let seat = SeatSample {
             figures,
@@ -101,7 +101,9 @@ impl Endpoint {
         figures.lease_ms = node.lease().until_us.saturating_sub(at.us) / 1000;
         figures.live_bytes = held.bytes.round() as u64;
         figures.items = held.entries.round() as u64;
-        (figures.used_bytes, figures.free_bytes) = node.store().flash().store().occupancy();
+        let upkeep = node.store().flash().store().upkeep();
+        figures.used_bytes = upkeep.file_bytes();
+        figures.free_bytes = upkeep.space().map_or(0, |space| space.free);
         figures.trouble = node
             .other_cluster()
             .map(|other| other.to_string())

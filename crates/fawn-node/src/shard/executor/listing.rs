@@ -8,7 +8,7 @@ use crate::shard::operate;
 use crate::shard::stores::Stores;
 use fawn_ring::Key;
 use fawn_store::record::Record;
-use fawn_store::work::Scanned;
+use fawn_store::work::ScanPart;
 
 impl<S: Stores> ShardExecutor<S> {
     /// Begins to list the keys of `store` from `from` on; the answer is one part of a listing (see [`ListingPart`]).
@@ -17,7 +17,7 @@ impl<S: Stores> ShardExecutor<S> {
         self.stores.scan(store, ticket, from, first, now);
     }
 
-    pub(super) fn scanned(&mut self, ticket: TaskTicket, scanned: &Scanned) {
+    pub(super) fn scanned(&mut self, ticket: TaskTicket, scanned: &ScanPart) {
         let PendingScan { to, store, form } = self.scans.remove(ticket);
         if let Some(why) = &scanned.error {
             tracing::error!("cannot list the keys: {why}");

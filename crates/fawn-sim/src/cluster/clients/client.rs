@@ -42,7 +42,7 @@ const ALL_DOWN: u64 = 1 << 40;
 /// One client.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools)] // independent choices
-pub struct Client {
+pub struct SimulatedClient {
     /// Its number.
     number: u32,
     session: u64,
@@ -80,7 +80,7 @@ pub struct Client {
     random: Random,
 }
 
-impl Client {
+impl SimulatedClient {
     /// Client `number`, whose session nobody else has. Of a front-end that is `read_only` nothing but gets is asked. Ranges
     /// remember sessions for `idle_s` seconds.
     pub fn new(number: u32, script: &Script, (read_only, idle_s): (Option<u32>, u32), mut random: Random) -> Self {

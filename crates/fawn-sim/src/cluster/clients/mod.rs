@@ -9,24 +9,24 @@ use fawn_check::KvOperation;
 use fawn_kv::ids::Address;
 use fawn_kv::wire::Message;
 
-use crate::cluster::clients::client::Client;
+use crate::cluster::clients::client::SimulatedClient;
 use crate::cluster::clients::operation::{Asking, Conclusion};
 
 /// All clients, by their numbers.
 pub struct Clients {
-    clients: Vec<Client>,
+    clients: Vec<SimulatedClient>,
     /// How many keys they ask for.
     keys: u64,
 }
 
 impl Clients {
     /// These clients, which ask for so many keys.
-    pub fn new(clients: Vec<Client>, keys: u64) -> Self {
+    pub fn new(clients: Vec<SimulatedClient>, keys: u64) -> Self {
         Self { clients, keys }
     }
 
     /// All of them, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &Client> {
+    pub fn iter(&self) -> impl Iterator<Item = &SimulatedClient> {
         self.clients.iter()
     }
 
@@ -37,7 +37,7 @@ impl Clients {
 
     /// Whether any client waits for the answer to such an operation.
     pub fn is_any_asking(&self, is_such: impl Fn(&Asking) -> bool) -> bool {
-        self.clients.iter().filter_map(Client::asking).any(is_such)
+        self.clients.iter().filter_map(SimulatedClient::asking).any(is_such)
     }
 
     /// Whether a client other than this one waits for the answer to a flush.
@@ -80,11 +80,11 @@ impl Clients {
 
     /// The next operation of each client is the first of a session.
     pub fn end_sessions(&mut self) {
-        self.clients.iter_mut().for_each(Client::end_session);
+        self.clients.iter_mut().for_each(SimulatedClient::end_session);
     }
 
     /// From here on no client deletes, flushes, or puts what expires.
     pub fn remove_nothing(&mut self) {
-        self.clients.iter_mut().for_each(Client::remove_nothing);
+        self.clients.iter_mut().for_each(SimulatedClient::remove_nothing);
     }
 }

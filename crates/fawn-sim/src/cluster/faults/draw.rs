@@ -5,6 +5,7 @@ use fawn_kv::ids::Ack;
 
 use crate::cluster::faults::action::FaultAction;
 use crate::cluster::faults::clock_jump::clock_jump;
+use crate::cluster::faults::misled::mislead;
 use crate::cluster::faults::scenarios::Scenario;
 use crate::cluster::faults::severed;
 use crate::cluster::network::party::LinkSet;
@@ -178,15 +179,6 @@ fn cut(random: &mut Random, plan: &Plan, one_way: bool) -> FaultAction {
         }
     }
     FaultAction::Cut { links, for_us: random.within(50_000, 4_000_000) }
-}
-
-/// Some of those who ask do not hear for a while who is to be asked.
-fn mislead(random: &mut Random, plan: &Plan, for_us: u64) -> FaultAction {
-    let clients = (0..plan.clients as usize).map(Party::Client);
-    let asking = clients.chain((0..plan.fronts as usize).map(Party::Front));
-    let misled: Vec<Party> = asking.filter(|_| random.chance(1, 2)).collect();
-    let links = misled.into_iter().flat_map(|party| (0..plan.managers).map(move |at| (Party::Manager(at), party)));
-    FaultAction::Cut { links: links.collect(), for_us: random.within(for_us + 1, for_us + 500_000) }
 }
 
 /// What is said to a node of one kind, or what it says, comes later than all else; perhaps it hears no manager meanwhile.

@@ -5,6 +5,7 @@ mod action_text;
 mod clock_jump;
 pub mod draw;
 pub mod effect;
+mod misled;
 pub mod scenarios;
 mod severed;
 mod shape;

@@ -6,6 +6,7 @@ use fawn_kv::ids::Ack;
 
 use crate::cluster::faults::action::FaultAction;
 use crate::cluster::faults::clock_jump::clock_jump;
+use crate::cluster::faults::misled::mislead;
 use crate::cluster::faults::severed;
 use crate::cluster::network::party::LinkSet;
 use crate::cluster::network::party::Party;
@@ -45,6 +46,8 @@ pub enum Scenario {
     Adopted,
     /// Of two nodes one comes back with an empty disk again and again, and the links to it come up late.
     Newcomer,
+    /// What is said to a node comes late: its orders in its next life, or records once it is out of the chain that they are of.
+    Late,
 }
 
 /// Draws what happens together, with its times, and how long it takes.
@@ -63,6 +66,7 @@ impl Scenario {
             6 => Self::Severed,
             7 => Self::Jumps,
             8 => Self::Newcomer,
+            9 => Self::Late,
             _ => Self::Mixed,
         }
     }
@@ -109,6 +113,16 @@ impl Scenario {
                 let fronts = plan.fronts.min(1);
                 Plan { nodes: 2, replicas: 2, fronts, domains: 0, lost_clock: false, rules, hasty: plan.hasty, ..small }
             }
+            Self::Late => {
+                let mut rules = plan.rules;
+                (rules.ack, rules.min_write_replicas) = (Ack::Durable, 1);
+                // The data of a single member are lost with it. Of two or three the others go on without one.
+                let replicas = if plan.keys.is_multiple_of(2) { 1 } else { plan.replicas.clamp(2, 3) };
+                let (nodes, clients) = (if replicas == 1 { 3 } else { replicas }, plan.clients.max(8));
+                let hasty = replicas > 1 || plan.hasty;
+                let late = Plan { nodes, replicas, fronts: 0, clients, keys: 4, hasty, ..small };
+                Plan { lost_clock: false, virtual_ids: 1, domains: 0, rules, ..late }
+            }
             Self::Adopted => {
                 let adopts = 1 + plan.keys as u32 % 2;
                 let (shared, machines) = (adopts > 1, plan.replicas + 1);
@@ -127,6 +141,8 @@ impl Scenario {
             Self::Jumps => jumps,
             Self::Lost => lost,
             Self::Newcomer if plan.nodes == 2 && plan.replicas == 2 => newcomer,
+            Self::Late if plan.replicas == 1 => late_drop,
+            Self::Late => late_records,
             Self::Severed => return severed::actions(random, plan, FIRST_US),
             Self::Mixed | Self::TakeOver | Self::Adopted | Self::Newcomer => return None,
         };
@@ -286,4 +302,43 @@ fn newcomer(random: &mut Random, plan: &Plan) -> (Vec<(u64, FaultAction)>, u64) 
         actions.push((random.below(for_us + late_us), FaultAction::Lead { manager }));
     }
     (actions, for_us + late_us + random.within(500_000, 3_000_000))
+}
+
+/// A node leaves, so that it is told to drop what it has, and comes back before it hears that. It crashes, and hears it in its
+/// next life, before anybody knows that this life has the only copy.
+fn late_drop(random: &mut Random, plan: &Plan) -> (Vec<(u64, FaultAction)>, u64) {
+    let node = any_node(random, plan);
+    let comes_us = random.within(500_000, 1_200_000);
+    let crash_us = comes_us + random.within(400_000, 1_200_000);
+    let down_us = random.within(1000, 100_000);
+    let for_us = crash_us + down_us + random.below(100_000);
+    let actions = vec![
+        (0, FaultAction::Drain { node }),
+        (0, FaultAction::HoldBack { node, kind: "drop", for_us }),
+        (comes_us, FaultAction::Stay { node }),
+        (crash_us, FaultAction::Crash { node, for_us: down_us, dice: random.word() }),
+    ];
+    (actions, for_us + random.within(300_000, 1_000_000))
+}
+
+/// A member hears no manager until its lease is over, and is not heard from then on. Records come to it once the others go on
+/// without it, but while it may still wait for one of them; and some go on asking it.
+fn late_records(random: &mut Random, plan: &Plan) -> (Vec<(u64, FaultAction)>, u64) {
+    let node = any_node(random, plan);
+    let (lease_us, node_at) = (plan.lease_us(), Party::Node(node));
+    let dumb_us = lease_us + random.below(300_000);
+    let held_us = dumb_us + random.below(250_000);
+    let comes_us = dumb_us + lease_us + random.within(150_000, 850_000);
+    let for_us = dumb_us + random.within(3 * lease_us, 5 * lease_us);
+    let managers = || (0..plan.managers).map(Party::Manager);
+    let from: LinkSet = managers().map(|manager| (manager, node_at)).collect();
+    let to: LinkSet = managers().map(|manager| (node_at, manager)).collect();
+    let kind = *random.pick(&["feed", "feed", "feed", "have", "barrier-at"]);
+    let actions = vec![
+        (0, FaultAction::Cut { links: from, for_us }),
+        (0, mislead(random, plan, for_us)),
+        (dumb_us, FaultAction::Cut { links: to, for_us: for_us - dumb_us }),
+        (held_us, FaultAction::HoldBack { node, kind, for_us: comes_us - held_us }),
+    ];
+    (actions, for_us + random.within(500_000, 1_000_000))
 }

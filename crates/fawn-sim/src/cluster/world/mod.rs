@@ -20,7 +20,7 @@ use crate::cluster::checkers::coverage::Coverage;
 use crate::cluster::checkers::pauses::PauseMeter;
 use crate::cluster::checkers::{Checkers, checksum};
 use crate::cluster::clients::Clients;
-use crate::cluster::clients::client::Client;
+use crate::cluster::clients::client::SimulatedClient;
 use crate::cluster::event::{Event, Kernel};
 use crate::cluster::faults::Faults;
 use crate::cluster::faults::action::FaultAction;
@@ -80,7 +80,8 @@ impl World {
         let processes = Processes::new(&plan, &mut random, managers, script.severs_alone());
         let read_only = (plan.fronts > 1 && random.chance(1, 3)).then_some(0);
         let idle_s = timing.session_idle_s;
-        let clients = (0..plan.clients).map(|number| Client::new(number, script, (read_only, idle_s), random.fork()));
+        let clients =
+            (0..plan.clients).map(|number| SimulatedClient::new(number, script, (read_only, idle_s), random.fork()));
         let clients = Clients::new(clients.collect(), plan.keys);
         let mut world = Self {
             plan,

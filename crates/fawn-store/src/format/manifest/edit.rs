@@ -4,7 +4,7 @@ use fawn_ring::{Interval, Key};
 
 use super::check::tile;
 use super::codec::{Code, DecodeError, Reader, code_fields};
-use super::{Emptied, Range, Segment, Slice, State};
+use super::{EmptiedInterval, Range, Segment, Slice, State};
 use crate::log::LogPosition;
 
 /// One change of the store's metadata. The edits of one commit become durable together or not at all.
@@ -18,9 +18,9 @@ pub enum Edit {
         reserved: Vec<(u64, u64)>,
     },
     /// An open segment was sealed, and the log's start moves on.
-    Sealed(Box<Sealed>),
+    Sealed(Box<SealEdit>),
     /// The parts of one slice were merged.
-    Merged(Box<Merged>),
+    Merged(Box<MergeEdit>),
     /// The slice that holds the key is cut after it; both halves keep the parts whose keys reach into them. Nothing
     /// happens where a slice ends already.
     SliceCut {
@@ -60,7 +60,7 @@ pub enum Edit {
         file: u64,
     },
     /// A stretch of keys is emptied: whatever segments of a lower age hold of it is void.
-    Emptied(Emptied),
+    Emptied(EmptiedInterval),
     /// The store holds more keys than before, on either side: its first range begins lower, its last one ends higher.
     Widened {
         /// Slices that tile what comes before, in key order.
@@ -89,7 +89,7 @@ pub enum Edit {
 
 /// The fields of [`Edit::Sealed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sealed {
+pub struct SealEdit {
     /// The new segment and its number; `None` when nothing was left to keep.
     pub segment: Option<(u16, Segment)>,
     /// New start of the log.
@@ -119,7 +119,7 @@ pub struct SealedRange {
 
 /// The fields of [`Edit::Merged`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergeEdit {
     /// The slice that was merged, as it is now.
     pub slice: Interval,
     /// Numbers of the parts that were merged; the outputs take the place of the newest. Parts sealed meanwhile stay.
@@ -186,7 +186,7 @@ impl State {
         Ok(Vec::new())
     }
 
-    fn apply_sealed(&mut self, sealed: &Sealed) -> Result<(), Inconsistent> {
+    fn apply_sealed(&mut self, sealed: &SealEdit) -> Result<(), Inconsistent> {
         ensure(sealed.log.page >= self.log.start.page, "the log's start moves forward")?;
         ensure(self.log.clean_end.is_none_or(|end| sealed.log.page <= end), "the log's start is within the log")?;
         self.log.start = sealed.log;
@@ -209,7 +209,7 @@ impl State {
         Ok(())
     }
 
-    fn apply_merged(&mut self, merged: &Merged) -> Result<Vec<u64>, Inconsistent> {
+    fn apply_merged(&mut self, merged: &MergeEdit) -> Result<Vec<u64>, Inconsistent> {
         let found = self.slices.binary_search_by(|slice| slice.interval.cmp(&merged.slice));
         let index = found.map_err(|_| Inconsistent("the slice that was merged is still there"))?;
         ensure(
@@ -270,9 +270,10 @@ impl State {
         Ok(())
     }
 
-    fn empty(&mut self, emptied: Emptied) {
+    fn empty(&mut self, emptied: EmptiedInterval) {
         let Interval { low, high } = emptied.interval;
-        let covers = |old: &Emptied| low <= old.interval.low && old.interval.high <= high && old.below <= emptied.below;
+        let covers =
+            |old: &EmptiedInterval| low <= old.interval.low && old.interval.high <= high && old.below <= emptied.below;
         self.emptied.retain(|old| !covers(old));
         self.emptied.push(emptied);
         self.forget_emptied();
@@ -378,9 +379,9 @@ fn ensure(holds: bool, what: &'static str) -> Result<(), Inconsistent> {
     if holds { Ok(()) } else { Err(Inconsistent(what)) }
 }
 
-code_fields!(Sealed { segment, log, ranges, user_bytes, written_bytes });
+code_fields!(SealEdit { segment, log, ranges, user_bytes, written_bytes });
 code_fields!(SealedRange { instance, seq_reserved, last_seq, flush_watermark, flush_deadline });
-code_fields!(Merged { slice, removed, outputs, horizons, written_bytes });
+code_fields!(MergeEdit { slice, removed, outputs, horizons, written_bytes });
 
 impl<T: Code> Code for Box<T> {
     fn encode(&self, out: &mut Vec<u8>) {

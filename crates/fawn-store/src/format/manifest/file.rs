@@ -136,7 +136,7 @@ impl Manifest {
         let numbers = manifests(&files);
         let mut unfinished = None;
         for (number, length) in &numbers {
-            let Some(mut manifest) = Scan::file(flash, *number, *length)? else {
+            let Some(mut manifest) = ManifestScan::file(flash, *number, *length)? else {
                 unfinished = unfinished.or(Some(*number));
                 continue;
             };
@@ -213,8 +213,8 @@ impl Manifest {
                 self.commits += 1;
                 Ok(dropped)
             }
-            Err(Failed::NothingChanged(error)) => Err(error),
-            Err(Failed::Final(error)) => {
+            Err(CommitFailure::NothingChanged(error)) => Err(error),
+            Err(CommitFailure::Final(error)) => {
                 self.stopped = Some(error.clone());
                 Err(error)
             }
@@ -222,19 +222,19 @@ impl Manifest {
     }
 
     /// Writes edits that leave so many pages to others.
-    fn write(&mut self, flash: &dyn Flash, state: &State, edits: &[u8], leave: u64) -> Result<(), Failed> {
+    fn write(&mut self, flash: &dyn Flash, state: &State, edits: &[u8], leave: u64) -> Result<(), CommitFailure> {
         let has_room = self.end + 2 * frame_pages(edits.len()) + leave <= self.capacity;
         if has_room && !self.is_found {
             return self.append(flash, edits);
         }
         match self.switch(flash, state) {
             // A store on a full device still opens. What a torn commit left at the end holds no frame that parses.
-            Err(Failed::NothingChanged(_)) if has_room => self.append(flash, edits),
+            Err(CommitFailure::NothingChanged(_)) if has_room => self.append(flash, edits),
             result => result,
         }
     }
 
-    fn append(&mut self, flash: &dyn Flash, body: &[u8]) -> Result<(), Failed> {
+    fn append(&mut self, flash: &dyn Flash, body: &[u8]) -> Result<(), CommitFailure> {
         self.remove_stale(flash)?;
         let (frame, pages) = Frame::encode(self.number, EDITS, self.previous, self.end, body);
         let file = FileId::Manifest(self.number);
@@ -245,7 +245,7 @@ impl Manifest {
     }
 
     /// Writes `state` as the snapshot of a new file, then removes all others.
-    fn switch(&mut self, flash: &dyn Flash, state: &State) -> Result<(), Failed> {
+    fn switch(&mut self, flash: &dyn Flash, state: &State) -> Result<(), CommitFailure> {
         assert_eq!(state.check(), Ok(()), "a state that is written is sound");
         let number = self.stale.iter().copied().fold(self.number, u64::max) + 1;
         match write_snapshot(flash, number, state) {
@@ -259,13 +259,13 @@ impl Manifest {
                 // The new file may be complete but for its sync: it must not come back.
                 remove_if_there(flash, number)?;
                 flash.sync_names()?;
-                Err(Failed::NothingChanged(FlashError::NoSpace))
+                Err(CommitFailure::NothingChanged(FlashError::NoSpace))
             }
-            Err(error) => Err(Failed::Final(error)),
+            Err(error) => Err(CommitFailure::Final(error)),
         }
     }
 
-    fn remove_stale(&mut self, flash: &dyn Flash) -> Result<(), Failed> {
+    fn remove_stale(&mut self, flash: &dyn Flash) -> Result<(), CommitFailure> {
         if !self.stale.is_empty() {
             for number in std::mem::take(&mut self.stale) {
                 remove_if_there(flash, number)?;
@@ -277,12 +277,12 @@ impl Manifest {
 }
 
 /// How a commit failed.
-enum Failed {
+enum CommitFailure {
     NothingChanged(FlashError),
     Final(FlashError),
 }
 
-impl From<FlashError> for Failed {
+impl From<FlashError> for CommitFailure {
     fn from(error: FlashError) -> Self {
         Self::Final(error)
     }
@@ -329,7 +329,7 @@ fn manifests(files: &[(FileId, u64)]) -> Vec<(u64, u64)> {
 }
 
 /// A manifest's file while it is read.
-struct Scan {
+struct ManifestScan {
     number: u64,
     buffer: PageBuf,
     /// Page at which the next frame is expected.
@@ -338,7 +338,7 @@ struct Scan {
     bad_copies: Vec<BadCopy>,
 }
 
-impl Scan {
+impl ManifestScan {
     /// The manifest in the file with this number; `None` when its snapshot was never finished.
     fn file(flash: &dyn Flash, number: u64, length: u64) -> Result<Option<Manifest>, ManifestError> {
         let file = FileId::Manifest(number);

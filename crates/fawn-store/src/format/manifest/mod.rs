@@ -6,7 +6,7 @@
 //!
 //! # Layout
 //!
-//! * [`State`], [`Range`], [`Slice`], [`Segment`], [`Emptied`]: what is known. `old`: what older versions wrote.
+//! * [`State`], [`Range`], [`Slice`], [`Segment`], [`EmptiedInterval`]: what is known. `old`: what older versions wrote.
 //! * [`Edit`]: how it changes; [`State::apply`].
 //! * [`Manifest`]: the file.
 
@@ -18,7 +18,7 @@ mod frame;
 mod old;
 mod state;
 
-pub use edit::{Edit, Inconsistent, Merged, Sealed, SealedRange};
+pub use edit::{Edit, Inconsistent, MergeEdit, SealEdit, SealedRange};
 pub use file::{BadCopy, Manifest, ManifestError};
 pub use frame::VERSION;
-pub use state::{Bonds, Counters, Emptied, Expiring, LogState, Range, Segment, SegmentPages, Slice, State};
+pub use state::{Bonds, Counters, EmptiedInterval, Expiring, LogState, Range, Segment, SegmentPages, Slice, State};

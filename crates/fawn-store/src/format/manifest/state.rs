@@ -39,7 +39,7 @@ pub struct State {
     /// Totals since the store was made.
     pub counters: Counters,
     /// Stretches of keys that were emptied while segments that reach into them are still there.
-    pub emptied: Vec<Emptied>,
+    pub emptied: Vec<EmptiedInterval>,
     /// By what the other files are known to be of this store and of this time.
     pub bonds: Bonds,
 }
@@ -100,7 +100,7 @@ pub struct Slice {
 
 /// A stretch of keys that was emptied: what is older is void for ever, whatever its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Emptied {
+pub struct EmptiedInterval {
     /// The positions of the emptied keys.
     pub interval: Interval,
     /// Records of segments of a lower [`Segment::age`] are void.
@@ -171,7 +171,7 @@ code_fields!(LogPosition { page, previous });
 code_fields!(LogState { ring_pages, start, clean_end });
 code_fields!(Range { instance, interval, epoch, seq_reserved, last_seq, flush_watermark, flush_deadline, horizon });
 code_fields!(Slice { interval, parts, horizon });
-code_fields!(Emptied { interval, below });
+code_fields!(EmptiedInterval { interval, below });
 code_fields!(SegmentPages { data, directory, fragments, total });
 code_fields!(Expiring { records, latest });
 code_fields!(Segment { file, age, pages, records, bytes, deletes, low, high, seq_low, seq_high, expiring });
@@ -194,7 +194,7 @@ code_fields!(State {
     bonds
 });
 
-impl Emptied {
+impl EmptiedInterval {
     /// Whether what a segment of this age says of the key is void.
     #[inline]
     pub fn voids(&self, key: &Key, age: u64) -> bool {

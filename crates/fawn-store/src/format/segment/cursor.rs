@@ -87,7 +87,7 @@ struct Gaps {
 
 /// What going to the next record came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Advanced {
+pub enum CursorStep {
     /// The cursor is on it.
     Record,
     /// The interval has no further record.
@@ -129,9 +129,9 @@ impl Cursor {
     ///
     /// # Errors
     /// Damage to a record in a page that is intact: there is no going on behind it.
-    pub fn advance(&mut self, secret: &Secret) -> Result<Advanced, SegmentError> {
+    pub fn advance(&mut self, secret: &Secret) -> Result<CursorStep, SegmentError> {
         if self.gaps.missing.is_some() {
-            return Ok(Advanced::Starved);
+            return Ok(CursorStep::Starved);
         }
         loop {
             self.at += self.len;
@@ -140,7 +140,7 @@ impl Cursor {
             if let Some(prefix) = self.gaps.lost.pop() {
                 Record::lost(&lost_name(prefix), self.footer.seq_high).encode(&mut self.gaps.record);
                 (self.key, self.is_lost) = (self.place_of_lost(prefix), true);
-                return Ok(Advanced::Record);
+                return Ok(CursorStep::Record);
             }
             let Some(len) = self.whole_record()? else {
                 if let Some((gap, damage)) = self.gaps.at.pop_front() {
@@ -150,21 +150,21 @@ impl Cursor {
                 }
                 self.starved = self.next_page < self.end_page;
                 if !self.starved && self.is_missing_up_to(Some(self.interval.high.prefix())) {
-                    return Ok(Advanced::Starved);
+                    return Ok(CursorStep::Starved);
                 }
                 if self.starved {
-                    return Ok(Advanced::Starved);
+                    return Ok(CursorStep::Starved);
                 }
                 // What is left, if anything, is the head of a record that another interval owns.
                 self.release();
-                return Ok(Advanced::End);
+                return Ok(CursorStep::End);
             };
             let record = Record::decode_trusted(&self.buffer[self.at..self.at + len])
                 .map_err(|error| page_damage(self.file(), self.next_page, &error.to_string()))?;
             let lost = record.lost_prefix();
             let key = lost.map_or_else(|| secret.position(record.key), |prefix| self.place_of_lost(prefix));
             if self.gaps.crossing && self.is_missing_up_to(key.prefix().checked_sub(1)) {
-                return Ok(Advanced::Starved);
+                return Ok(CursorStep::Starved);
             }
             self.len = len;
             (self.key, self.is_lost) = (key, lost.is_some());
@@ -174,10 +174,10 @@ impl Cursor {
                 self.next_page = self.end_page;
                 self.release();
                 self.gaps.at.clear();
-                return Ok(Advanced::End);
+                return Ok(CursorStep::End);
             }
             if key >= self.interval.low {
-                return Ok(Advanced::Record);
+                return Ok(CursorStep::Record);
             }
         }
     }
@@ -521,9 +521,9 @@ impl ReadAhead {
     pub fn advance(&mut self, cursor: &mut Cursor, flash: &dyn Flash, secret: &Secret) -> Result<bool, SegmentError> {
         loop {
             match cursor.advance(secret)? {
-                Advanced::Record => return Ok(true),
-                Advanced::End => return Ok(false),
-                Advanced::Starved => self.fill(flash, std::iter::once(&mut *cursor))?,
+                CursorStep::Record => return Ok(true),
+                CursorStep::End => return Ok(false),
+                CursorStep::Starved => self.fill(flash, std::iter::once(&mut *cursor))?,
             }
         }
     }

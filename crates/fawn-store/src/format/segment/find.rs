@@ -11,7 +11,7 @@ use zerocopy::IntoBytes;
 
 /// Where a key's record is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sought {
+pub enum RecordPlace {
     /// At these bytes of the pages given (which have been compacted, see [`find`]).
     At(Range<usize>),
     /// Not in these pages, where damage has taken a record of its prefix: what is left of it is at these bytes.
@@ -26,7 +26,7 @@ pub enum Sought {
 ///
 /// # Errors
 /// Damage: the first page or record that does not parse, unless the record is whole beside it.
-pub fn find(pages: &mut [Page], file: u64, first: u64, prefix: u64, name: &[u8]) -> Result<Sought, Damage> {
+pub fn find(pages: &mut [Page], file: u64, first: u64, prefix: u64, name: &[u8]) -> Result<RecordPlace, Damage> {
     let is_bad = |(n, page): (usize, &Page)| !page.is_intact(Place { file, page: first + n as u64 });
     match pages.iter().enumerate().position(is_bad) {
         None => search(pages, file, first, prefix, name),
@@ -43,15 +43,15 @@ fn find_around(
     first: u64,
     prefix: u64,
     name: &[u8],
-) -> Result<Sought, Damage> {
+) -> Result<RecordPlace, Damage> {
     let damage = page_damage(FileId::Segment(file), first + bad as u64, "the page's checksum does not match");
     let mut from = 0;
     while from < pages.len() {
         let (offset, shift) = (first + from as u64, from * PAGE_BYTES);
         match search(&mut pages[from..bad], file, offset, prefix, name)? {
-            Sought::At(bytes) => return Ok(Sought::At(bytes.start + shift..bytes.end + shift)),
-            Sought::Lost(bytes) => return Ok(Sought::Lost(bytes.start + shift..bytes.end + shift)),
-            Sought::Absent => from = bad + 1,
+            RecordPlace::At(bytes) => return Ok(RecordPlace::At(bytes.start + shift..bytes.end + shift)),
+            RecordPlace::Lost(bytes) => return Ok(RecordPlace::Lost(bytes.start + shift..bytes.end + shift)),
+            RecordPlace::Absent => from = bad + 1,
         }
         let is_intact = |n: &usize| pages[*n].is_intact(Place { file, page: first + *n as u64 });
         bad = (from..pages.len()).find(|n| !is_intact(n)).unwrap_or(pages.len());
@@ -60,14 +60,14 @@ fn find_around(
 }
 
 /// As [`find`], in pages that are intact.
-fn search(pages: &mut [Page], file: u64, first: u64, prefix: u64, name: &[u8]) -> Result<Sought, Damage> {
+fn search(pages: &mut [Page], file: u64, first: u64, prefix: u64, name: &[u8]) -> Result<RecordPlace, Damage> {
     let Some((start, lead)) = first_start(pages) else {
-        return Ok(Sought::Absent);
+        return Ok(RecordPlace::Absent);
     };
     let (from, to) = compact(pages, start, lead);
     let bytes = &pages.as_bytes()[from..to];
     let mut at = 0;
-    let mut lost = Sought::Absent;
+    let mut lost = RecordPlace::Absent;
     while at + HEADER_BYTES <= bytes.len() {
         let record = &bytes[at..];
         let len = Record::peek_len(record)
@@ -81,9 +81,9 @@ fn search(pages: &mut [Page], file: u64, first: u64, prefix: u64, name: &[u8]) -
             let decoded = Record::decode_trusted(record)
                 .map_err(|error| page_damage(FileId::Segment(file), first, &format!("{error}, in an intact page")))?;
             if decoded.lost_prefix() == Some(prefix) {
-                lost = Sought::Lost(from + at..from + at + len);
+                lost = RecordPlace::Lost(from + at..from + at + len);
             } else if decoded.key == name && !is_lost {
-                return Ok(Sought::At(from + at..from + at + len));
+                return Ok(RecordPlace::At(from + at..from + at + len));
             }
         }
         at += len;

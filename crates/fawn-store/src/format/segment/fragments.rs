@@ -34,13 +34,13 @@ pub fn read_prefixes_of(flash: &dyn Flash, wanted: &[(&Footer, Interval)]) -> Ve
         wanted.iter().map(|(footer, interval)| Stretch::of(footer, interval)).collect();
     let spans: Vec<Span<'_>> = stretches.iter().flatten().map(Stretch::counts).collect();
     let mut counts = read_spans(flash, &spans).into_iter();
-    let counted: Vec<Option<Result<Counted<'_>, SegmentError>>> = stretches
+    let counted: Vec<Option<Result<NumberedStretch<'_>, SegmentError>>> = stretches
         .into_iter()
         .map(|stretch| {
             stretch.map(|stretch| counts.next().expect("one for each").and_then(|bytes| stretch.counted(bytes)))
         })
         .collect();
-    let spans: Vec<Span<'_>> = counted.iter().flatten().flatten().map(Counted::rests).collect();
+    let spans: Vec<Span<'_>> = counted.iter().flatten().flatten().map(NumberedStretch::rests).collect();
     let mut rests = read_spans(flash, &spans).into_iter();
     counted
         .into_iter()
@@ -79,25 +79,25 @@ impl<'a> Stretch<'a> {
     }
 
     /// With the counts that were read.
-    fn counted(self, counts: Vec<u8>) -> Result<Counted<'a>, SegmentError> {
-        let counted = Counted { counts, from: 0, to: 0, stretch: self };
+    fn counted(self, counts: Vec<u8>) -> Result<NumberedStretch<'a>, SegmentError> {
+        let counted = NumberedStretch { counts, from: 0, to: 0, stretch: self };
         let (from, to) = (counted.count(counted.stretch.first_bucket), counted.count(counted.stretch.last_bucket + 1));
         if from > to || to as u64 > counted.stretch.footer.records {
             return Err(damage(counted.stretch.footer, "the fragments' buckets are invalid").into());
         }
-        Ok(Counted { from, to, ..counted })
+        Ok(NumberedStretch { from, to, ..counted })
     }
 }
 
 /// A stretch whose records are known by number.
-struct Counted<'a> {
+struct NumberedStretch<'a> {
     stretch: Stretch<'a>,
     counts: Vec<u8>,
     from: usize,
     to: usize,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> NumberedStretch<'a> {
     /// Records in the buckets before `bucket`.
     fn count(&self, bucket: usize) -> usize {
         let at = (bucket - self.stretch.first_bucket) * 4;

@@ -24,12 +24,12 @@ mod fragments;
 pub(crate) mod tests;
 mod writer;
 
-pub use cursor::{Advanced, Cursor, ReadAhead, Unread};
-pub use find::{Sought, find};
+pub use cursor::{Cursor, CursorStep, ReadAhead, Unread};
+pub use find::{RecordPlace, find};
 pub use footer::Footer;
 pub use fragment_shape::Fragments;
 pub use fragments::{read_prefixes, read_prefixes_of};
-pub use writer::{Writer, Written};
+pub use writer::{CompleteSegment, Writer};
 
 use crate::api::Damage;
 use crate::flash::{FileId, FlashError};

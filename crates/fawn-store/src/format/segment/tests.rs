@@ -1,6 +1,6 @@
 //! Segments written to a flash of vectors and read back in every way.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use fawn_ring::{Interval, Key, Secret};
@@ -11,12 +11,22 @@ use crate::format::page::{Page, PageBuf, Place};
 use crate::format::record::{Kind, Marks, Record};
 use crate::sealed::directory::PageDirectory;
 
-/// A flash of vectors.
+/// A flash of vectors; while its flag is set, it has no space for new files.
 #[derive(Default)]
-pub(crate) struct Memory(RefCell<BTreeMap<FileId, Vec<Page>>>);
+pub(crate) struct Memory(RefCell<BTreeMap<FileId, Vec<Page>>>, Cell<bool>);
+
+impl Memory {
+    /// Whether there is no space for new files from here on.
+    pub(crate) fn set_full(&self, full: bool) {
+        self.1.set(full);
+    }
+}
 
 impl Flash for Memory {
     fn create(&self, file: FileId, pages: u64) -> Result<(), FlashError> {
+        if self.1.get() {
+            return Err(FlashError::NoSpace);
+        }
         self.0.borrow_mut().insert(file, vec![Page::zeroed(); pages as usize]);
         Ok(())
     }
@@ -86,7 +96,7 @@ fn records(count: u32, longest: usize) -> Vec<(Key, Vec<u8>, Vec<u8>)> {
     records
 }
 
-fn write(flash: &Memory, records: &[(Key, Vec<u8>, Vec<u8>)]) -> Written {
+fn write(flash: &Memory, records: &[(Key, Vec<u8>, Vec<u8>)]) -> CompleteSegment {
     let mut writer = Writer::create(flash, FILE, 1).unwrap();
     for (key, name, value) in records {
         let record = Record {
@@ -112,8 +122,8 @@ fn look_up(flash: &Memory, directory: &PageDirectory, key: &Key, name: &[u8]) ->
     let mut pages = PageBuf::zeroed((range.end - range.start) as usize);
     flash.read(FileId::Segment(FILE), u64::from(range.start), pages.pages_mut()).unwrap();
     match find(pages.pages_mut(), FILE, u64::from(range.start), key.prefix(), name).unwrap() {
-        Sought::At(bytes) => Some(Record::decode(&pages.bytes()[bytes]).unwrap().0.value.to_vec()),
-        Sought::Lost(_) | Sought::Absent => None,
+        RecordPlace::At(bytes) => Some(Record::decode(&pages.bytes()[bytes]).unwrap().0.value.to_vec()),
+        RecordPlace::Lost(_) | RecordPlace::Absent => None,
     }
 }
 
@@ -338,7 +348,7 @@ fn a_record_is_found_beside_a_page_that_cannot_be_read_if_it_is_not_in_it() {
             let mut pages = PageBuf::zeroed((end - first) as usize);
             flash.read(FileId::Segment(FILE), u64::from(first), pages.pages_mut()).unwrap();
             match find(pages.pages_mut(), FILE, u64::from(first), key.prefix(), name) {
-                Ok(Sought::At(bytes)) => {
+                Ok(RecordPlace::At(bytes)) => {
                     assert_eq!(Record::decode(&pages.bytes()[bytes]).unwrap().0.value, value);
                     found_beside += 1;
                 }

@@ -34,7 +34,7 @@ pub struct Writer {
 }
 
 /// A segment that is complete on flash.
-pub struct Written {
+pub struct CompleteSegment {
     /// What the footer says.
     pub footer: Footer,
     /// For each data page the prefix of its first byte's owner.
@@ -101,7 +101,7 @@ impl Writer {
     ///
     /// # Errors
     /// Those of [`Flash::write`], [`Flash::truncate`] and [`Flash::sync`].
-    pub fn finish(mut self, flash: &dyn Flash) -> Result<Written, FlashError> {
+    pub fn finish(mut self, flash: &dyn Flash) -> Result<CompleteSegment, FlashError> {
         self.end_page(flash)?;
         self.footer.data_pages = self.position();
         let directory = std::mem::take(&mut self.directory);
@@ -134,7 +134,7 @@ impl Writer {
         flash.sync(FileId::Segment(self.file))?;
         flash.sync_names()?;
         assert!(self.footer.total_pages() == self.flushed, "a footer counts every page");
-        Ok(Written { footer: self.footer, directory, prefixes })
+        Ok(CompleteSegment { footer: self.footer, directory, prefixes })
     }
 
     fn position(&self) -> u64 {

@@ -42,7 +42,7 @@ mod table;
 mod tests;
 
 pub use frame::Frame;
-pub use table::{Inserted, Table};
+pub use table::{Insertion, Table};
 
 /// The handle of a sealed segment in index slots: 1 to 32,767. Zero marks an empty slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

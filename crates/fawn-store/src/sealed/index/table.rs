@@ -20,7 +20,7 @@ const SPLIT_64THS: usize = 928;
 
 /// What an insertion came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Inserted {
+pub struct Insertion {
     /// Slots that had the same position before. They may be of the same key (an older version) or of another.
     pub equal: u32,
     /// Whether a piece grew or was split: the insertion took tens of microseconds, for each time that one did.
@@ -102,11 +102,11 @@ impl Table {
 
     /// Adds an entry, also when there is an equal one.
     #[inline]
-    pub fn insert(&mut self, prefix: u64, segment: SegmentNumber) -> Inserted {
+    pub fn insert(&mut self, prefix: u64, segment: SegmentNumber) -> Insertion {
         self.insert_at(self.frame.position(prefix), segment)
     }
 
-    fn insert_at(&mut self, position: u64, segment: SegmentNumber) -> Inserted {
+    fn insert_at(&mut self, position: u64, segment: SegmentNumber) -> Insertion {
         let (mut index, mut x) = self.find(position);
         let mut grew = self.pieces[index].is_full() && self.grow(index, position);
         if grew {
@@ -120,7 +120,7 @@ impl Table {
         // More than two lines of one position find no room, whatever moves.
         let hopeless = equal as usize >= 2 * LINE_SLOTS;
         if !hopeless && self.put(index, place, segment) {
-            return Inserted { equal, grew };
+            return Insertion { equal, grew };
         }
         while !hopeless && self.make_room(index, position) {
             grew = true;
@@ -129,11 +129,11 @@ impl Table {
             piece.fit_memory(&mut self.memory);
             let place = piece.geometry.place(x);
             if self.put(index, place, segment) {
-                return Inserted { equal, grew };
+                return Insertion { equal, grew };
             }
         }
         self.spill.insert(position, segment);
-        Inserted { equal, grew }
+        Insertion { equal, grew }
     }
 
     /// Hands the segment numbers of all entries at the position of `prefix` to `found`, in no order; one that was

@@ -50,7 +50,7 @@ impl Pair {
         self.model.entry(self.table.frame().position(prefix)).or_default()
     }
 
-    fn insert(&mut self, prefix: u64, segment: SegmentNumber) -> Inserted {
+    fn insert(&mut self, prefix: u64, segment: SegmentNumber) -> Insertion {
         let inserted = self.table.insert(prefix, segment);
         assert_eq!(inserted.equal as usize, self.at(prefix).len());
         self.at(prefix).push(segment);

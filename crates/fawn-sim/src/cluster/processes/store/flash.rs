@@ -15,8 +15,8 @@ use fawn_kv::store::{
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::page::PageBuf;
-use fawn_store::work::Event;
-use fawn_store::{Committed, Maintenance, Options, Refusal, Step, Store, Write as StoreWrite};
+use fawn_store::work::MaintenanceEvent;
+use fawn_store::{Maintenance, Options, Refusal, Step, Store, Write as StoreWrite, WrittenBatch};
 
 use crate::cluster::keys::SECRET;
 use crate::cluster::processes::store::plain::{PlainWrite, written};
@@ -37,7 +37,7 @@ pub struct FlashNode {
     flash: SimFlash,
     /// It was made as one of a plain directory.
     was: Option<Plain>,
-    events: VecDeque<Event>,
+    events: VecDeque<MaintenanceEvent>,
     /// What lookups and scans have found that wait for flash: it is told later.
     found: Vec<(Ticket, FlashRead)>,
     /// Lookups and scans that nothing is found for yet.
@@ -172,7 +172,7 @@ impl FlashNode {
     fn write_batch(&mut self) {
         if let Some(batch) = self.store.take_batch(0) {
             let result = self.flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-            self.store.committed(Committed { batch, result });
+            self.store.committed(WrittenBatch { batch, result });
         }
     }
 
@@ -259,7 +259,9 @@ impl Before {
                     let write = StoreWrite::delete(&key);
                     self.store.append(&SECRET.position(&key), write, BEFORE_UNIX).map(|appended| appended.seq)
                 }
-                PlainWrite::Flush { due } => self.store.flush_all(due, BEFORE_UNIX).map(|_| self.store.last_number()),
+                PlainWrite::Flush { due } => {
+                    self.store.flush_all(due, BEFORE_UNIX).map(|_| self.store.ranges().highest_seq())
+                }
             };
             match tried {
                 Ok(seq) => return seq,
@@ -274,7 +276,7 @@ impl Before {
         loop {
             if let Some(batch) = self.store.take_batch(0) {
                 let result = self.flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-                self.store.committed(Committed { batch, result });
+                self.store.committed(WrittenBatch { batch, result });
             }
             while let Some(work) = self.store.take_work() {
                 self.maintenance.submit(work);

@@ -1,12 +1,15 @@
-use super::*;
+//! A disk that is full, or cannot be read.
+
+use crate::chain::Replica;
 use crate::chain::fence::tests::{FRONT, ME, Plain, alone, recovered, step_with};
 use crate::ids::{
-    Address, Asker, Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq, WedgeEpoch,
+    Address, Asker, Attempt, Chain, Epoch, Health, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq,
+    WedgeEpoch,
 };
 use crate::operation::{Delete, Mode, Operation, Store};
 use crate::range::entry::{Change, Entry};
 use crate::range::meta::Meta;
-use crate::wire::Message;
+use crate::wire::{Answer, Message};
 use fawn_ring::Interval;
 
 const RANGE: RangeId = RangeId(0);
@@ -177,7 +180,7 @@ fn a_learner_asks_for_no_more_than_its_disk_takes() {
     replica.damage();
     let mut store = Plain { full: true, ..Plain::default() };
     assert!(say(&mut replica, &mut store, Address::Manager, learn()).is_empty());
-    store.full = false;
-    let sent = step_with(&mut store, &mut replica, Replica::ask).1;
+    (store.full, store.us) = (false, store.timing.resend_us);
+    let sent = step_with(&mut store, &mut replica, Replica::tick).1;
     assert!(matches!(sent[..], [Message::Copy { .. }]), "{sent:?}");
 }
