@@ -1,7 +1,7 @@
 //! Measures how fast the simulators of flash are, in CPU time of the one thread that they use.
 //!
 //! `cargo run --release -p fawn-gordon --example flash_speed`. With the argument `terabyte` it also fills and overwrites a device of
-//! 1 TiB, which takes a gigabyte of memory.
+//! 1 TiB, which takes a gigabyte of memory and several minutes.
 
 use fawn_gordon::amplification::{BlockDevice, VictimChoice, WritePattern, simulate};
 use fawn_gordon::flash::presets::preset;
