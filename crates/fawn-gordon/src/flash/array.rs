@@ -6,7 +6,7 @@ use super::design::FlashDesign;
 use super::die::Die;
 use super::events::{ArrayEvent, EventQueue};
 use super::geometry::GeometryError;
-use super::slots::{NONE, Slot, Slots, Stage};
+use super::slots::{CommandStage, NONE, Slot, Slots};
 use super::usage::{ArrayUsage, CommandCounts};
 use crate::time::SimTime;
 
@@ -121,7 +121,7 @@ impl FlashArray {
 
     /// Commands that are under way, with whether they change the cells at this moment.
     pub fn under_way(&self) -> impl Iterator<Item = (&Command, bool)> {
-        self.slots.active().map(|slot| (&slot.command, slot.stage == Stage::Cell))
+        self.slots.active().map(|slot| (&slot.command, slot.stage == CommandStage::Cell))
     }
 
     /// What the array has done so far.
@@ -162,10 +162,10 @@ impl FlashArray {
                 } else {
                     state.cells = id;
                 }
-                self.wait_for_bus(id, Stage::Data);
+                self.wait_for_bus(id, CommandStage::Data);
             } else {
                 state.cells = id;
-                self.wait_for_bus(id, Stage::Command);
+                self.wait_for_bus(id, CommandStage::Command);
             }
         }
     }
@@ -191,14 +191,14 @@ impl FlashArray {
         (self.slots.get(id).command.die / self.dies_per_bus) as usize
     }
 
-    fn wait_for_bus(&mut self, id: u32, stage: Stage) {
+    fn wait_for_bus(&mut self, id: u32, stage: CommandStage) {
         let bus = self.bus_of(id);
         let cleaning_before = self.buses[bus].cleaning_at(self.now);
         let slot = self.slots.get_mut(id);
         slot.stage = stage;
         slot.waits_since = self.now;
         slot.cleaning_before = cleaning_before;
-        self.buses[bus].wait(&mut self.slots, id, stage == Stage::Command);
+        self.buses[bus].wait(&mut self.slots, id, stage == CommandStage::Command);
         self.grant(bus);
     }
 
@@ -207,11 +207,11 @@ impl FlashArray {
         self.waited_for_bus(id);
         let Slot { command, stage, .. } = *self.slots.get(id);
         let data = match stage {
-            Stage::Data => self.data_time(command.bytes),
+            CommandStage::Data => self.data_time(command.bytes),
             _ => SimTime::ZERO,
         };
         let held = match (stage, command.kind) {
-            (Stage::Data, CommandKind::Read) => data,
+            (CommandStage::Data, CommandKind::Read) => data,
             (_, CommandKind::CopyBack) => self.design.bus.commands(2 * command.planes) + command.overhead,
             _ => data + self.design.bus.commands(command.planes) + command.overhead,
         };
@@ -236,12 +236,12 @@ impl FlashArray {
         let bus = bus as usize;
         let id = self.buses[bus].current();
         let Slot { command, stage, .. } = *self.slots.get(id);
-        let bytes = if stage == Stage::Data { command.bytes } else { 0 };
+        let bytes = if stage == CommandStage::Data { command.bytes } else { 0 };
         let rated = self.data_time(bytes);
         self.buses[bus].end(&self.slots, self.now, bytes, rated);
         let finished = match (stage, command.kind) {
-            (Stage::Data, CommandKind::Read) => Some(self.read_is_out(id)),
-            (Stage::Data, _) => {
+            (CommandStage::Data, CommandKind::Read) => Some(self.read_is_out(id)),
+            (CommandStage::Data, _) => {
                 self.program_is_loaded(id);
                 None
             }
@@ -264,7 +264,7 @@ impl FlashArray {
             CommandKind::Erase => cells.erase,
             CommandKind::CopyBack => cells.read(page) + cells.program(page),
         };
-        slot.stage = Stage::Cell;
+        slot.stage = CommandStage::Cell;
         slot.parts.cell += takes;
         self.dies[die as usize].work(self.now, self.now + takes);
         self.events.add(self.now + takes, ArrayEvent::Die(die));
@@ -275,7 +275,7 @@ impl FlashArray {
         if die.register == id {
             let cleaning_before = die.cleaning.at(self.now);
             let slot = self.slots.get_mut(id);
-            slot.stage = Stage::Loaded;
+            slot.stage = CommandStage::Loaded;
             slot.waits_since = self.now;
             slot.cleaning_before = cleaning_before;
             let die = slot.command.die;
@@ -288,7 +288,7 @@ impl FlashArray {
     fn program_from_register(&mut self, die: u32) {
         let state = &mut self.dies[die as usize];
         let id = state.register;
-        if state.cells != NONE || id == NONE || self.slots.get(id).stage != Stage::Loaded {
+        if state.cells != NONE || id == NONE || self.slots.get(id).stage != CommandStage::Loaded {
             return;
         }
         state.cells = id;
@@ -309,14 +309,14 @@ impl FlashArray {
             return Some(finished);
         }
         if !self.design.die.cache_register {
-            self.wait_for_bus(id, Stage::Data);
+            self.wait_for_bus(id, CommandStage::Data);
         } else if state.register == NONE {
             self.transfer_from_register(die);
         } else {
             let bus = self.bus_of(id);
             let cleaning_before = self.buses[bus].cleaning_at(self.now);
             let slot = self.slots.get_mut(id);
-            slot.stage = Stage::Sensed;
+            slot.stage = CommandStage::Sensed;
             slot.waits_since = self.now;
             slot.cleaning_before = cleaning_before;
         }
@@ -330,7 +330,7 @@ impl FlashArray {
         state.register = id;
         state.cells = NONE;
         self.begin_queued(die);
-        self.wait_for_bus(id, Stage::Data);
+        self.wait_for_bus(id, CommandStage::Data);
     }
 
     fn read_is_out(&mut self, id: u32) -> CommandCompletion {
@@ -339,7 +339,7 @@ impl FlashArray {
         if state.register == id {
             state.register = NONE;
             let waiting = state.cells;
-            if waiting != NONE && self.slots.get(waiting).stage == Stage::Sensed {
+            if waiting != NONE && self.slots.get(waiting).stage == CommandStage::Sensed {
                 self.waited_for_bus(waiting);
                 let finished = self.finish(id);
                 self.transfer_from_register(die);

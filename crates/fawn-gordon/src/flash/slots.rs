@@ -8,7 +8,7 @@ pub const NONE: u32 = u32::MAX;
 
 /// How far a command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum CommandStage {
     /// The slot is free.
     Free,
     /// Waits for its die.
@@ -29,7 +29,7 @@ pub enum Stage {
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     pub command: Command,
-    pub stage: Stage,
+    pub stage: CommandStage,
     pub next: u32,
     pub waits_since: SimTime,
     pub cleaning_before: SimTime,
@@ -54,7 +54,7 @@ impl Slots {
     pub fn add(&mut self, command: Command) -> u32 {
         let slot = Slot {
             command,
-            stage: Stage::Queued,
+            stage: CommandStage::Queued,
             next: NONE,
             waits_since: SimTime::ZERO,
             cleaning_before: SimTime::ZERO,
@@ -73,7 +73,7 @@ impl Slots {
     #[inline]
     pub fn remove(&mut self, id: u32) -> Slot {
         let slot = self.slots[id as usize];
-        self.slots[id as usize].stage = Stage::Free;
+        self.slots[id as usize].stage = CommandStage::Free;
         self.slots[id as usize].next = self.free;
         self.free = id;
         slot
@@ -95,7 +95,7 @@ impl Slots {
     }
 
     pub fn active(&self) -> impl Iterator<Item = &Slot> {
-        self.slots.iter().filter(|slot| slot.stage != Stage::Free)
+        self.slots.iter().filter(|slot| slot.stage != CommandStage::Free)
     }
 }
 

@@ -300,12 +300,12 @@ pub struct CompactReader<R> {
     blocks: u64,
     /// Requests of all blocks so far.
     total: u64,
-    stage: Stage,
+    stage: ReadStage,
 }
 
 /// How far a trace is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum ReadStage {
     Head,
     Blocks,
     Over,
@@ -322,14 +322,14 @@ impl<R: Read> CompactReader<R> {
             before: Predecessor::default(),
             blocks: 0,
             total: 0,
-            stage: Stage::Head,
+            stage: ReadStage::Head,
         }
     }
 
     fn advance(&mut self) -> Result<Option<BlockRequest>, TraceError> {
-        if self.stage == Stage::Head {
+        if self.stage == ReadStage::Head {
             self.open()?;
-            self.stage = Stage::Blocks;
+            self.stage = ReadStage::Blocks;
         }
         while self.left == 0 {
             if !self.next_block()? {
@@ -423,12 +423,12 @@ impl<R: Read> Iterator for CompactReader<R> {
     type Item = Result<BlockRequest, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.stage == Stage::Over {
+        if self.stage == ReadStage::Over {
             return None;
         }
         let next = self.advance().transpose();
         if next.as_ref().is_none_or(|result| result.as_ref().is_err_and(TraceError::is_final)) {
-            self.stage = Stage::Over;
+            self.stage = ReadStage::Over;
         }
         next
     }
