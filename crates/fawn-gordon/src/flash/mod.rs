@@ -1,7 +1,7 @@
 //! A flash array as discrete events: buses, dies with planes, and the commands that contend for them.
 //!
 //! * [`geometry`], [`timing`]: how many of what, and how long each takes. [`design`]: both together; [`presets`]: known devices.
-//! * [`command`]: what a die is told to do, and where its time went. [`array`]: the simulation.
+//! * [`command`]: what a die is told to do, and where its time went. [`mod@array`]: the simulation.
 //! * [`usage`]: what an array has done, how busy it was, and the energy that this took.
 //! * [`ceilings`]: bandwidths in closed form, which the simulation has to reach.
 //!
