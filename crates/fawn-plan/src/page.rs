@@ -4,29 +4,22 @@ use std::fmt::Write as _;
 
 use fawn_report::TextTable;
 use fawn_report::amount::{bytes, count, dollars, percent};
-use fawn_report::html::{HtmlPage, list, table};
+use fawn_report::html::{FIGURES_STYLE, HtmlPage, list, table};
 use fawn_report::markup::{Element, escape};
 
 use crate::svg::{colour, svg, whereabouts};
 use crate::tables::{losses, question, ranking, unranked};
 use crate::{Figure, Map, PurchasePlan, Quantity};
 
-/// Readable in the dark, too; wide tables scroll by themselves.
+/// The best option's row stands out.
 const STYLE: &str = "\
-:root{color-scheme:light dark}
-body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2rem}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}
-th,td{padding:.3rem .7rem;text-align:right;border-bottom:1px solid #8884;vertical-align:top;white-space:nowrap}
-th:first-child,td:first-child,th.text,td.text{text-align:left}td.text{white-space:normal;min-width:6rem}th{border-bottom:2px solid #888}
+td.text{white-space:normal;min-width:6rem}
 tbody tr:first-child td{font-weight:600}.plain tbody tr:first-child td{font-weight:inherit}
-svg{width:100%;max-width:52rem;height:auto}ol.legend,ul{padding-left:1.4rem}
-.swatch{display:inline-block;width:.9em;height:.9em;margin-right:.4em;vertical-align:-.1em}
-small{color:#777}summary{cursor:pointer}";
+ol.legend,ul{padding-left:1.4rem}";
 
 /// The page; with a map if there is one, which must be of the same catalogue.
 pub fn page(plan: &PurchasePlan, map: Option<&Map>) -> String {
-    let mut out = HtmlPage::new(&format!("fawn plan: {}", question(plan)), STYLE);
+    let mut out = HtmlPage::new(&format!("fawn plan: {}", question(plan)), &format!("{FIGURES_STYLE}\n{STYLE}"));
     let mut add = |what: &str| out.add(what);
     add(&format!("<h1>{}</h1>", escape(&question(plan))));
     add(&format!("<p><small>{}: {}</small></p>", escape(&plan.catalogue), escape(&plan.title)));

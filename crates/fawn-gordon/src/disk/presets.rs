@@ -86,12 +86,6 @@ fn sata(cylinders: u32, heads: u32, track_sectors: (u32, u32), buffer_mib: u32) 
 /// `DiskSim`'s overheads that always follow each other are added up: of a write, the command, the least delay before a seek,
 /// reselection and completion. Left out: slipped sectors, and the second disconnection of some writes.
 pub fn hp_c2247a() -> DiskModel {
-    let zone = |cylinders, track_sectors, track_skew, cylinder_skew| DiskZone {
-        cylinders,
-        track_sectors,
-        track_skew,
-        cylinder_skew,
-    };
     DiskModel {
         name: "HP C2247A",
         source: "DiskSim's valid/hp_c2247a.diskspecs and hp_c2247a_validate.model (Carnegie Mellon University)",
@@ -137,12 +131,6 @@ pub fn hp_c2247a() -> DiskModel {
 ///
 /// `DiskSim` has overheads after reads and after writes: here are their means, weighted by two reads a write.
 pub fn cheetah_9lp() -> DiskModel {
-    let zone = |cylinders, track_sectors, track_skew, cylinder_skew| DiskZone {
-        cylinders,
-        track_sectors,
-        track_skew,
-        cylinder_skew,
-    };
     DiskModel {
         name: "Seagate Cheetah 9LP",
         source: "DiskSim's valid/cheetah9LP.diskspecs, cheetah9LP.model and cheetah9LP.seek (Carnegie Mellon University)",
@@ -296,4 +284,9 @@ const CHEETAH_9LP_SEEKS: [(u32, f64); 106] = [
 /// All presets.
 pub fn all() -> Vec<DiskModel> {
     vec![hp_97560(), hp_c2247a(), cheetah_9lp(), sata_1tb_2008(), sata_2tb_2010()]
+}
+
+/// A zone, with its tracks' sectors and skews.
+fn zone(cylinders: u32, track_sectors: u32, track_skew: u32, cylinder_skew: u32) -> DiskZone {
+    DiskZone { cylinders, track_sectors, track_skew, cylinder_skew }
 }

@@ -89,17 +89,7 @@ impl CpuCalibration {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn atom() -> ProcessorModel {
-        ProcessorModel {
-            name: "Atom".to_owned(),
-            instructions_per_cycle: 0.5,
-            rated_hz: 1.9e9,
-            watts: WattRange::new(0.16, 2.4),
-            volts: Some(VoltageRange { low_hz: 0.8e9, low_volts: 0.75, high_hz: 1.9e9, high_volts: 1.2 }),
-            price_dollars: None,
-        }
-    }
+    use crate::survey::paper::atom;
 
     #[test]
     fn dynamic_power_scales_with_frequency_and_the_square_of_voltage() {

@@ -19,7 +19,8 @@
 //!
 //! The shape's constants ([`TraceShape::fitted`]) and the workloads' processor activities were searched for once, so that
 //! the figures of Table 6 come out as near as they can. They are no measurement, and agreement with Table 6 is no proof
-//! of it: its speeds are fitted. What is not fitted is Table 2, the designs' rates and watts, and which designs win.
+//! of it: its speeds are fitted. The disk's rates and the traces' lengths were chosen by hand in
+//! between. What is not fitted is Table 2, the processors' rates and all watts, and which designs win.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;

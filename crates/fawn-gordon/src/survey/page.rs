@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fawn_report::amount::grouped;
-use fawn_report::html::{HtmlPage, list, table};
+use fawn_report::html::{FIGURES_STYLE, HtmlPage, list, table};
 use fawn_report::markup::{Element, escape};
 
 use super::catalogue::UnsurveyedOption;
@@ -14,21 +14,14 @@ use super::report::SurveyReport;
 use super::settings::SurveyBound;
 use super::tables::{balance, points, what_if};
 
-/// Readable in the dark and on a phone; wide tables scroll by themselves.
+/// Legends are lines of text.
 const STYLE: &str = "\
-:root{color-scheme:light dark}
-body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2rem}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}
-th,td{padding:.3rem .7rem;text-align:right;border-bottom:1px solid #8884;vertical-align:top;white-space:nowrap}
-th:first-child,td:first-child,th.text,td.text{text-align:left}th{border-bottom:2px solid #888}
-svg{width:100%;max-width:52rem;height:auto}ul.legend{list-style:none;padding:0}ul.legend li{display:inline-block;margin-right:1.2em}
-.swatch{display:inline-block;width:.9em;height:.9em;margin-right:.4em;vertical-align:-.1em}
-small{color:#777}summary{cursor:pointer;margin-top:.5rem}";
+ul.legend{list-style:none;padding:0}ul.legend li{display:inline-block;margin-right:1.2em}
+summary{margin-top:.5rem}";
 
 /// The page. `title` says what was surveyed; `unsurveyed` are options of which too little is known.
 pub fn page(title: &str, report: &SurveyReport, unsurveyed: &[UnsurveyedOption]) -> String {
-    let mut out = HtmlPage::new(&format!("fawn gordon: {title}"), STYLE);
+    let mut out = HtmlPage::new(&format!("fawn gordon: {title}"), &format!("{FIGURES_STYLE}\n{STYLE}"));
     out.add(format!("<h1>{}</h1>", escape(title)));
     out.add(format!("<p><small>{}</small></p>", escape(&summary(report))));
     out.add("<h2>The Pareto set</h2>");
