@@ -3,11 +3,11 @@
 use super::active_chain::ActiveChain;
 use super::context::Context;
 use super::feed::FeedState;
-use super::fence;
 use super::gets::Gets;
 use super::head::Head;
 use super::log::RangeLog;
 use super::requests::{Flush, Get, Request};
+use super::wedge_fence;
 use crate::ids::{Ack, Address, Chain, Epoch, Incarnation, Seq, WedgeEpoch};
 use crate::range::entry::{Entry, Kept};
 use crate::store::{RangeStore, Ticket};
@@ -69,7 +69,7 @@ impl Active {
         log: &mut RangeLog,
         context: &mut Context<'_, S>,
     ) -> Result<(), &'static str> {
-        fence::take_over(front, wedge, &self.chain, log, context)
+        wedge_fence::take_over(front, wedge, &self.chain, log, context)
     }
 
     /// Records and a mark have come, if they are from the predecessor.

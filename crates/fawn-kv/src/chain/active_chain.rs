@@ -136,7 +136,7 @@ impl ActiveChain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::fence::tests::{FRONT, Plain, step_part};
+    use crate::chain::wedge_fence::tests::{FRONT, Plain, step_part};
     use crate::ids::{Consistency, NodeId, Rules};
     use fawn_ring::Interval;
 

@@ -269,7 +269,7 @@ impl ChainRole {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::fence::tests::{ME, Plain, SECRET, recovered, step_part};
+    use crate::chain::wedge_fence::tests::{ME, Plain, SECRET, recovered, step_part};
     use crate::ids::{Incarnation, NodeId, RangeId, Seq};
     use crate::range::meta::Meta;
     use crate::wire::Message;

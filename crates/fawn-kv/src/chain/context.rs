@@ -1,23 +1,13 @@
 //! What a step of a replica works with: clocks, the node's lease, its store, and messages to be sent.
 
 use super::copy_rate::Pace;
+use super::lease::Lease;
 use crate::ids::{Address, Asker, Member, RangeId, RequestId};
 use crate::store::{RangeStore, Ticket};
-use crate::testing::injected_bugs::{Bug, planted};
 use crate::timing::Timing;
 use crate::wire::{Answer, Message};
 use fawn_ring::Secret;
 use std::collections::BTreeMap;
-
-/// The right of a node to answer reads, by its own clock. It covers the chains that the node was active in when it asked:
-/// whoever granted it has looked at them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lease {
-    /// When it was asked for.
-    pub asked_us: u64,
-    /// When it ends.
-    pub until_us: u64,
-}
 
 /// What a step of a replica works with.
 pub struct Context<'a, S> {
@@ -41,13 +31,6 @@ pub struct Context<'a, S> {
     pub tickets: &'a mut (BTreeMap<Ticket, RangeId>, Ticket),
     /// How fast the node copies.
     pub pace: &'a mut Pace,
-}
-
-impl Lease {
-    /// Whether it lets a member that is active since then answer reads.
-    pub fn covers(&self, since_us: u64, now_us: u64) -> bool {
-        now_us < self.until_us && (since_us <= self.asked_us || planted(Bug::LeaseCoversAll))
-    }
 }
 
 impl<S: RangeStore> Context<'_, S> {

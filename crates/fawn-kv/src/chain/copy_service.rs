@@ -143,7 +143,7 @@ pub(super) fn give_records<S: RangeStore>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::fence::tests::{ME, Plain, SECRET, step_part};
+    use crate::chain::wedge_fence::tests::{ME, Plain, SECRET, step_part};
     use crate::ids::{Epoch, Incarnation, NodeId, RangeId};
     use fawn_ring::Interval;
 

@@ -156,8 +156,8 @@ impl FeedState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::fence::tests::{ME, Plain, SECRET, step_part};
     use crate::chain::stretch::NO_KEY;
+    use crate::chain::wedge_fence::tests::{ME, Plain, SECRET, step_part};
     use crate::ids::{Chain, Epoch, Incarnation, Member, NodeId, RangeId};
     use crate::range::meta::Meta;
     use fawn_ring::Interval;

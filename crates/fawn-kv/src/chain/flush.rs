@@ -83,7 +83,7 @@ impl Head {
 #[cfg(test)]
 mod tests {
     use crate::chain::Replica;
-    use crate::chain::fence::tests::{FRONT, alone, keys, step};
+    use crate::chain::wedge_fence::tests::{FRONT, alone, keys, step};
     use crate::ids::{Asker, RangeId, RequestId, Seq, WedgeEpoch};
     use crate::range::entry::{Change, Version};
     use crate::range::meta::Meta;

@@ -253,7 +253,7 @@ fn pass_on<S: RangeStore>(get: Get, chain: &ActiveChain, log: &RangeLog, context
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::fence::tests::{FRONT, ME, Plain, SECRET, step_part};
+    use crate::chain::wedge_fence::tests::{FRONT, ME, Plain, SECRET, step_part};
     use crate::ids::{Asker, Chain, Incarnation, Member, NodeId, Position, RangeId, RequestId, WedgeEpoch};
     use crate::range::meta::Meta;
     use fawn_ring::Interval;

@@ -195,7 +195,7 @@ impl LevelState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::fence::tests::{ME, Plain, SECRET, step_part};
+    use crate::chain::wedge_fence::tests::{ME, Plain, SECRET, step_part};
     use crate::ids::{Epoch, Incarnation, NodeId, RangeId, Seq};
     use crate::range::meta::Meta;
     use fawn_ring::Interval;

@@ -209,7 +209,7 @@ fn share(at: Key, keys: &Interval) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::fence::tests::{ME, Plain, SECRET, step_part};
+    use crate::chain::wedge_fence::tests::{ME, Plain, SECRET, step_part};
     use crate::ids::{Epoch, RangeId};
 
     #[test]

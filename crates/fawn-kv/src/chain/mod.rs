@@ -25,7 +25,7 @@
 //! * What the node is to the chain: `chain_role` (seal, equalise, activate) with the `phase` that it is in. `learner` copies and
 //!   catches up, [as fast as it may](Pace); `following` is whom it asks. `levelling`: a log that is made like the source's.
 //! * `active`: a member of an `active_chain`. `head`: requests, with `request_queue`, `session_expiry` and `range_clock`; `flush` and
-//!   `fence`: what else a head logs. `feed`: records, marks and acknowledgements between neighbours. `gets` and `barrier`: reads.
+//!   `wedge_fence`: what else a head logs. `feed`: records, marks and acknowledgements between neighbours. `gets` and `barrier`: reads, under a `lease`.
 //! * What the node has of the range (`range_data`). `log`: what is committed; `log_suffix`: what follows; `unsynced`: how far it is
 //!   durable; `stretch`: records in memory. `local_copy`: whether all is here. `copy_service` and `scan`: those who read it.
 //! * `requests`: what clients ask. `copying`: parts of copies. `context`: what a step works with. `stats`: what has happened.
@@ -39,12 +39,12 @@ mod copy_rate;
 mod copy_service;
 mod copying;
 mod feed;
-mod fence;
 mod flush;
 mod following;
 mod gets;
 mod head;
 mod learner;
+mod lease;
 mod levelling;
 mod local_copy;
 mod log;
@@ -62,8 +62,10 @@ mod stretch;
 #[cfg(test)]
 mod tests;
 mod unsynced;
+mod wedge_fence;
 
-pub use context::{Context, Lease};
+pub use context::Context;
 pub use copy_rate::Pace;
+pub use lease::Lease;
 pub use replica::Replica;
 pub use stats::{PAUSE_BOUNDS_US, Pauses, Tally};

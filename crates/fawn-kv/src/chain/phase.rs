@@ -137,7 +137,7 @@ impl Phase {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::fence::tests::ME;
+    use crate::chain::wedge_fence::tests::ME;
     use crate::ids::{Chain, Incarnation, Member, NodeId, Seq};
     use fawn_ring::Interval;
 

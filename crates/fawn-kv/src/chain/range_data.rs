@@ -90,7 +90,7 @@ impl RangeData {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::fence::tests::{ME, Plain, SECRET, recovered, step_part};
+    use crate::chain::wedge_fence::tests::{ME, Plain, SECRET, recovered, step_part};
     use crate::ids::{Epoch, Incarnation, NodeId, Position, Seq};
 
     const SOURCE: Member = Member { node: NodeId(7), incarnation: Incarnation(2) };

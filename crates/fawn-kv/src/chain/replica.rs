@@ -2,9 +2,10 @@
 
 use super::active_chain::ActiveChain;
 use super::chain_role::ChainRole;
-use super::context::{Context, Lease};
+use super::context::Context;
 use super::copy_service::give_records;
 use super::copying::{CopyPart, PartRequest};
+use super::lease::Lease;
 use super::phase::Phase;
 use super::range_clock;
 use super::range_data::RangeData;

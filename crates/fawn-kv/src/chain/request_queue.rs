@@ -59,7 +59,7 @@ impl RequestQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::fence::tests::{FRONT, SECRET};
+    use crate::chain::wedge_fence::tests::{FRONT, SECRET};
     use crate::ids::{Asker, Epoch, WedgeEpoch};
 
     fn request(number: u64, key: &[u8]) -> Request {

@@ -74,7 +74,7 @@ impl Get {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::fence::tests::{FRONT, SECRET};
+    use crate::chain::wedge_fence::tests::{FRONT, SECRET};
 
     #[test]
     fn a_key_that_is_none_is_malformed_and_one_of_another_range_is_refused() {

@@ -3,7 +3,7 @@
 mod disk;
 
 use super::Replica;
-use super::fence::tests::{ME, Plain, recovered, step, step_with};
+use super::wedge_fence::tests::{ME, Plain, recovered, step, step_with};
 use crate::ids::{Address, Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, Seq};
 use crate::range::entry::{Change, Entry};
 use crate::range::meta::Meta;

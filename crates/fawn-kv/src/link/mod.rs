@@ -5,14 +5,14 @@
 //!
 //! * [`frame`]: where each message begins and ends, from whom and to whom it is, and its checksum.
 //! * [`control`]: greetings, the roster, enrolment, what managers say to each other and what operators ask.
-//! * [`unauthenticated`]: which callers are cut off before they have said who they are, if there are too many.
+//! * [`unauthenticated_limit`]: which callers are cut off before they have said who they are, if there are too many.
 //! * `lane`: the two connections between a pair of seats. [`relay`]: ways around broken links.
 
 pub mod control;
 pub mod frame;
 mod lane;
 pub mod relay;
-pub mod unauthenticated;
+pub mod unauthenticated_limit;
 
 /// What a manager says to a seat that was given away, and that no member has any more: nothing else is to be hoped for.
 pub const NO_MEMBER: &str = "this seat is of no member any more: it was removed, or the managers that knew it are lost";

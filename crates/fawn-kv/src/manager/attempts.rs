@@ -425,8 +425,8 @@ fn source_for(chain: &Chain, member: Member, source: Option<Member>) -> Option<M
 #[cfg(test)]
 mod tests {
     use super::super::connectivity::Connectivity;
-    use super::super::contacts::NodeContacts;
-    use super::super::contacts::tests::beat;
+    use super::super::liveness::NodeLiveness;
+    use super::super::liveness::tests::beat;
     use super::super::view::LeaderView;
     use super::super::view::tests::{leading, member};
     use super::*;
@@ -437,23 +437,23 @@ mod tests {
     /// What a leader wants done for the attempt of the range's first chain, of one member that lives.
     struct Bench {
         view: LeaderView,
-        contacts: NodeContacts,
+        liveness: NodeLiveness,
         attempts: Attempts,
     }
 
     impl Bench {
         fn new() -> Self {
-            let (mut view, mut contacts, mut attempts) = (leading(1, 1), NodeContacts::default(), Attempts::default());
+            let (mut view, mut liveness, mut attempts) = (leading(1, 1), NodeLiveness::default(), Attempts::default());
             let (range, attempt, into) = (RANGE, ATTEMPT, Into::Itself);
             view.apply(&Command::Begin { range, attempt, target: vec![member(1)], source: None, into }).unwrap();
-            beat(&mut contacts, 1, &view, 0);
+            beat(&mut liveness, 1, &view, 0);
             attempts.start(range, attempt, 0);
-            Self { view, contacts, attempts }
+            Self { view, liveness, attempts }
         }
 
         fn drive(&mut self, now_us: u64) -> Effects {
-            let (view, contacts, connectivity) = (&self.view, &self.contacts, &Connectivity::default());
-            let (placement, mut effects) = (Placement { view, contacts, connectivity, now_us }, Effects::default());
+            let (view, liveness, connectivity) = (&self.view, &self.liveness, &Connectivity::default());
+            let (placement, mut effects) = (Placement { view, liveness, connectivity, now_us }, Effects::default());
             self.attempts.drive(RANGE, &placement, &NodeLeases::default(), &mut effects);
             effects
         }
@@ -485,7 +485,7 @@ mod tests {
     fn an_attempt_that_takes_too_long_is_superseded() {
         let mut bench = Bench::new();
         let late_us = bench.view.timing().attempt_us;
-        beat(&mut bench.contacts, 1, &bench.view, late_us);
+        beat(&mut bench.liveness, 1, &bench.view, late_us);
         let propose = bench.drive(late_us).propose;
         assert!(matches!(propose[..], [Command::Begin { range: RANGE, attempt: Attempt(2), .. }]), "{propose:?}");
     }

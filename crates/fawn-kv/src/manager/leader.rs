@@ -5,9 +5,9 @@
 
 use super::attempts::Attempts;
 use super::connectivity::Connectivity;
-use super::contacts::NodeContacts;
 use super::effects::Effects;
 use super::lease::{LeaseRequest, NodeLeases};
+use super::liveness::NodeLiveness;
 use super::notices::{ChainNotices, show_view, tell_of_chains, welcome};
 use super::offers::{Offer, Offers, tell_to_adopt};
 use super::plan::Placement;
@@ -32,7 +32,7 @@ const MOST_REPORTS: usize = 1 << 20;
 pub struct Manager {
     draw: ClusterId,
     pub(super) view: LeaderView,
-    contacts: NodeContacts,
+    liveness: NodeLiveness,
     connectivity: Connectivity,
     questions: QuestionCounter,
     leases: NodeLeases,
@@ -63,7 +63,7 @@ impl Manager {
         Self {
             draw,
             view: LeaderView::new(timing, state),
-            contacts: NodeContacts::default(),
+            liveness: NodeLiveness::default(),
             connectivity: Connectivity::default(),
             questions: QuestionCounter::default(),
             leases: NodeLeases::default(),
@@ -121,7 +121,7 @@ impl Manager {
     /// It leads from now on, or it no longer does.
     pub fn lead(&mut self, now_us: u64, leads: bool) {
         self.view.lead(leads.then_some(now_us));
-        self.contacts.clear();
+        self.liveness.clear();
         self.connectivity.clear();
         self.leases.clear();
         self.attempts.clear();
@@ -136,7 +136,7 @@ impl Manager {
         let did = self.view.apply(command);
         if let (Some(_), Command::Stand { node, standing: Standing::Gone, .. }) = (&did, command) {
             // What was heard before must not bring it back.
-            self.contacts.forget(*node);
+            self.liveness.forget(*node);
         }
         if !self.leads() {
             return;
@@ -182,7 +182,7 @@ impl Manager {
         tell_to_adopt(node, nonce, self.view.state(), effects);
         if is_new {
             if let Some(known) = self.view.state().nodes.get(&node) {
-                self.contacts.register(node, known.incarnation);
+                self.liveness.register(node, known.incarnation);
             }
             self.unsettle_all();
         }
@@ -216,8 +216,8 @@ impl Manager {
 
     /// Drives the attempt of a range, or supersedes it.
     fn drive(&mut self, range: RangeId, now_us: u64, effects: &mut Effects) {
-        let Self { view, contacts, connectivity, .. } = self;
-        let placement = Placement { view, contacts, connectivity, now_us };
+        let Self { view, liveness, connectivity, .. } = self;
+        let placement = Placement { view, liveness, connectivity, now_us };
         self.attempts.drive(range, &placement, &self.leases, effects);
     }
 
@@ -316,14 +316,14 @@ impl Manager {
                 self.unsettled.insert(report.range);
             }
         }
-        self.contacts.note_heartbeat(member, (reports, silent), &mut self.connectivity, &self.view, now_us);
+        self.liveness.note_heartbeat(member, (reports, silent), &mut self.connectivity, &self.view, now_us);
     }
 
     /// A member says that no other answers it.
     fn cut_off(&mut self, member: Member, now_us: u64) {
-        let Self { contacts, view, .. } = self;
-        let is_heard_long = contacts.is_heard_long(member.node, view, now_us);
-        if is_heard_long && contacts.has_others_heard_long(member.node, view, now_us) {
+        let Self { liveness, view, .. } = self;
+        let is_heard_long = liveness.is_heard_long(member.node, view, now_us);
+        if is_heard_long && liveness.has_others_heard_long(member.node, view, now_us) {
             took(Path::NodeCutOff);
             self.connectivity.note_cut_off(member.node, view, now_us);
         }
@@ -344,20 +344,20 @@ impl Manager {
         self.look_who_lives(now_us, effects);
         self.owners.tell(self.view.state(), effects);
         self.owners.plan(self.unsettled.is_empty(), &self.view, now_us, effects);
-        let Self { view, contacts, connectivity, attempts, leases, unsettled, .. } = self;
-        let placement = Placement { view, contacts, connectivity, now_us };
+        let Self { view, liveness, connectivity, attempts, leases, unsettled, .. } = self;
+        let placement = Placement { view, liveness, connectivity, now_us };
         unsettled.retain(|range| !attempts.advance(*range, &placement, leases, effects));
     }
 
     /// Looks who lives, and who hears whom; whoever was not heard of for long loses its places.
     fn look_who_lives(&mut self, now_us: u64, effects: &mut Effects) {
-        let Self { view, contacts, connectivity, .. } = self;
-        let alive = contacts.alive(view, now_us);
+        let Self { view, liveness, connectivity, .. } = self;
+        let alive = liveness.alive(view, now_us);
         let is_enough = alive.len() >= view.settings().first_nodes.max(1) as usize;
-        if connectivity.look(alive, |node| contacts.since_us(node), view, now_us) {
+        if connectivity.look(alive, |node| liveness.since_us(node), view, now_us) {
             self.unsettled.extend(view.state().ranges.keys());
         }
-        effects.propose.extend(contacts.standings(view, now_us));
+        effects.propose.extend(liveness.standings(view, now_us));
         if is_enough && view.state().is_unformed() && !self.offers.are_awaited(view, now_us) {
             effects.propose.push(Command::Form);
         }

@@ -8,7 +8,7 @@
 //! 4. a chain of the same members, where others than its rules are set.
 
 use super::connectivity::Connectivity;
-use super::contacts::NodeContacts;
+use super::liveness::NodeLiveness;
 use super::range_proposals::RangeProposals;
 use super::state::{Into, State};
 use super::view::LeaderView;
@@ -66,7 +66,7 @@ fn begin_or_wait(new: Option<NewAttempt>) -> PlanStep {
 #[derive(Clone, Copy)]
 pub(super) struct Placement<'a> {
     pub(super) view: &'a LeaderView,
-    pub(super) contacts: &'a NodeContacts,
+    pub(super) liveness: &'a NodeLiveness,
     pub(super) connectivity: &'a Connectivity,
     pub(super) now_us: u64,
 }
@@ -77,11 +77,11 @@ impl<'a> Placement<'a> {
     }
 
     pub(super) fn is_alive(&self, member: Member) -> bool {
-        self.contacts.is_alive(member, self.view, self.now_us)
+        self.liveness.is_alive(member, self.view, self.now_us)
     }
 
     fn may_live(&self, member: Member) -> bool {
-        self.contacts.may_live(member, self.view, self.now_us)
+        self.liveness.may_live(member, self.view, self.now_us)
     }
 
     /// Whether a member of the chain, or of the one that is to be, may live that this leader has yet to hear.
@@ -126,7 +126,7 @@ impl<'a> Placement<'a> {
             return live;
         }
         let sound: Vec<Member> =
-            usable.iter().copied().filter(|member| !self.contacts.is_damaged(id, *member)).collect();
+            usable.iter().copied().filter(|member| !self.liveness.is_damaged(id, *member)).collect();
         if sound.is_empty() || sound.len() == usable.len() {
             return usable;
         }
@@ -149,7 +149,7 @@ impl<'a> Placement<'a> {
             }
             nodes = nodes_of(&ring);
         }
-        nodes.iter().filter_map(|node| self.contacts.alive_as(*node, self.view, self.now_us)).collect()
+        nodes.iter().filter_map(|node| self.liveness.alive_as(*node, self.view, self.now_us)).collect()
     }
 
     /// The next step for a range for which no attempt is under way, nor any proposed.
@@ -252,7 +252,7 @@ impl<'a> Placement<'a> {
         let with = learner.and_then(|learner| Some((learner, self.chain_with(learner, alive, wanted)?)));
         let source = self.source_of(id, alive, wanted).expect("an active chain has members");
         match (with, missing) {
-            (Some((learner, target)), Some(_)) if self.contacts.is_caught_up(id, learner) => {
+            (Some((learner, target)), Some(_)) if self.liveness.is_caught_up(id, learner) => {
                 let source = if planted(Bug::LearnerAsSource) { learner } else { source };
                 PlanStep::Begin(NewAttempt::of(target, Some(source)))
             }
@@ -305,12 +305,12 @@ impl<'a> Placement<'a> {
         let chain = &self.state().ranges[&id].chain;
         let mut back: Vec<(Position, Member)> = Vec::new();
         let nodes: Vec<NodeId> = if planted(Bug::ReviveFromAnyone) {
-            self.contacts.nodes().collect()
+            self.liveness.nodes().collect()
         } else {
             chain.members.iter().map(|old| old.node).collect()
         };
         for old in nodes {
-            let Some(member) = self.contacts.alive_as(old, self.view, self.now_us) else { continue };
+            let Some(member) = self.liveness.alive_as(old, self.view, self.now_us) else { continue };
             let report = self.reports(old).and_then(|reports| reports.get(&id));
             let any = planted(Bug::ReviveFromAnyone);
             if let Some(report) = report.filter(|report| report.held >= Some(chain.attempt) || any) {
@@ -327,7 +327,7 @@ impl<'a> Placement<'a> {
             })
         };
         // In a weak chain each has what the others may lack: they are waited for while they may still come.
-        let is_gone = |member: &Member| self.contacts.is_gone(member.node, self.view, self.now_us);
+        let is_gone = |member: &Member| self.liveness.is_gone(member.node, self.view, self.now_us);
         let waits_for = |member: &Member| {
             (chain.rules.ack == Ack::Replicated || (chain.is_weak() && !is_gone(member))) && is_missing(member)
         };
@@ -343,13 +343,13 @@ impl<'a> Placement<'a> {
 
     /// What a node that lives says of its ranges.
     fn reports(&self, node: NodeId) -> Option<&'a BTreeMap<RangeId, Report>> {
-        self.contacts.reports(node, self.view, self.now_us)
+        self.liveness.reports(node, self.view, self.now_us)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::contacts::tests::beat;
+    use super::super::liveness::tests::beat;
     use super::super::state::Command;
     use super::super::view::tests::{leading, member};
     use super::*;
@@ -357,11 +357,11 @@ mod tests {
 
     /// The next step for each range, one second after these nodes were heard for the first time.
     fn steps(view: &LeaderView, alive: &[u64]) -> Vec<PlanStep> {
-        let (mut contacts, now_us) = (NodeContacts::default(), 2 * view.timing().dead_us);
+        let (mut liveness, now_us) = (NodeLiveness::default(), 2 * view.timing().dead_us);
         for node in alive {
-            beat(&mut contacts, *node, view, now_us);
+            beat(&mut liveness, *node, view, now_us);
         }
-        let placement = Placement { view, contacts: &contacts, connectivity: &Connectivity::default(), now_us };
+        let placement = Placement { view, liveness: &liveness, connectivity: &Connectivity::default(), now_us };
         let ranges = view.state().ranges.keys();
         ranges.map(|range| placement.plan(*range, &RangeProposals::default())).collect()
     }

@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! * [`stream`]: connections, encrypted or not, and frames over them. [`dial`]: calling another.
-//! * [`listen`]: taking calls. [`unauthenticated`]: callers that have yet to say who they are. [`table`]: who is
+//! * [`listen`]: taking calls. [`unauthenticated_peers`]: callers that have yet to say who they are. [`table`]: who is
 //!   connected, and what waits to be sent. [`proxy`]: connecting others with the leader. [`rate_limited_log`]: what
 //!   callers do wrong, in the log.
 
@@ -13,4 +13,4 @@ pub mod proxy;
 pub mod rate_limited_log;
 pub mod stream;
 pub mod table;
-pub mod unauthenticated;
+pub mod unauthenticated_peers;

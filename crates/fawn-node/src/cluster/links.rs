@@ -6,7 +6,7 @@
 //!
 //! * This file: what is sent and what has come.
 //! * `table`: links by token, watched by epoll. `calls`: whom a seat calls, and when again. `peers`: which link leads to whom.
-//! * `membership`: who a seat is, what it knows of the cluster, and who may call. `unauthenticated`: callers that have not said who they
+//! * `membership`: who a seat is, what it knows of the cluster, and who may call. `unauthenticated_links`: callers that have not said who they
 //!   are. `leader`: finding the leading manager, and the way around a broken link to it.
 
 mod calls;
@@ -16,7 +16,7 @@ mod peers;
 mod table;
 #[cfg(test)]
 mod tests;
-mod unauthenticated;
+mod unauthenticated_links;
 
 use super::clients::{self, MOST_CLIENTS};
 use super::link::{LinkState, PeerLink, ReceiveProgress};
@@ -25,7 +25,7 @@ use super::names::Names;
 use crate::runtime::slab::Token;
 use calls::{CallTarget, OutgoingCalls, REDIAL_MS};
 use fawn_kv::ids::{Address, SeatId};
-use fawn_kv::link::unauthenticated::STRANGERS;
+use fawn_kv::link::unauthenticated_limit::STRANGERS;
 use fawn_kv::link::{Control, Frame, FrameError, Greeted, Greeting, Lane, NO_MEMBER, Party, frame};
 use fawn_kv::status::LinkFigures;
 use fawn_kv::wire::Message;
@@ -310,7 +310,7 @@ impl ClusterLinks {
     /// Logs that a link is closed whose other end does not speak as it should.
     fn log_error(&self, token: Token, error: &FrameError) {
         match self.peers.links().get(token) {
-            Some(link) if link.state == LinkState::Called => unauthenticated::log_error(error, link.host),
+            Some(link) if link.state == LinkState::Called => unauthenticated_links::log_error(error, link.host),
             link => {
                 let party = link.and_then(|link| link.party);
                 tracing::warn!("a connection was closed: {error} ({})", name_of(party));

@@ -220,23 +220,24 @@ impl<B: Backend> Dispatcher<B> {
             }
             self.router.prefetch_input(parser, &input[used..], &self.backend);
             let start = self.output.len();
-            let step = parser.next(&input[used..], &self.now.time, self.output.bytes_mut());
+            let mut step = parser.next(&input[used..], &self.now.time, self.output.bytes_mut());
             used += step.consumed;
-            match step.event {
-                ParserEvent::Key(mut request) => {
-                    if let Err(pause) = self.key_request(flow, &mut request) {
-                        flow.deferred = Some(Box::new(DeferredRequest::of_key(&request)));
+            // By reference, because a request is large.
+            match &mut step.event {
+                ParserEvent::Key(request) => {
+                    if let Err(pause) = self.key_request(flow, request) {
+                        flow.deferred = Some(Box::new(DeferredRequest::of_key(request)));
                         return (used, pause.into());
                     }
                 }
                 ParserEvent::Server(request, reply) => {
-                    if let Err(pause) = self.server_request(flow, request, &reply) {
-                        flow.deferred = Some(Box::new(DeferredRequest::of_server(request, reply)));
+                    if let Err(pause) = self.server_request(flow, *request, reply) {
+                        flow.deferred = Some(Box::new(DeferredRequest::of_server(*request, *reply)));
                         return (used, pause);
                     }
                 }
                 ParserEvent::Authenticate { user, password, reply } => {
-                    if self.authenticate(flow, &reply, user, password) {
+                    if self.authenticate(flow, reply, user, password) {
                         parser.authenticated();
                     } else if let Some(pause) = flow.note_wrong_password(self.now.ms) {
                         return (used, pause);
@@ -246,7 +247,7 @@ impl<B: Backend> Dispatcher<B> {
                     self.output.finish(&mut self.backend, flow, start, ImmediateReply::DONE);
                 }
                 ParserEvent::Abandon(refusal) => self.abandon_line(flow, refusal),
-                ParserEvent::NeedMore { total } => return (used, Pause::NeedMore(total)),
+                ParserEvent::NeedMore { total } => return (used, Pause::NeedMore(*total)),
                 ParserEvent::Close => return (used, Pause::Close),
             }
         }

@@ -40,8 +40,17 @@ impl RequestParser for Parser {
     #[inline]
     fn next<'a>(&'a mut self, input: &'a [u8], time: &Time, out: &mut Vec<u8>) -> ParserStep<'a> {
         let step = self.0.next(input);
+        let consumed = step.consumed;
+        // Each event is made where the step is returned: they are large, and copying one costs as much as parsing a get.
         let event = match step.event {
-            SessionEvent::Request(request) => event_of(&request, time, out),
+            SessionEvent::Request(CommandRequest { key, command: Command::Get, responder }) => {
+                let action = KeyAction::Operation(Operation::Get);
+                return ParserStep {
+                    consumed,
+                    event: ParserEvent::Key(KeyRequest::new(key, action, form_of(responder))),
+                };
+            }
+            SessionEvent::Request(request) => return ParserStep { consumed, event: event_of(&request, time, out) },
             SessionEvent::Reply(line) => {
                 out.extend_from_slice(line.as_bytes());
                 ParserEvent::Replied
@@ -50,7 +59,7 @@ impl RequestParser for Parser {
             SessionEvent::NeedMore { total } => ParserEvent::NeedMore { total },
             SessionEvent::Close => ParserEvent::Close,
         };
-        ParserStep { consumed: step.consumed, event }
+        ParserStep { consumed, event }
     }
 
     fn upcoming<'a>(&self, input: &'a [u8], visit: &mut dyn FnMut(&'a [u8]) -> bool) {
@@ -77,7 +86,6 @@ fn form_of(responder: Responder) -> ReplyForm {
 }
 
 /// What a command asks for; those that need nothing of the server are answered into `out`.
-#[inline]
 fn event_of<'a>(request: &CommandRequest<'a>, time: &Time, out: &mut Vec<u8>) -> ParserEvent<'a> {
     let mut needs_clock = false;
     let in_seconds = |seconds| time.expiry_in(seconds);

@@ -202,9 +202,12 @@ pub fn until_signal<T>(
     // Before anything else, so that a signal while stores are opened is not fatal to them.
     let asked = signals::asked_to_stop().map_err(ServeError::system("watch for signals"))?;
     let meaningless = signals::meaningless();
-    let heard = signals::that_stop().into_iter().chain(meaningless.iter().copied());
-    let mut signals = Signals::new(heard).map_err(ServeError::system("watch for signals"))?;
+    let mut signals = Signals::new(signals::that_stop()).map_err(ServeError::system("watch for signals"))?;
     let handle = signals.handle();
+    for signal in &meaningless {
+        // A debugger or an emulator keeps some real-time signals for itself: they cannot come.
+        let _ = handle.add_signal(*signal);
+    }
     let stop: Stopper = Arc::default();
     let its_stop = Arc::clone(&stop);
     let watcher = std::thread::Builder::new()

@@ -4,7 +4,7 @@
 use crate::observe::samples::StoreSample;
 use crate::request::TaskTicket;
 use crate::runtime::clock::Now;
-use crate::shard::large_values::ValueWriter;
+use crate::shard::large_value_writer::ValueWriter;
 use crate::shard::stores::Gates;
 use crate::shard::stores::{
     LookupOutcome, LoopStats, ReadCallback, ReadExtent, ReadOutcome, Reads, StoreEvent, Stores, Turn,

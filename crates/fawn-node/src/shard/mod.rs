@@ -5,7 +5,7 @@ pub mod engines;
 pub mod executor;
 #[cfg(test)]
 pub mod fake;
-pub mod large_values;
+pub mod large_value_writer;
 pub mod operate;
 pub mod recency;
 pub mod route;

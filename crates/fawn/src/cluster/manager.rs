@@ -60,7 +60,8 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<CommandStatus> {
         signal_hook::flag::register(signal, stop.clone()).context("cannot wait for signals")?;
     }
     for signal in signals::meaningless() {
-        signal_hook::flag::register(signal, Arc::default()).context("cannot wait for signals")?;
+        // A debugger or an emulator keeps some real-time signals for itself: they cannot come.
+        let _ = signal_hook::flag::register(signal, Arc::default());
     }
     let mut running = Arc::new(start(Options { board, ..options(arguments) })?);
     let id = running.id().0;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::chain::Replica;
-use crate::chain::fence::tests::{FRONT, ME, Plain, alone, head_of, step_with};
+use crate::chain::wedge_fence::tests::{FRONT, ME, Plain, alone, head_of, step_with};
 use crate::ids::{Asker, Incarnation, Member, NodeId, RangeId, Rules, Seq, WedgeEpoch};
 use crate::operation::{MetaGet, Mode, Store};
 use crate::range::meta::Meta;

@@ -1,7 +1,7 @@
 //! The log by itself, over a store in which everything is durable at once.
 
 use super::*;
-use crate::chain::fence::tests::{FRONT, ME, Plain, SECRET, step_part};
+use crate::chain::wedge_fence::tests::{FRONT, ME, Plain, SECRET, step_part};
 use crate::ids::{Asker, RequestId};
 use crate::operation::Outcome;
 use crate::range::entry::Version;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::chain::Replica;
-use crate::chain::fence::tests::{FRONT, ME, Plain, alone, step_with};
+use crate::chain::wedge_fence::tests::{FRONT, ME, Plain, alone, step_with};
 use crate::ids::{RangeId, RequestId, Seq, WedgeEpoch};
 use crate::operation::{Delete, Operation, Store};
 use crate::range::meta::Meta;
@@ -85,12 +85,12 @@ fn of_some_keys_only_these_are_shown() {
     for key in [b"a", b"b", b"c", b"d"] {
         set(&mut replica, &mut store, key);
     }
-    let lies = crate::chain::fence::tests::SECRET.position(b"c");
+    let lies = crate::chain::wedge_fence::tests::SECRET.position(b"c");
     let (low, _) = Interval::ALL.cut(&lies).unwrap();
     let (kept, _) = shown(ask(&mut replica, &mut store, low, Position::default(), part(Position::default())));
     let expected: Vec<_> = [b"a", b"b", b"c", b"d"]
         .iter()
-        .filter(|key| low.contains(&crate::chain::fence::tests::SECRET.position(&key[..])))
+        .filter(|key| low.contains(&crate::chain::wedge_fence::tests::SECRET.position(&key[..])))
         .map(|key| (key.to_vec(), true))
         .collect();
     assert!(expected.len() < 4 && kept == expected, "{kept:?}");

@@ -1,7 +1,7 @@
 //! A disk that is full, or cannot be read.
 
 use crate::chain::Replica;
-use crate::chain::fence::tests::{FRONT, ME, Plain, alone, recovered, step_with};
+use crate::chain::wedge_fence::tests::{FRONT, ME, Plain, alone, recovered, step_with};
 use crate::ids::{
     Address, Asker, Attempt, Chain, Epoch, Health, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq,
     WedgeEpoch,

@@ -5,13 +5,13 @@
 use super::calls::{CallTarget, OutgoingCalls};
 use super::membership::Membership;
 use super::table::LinkTable;
-use super::unauthenticated;
+use super::unauthenticated_links;
 use crate::cluster::clients::ClientMemory;
 use crate::cluster::dial::dial;
 use crate::cluster::link::{LinkState, PeerLink};
 use crate::runtime::slab::Token;
 use fawn_kv::ids::{ManagerId, SeatId};
-use fawn_kv::link::unauthenticated::STRANGERS;
+use fawn_kv::link::unauthenticated_limit::STRANGERS;
 use fawn_kv::link::{Control, Lane, Party};
 use fawn_kv::wire::version::PROXIES;
 use rustix::event::epoll::EventFlags;
@@ -151,7 +151,7 @@ impl PeerTable {
     /// Takes a connection that somebody has made and has not said who it is. When there are too many of these, one of them goes.
     pub fn accept(&mut self, link: PeerLink, membership: &Membership) {
         if self.links.unauthenticated() >= STRANGERS
-            && let Some(token) = unauthenticated::worst_of(&self.links)
+            && let Some(token) = unauthenticated_links::worst_of(&self.links)
         {
             self.close(token);
         }

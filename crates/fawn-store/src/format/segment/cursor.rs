@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, VecDeque};
 use fawn_ring::{Interval, Key, Secret};
 
 use super::footer::Footer;
-use super::fragments::read_prefixes;
+use super::prefixes::read_prefixes;
 use super::{LOST, SegmentError, page_damage};
 use crate::api::Damage;
 use crate::flash::{FileId, Fill, Flash, FlashError};

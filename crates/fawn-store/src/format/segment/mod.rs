@@ -19,7 +19,7 @@ mod cursor;
 mod find;
 mod footer;
 mod fragment_shape;
-mod fragments;
+mod prefixes;
 #[cfg(test)]
 pub(crate) mod tests;
 mod writer;
@@ -28,7 +28,7 @@ pub use cursor::{Cursor, CursorStep, ReadAhead, Unread};
 pub use find::{RecordPlace, find};
 pub use footer::Footer;
 pub use fragment_shape::Fragments;
-pub use fragments::{read_prefixes, read_prefixes_of};
+pub use prefixes::{read_prefixes, read_prefixes_of};
 pub use writer::{CompleteSegment, Writer};
 
 use crate::api::Damage;

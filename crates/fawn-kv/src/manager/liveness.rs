@@ -1,4 +1,4 @@
-//! Which nodes the leader hears, and what they say of their ranges.
+//! Which nodes are alive and which are dead: when the leader heard each last, and what they say of their ranges.
 
 use super::connectivity::Connectivity;
 use super::state::{Command, Standing};
@@ -21,13 +21,13 @@ struct NodeContact {
 
 /// The nodes that this leader has heard.
 #[derive(Debug, Default)]
-pub(super) struct NodeContacts {
+pub(super) struct NodeLiveness {
     heard: BTreeMap<NodeId, NodeContact>,
     /// Nodes whose present life began while this manager leads.
     registered: BTreeMap<NodeId, Incarnation>,
 }
 
-impl NodeContacts {
+impl NodeLiveness {
     /// Nothing is known.
     pub(super) fn clear(&mut self) {
         self.heard.clear();
@@ -194,69 +194,69 @@ pub(super) mod tests {
     use crate::ids::{Epoch, Position};
 
     /// A heartbeat that says nothing.
-    pub(in super::super) fn beat(contacts: &mut NodeContacts, node: u64, view: &LeaderView, now_us: u64) {
+    pub(in super::super) fn beat(liveness: &mut NodeLiveness, node: u64, view: &LeaderView, now_us: u64) {
         let said = (Vec::new(), Vec::new());
-        contacts.note_heartbeat(member(node), said, &mut Connectivity::default(), view, now_us);
+        liveness.note_heartbeat(member(node), said, &mut Connectivity::default(), view, now_us);
     }
 
     #[test]
     fn a_member_lives_for_a_while_after_it_was_heard() {
-        let (view, mut contacts) = (leading(2, 1), NodeContacts::default());
+        let (view, mut liveness) = (leading(2, 1), NodeLiveness::default());
         let dead_us = view.timing().dead_us;
-        assert!(contacts.may_live(member(1), &view, dead_us - 1), "this leader may not have had time to hear it");
-        assert!(!contacts.may_live(member(1), &view, dead_us) && !contacts.is_alive(member(1), &view, dead_us));
-        beat(&mut contacts, 1, &view, dead_us);
-        assert!(contacts.is_alive(member(1), &view, 2 * dead_us - 1));
-        assert!(!contacts.is_alive(member(1), &view, 2 * dead_us));
-        assert_eq!(contacts.alive(&view, dead_us), [member(1)]);
+        assert!(liveness.may_live(member(1), &view, dead_us - 1), "this leader may not have had time to hear it");
+        assert!(!liveness.may_live(member(1), &view, dead_us) && !liveness.is_alive(member(1), &view, dead_us));
+        beat(&mut liveness, 1, &view, dead_us);
+        assert!(liveness.is_alive(member(1), &view, 2 * dead_us - 1));
+        assert!(!liveness.is_alive(member(1), &view, 2 * dead_us));
+        assert_eq!(liveness.alive(&view, dead_us), [member(1)]);
         let other_life = Member { incarnation: Incarnation(2), ..member(1) };
-        assert!(!contacts.is_alive(other_life, &view, dead_us));
-        contacts.forget(NodeId(1));
-        assert!(!contacts.has(NodeId(1)));
+        assert!(!liveness.is_alive(other_life, &view, dead_us));
+        liveness.forget(NodeId(1));
+        assert!(!liveness.has(NodeId(1)));
     }
 
     #[test]
     fn a_break_begins_a_new_series_of_heartbeats() {
-        let (view, mut contacts) = (leading(2, 1), NodeContacts::default());
+        let (view, mut liveness) = (leading(2, 1), NodeLiveness::default());
         let start_us = 2 * view.timing().dead_us;
         let long_us = 2 * view.timing().silent_us;
         for now_us in (start_us..start_us + long_us).step_by(100_000) {
-            assert!(!contacts.is_heard_long(NodeId(1), &view, now_us));
-            beat(&mut contacts, 1, &view, now_us);
+            assert!(!liveness.is_heard_long(NodeId(1), &view, now_us));
+            beat(&mut liveness, 1, &view, now_us);
         }
         let now_us = start_us + long_us;
-        assert!(contacts.is_heard_long(NodeId(1), &view, now_us));
-        assert!(contacts.has_others_heard_long(NodeId(2), &view, now_us));
-        assert!(!contacts.has_others_heard_long(NodeId(1), &view, now_us), "it is no other");
-        beat(&mut contacts, 1, &view, now_us + view.timing().dead_us);
-        assert_eq!(contacts.since_us(NodeId(1)), now_us + view.timing().dead_us);
+        assert!(liveness.is_heard_long(NodeId(1), &view, now_us));
+        assert!(liveness.has_others_heard_long(NodeId(2), &view, now_us));
+        assert!(!liveness.has_others_heard_long(NodeId(1), &view, now_us), "it is no other");
+        beat(&mut liveness, 1, &view, now_us + view.timing().dead_us);
+        assert_eq!(liveness.since_us(NodeId(1)), now_us + view.timing().dead_us);
     }
 
     #[test]
     fn whoever_is_away_for_long_loses_its_places_one_at_a_time_and_gets_them_back() {
-        let (mut view, mut contacts) = (leading(3, 1), NodeContacts::default());
+        let (mut view, mut liveness) = (leading(3, 1), NodeLiveness::default());
         let gone_us = view.timing().gone_us;
-        beat(&mut contacts, 3, &view, gone_us);
+        beat(&mut liveness, 3, &view, gone_us);
         let stand = |node, standing| Command::Stand { node: NodeId(node), incarnation: Incarnation(1), standing };
-        let commands = contacts.standings(&view, gone_us);
+        let commands = liveness.standings(&view, gone_us);
         assert_eq!(commands, [stand(1, Standing::Gone)]);
         view.apply(&commands[0]).unwrap();
-        beat(&mut contacts, 1, &view, gone_us);
-        assert_eq!(contacts.standings(&view, gone_us), [stand(1, Standing::Member), stand(2, Standing::Gone)]);
+        beat(&mut liveness, 1, &view, gone_us);
+        assert_eq!(liveness.standings(&view, gone_us), [stand(1, Standing::Member), stand(2, Standing::Gone)]);
     }
 
     #[test]
     fn a_member_is_known_by_what_it_reports_last() {
-        let (view, mut contacts) = (leading(1, 1), NodeContacts::default());
+        let (view, mut liveness) = (leading(1, 1), NodeLiveness::default());
         let range = RangeId(2);
         let mut report = |health, caught_up| {
             let report = Report { range, last: Position::default(), held: None, caught_up, epoch: Epoch(0), health };
             let said = (vec![report], Vec::new());
-            contacts.note_heartbeat(member(1), said, &mut Connectivity::default(), &view, 0);
-            (contacts.is_damaged(range, member(1)), contacts.is_caught_up(range, member(1)))
+            liveness.note_heartbeat(member(1), said, &mut Connectivity::default(), &view, 0);
+            (liveness.is_damaged(range, member(1)), liveness.is_caught_up(range, member(1)))
         };
         assert_eq!(report(Health::Damaged, false), (true, false));
         assert_eq!(report(Health::Sound, true), (false, true));
-        assert!(contacts.reports(NodeId(1), &view, 0).unwrap().contains_key(&range));
+        assert!(liveness.reports(NodeId(1), &view, 0).unwrap().contains_key(&range));
     }
 }

@@ -1,6 +1,6 @@
-//! Those who call a manager, before they have said who they are: so many and no more ([`fawn_kv::link::unauthenticated`]).
+//! Those who call a manager, before they have said who they are: so many and no more ([`fawn_kv::link::unauthenticated_limit`]).
 
-use fawn_kv::link::unauthenticated::worst;
+use fawn_kv::link::unauthenticated_limit::worst;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -75,7 +75,7 @@ impl UnauthenticatedPeers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fawn_kv::link::unauthenticated::STRANGERS;
+    use fawn_kv::link::unauthenticated_limit::STRANGERS;
     use std::future::pending;
     use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 

@@ -1,11 +1,11 @@
-//! Those who call a seat, before they have said who they are: so many and no more ([`fawn_kv::link::unauthenticated`]).
+//! Those who call a seat, before they have said who they are: so many and no more ([`fawn_kv::link::unauthenticated_limit`]).
 
 use super::table::LinkTable;
 use crate::cluster::link::LinkState;
 use crate::observe::warnings::RateLimitedLog;
 use crate::runtime::slab::Token;
 use fawn_kv::link::FrameError;
-use fawn_kv::link::unauthenticated::worst;
+use fawn_kv::link::unauthenticated_limit::worst;
 use std::net::IpAddr;
 use std::time::Instant;
 
