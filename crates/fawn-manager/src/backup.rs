@@ -8,9 +8,9 @@
 //! | 8 | `FAWNMBK1` |
 //! | … | [`crate::sealed`]: where in the log it was made and when, and a snapshot, as managers keep it |
 
-use crate::consensus::log::{KeepError, LogStore, StoredMember, StoredSnapshot};
+use crate::consensus::log_store::{KeepError, LogStore, StoredMember, StoredSnapshot};
 use crate::consensus::state_machine::{self, SnapshotError};
-use crate::consensus::stored::StoredSnapshotMeta;
+use crate::consensus::stored_types::StoredSnapshotMeta;
 use crate::consensus::types::{LogId, SnapshotMeta, StoredMembership};
 use crate::directory;
 use crate::options::ManagerError;

@@ -8,7 +8,7 @@
 
 use crate::clock::random;
 use crate::consensus::LogStore;
-use crate::consensus::log::{Damage, KeepError, StoredMember};
+use crate::consensus::log_store::{Damage, KeepError, StoredMember};
 use crate::journal::JournalImage;
 use crate::journal::disk::{Disk, System, is_passing};
 use crate::journal::file::Writer;

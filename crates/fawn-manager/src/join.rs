@@ -4,7 +4,7 @@
 //! the place of the one that it was: it has no vote that it could give twice.
 
 use crate::consensus::Group;
-use crate::consensus::log::StoredMember;
+use crate::consensus::log_store::StoredMember;
 use crate::links::dial::{DIAL, Dialler};
 use crate::operator::ask_at;
 use crate::options::Options;

@@ -6,8 +6,8 @@
 //!
 //! [`State::recovered`]: fawn_kv::manager::State::recovered
 
-use crate::consensus::log::{KeepError, LogStore, StoredMember};
-use crate::consensus::stored::StoredVote;
+use crate::consensus::log_store::{KeepError, LogStore, StoredMember};
+use crate::consensus::stored_types::StoredVote;
 use crate::consensus::types::{LogEntry, LogId, Proposal, SnapshotMeta};
 use crate::directory;
 use crate::options::ManagerError;

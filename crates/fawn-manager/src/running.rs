@@ -1,6 +1,6 @@
 //! A manager in a thread of its own.
 
-use crate::consensus::log::StoredMember;
+use crate::consensus::log_store::StoredMember;
 use crate::consensus::types::LogId;
 use crate::consensus::{Group, LogStore, Network, StateMachine, elections};
 use crate::directory;

@@ -1,6 +1,6 @@
 //! What managers say to each other: the calls of consensus and their answers, sealed like what is kept.
 
-use super::stored::{StoredEntry, StoredLogId, StoredSnapshotMeta, StoredVote};
+use super::stored_types::{StoredEntry, StoredLogId, StoredSnapshotMeta, StoredVote};
 use super::types::{Group, LogId, Types, Vote};
 use crate::sealed::{self, SealedError};
 use openraft::error::{InstallSnapshotError, RaftError};

@@ -1,8 +1,8 @@
 //! What the entries of the log lead to, and its snapshots. Whoever acts on what is decided hears of each entry that is
 //! committed, in order, before whoever has proposed it is told.
 
-use super::log::{KeepError, LogStore, StoredSnapshot, give_up};
-use super::stored::StoredSnapshotMeta;
+use super::log_store::{KeepError, LogStore, StoredSnapshot, give_up};
+use super::stored_types::StoredSnapshotMeta;
 use super::types::{LogEntry, LogId, ProposalOutcome, SnapshotMeta, StorageError, StoredMembership, Types};
 use crate::journal::file;
 use crate::replicated_state::{Decision, ReplicatedState};

@@ -41,7 +41,7 @@ mod testing;
 mod versions;
 
 use crate::clock::now_us;
-use crate::consensus::log::give_up;
+use crate::consensus::log_store::give_up;
 use crate::consensus::network::PeerContacts;
 use crate::consensus::{Group, LogStore, StateChange};
 use crate::links::dial::Dialler;

@@ -4,7 +4,7 @@ use crate::caller::{Caller, enrolment, greeting};
 use fawn_kv::ids::ClusterId;
 use fawn_kv::link::{Control, Party};
 use fawn_manager::consensus::LogStore;
-use fawn_manager::consensus::log::StoredMember;
+use fawn_manager::consensus::log_store::StoredMember;
 use fawn_manager::consensus::types::{LogEntry, LogId, Vote};
 use fawn_manager::journal::disk::{Disk, System};
 use fawn_manager::journal::{JournalImage, format};

@@ -6,7 +6,7 @@ use fawn_kv::link::{Control, Frame, Party};
 use fawn_kv::manager::Waits;
 use fawn_kv::status::{Answer, NewSettings, Question, Status};
 use fawn_kv::wire::version::NEWEST;
-use fawn_manager::consensus::stored::StoredVote;
+use fawn_manager::consensus::stored_types::StoredVote;
 use fawn_manager::consensus::types::{LogEntry, LogId};
 use fawn_manager::directory;
 use fawn_manager::{Operator, Options, Running, recover, start};

@@ -2,7 +2,7 @@
 
 use fawn_ring::{Interval, Key};
 
-use super::fragment_shape::Fragments;
+use super::prefix_packing::Fragments;
 use super::{SegmentError, page_damage};
 use crate::flash::{FileId, Flash};
 use crate::format::page::{PageBuf, Place};

@@ -18,7 +18,7 @@
 mod cursor;
 mod find;
 mod footer;
-mod fragment_shape;
+mod prefix_packing;
 mod prefixes;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -27,7 +27,7 @@ mod writer;
 pub use cursor::{Cursor, CursorStep, ReadAhead, Unread};
 pub use find::{RecordPlace, find};
 pub use footer::Footer;
-pub use fragment_shape::Fragments;
+pub use prefix_packing::Fragments;
 pub use prefixes::{read_prefixes, read_prefixes_of};
 pub use writer::{CompleteSegment, Writer};
 

@@ -3,7 +3,7 @@
 use fawn_ring::Key;
 
 use super::footer::Footer;
-use super::fragment_shape::Fragments;
+use super::prefix_packing::Fragments;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::format::page::{PAGE_PAYLOAD_BYTES, PageBuf, Place};
 use crate::format::record::{Kind, Record};
