@@ -163,25 +163,25 @@ var checks = []check{
 	{"touch and expiry", func(c *memcache.Client) error {
 		short, touched, late, past := key(), key(), key(), key()
 		err := first(
-			c.Set(&memcache.Item{Key: short, Value: []byte("a"), Expiration: 1}),
-			c.Set(&memcache.Item{Key: touched, Value: []byte("a"), Expiration: 1}),
+			c.Set(&memcache.Item{Key: short, Value: []byte("a"), Expiration: 3}),
+			c.Set(&memcache.Item{Key: touched, Value: []byte("a"), Expiration: 3}),
 			c.Set(&memcache.Item{Key: late, Value: []byte("a"), Expiration: int32(time.Now().Unix() + 100)}),
 			c.Set(&memcache.Item{Key: past, Value: []byte("a"), Expiration: -1}),
 			c.Touch(touched, 100), want(c.Touch(key(), 100), memcache.ErrCacheMiss), value(c, short, "a"))
 		_, atOnce := c.Get(past)
-		time.Sleep(2200 * time.Millisecond)
+		time.Sleep(4200 * time.Millisecond)
 		_, gone := c.Get(short)
 		return first(err, want(atOnce, memcache.ErrCacheMiss), want(gone, memcache.ErrCacheMiss), value(c, touched, "a"), value(c, late, "a"))
 	}},
 	{"get and touch", func(c *memcache.Client) error {
 		k := key()
 		_, absent := c.GetAndTouch(k, 100)
-		err := first(want(absent, memcache.ErrCacheMiss), c.Set(&memcache.Item{Key: k, Value: []byte("a"), Expiration: 1, Flags: 3}))
+		err := first(want(absent, memcache.ErrCacheMiss), c.Set(&memcache.Item{Key: k, Value: []byte("a"), Expiration: 3, Flags: 3}))
 		got, problem := c.GetAndTouch(k, 100)
 		if problem != nil || string(got.Value) != "a" || got.Flags != 3 {
 			return fmt.Errorf("got %v, %v", got, problem)
 		}
-		time.Sleep(2200 * time.Millisecond)
+		time.Sleep(4200 * time.Millisecond)
 		return first(err, value(c, k, "a"))
 	}},
 	{"binary, empty and large values", func(c *memcache.Client) error {

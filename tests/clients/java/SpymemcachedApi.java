@@ -162,14 +162,14 @@ public final class SpymemcachedApi {
             String got = Checks.key();
             String late = Checks.key();
             for (String k : List.of(shortLived, touched, got)) {
-                c.set(k, 1, "a").get();
+                c.set(k, 3, "a").get();
             }
             c.set(late, (int) (System.currentTimeMillis() / 1000) + 100, "a").get();
             Checks.equal(c.touch(touched, 100).get(), true);
             Checks.equal(c.touch(Checks.key(), 100).get(), false);
             Checks.equal(c.get(shortLived), "a");
             c.set(Checks.key(), -1, "a").get();
-            Thread.sleep(2200);
+            Thread.sleep(4200);
             Checks.equal(c.get(shortLived), null);
             Checks.equal(c.get(touched), "a");
             Checks.equal(c.get(late), "a");

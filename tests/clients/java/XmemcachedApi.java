@@ -188,13 +188,13 @@ public final class XmemcachedApi {
             String shortLived = Checks.key();
             String touched = Checks.key();
             String late = Checks.key();
-            c.set(shortLived, 1, "a");
-            c.set(touched, 1, "a");
+            c.set(shortLived, 3, "a");
+            c.set(touched, 3, "a");
             c.set(late, (int) (System.currentTimeMillis() / 1000) + 100, "a");
             Checks.equal(c.touch(touched, 100), true);
             Checks.equal(c.touch(Checks.key(), 100), false);
             Checks.equal(c.get(shortLived), "a");
-            Thread.sleep(2200);
+            Thread.sleep(4200);
             Checks.equal(c.get(shortLived), null);
             Checks.equal(c.get(touched), "a");
             Checks.equal(c.get(late), "a");

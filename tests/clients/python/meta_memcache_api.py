@@ -152,12 +152,12 @@ def delta_of_text_is_an_error_and_the_connection_goes_on(c):
 def touch_and_expiry(c):
     short, touched, got = key(), key(), key()
     for k in (short, touched, got):
-        c.set(k, "a", ttl=1)
+        c.set(k, "a", ttl=3)
     equal(c.touch(touched, LONG), True)
     equal(c.touch(key(), LONG), False)
     equal(c.get(got, touch_ttl=LONG), "a")
     equal(c.get(short), "a")
-    time.sleep(2.2)
+    time.sleep(4.2)
     equal(c.get(short), None)
     equal(c.get(touched), "a")
     equal(c.get(got), "a")

@@ -123,13 +123,13 @@ def incr_multi(c):
 @check
 def touch_and_expiry(c):
     short, long, touched = key(), key(), key()
-    c.set(short, b"a", time=1)
+    c.set(short, b"a", time=3)
     c.set(long, b"a", time=int(time.time()) + 100)
-    c.set(touched, b"a", time=1)
+    c.set(touched, b"a", time=3)
     equal(c.touch(touched, 100), True)
     equal(c.touch(key(), 100), False)
     equal(c.get(short), b"a")
-    time.sleep(2.2)
+    time.sleep(4.2)
     equal(c.get(short), None)
     equal(c.get(long), b"a")
     equal(c.get(touched), b"a")

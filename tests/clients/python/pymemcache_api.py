@@ -121,15 +121,15 @@ def incr_and_decr_with_wrap_and_floor(c):
 @check
 def touch_and_expiry(c):
     short, long, touched, past = key(), key(), key(), key()
-    c.set(short, b"a", expire=1)
+    c.set(short, b"a", expire=3)
     c.set(long, b"a", expire=int(time.time()) + 100)
-    c.set(touched, b"a", expire=1)
+    c.set(touched, b"a", expire=3)
     equal(c.touch(touched, 100), True)
     equal(c.touch(key(), 100), False)
     equal(c.set(past, b"a", expire=-1), True)
     equal(c.get(past), None)
     equal(c.get(short), b"a")
-    time.sleep(2.2)
+    time.sleep(4.2)
     equal(c.get(short), None)
     equal(c.get(long), b"a")
     equal(c.get(touched), b"a")

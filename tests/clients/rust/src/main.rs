@@ -139,14 +139,14 @@ fn increment_and_decrement_with_wrap_and_floor(c: &Client) -> CheckResult {
 
 fn touch_and_expiry(c: &Client) -> CheckResult {
     let (short, touched, late) = (key(), key(), key());
-    c.set(&short, "a", 1)?;
-    c.set(&touched, "a", 1)?;
+    c.set(&short, "a", 3)?;
+    c.set(&touched, "a", 3)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     c.set(&late, "a", now as u32 + 100)?;
     equal(c.touch(&touched, 100)?, true)?;
     equal(c.touch(&key(), 100)?, false)?;
     equal(c.get::<String>(&short)?, Some("a".to_owned()))?;
-    sleep(Duration::from_millis(2200));
+    sleep(Duration::from_millis(4200));
     equal(c.get::<String>(&short)?, None)?;
     equal(c.get::<String>(&touched)?, Some("a".to_owned()))?;
     equal(c.get::<String>(&late)?, Some("a".to_owned()))
