@@ -57,7 +57,7 @@ impl Flash for Files {
         self.traffic.count_write(size_of_val(pages));
         let write = || page_io::write(&*open, first, pages).map_err(|errno| self.error(file, "writing", errno));
         write().or_else(|error| match error {
-            FlashError::NoSpace if self.gives_way(file) => write(),
+            FlashError::NoSpace if self.gives_way(file) => write().inspect(|()| self.spare.note_room()),
             error => Err(error),
         })
     }
@@ -67,7 +67,8 @@ impl Flash for Files {
         let open = self.own_descriptor(file)?;
         self.traffic.count_write(count * PAGE_BYTES);
         let mut writer = self.async_writer.lock().unwrap_or_else(PoisonError::into_inner);
-        writer.write(file, &open, first, pages, count).map_err(|errno| self.error(file, "writing", errno))
+        let make_room = |file| self.gives_way(file);
+        writer.write(file, &open, first, pages, count, &make_room).map_err(|errno| self.error(file, "writing", errno))
     }
 
     fn write_durably(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError> {
@@ -161,7 +162,7 @@ impl Flash for Files {
 
 impl Files {
     /// Gives back the space that is kept for deletes and merges, if it is for a file of this kind; whether there was any.
-    fn gives_way(&self, file: FileId) -> bool {
+    pub(super) fn gives_way(&self, file: FileId) -> bool {
         matches!(file, FileId::Segment(_) | FileId::Manifest(_)) && self.spare.release(&self.directory)
     }
 }

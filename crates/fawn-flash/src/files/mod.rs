@@ -354,8 +354,10 @@ impl Files {
     fn finish_behind(&self, file: FileId) -> Result<(), FlashError> {
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         if matches!(file, FileId::Segment(_)) {
-            let finished = self.async_writer.lock().unwrap_or_else(PoisonError::into_inner).finish(file);
-            return finished.map_err(|errno| self.error(file, "writing", errno));
+            let make_room = |file| self.gives_way(file);
+            let finished = self.async_writer.lock().unwrap_or_else(PoisonError::into_inner).finish(file, &make_room);
+            finished.map_err(|errno| self.error(file, "writing", errno))?;
+            self.spare.note_room();
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fawn_store::flash::FileId;
-use fawn_store::page::{PAGE_BYTES, PageBuf};
+use fawn_store::page::{PAGE_BYTES, Page, PageBuf};
 use io_uring::{IoUring, opcode, types};
 use rustix::io::Errno;
 
@@ -23,6 +23,9 @@ use crate::uring::setup;
 const DEPTH: usize = 2;
 /// How often writes under way are looked at when the kernel refuses to wait for them.
 const LOOK: Duration = Duration::from_millis(1);
+
+/// Makes room on a device that has none for a file; whether there may be some now.
+type MakeRoom<'a> = &'a dyn Fn(FileId) -> bool;
 
 /// Writes under way, of any files.
 #[derive(Default)]
@@ -65,7 +68,8 @@ impl std::fmt::Debug for AsyncWriter {
 }
 
 impl AsyncWriter {
-    /// Begins to write the first `count` of `pages`, for which the writer gets another buffer of as many pages.
+    /// Begins to write the first `count` of `pages`, for which the writer gets another buffer of as many pages. A write of any
+    /// file that finds no space is tried again if `make_room` has made some.
     ///
     /// # Errors
     /// Those of an earlier write to the same file, or, where writes are made at once, of this one.
@@ -76,10 +80,11 @@ impl AsyncWriter {
         first: u64,
         pages: &mut PageBuf,
         count: usize,
+        make_room: MakeRoom<'_>,
     ) -> Result<(), Errno> {
-        self.collect();
+        self.collect(make_room);
         while self.under_way.iter().all(Option::is_some) {
-            self.wait();
+            self.wait(make_room);
         }
         self.take_failed(file)?;
         if matches!(self.ring, WriterRing::Untried) {
@@ -92,7 +97,7 @@ impl AsyncWriter {
             );
         }
         let WriterRing::Made(ring) = &mut self.ring else {
-            return page_io::write(&**open, first, &pages.pages()[..count]);
+            return write_now((file, open), first, &pages.pages()[..count], make_room);
         };
         let slot = self.under_way.iter().position(Option::is_none).expect("one was waited for");
         let bytes = &pages.bytes()[..count * PAGE_BYTES];
@@ -111,38 +116,38 @@ impl AsyncWriter {
         let submitted = pushed.map_err(io::Error::other).and_then(|()| submit(ring));
         if let Err(error) = submitted {
             tracing::warn!(%error, "io_uring accepts no more writes: file writes run without parallel work");
-            return self.refuse(slot);
+            return self.refuse(slot, make_room);
         }
         Ok(())
     }
 
-    /// Waits until all writes to `file` are done.
+    /// Waits until all writes to `file` are done; `make_room` as for [`write`](Self::write).
     ///
     /// # Errors
     /// That of the first of them that failed.
-    pub fn finish(&mut self, file: FileId) -> Result<(), Errno> {
+    pub fn finish(&mut self, file: FileId, make_room: MakeRoom<'_>) -> Result<(), Errno> {
         while self.under_way.iter().flatten().any(|job| job.file == file) {
-            self.wait();
+            self.wait(make_room);
         }
         self.take_failed(file)
     }
 
     /// Without the ring from now on: what it has is waited for, and what it did not take, the job of `slot`, is made at once.
-    fn refuse(&mut self, slot: usize) -> Result<(), Errno> {
+    fn refuse(&mut self, slot: usize, make_room: MakeRoom<'_>) -> Result<(), Errno> {
         let job = self.under_way[slot].take().expect("it was put there just now");
         // Not by a call that would hand it over after all: its memory goes with the end of this.
         while self.under_way.iter().any(Option::is_some) {
-            if !self.collect() {
+            if !self.collect(make_room) {
                 std::thread::sleep(LOOK);
             }
         }
         self.ring = WriterRing::Refused;
-        page_io::write(&*job.open, job.first, &job.pages.pages()[..job.count])
+        write_now((job.file, &job.open), job.first, &job.pages.pages()[..job.count], make_room)
     }
 
     /// Waits until something of what is under way is done.
-    fn wait(&mut self) {
-        while !self.collect() {
+    fn wait(&mut self, make_room: MakeRoom<'_>) {
+        while !self.collect(make_room) {
             let WriterRing::Made(ring) = &self.ring else { return };
             match ring.submitter().submit_and_wait(1) {
                 Ok(_) => {}
@@ -154,14 +159,14 @@ impl AsyncWriter {
     }
 
     /// Takes back what is done; whether anything was.
-    fn collect(&mut self) -> bool {
+    fn collect(&mut self, make_room: MakeRoom<'_>) -> bool {
         let WriterRing::Made(ring) = &mut self.ring else { return false };
         let mut any = false;
         for entry in ring.completion() {
             let Some(job) = self.under_way[entry.user_data() as usize].take() else { continue };
             let result = entry.result();
             let written = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
-            if let Err(errno) = complete(&job, written) {
+            if let Err(errno) = complete(&job, written, make_room) {
                 self.failed.push((job.file, errno));
             }
             // The newest: writers of one kind follow each other, and their buffers are of one length.
@@ -191,23 +196,41 @@ impl Drop for AsyncWriter {
     fn drop(&mut self) {
         // The kernel reads their memory until then.
         while self.under_way.iter().any(Option::is_some) {
-            self.wait();
+            self.wait(&|_| false);
         }
     }
 }
 
 /// Makes what is left of a write.
-fn complete(job: &WriteJob, written: Result<usize, Errno>) -> Result<(), Errno> {
+fn complete(job: &WriteJob, written: Result<usize, Errno>, make_room: MakeRoom<'_>) -> Result<(), Errno> {
     let whole = match written {
         Ok(bytes) => bytes / PAGE_BYTES,
         // What is left is written at once, which waits until it is possible.
-        Err(errno) if is_transient(errno) => 0,
+        Err(errno) if is_transient(errno) || lacks_space(errno) => 0,
         Err(errno) => return Err(errno),
     };
     if whole == job.count {
         return Ok(());
     }
-    page_io::write(&*job.open, job.first + whole as u64, &job.pages.pages()[whole..job.count])
+    let pages = &job.pages.pages()[whole..job.count];
+    write_now((job.file, &job.open), job.first + whole as u64, pages, make_room)
+}
+
+fn lacks_space(errno: Errno) -> bool {
+    matches!(errno, Errno::NOSPC | Errno::DQUOT)
+}
+
+/// Writes at once, and once more where there was no space and room was made.
+fn write_now(
+    (file, open): (FileId, &OpenFile),
+    first: u64,
+    pages: &[Page],
+    make_room: MakeRoom<'_>,
+) -> Result<(), Errno> {
+    match page_io::write(open, first, pages) {
+        Err(errno) if lacks_space(errno) && make_room(file) => page_io::write(open, first, pages),
+        result => result,
+    }
 }
 
 fn submit(ring: &IoUring) -> io::Result<()> {
@@ -225,6 +248,7 @@ mod tests {
     use super::*;
 
     const FILE: FileId = FileId::Segment(1);
+    const NO_ROOM: MakeRoom<'static> = &|_| false;
 
     #[test]
     fn an_error_of_a_write_is_returned_once_and_for_its_own_file() {
@@ -235,12 +259,12 @@ mod tests {
         let open = Arc::new(OpenFile::new(std::fs::File::open(&path).unwrap().into()));
         let good = Arc::new(OpenFile::new(std::fs::File::create(directory.path().join("good")).unwrap().into()));
         let (mut writer, mut pages) = (AsyncWriter::default(), PageBuf::zeroed(2));
-        let begun = writer.write(FILE, &open, 0, &mut pages, 2);
-        writer.write(FileId::Segment(3), &good, 0, &mut pages, 1).unwrap();
-        writer.finish(FileId::Segment(3)).unwrap();
-        let result = begun.and_then(|()| writer.finish(FILE));
+        let begun = writer.write(FILE, &open, 0, &mut pages, 2, NO_ROOM);
+        writer.write(FileId::Segment(3), &good, 0, &mut pages, 1, NO_ROOM).unwrap();
+        writer.finish(FileId::Segment(3), NO_ROOM).unwrap();
+        let result = begun.and_then(|()| writer.finish(FILE, NO_ROOM));
         assert_eq!(result, Err(Errno::BADF));
-        assert_eq!(writer.finish(FILE), Ok(()));
+        assert_eq!(writer.finish(FILE, NO_ROOM), Ok(()));
         assert_eq!(std::fs::metadata(directory.path().join("good")).unwrap().len(), PAGE_BYTES as u64);
     }
 
@@ -249,16 +273,38 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let good = Arc::new(OpenFile::new(std::fs::File::create(directory.path().join("good")).unwrap().into()));
         let (mut writer, mut pages) = (AsyncWriter::default(), PageBuf::zeroed(2));
-        writer.write(FILE, &good, 0, &mut pages, 2).unwrap();
+        writer.write(FILE, &good, 0, &mut pages, 2, NO_ROOM).unwrap();
         writer.under_way.iter().position(Option::is_some).map(|slot| {
             // As if the kernel had completed it and taken no other.
-            writer.finish(FILE).unwrap();
+            writer.finish(FILE, NO_ROOM).unwrap();
             writer.under_way[slot] =
                 Some(WriteJob { file: FILE, open: Arc::clone(&good), first: 2, pages: PageBuf::zeroed(2), count: 2 });
-            writer.refuse(slot)
+            writer.refuse(slot, NO_ROOM)
         });
-        writer.write(FILE, &good, 4, &mut pages, 1).unwrap();
-        writer.finish(FILE).unwrap();
+        writer.write(FILE, &good, 4, &mut pages, 1, NO_ROOM).unwrap();
+        writer.finish(FILE, NO_ROOM).unwrap();
         assert_eq!(std::fs::metadata(directory.path().join("good")).unwrap().len(), 5 * PAGE_BYTES as u64);
+    }
+
+    #[test]
+    fn a_write_that_finds_no_space_has_room_made_for_it_and_is_tried_again() {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let full = Arc::new(OpenFile::new(full.into()));
+        let asked = std::cell::Cell::new(0);
+        let make_room = |file| {
+            assert_eq!(file, FILE);
+            asked.set(asked.get() + 1);
+            true
+        };
+        for without_ring in [false, true] {
+            let (mut writer, mut pages) = (AsyncWriter::default(), PageBuf::zeroed(2));
+            if without_ring {
+                writer.ring = WriterRing::Refused;
+            }
+            asked.set(0);
+            let begun = writer.write(FILE, &full, 0, &mut pages, 2, &make_room);
+            let result = begun.and_then(|()| writer.finish(FILE, &make_room));
+            assert_eq!((result, asked.get()), (Err(Errno::NOSPC), 1));
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::sealed::{SealedRecords, Slice, SliceStats};
 /// Share of sealed record bytes that may be garbage before slices are merged in turn: space stays at 1.6 times live.
 const GARBAGE_NUMERATOR: u64 = 3;
 const GARBAGE_DENOMINATOR: u64 = 8;
-/// The same when the device is full: anything worth a merge may let puts go on.
+/// The same when the device has no space: anything worth a merge may let puts go on, of this store or another on the device.
 const FULL_GARBAGE_DENOMINATOR: u64 = 16;
 
 /// Seconds from one early seal of deletes to the next.
@@ -37,7 +37,7 @@ pub(crate) struct Conditions {
     pub uptime: u64,
     /// Age of the open segment.
     pub open_age: u64,
-    /// Only the device's reserve is left.
+    /// The device has no space but what stores keep.
     pub no_space: bool,
 }
 

@@ -311,3 +311,82 @@ fn a_file_that_is_synced_tells_what_failed_before() {
     assert_eq!(files.write_behind(SEGMENT, 0, &mut PageBuf::zeroed(1), 1), Err(FlashError::NoSpace));
     files.sync(SEGMENT).unwrap();
 }
+
+/// A file system in memory of so many bytes, which a process in a mount namespace of its own holds; `None` where nothing may
+/// be mounted.
+struct SmallDisk {
+    holder: std::process::Child,
+    path: std::path::PathBuf,
+    _mounted_on: tempfile::TempDir,
+}
+
+impl SmallDisk {
+    fn new(bytes: u64) -> Option<Self> {
+        use std::io::BufRead as _;
+        let mounted_on = tempfile::tempdir().unwrap();
+        let at = mounted_on.path().display();
+        let script =
+            format!("mount -t tmpfs -o size={bytes} tmpfs '{at}' && mkdir '{at}/store' && echo ready; read line");
+        let mut unshare = std::process::Command::new("unshare");
+        if !rustix::process::geteuid().is_root() {
+            unshare.args(["--user", "--map-root-user"]);
+        }
+        let piped = std::process::Stdio::piped;
+        let mut holder = unshare.args(["--mount", "sh", "-c", &script]).stdin(piped()).stdout(piped()).spawn().ok()?;
+        let mut line = String::new();
+        std::io::BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let path = std::path::PathBuf::from(format!("/proc/{}/root{at}", holder.id()));
+        let disk = Self { holder, path, _mounted_on: mounted_on };
+        (line == "ready\n").then_some(disk)
+    }
+
+    /// Another program writes until nothing is left.
+    fn fill(&self) {
+        use std::io::Write as _;
+        let mut file = std::fs::File::create(self.path.join("other")).unwrap();
+        while file.write_all(&[0; PAGE_BYTES]).is_ok() {}
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}
+
+#[test]
+fn what_is_written_behind_takes_the_space_that_is_kept_and_what_is_left_of_it_is_kept_again() {
+    const KEPT: u64 = 2 << 20;
+    let Some(disk) = SmallDisk::new(8 << 20) else {
+        eprintln!("skipped: no file system may be mounted here");
+        return;
+    };
+    let files = Files::open(&disk.path.join("store"), Caching::Auto).unwrap();
+    assert_eq!(files.keep_spare(KEPT), KEPT);
+    disk.fill();
+    // As a merge does, which does not know how much it will write.
+    files.create(SEGMENT, 0).unwrap();
+    let count = 64;
+    for first in [0, count] {
+        files.write_behind(SEGMENT, first, &mut pages(count as usize, 7), count as usize).unwrap();
+    }
+    files.sync(SEGMENT).unwrap();
+    let mut read = PageBuf::zeroed(count as usize);
+    files.read(SEGMENT, count, read.pages_mut()).unwrap();
+    assert!(read.bytes() == pages(count as usize, 7).bytes());
+    let rest = KEPT - 2 * count * PAGE_BYTES as u64;
+    assert_eq!(files.space().unwrap().free, rest);
+    assert_eq!(files.keep_spare(KEPT), rest / 2, "half of what is left at a time");
+    drop(files);
+    let files = Files::open(&disk.path.join("store"), Caching::Auto).unwrap();
+    assert_eq!(files.keep_spare(0), rest / 2);
+    let kept = (0..10).map(|_| files.keep_spare(KEPT)).last().unwrap();
+    assert!(kept < rest && kept > rest - (256 << 10), "{kept} of {rest}");
+    // Files give it back as often as they need it.
+    files.create(FileId::Segment(5), count).unwrap();
+    files.remove(SEGMENT).unwrap();
+    files.close_removed();
+    let kept = (0..10).map(|_| files.keep_spare(KEPT)).last().unwrap();
+    assert!(kept < KEPT && kept > KEPT - count * PAGE_BYTES as u64 - (256 << 10), "{kept}");
+}

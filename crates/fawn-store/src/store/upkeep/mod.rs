@@ -264,6 +264,24 @@ mod tests {
     }
 
     #[test]
+    fn a_store_with_room_seals_deletes_early_where_others_on_the_device_may_have_none() {
+        let mut store = open();
+        let device = Space { total: 1 << 30, free: 0 };
+        put(&mut store, Write::delete(b"key")).unwrap();
+        store.handle(MaintenanceEvent::Space(Room { device, spare: 1 << 20, manifest_bytes: 0 }));
+        assert!(!store.upkeep().is_full() && put(&mut store, Write::value(b"other", b"1")).is_ok());
+        assert!(store.urgency() >= 1.0);
+        store.tick(1, true);
+        assert_eq!(store.buffers().frozen_count(), 1);
+        let mut roomy = open();
+        put(&mut roomy, Write::delete(b"key")).unwrap();
+        let device = Space { free: 1 << 29, ..device };
+        roomy.handle(MaintenanceEvent::Space(Room { device, spare: 1 << 20, manifest_bytes: 0 }));
+        roomy.tick(1, true);
+        assert_eq!(roomy.buffers().frozen_count(), 0);
+    }
+
+    #[test]
     fn a_stalled_seal_waits_for_space_until_one_is_installed() {
         let mut store = open();
         put(&mut store, Write::value(b"key", b"1")).unwrap();

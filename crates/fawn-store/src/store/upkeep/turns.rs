@@ -53,7 +53,7 @@ impl Upkeep {
             self.sealed.set_times(times);
         }
         context.writes.fire_flushes(now, self, context.work);
-        let spare = self.device.reserve_bytes(&self.sealed, context.writes.buffers());
+        let spare = self.device.kept_bytes(&self.sealed, context.writes.buffers());
         context.work.push(MaintenanceWork::Space { spare });
         self.uptime += 1;
         self.cleaner.forgive();
@@ -66,10 +66,10 @@ impl Upkeep {
         self.clean(context);
     }
 
-    /// Whether the device is full and deletes wait to be sealed: merges free what sealed records supersede, and the open
+    /// Whether the device is short of space and deletes wait to be sealed: merges free what sealed records supersede, and the open
     /// segment may take many deletes. At most once in ten seconds: the caller seals.
     pub(in crate::store) fn take_early_seal(&mut self, writes: &WritePath) -> bool {
-        self.device.is_full()
+        self.device.is_short()
             && writes.buffers().frozen_count() == 0
             && writes.stopped().is_none()
             && writes.holds_deletes()
@@ -89,7 +89,7 @@ impl Upkeep {
             || frozen > 1
             || self.device.is_seal_stalled();
         if waits_for_seals
-            || self.device.is_full()
+            || self.device.is_short()
             || self.cleaner.index_is_full(&self.sealed)
             || self.sealed.slice_total().crowded > 0
         {
@@ -116,7 +116,7 @@ impl Upkeep {
         if self.emptied().has_unrecorded() || writes.buffers().have_emptied() {
             return;
         }
-        let (uptime, open_age, no_space) = (self.uptime, writes.buffers().open_age(), self.device.is_full());
+        let (uptime, open_age, no_space) = (self.uptime, writes.buffers().open_age(), self.device.is_short());
         let conditions = Conditions { uptime, open_age, no_space };
         let Some((slice, newest_only)) = self.cleaner.begin_merge(&self.sealed, conditions) else { return };
         let mode = self.cleaner.mode();
