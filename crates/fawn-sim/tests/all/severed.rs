@@ -110,6 +110,18 @@ fn a_seat_may_be_severed_from_all_others() {
 }
 
 #[test]
+fn a_seat_whose_node_has_one_neighbour_may_be_severed_from_all_others() {
+    // Two of the three are in one failure domain, so that each of them is in chains with the third alone.
+    for (one, way) in [0, 2].into_iter().flat_map(|one| (0..WAYS.len()).map(move |way| (one, way))) {
+        let others: Vec<String> = (0..3).filter(|other| *other != one).flat_map(seat).collect();
+        for seed in 920..924 {
+            let script = script(seed, (3, 2, 0), &links(&seat(one), &others, way));
+            run(&script.replacen(" fronts=", " domains=2 fronts=", 1));
+        }
+    }
+}
+
+#[test]
 fn a_front_end_of_its_own_may_be_severed_from_all_others() {
     let nodes = [seat(0), seat(1), seat(2)].concat();
     for (way, replicas) in (0..WAYS.len()).flat_map(|way| [(way, 2), (way, 3)]) {

@@ -42,6 +42,8 @@ pub enum Scenario {
     Lost,
     /// A link is broken for good, and nothing else goes wrong.
     Severed,
+    /// A seat is cut off from all others for good, with a node that is in chains with one other only; nothing else goes wrong.
+    CutOff,
     /// The cluster begins with what a plain directory holds, while nodes and managers fail from the start.
     Adopted,
     /// Of two nodes one comes back with an empty disk again and again, and the links to it come up late.
@@ -63,6 +65,7 @@ impl Scenario {
             3 => Self::Clocks,
             4 => Self::Lost,
             5 => Self::Adopted,
+            6 if Random::new(seed ^ 0x6375_745f_6f66_6600).chance(1, 3) => Self::CutOff,
             6 => Self::Severed,
             7 => Self::Jumps,
             8 => Self::Newcomer,
@@ -107,6 +110,7 @@ impl Scenario {
                 Plan { nodes, keys, clients, lost_clock: false, virtual_ids: 1, faults_us: 14_000_000, ..small }
             }
             Self::Severed => severed::shape(plan),
+            Self::CutOff => severed::shape_of_two_domains(plan),
             Self::Newcomer => {
                 let mut rules = plan.rules;
                 rules.min_write_replicas = 1;
@@ -144,7 +148,9 @@ impl Scenario {
             Self::Late if plan.replicas == 1 => late_drop,
             Self::Late => late_records,
             Self::Severed => return severed::actions(random, plan, FIRST_US),
-            Self::Mixed | Self::TakeOver | Self::Adopted | Self::Newcomer => return None,
+            // What a node alone has is out of reach with it.
+            Self::CutOff if plan.replicas > 1 => return Some(severed::cut_off(random, plan, FIRST_US)),
+            Self::Mixed | Self::TakeOver | Self::Adopted | Self::Newcomer | Self::CutOff => return None,
         };
         let (mut all, mut at_us) = (Vec::new(), FIRST_US);
         while at_us < plan.faults_us {

@@ -17,6 +17,18 @@ pub fn shape(plan: Plan) -> Plan {
     Plan { nodes, fronts: nodes, late, shared, lost_clock, faults_us, rules, ..plan }
 }
 
+/// A cluster for [`cut_off`]: the second of three seats is a failure domain of its own, so that the others are in chains of two
+/// with it alone. If one of these is cut off from all, it and its only neighbour miss each other, and neither misses any more.
+pub fn shape_of_two_domains(plan: Plan) -> Plan {
+    Plan { nodes: 3, fronts: 3, replicas: 2, domains: 2, ..shape(plan) }
+}
+
+/// The first or the last of three seats is severed from all others, and nothing else happens.
+pub fn cut_off(random: &mut Random, plan: &Plan, at_us: u64) -> Vec<(u64, FaultAction)> {
+    let one = 2 * random.below(2) as usize;
+    vec![(at_us, from_all_others(one, random, plan))]
+}
+
 /// One pair is severed, and nothing else happens.
 pub fn actions(random: &mut Random, plan: &Plan, at_us: u64) -> Option<Vec<(u64, FaultAction)>> {
     (plan.fronts > 1 && plan.nodes > 2).then(|| vec![(at_us, draw(random, plan))])
@@ -38,9 +50,7 @@ pub fn draw(random: &mut Random, plan: &Plan) -> FaultAction {
         // What a node alone has is out of reach with it.
         4 if plan.replicas > 1 => {
             let one = random.below(nodes as u64) as usize;
-            let others = (0..nodes.max(fronts)).filter(|other| *other != one);
-            let links = others.flat_map(|other| seats((one, other), plan)).collect();
-            return FaultAction::Sever { links: directed(links, random) };
+            return from_all_others(one, random, plan);
         }
         _ => {
             let (one, other) = (random.below(nodes as u64) as usize, random.below(nodes as u64) as usize);
@@ -49,6 +59,14 @@ pub fn draw(random: &mut Random, plan: &Plan) -> FaultAction {
     };
     let pair = one.zip(other).filter(|(one, other)| one != other);
     FaultAction::Sever { links: directed(pair.into_iter().collect(), random) }
+}
+
+/// A seat is severed from all others.
+fn from_all_others(one: usize, random: &mut Random, plan: &Plan) -> FaultAction {
+    let (nodes, fronts) = ((plan.nodes + plan.late) as usize, plan.fronts as usize);
+    let others = (0..nodes.max(fronts)).filter(|other| *other != one);
+    let links = others.flat_map(|other| seats((one, other), plan)).collect();
+    FaultAction::Sever { links: directed(links, random) }
 }
 
 /// All pairs of parties of two seats.
