@@ -7,9 +7,10 @@
 //!
 //! * `request`: a request of any format. `reader`: reads a trace. `detect`: its format, by content. `formats`: each
 //!   format that is text. `lines`, `fields`, `names`: what they share.
-//! * [`compact`]: our own format. `synthetic`: computed traces. [`recording`]: what a machine used in each second, in
+//! * `block_events`: requests as the kernel traces them. [`compact`]: our own format. `synthetic`: computed traces. [`recording`]: what a machine used in each second, in
 //!   `columns`.
 
+mod block_events;
 mod columns;
 pub mod compact;
 mod detect;
@@ -25,6 +26,7 @@ mod synthetic;
 #[cfg(test)]
 mod tests;
 
+pub use block_events::{BlockEvent, BlockEvents};
 pub use columns::{COLUMNS, TraceColumn};
 pub use compact::{CompactReader, CompactWriter};
 pub use error::{BlockProblem, LineProblem, MAX_DEVICE_NAMES, MAX_NAME_BYTES, TraceError};
