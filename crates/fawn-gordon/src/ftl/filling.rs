@@ -175,7 +175,7 @@ impl<'a> Filling<'a> {
 }
 
 /// Blocks of a set that the closed form leaves to write points and cleaning.
-fn blocks_kept(settings: &FtlSettings) -> u32 {
+pub fn blocks_kept(settings: &FtlSettings) -> u32 {
     2 * settings.write_points_per_set + settings.cleaning.low_blocks + u32::from(settings.cleaning.cold_apart)
 }
 

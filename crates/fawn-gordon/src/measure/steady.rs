@@ -4,7 +4,7 @@ use fawn_report::Watch;
 use serde::{Deserialize, Serialize};
 
 use crate::ftl::cleaning::CleaningPolicy;
-use crate::ftl::filling::Filling;
+use crate::ftl::filling::{Filling, blocks_kept};
 use crate::ftl::{Device, FtlError, FtlSettings};
 use crate::trace::{Access, AddressPattern, Arrivals, BlockRequest, TracePattern};
 
@@ -79,7 +79,7 @@ pub fn warm_up(
     pattern: Option<&TracePattern>,
     watch: &dyn Watch,
 ) -> Result<FirstState, WarmUpError> {
-    let settings = *device.translation().settings();
+    let (settings, layout) = (*device.translation().settings(), *device.translation().layout());
     let fits = closed_form_fits(device)?;
     match resolve(choice, pattern, &settings, fits) {
         WarmUpChoice::Empty | WarmUpChoice::Auto => {
@@ -95,13 +95,19 @@ pub fn warm_up(
                 filling.steady_state(settings.seed);
                 Ok(())
             })?;
-            let sentence = "steady state of uniform random writes in closed form (Desnoyers, SYSTOR 2012)";
+            // Erased blocks beyond those that cleaning keeps would be used up by the first writes measured.
+            let writes = fill_pattern(pattern, device.bytes(), settings.seed);
+            let stock = 2 * u64::from(blocks_kept(&settings)) * u64::from(layout.data_pages()) * u64::from(layout.sets);
+            fill(device, writes, stock, watch)?;
+            let sentence = "steady state of uniform random writes in closed form (Desnoyers, SYSTOR 2012), then as many \
+                            page writes as use up its erased blocks";
             Ok(FirstState::new("closed-form", 1, sentence))
         }
         WarmUpChoice::Fill(passes) => {
             sequential(device, watch)?;
             let writes = fill_pattern(pattern, device.bytes(), settings.seed);
-            fill(device, writes, passes, watch)?;
+            let pages = u64::from(device.translation().logical_pages());
+            fill(device, writes, pages * u64::from(passes), watch)?;
             let whose = if pattern.is_some_and(|pattern| pattern.read_share < 1.0) {
                 "the workload's own addresses"
             } else {
@@ -167,9 +173,8 @@ fn sequential(device: &mut Device, watch: &dyn Watch) -> Result<(), FtlError> {
     })
 }
 
-fn fill(device: &mut Device, pattern: TracePattern, passes: u32, watch: &dyn Watch) -> Result<(), FtlError> {
+fn fill(device: &mut Device, pattern: TracePattern, total: u64, watch: &dyn Watch) -> Result<(), FtlError> {
     let page_bytes = u64::from(device.translation().layout().page_bytes);
-    let total = u64::from(device.translation().logical_pages()) * u64::from(passes);
     let Ok(writes) = pattern.trace() else { return Ok(()) };
     device.fill_untimed(|filling| {
         let mut done = 0;

@@ -143,16 +143,16 @@ impl Sheet {
     fn resources(&mut self, resources: &[ResourceShare]) {
         for (at, it) in resources.iter().enumerate() {
             let rank = if at == 0 { "busiest" } else { "then" };
-            self.add(&format!("{rank} ({})", at + 1), format!("{}: {}", it.resource, percent(it.busy_share)));
+            self.add(
+                &format!("{rank} ({})", at + 1),
+                format!("{}: {} %", it.resource, number(it.busy_share * 100.0, 1)),
+            );
         }
     }
 
     fn amplification(&mut self, amplification: &AmplificationReport) {
         self.add("pages programmed a page written", number(amplification.pages_per_page, 3));
-        self.add(
-            "by theory",
-            amplification.theory.map_or_else(|| "none (below)".to_owned(), |theory| number(theory, 3)),
-        );
+        self.add("by theory", amplification.theory.map_or_else(|| "none".to_owned(), |theory| number(theory, 3)));
         self.add("the same with summaries", number(amplification.pages_per_page_with_summaries, 3));
         if amplification.bytes_per_byte.is_finite() {
             self.add("bytes programmed a byte written", number(amplification.bytes_per_byte, 3));
@@ -178,12 +178,11 @@ pub fn beside(sheets: &[Sheet]) -> TextTable {
         let mut at = 0;
         for (label, _) in &sheet.rows {
             // A label that is new comes after the one before it.
-            match labels.iter().position(|known| known == label) {
-                Some(known) => at = known + 1,
-                None => {
-                    labels.insert(at, label);
-                    at += 1;
-                }
+            if let Some(known) = labels.iter().position(|known| known == label) {
+                at = known + 1;
+            } else {
+                labels.insert(at, label);
+                at += 1;
             }
         }
     }

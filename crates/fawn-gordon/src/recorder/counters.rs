@@ -61,6 +61,9 @@ impl Counters {
     pub fn since(&self, before: &Self) -> [Option<f64>; COLUMNS] {
         std::array::from_fn(|column| {
             let used = self.values[column]? - before.values[column]?;
+            // Seconds are differences of large numbers: nanoseconds are all that is in them.
+            let is_seconds = column == TraceColumn::CpuSeconds as usize;
+            let used = if is_seconds { (used * 1e9).round() / 1e9 } else { used };
             (used >= 0.0).then_some(used)
         })
     }

