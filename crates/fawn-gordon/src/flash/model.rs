@@ -159,7 +159,7 @@ impl FlashValues {
     /// Something is absent and no preset is named, or a value cannot be.
     pub fn model(&self) -> Result<FlashModel, FlashModelError> {
         match &self.preset {
-            Some(name) => self.change(preset(name).ok_or_else(|| FlashModelError::Preset(name.clone()))?.into()),
+            Some(name) => self.change(&preset(name).ok_or_else(|| FlashModelError::Preset(name.clone()))?.into()),
             None => self.apply(self.whole()?),
         }
     }
@@ -168,9 +168,9 @@ impl FlashValues {
     ///
     /// # Errors
     /// A value cannot be.
-    pub fn change(&self, model: FlashModel) -> Result<FlashModel, FlashModelError> {
+    pub fn change(&self, model: &FlashModel) -> Result<FlashModel, FlashModelError> {
         let mut changed = self.apply(model.clone())?;
-        if self.source.is_none() && changed != model {
+        if self.source.is_none() && changed != *model {
             changed.source += "; changed";
         }
         Ok(changed)
@@ -338,8 +338,8 @@ mod tests {
         assert_eq!((toml.power, toml.rated_erases), (Some(DiePower::GORDON_SLC), Some(100_000)));
         let changed = FlashValues { buses: Some(2), ..FlashValues::default() };
         let base: FlashModel = preset("gordon-slc-133").unwrap().into();
-        assert!(changed.change(base.clone()).unwrap().source.ends_with("; changed"));
-        assert_eq!(FlashValues::default().change(base.clone()).unwrap(), base);
+        assert!(changed.change(&base).unwrap().source.ends_with("; changed"));
+        assert_eq!(FlashValues::default().change(&base).unwrap(), base);
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl AddressFit {
         let grouped = fawn_report::amount::grouped;
         let layout =
             if volumes > 1 { format!(", {} volumes one after the other", grouped(volumes)) } else { String::new() };
-        let mut sentence = if wrapped == 0 {
+        let sentence = if wrapped == 0 {
             format!("addresses up to {} as they are{layout}", bytes(trace_bytes))
         } else {
             format!(
@@ -97,10 +97,10 @@ impl AddressFit {
                 grouped(wrapped)
             )
         };
-        if left_out > 0 {
-            sentence += &format!("; {} requests are larger than the device and left out", grouped(left_out));
+        if left_out == 0 {
+            return sentence;
         }
-        sentence
+        format!("{sentence}; {} requests are larger than the device and left out", grouped(left_out))
     }
 }
 

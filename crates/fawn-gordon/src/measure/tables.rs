@@ -281,7 +281,9 @@ mod tests {
 
     fn sheet(title: &str, rows: &[(&str, &str)]) -> Sheet {
         let mut sheet = Sheet::new(title);
-        rows.iter().for_each(|(label, value)| sheet.add(label, (*value).to_owned()));
+        for (label, value) in rows {
+            sheet.add(label, (*value).to_owned());
+        }
         sheet
     }
 

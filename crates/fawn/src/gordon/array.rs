@@ -87,7 +87,7 @@ impl ArrayArguments {
     /// The file cannot be read or understood, or a value cannot be.
     pub fn model(&self) -> anyhow::Result<FlashModel> {
         let base = model(&self.array)?;
-        let changed = self.values().change(base);
+        let changed = self.values().change(&base);
         changed.map_err(|error| UsageError(format!("the array cannot be simulated: {error}")).into())
     }
 

@@ -96,7 +96,7 @@ fn an_array_of_ones_own_is_read_from_a_file() {
                 die_idle_w = 0.01\ndie_active_w = 0.05\nrated_erases = 3000\n";
     std::fs::write(&file, text).unwrap();
     let report = json(&fawn(&["gordon", "flash", "--array", path, "--spare", "20%", "--requests", "5k", "--json"]));
-    assert_eq!((&report["name"], &report["source"]), (&"my drive".into(), &"its data sheet".into()));
+    assert_eq!((&report["name"], &report["source"]), (&"my drive".into(), &"its data sheet; changed".into()));
     assert!(report["energy"]["modelled_j"].as_f64().unwrap() > 0.0, "{report}");
     assert!(report["wear"]["years_at_this_rate"].as_f64().unwrap() > 0.0, "{report}");
     std::fs::write(&file, text.replace("blocks_per_plane", "blocks")).unwrap();
