@@ -3,6 +3,27 @@
 use super::geometry::{DiskZone, linear_zones};
 use super::model::{BufferModel, CommandOverheads, DiskModel, QueueModel, QueuePolicy};
 use super::seek::SeekCurve;
+use crate::node::DeviceWatts;
+
+/// A disk whose figures are public.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiskPreset {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// The disk.
+    pub model: DiskModel,
+    /// Its power, if a source states it.
+    pub power: Option<DiskPower>,
+}
+
+/// Power of a disk.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DiskPower {
+    /// Watts.
+    pub watts: DeviceWatts,
+    /// Who states them.
+    pub source: &'static str,
+}
 
 /// The HP 97560 of 1991: the disk whose seek curve is known best. Without buffer and overheads, which the source gives
 /// for a whole system.
@@ -283,7 +304,25 @@ const CHEETAH_9LP_SEEKS: [(u32, f64); 106] = [
 
 /// All presets.
 pub fn all() -> Vec<DiskModel> {
-    vec![hp_97560(), hp_c2247a(), cheetah_9lp(), sata_1tb_2008(), sata_2tb_2010()]
+    named().into_iter().map(|preset| preset.model).collect()
+}
+
+/// All presets with their names on the command line and their power.
+pub fn named() -> Vec<DiskPreset> {
+    let watts = |idle, read, write, source| Some(DiskPower { watts: DeviceWatts { idle, read, write }, source });
+    let preset = |name, model, power| DiskPreset { name, model, power };
+    vec![
+        preset("hp-97560", hp_97560(), None),
+        preset("hp-c2247a", hp_c2247a(), None),
+        preset("cheetah-9lp", cheetah_9lp(), None),
+        preset("sata-1tb-2008", sata_1tb_2008(), watts(9.0, 13.0, 17.0, "004 Table 3")),
+        preset("sata-2tb-2010", sata_2tb_2010(), watts(6.39, 9.23, 9.23, "data sheet of the Barracuda XT")),
+    ]
+}
+
+/// The preset of this name.
+pub fn preset(name: &str) -> Option<DiskPreset> {
+    named().into_iter().find(|preset| preset.name == name)
 }
 
 /// A zone, with its tracks' sectors and skews.

@@ -3,7 +3,8 @@
 //! * [`geometry`], [`timing`]: how many of what, and how long each takes. [`design`]: both together; [`presets`]: known devices.
 //! * [`command`]: what a die is told to do, and where its time went. [`mod@array`]: the simulation.
 //! * [`usage`]: what an array has done, how busy it was, and the energy that this took.
-//! * [`ceilings`]: bandwidths in closed form, which the simulation has to reach.
+//! * [`ceilings`]: bandwidths in closed form, which the simulation has to reach; [`raw`]: a table of both.
+//! * [`model`]: an array as a user describes it.
 //!
 //! Time stands still between events. The order of events is a function of the commands alone.
 
@@ -12,7 +13,9 @@ pub mod ceilings;
 pub mod command;
 pub mod design;
 pub mod geometry;
+pub mod model;
 pub mod presets;
+pub mod raw;
 pub mod timing;
 pub mod usage;
 
@@ -26,4 +29,5 @@ pub use array::{FlashArray, Step};
 pub use command::{Command, CommandCompletion, CommandKind, LatencyParts};
 pub use design::FlashDesign;
 pub use geometry::{Geometry, GeometryError};
+pub use model::{FlashModel, FlashModelError, FlashValues};
 pub use timing::{BusTiming, CellTiming, DieOptions};

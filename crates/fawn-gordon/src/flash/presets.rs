@@ -3,6 +3,7 @@
 use super::design::FlashDesign;
 use super::geometry::Geometry;
 use super::timing::{BusTiming, CellTiming, DieOptions};
+use super::usage::DiePower;
 use crate::time::SimTime;
 
 /// A published design.
@@ -16,6 +17,10 @@ pub struct FlashPreset {
     pub design: FlashDesign,
     /// Spare factor that the source states or implies.
     pub spare_factor: f64,
+    /// Power of a die, if the source states it.
+    pub power: Option<DiePower>,
+    /// Erases that a block is rated for, if the source states them.
+    pub rated_erases: Option<u32>,
 }
 
 /// Cells of the paper's array (004, Table 1).
@@ -82,8 +87,15 @@ fn modern(
 
 /// Every preset.
 pub fn presets() -> Vec<FlashPreset> {
-    let gordon_preset =
-        |name, source, cells, rate| FlashPreset { name, source, design: gordon(cells, rate), spare_factor: 0.07 };
+    // Erases after §4.2.2 (SLC) and the ten times fewer of MLC. Table 3's power is of a die of 4 GB, which is SLC's.
+    let gordon_preset = |name, source, cells, rate| {
+        let (power, rated_erases) = match cells {
+            GordonCells::Slc => (Some(DiePower::GORDON_SLC), 100_000),
+            GordonCells::Mlc => (None, 10_000),
+        };
+        let rated_erases = Some(rated_erases);
+        FlashPreset { name, source, design: gordon(cells, rate), spare_factor: 0.07, power, rated_erases }
+    };
     let two_bits = CellTiming {
         reads: vec![SimTime::from_us(40), SimTime::from_us(65)],
         programs: vec![SimTime::from_us(500), SimTime::from_us(1_300)],
@@ -110,6 +122,8 @@ pub fn presets() -> Vec<FlashPreset> {
                      program 75 us, erase 3.8 ms, 333 MT/s, over-provisioning 7 %",
             design: modern([8, 4, 2, 2], [2_048, 256, 8_192, 448], CellTiming::uniform_us(75, 75, 3_800), 8, 333.0),
             spare_factor: 0.07,
+            power: None,
+            rated_erases: None,
         },
         FlashPreset {
             name: "simplessd-sample",
@@ -117,6 +131,8 @@ pub fn presets() -> Vec<FlashPreset> {
                      program 500/1,300 us, erase 3.5 ms, 400 MT/s; blocks a plane, spare bytes and spare factor ours",
             design: modern([8, 4, 2, 2], [512, 512, 16_384, 1_024], two_bits, 8, 400.0),
             spare_factor: 0.07,
+            power: None,
+            rated_erases: None,
         },
         FlashPreset {
             name: "femu-default",
@@ -124,6 +140,8 @@ pub fn presets() -> Vec<FlashPreset> {
                      x 8 LUNs, 256 pages a block, bus and spare factor ours",
             design: modern([8, 8, 1, 1], [256, 256, 4_096, 128], CellTiming::uniform_us(40, 200, 2_000), 8, 800.0),
             spare_factor: 0.07,
+            power: None,
+            rated_erases: None,
         },
         FlashPreset {
             name: "samsung-970-pro",
@@ -132,6 +150,8 @@ pub fn presets() -> Vec<FlashPreset> {
                      firmware or write buffer here",
             design: modern([8, 1, 2, 1], [2_048, 512, 32_768, 2_048], pro, 8, 800.0),
             spare_factor: 0.07,
+            power: None,
+            rated_erases: None,
         },
     ]
 }

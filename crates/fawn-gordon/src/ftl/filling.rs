@@ -6,6 +6,7 @@ use rand::{Rng as _, SeedableRng as _};
 use super::allocation::Placement;
 use super::error::FtlError;
 use super::medium::{Content, Medium, PageProgram};
+use super::settings::FtlSettings;
 use super::table::PageRange;
 use super::translation::Translation;
 
@@ -115,11 +116,20 @@ impl<'a> Filling<'a> {
         self.translation.erased(victim.block)
     }
 
+    /// Whether [`steady_state`](Self::steady_state) has blocks enough: beside those that write points and cleaning hold.
+    pub fn has_steady_state(&self) -> bool {
+        let (layout, settings) = (self.translation.layout(), self.translation.settings());
+        let closed = layout.blocks_per_set.saturating_sub(blocks_kept(settings));
+        let pages = u64::from(closed) * u64::from(layout.data_pages()) * u64::from(layout.sets);
+        self.medium.is_none() && u64::from(self.translation.logical_pages()) < pages
+    }
+
     /// Places every logical page once, among stale pages, as after long uniform random writes.
     ///
     /// # Panics
     ///
-    /// A medium is kept: it would have to hold the stale pages' content too.
+    /// A medium is kept: it would have to hold the stale pages' content too. Or there are too few blocks, see
+    /// [`has_steady_state`](Self::has_steady_state).
     pub fn steady_state(&mut self, seed: u64) {
         assert!(self.medium.is_none(), "the closed form fills no medium; write the pages instead");
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -158,11 +168,15 @@ impl<'a> Filling<'a> {
     fn quotas(&self, random: &mut Xoshiro256PlusPlus) -> Vec<(u32, u32)> {
         let (layout, settings) = (self.translation.layout(), self.translation.settings());
         let per_set = settings.write_points_per_set;
-        let kept = 2 * per_set + settings.cleaning.low_blocks + u32::from(settings.cleaning.cold_apart);
-        let closed = (layout.blocks_per_set - kept) * layout.data_pages() / per_set;
+        let closed = (layout.blocks_per_set - blocks_kept(settings)) * layout.data_pages() / per_set;
         let mut quota = || closed + (((random.next_u64() >> 32) * u64::from(layout.data_pages())) >> 32) as u32;
         self.translation.allocation.hot_points().map(|point| (point, quota())).collect()
     }
+}
+
+/// Blocks of a set that the closed form leaves to write points and cleaning.
+pub fn blocks_kept(settings: &FtlSettings) -> u32 {
+    2 * settings.write_points_per_set + settings.cleaning.low_blocks + u32::from(settings.cleaning.cold_apart)
 }
 
 /// The `c` for which the mean of `exp(−c·x)` over `x` from 0 to 1 is this share.

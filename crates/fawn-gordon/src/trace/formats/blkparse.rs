@@ -69,7 +69,7 @@ fn begins_summary(word: &[u8]) -> bool {
 }
 
 /// What the letters of an event ask for. `None`: nothing that moves data (`N`), or a part of a flush without an extent.
-fn access(letters: &[u8], bytes: u64) -> Result<Option<Access>, LineProblem> {
+pub fn access(letters: &[u8], bytes: u64) -> Result<Option<Access>, LineProblem> {
     if letters.is_empty() || !letters.iter().all(u8::is_ascii_uppercase) {
         return Err(LineProblem::Operation);
     }

@@ -9,7 +9,7 @@ mod msr;
 mod spc;
 mod tencent;
 
-pub use blkparse::BlkparseAction;
+pub use blkparse::{BlkparseAction, access as blkparse_access};
 pub use disksim::DiskSimTime;
 
 use super::error::LineProblem;

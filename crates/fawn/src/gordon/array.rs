@@ -1,0 +1,134 @@
+//! Which array is simulated: a preset, a file, and what the command line changes of it.
+
+use std::path::Path;
+
+use anyhow::Context;
+use clap::Args;
+use clap::builder::BoolishValueParser;
+use fawn_gordon::flash::presets::preset;
+use fawn_gordon::flash::{FlashModel, FlashValues};
+
+use crate::outcome::UsageError;
+use crate::values::{number, parse_share};
+
+/// The paper's array.
+pub const PAPER_ARRAY: &str = "gordon-slc-133";
+
+/// Arguments that describe an array.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The array")]
+pub struct ArrayArguments {
+    /// Preset (`--presets` lists them), or a TOML or JSON file; the flags below change its values
+    #[arg(long, value_name = "NAME|FILE", default_value = PAPER_ARRAY)]
+    pub array: String,
+    /// Buses
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1..=4096))]
+    pub buses: Option<u32>,
+    /// Packages on each bus
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1..=4096))]
+    pub packages: Option<u32>,
+    /// Dies in each package
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1..=4096))]
+    pub dies: Option<u32>,
+    /// Planes of each die
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1..=64))]
+    pub planes: Option<u32>,
+    /// Blocks of each plane: the array's size, which bandwidth does not depend on
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1..=1_048_576))]
+    pub blocks: Option<u32>,
+    /// Pages of each block
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1..=65_536))]
+    pub pages: Option<u32>,
+    /// Data bytes of a page
+    #[arg(long, value_name = "BYTES", value_parser = number::<u32>(1..=1_048_576))]
+    pub page_bytes: Option<u32>,
+    /// Bytes of a page beside its data
+    #[arg(long, value_name = "BYTES", value_parser = number::<u32>(0..=1_048_576))]
+    pub spare_bytes: Option<u32>,
+    /// Microseconds of a read in the cells; several of cells with several bits, page by page in turn
+    #[arg(long, value_name = "US", value_delimiter = ',')]
+    pub read_us: Vec<f64>,
+    /// Microseconds of a program in the cells, likewise
+    #[arg(long, value_name = "US", value_delimiter = ',')]
+    pub program_us: Vec<f64>,
+    /// Microseconds of an erase
+    #[arg(long, value_name = "US")]
+    pub erase_us: Option<f64>,
+    /// Data lines of a bus: 8 or 16
+    #[arg(long, value_name = "N", value_parser = number::<u32>(8..=16))]
+    pub bus_bits: Option<u32>,
+    /// Millions of transfers per second of a bus
+    #[arg(long, value_name = "MT")]
+    pub bus_mt: Option<f64>,
+    /// Transfers that the command and address of a page take
+    #[arg(long, value_name = "N", value_parser = number::<u32>(0..=1024))]
+    pub command_cycles: Option<u32>,
+    /// Whether a second register lets a transfer run beside the cells: on or off
+    #[arg(long, value_name = "SWITCH", value_parser = BoolishValueParser::new())]
+    pub cache_register: Option<bool>,
+    /// Over-provisioning: share of the pages that the host does not see
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    pub spare: Option<f64>,
+    /// Watts of a die at rest, for the modelled energy
+    #[arg(long, value_name = "WATTS")]
+    pub die_idle_w: Option<f64>,
+    /// Watts of a die whose cells work
+    #[arg(long, value_name = "WATTS")]
+    pub die_active_w: Option<f64>,
+    /// Erases that a block is rated for
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1..))]
+    pub rated_erases: Option<u32>,
+}
+
+impl ArrayArguments {
+    /// The array.
+    ///
+    /// # Errors
+    /// The file cannot be read or understood, or a value cannot be.
+    pub fn model(&self) -> anyhow::Result<FlashModel> {
+        let base = model(&self.array)?;
+        let changed = self.values().change(&base);
+        changed.map_err(|error| UsageError(format!("the array cannot be simulated: {error}")).into())
+    }
+
+    fn values(&self) -> FlashValues {
+        let times = |us: &Vec<f64>| (!us.is_empty()).then(|| us.clone());
+        FlashValues {
+            buses: self.buses,
+            packages_per_bus: self.packages,
+            dies_per_package: self.dies,
+            planes_per_die: self.planes,
+            blocks_per_plane: self.blocks,
+            pages_per_block: self.pages,
+            page_bytes: self.page_bytes,
+            spare_bytes: self.spare_bytes,
+            read_us: times(&self.read_us),
+            program_us: times(&self.program_us),
+            erase_us: self.erase_us,
+            bus_bits: self.bus_bits,
+            bus_mt: self.bus_mt,
+            command_cycles: self.command_cycles,
+            cache_register: self.cache_register,
+            spare_factor: self.spare,
+            die_idle_w: self.die_idle_w,
+            die_active_w: self.die_active_w,
+            rated_erases: self.rated_erases,
+            ..FlashValues::default()
+        }
+    }
+}
+
+/// The array of a preset or a file.
+///
+/// # Errors
+/// There is neither, or the file cannot be used.
+pub fn model(name: &str) -> anyhow::Result<FlashModel> {
+    if let Some(preset) = preset(name) {
+        return Ok(preset.into());
+    }
+    let text = fawn_files::text::read(Path::new(name)).with_context(|| {
+        format!("cannot read the array {name} (`fawn gordon flash --presets` lists those built in)")
+    })?;
+    let values = FlashValues::parse(&text);
+    values.and_then(|values| values.model()).with_context(|| format!("cannot use the array {name}"))
+}

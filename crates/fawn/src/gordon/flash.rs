@@ -1,0 +1,160 @@
+//! `fawn gordon flash`: a flash array under an FTL.
+
+use clap::Args;
+use fawn_gordon::flash::FlashModel;
+use fawn_gordon::flash::presets::presets;
+use fawn_gordon::flash::raw::{self, RawBandwidth};
+use fawn_gordon::measure::tables::{self, Sheet, beside};
+use fawn_gordon::measure::{FlashMeasurement, FlashReport};
+use serde_json::json;
+
+use super::array::ArrayArguments;
+use super::ftl::{self, FtlArguments};
+use super::output::{bar, print, print_json};
+use super::workload::{WorkloadArguments, WorkloadReport};
+use crate::outcome::{CommandStatus, UsageError};
+use crate::tell::unless_closed;
+use crate::values::{Count, parse_entries};
+
+/// Arguments of `fawn gordon flash`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Simulated time has nothing to do with the time that the command takes. Equal arguments give equal results.
+
+Presets are described with their sources by --presets. A file has the same values, in TOML or JSON, and may begin \
+with a preset; see nodes/flash in the book. Sizes of arrays do not change bandwidth: --blocks makes them smaller, so \
+that the command is quick.
+
+--first-state auto takes the steady state of uniform writes in closed form, where the workload is uniform and the \
+cleaning greedy or FIFO. Elsewhere it writes every page once, then as many pages as there are three times over, at \
+the workload's own addresses. The report says which. Reads of what was never written touch no flash.
+
+Write amplification counts super-pages: theory stands beside it where there is any. Energy is modelled: the power of \
+the dies times the time for which their cells work.
+
+For example:
+  fawn gordon flash --workload sequential --bytes 256K --reads 100% --blocks 64 --spare 20%
+  fawn gordon flash --array mqsim-default --blocks 128 --reads 0
+  fawn gordon flash --raw
+  fawn gordon flash --blocks 64 --spare 20% --power-cut")]
+pub struct FlashArguments {
+    #[command(flatten)]
+    pub array: ArrayArguments,
+    #[command(flatten)]
+    pub ftl: FtlArguments,
+    #[command(flatten)]
+    pub workload: WorkloadArguments,
+    /// Print the bandwidth of one die and of all of the array, beside Table 1 of the paper
+    #[arg(long, hide_env = true, conflicts_with_all = ["presets", "power_cut"], help_heading = "What to do")]
+    pub raw: bool,
+    /// Cut the power after so many requests, and print what recovery takes and finds [default: half of the requests]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "0", hide_env = true, value_parser = parse_cut, help_heading = "What to do")]
+    pub power_cut: Option<Count>,
+    /// List the presets with their sources
+    #[arg(long, hide_env = true, help_heading = "What to do")]
+    pub presets: bool,
+    /// Print JSON
+    #[arg(long, help_heading = "What to do")]
+    pub json: bool,
+}
+
+fn parse_cut(text: &str) -> Result<Count, String> {
+    // What stands for no number.
+    if text == "0" { Ok(Count(0)) } else { parse_entries(text) }
+}
+
+/// Whether an array is one of the paper's.
+pub fn is_paper_array(model: &FlashModel) -> bool {
+    model.name.starts_with("gordon-")
+}
+
+/// Simulates an array.
+///
+/// # Errors
+/// The array, the FTL or the workload cannot be, or the array wears out.
+pub fn run(arguments: &FlashArguments) -> anyhow::Result<CommandStatus> {
+    if arguments.presets {
+        let models: Vec<FlashModel> = presets().into_iter().map(FlashModel::from).collect();
+        let shown =
+            if arguments.json { print_json(&models) } else { print(&[], &[tables::flash_presets(&models)], &[]) };
+        unless_closed(shown)?;
+        return Ok(CommandStatus::Done);
+    }
+    let model = arguments.array.model()?;
+    if arguments.raw {
+        return print_raw(&model, arguments.json);
+    }
+    let workload = &arguments.workload;
+    let settings = arguments.ftl.settings(&model, is_paper_array(&model), workload.seed)?;
+    let cuts_power = arguments.power_cut.is_some();
+    let head = format!("{}: {}", model.name, model.source);
+    let mut measurement = FlashMeasurement::new(model, settings, cuts_power)
+        .map_err(|error| UsageError(format!("the array cannot be simulated: {error}")))?;
+    let pattern = workload.pattern(measurement.capacity_bytes())?;
+    let bar = bar()?;
+    measurement.warm_up(arguments.ftl.first_state, Some(&pattern), &bar)?;
+    let lines = [
+        head,
+        ftl::line(&settings),
+        workload.line(&pattern),
+        format!("First state: {}", measurement.first_state().sentence),
+    ];
+    let requests = workload.requests(&pattern)?;
+    if let Some(after) = arguments.power_cut {
+        let after = if after.0 == 0 { (pattern.requests / 2).max(1) } else { after.0 };
+        let first_state = measurement.first_state().clone();
+        let report = measurement.cut_power(requests, after)?;
+        bar.0.finish();
+        unless_closed(if arguments.json {
+            print_json(&json!({
+                "workload": workload.line(&pattern),
+                "first_state": first_state,
+                "settings": settings,
+                "power_cut": report,
+            }))
+        } else {
+            print(&lines, &[tables::power_cut(&report)], &[])
+        })?;
+        return Ok(if report.pages_lost == 0 { CommandStatus::Done } else { CommandStatus::Missing });
+    }
+    let report = measurement.run(requests, pattern.requests, workload.pacing(), &bar)?;
+    bar.0.finish();
+    unless_closed(if arguments.json {
+        print_json(&WorkloadReport { workload: workload.line(&pattern), report: &report })
+    } else {
+        print(&lines, &[beside(&[Sheet::of_flash(&report)])], &notes(&report))
+    })?;
+    Ok(CommandStatus::Done)
+}
+
+/// What is to be known about a report besides its figures.
+pub fn notes(report: &FlashReport) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(amplification) = &report.write_amplification {
+        let spare = fawn_report::amount::percent(amplification.effective_spare_factor.max(0.0));
+        notes.push(if amplification.theory.is_some() {
+            format!("Theory: {}, with an effective spare of {spare}.", amplification.theory_source)
+        } else {
+            format!("Theory: {}.", amplification.theory_source)
+        });
+    }
+    match &report.energy {
+        Some(energy) => notes.push(format!("Energy is modelled: {}.", energy.model)),
+        None => notes.push(
+            "Energy is not modelled, since no source states the power of a die: give --die-idle-w and --die-active-w."
+                .to_owned(),
+        ),
+    }
+    notes
+}
+
+fn print_raw(model: &FlashModel, json: bool) -> anyhow::Result<CommandStatus> {
+    let mut rows = raw::table_1()?;
+    rows.push(RawBandwidth::of(&model.name, &model.design)?);
+    let lines =
+        ["Table 1 of the paper, and below it the array that was asked for. Pages count with their spare bytes, \
+                  erases with data alone."
+            .to_owned()];
+    unless_closed(if json { print_json(&rows) } else { print(&lines, &[raw::table(&rows)], &[]) })?;
+    Ok(CommandStatus::Done)
+}

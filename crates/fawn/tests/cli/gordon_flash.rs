@@ -1,0 +1,151 @@
+//! `fawn gordon flash` and `fawn gordon disk` as a user runs them.
+
+use serde_json::Value;
+
+use crate::server::{Run, fawn};
+
+/// The paper's array, small.
+const SMALL: &[&str] = &["gordon", "flash", "--blocks", "32", "--spare", "25%"];
+
+#[track_caller]
+fn json(run: &Run) -> Value {
+    assert_eq!(run.code, 0, "{run:?}");
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}", run.stdout))
+}
+
+#[test]
+fn an_array_is_simulated_and_the_report_says_where_the_time_went() {
+    let arguments =
+        [SMALL, &["--workload", "sequential", "--bytes", "256K", "--reads", "100%", "--requests", "2k"]].concat();
+    let run = fawn(&arguments);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
+    for what in [
+        "gordon-slc-133: 004 Table 1",
+        "FTL: super-pages of 4 x 4 x 2",
+        "First state: every page was written once, in order",
+        "bandwidth",
+        "of it waiting for a bus",
+        "busiest (1)",
+        "note: Energy is modelled: 0.003 W a die at rest",
+    ] {
+        assert!(run.stdout.contains(what), "{what}: {}", run.stdout);
+    }
+    let report = json(&fawn(&[&arguments[..], &["--json"]].concat()));
+    let rate = report["bytes_per_s"].as_f64().unwrap();
+    assert!((rate / 900e6 - 1.0).abs() < 0.05, "{rate}");
+    assert_eq!(report["throughput"]["requests"], 2_000);
+    assert!(report["resources"][0]["busy_share"].as_f64().unwrap() > 0.8, "{report}");
+}
+
+#[test]
+fn writes_are_amplified_as_theory_has_it_and_the_first_state_is_told() {
+    let mqsim =
+        ["gordon", "flash", "--array", "mqsim-default", "--page-bytes", "4096", "--blocks", "64", "--pages", "64"];
+    let workload = ["--spare", "20%", "--queue-depth", "256", "--reads", "0", "--requests", "300k", "--json"];
+    let report = json(&fawn(&[&mqsim[..], &workload].concat()));
+    assert_eq!(report["first_state"]["way"], "closed-form");
+    let amplification = &report["write_amplification"];
+    let (is, theory) = (amplification["pages_per_page"].as_f64().unwrap(), amplification["theory"].as_f64().unwrap());
+    // Theory is of thousands of blocks; each of these sets has 64.
+    assert!((is / theory - 1.0).abs() < 0.1, "{is} {theory}");
+    assert_eq!(report["energy"], Value::Null, "nobody states the power of its dies");
+    let zipf = json(&fawn(&[&mqsim[..], &workload, &["--workload", "zipf"]].concat()));
+    assert_eq!((&zipf["first_state"]["way"], &zipf["first_state"]["passes"]), (&"bounded-fill".into(), &4.into()));
+    assert_eq!(zipf["write_amplification"]["theory"], Value::Null);
+}
+
+#[test]
+fn recovery_after_a_power_cut_loses_nothing() {
+    let arguments =
+        [SMALL, &["--bytes", "64K", "--requests", "4k", "--trims", "5%", "--write-points", "2", "--power-cut"]];
+    let run = fawn(&arguments.concat());
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stdout.contains("summary pages read") && run.stdout.contains("recovery takes"), "{}", run.stdout);
+    let report = json(&fawn(&[&arguments.concat()[..], &["1k", "--json"]].concat()));
+    let cut = &report["power_cut"];
+    assert_eq!(cut["pages_lost"], 0, "{cut}");
+    assert!(cut["acknowledged"].as_u64().unwrap() >= 1_000 && cut["recovery_s"].as_f64().unwrap() > 0.0, "{cut}");
+}
+
+#[test]
+fn presets_and_table_1_are_printed() {
+    let presets = fawn(&["gordon", "flash", "--presets"]);
+    assert!(presets.stdout.contains("gordon-mlc-133") && presets.stdout.contains("SimpleSSD/SimpleSSD"), "{presets:?}");
+    let rows = json(&fawn(&["gordon", "flash", "--raw", "--array", "samsung-970-pro", "--json"]));
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 7);
+    for row in &rows[..6] {
+        let of = |name: &str| row[name].as_f64().unwrap();
+        for (is, printed) in [
+            ("simulated_read_bytes_per_s", "printed_read_bytes_per_s"),
+            ("simulated_program_bytes_per_s", "printed_program_bytes_per_s"),
+        ] {
+            assert!((of(is) / of(printed) - 1.0).abs() < 0.01, "{row}");
+        }
+    }
+    let table = fawn(&["gordon", "flash", "--raw"]).stdout;
+    assert!(table.contains("SLC, 133 MHz, 8 bits") && table.contains("126.4"), "{table}");
+}
+
+#[test]
+fn an_array_of_ones_own_is_read_from_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("drive.toml");
+    let path = file.to_str().unwrap();
+    let text = "name = \"my drive\"\nsource = \"its data sheet\"\npreset = \"mqsim-default\"\nblocks_per_plane = 32\n\
+                die_idle_w = 0.01\ndie_active_w = 0.05\nrated_erases = 3000\n";
+    std::fs::write(&file, text).unwrap();
+    let report = json(&fawn(&["gordon", "flash", "--array", path, "--spare", "20%", "--requests", "5k", "--json"]));
+    assert_eq!((&report["name"], &report["source"]), (&"my drive".into(), &"its data sheet; changed".into()));
+    assert!(report["energy"]["modelled_j"].as_f64().unwrap() > 0.0, "{report}");
+    assert!(report["wear"]["years_at_this_rate"].as_f64().unwrap() > 0.0, "{report}");
+    std::fs::write(&file, text.replace("blocks_per_plane", "blocks")).unwrap();
+    let run = fawn(&["gordon", "flash", "--array", path]);
+    assert!(run.code == 1 && run.stderr.contains("line 4: unknown field `blocks`"), "{run:?}");
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_what_can() {
+    for (arguments, says) in [
+        (&["--stripe", "3x1x1"][..], "a stripe of 3 buses does not divide the array's 4"),
+        (&["--stripe", "4x4"], "e.g. 4x4x2"),
+        (&["--policy", "best"], "e.g. d:10"),
+        (&["--first-state", "full"], "e.g. fill:3"),
+        (&["--bus-bits", "12"], "`bus_bits` must be 8 or 16"),
+        (&["--spare", "100%"], "between 0 and 1"),
+        (&["--dram", "1M"], "choose larger super-pages"),
+        (&["--array", "mqsim-default", "--wear-out"], "--rated-erases"),
+        (&["--bytes", "8K..4K"], "e.g. 2K..256K"),
+        (&["--workload", "zipf", "--bytes", "4K..8K"], "give one size"),
+        (&["--workload", "paper-random", "--span", "64K"], "does not fit"),
+        (&["--blocks", "4"], "leave cleaning no room"),
+        (&["--raw", "--presets"], "cannot be used with"),
+    ] {
+        let run = fawn(&[&["gordon", "flash"], arguments].concat());
+        assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
+    }
+    let run = fawn(&["gordon", "flash", "--array", "nowhere.toml"]);
+    assert!(run.code == 1 && run.stderr.contains("--presets"), "{run:?}");
+}
+
+#[test]
+fn a_disk_seeks_as_published_and_serves_requests() {
+    let disk = ["gordon", "disk", "--reads", "100%", "--requests", "2k", "--outstanding", "1"];
+    let report = json(&fawn(&[&disk[..], &["--json"]].concat()));
+    let rate = report["requests_per_s"].as_f64().unwrap();
+    assert!((75.0..81.0).contains(&rate), "{rate}");
+    let table = fawn(&disk).stdout;
+    for what in ["SATA disk of 1 TB, 2008: data sheets", "of it rotation", "arm (seeks)", "W at rest"] {
+        assert!(table.contains(what), "{what}: {table}");
+    }
+    for name in ["hp-97560", "hp-c2247a", "cheetah-9lp", "sata-1tb-2008", "sata-2tb-2010"] {
+        let run = fawn(&["gordon", "disk", "--disk", name, "--seeks"]);
+        assert!(run.code == 0 && run.stdout.contains("agrees") && !run.stdout.contains("differs"), "{run:?}");
+    }
+    let seeks = fawn(&["gordon", "disk", "--disk", "hp-97560", "--seeks"]).stdout;
+    assert!(seeks.contains("12.84") && seeks.contains("23.69"), "{seeks}");
+    let presets = fawn(&["gordon", "disk", "--presets"]).stdout;
+    assert!(presets.contains("cheetah-9lp") && presets.contains("DiskSim"), "{presets}");
+    let refused = fawn(&["gordon", "disk", "--seek-ms", "3,2,1"]);
+    assert!(refused.code == 2 && refused.stderr.contains("e.g. 0.8,8.5,17"), "{refused:?}");
+}
