@@ -19,6 +19,7 @@ mod queueing;
 mod sample;
 mod storage;
 mod table;
+mod timeline;
 pub mod workloads;
 
 pub use cluster::{BusyTime, ClusterModel, ClusterRun, ComponentActivity};
@@ -31,3 +32,4 @@ pub use queueing::closed_network_seconds;
 pub use sample::{ClusterTrace, ResourceSample, TraceTotals};
 pub use storage::{AccessRate, DeviceWatts, NodeStorage};
 pub use table::{TraceTableError, read_node_trace, write_node_trace};
+pub use timeline::TimelineSecond;

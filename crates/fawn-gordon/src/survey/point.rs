@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::balance::AmdahlBalance;
 use super::settings::{SurveyBound, SurveySettings};
-use crate::node::{BusyTime, ClusterModel, ClusterTrace, ComponentActivity, ComponentJoules, NodeDesign, NodeResource};
+use crate::node::{BusyTime, ClusterTrace, ComponentActivity, ComponentJoules, NodeDesign, NodeResource};
 
 /// A run of one workload under one way of synchronising.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,6 +13,8 @@ pub struct RunFigures {
     pub seconds: f64,
     /// Joules of all nodes.
     pub joules: f64,
+    /// The same if none were off before the last has finished.
+    pub joules_staying_on: f64,
     /// The same by component.
     pub component_joules: ComponentJoules,
     /// Average watts of a node, with those that are off.
@@ -71,11 +73,13 @@ pub struct SurveyCell {
 
 impl SurveyCell {
     fn of(design: &NodeDesign, trace: &ClusterTrace, settings: &SurveySettings) -> Self {
-        let run = |model: ClusterModel| {
+        let run = |bound| {
+            let model = settings.model(bound);
             let run = model.run(trace, design);
             RunFigures {
                 seconds: run.seconds,
                 joules: run.joules.total(),
+                joules_staying_on: run.joules_staying_on,
                 component_joules: run.joules,
                 average_watts: run.average_watts(),
                 activity: run.activity,
@@ -83,12 +87,11 @@ impl SurveyCell {
                 seconds_without: NodeResource::ALL.map(|it| model.seconds(trace, design, Some(it))),
             }
         };
-        let estimate = ClusterModel::estimate(settings.lead, settings.in_flight);
         Self {
             workload: trace.name.clone(),
-            sync: run(ClusterModel::sync()),
-            nosync: run(ClusterModel::nosync()),
-            estimate: run(estimate),
+            sync: run(SurveyBound::Sync),
+            nosync: run(SurveyBound::Nosync),
+            estimate: run(SurveyBound::Estimate),
         }
     }
 
