@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::columns::TraceColumn;
 use super::demand::{NodeRates, NodeResource, SampleDemand};
 use super::design::NodeDesign;
 use super::power::ComponentJoules;
 use super::queueing::closed_network_seconds;
 use super::sample::ClusterTrace;
 use super::timeline::{SampleRun, Timeline, TimelineSecond};
+use crate::trace::TraceColumn;
 
 /// A resource counts as fully used if it is busy for this share of a sample's time (Gordon Fig. 7 shows resources that
 /// limit together).

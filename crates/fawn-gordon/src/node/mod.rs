@@ -10,7 +10,6 @@
 //! Times are seconds, energies joules and powers watts, as `f64`.
 
 mod cluster;
-mod columns;
 mod demand;
 mod design;
 mod power;
@@ -18,12 +17,11 @@ mod processor;
 mod queueing;
 mod sample;
 mod storage;
-mod table;
 mod timeline;
+mod trace_file;
 pub mod workloads;
 
 pub use cluster::{BusyTime, ClusterModel, ClusterRun, ComponentActivity};
-pub use columns::TraceColumn;
 pub use demand::{NodeRates, NodeResource, SampleDemand};
 pub use design::{MemoryModel, NodeDesign};
 pub use power::{ComponentJoules, WattRange};
@@ -31,5 +29,7 @@ pub use processor::{CpuCalibration, ProcessorModel, VoltageRange};
 pub use queueing::closed_network_seconds;
 pub use sample::{ClusterTrace, ResourceSample, TraceTotals};
 pub use storage::{AccessRate, DeviceWatts, NodeStorage};
-pub use table::{TraceTableError, read_node_trace, write_node_trace};
 pub use timeline::TimelineSecond;
+pub use trace_file::{read_node_trace, write_node_trace};
+
+pub use crate::trace::TraceColumn;

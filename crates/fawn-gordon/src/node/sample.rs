@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::columns::TraceColumn;
 use super::processor::CpuCalibration;
+use crate::trace::TraceColumn;
 
 /// What one node has done in one second. Columns that were not measured are 0 here; [`ClusterTrace::sources`] tells
 /// them from columns that were measured as 0.

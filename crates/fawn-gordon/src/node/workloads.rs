@@ -29,8 +29,8 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde::Serialize;
 
-use super::columns::TraceColumn;
 use super::sample::{ClusterTrace, ResourceSample};
+use crate::trace::TraceColumn;
 
 /// Nodes of the paper's cluster.
 pub const NODES: usize = 32;

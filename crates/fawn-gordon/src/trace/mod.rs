@@ -7,8 +7,10 @@
 //!
 //! * `request`: a request of any format. `reader`: reads a trace. `detect`: its format, by content. `formats`: each
 //!   format that is text. `lines`, `fields`, `names`: what they share.
-//! * [`compact`]: our own format. `synthetic`: computed traces. [`recording`]: what a machine used in each second.
+//! * [`compact`]: our own format. `synthetic`: computed traces. [`recording`]: what a machine used in each second, in
+//!   `columns`.
 
+mod columns;
 pub mod compact;
 mod detect;
 mod error;
@@ -23,12 +25,13 @@ mod synthetic;
 #[cfg(test)]
 mod tests;
 
+pub use columns::{COLUMNS, TraceColumn};
 pub use compact::{CompactReader, CompactWriter};
 pub use error::{BlockProblem, LineProblem, MAX_DEVICE_NAMES, MAX_NAME_BYTES, TraceError};
 pub use fields::SECTOR_BYTES;
 pub use formats::{BlkparseAction, DiskSimTime, TraceFormat, TraceOptions};
 pub use lines::{MAX_LINE_BYTES, MAX_SKIPPED_BYTES};
 pub use reader::{SampledInput, TraceReader};
-pub use recording::{RecordingColumn, RecordingHead, RecordingReader, RecordingSample, RecordingWriter};
+pub use recording::{RecordingError, RecordingHead, RecordingReader, RecordingSample, RecordingWriter};
 pub use request::{Access, BlockRequest, TraceSummary};
 pub use synthetic::{AddressPattern, Arrivals, PatternError, SyntheticTrace, TracePattern};

@@ -7,21 +7,23 @@
 //! fawn recording 1
 //! machine pi-3
 //! period_ms 1000
-//! column cpu_ns from /proc/stat
 //! column instructions not measured
+//! column cpu_seconds from /proc/stat
 //! column disk_reads from /proc/diskstats
 //! samples
-//! 0 812000000 5
+//! 0 0.812 5
 //! 1000 - 7
 //! ```
 //!
 //! Each sample is a line: its time in milliseconds from the beginning, then one value for each measured column, in the
-//! order of the head. `-` is a value that this sample lacks. A column that the head does not name was not measured.
+//! order of the head. A sample covers the time until the next one begins, the last one a period. `-` is a value that this
+//! sample lacks. A column that the head does not name was not measured. Values are decimals from 0 to 10^18.
 
 use std::io::{self, BufRead, Write};
 
 use thiserror::Error;
 
+use super::columns::{COLUMNS, TraceColumn};
 use super::error::TraceError;
 use super::fields::{Fields, parse_number};
 use super::lines::Lines;
@@ -29,93 +31,36 @@ use super::lines::Lines;
 /// The first line.
 const TITLE: &str = "fawn recording 1";
 
-/// Number of columns.
-pub const COLUMNS: usize = 9;
-
 /// Bytes of the text that names a machine or a source.
-const MAX_TEXT_BYTES: usize = 1024;
+pub const MAX_TEXT_BYTES: usize = 1024;
 
-/// What is measured in each period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RecordingColumn {
-    /// Time in which processors were busy, summed over them, in nanoseconds.
-    CpuNs,
-    /// Instructions that were executed.
-    Instructions,
-    /// Misses of the last cache.
-    CacheMisses,
-    /// Bytes that came over the network.
-    NetworkIn,
-    /// Bytes that were sent over the network.
-    NetworkOut,
-    /// Bytes that were read from the disk. What the page cache had does not count.
-    DiskRead,
-    /// Bytes that were written to the disk.
-    DiskWrite,
-    /// Accesses to the disk that read.
-    DiskReads,
-    /// Accesses to the disk that write.
-    DiskWrites,
-}
-
-impl RecordingColumn {
-    /// All columns, in the order of [`RecordingSample::values`].
-    pub const ALL: [Self; COLUMNS] = [
-        Self::CpuNs,
-        Self::Instructions,
-        Self::CacheMisses,
-        Self::NetworkIn,
-        Self::NetworkOut,
-        Self::DiskRead,
-        Self::DiskWrite,
-        Self::DiskReads,
-        Self::DiskWrites,
-    ];
-
-    /// Its name in a recording.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CpuNs => "cpu_ns",
-            Self::Instructions => "instructions",
-            Self::CacheMisses => "cache_misses",
-            Self::NetworkIn => "network_in_bytes",
-            Self::NetworkOut => "network_out_bytes",
-            Self::DiskRead => "disk_read_bytes",
-            Self::DiskWrite => "disk_write_bytes",
-            Self::DiskReads => "disk_reads",
-            Self::DiskWrites => "disk_writes",
-        }
-    }
-
-    fn named(name: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|column| column.name().as_bytes() == name)
-    }
-}
+/// The largest value.
+const MAX_VALUE: f64 = 1e18;
 
 /// What a recording says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordingHead {
-    /// The machine's name, in one line.
+    /// The machine's name, in one line. It may be empty.
     pub machine: String,
     /// Milliseconds of a sample, at least 1.
     pub period_ms: u64,
-    /// Where each column's figures came from, by [`RecordingColumn`]: a file, a counter, a computation. `None`: it was not
+    /// Where each column's figures came from, by [`TraceColumn`]: a file, a counter, a computation. `None`: it was not
     /// measured.
     pub sources: [Option<String>; COLUMNS],
 }
 
 /// One period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RecordingSample {
     /// When it began, in milliseconds from the recording's beginning.
     pub time_ms: u64,
-    /// What was used in it, by [`RecordingColumn`]. `None`: it was not measured.
-    pub values: [Option<u64>; COLUMNS],
+    /// What was used in it, by [`TraceColumn`]. `None`: it was not measured.
+    pub values: [Option<f64>; COLUMNS],
 }
 
 impl RecordingSample {
     /// The value of a column.
-    pub fn value(&self, column: RecordingColumn) -> Option<u64> {
+    pub fn value(&self, column: TraceColumn) -> Option<f64> {
         self.values[column as usize]
     }
 }
@@ -176,8 +121,12 @@ impl<W: Write> RecordingWriter<W> {
         {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a text of a recording's head is no line"));
         }
-        writeln!(output, "{TITLE}\nmachine {}\nperiod_ms {}", head.machine, head.period_ms)?;
-        for (column, source) in RecordingColumn::ALL.into_iter().zip(&head.sources) {
+        writeln!(output, "{TITLE}")?;
+        if !head.machine.is_empty() {
+            writeln!(output, "machine {}", head.machine)?;
+        }
+        writeln!(output, "period_ms {}", head.period_ms)?;
+        for (column, source) in TraceColumn::ALL.into_iter().zip(&head.sources) {
             match source {
                 Some(source) => writeln!(output, "column {} from {source}", column.name())?,
                 None => writeln!(output, "column {} not measured", column.name())?,
@@ -191,10 +140,13 @@ impl<W: Write> RecordingWriter<W> {
     /// Writes a sample: one line, one write.
     ///
     /// # Errors
-    /// The output cannot be written, or the sample has a value of a column that was not measured.
+    /// The output cannot be written, or the sample has a value of a column that was not measured, or one out of range.
     pub fn push(&mut self, sample: &RecordingSample) -> io::Result<()> {
         self.line.clear();
         write!(self.line, "{}", sample.time_ms)?;
+        if !sample.values.iter().flatten().all(|value| (0.0..=MAX_VALUE).contains(value)) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a value of a sample is not from 0 to 10^18"));
+        }
         for (value, is_measured) in sample.values.iter().zip(self.measured) {
             match (value, is_measured) {
                 (Some(value), true) => write!(self.line, " {value}")?,
@@ -226,7 +178,9 @@ pub struct RecordingReader<R> {
     lines: Lines<R>,
     head: RecordingHead,
     /// The measured columns, in the order of the head.
-    order: Vec<RecordingColumn>,
+    order: Vec<TraceColumn>,
+    /// When the last sample began.
+    last_ms: Option<u64>,
     is_over: bool,
 }
 
@@ -237,7 +191,7 @@ impl<R: BufRead> RecordingReader<R> {
     /// It cannot be read, or makes no sense.
     pub fn new(input: R) -> Result<Self, RecordingError> {
         let head = RecordingHead { machine: String::new(), period_ms: 0, sources: [const { None }; COLUMNS] };
-        let mut reader = Self { lines: Lines::new(input), head, order: Vec::new(), is_over: false };
+        let mut reader = Self { lines: Lines::new(input), head, order: Vec::new(), last_ms: None, is_over: false };
         reader.lines.advance()?;
         if reader.lines.line().trim_ascii() != TITLE.as_bytes() {
             return Err(reader.bad_head("it is not the first line of a recording"));
@@ -263,6 +217,11 @@ impl<R: BufRead> RecordingReader<R> {
         &self.head
     }
 
+    /// The number of the line that was read last, from 1.
+    pub fn line(&self) -> u64 {
+        self.lines.number()
+    }
+
     fn bad_head(&self, problem: &'static str) -> RecordingError {
         RecordingError::Head { line: self.lines.number(), problem }
     }
@@ -280,7 +239,7 @@ impl<R: BufRead> RecordingReader<R> {
             }
             b"column" => {
                 let (name, source) = split_word(rest);
-                let column = RecordingColumn::named(name).ok_or("there is no such column")?;
+                let column = column_named(name).ok_or("there is no such column")?;
                 if std::mem::replace(&mut named[column as usize], true) {
                     return Err("the column is there twice");
                 }
@@ -305,11 +264,14 @@ impl<R: BufRead> RecordingReader<R> {
             return Err("it has another number of values than columns");
         }
         let time_ms = parse_number(fields.get(0)).ok_or("its time is no number in range")?;
+        if self.last_ms.is_some_and(|last_ms| time_ms <= last_ms) {
+            return Err("it comes twice or late: sort the samples by time");
+        }
         let mut values = [None; COLUMNS];
         for (index, column) in self.order.iter().enumerate() {
             values[*column as usize] = match fields.get(1 + index) {
                 b"-" => None,
-                text => Some(parse_number(text).ok_or("one of its values is no number in range")?),
+                text => Some(parse_value(text).ok_or("one of its values is no number from 0 to 10^18")?),
             };
         }
         Ok(RecordingSample { time_ms, values })
@@ -319,7 +281,9 @@ impl<R: BufRead> RecordingReader<R> {
         while self.lines.advance()? {
             if !self.lines.line().trim_ascii().is_empty() {
                 let line = self.lines.number();
-                return self.sample().map(Some).map_err(|problem| RecordingError::Sample { line, problem });
+                let sample = self.sample().map_err(|problem| RecordingError::Sample { line, problem })?;
+                self.last_ms = Some(sample.time_ms);
+                return Ok(Some(sample));
             }
         }
         Ok(None)
@@ -337,6 +301,15 @@ impl<R: BufRead> Iterator for RecordingReader<R> {
         self.is_over = next.as_ref().is_none_or(|result| result.as_ref().is_err_and(RecordingError::is_final));
         next
     }
+}
+
+fn column_named(name: &[u8]) -> Option<TraceColumn> {
+    TraceColumn::by_name(std::str::from_utf8(name).ok()?)
+}
+
+fn parse_value(text: &[u8]) -> Option<f64> {
+    let value = std::str::from_utf8(text).ok()?.parse().ok()?;
+    (0.0..=MAX_VALUE).contains(&value).then_some(value)
 }
 
 /// A line's first word, and what follows it.

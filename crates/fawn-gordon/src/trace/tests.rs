@@ -352,25 +352,24 @@ proptest! {
 
 mod recordings {
     use super::*;
-    use crate::trace::recording::RecordingError;
 
     fn head() -> RecordingHead {
-        let mut sources = [const { None }; recording::COLUMNS];
-        sources[RecordingColumn::CpuNs as usize] = Some("/proc/stat".to_owned());
-        sources[RecordingColumn::DiskReads as usize] = Some("/proc/diskstats".to_owned());
+        let mut sources = [const { None }; COLUMNS];
+        sources[TraceColumn::CpuSeconds as usize] = Some("/proc/stat".to_owned());
+        sources[TraceColumn::DiskReads as usize] = Some("/proc/diskstats".to_owned());
         RecordingHead { machine: "pi 3".to_owned(), period_ms: 1000, sources }
     }
 
-    fn sample(time_ms: u64, cpu: Option<u64>, reads: Option<u64>) -> RecordingSample {
-        let mut values = [None; recording::COLUMNS];
-        values[RecordingColumn::CpuNs as usize] = cpu;
-        values[RecordingColumn::DiskReads as usize] = reads;
+    fn sample(time_ms: u64, cpu: Option<f64>, reads: Option<f64>) -> RecordingSample {
+        let mut values = [None; COLUMNS];
+        values[TraceColumn::CpuSeconds as usize] = cpu;
+        values[TraceColumn::DiskReads as usize] = reads;
         RecordingSample { time_ms, values }
     }
 
     #[test]
     fn a_recording_is_read_as_it_was_written_and_what_was_not_measured_is_absent() {
-        let samples = [sample(0, Some(812_000_000), Some(5)), sample(1000, None, Some(7)), sample(2000, Some(0), None)];
+        let samples = [sample(0, Some(0.812), Some(5.0)), sample(1000, None, Some(7.0)), sample(2000, Some(0.0), None)];
         let mut writer = RecordingWriter::new(Vec::new(), &head()).unwrap();
         for sample in &samples {
             writer.push(sample).unwrap();
@@ -381,15 +380,17 @@ mod recordings {
         assert_eq!(reader.head(), &head());
         let read: Vec<_> = reader.map(Result::unwrap).collect();
         assert_eq!(read, samples);
-        assert_eq!((read[1].value(RecordingColumn::CpuNs), read[2].value(RecordingColumn::CpuNs)), (None, Some(0)));
-        assert_eq!(read[0].value(RecordingColumn::Instructions), None);
+        assert_eq!((read[1].value(TraceColumn::CpuSeconds), read[2].value(TraceColumn::CpuSeconds)), (None, Some(0.0)));
+        assert_eq!(read[0].value(TraceColumn::Instructions), None);
     }
 
     #[test]
     fn a_value_without_a_source_is_not_written() {
         let mut writer = RecordingWriter::new(Vec::new(), &head()).unwrap();
         let mut sample = sample(0, None, None);
-        sample.values[RecordingColumn::Instructions as usize] = Some(1);
+        sample.values[TraceColumn::Instructions as usize] = Some(1.0);
+        assert!(writer.push(&sample).is_err());
+        sample = self::sample(0, Some(-1.0), None);
         assert!(writer.push(&sample).is_err());
         assert!(RecordingWriter::new(Vec::new(), &RecordingHead { machine: "a\nb".to_owned(), ..head() }).is_err());
         assert!(RecordingWriter::new(Vec::new(), &RecordingHead { period_ms: 0, ..head() }).is_err());
@@ -397,13 +398,15 @@ mod recordings {
 
     #[test]
     fn a_damaged_sample_is_told_with_its_number_and_the_others_are_read() {
-        let text = include_str!("../../testdata/traces/recording.txt").replace("1000 - 7", "1000 - 7 9\n\n1000 - x");
+        let text =
+            include_str!("../../testdata/traces/recording.txt").replace("1000 - 7", "1000 - 7 9\n\n1000 - x\n0 1 1");
         let results: Vec<_> = RecordingReader::new(text.as_bytes()).unwrap().collect();
         let errors: Vec<_> =
             results.iter().filter_map(|result| result.as_ref().err()).map(ToString::to_string).collect();
         assert_eq!(results.len() - errors.len(), 2);
         assert!(errors[0].starts_with("line 15: it has another number of values than columns"), "{errors:?}");
-        assert!(errors[1].starts_with("line 17: one of its values is no number in range"), "{errors:?}");
+        assert!(errors[1].starts_with("line 17: one of its values is no number from 0 to 10^18"), "{errors:?}");
+        assert!(errors[2].starts_with("line 18: it comes twice or late"), "{errors:?}");
     }
 
     #[test]
@@ -412,9 +415,9 @@ mod recordings {
         let cases = [
             ("fawn recording 2\n".to_owned(), 1),
             (format!("{begin}column speed from /proc\nsamples\n"), 4),
-            (format!("{begin}column cpu_ns 7\nsamples\n"), 4),
-            (format!("{begin}column cpu_ns not measured\ncolumn cpu_ns not measured\nsamples\n"), 5),
-            (format!("{begin}column cpu_ns from /proc/stat\n"), 4),
+            (format!("{begin}column cpu_seconds 7\nsamples\n"), 4),
+            (format!("{begin}column cpu_seconds not measured\ncolumn cpu_seconds not measured\nsamples\n"), 5),
+            (format!("{begin}column cpu_seconds from /proc/stat\n"), 4),
             ("fawn recording 1\nperiod_ms 0\nsamples\n".to_owned(), 2),
             ("fawn recording 1\nmachine a\nsamples\n".to_owned(), 3),
         ];

@@ -1,8 +1,16 @@
-//! A node's trace as text.
+//! A node's trace as a recording by the second.
 
 use fawn_gordon::node::workloads::{TABLE_2, TraceShape, synthetic};
-use fawn_gordon::node::{ClusterTrace, CpuCalibration, TraceColumn, read_node_trace, write_node_trace};
+use fawn_gordon::node::{ClusterTrace, CpuCalibration, ResourceSample, TraceColumn, read_node_trace, write_node_trace};
 use proptest::prelude::*;
+
+fn recording(rest: &str) -> String {
+    format!("fawn recording 1\nperiod_ms 1000\n{rest}")
+}
+
+fn read(rest: &str) -> (Vec<ResourceSample>, std::collections::BTreeMap<TraceColumn, String>) {
+    read_node_trace(recording(rest).as_bytes()).unwrap()
+}
 
 #[test]
 fn what_is_written_is_read_again() {
@@ -16,20 +24,37 @@ fn what_is_written_is_read_again() {
 
 #[test]
 fn a_column_that_is_absent_was_not_measured() {
-    let text = "# instructions: perf\nsecond,instructions,disk_reads\n0,5,0\n3,7,1\n";
-    let (samples, sources) = read_node_trace(text.as_bytes()).unwrap();
-    assert_eq!(samples.len(), 4, "seconds without a line did nothing");
-    assert_eq!((samples[3].instructions, samples[1].instructions), (7.0, 0.0));
+    let (samples, sources) =
+        read("column instructions from perf\ncolumn cache_misses not measured\nsamples\n0 5\n1000 7\n");
+    assert_eq!((samples.len(), samples[1].instructions), (2, 7.0));
     assert_eq!(sources[&TraceColumn::Instructions], "perf");
-    assert_eq!(sources[&TraceColumn::DiskReads], "no source given");
-    assert!(!sources.contains_key(&TraceColumn::CacheMisses));
+    assert!(!sources.contains_key(&TraceColumn::CacheMisses) && !sources.contains_key(&TraceColumn::DiskReads));
+}
+
+#[test]
+fn values_that_some_samples_lack_are_told_with_the_source() {
+    let (samples, sources) = read("column disk_reads from diskstats\nsamples\n0 5\n1000 -\n2000 7\n");
+    assert_eq!(samples.iter().map(|sample| sample.disk_reads).collect::<Vec<_>>(), [5.0, 0.0, 7.0]);
+    assert_eq!(sources[&TraceColumn::DiskReads], "diskstats; 1 of 3 samples have no value");
+}
+
+#[test]
+fn samples_of_any_length_are_given_to_seconds_by_their_parts() {
+    let text = "fawn recording 1\nperiod_ms 500\ncolumn disk_reads from x\nsamples\n0 1\n500 2\n1000 3\n1500 40\n";
+    let reads = |text: &str| -> Vec<f64> {
+        read_node_trace(text.as_bytes()).unwrap().0.iter().map(|sample| sample.disk_reads).collect()
+    };
+    assert_eq!(reads(text), [3.0, 43.0]);
+    // A sample lasts until the next one, and the last one a period.
+    assert_eq!(reads(&recording("column disk_reads from x\nsamples\n0 8\n4000 9\n")), [2.0, 2.0, 2.0, 2.0, 9.0]);
+    assert_eq!(reads(&recording("column disk_reads from x\nsamples\n500 8\n")), [4.0, 4.0]);
+    assert_eq!(reads(&recording("samples\n")), [0.0; 0]);
 }
 
 #[test]
 fn a_clusters_column_was_measured_on_every_node() {
-    let read = |text: &str| read_node_trace(text.as_bytes()).unwrap();
-    let a = read("# instructions: perf\nsecond,instructions,disk_reads\n0,5,3\n");
-    let b = read("# instructions: cpu.stat\nsecond,instructions\n0,7\n1,8\n");
+    let a = read("column instructions from perf\ncolumn disk_reads from diskstats\nsamples\n0 5 3\n");
+    let b = read("column instructions from cpu.stat\nsamples\n0 7\n1000 8\n");
     let trace = ClusterTrace::of_nodes("two", [a, b]);
     assert_eq!((trace.nodes.len(), trace.seconds()), (2, 2));
     assert_eq!(trace.sources.len(), 1);
@@ -41,7 +66,7 @@ fn a_clusters_column_was_measured_on_every_node() {
 #[test]
 fn processor_time_stands_for_instructions_where_no_counter_is() {
     let calibration = CpuCalibration { instructions_per_cycle: 1.2, hz: 2.5e9 };
-    let mut trace = ClusterTrace::of_nodes("one", [read_node_trace(&b"second,cpu_seconds\n0,0.5\n"[..]).unwrap()]);
+    let mut trace = ClusterTrace::of_nodes("one", [read("column cpu_seconds from /proc/stat\nsamples\n0 0.5\n")]);
     assert!(trace.unmeasured().contains(&TraceColumn::Instructions));
     assert!(trace.calibrate(&calibration) && trace.nodes[0][0].instructions == 1.5e9);
     assert_eq!(trace.sources[&TraceColumn::Instructions], "processor time at 1.2 instructions per cycle and 2.5 GHz");
@@ -52,25 +77,21 @@ fn processor_time_stands_for_instructions_where_no_counter_is() {
 #[test]
 fn damage_is_named_with_its_line() {
     for (text, line, what) in [
-        ("", 1, "no head"),
-        ("instructions\n", 1, "first column must be `second`"),
-        ("second\n", 1, "no column besides"),
-        ("second,cycles\n", 1, "`cycles` is no column"),
-        ("second,disk_reads,disk_reads\n", 1, "comes twice"),
-        ("second,disk_reads\n\n# x\n0,\n", 4, "`` is no value of disk_reads"),
-        ("second,disk_reads\n0,-1\n", 2, "from 0 to 10^18"),
-        ("second,disk_reads\n0,NaN\n", 2, "from 0 to 10^18"),
-        ("second,disk_reads\n0,1,2\n", 2, "more cells"),
-        ("second,disk_reads\n1,1\n1,2\n", 3, "comes twice or late"),
-        ("second,disk_reads\n0,1\n99999999999,2\n", 3, "more than 3600 after"),
-        ("second,disk_reads\nx,1\n", 2, "`x` is no second"),
+        ("", 2, "the head has no end"),
+        ("column cycles from x\n", 3, "no such column"),
+        ("column disk_reads from x\nsamples\n\n0 1 2\n", 6, "another number of values"),
+        ("column disk_reads from x\nsamples\n0 -1\n", 5, "from 0 to 10^18"),
+        ("column disk_reads from x\nsamples\n0 NaN\n", 5, "from 0 to 10^18"),
+        ("column disk_reads from x\nsamples\n1000 1\n1000 2\n", 6, "comes twice or late"),
+        ("column disk_reads from x\nsamples\n0 1\n99999999999 2\n", 6, "more than an hour after"),
+        ("column disk_reads from x\nsamples\nx 1\n", 5, "its time is no number"),
     ] {
-        let error = read_node_trace(text.as_bytes()).unwrap_err().to_string();
+        let error = read_node_trace(recording(text).as_bytes()).unwrap_err().to_string();
         assert!(error.contains(what) && error.starts_with(&format!("line {line}:")), "{text:?}: {error}");
     }
-    let long = format!("second,disk_reads\n0,{}\n", "1".repeat(5000));
-    assert!(read_node_trace(long.as_bytes()).unwrap_err().to_string().contains("more than 4096 bytes"));
-    assert!(read_node_trace(&[0xff, b'\n'][..]).unwrap_err().to_string().contains("not UTF-8"));
+    let slow = "fawn recording 1\nperiod_ms 3600001\nsamples\n";
+    assert!(read_node_trace(slow.as_bytes()).unwrap_err().to_string().contains("longer than an hour"));
+    assert!(read_node_trace(&b"second,disk_reads\n0,1\n"[..]).unwrap_err().to_string().contains("fawn recording 1"));
 }
 
 proptest! {
@@ -83,7 +104,8 @@ proptest! {
     fn no_damage_to_a_trace_makes_the_reader_panic(
         changes in prop::collection::vec((0usize..200, any::<u8>()), 1..6)
     ) {
-        let mut text = b"# disk_reads: diskstats\nsecond,disk_reads,instructions\n0,1,2\n1,3,4\n7,5,6e9\n".to_vec();
+        let head = "column disk_reads from diskstats\ncolumn instructions from perf\nsamples\n";
+        let mut text = recording(&format!("{head}0 1 2\n1000 3 4\n7000 5 6e9\n")).into_bytes();
         for (at, byte) in changes {
             let at = at % text.len();
             text[at] = byte;

@@ -6,8 +6,8 @@ use std::io::{self, BufRead, Read};
 use fawn_check::random::Random;
 use fawn_gordon::trace::compact::mend;
 use fawn_gordon::trace::{
-    Access, BlockRequest, CompactWriter, RecordingColumn, RecordingHead, RecordingReader, RecordingSample,
-    RecordingWriter, TraceFormat, TraceReader, recording,
+    Access, BlockRequest, COLUMNS, CompactWriter, RecordingHead, RecordingReader, RecordingSample, RecordingWriter,
+    TraceColumn, TraceFormat, TraceReader,
 };
 
 use super::{Input, Target};
@@ -221,14 +221,14 @@ impl Target for Recordings {
     fn valid(&self, random: &mut Random) -> Input {
         let source = |random: &mut Random| random.chance(2, 3).then(|| "/proc/diskstats".to_owned());
         let sources = std::array::from_fn(|_| source(random));
-        let measured: [bool; recording::COLUMNS] = std::array::from_fn(|column: usize| sources[column].is_some());
+        let measured: [bool; COLUMNS] = std::array::from_fn(|column: usize| sources[column].is_some());
         let head = RecordingHead { machine: "pi 3".to_owned(), period_ms: 1000, sources };
         let mut writer = RecordingWriter::new(Vec::new(), &head).expect("memory takes bytes");
         for second in 0..random.within(1, 6) {
-            let value = |column: RecordingColumn| {
-                (measured[column as usize] && random.chance(4, 5)).then(|| random.below(1 << 40))
+            let value = |column: TraceColumn| {
+                (measured[column as usize] && random.chance(4, 5)).then(|| random.below(1 << 40) as f64)
             };
-            let sample = RecordingSample { time_ms: second * 1000, values: RecordingColumn::ALL.map(value) };
+            let sample = RecordingSample { time_ms: second * 1000, values: TraceColumn::ALL.map(value) };
             writer.push(&sample).expect("memory takes bytes");
         }
         vec![writer.finish().expect("memory takes bytes")]

@@ -1,10 +1,10 @@
-//! The columns of a trace by second.
+//! The columns of a recording: what is measured of a machine by the second.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a trace can say of one second on one node.
+/// What a recording can say of one period on one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceColumn {
@@ -29,9 +29,12 @@ pub enum TraceColumn {
     DiskWrites,
 }
 
+/// Number of columns.
+pub const COLUMNS: usize = 9;
+
 impl TraceColumn {
-    /// All of them, in the order in which tables write them.
-    pub const ALL: [Self; 9] = [
+    /// All of them, in the order in which recordings write them.
+    pub const ALL: [Self; COLUMNS] = [
         Self::Instructions,
         Self::CpuSeconds,
         Self::CacheMisses,
@@ -43,7 +46,7 @@ impl TraceColumn {
         Self::DiskWrites,
     ];
 
-    /// The name in tables and files.
+    /// The name in recordings and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Instructions => "instructions",
