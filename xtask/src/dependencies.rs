@@ -85,6 +85,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fawn-client",
             "fawn-files",
             "fawn-flash",
+            "fawn-gordon",
             "fawn-kv",
             "fawn-loadgen",
             "fawn-machine",

@@ -4,7 +4,7 @@
 pub mod energy;
 pub mod net;
 pub mod node;
-mod output;
+pub mod output;
 pub mod paper;
 pub mod ycsb;
 
