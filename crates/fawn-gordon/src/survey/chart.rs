@@ -16,7 +16,7 @@ const GREY: &str = "#888888";
 /// Narrow, so that text stays readable where a phone makes it smaller still.
 const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 340.0;
-const LEFT: f64 = 62.0;
+const LEFT: f64 = 70.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 48.0;

@@ -70,6 +70,7 @@ impl ClusterReport {
         let head = [
             "",
             "seconds",
+            "of work",
             "of recorded",
             "kJ",
             "kJ if all stay on",
@@ -85,6 +86,7 @@ impl ClusterReport {
             vec![
                 bound_name(bound).to_owned(),
                 digits(run.seconds),
+                digits(run.work_seconds),
                 percent(recorded),
                 digits(run.joules / 1e3),
                 digits(run.joules_staying_on / 1e3),
@@ -118,7 +120,7 @@ impl ClusterReport {
             let mut row = vec![bound_name(bound).to_owned()];
             row.extend(NodeResource::ALL.map(|resource| percent(run.busy.share(resource))));
             row.push(percent(if all > 0.0 { run.busy.waiting / all } else { 0.0 }));
-            let saved = run.seconds_without.map(|without| 1.0 - without / run.seconds.max(f64::MIN_POSITIVE));
+            let saved = run.seconds_without.map(|without| 1.0 - without / run.work_seconds.max(f64::MIN_POSITIVE));
             row.extend(saved.map(|saved| format!("−{}", percent(saved.max(0.0)))));
             let limit = run.busy_resource();
             row.push(limit.resource.word().to_owned());

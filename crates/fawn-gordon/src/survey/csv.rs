@@ -7,11 +7,12 @@ use super::settings::SurveyBound;
 use crate::node::NodeResource;
 
 /// The names of the columns. Units come last.
-const HEAD: [&str; 19] = [
+const HEAD: [&str; 20] = [
     "design",
     "workload",
     "bound",
     "seconds",
+    "work_seconds",
     "modelled_joules",
     "node_watts",
     "node_price_dollars",
@@ -37,7 +38,7 @@ pub fn csv(report: &SurveyReport) -> String {
             for bound in SurveyBound::ALL {
                 let run = cell.figures(bound);
                 let mut cells = vec![point.name.clone(), cell.workload.clone(), bound.word().to_owned()];
-                cells.extend([run.seconds, run.joules, run.average_watts].map(|it| it.to_string()));
+                cells.extend([run.seconds, run.work_seconds, run.joules, run.average_watts].map(|it| it.to_string()));
                 cells.push(point.price_dollars.map_or_else(String::new, |price| price.to_string()));
                 let joules = run.component_joules;
                 let parts = [joules.processor, joules.memory, joules.storage, joules.overhead];

@@ -23,14 +23,16 @@ pub struct RunFigures {
     pub activity: ComponentActivity,
     /// Node-seconds by fully used resources.
     pub busy: BusyTime,
-    /// Seconds if one resource were infinitely fast, in the order of [`NodeResource::ALL`].
+    /// Seconds of the work alone: those above, less the time in which work that arrives as recorded had not arrived.
+    pub work_seconds: f64,
+    /// Seconds of the work alone if one resource were infinitely fast, in the order of [`NodeResource::ALL`].
     pub seconds_without: [f64; 3],
 }
 
 impl RunFigures {
     /// The resource that time is lost to.
     pub fn busy_resource(&self) -> BusyResource {
-        BusyResource::of(self.seconds, self.seconds_without)
+        BusyResource::of(self.work_seconds, self.seconds_without)
     }
 }
 
@@ -75,7 +77,7 @@ impl SurveyCell {
     fn of(design: &NodeDesign, trace: &ClusterTrace, settings: &SurveySettings) -> Self {
         let run = |bound| {
             let model = settings.model(bound);
-            let run = model.run(trace, design);
+            let (run, work) = (model.run(trace, design), model.with_pace(false));
             RunFigures {
                 seconds: run.seconds,
                 joules: run.joules.total(),
@@ -84,7 +86,8 @@ impl SurveyCell {
                 average_watts: run.average_watts(),
                 activity: run.activity,
                 busy: run.busy,
-                seconds_without: NodeResource::ALL.map(|it| model.seconds(trace, design, Some(it))),
+                work_seconds: if settings.paced { work.seconds(trace, design, None) } else { run.seconds },
+                seconds_without: NodeResource::ALL.map(|it| work.seconds(trace, design, Some(it))),
             }
         };
         Self {
@@ -169,7 +172,8 @@ impl SurveyPoint {
 
     /// The resource that time is lost to over all workloads: of the means of their savings.
     pub fn busy_resource(&self, bound: SurveyBound) -> BusyResource {
-        let share = |at: usize| self.mean(bound, |run| run.seconds_without[at] / run.seconds.max(f64::MIN_POSITIVE));
+        let share =
+            |at: usize| self.mean(bound, |run| run.seconds_without[at] / run.work_seconds.max(f64::MIN_POSITIVE));
         BusyResource::of(1.0, [0, 1, 2].map(share))
     }
 }

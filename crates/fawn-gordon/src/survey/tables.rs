@@ -80,12 +80,12 @@ fn figure(value: f64) -> String {
 
 /// What time remains if one resource were infinitely fast, by workload, for one point.
 pub fn what_if(point: &SurveyPoint, bound: SurveyBound) -> TextTable {
-    let head = ["workload", "seconds", "without processor", "without storage", "without network", "busy"];
+    let head = ["workload", "seconds of work", "without processor", "without storage", "without network", "busy"];
     let rows = point.cells.iter().map(|cell| {
         let run = cell.figures(bound);
-        let mut row = vec![cell.workload.clone(), digits(run.seconds)];
+        let mut row = vec![cell.workload.clone(), digits(run.work_seconds)];
         row.extend(NodeResource::ALL.iter().zip(run.seconds_without).map(|(_, seconds)| {
-            let saving = if run.seconds > 0.0 { 1.0 - seconds / run.seconds } else { 0.0 };
+            let saving = if run.work_seconds > 0.0 { 1.0 - seconds / run.work_seconds } else { 0.0 };
             format!("−{}", percent(saving.max(0.0)))
         }));
         row.push(run.busy_resource().resource.word().to_owned());
@@ -127,9 +127,19 @@ pub fn table_6(rows: &[Table6Row]) -> TextTable {
     TextTable::of(&head, &[1], lines)
 }
 
-/// What was left out, with what nobody has said of it.
+/// What was left out, by what nobody has said of it.
 pub fn left_out(options: &[UnsurveyedOption]) -> Vec<String> {
-    options.iter().map(|it| format!("{}: left out, no {} known", it.name, it.missing.join(", no "))).collect()
+    let mut by_missing: Vec<(&[&str], Vec<&str>)> = Vec::new();
+    for option in options {
+        match by_missing.iter_mut().find(|(missing, _)| *missing == option.missing) {
+            Some((_, names)) => names.push(&option.name),
+            None => by_missing.push((&option.missing, vec![&option.name])),
+        }
+    }
+    let line = |(missing, names): (&[&str], Vec<&str>)| {
+        format!("left out, no {} known: {}", missing.join(", no "), names.join("; "))
+    };
+    by_missing.into_iter().map(line).collect()
 }
 
 /// What has to be known of all designs or of some: each note of designs once, with theirs.

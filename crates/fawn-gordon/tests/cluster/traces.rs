@@ -50,7 +50,7 @@ fn equal_seeds_give_equal_traces_and_others_do_not() {
 /// A server of 1 KB values under a steady load, recorded for a minute.
 #[test]
 fn a_recorded_server_keeps_up_on_every_machine_of_today() {
-    use fawn_gordon::node::{ClusterTrace, CpuCalibration, read_node_trace};
+    use fawn_gordon::node::{ClusterTrace, CpuCalibration, NodeResource, read_node_trace};
     use fawn_gordon::survey::catalogue::{SurveyRatings, designs};
     use fawn_gordon::survey::{SurveyReport, SurveySettings};
 
@@ -64,6 +64,8 @@ fn a_recorded_server_keeps_up_on_every_machine_of_today() {
     let report = SurveyReport::of(&designs, &[trace], &settings, &fawn_report::Nobody).unwrap();
     for summary in &report.summaries {
         assert_eq!(summary.seconds.sync, 60.0, "{}", summary.name);
+        // What the pace hides: the processors limit.
+        assert!(summary.busy.saving > 0.3 && summary.busy.resource == NodeResource::Processor, "{summary:?}");
     }
     let joules = |at: usize| report.summaries[at].joules.sync;
     assert!(joules(2) < joules(0), "a Compute Module draws less at rest than a Raspberry Pi");

@@ -22,7 +22,7 @@ fn the_papers_tables_stand_beside_what_is_computed() {
         "Jobs on a slice of 64 nodes (section 6.3)",
         "computes for 4 s per gigabyte or longer",
         "note: NAND: the paper states four cards",
-        "note: Thelio Astra + NVMe 1 TB: left out, no processor rating",
+        "note: left out, no write rate of its drive known: Orange Pi 5",
     ] {
         assert!(run.stdout.contains(what), "{what}: {}", run.stdout);
     }

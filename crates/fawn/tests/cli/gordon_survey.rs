@@ -29,7 +29,7 @@ fn todays_designs_are_surveyed_on_recordings_with_what_is_left_out() {
     for what in [
         "4 designs, 2 workloads, 1 node; relative to Raspberry Pi 5 8 GB + NVMe 1 TB; compared under sync",
         "Raspberry Pi 5 8 GB + NVMe 1 TB",
-        "note: Orange Pi 5 + NVMe 1 TB: left out, no write rate of its drive known",
+        "note: left out, no write rate of its drive known: Orange Pi 5 + NVMe 1 TB; Orange Pi 5 + NVMe 2 TB",
         "note: network_in_bytes was not measured in 2 of 2 workloads",
         "7-Zip rating of 11830 MIPS",
     ] {
