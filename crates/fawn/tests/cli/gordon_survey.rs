@@ -39,7 +39,7 @@ fn todays_designs_are_surveyed_on_recordings_with_what_is_left_out() {
     assert!(guessed.stdout.contains("6 designs") && guessed.stdout.contains("taken as fast as reads"), "{guessed:?}");
     let csv = survey(&[&a, "--cpu-mips", "2400", "--csv"]);
     assert_eq!(csv.stdout.lines().count(), 1 + 4 * 3, "{}", csv.stdout);
-    assert!(csv.stdout.starts_with("design,workload,bound,seconds,modelled_joules,"));
+    assert!(csv.stdout.starts_with("design,workload,bound,seconds,work_seconds,modelled_joules,"));
 }
 
 #[test]
