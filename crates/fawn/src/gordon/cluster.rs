@@ -29,7 +29,9 @@ above sync, whose nodes overlap perfectly
 By default a second's work follows the one before at once, as in a batch job, and a node is off after its last one. \
 With --as-recorded, work arrives when it was recorded, as on a server, and nodes stay on meanwhile.
 
-Energy is modelled from the watts of the design at rest and under load. For example:
+Energy is modelled from the watts of the design at rest and under load.
+
+For example:
   fawn gordon record --seconds 600 -o web.recording
   fawn gordon cluster --workload Sort --design '1 Atom 1.9 GHz, 1 flash array'
   fawn gordon cluster web.recording --design 'Raspberry Pi 5 8 GB + NVMe 1 TB' --as-recorded --cpu-mips 3000")]
