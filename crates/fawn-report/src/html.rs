@@ -49,12 +49,25 @@ pub fn cell(tag: &'static str, is_text: bool, text: &str) -> String {
 
 /// A table of this class, which the page shows whole however narrow it is. The style puts the first column at the left.
 pub fn table(table: &TextTable, class: &str) -> String {
-    let line = |tag: &'static str, cells: &[String]| {
+    written(table, class, None)
+}
+
+/// The same, with an anchor for each row, which links can name.
+pub fn table_with_ids(table: &TextTable, class: &str, id: impl Fn(usize) -> String) -> String {
+    written(table, class, Some(&id))
+}
+
+fn written(table: &TextTable, class: &str, id: Option<&dyn Fn(usize) -> String>) -> String {
+    let cells = |tag: &'static str, cells: &[String]| {
         let cells = cells.iter().enumerate().map(|(at, text)| cell(tag, table.text.contains(&at), text));
-        Element::new("tr").around(&cells.collect::<String>())
+        cells.collect::<String>()
     };
-    let body: String = table.rows.iter().map(|row| line("td", row)).collect();
-    let head = line("th", &table.head);
+    let row = |(at, row): (usize, &Vec<String>)| {
+        let line = Element::new("tr");
+        id.map_or_else(|| line.clone(), |id| line.clone().attr("id", id(at))).around(&cells("td", row))
+    };
+    let body: String = table.rows.iter().enumerate().map(row).collect();
+    let head = Element::new("tr").around(&cells("th", &table.head));
     format!("<div class=\"wide\"><table class=\"{class}\"><thead>{head}</thead><tbody>{body}</tbody></table></div>")
 }
 
@@ -75,11 +88,14 @@ mod tests {
         let rows = [vec!["<x>".to_owned(), "1".to_owned(), "y".to_owned()]];
         page.add(table(&TextTable::of(&["name", "n", "what"], &[2], rows.into_iter()), "plain"));
         page.add(list("ul", None, ["a".to_owned(), "b".to_owned()].into_iter()));
+        let rows = [vec!["z".to_owned()]];
+        page.add(table_with_ids(&TextTable::of(&["name"], &[], rows.into_iter()), "", |row| format!("row-{row}")));
         let page = page.finish();
         for part in [
             "<title>a &lt; b</title>",
             "<td>&lt;x&gt;</td><td>1</td><td class=\"text\">y</td>",
             "<ul><li>a</li><li>b</li></ul>",
+            "<tr id=\"row-0\"><td>z</td></tr>",
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }

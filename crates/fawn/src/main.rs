@@ -15,7 +15,7 @@
 //! | `store_command` | a store at rest: check, stats, dump |
 //! | `bench` | a store, measured, and servers over a network |
 //! | `plan` | how many nodes, and what they cost |
-//! | `gordon` | simulated flash and disks, traces, recordings of this machine |
+//! | `gordon` | simulated flash, disks and nodes; traces and recordings of this machine |
 //! | `certs` | a cluster's certificates |
 //! | `load`, `dump`, `keys` | the commands that are clients; `connect` says how they reach a server |
 //! | `summary` | what a load or a dump has come to, for people and as JSON |

@@ -7,6 +7,7 @@ use super::design::NodeDesign;
 use super::power::ComponentJoules;
 use super::queueing::closed_network_seconds;
 use super::sample::ClusterTrace;
+use super::timeline::{SampleRun, Timeline, TimelineSecond};
 use crate::trace::TraceColumn;
 
 /// A resource counts as fully used if it is busy for this share of a sample's time (Gordon Fig. 7 shows resources that
@@ -22,23 +23,32 @@ pub struct ClusterModel {
     pub in_flight: Option<u32>,
     /// Whether a node is off after its last sample. If not, it idles until the last node has finished.
     pub power_down: bool,
+    /// Whether work arrives as it was recorded: no node begins a second of the trace before that second, and nodes stay on
+    /// for as long as they were recorded. If not, work follows work, as in a batch job.
+    pub paced: bool,
 }
 
 impl ClusterModel {
     /// A barrier after each sample: the paper's upper bound of time.
     pub const fn sync() -> Self {
-        Self { lead: Some(0), in_flight: None, power_down: true }
+        Self { lead: Some(0), in_flight: None, power_down: true, paced: false }
     }
 
     /// No barrier: the paper's lower bound of time.
     pub const fn nosync() -> Self {
-        Self { lead: None, in_flight: None, power_down: true }
+        Self { lead: None, in_flight: None, power_down: true, paced: false }
     }
 
     /// Between the bounds, beyond the paper: nodes run ahead of the slowest by at most `lead` seconds of the trace, and
     /// each processor has `in_flight` requests under way that wait for each other at the resources.
     pub const fn estimate(lead: u32, in_flight: u32) -> Self {
-        Self { lead: Some(lead), in_flight: Some(in_flight), power_down: true }
+        Self { lead: Some(lead), in_flight: Some(in_flight), power_down: true, paced: false }
+    }
+
+    /// The same with work that arrives as it was recorded, or that does not.
+    #[must_use]
+    pub const fn with_pace(self, paced: bool) -> Self {
+        Self { paced, ..self }
     }
 
     /// The seconds of a sample on its own node.
@@ -58,7 +68,7 @@ impl ClusterModel {
 pub struct BusyTime {
     /// Node-seconds by set of fully used resources: bit 0 the processor, bit 1 storage, bit 2 the network.
     pub by_set: [f64; 8],
-    /// Node-seconds of waiting for other nodes.
+    /// Node-seconds of waiting for other nodes, or for work that has not arrived.
     pub waiting: f64,
 }
 
@@ -109,6 +119,8 @@ pub struct ClusterRun {
     pub seconds: f64,
     /// Joules of all nodes, by component.
     pub joules: ComponentJoules,
+    /// Joules of all nodes if none were off before the last has finished.
+    pub joules_staying_on: f64,
     /// Node-seconds in which nodes were on.
     pub on_seconds: f64,
     /// How busy components were.
@@ -137,47 +149,45 @@ struct Clock {
 
 impl Clock {
     /// When a node may begin a sample.
-    fn start(&self, node: usize, sample: usize, lead: Option<u32>) -> f64 {
-        let barrier = lead.and_then(|lead| sample.checked_sub(1 + lead as usize)).map_or(0.0, |at| self.slowest[at]);
-        self.ends[node].max(barrier)
+    fn start(&self, node: usize, sample: usize, model: ClusterModel) -> f64 {
+        let barrier = model.lead.and_then(|lead| sample.checked_sub(1 + lead as usize));
+        let barrier = barrier.map_or(0.0, |at| self.slowest[at]);
+        let arrival = if model.paced { sample as f64 } else { 0.0 };
+        self.ends[node].max(barrier).max(arrival)
+    }
+
+    /// When the last node has finished.
+    fn end(&self) -> f64 {
+        self.slowest.last().copied().unwrap_or(0.0)
     }
 }
 
 impl ClusterModel {
     /// Runs a trace on nodes of a design.
     pub fn run(self, trace: &ClusterTrace, design: &NodeDesign) -> ClusterRun {
-        let rates = NodeRates::of(design);
-        let knows_misses = trace.is_measured(TraceColumn::CacheMisses);
-        let mut clock = Clock { ends: vec![0.0; trace.nodes.len()], slowest: Vec::new() };
         let mut totals = vec![SampleDemand::default(); trace.nodes.len()];
         let mut busy = BusyTime::default();
-        for second in 0..trace.seconds() {
-            let mut slowest = clock.slowest.last().copied().unwrap_or(0.0);
-            for (node, samples) in trace.nodes.iter().enumerate() {
-                let Some(sample) = samples.get(second) else { continue };
-                let demand = rates.demand(sample, knows_misses);
-                let took = self.sample_seconds(&demand, design.processors);
-                let start = clock.start(node, second, self.lead);
-                busy.waiting += start - clock.ends[node];
-                busy.by_set[full_set(&demand, took)] += took;
-                clock.ends[node] = start + took;
-                slowest = slowest.max(clock.ends[node]);
-                add(&mut totals[node], &demand);
-            }
-            clock.slowest.push(slowest);
-        }
-        let seconds = clock.slowest.last().copied().unwrap_or(0.0);
+        let clock = self.simulate(trace, design, None, |sample| {
+            busy.waiting += sample.waited;
+            busy.by_set[full_set(&sample.demand, sample.took)] += sample.took;
+            add(&mut totals[sample.node], &sample.demand);
+        });
+        let recorded = |samples: usize| if self.paced { samples as f64 } else { 0.0 };
+        let seconds = clock.end().max(recorded(trace.seconds()));
         let mut joules = ComponentJoules::default();
-        let mut on_seconds = 0.0;
+        let (mut joules_staying_on, mut on_seconds) = (0.0, 0.0);
         for (node, total) in totals.iter().enumerate() {
-            let on = if self.power_down { clock.ends[node] } else { seconds };
+            let until = clock.ends[node].max(recorded(trace.nodes[node].len()));
+            let on = if self.power_down { until } else { seconds };
             on_seconds += on;
             joules.add(&node_joules(design, on, total));
+            joules_staying_on += node_joules(design, seconds, total).total();
         }
         ClusterRun {
             nodes: trace.nodes.len(),
             seconds,
             joules,
+            joules_staying_on,
             on_seconds,
             activity: ComponentActivity::of(&totals, on_seconds),
             busy,
@@ -187,21 +197,44 @@ impl ClusterModel {
 
     /// The time alone, with one resource infinitely fast if one is named.
     pub fn seconds(self, trace: &ClusterTrace, design: &NodeDesign, infinite: Option<NodeResource>) -> f64 {
+        let end = self.simulate(trace, design, infinite, |_| {}).end();
+        if self.paced { end.max(trace.seconds() as f64) } else { end }
+    }
+
+    /// Goes through a trace, and tells `each` of every sample: second by second, and node by node within a second.
+    fn simulate(
+        self,
+        trace: &ClusterTrace,
+        design: &NodeDesign,
+        infinite: Option<NodeResource>,
+        mut each: impl FnMut(&SampleRun),
+    ) -> Clock {
         let rates = NodeRates::of(design);
+        let knows_misses = trace.is_measured(TraceColumn::CacheMisses);
         let mut clock = Clock { ends: vec![0.0; trace.nodes.len()], slowest: Vec::new() };
         for second in 0..trace.seconds() {
-            let mut slowest = clock.slowest.last().copied().unwrap_or(0.0);
+            let mut slowest = clock.end();
             for (node, samples) in trace.nodes.iter().enumerate() {
                 let Some(sample) = samples.get(second) else { continue };
-                let demand = rates.demand(sample, false);
+                let demand = rates.demand(sample, knows_misses);
                 let demand = infinite.map_or(demand, |resource| demand.without(resource));
-                let end = clock.start(node, second, self.lead) + self.sample_seconds(&demand, design.processors);
+                let took = self.sample_seconds(&demand, design.processors);
+                let start = clock.start(node, second, self);
+                let (waited, end) = (start - clock.ends[node], start + took);
                 clock.ends[node] = end;
                 slowest = slowest.max(end);
+                each(&SampleRun { node, second, demand, waited, took, end });
             }
             clock.slowest.push(slowest);
         }
-        clock.slowest.last().copied().unwrap_or(0.0)
+        clock
+    }
+
+    /// What is busy in each second of a trace, over all nodes.
+    pub fn timeline(self, trace: &ClusterTrace, design: &NodeDesign) -> Vec<TimelineSecond> {
+        let mut timeline = Timeline::default();
+        self.simulate(trace, design, None, |sample| timeline.add(sample, full_set(&sample.demand, sample.took)));
+        timeline.finish()
     }
 }
 

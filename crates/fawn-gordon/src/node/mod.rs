@@ -17,6 +17,7 @@ mod processor;
 mod queueing;
 mod sample;
 mod storage;
+mod timeline;
 mod trace_file;
 pub mod workloads;
 
@@ -28,6 +29,7 @@ pub use processor::{CpuCalibration, ProcessorModel, VoltageRange};
 pub use queueing::closed_network_seconds;
 pub use sample::{ClusterTrace, ResourceSample, TraceTotals};
 pub use storage::{AccessRate, DeviceWatts, NodeStorage};
+pub use timeline::TimelineSecond;
 pub use trace_file::{read_node_trace, write_node_trace};
 
 pub use crate::trace::TraceColumn;

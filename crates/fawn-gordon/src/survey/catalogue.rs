@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use fawn_plan::{Catalogue, NodeOption, Quantity};
 use serde::{Deserialize, Serialize};
 
+use super::file::SurveyFileError;
 use crate::node::{AccessRate, DeviceWatts, MemoryModel, NodeDesign, NodeStorage, ProcessorModel, WattRange};
 
 /// Instructions per cycle of a Core 2 (Gordon Table 4), which traces after the paper count.
@@ -58,9 +59,20 @@ pub struct SurveyRatings {
     /// Storage by option.
     #[serde(default)]
     pub storage: Vec<StorageRating>,
+    /// Whether a drive of which only reads are known is taken to write as fast. If not, its option is left out.
+    #[serde(default)]
+    pub writes_as_reads: bool,
 }
 
 impl SurveyRatings {
+    /// Reads a file of ratings, as TOML.
+    ///
+    /// # Errors
+    /// The text has another form.
+    pub fn parse(text: &str) -> Result<Self, SurveyFileError> {
+        toml::from_str(text).map_err(|error| SurveyFileError::Form(error.to_string().trim_end().to_owned()))
+    }
+
     /// Ratings of machines that the built-in catalogue `today` has.
     pub fn today() -> Self {
         toml::from_str(include_str!("../../parts/today.toml")).expect("the built-in ratings are well formed")
@@ -85,7 +97,7 @@ pub fn designs(catalogue: &Catalogue, ratings: &SurveyRatings) -> (Vec<NodeDesig
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for option in &catalogue.options {
         let rating = machines.get(option.machine.as_str()).copied();
-        match design(option, rating, storage.get(option.name.as_str()).copied()) {
+        match design(option, rating, storage.get(option.name.as_str()).copied(), ratings.writes_as_reads) {
             Ok(design) => known.push(design),
             Err(missing) => unknown.push(UnsurveyedOption { name: option.name.clone(), missing }),
         }
@@ -98,6 +110,7 @@ fn design(
     option: &NodeOption,
     compute: Option<&ComputeRating>,
     storage: Option<&StorageRating>,
+    writes_as_reads: bool,
 ) -> Result<NodeDesign, Vec<&'static str>> {
     let watts = option.value(Quantity::WattsIdle).zip(option.value(Quantity::WattsStress));
     let network = option.value(Quantity::NetworkMbit);
@@ -108,12 +121,14 @@ fn design(
             notes.push(format!("drives: {}", rating.source));
             Some((rating.read, rating.write))
         }
-        (None, Some(reads)) => {
-            notes.push("drives at 4 KiB for each random read, a lower bound; writes are taken as fast as reads".into());
+        (None, Some(reads)) if writes_as_reads => {
+            notes.push(
+                "drives at 4 KiB for each random read; nobody has measured writes, taken as fast as reads".into(),
+            );
             let rate = AccessRate { bytes_per_second: reads * READ_BYTES, seconds_per_access: 0.0 };
             Some((rate, rate))
         }
-        (None, None) => None,
+        _ => None,
     };
     let (Some(compute), Some((idle, stress)), Some(network), Some((read, write))) = (compute, watts, network, rates)
     else {
@@ -121,7 +136,8 @@ fn design(
             (compute.is_some(), "processor rating"),
             (watts.is_some(), "watts at rest and under load"),
             (network.is_some(), "network rate"),
-            (rates.is_some(), "reads of its drive"),
+            (storage.is_some() || reads.is_some(), "read rate of its drive"),
+            (rates.is_some(), "write rate of its drive"),
         ];
         return Err(known.into_iter().filter(|(is_known, _)| !is_known).map(|(_, what)| what).collect());
     };
@@ -175,9 +191,14 @@ mod tests {
     #[test]
     fn todays_options_are_surveyed_or_say_what_is_missing() {
         let catalogue = Catalogue::built_in("today").unwrap();
-        let ratings = SurveyRatings::today();
+        let mut ratings = SurveyRatings::today();
+        let (measured, unknown) = designs(&catalogue, &ratings);
+        assert_eq!(measured.len() + unknown.len(), catalogue.options.len());
+        let orange = unknown.iter().find(|option| option.name == "Orange Pi 5 + NVMe 1 TB").unwrap();
+        assert_eq!(orange.missing, ["write rate of its drive"]);
+        ratings.writes_as_reads = true;
         let (designs, unknown) = designs(&catalogue, &ratings);
-        assert_eq!(designs.len() + unknown.len(), catalogue.options.len());
+        assert_eq!(designs.len(), measured.len() + 2, "two Orange Pi");
         let pi = designs.iter().find(|design| design.name == "Raspberry Pi 5 8 GB + NVMe 1 TB").unwrap();
         assert_eq!(pi.price_dollars(), Some(125.0 + 120.0));
         assert_eq!((pi.watts().idle, pi.watts().active), (2.8, 9.7));
@@ -185,9 +206,10 @@ mod tests {
         let orange = designs.iter().find(|design| design.name == "Orange Pi 5 + NVMe 1 TB").unwrap();
         assert!((orange.storage.read.bytes_per_second - 95_000.0 * 4096.0).abs() < 1.0);
         assert!((pi.instructions_per_second() - 11_830e6 * 1.5).abs() < 1.0);
-        assert!(orange.notes.iter().any(|note| note.contains("lower bound")));
+        assert!(orange.notes.iter().any(|note| note.contains("taken as fast as reads")));
         let rented = unknown.iter().find(|option| option.name == "AWS i4i.large").unwrap();
-        assert_eq!(rented.missing, ["processor rating", "watts at rest and under load", "network rate"]);
+        let missing = ["processor rating", "watts at rest and under load", "network rate"];
+        assert_eq!(rented.missing, missing, "its reads are known");
         for rating in &ratings.machines {
             assert!(catalogue.options.iter().any(|option| option.machine == rating.machine), "{}", rating.machine);
         }

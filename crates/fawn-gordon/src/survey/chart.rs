@@ -13,12 +13,13 @@ const COLOURS: [&str; 6] = ["#4477aa", "#ee6677", "#228833", "#bb9911", "#aa3377
 /// For what is in no Pareto set.
 const GREY: &str = "#888888";
 
-const WIDTH: f64 = 760.0;
-const HEIGHT: f64 = 460.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 18.0;
+/// Narrow, so that text stays readable where a phone makes it smaller still.
+const WIDTH: f64 = 420.0;
+const HEIGHT: f64 = 340.0;
+const LEFT: f64 = 70.0;
+const RIGHT: f64 = 16.0;
 const TOP: f64 = 14.0;
-const BOTTOM: f64 = 54.0;
+const BOTTOM: f64 = 48.0;
 
 /// A logarithmic axis from one power of two to another.
 struct LogAxis {
@@ -42,35 +43,52 @@ impl LogAxis {
 
     fn marks(&self) -> impl Iterator<Item = f64> {
         let (low, high) = (self.low as i32, self.high as i32);
-        let step = ((high - low) / 8 + 1) as usize;
+        let step = ((high - low) / 7 + 1) as usize;
         (low..=high).step_by(step).map(|power| f64::from(power).exp2())
     }
 }
 
-/// Time against energy of all points, on average or on one workload, relative to the reference. Points of the Pareto set
-/// are full and joined; marks are circles for the first storage of the survey and squares, triangles and diamonds for
-/// others.
-pub fn scatter(report: &SurveyReport, workload: Option<usize>) -> String {
+/// The anchor of a design's row.
+pub(super) fn row_id(at: usize) -> String {
+    format!("design-{at}")
+}
+
+/// Time against energy or price of all points, on average or on one workload. Time and energy are relative to the reference.
+/// Points of the Pareto set are full, numbered and joined; marks are circles for the first storage of the survey and squares,
+/// triangles and diamonds for others. Each mark is a link to its design's row.
+pub fn scatter(report: &SurveyReport, workload: Option<usize>, upward: SurveyAxis) -> String {
     let bound = report.settings.bound;
     let set = workload.map_or(&report.pareto, |at| &report.pareto_by_workload[at]);
     let value = |point: &SurveyPoint, axis| report.value(point, axis, bound, workload).unwrap_or(f64::NAN);
     let places: Vec<(f64, f64)> =
-        report.points.iter().map(|point| (value(point, SurveyAxis::Time), value(point, SurveyAxis::Energy))).collect();
+        report.points.iter().map(|point| (value(point, SurveyAxis::Time), value(point, upward))).collect();
     let (across, up) = (LogAxis::of(places.iter().map(|it| it.0)), LogAxis::of(places.iter().map(|it| it.1)));
     let x = |time: f64| LEFT + (WIDTH - LEFT - RIGHT) * across.share(time);
-    let y = |energy: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * up.share(energy);
+    let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * up.share(value);
     let what = workload.map_or("all workloads", |at| report.workloads[at].as_str());
-    let mut out = opened(HEIGHT, &format!("Time and energy of {} designs, {what}", report.points.len()));
-    axes(&mut out, &across, &up);
+    let label = format!("Time and {} of {} designs, {what}", upward.word(), report.points.len());
+    let mut out = opened(HEIGHT, &label);
+    axes(&mut out, &across, &up, upward);
     let kinds = kinds(report);
     let mut best: Vec<(f64, f64)> =
         places.iter().zip(set).filter(|(_, is_best)| **is_best == Some(true)).map(|(place, _)| *place).collect();
     best.sort_by(|a, b| a.0.total_cmp(&b.0));
     out.add(polyline(best.iter().map(|(a, b)| (x(*a), y(*b))), GREY).attr("stroke-dasharray", "4 3").empty());
-    for ((point, (time, energy)), is_best) in report.points.iter().zip(&places).zip(set) {
+    let numbers = if workload.is_none() { report.numbers() } else { vec![None; report.points.len()] };
+    for (at, point) in report.points.iter().enumerate() {
+        let (time, value) = places[at];
+        if time.is_nan() || value.is_nan() {
+            continue;
+        }
         let kind = kinds.iter().position(|kind| *kind == point.storage).unwrap_or(0);
-        let mark = mark(kind, x(*time), y(*energy), *is_best == Some(true), COLOURS[kind % COLOURS.len()]);
-        out.add(mark.around(&Element::new("title").text(&title(point, *time, *energy))));
+        let mark = mark(kind, x(time), y(value), set[at] == Some(true), COLOURS[kind % COLOURS.len()]);
+        let energy = report.value(point, SurveyAxis::Energy, bound, workload).unwrap_or(f64::NAN);
+        let mark = mark.around(&Element::new("title").text(&title(point, time, energy)));
+        out.add(Element::new("a").attr("href", format_args!("#{}", row_id(at))).around(&mark));
+        if let Some(number) = numbers[at] {
+            let text = Element::new("text").px("x", x(time) + 7.0).px("y", y(value) - 6.0).attr("font-weight", 600);
+            out.add(text.text(&number.to_string()));
+        }
     }
     out.finish()
 }
@@ -105,7 +123,7 @@ fn mark(kind: usize, x: f64, y: f64, is_best: bool, colour: &'static str) -> Ele
         Element::new("polygon").attr("points", points.join(" "))
     };
     let shape = match kind % 4 {
-        0 => Element::new("circle").px("cx", x).px("cy", y).attr("r", 5),
+        0 => Element::new("circle").px("cx", x).px("cy", y).attr("r", 4.5),
         1 => polygon([(-4.5, -4.5), (4.5, -4.5), (4.5, 4.5), (-4.5, 4.5)]),
         2 => polygon([(0.0, -6.0), (5.5, 4.5), (-5.5, 4.5), (0.0, -6.0)]),
         _ => polygon([(0.0, -6.0), (6.0, 0.0), (0.0, 6.0), (-6.0, 0.0)]),
@@ -120,7 +138,7 @@ fn opened(height: f64, label: &str) -> Drawing {
     Drawing::open(root.attr("font-family", "sans-serif").attr("font-size", 13).attr("fill", "currentColor"))
 }
 
-fn axes(out: &mut Drawing, across: &LogAxis, up: &LogAxis) {
+fn axes(out: &mut Drawing, across: &LogAxis, up: &LogAxis, upward: SurveyAxis) {
     let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
     let line = |x1: f64, x2: f64, y1: f64, y2: f64, opacity: f64| {
         let line = Element::new("line").px("x1", x1).px("x2", x2).px("y1", y1).px("y2", y2);
@@ -129,42 +147,46 @@ fn axes(out: &mut Drawing, across: &LogAxis, up: &LogAxis) {
     for mark in across.marks() {
         let at = LEFT + (right - LEFT) * across.share(mark);
         out.add(line(at, at, TOP, bottom, 0.15));
-        out.add(anchored(Element::new("text").px("x", at).px("y", bottom + 20.0), "middle").text(&digits(mark)));
+        out.add(anchored(Element::new("text").px("x", at).px("y", bottom + 18.0), "middle").text(&digits(mark)));
     }
     for mark in up.marks() {
         let at = bottom - (bottom - TOP) * up.share(mark);
         out.add(line(LEFT, right, at, at, 0.15));
-        out.add(anchored(Element::new("text").px("x", LEFT - 8.0).px("y", at + 4.5), "end").text(&digits(mark)));
+        let text = if upward == SurveyAxis::Price { dollars(mark) } else { digits(mark) };
+        out.add(anchored(Element::new("text").px("x", LEFT - 6.0).px("y", at + 4.5), "end").text(&text));
     }
     out.add(line(LEFT, right, bottom, bottom, 1.0));
     out.add(line(LEFT, LEFT, TOP, bottom, 1.0));
     let middle = f64::midpoint(LEFT, right);
-    let below = Element::new("text").px("x", middle).px("y", HEIGHT - 12.0);
+    let below = Element::new("text").px("x", middle).px("y", HEIGHT - 8.0);
     out.add(anchored(below, "middle").text("time, relative to the reference"));
     let centre = f64::midpoint(TOP, bottom);
-    let upright = Element::new("text").attr("transform", format_args!("translate(16 {centre}) rotate(-90)"));
-    out.add(anchored(upright, "middle").text("energy, relative to the reference"));
+    let upright = Element::new("text").attr("transform", format_args!("translate(13 {centre}) rotate(-90)"));
+    let text = match upward {
+        SurveyAxis::Price => "price of a node".to_owned(),
+        axis => format!("{}, relative to the reference", axis.word()),
+    };
+    out.add(anchored(upright, "middle").text(&text));
 }
 
-/// Bars of shares, each from the left to the right. `parts` are the names of the shares; each bar has one of each.
+/// Bars of shares, each from the left to the right below its name. `parts` are the names of the shares; each bar has one of
+/// each.
 pub fn stacked_bars(label: &str, parts: &[&str], bars: &[(String, Vec<f64>)]) -> String {
-    const BAR: f64 = 26.0;
-    const CHARACTER: f64 = 7.2;
-    let longest = bars.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let beside = (longest as f64 * CHARACTER + 10.0).min(WIDTH * 0.45);
+    const NAME: f64 = 17.0;
+    const BAR: f64 = 14.0;
+    const ROW: f64 = NAME + BAR + 6.0;
     let most = bars.iter().map(|(_, shares)| shares.iter().sum::<f64>()).fold(1e-9, f64::max);
-    let mut out = opened(BAR * bars.len() as f64 + 8.0, label);
+    let mut out = opened(ROW * bars.len() as f64 + 4.0, label);
     for (row, (name, shares)) in bars.iter().enumerate() {
-        let top = BAR * row as f64 + 4.0;
-        let text = Element::new("text").px("x", beside - 8.0).px("y", top + 14.0);
-        out.add(anchored(text, "end").text(name));
-        let mut from = beside;
+        let top = ROW * row as f64 + NAME;
+        out.add(Element::new("text").px("x", 0.0).px("y", top - 4.0).text(name));
+        let mut from = 0.0;
         for (at, share) in shares.iter().enumerate() {
-            let wide = (WIDTH - beside - 8.0) * share / most;
+            let wide = WIDTH * share / most;
             if wide < 0.05 {
                 continue;
             }
-            let bar = Element::new("rect").px("x", from).px("y", top).px("width", wide).attr("height", BAR - 8.0);
+            let bar = Element::new("rect").px("x", from).px("y", top).px("width", wide).attr("height", BAR);
             let part = parts.get(at).copied().unwrap_or_default();
             let title =
                 Element::new("title").text(&format!("{name}, {part}: {}", fawn_report::amount::percent(*share)));

@@ -2,37 +2,42 @@
 
 use std::fmt::Write as _;
 
-use fawn_report::amount::grouped;
-use fawn_report::html::{FIGURES_STYLE, HtmlPage, list, table};
+use fawn_report::html::{FIGURES_STYLE, HtmlPage, list, table, table_with_ids};
 use fawn_report::markup::{Element, escape};
 
-use super::catalogue::UnsurveyedOption;
-use super::chart::{kinds, legend, part_colour, scatter, stacked_bars};
+use super::chart::{kinds, legend, part_colour, row_id, scatter, stacked_bars};
 use super::figures::{Figure7Row, Figure8Row, figure_7, figure_8};
+use super::pareto::SurveyAxis;
 use super::point::SurveyPoint;
 use super::report::SurveyReport;
 use super::settings::SurveyBound;
-use super::tables::{balance, points, what_if};
+use super::tables::{self, balance, what_if};
 
 /// Legends are lines of text.
 const STYLE: &str = "\
+svg.chart{display:block;max-width:36rem}svg a:focus>*{stroke-width:4}
 ul.legend{list-style:none;padding:0}ul.legend li{display:inline-block;margin-right:1.2em}
-summary{margin-top:.5rem}";
+tr:target td{background:#ffd54a66}summary{margin-top:.5rem}";
 
-/// The page. `title` says what was surveyed; `unsurveyed` are options of which too little is known.
-pub fn page(title: &str, report: &SurveyReport, unsurveyed: &[UnsurveyedOption]) -> String {
-    let mut out = HtmlPage::new(&format!("fawn gordon: {title}"), &format!("{FIGURES_STYLE}\n{STYLE}"));
+/// The page.
+pub fn page(report: &SurveyReport) -> String {
+    let title = &report.title;
+    let mut out = HtmlPage::new(&format!("fawn gordon survey: {title}"), &format!("{FIGURES_STYLE}\n{STYLE}"));
     out.add(format!("<h1>{}</h1>", escape(title)));
-    out.add(format!("<p><small>{}</small></p>", escape(&summary(report))));
+    out.add(format!("<p><small>{}</small></p>", escape(&report.heading())));
     out.add("<h2>The Pareto set</h2>");
-    out.add("<p>No other design is better in everything. Ranges go from the lower to the upper bound.</p>");
-    out.add(table(&points(report, true), ""));
+    out.add(format!("<p>{}</p>", escape(&explanation(report))));
+    out.add(table(&tables::points(report, true), ""));
     out.add("<h2>Time and energy</h2>");
-    out.add(scatter(report, None));
+    out.add(scatter(report, None, SurveyAxis::Energy));
     out.add(marks(report));
-    for (at, workload) in report.workloads.iter().enumerate() {
-        let picture = scatter(report, Some(at));
+    for (at, workload) in report.workloads.iter().enumerate().filter(|_| report.workloads.len() > 1) {
+        let picture = scatter(report, Some(at), SurveyAxis::Energy);
         out.add(format!("<details><summary>{}</summary>\n{picture}</details>", escape(workload)));
+    }
+    if report.settings.axes.contains(&SurveyAxis::Price) {
+        out.add("<h2>Time and price</h2>");
+        out.add(scatter(report, None, SurveyAxis::Price));
     }
     let best = report.best();
     out.add("<h2>Where the time goes</h2>");
@@ -45,24 +50,25 @@ pub fn page(title: &str, report: &SurveyReport, unsurveyed: &[UnsurveyedOption])
         out.add(format!("<details><summary>{}</summary>{rows}</details>", escape(&point.name)));
     }
     out.add("<h2>All designs</h2>");
-    out.add(format!("<details><summary>{} designs</summary>", grouped(report.points.len() as u64)));
-    out.add(table(&points(report, false), "plain"));
-    out.add("</details>");
+    let (rows, order) = tables::points_in_order(report, false);
+    out.add(table_with_ids(&rows, "plain", |row| row_id(order[row])));
     out.add("<details><summary>Amdahl's balance</summary><p>A balanced node has 1 everywhere.</p>");
     out.add(table(&balance(report), "plain"));
     out.add("</details>");
-    out.add(notes(report, unsurveyed));
+    out.add(notes(report));
     out.finish()
 }
 
-fn summary(report: &SurveyReport) -> String {
+/// How the Pareto set is to be read.
+fn explanation(report: &SurveyReport) -> String {
+    let axes: Vec<&str> = report.settings.axes.iter().map(|axis| axis.word()).collect();
     format!(
-        "{} designs, {} workloads, {} nodes; relative to {}; compared under {}",
-        grouped(report.points.len() as u64),
-        report.workloads.len(),
-        report.nodes,
+        "No other design is at least as good in {} and better in one. Time and energy are relative to {}, from the lower to \
+         the upper bound; seconds and kilojoules are of all nodes and workloads. Energy is modelled. “Busy” is the resource \
+         that time is lost to: if it were infinitely fast, the time would fall by the share beside, and by so much more \
+         than with the next one.",
+        axes.join(" and "),
         report.points[report.reference].name,
-        report.settings.bound.word(),
     )
 }
 
@@ -74,7 +80,8 @@ fn marks(report: &SurveyReport) -> String {
         format!("{swatch}{} ({shape})", escape(kind))
     });
     list("ul", Some("legend"), items)
-        + "<p><small>Full marks are the Pareto set. Point at a mark for its design.</small></p>"
+        + "<p><small>Full marks with numbers are the Pareto set. Point at a mark for its design, or follow it to its row \
+           below.</small></p>"
 }
 
 fn parts_legend(parts: &[&str]) -> String {
@@ -122,28 +129,8 @@ fn energy_by_component(points: &[&SurveyPoint], report: &SurveyReport) -> String
 }
 
 /// What has to be known beside the figures.
-fn notes(report: &SurveyReport, unsurveyed: &[UnsurveyedOption]) -> String {
-    let mut items: Vec<String> = Vec::new();
-    for (column, traces) in &report.unmeasured {
-        items.push(format!(
-            "{column} was not measured in {traces} of {} traces, and takes no time",
-            report.workloads.len()
-        ));
-    }
-    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
-    for point in &report.points {
-        for note in &point.notes {
-            match said.iter_mut().find(|(known, _)| *known == note) {
-                Some((_, names)) => names.push(&point.name),
-                None => said.push((note, vec![&point.name])),
-            }
-        }
-    }
-    for (note, names) in said {
-        let whose = if names.len() == report.points.len() { "all designs".to_owned() } else { names.join(", ") };
-        items.push(format!("{whose}: {note}"));
-    }
-    items.extend(unsurveyed.iter().map(|it| format!("{}: not surveyed, unknown: {}", it.name, it.missing.join(", "))));
+fn notes(report: &SurveyReport) -> String {
+    let items = tables::notes(report);
     if items.is_empty() {
         return String::new();
     }

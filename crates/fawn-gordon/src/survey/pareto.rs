@@ -14,6 +14,20 @@ pub enum SurveyAxis {
     Price,
 }
 
+impl SurveyAxis {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Time, Self::Energy, Self::Price];
+
+    /// In words.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Energy => "energy",
+            Self::Price => "price",
+        }
+    }
+}
+
 /// Which points are in the Pareto set. A point is not if another is at most equal on all axes and less on one. A point
 /// with an unknown value is `None`: nobody can say.
 pub fn pareto_set(points: &[Vec<Option<f64>>]) -> Vec<Option<bool>> {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::balance::AmdahlBalance;
 use super::settings::{SurveyBound, SurveySettings};
-use crate::node::{BusyTime, ClusterModel, ClusterTrace, ComponentActivity, ComponentJoules, NodeDesign, NodeResource};
+use crate::node::{BusyTime, ClusterTrace, ComponentActivity, ComponentJoules, NodeDesign, NodeResource};
 
 /// A run of one workload under one way of synchronising.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,6 +13,8 @@ pub struct RunFigures {
     pub seconds: f64,
     /// Joules of all nodes.
     pub joules: f64,
+    /// The same if none were off before the last has finished.
+    pub joules_staying_on: f64,
     /// The same by component.
     pub component_joules: ComponentJoules,
     /// Average watts of a node, with those that are off.
@@ -21,14 +23,16 @@ pub struct RunFigures {
     pub activity: ComponentActivity,
     /// Node-seconds by fully used resources.
     pub busy: BusyTime,
-    /// Seconds if one resource were infinitely fast, in the order of [`NodeResource::ALL`].
+    /// Seconds of the work alone: those above, less the time in which work that arrives as recorded had not arrived.
+    pub work_seconds: f64,
+    /// Seconds of the work alone if one resource were infinitely fast, in the order of [`NodeResource::ALL`].
     pub seconds_without: [f64; 3],
 }
 
 impl RunFigures {
     /// The resource that time is lost to.
     pub fn busy_resource(&self) -> BusyResource {
-        BusyResource::of(self.seconds, self.seconds_without)
+        BusyResource::of(self.work_seconds, self.seconds_without)
     }
 }
 
@@ -71,24 +75,26 @@ pub struct SurveyCell {
 
 impl SurveyCell {
     fn of(design: &NodeDesign, trace: &ClusterTrace, settings: &SurveySettings) -> Self {
-        let run = |model: ClusterModel| {
-            let run = model.run(trace, design);
+        let run = |bound| {
+            let model = settings.model(bound);
+            let (run, work) = (model.run(trace, design), model.with_pace(false));
             RunFigures {
                 seconds: run.seconds,
                 joules: run.joules.total(),
+                joules_staying_on: run.joules_staying_on,
                 component_joules: run.joules,
                 average_watts: run.average_watts(),
                 activity: run.activity,
                 busy: run.busy,
-                seconds_without: NodeResource::ALL.map(|it| model.seconds(trace, design, Some(it))),
+                work_seconds: if settings.paced { work.seconds(trace, design, None) } else { run.seconds },
+                seconds_without: NodeResource::ALL.map(|it| work.seconds(trace, design, Some(it))),
             }
         };
-        let estimate = ClusterModel::estimate(settings.lead, settings.in_flight);
         Self {
             workload: trace.name.clone(),
-            sync: run(ClusterModel::sync()),
-            nosync: run(ClusterModel::nosync()),
-            estimate: run(estimate),
+            sync: run(SurveyBound::Sync),
+            nosync: run(SurveyBound::Nosync),
+            estimate: run(SurveyBound::Estimate),
         }
     }
 
@@ -166,7 +172,8 @@ impl SurveyPoint {
 
     /// The resource that time is lost to over all workloads: of the means of their savings.
     pub fn busy_resource(&self, bound: SurveyBound) -> BusyResource {
-        let share = |at: usize| self.mean(bound, |run| run.seconds_without[at] / run.seconds.max(f64::MIN_POSITIVE));
+        let share =
+            |at: usize| self.mean(bound, |run| run.seconds_without[at] / run.work_seconds.max(f64::MIN_POSITIVE));
         BusyResource::of(1.0, [0, 1, 2].map(share))
     }
 }

@@ -1,28 +1,41 @@
 //! A whole survey.
 
 use fawn_report::Watch;
+use fawn_report::amount::grouped;
 use serde::Serialize;
 
+use super::catalogue::UnsurveyedOption;
 use super::pareto::{SurveyAxis, pareto_set};
 use super::point::{RunFigures, SurveyPoint};
 use super::settings::{SurveyBound, SurveySettings};
+use super::summary::PointSummary;
 use crate::node::{ClusterTrace, NodeDesign, TraceColumn};
 
 /// A survey's result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SurveyReport {
+    /// What was surveyed, in a line; whoever makes the survey says it.
+    pub title: String,
+    /// What is to be said of all of it, likewise.
+    pub notes: Vec<String>,
+    /// Designs that were left out as too little is known of them, likewise.
+    pub left_out: Vec<UnsurveyedOption>,
     /// How it was made.
     pub settings: SurveySettings,
     /// The workloads.
     pub workloads: Vec<String>,
     /// Nodes of the cluster.
     pub nodes: usize,
+    /// Seconds of each workload's trace.
+    pub recorded_seconds: Vec<usize>,
     /// The place of the reference among the points.
     pub reference: usize,
     /// Every design, in the order given.
     pub points: Vec<SurveyPoint>,
     /// Whether each point is in the Pareto set; `None` if one of its values is unknown.
     pub pareto: Vec<Option<bool>>,
+    /// Every design over all workloads, in the same order.
+    pub summaries: Vec<PointSummary>,
     /// For each workload alone, whether each point is in its Pareto set.
     pub pareto_by_workload: Vec<Vec<Option<bool>>>,
     /// Columns that a trace lacks, each with how many traces lack it. They take no time and no energy here.
@@ -51,16 +64,23 @@ impl SurveyReport {
         let lacking = |column: &TraceColumn| traces.iter().filter(|trace| !trace.is_measured(*column)).count();
         let lacking = TraceColumn::ALL.into_iter().map(|column| (column, lacking(&column)));
         let mut report = Self {
+            title: String::new(),
+            notes: Vec::new(),
+            left_out: Vec::new(),
             settings: settings.clone(),
             workloads: traces.iter().map(|trace| trace.name.clone()).collect(),
             nodes: traces.iter().map(|trace| trace.nodes.len()).max().unwrap_or(0),
+            recorded_seconds: traces.iter().map(ClusterTrace::seconds).collect(),
             reference,
             points,
             pareto: Vec::new(),
+            summaries: Vec::new(),
             pareto_by_workload: Vec::new(),
             unmeasured: lacking.filter(|(_, count)| *count > 0).collect(),
         };
         report.pareto = report.set(None);
+        let pairs = report.points.iter().zip(&report.pareto);
+        report.summaries = pairs.map(|(point, is_pareto)| PointSummary::of(&report, point, *is_pareto)).collect();
         report.pareto_by_workload = (0..traces.len()).map(|workload| report.set(Some(workload))).collect();
         Some(report)
     }
@@ -91,6 +111,33 @@ impl SurveyReport {
             SurveyAxis::Energy => Some(ratio(|run| run.joules)),
             SurveyAxis::Price => point.price_dollars,
         }
+    }
+
+    /// What was run on what, in a line.
+    pub fn heading(&self) -> String {
+        let plural =
+            |count: usize, what: &str| format!("{} {what}{}", grouped(count as u64), if count == 1 { "" } else { "s" });
+        let pace = if self.settings.paced { "; work arrives as recorded" } else { "" };
+        format!(
+            "{}, {}, {}; relative to {}; compared under {}{pace}",
+            plural(self.points.len(), "design"),
+            plural(self.workloads.len(), "workload"),
+            plural(self.nodes, "node"),
+            self.points[self.reference].name,
+            self.settings.bound.word(),
+        )
+    }
+
+    /// The numbers of the points of the Pareto set, from 1 for the fastest: the names of their marks in pictures.
+    pub fn numbers(&self) -> Vec<Option<usize>> {
+        let mut best: Vec<usize> = (0..self.points.len()).filter(|at| self.pareto[*at] == Some(true)).collect();
+        let time = |at: &usize| self.summaries[*at].time_ratio.get(self.settings.bound);
+        best.sort_by(|a, b| time(a).total_cmp(&time(b)));
+        let mut numbers = vec![None; self.points.len()];
+        for (number, at) in (1..).zip(best) {
+            numbers[at] = Some(number);
+        }
+        numbers
     }
 
     /// The points of the Pareto set, the fastest last.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::pareto::SurveyAxis;
+use crate::node::ClusterModel;
 
 /// Which of a cell's runs counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +45,21 @@ pub struct SurveySettings {
     pub lead: u32,
     /// Of the estimate: requests under way for each processor.
     pub in_flight: u32,
+    /// Whether work arrives as it was recorded, as on a server whose clients decide.
+    #[serde(default)]
+    pub paced: bool,
+}
+
+impl SurveySettings {
+    /// The cluster model of a bound.
+    pub fn model(&self, bound: SurveyBound) -> ClusterModel {
+        let model = match bound {
+            SurveyBound::Sync => ClusterModel::sync(),
+            SurveyBound::Nosync => ClusterModel::nosync(),
+            SurveyBound::Estimate => ClusterModel::estimate(self.lead, self.in_flight),
+        };
+        model.with_pace(self.paced)
+    }
 }
 
 impl Default for SurveySettings {
@@ -55,6 +71,7 @@ impl Default for SurveySettings {
             bound: SurveyBound::Sync,
             lead: 10,
             in_flight: 4,
+            paced: false,
         }
     }
 }

@@ -3,69 +3,89 @@
 use fawn_report::TextTable;
 use fawn_report::amount::{digits, dollars, percent};
 
-use super::pareto::SurveyAxis;
+use super::catalogue::UnsurveyedOption;
 use super::point::{BusyResource, SurveyPoint};
 use super::report::SurveyReport;
 use super::settings::SurveyBound;
+use super::summary::{BoundFigures, PointSummary};
 use super::table6::{BoundPair, PRINTED, Table6Row};
 use crate::node::NodeResource;
 
 const UNKNOWN: &str = "unknown";
 
-/// All points of a survey, or those of its Pareto set. Times and energies are relative to the reference, from the lower
-/// to the upper bound; the estimate is relative to the reference's own.
+/// All points of a survey, or those of its Pareto set, the fastest first. Times and energies relative to the reference go
+/// from the lower to the upper bound; the estimate is relative to the reference's own. Seconds and joules are of all
+/// workloads, and of the survey's bound.
 pub fn points(report: &SurveyReport, only_best: bool) -> TextTable {
-    let head = ["design", "time", "estimated", "energy", "watts", "price", "busy", "if infinite", "margin", "Pareto"];
-    let rows = report.points.iter().zip(&report.pareto).filter(|(_, is_best)| !only_best || **is_best == Some(true));
-    let mut rows: Vec<(f64, Vec<String>)> = rows
-        .map(|(point, is_best)| {
-            let time = report.value(point, SurveyAxis::Time, report.settings.bound, None).unwrap_or(f64::NAN);
-            (time, cells(report, point, *is_best))
-        })
-        .collect();
-    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    TextTable::of(&head, &[6, 9], rows.into_iter().map(|(_, row)| row))
+    points_in_order(report, only_best).0
 }
 
-fn cells(report: &SurveyReport, point: &SurveyPoint, is_best: Option<bool>) -> Vec<String> {
-    let range = |axis| {
-        let value = |bound| report.value(point, axis, bound, None).unwrap_or(f64::NAN);
-        between(value(SurveyBound::Nosync), value(SurveyBound::Sync))
-    };
-    let watts = |bound| point.mean(bound, |run| run.average_watts);
-    let BusyResource { resource, saving, margin, next } = point.busy_resource(report.settings.bound);
+/// The same, with the place of each row's design in the survey.
+pub(super) fn points_in_order(report: &SurveyReport, only_best: bool) -> (TextTable, Vec<usize>) {
+    let head = [
+        "design",
+        "time",
+        "estimated",
+        "energy",
+        "seconds",
+        "kJ",
+        "watts",
+        "price",
+        "busy",
+        "if infinite",
+        "margin",
+        "Pareto",
+    ];
+    let bound = report.settings.bound;
+    let is_asked = |at: &usize| !only_best || report.pareto[*at] == Some(true);
+    let mut order: Vec<usize> = (0..report.points.len()).filter(is_asked).collect();
+    let time = |at: &usize| report.summaries[*at].time_ratio.get(bound);
+    order.sort_by(|a, b| time(a).total_cmp(&time(b)));
+    let numbers = report.numbers();
+    let rows = order.iter().map(|at| cells(&report.summaries[*at], bound, numbers[*at]));
+    (TextTable::of(&head, &[8, 10], rows), order)
+}
+
+fn cells(summary: &PointSummary, bound: SurveyBound, number: Option<usize>) -> Vec<String> {
+    let BusyResource { resource, saving, margin, next } = summary.busy;
     vec![
-        point.name.clone(),
-        range(SurveyAxis::Time),
-        digits(report.value(point, SurveyAxis::Time, SurveyBound::Estimate, None).unwrap_or(f64::NAN)),
-        range(SurveyAxis::Energy),
-        between(watts(SurveyBound::Nosync), watts(SurveyBound::Sync)),
-        point.price_dollars.map_or_else(|| UNKNOWN.to_owned(), dollars),
+        summary.name.clone(),
+        range(summary.time_ratio),
+        figure(summary.time_ratio.estimate),
+        range(summary.energy_ratio),
+        figure(summary.seconds.get(bound)),
+        figure(summary.joules.get(bound) / 1e3),
+        range(summary.node_watts),
+        summary.price_dollars.map_or_else(|| UNKNOWN.to_owned(), dollars),
         resource.word().to_owned(),
         format!("−{}", percent(saving.max(0.0))),
         format!("{} to {}", percent(margin.max(0.0)), next.word()),
-        match is_best {
-            Some(true) => "yes",
-            Some(false) => "",
-            None => UNKNOWN,
-        }
-        .to_owned(),
+        match (summary.is_pareto, number) {
+            (None, _) => UNKNOWN.to_owned(),
+            (_, number) => number.map_or_else(String::new, |number| number.to_string()),
+        },
     ]
 }
 
-fn between(a: f64, b: f64) -> String {
-    let (low, high) = (digits(a.min(b)), digits(a.max(b)));
+/// From the lower to the upper bound.
+fn range(figures: BoundFigures) -> String {
+    let (low, high) = (figures.nosync.min(figures.sync), figures.nosync.max(figures.sync));
+    let (low, high) = (figure(low), figure(high));
     if low == high { low } else { format!("{low} to {high}") }
+}
+
+fn figure(value: f64) -> String {
+    if value.is_finite() { digits(value) } else { UNKNOWN.to_owned() }
 }
 
 /// What time remains if one resource were infinitely fast, by workload, for one point.
 pub fn what_if(point: &SurveyPoint, bound: SurveyBound) -> TextTable {
-    let head = ["workload", "seconds", "without processor", "without storage", "without network", "busy"];
+    let head = ["workload", "seconds of work", "without processor", "without storage", "without network", "busy"];
     let rows = point.cells.iter().map(|cell| {
         let run = cell.figures(bound);
-        let mut row = vec![cell.workload.clone(), digits(run.seconds)];
+        let mut row = vec![cell.workload.clone(), digits(run.work_seconds)];
         row.extend(NodeResource::ALL.iter().zip(run.seconds_without).map(|(_, seconds)| {
-            let saving = if run.seconds > 0.0 { 1.0 - seconds / run.seconds } else { 0.0 };
+            let saving = if run.work_seconds > 0.0 { 1.0 - seconds / run.work_seconds } else { 0.0 };
             format!("−{}", percent(saving.max(0.0)))
         }));
         row.push(run.busy_resource().resource.word().to_owned());
@@ -105,4 +125,45 @@ pub fn table_6(rows: &[Table6Row]) -> TextTable {
         [row(&name, "paper", &printed), row("", "ours", ours)]
     });
     TextTable::of(&head, &[1], lines)
+}
+
+/// What was left out, by what nobody has said of it.
+pub fn left_out(options: &[UnsurveyedOption]) -> Vec<String> {
+    let mut by_missing: Vec<(&[&str], Vec<&str>)> = Vec::new();
+    for option in options {
+        match by_missing.iter_mut().find(|(missing, _)| *missing == option.missing) {
+            Some((_, names)) => names.push(&option.name),
+            None => by_missing.push((&option.missing, vec![&option.name])),
+        }
+    }
+    let line = |(missing, names): (&[&str], Vec<&str>)| {
+        format!("left out, no {} known: {}", missing.join(", no "), names.join("; "))
+    };
+    by_missing.into_iter().map(line).collect()
+}
+
+/// What has to be known of all designs or of some: each note of designs once, with theirs.
+pub fn notes(report: &SurveyReport) -> Vec<String> {
+    let mut lines = report.notes.clone();
+    for (column, traces) in &report.unmeasured {
+        lines.push(format!(
+            "{column} was not measured in {traces} of {} workloads, and takes no time there",
+            report.workloads.len()
+        ));
+    }
+    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
+    for point in &report.points {
+        for note in &point.notes {
+            match said.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, names)) => names.push(&point.name),
+                None => said.push((note, vec![&point.name])),
+            }
+        }
+    }
+    for (note, names) in said {
+        let whose = if names.len() == report.points.len() { "all designs".to_owned() } else { names.join(", ") };
+        lines.push(format!("{whose}: {note}"));
+    }
+    lines.extend(left_out(&report.left_out));
+    lines
 }

@@ -98,7 +98,34 @@ fn a_node_without_work_left_is_off_unless_it_stays_on() {
     let on = ClusterModel { power_down: false, ..ClusterModel::sync() }.run(&trace, &design());
     assert_eq!((off.seconds, off.on_seconds, on.on_seconds), (3.0, 4.0, 6.0));
     assert!((on.joules.total() - off.joules.total() - 2.0 * 17.0).abs() < 1e-9);
+    assert!((off.joules_staying_on - on.joules.total()).abs() < 1e-9, "a run says what switching off has saved");
     assert!((off.average_watts() - off.joules.total() / 6.0).abs() < 1e-12, "off counts in the average");
+}
+
+#[test]
+fn work_that_arrives_as_recorded_takes_at_least_as_long_as_it_did() {
+    // The first node keeps up; the second has a second's work of 1.5 s, and catches up.
+    let trace = trace(vec![vec![cpu(0.25), cpu(0.0), cpu(0.25)], vec![cpu(1.5), cpu(0.1)]]);
+    let model = ClusterModel::nosync().with_pace(true);
+    let run = model.run(&trace, &design());
+    assert_eq!((run.seconds, model.seconds(&trace, &design(), Some(NodeResource::Processor))), (3.0, 3.0));
+    assert_eq!(run.on_seconds, 3.0 + 2.0, "a node is on for as long as it was recorded");
+    assert!((run.joules.total() - (17.0 * 5.0 + 20.0 * 2.1)).abs() < 1e-9, "{:?}", run.joules);
+    let slow = NodeDesign { hz: 0.1e9, ..design() };
+    assert!((model.run(&trace, &slow).seconds - 16.0).abs() < 1e-9, "one that is too slow falls behind");
+    assert!(model.run(&trace, &slow).seconds > ClusterModel::nosync().run(&trace, &design()).seconds);
+}
+
+#[test]
+fn a_timeline_names_what_is_busy_second_by_second() {
+    let trace = trace(vec![vec![cpu(1.0), disk(0.5), cpu(0.0)], vec![cpu(0.5)]]);
+    let timeline = ClusterModel::sync().timeline(&trace, &design());
+    let round = |seconds: f64| (seconds * 1e9).round() / 1e9;
+    let busy: Vec<_> = timeline.iter().map(|second| (second.nodes, second.busy, round(second.slowest_s))).collect();
+    let (processor, storage) = (Some(NodeResource::Processor), Some(NodeResource::Storage));
+    assert_eq!(busy, [(2, processor, 1.0), (1, storage, 0.5), (0, None, 0.0)]);
+    assert_eq!((timeline[0].processor, timeline[1].storage, round(timeline[1].finished_s)), (1.0, 1.0, 1.5));
+    assert_eq!(timeline[1].waited_s, 0.0, "the first node was the slowest");
 }
 
 #[test]

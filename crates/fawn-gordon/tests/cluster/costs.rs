@@ -1,12 +1,14 @@
 //! Tables 7 and 8, and §6.3, as printed and as they come out.
 
+use fawn_gordon::survey::catalogue::SurveyRatings;
 use fawn_gordon::survey::cost::petabyte::{
     DIMM, FLASH_CARD, PETABYTE_GB, PRINTED_TABLE_8, PROCESSOR, PetabyteCost, SATA_DISK, StorageServer, TABLE_7,
     catalogue_costs, servers,
 };
+use fawn_gordon::survey::cost::report::{CostQuestion, CostReport};
 use fawn_gordon::survey::cost::sleeping::{CopiedData, FlashNode, SleepingServer, all_in_flash, one_in_flash};
 use fawn_gordon::survey::cost::slices::{PAPER_SLICE, SliceJob, hiding_seconds_per_gb, run_jobs};
-use fawn_gordon::survey::cost::tables::{self, copies, slices, table_7, table_8};
+use fawn_gordon::survey::cost::tables::{self, copies, nodes_copies, nodes_slices, slices, table_7, table_8};
 use fawn_plan::Catalogue;
 
 fn ours() -> [PetabyteCost; 4] {
@@ -91,13 +93,60 @@ fn the_printed_shares_of_power_do_not_come_out() {
     }
 }
 
+/// The question of the paper: a petabyte, three copies, slices of 64 nodes over two links of 1 Gbit/s.
+fn question(bytes: f64) -> CostQuestion {
+    CostQuestion {
+        data: CopiedData { bytes, copies: 3, changed_bytes_per_day: 0.0, wakes_per_day: 1.0 },
+        server: SleepingServer {
+            watts_asleep: 5.0,
+            wake_seconds: 30.0,
+            ..SleepingServer::of(&servers()[3], 80e6, 125e6)
+        },
+        losses_per_year: 0.04,
+        activity: 0.0,
+        slice_nodes: 64,
+        link_bytes_per_second: 250e6,
+        job: SliceJob { input_bytes: 5e12, output_bytes: 0.0, scratch_bytes: 4e12, compute_seconds: 20_000.0 },
+    }
+}
+
+fn report(bytes: f64) -> CostReport {
+    CostReport::of(&question(bytes), &Catalogue::built_in("today").unwrap(), &SurveyRatings::today())
+}
+
 #[test]
 fn tables_show_the_paper_beside_ours() {
-    let table = table_8(PETABYTE_GB);
+    let table = table_8(&report(PETABYTE_GB * 1e9).table_8);
     assert_eq!(table.rows.len(), 8);
-    assert_eq!(table.rows[2][2..5], ["2185", "$13,000,000", "$3,000,000"]);
-    assert_eq!(table.rows[3][2..5], ["2184.5", "$13,107,200", "$3,753,028"]);
+    assert_eq!(table.rows[2][2..5], ["2,185", "$13,000,000", "$3,000,000"]);
+    assert_eq!(table.rows[3][2..5], ["2,184.5", "$13,107,200", "$3,753,028"]);
     assert_eq!(FLASH_CARD.gb, Some(160.0));
+    let table = table_8(&report(1e12).table_8);
+    assert_eq!(table.rows.len(), 4, "nothing is printed for another amount");
+    assert_eq!(table.rows[3][..3], ["SATA Disks", "computed", "0.0"]);
+}
+
+#[test]
+fn copies_and_slices_are_reckoned_for_the_papers_node_and_for_todays() {
+    let report = report(PETABYTE_GB * 1e9);
+    let names: Vec<&str> = report.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names[..2], ["Gordon node (paper)", "Raspberry Pi 5 8 GB + NVMe 1 TB"]);
+    for node in &report.nodes {
+        assert!(node.one_in_flash.joules_per_year < 0.6 * node.all_in_flash.joules_per_year, "{}", node.name);
+        assert!(
+            node.one_in_flash.recovery_seconds - node.all_in_flash.recovery_seconds <= 30.0 + 1e-9,
+            "{}",
+            node.name
+        );
+    }
+    let (gordon, pi) = (&report.nodes[0], &report.nodes[1]);
+    assert_eq!(gordon.all_in_flash.flash_nodes, 12_288, "4,096 nodes of 256 GB for each copy");
+    assert_eq!((gordon.all_in_flash.dollars, pi.all_in_flash.flash_nodes), (None, 3146));
+    assert_eq!(gordon.overlapped.compute_share, 1.0, "4 s for each GB");
+    assert!((gordon.slice.watts / (64.0 * 19.0) - 1.0).abs() < 1e-9 && report.hiding_seconds_per_gb == 4.0);
+    assert!(report.left_out.iter().any(|it| it.name == "Thelio Astra + NVMe 1 TB"));
+    assert_eq!(nodes_copies(&report.nodes).rows.len(), 2 * report.nodes.len());
+    assert_eq!(nodes_slices(&report.nodes).rows[1][0], "  overlapped");
 }
 
 #[test]

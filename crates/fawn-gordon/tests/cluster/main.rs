@@ -5,6 +5,7 @@
 mod bounds;
 mod by_hand;
 mod costs;
+mod storage;
 mod survey;
 mod table6;
 mod tables;

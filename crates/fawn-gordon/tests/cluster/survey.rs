@@ -217,24 +217,26 @@ fn a_third_axis_keeps_the_cheap_and_an_unknown_price_is_in_no_set() {
 #[test]
 fn todays_parts_are_surveyed_with_their_prices() {
     let catalogue = Catalogue::built_in("today").unwrap();
-    let (designs, unknown) = catalogue::designs(&catalogue, &SurveyRatings::today());
+    let ratings = SurveyRatings { writes_as_reads: true, ..SurveyRatings::today() };
+    let (designs, unknown) = catalogue::designs(&catalogue, &ratings);
     let traces = suite(&TraceShape::fitted(), 8, 1);
     let settings = SurveySettings {
         reference: designs[0].name.clone(),
         axes: vec![SurveyAxis::Time, SurveyAxis::Energy, SurveyAxis::Price],
         ..SurveySettings::default()
     };
-    let report = SurveyReport::of(&designs, &traces, &settings, &Nobody).unwrap();
+    let mut report = SurveyReport::of(&designs, &traces, &settings, &Nobody).unwrap();
     assert_eq!(tables::points(&report, false).rows.len(), designs.len());
     assert!(report.pareto.iter().all(Option::is_some), "every price is known");
     let best: Vec<&str> = report.best().into_iter().map(|point| point.name.as_str()).collect();
     assert!(best.contains(&"Orange Pi 5 + NVMe 1 TB"), "the cheapest and the fastest: {best:?}");
     assert!(!best.contains(&"Raspberry Pi 5 8 GB + NVMe 2 TB"), "as fast as with 1 TB, and dearer");
-    let page = page("today's machines", &report, &unknown);
-    assert!(
-        page.contains("Thelio Astra + NVMe 1 TB: not surveyed, unknown: processor rating"),
-        "what is missing is said"
-    );
+    report.left_out = unknown;
+    let page = page(&report);
+    let missing =
+        "left out, no processor rating, no read rate of its drive, no write rate of its drive known: Minisforum";
+    assert!(page.contains(missing), "what is missing is said");
+    assert!(page.contains("Time and price"), "a third axis has a picture of its own");
     assert!(page.contains("7-Zip rating of 11830 MIPS"));
 }
 
@@ -247,20 +249,26 @@ fn a_survey_of_nothing_is_none() {
 
 #[test]
 fn the_page_has_every_design_and_nothing_from_elsewhere() {
-    let page = page("the paper's designs", survey(), &[]);
+    let page = page(survey());
     for design in &survey().points {
         assert!(page.contains(&design.name), "{}", design.name);
     }
-    for what in ["<script", "src=", "href=", "@import", "url("] {
+    for what in ["<script", "src=", "@import", "url("] {
         assert!(!page.contains(what), "{what}");
     }
+    let links: Vec<&str> = page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert!(links.len() >= 8 * 84, "each mark of each picture is a link");
+    for link in links {
+        let id = link.strip_prefix('#').unwrap_or_else(|| panic!("{link} leads elsewhere"));
+        assert!(page.contains(&format!("<tr id=\"{id}\">")), "{link} leads nowhere");
+    }
     assert!(page.contains("<title>4 Core 2 2.4 GHz, 1 flash array: time ×"), "marks have titles");
-    for tag in ["table", "details", "svg", "div", "ul"] {
+    for tag in ["table", "details", "svg", "div", "ul", "a", "tr"] {
         let opened = page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
         assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "{tag}");
     }
     assert!(page.len() < 1 << 20, "{}", page.len());
-    let drawn = scatter(survey(), None);
+    let drawn = scatter(survey(), None, SurveyAxis::Energy);
     assert_eq!(drawn.matches("<title>").count(), 84);
     assert!(!drawn.contains("NaN"));
 }

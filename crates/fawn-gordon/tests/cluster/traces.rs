@@ -46,3 +46,27 @@ fn equal_seeds_give_equal_traces_and_others_do_not() {
     assert_eq!(trace(5), trace(5));
     assert_ne!(trace(5), trace(6));
 }
+
+/// A server of 1 KB values under a steady load, recorded for a minute.
+#[test]
+fn a_recorded_server_keeps_up_on_every_machine_of_today() {
+    use fawn_gordon::node::{ClusterTrace, CpuCalibration, NodeResource, read_node_trace};
+    use fawn_gordon::survey::catalogue::{SurveyRatings, designs};
+    use fawn_gordon::survey::{SurveyReport, SurveySettings};
+
+    let recording = include_bytes!("../../testdata/recordings/server.recording");
+    let mut trace = ClusterTrace::of_nodes("server", [read_node_trace(&recording[..]).unwrap()]);
+    assert!(trace.calibrate(&CpuCalibration { instructions_per_cycle: 1.5, hz: 4.3e9 }));
+    assert_eq!((trace.seconds(), trace.unmeasured().len()), (60, 3));
+    let catalogue = fawn_plan::Catalogue::built_in("today").unwrap();
+    let settings = SurveySettings { paced: true, ..SurveySettings::default() };
+    let (designs, _) = designs(&catalogue, &SurveyRatings::today());
+    let report = SurveyReport::of(&designs, &[trace], &settings, &fawn_report::Nobody).unwrap();
+    for summary in &report.summaries {
+        assert_eq!(summary.seconds.sync, 60.0, "{}", summary.name);
+        // What the pace hides: the processors limit.
+        assert!(summary.busy.saving > 0.3 && summary.busy.resource == NodeResource::Processor, "{summary:?}");
+    }
+    let joules = |at: usize| report.summaries[at].joules.sync;
+    assert!(joules(2) < joules(0), "a Compute Module draws less at rest than a Raspberry Pi");
+}

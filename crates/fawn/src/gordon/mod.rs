@@ -1,14 +1,19 @@
-//! `fawn gordon`: simulated flash arrays and disks, traces on them, and recordings of this machine.
+//! `fawn gordon`: flash arrays, disks and whole nodes, simulated; traces, and recordings of this machine.
 //!
-//! Arguments and files are here, the simulators in `fawn-gordon`.
+//! Arguments and files are here, the models in `fawn-gordon`.
 
 pub mod array;
+mod cluster;
+mod cost;
+mod designs;
 pub mod disk;
 pub mod flash;
 pub mod ftl;
 pub mod output;
 pub mod record;
+mod recordings;
 pub mod replay;
+mod survey;
 pub mod workload;
 
 use clap::{Args, Subcommand};
@@ -26,6 +31,10 @@ pub struct GordonArguments {
 /// The subcommands of `fawn gordon`.
 #[derive(Debug, Subcommand)]
 pub enum GordonCommand {
+    /// Simulate a recorded workload on a cluster of one kind of node: time, energy, and what limits
+    Cluster(Box<cluster::Arguments>),
+    /// Compute what storing, copying and moving data costs on flash, memory and disks
+    Cost(Box<cost::Arguments>),
     /// Simulate a disk: seeks, rotation, zones, buffer and queue
     Disk(Box<disk::DiskArguments>),
     /// Simulate a flash array under an FTL: bandwidth, latencies, write amplification, wear, power cuts
@@ -34,6 +43,8 @@ pub enum GordonCommand {
     Record(Box<record::RecordArguments>),
     /// Replay a block trace on simulated arrays and disks, beside each other, or convert it
     Replay(Box<replay::ReplayArguments>),
+    /// Compare many kinds of nodes on recorded workloads by time, energy and price
+    Survey(Box<survey::Arguments>),
 }
 
 /// Carries out a subcommand.
@@ -42,9 +53,12 @@ pub enum GordonCommand {
 /// What the subcommand says.
 pub fn run(arguments: &GordonArguments) -> anyhow::Result<CommandStatus> {
     match &arguments.command {
+        GordonCommand::Cluster(arguments) => cluster::run(arguments),
+        GordonCommand::Cost(arguments) => cost::run(arguments),
         GordonCommand::Disk(arguments) => disk::run(arguments),
         GordonCommand::Flash(arguments) => flash::run(arguments),
         GordonCommand::Record(arguments) => record::run(arguments),
         GordonCommand::Replay(arguments) => replay::run(arguments),
+        GordonCommand::Survey(arguments) => survey::run(arguments),
     }
 }

@@ -1,9 +1,10 @@
 //! Costs as rows of text.
 
 use fawn_report::TextTable;
-use fawn_report::amount::{bytes, digits, dollars, grouped, percent, seconds};
+use fawn_report::amount::{bytes, digits, dollars, grouped, number, percent, seconds};
 
-use super::petabyte::{CatalogueCost, PRINTED_TABLE_8, PetabyteCost, TABLE_7, servers};
+use super::petabyte::{CatalogueCost, TABLE_7};
+use super::report::{NodeCosts, Table8Row};
 use super::sleeping::CopiesCost;
 use super::slices::SliceRun;
 
@@ -16,32 +17,34 @@ pub fn table_7() -> TextTable {
     TextTable::of(&["part", "capacity", "cost", "active watts"], &[], rows)
 }
 
-/// Table 8, each row of the paper above ours.
-pub fn table_8(gb: f64) -> TextTable {
+/// Table 8, each row of the paper above ours where there is one.
+pub fn table_8(rows: &[Table8Row]) -> TextTable {
     let head = ["medium", "", "servers", "media cost", "non-media cost", "of cost", "of power"];
-    let rows = PRINTED_TABLE_8.iter().zip(servers()).flat_map(|(printed, server)| {
-        let cost = PetabyteCost::of(&server, gb);
-        let paper = vec![
-            printed.medium.to_owned(),
-            "paper".to_owned(),
-            printed.servers.to_string(),
-            dollars(printed.media_dollars),
-            dollars(printed.other_dollars),
-            percent(printed.other_cost_share),
-            percent(printed.other_power_share),
-        ];
+    let lines = rows.iter().flat_map(|row| {
+        let paper = row.printed.map(|printed| {
+            vec![
+                printed.medium.to_owned(),
+                "paper".to_owned(),
+                grouped(printed.servers.into()),
+                dollars(printed.media_dollars),
+                dollars(printed.other_dollars),
+                percent(printed.other_cost_share),
+                percent(printed.other_power_share),
+            ]
+        });
+        let cost = row.computed;
         let ours = vec![
-            String::new(),
-            "ours".to_owned(),
-            format!("{:.1}", cost.servers),
+            if paper.is_some() { String::new() } else { row.medium.to_owned() },
+            "computed".to_owned(),
+            number(cost.servers, 1),
             dollars(cost.media_dollars),
             dollars(cost.other_dollars),
             percent(cost.other_cost_share()),
             percent(cost.other_power_share()),
         ];
-        [paper, ours]
+        paper.into_iter().chain([ours])
     });
-    TextTable::of(&head, &[1], rows)
+    TextTable::of(&head, &[1], lines)
 }
 
 /// So many gigabytes on a catalogue's nodes, the cheapest first and unknown prices last.
@@ -99,4 +102,25 @@ pub fn slices(ways: &[(&str, SliceRun)]) -> TextTable {
         ]
     });
     TextTable::of(&head, &[], rows)
+}
+
+/// §6.1 for several kinds of nodes.
+pub fn nodes_copies(nodes: &[NodeCosts]) -> TextTable {
+    let ways = nodes.iter().flat_map(|node| {
+        [
+            (format!("{}: all in flash", node.name), node.all_in_flash),
+            ("  one in flash, others asleep".to_owned(), node.one_in_flash),
+        ]
+    });
+    let ways: Vec<(String, CopiesCost)> = ways.collect();
+    copies(&ways.iter().map(|(name, cost)| (name.as_str(), *cost)).collect::<Vec<_>>())
+}
+
+/// §6.3 for several kinds of nodes.
+pub fn nodes_slices(nodes: &[NodeCosts]) -> TextTable {
+    let ways = nodes.iter().flat_map(|node| {
+        [(format!("{}: in turn", node.name), node.in_turn), ("  overlapped".to_owned(), node.overlapped)]
+    });
+    let ways: Vec<(String, SliceRun)> = ways.collect();
+    slices(&ways.iter().map(|(name, run)| (name.as_str(), *run)).collect::<Vec<_>>())
 }

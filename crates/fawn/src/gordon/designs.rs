@@ -1,0 +1,143 @@
+//! Designs of nodes: the paper's, a catalogue's, or those of a file.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use fawn_gordon::node::NodeDesign;
+use fawn_gordon::survey::catalogue::{SurveyRatings, UnsurveyedOption, designs};
+use fawn_gordon::survey::paper::{self, STATED_CONFIGURATIONS};
+use fawn_gordon::survey::{SurveyFile, simulated};
+use fawn_plan::Catalogue;
+
+/// The paper's designs.
+pub const PAPER: &str = "gordon-2009";
+/// The catalogue that is built in.
+pub const TODAY: &str = "today";
+
+/// How the paper's storage is rated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StorageChoice {
+    /// As the paper states or implies it: flash at 900 MB/s, a disk at 80 MB/s
+    Stated,
+    /// As the simulators of flash and disk rate the workloads' pattern of accesses
+    Simulated,
+}
+
+/// How designs are rated.
+#[derive(Clone, Debug, Args)]
+pub struct RatingArguments {
+    /// Ratings of processors and drives that a catalogue lacks, as TOML [default: those built in]
+    #[arg(long, value_name = "FILE")]
+    pub ratings: Option<PathBuf>,
+    /// Take drives to write as fast as they read if nobody has measured their writes, instead of leaving them out
+    #[arg(long)]
+    pub guess_writes: bool,
+    /// Rates of the paper's flash and disk
+    #[arg(long, value_name = "HOW", default_value = "stated")]
+    pub storage: StorageChoice,
+}
+
+/// Designs to choose from.
+#[derive(Clone, Debug)]
+pub struct DesignSet {
+    /// What they are, in a line.
+    pub title: String,
+    /// Those of which enough is known.
+    pub designs: Vec<NodeDesign>,
+    /// The others.
+    pub left_out: Vec<UnsurveyedOption>,
+}
+
+impl RatingArguments {
+    /// The designs of a name or a file.
+    ///
+    /// # Errors
+    /// A file cannot be read or understood.
+    pub fn set(&self, name: &str) -> anyhow::Result<DesignSet> {
+        match name {
+            PAPER => self.paper(),
+            TODAY => self.catalogue(&Catalogue::built_in(TODAY).context("the catalogue is built in")?),
+            file => self.file(Path::new(file)),
+        }
+    }
+
+    fn paper(&self) -> anyhow::Result<DesignSet> {
+        let space = match self.storage {
+            StorageChoice::Stated => paper::space(),
+            StorageChoice::Simulated => simulated::space().context("cannot simulate the paper's flash array")?,
+        };
+        let designs = space.designs();
+        let count = designs.len();
+        let title = format!(
+            "Gordon's design space (ASPLOS 2009): the {count} configurations of its Table 5; its text states \
+             {STATED_CONFIGURATIONS}"
+        );
+        Ok(DesignSet { title, designs, left_out: Vec::new() })
+    }
+
+    fn catalogue(&self, catalogue: &Catalogue) -> anyhow::Result<DesignSet> {
+        let (designs, left_out) = designs(catalogue, &self.ratings()?);
+        Ok(DesignSet { title: catalogue.title.clone(), designs, left_out })
+    }
+
+    /// The ratings to use.
+    ///
+    /// # Errors
+    /// The file cannot be read or understood.
+    pub fn ratings(&self) -> anyhow::Result<SurveyRatings> {
+        let mut ratings = match &self.ratings {
+            None => SurveyRatings::today(),
+            Some(file) => {
+                let told = file.display();
+                let text = fawn_files::text::read(file).with_context(|| format!("cannot read the ratings {told}"))?;
+                SurveyRatings::parse(&text).with_context(|| format!("cannot use the ratings {told}"))?
+            }
+        };
+        ratings.writes_as_reads |= self.guess_writes;
+        Ok(ratings)
+    }
+
+    /// A file of designs, or a catalogue as `fawn plan` takes it.
+    fn file(&self, file: &Path) -> anyhow::Result<DesignSet> {
+        let told = file.display();
+        let text = fawn_files::text::read(file)
+            .with_context(|| format!("cannot read the designs {told} (built in are {TODAY} and {PAPER})"))?;
+        if text.lines().any(|line| line.trim() == "[[options]]") {
+            let catalogue = Catalogue::parse(&text).with_context(|| format!("cannot use the catalogue {told}"))?;
+            return self.catalogue(&catalogue);
+        }
+        let parsed = SurveyFile::parse(&text).with_context(|| format!("cannot use the designs {told}"))?;
+        let title = if parsed.title.is_empty() { told.to_string() } else { parsed.title.clone() };
+        Ok(DesignSet { title, designs: parsed.designs(), left_out: Vec::new() })
+    }
+
+    /// One design: by its name in the paper's or in today's, or that of a file.
+    ///
+    /// # Errors
+    /// There is none of the name, or too little is known of it; a file has several.
+    pub fn one(&self, name: &str) -> anyhow::Result<NodeDesign> {
+        let (paper, today) = (self.set(PAPER)?, self.set(TODAY)?);
+        let mut built_in = paper.designs.iter().chain(&today.designs);
+        if let Some(design) = built_in.find(|design| design.name == name) {
+            return Ok(design.clone());
+        }
+        if let Some(option) = today.left_out.iter().find(|option| option.name == name) {
+            bail!("{name} cannot be simulated, as no {} is known", option.missing.join(" and no "));
+        }
+        if !Path::new(name).exists() {
+            let names = paper.designs.iter().chain(&today.designs).map(|design| design.name.as_str());
+            let near = names.max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
+            let near = near.unwrap_or_default();
+            bail!("there is no design and no file `{name}`; is `{near}` meant? --list prints all names");
+        }
+        let mut set = self.set(name)?;
+        match (set.designs.pop(), set.designs.len()) {
+            (Some(design), 0) => Ok(design),
+            (last, _) => {
+                let names: Vec<&str> = set.designs.iter().chain(&last).map(|it| it.name.as_str()).collect();
+                bail!("{name} has {} designs ({}): simulate one, in a file of its own", names.len(), names.join("; "))
+            }
+        }
+    }
+}
