@@ -10,6 +10,7 @@ pub mod disk;
 pub mod flash;
 pub mod ftl;
 pub mod node;
+pub mod store;
 pub mod survey;
 pub mod time;
 pub mod trace;

@@ -15,6 +15,7 @@ use crate::cluster::arguments::{
 };
 use crate::config::{ConfigArguments, Problem};
 use crate::connect::ConnectArguments;
+use crate::gordon::GordonArguments;
 use crate::node::FrontendArguments;
 use crate::plan::PlanArguments;
 use crate::resources::{check_memory, cores, default_memory, least_memory, parse_threads};
@@ -100,6 +101,8 @@ pub enum Command {
     Bench(BenchArguments),
     /// Compute how many nodes a cluster needs, and what they cost
     Plan(Box<PlanArguments>),
+    /// Simulate flash, disks and whole nodes: which node should I buy?
+    Gordon(GordonArguments),
     /// Create, show and renew the certificates of a cluster
     Certs(CertsArguments),
     /// Check the configuration file and the environment, or show the resulting settings

@@ -15,6 +15,7 @@
 //! | `store_command` | a store at rest: check, stats, dump |
 //! | `bench` | a store, measured, and servers over a network |
 //! | `plan` | how many nodes, and what they cost |
+//! | `gordon` | flash, disks and nodes, simulated |
 //! | `certs` | a cluster's certificates |
 //! | `load`, `dump`, `keys` | the commands that are clients; `connect` says how they reach a server |
 //! | `summary` | what a load or a dump has come to, for people and as JSON |
@@ -41,6 +42,7 @@ mod config;
 mod connect;
 mod consistency;
 mod dump;
+mod gordon;
 mod interrupt;
 mod keys;
 mod load;
@@ -140,6 +142,7 @@ fn carry_out(fawn: &Fawn) -> anyhow::Result<CommandStatus> {
         Command::Rebalance(arguments) => cluster::settings::rebalance(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Plan(arguments) => plan::run(arguments),
+        Command::Gordon(arguments) => gordon::run(arguments),
         Command::Certs(arguments) => certs::run(arguments),
         Command::Config(arguments) => config::run(arguments, fawn.config.as_ref()),
         Command::Completions(arguments) => shell::completions(arguments),

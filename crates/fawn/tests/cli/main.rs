@@ -21,6 +21,7 @@ mod disks;
 mod dump;
 mod energy;
 mod fake;
+mod gordon_store;
 mod keys;
 mod leader_link;
 mod links;
