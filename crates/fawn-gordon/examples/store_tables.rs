@@ -31,7 +31,9 @@ fn main() -> Result<(), StoreTrialError> {
         }
         mode => {
             let only = std::env::args().nth(2).and_then(|full| full.parse::<f64>().ok());
-            for full in [0.3, 0.45, 0.6, 0.75].into_iter().filter(|full| only.is_none_or(|only| only == *full)) {
+            for full in
+                [0.3, 0.45, 0.6, 0.75].into_iter().filter(|full| only.is_none_or(|only| (only - full).abs() < 1e-9))
+            {
                 let workload = of(full);
                 // Both are the same at any number of records: all are indexed, or 0.35 bytes a record go to tables.
                 let memory_bytes = if mode == "drained" { 8 * workload.records } else { 4_800_000 };
