@@ -30,7 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-tls", &["fawn-files"]),
     ("fawn-admin", &[]),
     ("fawn-plan", &["fawn-report"]),
-    ("fawn-gordon", &["fawn-plan", "fawn-report", "fawn-workload"]),
+    ("fawn-gordon", &["fawn-plan", "fawn-report", "fawn-ring", "fawn-store", "fawn-workload"]),
     ("fawn-meter", &["fawn-files", "fawn-report"]),
     ("fawn-loadgen", &["fawn-machine", "fawn-memcache", "fawn-meter", "fawn-report", "fawn-workload"]),
     ("fawn-store", &["fawn-ring"]),

@@ -12,6 +12,7 @@ pub mod ftl;
 pub mod measure;
 pub mod node;
 pub mod recorder;
+pub mod store;
 pub mod survey;
 pub mod time;
 pub mod trace;

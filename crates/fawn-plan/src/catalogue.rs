@@ -327,6 +327,9 @@ fn add_drives(node: &mut BTreeMap<Quantity, Figure>, drive: &BTreeMap<Quantity, 
         (None, Some(gb)) => node.insert(Quantity::Gb, gb.times(count)),
         (_, None) => None,
     };
+    if let Some(rating) = drive.get(&Quantity::TbWritten) {
+        node.insert(Quantity::TbWritten, rating.times(count));
+    }
     if let Some(reads) = drive.get(&Quantity::Read4kPerSecond) {
         let reads = reads.times(count);
         let least = node.get(&Quantity::Read4kPerSecond).map_or(reads.clone(), |slot| slot.least(&reads).clone());
@@ -353,6 +356,7 @@ read_4k_per_second = { value = 90000, kind = "measured", source = "shop" }
 name = "Disk"
 price_dollars = { value = 50, kind = "vendor", source = "shop" }
 gb = { value = 1000, kind = "vendor", source = "shop" }
+tb_written = { value = 600, kind = "vendor", source = "shop" }
 read_4k_per_second = { value = 60000, kind = "vendor", source = "shop" }
 [[options]]
 name = "Board + 2 disks"
@@ -369,6 +373,7 @@ drives = 2
         let price = option.figure(Quantity::PriceDollars).unwrap();
         assert_eq!((price.low, price.value, price.high), (180.0, 200.0, 220.0));
         assert_eq!(option.value(Quantity::Gb), Some(2000.0));
+        assert_eq!(option.value(Quantity::TbWritten), Some(1200.0), "two disks may be written twice as much");
         assert_eq!(option.value(Quantity::Read4kPerSecond), Some(90_000.0), "the slot is slower than two disks");
         assert_eq!(option.value(Quantity::DramGib), None, "what is not said is unknown");
         assert!(option.drive_watts_unknown);

@@ -30,6 +30,7 @@
 //! | [`store`] | what this software takes of a machine |
 //! | `limits`, `sizing` | nodes, and what asks for them |
 //! | `cost`, `loss` | dollars and joules; a node that fails |
+//! | [`drive_wear`] | years of the drives |
 //! | `plan`, `ranking`, `warnings` | all options, ranked |
 //! | [`map`] | the cheapest option by data and rate |
 //! | [`tables`], `page`, `svg` | a plan as rows of text, as a page of HTML, as a picture |
@@ -41,6 +42,7 @@ pub mod amount;
 mod builtin;
 mod catalogue;
 mod cost;
+pub mod drive_wear;
 mod error;
 mod figure;
 mod limits;
@@ -61,6 +63,7 @@ mod workload;
 
 pub use catalogue::{Catalogue, CatalogueModel, NodeOption};
 pub use cost::{Cost, Dollars, Flip};
+pub use drive_wear::DriveWear;
 pub use error::PlanError;
 pub use fawn_report::{Date, DateError, Scope};
 pub use figure::{Figure, FigureKind};

@@ -8,7 +8,7 @@ use fawn_report::html::{FIGURES_STYLE, HtmlPage, list, table};
 use fawn_report::markup::{Element, escape};
 
 use crate::svg::{colour, svg, whereabouts};
-use crate::tables::{losses, question, ranking, unranked};
+use crate::tables::{losses, question, ranking, unranked, wear, wear_notes};
 use crate::{Figure, Map, PurchasePlan, Quantity};
 
 /// The best option's row stands out.
@@ -33,6 +33,13 @@ pub fn page(plan: &PurchasePlan, map: Option<&Map>) -> String {
     if !plan.ranked.is_empty() {
         add("<h2>One node, and the effect of losing it</h2>");
         add(&table(&losses(plan), "plain"));
+    }
+    if plan.puts_per_second.is_some() && !plan.ranked.is_empty() {
+        add("<h2>Years of the drives</h2>");
+        add(&table(&wear(plan), "plain"));
+        for note in wear_notes(plan) {
+            add(&format!("<p>{}</p>", escape(&note)));
+        }
     }
     if !plan.warnings.is_empty() {
         let items = list("ul", None, plan.warnings.iter().map(|it| escape(it)));

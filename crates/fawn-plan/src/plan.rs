@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::{Assumptions, CatalogueModel, Cost, Figure, Flip, Loss, Quantity, Resource, Sizing, Workload};
+use crate::{Assumptions, CatalogueModel, Cost, DriveWear, Figure, Flip, Loss, Quantity, Resource, Sizing, Workload};
 
 /// What to buy or rent for a workload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,6 +20,8 @@ pub struct PurchasePlan {
     pub workload: Workload,
     /// What is reckoned with.
     pub assumptions: Assumptions,
+    /// Puts a second for which drives were judged; `None` if nobody has asked.
+    pub puts_per_second: Option<f64>,
     /// Options of which enough is known, the cheapest first.
     pub ranked: Vec<RankedOption>,
     /// The others, in the catalogue's order.
@@ -63,6 +65,8 @@ pub struct RankedOption {
     pub switches: u64,
     /// What losing one node does.
     pub loss: Loss,
+    /// How its drives wear; `None` if nobody has asked, or it has none of a known size.
+    pub drive_wear: Option<DriveWear>,
     /// Every value with where it is from.
     pub figures: BTreeMap<Quantity, Figure>,
 }

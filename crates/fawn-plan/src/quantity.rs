@@ -35,6 +35,8 @@ pub enum Quantity {
     CpuGetsPerSecond,
     /// Nodes that have room in a rack.
     NodesPerRack,
+    /// Bytes that a drive may be written by its maker's warranty (TBW), in 10^12.
+    TbWritten,
 }
 
 impl Quantity {
@@ -52,6 +54,7 @@ impl Quantity {
             Self::QueriesPerSecond => "queries a second",
             Self::CpuGetsPerSecond => "CPU limit",
             Self::NodesPerRack => "nodes a rack",
+            Self::TbWritten => "endurance",
         }
     }
 

@@ -40,6 +40,7 @@ impl PurchasePlan {
             model: catalogue.model,
             workload: *workload,
             assumptions: *assumptions,
+            puts_per_second: None,
             ranked,
             unranked,
             flip,
@@ -109,6 +110,7 @@ impl RankedOption {
             switch_ports: sizing.nodes,
             switches,
             loss: Loss::of(option, model, &sizing, workload),
+            drive_wear: None,
             figures: option.figures.clone(),
             sizing,
         }

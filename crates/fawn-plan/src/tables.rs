@@ -110,6 +110,49 @@ fn left(choice: &RankedOption) -> String {
     }
 }
 
+/// How drives wear under the puts that were asked about; empty if nobody has.
+pub fn wear(plan: &PurchasePlan) -> TextTable {
+    let head = ["option", "puts/s a node", "full", "store ×", "FTL ×", "programmed", "rating", "years of the drives"];
+    let rows = plan.ranked.iter().filter_map(|choice| {
+        let wear = choice.drive_wear?;
+        let or = |value: Option<f64>, told: fn(f64) -> String| value.map_or_else(|| "not known".to_owned(), told);
+        Some(vec![
+            choice.name.clone(),
+            count(wear.puts_a_node),
+            percent(wear.full),
+            or(wear.store_amplification, digits),
+            or(wear.ftl_amplification, digits),
+            or(wear.programmed_bytes_per_second, |rate| format!("{}/s", bytes(rate))),
+            or(wear.rating_bytes, bytes),
+            or(wear.years, |years| format!("≥ {}", digits(years))),
+        ])
+    });
+    TextTable::of(&head, &[], rows)
+}
+
+/// What is assumed of the drives' years, in sentences; none if nobody has asked.
+pub fn wear_notes(plan: &PurchasePlan) -> Vec<String> {
+    let Some(puts) = plan.puts_per_second else { return Vec::new() };
+    let mut out = vec![
+        format!(
+            "Years of the drives: at {} puts per second all the time. `store ×` and `FTL ×` are of this store on a \
+             simulated drive with 7 % spare flash and TRIM, under uniform overwrites of 256-byte values.",
+            count(puts)
+        ),
+        "All that a drive programs is charged against its rating, which counts what is written to it: a drive lasts at \
+         least as long. The logs of a cluster's ranges are not included."
+            .to_owned(),
+    ];
+    let wears = || plan.ranked.iter().filter_map(|choice| choice.drive_wear);
+    if wears().any(|wear| wear.rating_bytes.is_none()) {
+        out.push("The rating of drives without one in the catalogue is not known: give it with --tbw.".to_owned());
+    }
+    if wears().any(|wear| wear.store_amplification.is_none()) {
+        out.push("Nothing was measured of drives so full: give a lower --util.".to_owned());
+    }
+    out
+}
+
 /// What is not ranked, and why.
 pub fn unranked(plan: &PurchasePlan) -> TextTable {
     let rows = plan.unranked.iter().map(|it| {

@@ -13,7 +13,7 @@ use comfy_table::CellAlignment;
 use fawn_files::links;
 use fawn_plan::amount::{parse_bytes, parse_price, parse_pue, parse_rate, parse_share, parse_watts, parse_years};
 use fawn_plan::paper::{self, PaperTable};
-use fawn_plan::tables::{flips, losses, marks, question, ranking, unranked_lines};
+use fawn_plan::tables::{flips, losses, marks, question, ranking, unranked_lines, wear, wear_notes};
 use fawn_plan::{Assumptions, Catalogue, Date, Map, MeasuredNode, PurchasePlan, Workload};
 use fawn_report::TextTable;
 use fawn_report::amount::digits;
@@ -45,6 +45,12 @@ pub struct PlanArguments {
     /// Gets per second at most, e.g. 1M
     #[arg(long, value_name = "RATE", value_parser = parse_rate, required_unless_present = "paper")]
     pub rate: Option<f64>,
+    /// Puts per second all the time, to add the years of the drives
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub put_rate: Option<f64>,
+    /// Bytes that each drive without a rating in the catalogue may be written, by its maker (TBW), e.g. 600TB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, requires = "put_rate")]
+    pub tbw: Option<f64>,
     /// Bytes per value
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "1KB")]
     pub value: f64,
@@ -127,6 +133,9 @@ pub fn run(arguments: &PlanArguments) -> anyhow::Result<CommandStatus> {
     let assumptions = arguments.assumptions(&catalogue)?;
     let mut plan = PurchasePlan::of(&catalogue, &workload, &assumptions);
     plan.warnings.extend(notes);
+    if let Some(puts) = arguments.put_rate {
+        plan = plan.with_puts(puts, arguments.tbw.map(|bytes| bytes / 1e12));
+    }
     if let Some(file) = &arguments.html {
         let page = fawn_plan::page(&plan, Map::of(&catalogue, &workload, &assumptions).as_ref());
         let written = links::refuse_directory(file).and_then(|()| std::fs::write(file, page));
@@ -204,6 +213,12 @@ fn print(plan: &PurchasePlan) -> io::Result<()> {
         writeln!(out, "\nOne node, and the effect of losing it:\n\n{}", table(&losses(plan)))?;
         for mark in marks(plan) {
             writeln!(out, "{mark}")?;
+        }
+        if plan.puts_per_second.is_some() {
+            writeln!(out, "\nYears of the drives:\n\n{}", table(&wear(plan)))?;
+            for note in wear_notes(plan) {
+                writeln!(out, "{note}")?;
+            }
         }
     }
     for flip in flips(plan) {

@@ -139,6 +139,11 @@ impl Device {
         self.replies.pop_front()
     }
 
+    /// Lets idle time pass until then, which is no later than the next event.
+    pub fn pass(&mut self, until: SimTime) {
+        self.backend.array.pass(until);
+    }
+
     /// Fills the device without time.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 mod laws;
 mod papers;
 mod today;
+mod wear;
 
 use fawn_plan::{Assumptions, Catalogue, PurchasePlan, Workload};
 

@@ -13,6 +13,7 @@ pub mod output;
 pub mod record;
 mod recordings;
 pub mod replay;
+mod store;
 mod survey;
 pub mod workload;
 
@@ -43,6 +44,8 @@ pub enum GordonCommand {
     Record(Box<record::RecordArguments>),
     /// Replay a block trace on simulated arrays and disks, beside each other, or convert it
     Replay(Box<replay::ReplayArguments>),
+    /// Run FAWN's store on a simulated drive: bytes programmed per byte put, years, joules and latency
+    Store(Box<store::Arguments>),
     /// Compare many kinds of nodes on recorded workloads by time, energy and price
     Survey(Box<survey::Arguments>),
 }
@@ -59,6 +62,7 @@ pub fn run(arguments: &GordonArguments) -> anyhow::Result<CommandStatus> {
         GordonCommand::Flash(arguments) => flash::run(arguments),
         GordonCommand::Record(arguments) => record::run(arguments),
         GordonCommand::Replay(arguments) => replay::run(arguments),
+        GordonCommand::Store(arguments) => store::run(arguments),
         GordonCommand::Survey(arguments) => survey::run(arguments),
     }
 }

@@ -27,6 +27,7 @@ mod gordon_replay;
 mod gordon_cluster;
 mod gordon_cost;
 mod gordon_survey;
+mod gordon_store;
 mod keys;
 mod leader_link;
 mod links;

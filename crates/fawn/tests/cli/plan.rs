@@ -255,3 +255,20 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
     let run = plan(&[TEN_TERABYTES, &["--node", "nowhere.toml"]].concat());
     assert!(run.code == 1 && run.stderr.contains("cannot read nowhere.toml"), "{run:?}");
 }
+
+#[test]
+fn years_of_the_drives_follow_from_puts_and_a_rating() {
+    let unknown = plan(&[TEN_TERABYTES, &["--put-rate", "100k"]].concat());
+    assert_eq!(unknown.code, 0, "{unknown:?}");
+    for what in ["Years of the drives:", "not known", "give it with --tbw", "at 100 K puts per second all the time"] {
+        assert!(unknown.stdout.contains(what), "{what}: {}", unknown.stdout);
+    }
+    let rated =
+        json(&plan(&[TEN_TERABYTES, &["--put-rate", "100k", "--tbw", "600TB", "--util", "50%", "--json"]].concat()));
+    assert_eq!(rated["puts_per_second"].as_f64(), Some(100_000.0));
+    let wear = &rated["ranked"][0]["drive_wear"];
+    assert!(wear["years"].as_f64().unwrap() > 0.0 && wear["rating_bytes"].as_f64() == Some(600e12), "{wear}");
+    assert!(!plan(TEN_TERABYTES).stdout.contains("Years of the drives"));
+    let alone = plan(&[TEN_TERABYTES, &["--tbw", "600TB"]].concat());
+    assert_eq!(alone.code, 2, "a rating without puts says nothing: {alone:?}");
+}

@@ -1,0 +1,264 @@
+//! Results of several trials beside each other, as rows of text and as JSON.
+
+use fawn_report::TextTable;
+use fawn_report::amount::{digits, percent};
+use serde::Serialize;
+
+use super::result::{DriveYears, StoreResult};
+use super::settings::{DriveSettings, StoreDesign, StoreTrialError, StoreWorkload};
+use super::trial::{operations, run};
+
+const NOT_KNOWN: &str = "not known";
+
+/// What is tried: each store on each drive.
+#[derive(Clone, Debug)]
+pub struct StoreComparison {
+    /// The workload.
+    pub workload: StoreWorkload,
+    /// The drives.
+    pub drives: Vec<DriveSettings>,
+    /// The stores.
+    pub designs: Vec<StoreDesign>,
+    /// Puts a second for which years are reckoned.
+    pub puts_per_s: f64,
+    /// Bytes that a drive may be written, by its maker.
+    pub tbw_bytes: Option<f64>,
+}
+
+/// A trial with its years.
+#[derive(Clone, Debug, Serialize)]
+pub struct StoreRow {
+    /// What it came to.
+    #[serde(flatten)]
+    pub result: StoreResult,
+    /// How long a drive lasts.
+    pub years: DriveYears,
+}
+
+/// All of them.
+#[derive(Clone, Debug, Serialize)]
+pub struct StoreReport {
+    /// The workload.
+    pub workload: StoreWorkload,
+    /// The drive's preset.
+    pub drive: &'static str,
+    /// Where its values are from.
+    pub drive_source: &'static str,
+    /// Bytes of the whole flash of the preset's full size, for which years are reckoned.
+    pub full_drive_bytes: u64,
+    /// Erases that each block is rated for, if that is known.
+    pub rated_erases: Option<u32>,
+    /// Bytes that a drive may be written by its maker, if that is given.
+    pub tbw_bytes: Option<f64>,
+    /// Puts a second for which years are reckoned.
+    pub puts_per_s: f64,
+    /// A row a trial.
+    pub rows: Vec<StoreRow>,
+    /// What is to be known beside the figures.
+    pub notes: Vec<String>,
+}
+
+impl StoreComparison {
+    /// Operations of all trials.
+    pub fn operations(&self) -> u64 {
+        operations(&self.workload) * (self.drives.len() * self.designs.len()) as u64
+    }
+
+    /// Tries each store on each drive. `progress` is told how many operations are done, and of which store.
+    ///
+    /// # Errors
+    /// Of the first trial that fails. A store that takes no more puts has a note in the place of a row.
+    ///
+    /// # Panics
+    /// There is no drive.
+    pub fn run(&self, mut progress: impl FnMut(u64, &str)) -> Result<StoreReport, StoreTrialError> {
+        let (mut rows, mut stuck) = (Vec::new(), Vec::new());
+        for drive in &self.drives {
+            for design in &self.designs {
+                let before = operations(&self.workload) * (rows.len() + stuck.len()) as u64;
+                let tried = run(&self.workload, drive, *design, &mut |done| progress(before + done, design.name()));
+                let result = match tried {
+                    Err(error @ StoreTrialError::Stuck(_)) => {
+                        let spare = percent(drive.spare_factor);
+                        stuck.push(format!("{} has no row at {spare} spare: {error}.", design.name()));
+                        continue;
+                    }
+                    tried => tried?,
+                };
+                let years = result.years(&self.workload, drive, self.puts_per_s, self.tbw_bytes);
+                rows.push(StoreRow { result, years });
+            }
+        }
+        let drive = self.drives.first().expect("there is a drive");
+        let mut report = StoreReport {
+            workload: self.workload,
+            drive: drive.preset.name,
+            drive_source: drive.preset.source,
+            full_drive_bytes: drive.preset.design.geometry.bytes(),
+            rated_erases: drive.rated_erases,
+            tbw_bytes: self.tbw_bytes,
+            puts_per_s: self.puts_per_s,
+            rows,
+            notes: Vec::new(),
+        };
+        report.notes = stuck;
+        report.notes.extend(report.all_notes());
+        Ok(report)
+    }
+}
+
+impl StoreReport {
+    /// What was tried, in a line.
+    pub fn heading(&self) -> String {
+        let StoreWorkload { records, value_bytes, get_share, zipf, warm_up, measured, .. } = self.workload;
+        let law = zipf.map_or_else(|| "uniform".to_owned(), |exponent| format!("Zipf {exponent}"));
+        format!(
+            "{records} records with values of {value_bytes} bytes on {}, {law}; {} puts per record first, then {} \
+             with {} gets",
+            self.drive,
+            digits(warm_up),
+            digits(measured),
+            percent(get_share),
+        )
+    }
+
+    /// What a put costs the flash.
+    pub fn writes(&self) -> TextTable {
+        let head = [
+            "store",
+            "DRAM/record",
+            "mode",
+            "TRIM",
+            "spare",
+            "full",
+            "store ×",
+            "FTL ×",
+            "flash ×",
+            "log",
+            "sealed",
+            "merged",
+            "years",
+        ];
+        let rows = self.rows.iter().map(|StoreRow { result, years }| {
+            let dram = match result.design {
+                StoreDesign::Fawn { memory_bytes } => {
+                    format!("{} B", digits(memory_bytes as f64 / self.workload.records as f64))
+                }
+                _ => String::new(),
+            };
+            let part = |part: fn(&super::result::WrittenShares) -> f64| {
+                result.written.as_ref().map_or_else(String::new, |written| two(part(written)))
+            };
+            vec![
+                result.store.to_owned(),
+                dram,
+                result.mode.unwrap_or_default().to_owned(),
+                if result.trim { "on" } else { "off" }.to_owned(),
+                percent(result.spare_factor),
+                percent(result.fill),
+                two(result.store_amplification),
+                two(result.ftl_amplification),
+                two(result.amplification),
+                part(|written| written.log),
+                part(|written| written.sealed),
+                part(|written| written.merged),
+                self.years(years),
+            ]
+        });
+        TextTable::of(&head, &[2, 3], rows)
+    }
+
+    fn years(&self, years: &DriveYears) -> String {
+        let known = if self.tbw_bytes.is_some() { years.by_tbw } else { years.by_erases };
+        known.map_or_else(|| NOT_KNOWN.to_owned(), digits)
+    }
+
+    /// What operations take.
+    pub fn operations_table(&self) -> TextTable {
+        let head = [
+            "store",
+            "DRAM/record",
+            "TRIM",
+            "spare",
+            "ops/s",
+            "put p50",
+            "p99",
+            "p99.9 us",
+            "get p50",
+            "p99",
+            "p99.9 us",
+            "pages/get",
+            "uJ/put",
+            "uJ/get",
+        ];
+        let rows = self.rows.iter().map(|StoreRow { result, .. }| {
+            let dram = match result.design {
+                StoreDesign::Fawn { memory_bytes } => {
+                    format!("{} B", digits(memory_bytes as f64 / self.workload.records as f64))
+                }
+                _ => String::new(),
+            };
+            let mut row = vec![
+                result.store.to_owned(),
+                dram,
+                if result.trim { "on" } else { "off" }.to_owned(),
+                percent(result.spare_factor),
+                digits(result.operations_per_s),
+            ];
+            for latency in [&result.puts, &result.gets] {
+                let figure = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |us| format!("{us:.0}"));
+                row.extend([
+                    figure(latency.map(|it| it.p50_us)),
+                    figure(latency.map(|it| it.p99_us)),
+                    figure(latency.map(|it| it.p999_us)),
+                ]);
+            }
+            let figure = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), two);
+            row.extend([
+                figure(result.pages_per_get),
+                figure(result.put_j.map(|joules| joules * 1e6)),
+                figure(result.get_j.map(|joules| joules * 1e6)),
+            ]);
+            row
+        });
+        TextTable::of(&head, &[2], rows)
+    }
+
+    fn all_notes(&self) -> Vec<String> {
+        let of = format!("{} puts per second", digits(self.puts_per_s));
+        let years = match (self.tbw_bytes, self.rated_erases) {
+            (Some(tbw), _) => format!(
+                "Years are at {of} until {} TB are written, the drive's rating. All amplification is charged against \
+                 it, so a drive lasts at least as long.",
+                digits(tbw / 1e12)
+            ),
+            (None, Some(erases)) => format!(
+                "Years are at {of}, of a drive with {} GB of flash as full as this one, until each block was erased \
+                 {erases} times.",
+                digits(self.full_drive_bytes as f64 / 1e9)
+            ),
+            (None, None) => format!(
+                "How often {} may be erased is not known, so years are not: give --erases or --tbw.",
+                self.drive
+            ),
+        };
+        let idle = self.rows.first().map_or(0.0, |row| row.result.idle_w);
+        vec![
+            format!("{}: {}.", self.drive, self.drive_source),
+            years,
+            format!(
+                "Joules are modelled: cells at work, with the 40 mW of an SLC die (Gordon, Table 3). The dies at rest \
+                 add {} W. Bus, controller and host are left out.",
+                digits(idle)
+            ),
+            "Latencies are those of the simulated drive, made small, without a write cache.".to_owned(),
+            "FAWN is the store's real code, and each get is checked. The other two are patterns of requests: pages \
+             written in place without a journal, and leveled compaction with perfect filters."
+                .to_owned(),
+        ]
+    }
+}
+
+fn two(value: f64) -> String {
+    format!("{value:.2}")
+}

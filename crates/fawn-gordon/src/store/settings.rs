@@ -1,0 +1,229 @@
+//! What is run: the workload, the drive, the store.
+
+use fawn_store::{OpenError, Options};
+use serde::Serialize;
+
+use crate::flash::presets::FlashPreset;
+use crate::ftl::FtlError;
+use crate::time::SimTime;
+
+/// Bytes of a record beside key and value: what the store's own format takes, and what the two patterns are given.
+pub const HEADER_BYTES: u64 = 24;
+/// Bytes of a page of a store.
+pub const PAGE_BYTES: u64 = 4_096;
+
+/// Who asks for what.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct StoreWorkload {
+    /// Records that the store holds throughout.
+    pub records: u64,
+    /// Bytes of each value. Keys have 20.
+    pub value_bytes: u32,
+    /// Share of gets in what is measured, 0 to 1.
+    pub get_share: f64,
+    /// Exponent of Zipf's law; none: all records alike.
+    pub zipf: Option<f64>,
+    /// Puts before the measurement, in multiples of the records: the bound of the warm-up.
+    pub warm_up: f64,
+    /// Puts in the measurement, in multiples of the records; operations if there are gets alone.
+    pub measured: f64,
+    /// Requests that are under way at most.
+    pub clients: u32,
+    /// Operations a second that arrive; none: as fast as the clients are answered.
+    pub rate_per_s: Option<f64>,
+    /// Processor time of an operation.
+    pub cpu: SimTime,
+    /// Seeds the draws.
+    pub seed: u64,
+}
+
+impl Default for StoreWorkload {
+    /// 256-byte values, half gets, uniform. A put takes 1 µs of processor time, as `fawn bench store load` measures.
+    fn default() -> Self {
+        Self {
+            records: 500_000,
+            value_bytes: 256,
+            get_share: 0.5,
+            zipf: None,
+            warm_up: 3.0,
+            measured: 1.0,
+            clients: 64,
+            rate_per_s: None,
+            cpu: SimTime::from_us(1),
+            seed: 1,
+        }
+    }
+}
+
+impl StoreWorkload {
+    /// Bytes that a client hands over with a put.
+    pub fn user_bytes(&self) -> u64 {
+        fawn_workload::KEY_BYTES as u64 + u64::from(self.value_bytes)
+    }
+
+    /// Bytes of a record on flash.
+    pub fn record_bytes(&self) -> u64 {
+        self.user_bytes() + HEADER_BYTES
+    }
+
+    /// Bytes of all records on flash, each once.
+    pub fn live_bytes(&self) -> u64 {
+        self.records * self.record_bytes()
+    }
+
+    /// Whether the numbers make sense.
+    ///
+    /// # Errors
+    /// One of them is out of range.
+    pub fn check(&self) -> Result<(), StoreTrialError> {
+        let number = |name, value: f64, low: f64, high: f64| {
+            if value >= low && value <= high { Ok(()) } else { Err(StoreTrialError::Number { name, value, low, high }) }
+        };
+        number("records", self.records as f64, 1_000.0, 1e9)?;
+        number("value bytes", f64::from(self.value_bytes), fawn_workload::LEAST_VALUE_BYTES as f64, 65_536.0)?;
+        number("share of gets", self.get_share, 0.0, 1.0)?;
+        number("warm-up", self.warm_up, 0.0, 1_000.0)?;
+        number("measured part", self.measured, 0.01, 1_000.0)?;
+        number("clients", f64::from(self.clients), 1.0, 65_536.0)?;
+        number("exponent of Zipf's law", self.zipf.unwrap_or(1.0), 0.01, 10.0)?;
+        number("rate", self.rate_per_s.unwrap_or(1.0), 0.001, 1e9)
+    }
+}
+
+/// The drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DriveSettings {
+    /// Timings and shape.
+    pub preset: FlashPreset,
+    /// Bytes that the host sees, about: the design is scaled to them.
+    pub bytes: u64,
+    /// Share of the flash that the host does not see, 0 to 1 exclusive.
+    pub spare_factor: f64,
+    /// Whether the file system tells the drive what it has freed. Without it every page has been written once before.
+    pub trim: bool,
+    /// Rated erases of each block; `None` is not known.
+    pub rated_erases: Option<u32>,
+}
+
+impl DriveSettings {
+    /// A drive of this preset with its own spare factor, and erases where its source states them.
+    pub fn of(preset: FlashPreset, bytes: u64) -> Self {
+        let rated_erases = rated_erases(preset.name);
+        Self { spare_factor: preset.spare_factor, preset, bytes, trim: true, rated_erases }
+    }
+}
+
+/// Erases that the source of a preset states: 100,000 for SLC and 10,000 for MLC (004, §4.2.2); the others state none.
+pub fn rated_erases(preset: &str) -> Option<u32> {
+    match preset {
+        name if name.starts_with("gordon-slc") => Some(100_000),
+        name if name.starts_with("gordon-mlc") => Some(10_000),
+        _ => None,
+    }
+}
+
+/// What stores the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum StoreDesign {
+    /// FAWN's store, in so many bytes of DRAM.
+    Fawn {
+        /// Budget of indexes, buffers and cache.
+        memory_bytes: u64,
+    },
+    /// Records at fixed places in pages that are read, changed and written in place.
+    PageStore,
+    /// A log-structured merge tree with leveled compaction.
+    Lsm {
+        /// Bytes of the table in memory, and of each file.
+        memtable_bytes: u64,
+    },
+}
+
+impl StoreDesign {
+    /// What it is called.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Fawn { .. } => "FAWN",
+            Self::PageStore => "pages in place",
+            Self::Lsm { .. } => "LSM tree",
+        }
+    }
+}
+
+/// Options of FAWN's store with this budget. Segments have 256 KiB at least: a small store of a simulation has small buffers.
+pub fn store_options(memory_bytes: u64) -> Options {
+    let mut options = Options::new(fawn_ring::Secret([7; 32]), memory_bytes);
+    options.segment_bytes = (memory_bytes / 16).clamp(256 << 10, 64 << 20) as usize;
+    options.slice_bytes = (memory_bytes / 4).clamp(2 << 20, 128 << 20);
+    options
+}
+
+/// A trial that cannot be had, or that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreTrialError {
+    /// A number of the workload is out of range.
+    #[error("{name} is {value}; it must be from {low} to {high}")]
+    Number {
+        /// Which.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it must be at least.
+        low: f64,
+        /// And at most.
+        high: f64,
+    },
+    /// The records do not fit the drive.
+    #[error(
+        "{needed} bytes of records and logs do not fit a drive of {bytes} bytes; give it more bytes, or the store fewer records"
+    )]
+    TooSmall {
+        /// Bytes that the store needs at least.
+        needed: u64,
+        /// Bytes of the drive.
+        bytes: u64,
+    },
+    /// The FTL.
+    #[error(transparent)]
+    Ftl(#[from] FtlError),
+    /// The store does not open.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The store refuses puts, and nothing that is under way will change that.
+    #[error("the store takes no more puts: {0}; give the drive more bytes, or the store more memory")]
+    Stuck(String),
+    /// What was read is not what was written.
+    #[error("record {index} has version {found:?}, and version {expected} was written: this is a bug")]
+    Wrong {
+        /// The record.
+        index: u64,
+        /// The version that was found.
+        found: Option<u32>,
+        /// The version that was acknowledged last.
+        expected: u32,
+    },
+    /// Flash or store failed otherwise.
+    #[error("the store stopped: {0}")]
+    Stopped(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flash::presets::presets;
+
+    #[test]
+    fn erases_are_known_only_where_a_source_states_them() {
+        let known: Vec<_> = presets().iter().filter_map(|it| Some((it.name, rated_erases(it.name)?))).collect();
+        assert_eq!(known.len(), 4, "{known:?}");
+        assert_eq!(rated_erases("gordon-mlc-133"), Some(10_000));
+    }
+
+    #[test]
+    fn a_number_out_of_range_is_named() {
+        let workload = StoreWorkload { get_share: 1.5, ..StoreWorkload::default() };
+        assert_eq!(workload.check().unwrap_err().to_string(), "share of gets is 1.5; it must be from 0 to 1");
+        assert!(StoreWorkload::default().check().is_ok());
+    }
+}
