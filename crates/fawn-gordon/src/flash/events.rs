@@ -19,12 +19,13 @@ pub enum ArrayEvent {
 /// What is still to happen.
 #[derive(Debug, Default)]
 pub struct EventQueue {
-    heap: BinaryHeap<Reverse<(SimTime, u64)>>,
+    /// Time, order and event in one number each, so that two are compared at once.
+    heap: BinaryHeap<Reverse<u128>>,
     added: u64,
 }
 
-// The lower 32 bits of the second key are the event, the upper ones the order: a number that wraps after 2^32 events
-// would order two events of one time wrongly only if 2^32 others lay between them.
+// The lower 32 bits of a key are the event, the next 32 the order: a number that wraps after 2^32 events would order two events
+// of one time wrongly only if 2^32 others lay between them. The upper 64 are the time.
 const KIND_SHIFT: u32 = 30;
 
 impl EventQueue {
@@ -35,13 +36,13 @@ impl EventQueue {
             ArrayEvent::Die(die) => 1 << KIND_SHIFT | die,
             ArrayEvent::Timer(tag) => 2 << KIND_SHIFT | tag,
         };
-        self.heap.push(Reverse((at, self.added << 32 | u64::from(code))));
+        self.heap.push(Reverse(u128::from(at.ns()) << 64 | u128::from(self.added << 32 | u64::from(code))));
         self.added += 1;
     }
 
     #[inline]
     pub fn pop(&mut self) -> Option<(SimTime, ArrayEvent)> {
-        let Reverse((at, key)) = self.heap.pop()?;
+        let Reverse(key) = self.heap.pop()?;
         let code = key as u32;
         let number = code & ((1 << KIND_SHIFT) - 1);
         let event = match code >> KIND_SHIFT {
@@ -49,11 +50,16 @@ impl EventQueue {
             1 => ArrayEvent::Die(number),
             _ => ArrayEvent::Timer(number),
         };
-        Some((at, event))
+        Some((Self::time(key), event))
     }
 
     #[inline]
     pub fn next_at(&self) -> Option<SimTime> {
-        self.heap.peek().map(|Reverse((at, _))| *at)
+        self.heap.peek().map(|Reverse(key)| Self::time(*key))
+    }
+
+    #[inline]
+    fn time(key: u128) -> SimTime {
+        SimTime::from_ns((key >> 64) as u64)
     }
 }

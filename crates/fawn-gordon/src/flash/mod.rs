@@ -2,8 +2,9 @@
 //!
 //! * [`geometry`], [`timing`]: how many of what, and how long each takes. [`design`]: both together; [`presets`]: known devices.
 //! * [`command`]: what a die is told to do, and where its time went. [`mod@array`]: the simulation.
+//! * [`suspension`]: programs and erases that reads interrupt.
 //! * [`usage`]: what an array has done, how busy it was, and the energy that this took.
-//! * [`ceilings`]: bandwidths in closed form, which the simulation has to reach.
+//! * [`ceilings`]: bandwidths in closed form, which the simulation has to reach. [`streaming`]: one die that is kept busy.
 //!
 //! Time stands still between events. The order of events is a function of the commands alone.
 
@@ -13,6 +14,8 @@ pub mod command;
 pub mod design;
 pub mod geometry;
 pub mod presets;
+pub mod streaming;
+pub mod suspension;
 pub mod timing;
 pub mod usage;
 
@@ -26,4 +29,5 @@ pub use array::{FlashArray, Step};
 pub use command::{Command, CommandCompletion, CommandKind, LatencyParts};
 pub use design::FlashDesign;
 pub use geometry::{Geometry, GeometryError};
+pub use suspension::Suspension;
 pub use timing::{BusTiming, CellTiming, DieOptions};

@@ -42,6 +42,8 @@ pub struct Allocation {
     points: WritePoints,
     tickets: Tickets,
     next_sequence: u64,
+    /// The number of the first page of each block, where the sequence rule does not order pages by their blocks.
+    first_tickets: Option<Vec<u64>>,
     unsummarised: Vec<u32>,
     unerased: Vec<u32>,
     short_sets: Vec<u32>,
@@ -63,6 +65,7 @@ impl Allocation {
             points: WritePoints::new(&layout, hot, cleaning.cold_apart, ahead),
             tickets: Tickets::default(),
             next_sequence: 1,
+            first_tickets: (!settings.sequence_rule).then(|| vec![u64::MAX; layout.blocks() as usize]),
             unsummarised: Vec::new(),
             unerased: Vec::new(),
             short_sets: Vec::new(),
@@ -95,6 +98,16 @@ impl Allocation {
             space.closed.push(block);
         }
         self.next_sequence = self.next_sequence.max(sequence + 1);
+    }
+
+    /// The pages that were found have numbers up to `last`, those of this block from `first` on.
+    pub fn adopt_tickets(&mut self, block: u32, first: u64, last: u64) {
+        if let Some(tickets) = &mut self.first_tickets {
+            tickets[block as usize] = first;
+            if !planted(FtlBug::PageNumbersRestart) {
+                self.tickets.go_on_after(last);
+            }
+        }
     }
 
     /// Opens a block at each write point. Neighbouring ones get neighbouring numbers, on all buses in turn.
@@ -141,6 +154,7 @@ impl Allocation {
     /// A page for the host, at the write point that Gordon's rule gives.
     #[inline]
     pub fn take_for_write(&mut self, least: u64, home: u32) -> Option<Placement> {
+        let least = if self.first_tickets.is_none() { least } else { 0 };
         let point = self.points.choose(least, home)?;
         Some(self.take_page(point))
     }
@@ -189,6 +203,11 @@ impl Allocation {
             self.mark_points(set);
         }
         let ticket = self.tickets.issue();
+        if next == 0
+            && let Some(tickets) = &mut self.first_tickets
+        {
+            tickets[block as usize] = ticket;
+        }
         if is_last {
             self.close(point);
             self.open_write_points(set);
@@ -224,6 +243,9 @@ impl Allocation {
         self.next_sequence += 1;
         let state = self.blocks.get_mut(block);
         (state.phase, state.sequence, state.superseded_by) = (BlockPhase::Open, sequence, 0);
+        if let Some(tickets) = &mut self.first_tickets {
+            tickets[block as usize] = u64::MAX;
+        }
         if std::mem::take(&mut state.needs_erase) {
             state.erases += 1;
             self.unerased.push(block);
@@ -358,8 +380,20 @@ impl Allocation {
         self.points.lack_blocks()
     }
 
+    /// Whether no block but this one can hold a page with a smaller number than this one.
+    pub fn is_oldest(&self, block: u32, ticket: u64) -> bool {
+        match &self.first_tickets {
+            Some(first) if !planted(FtlBug::RecordDroppedByBlock) => (0..)
+                .zip(self.blocks.iter().zip(first))
+                .filter(|(other, (state, _))| *other != block && state.phase.holds_pages())
+                .all(|(_, (_, first))| *first > ticket),
+            _ => self.blocks.is_oldest(block),
+        }
+    }
+
     fn point_for_copy(&mut self, block: u32) -> Option<u32> {
-        let (set, least) = (self.layout.set_of(block), self.blocks.get(block).sequence);
+        let set = self.layout.set_of(block);
+        let least = if self.first_tickets.is_none() { self.blocks.get(block).sequence } else { 0 };
         if let Some(point) = self.points.choose_for_copy(set, least) {
             return Some(point);
         }

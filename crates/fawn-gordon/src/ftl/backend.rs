@@ -39,8 +39,10 @@ impl Backend {
         medium: Option<Medium>,
     ) -> Result<Self, FtlError> {
         let layout = *translation.layout();
+        let mut array = FlashArray::new(design)?;
+        array.set_suspension(translation.settings().suspension);
         Ok(Self {
-            array: FlashArray::new(design)?,
+            array,
             pieces: PageAccesses::default(),
             medium,
             records: HashMap::default(),
@@ -114,7 +116,8 @@ impl Backend {
             _ => Content::Data { logical: piece.logical, stamp: piece.stamp },
         };
         let copied = matches!(piece.role, AccessRole::Copy | AccessRole::RecordCopy);
-        PageProgram { sequence: self.translation.sequence(piece.placement.page), content, copied }
+        let Placement { page, ticket, .. } = piece.placement;
+        PageProgram { sequence: self.translation.sequence(page), ticket, content, copied }
     }
 
     /// Programs what a piece holds on the medium, if there is one.

@@ -15,6 +15,13 @@ pub enum BlockPhase {
     Retired,
 }
 
+impl BlockPhase {
+    /// Whether its pages can be read.
+    pub fn holds_pages(self) -> bool {
+        !matches!(self, Self::Erased | Self::Retired)
+    }
+}
+
 /// A super-block.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
@@ -64,8 +71,6 @@ impl BlockTable {
     /// Whether no block with data is older than this one.
     pub fn is_oldest(&self, block: u32) -> bool {
         let sequence = self.get(block).sequence;
-        self.0
-            .iter()
-            .all(|other| other.sequence >= sequence || matches!(other.phase, BlockPhase::Erased | BlockPhase::Retired))
+        self.0.iter().all(|other| other.sequence >= sequence || !other.phase.holds_pages())
     }
 }

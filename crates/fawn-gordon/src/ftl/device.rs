@@ -341,11 +341,11 @@ impl Device {
             self.services.unmapped_reads += 1;
             return self.serve_from_memory(id, settings.costs.unmapped_read);
         };
+        if settings.last_read_reuse && self.reads.last == Some(page) {
+            self.services.buffered_reads += 1;
+            return self.serve_from_memory(id, settings.costs.buffered_read);
+        }
         if settings.read_bypass {
-            if self.reads.last == Some(page) {
-                self.services.buffered_reads += 1;
-                return self.serve_from_memory(id, settings.costs.buffered_read);
-            }
             if let Some(&other) = self.reads.of_page.get(&page) {
                 self.services.joined_reads += 1;
                 self.backend.pieces.get_mut(id).next = self.backend.pieces.get(other).next;
@@ -360,7 +360,7 @@ impl Device {
         piece.role = AccessRole::Read;
         piece.page = page;
         piece.has_waited(now);
-        let whole = settings.whole_page_reads || settings.read_bypass;
+        let whole = settings.whole_page_reads || settings.read_bypass || settings.last_read_reuse;
         let (from, count) =
             if whole { (0, self.backend.translation.layout().flash_pages()) } else { piece.flash_pages };
         self.backend.submit_read(id, page, from, count, false);
@@ -430,8 +430,11 @@ impl Device {
 
     fn read_done(&mut self, id: u32) {
         let page = self.backend.pieces.get(id).page;
-        if self.backend.translation.settings().read_bypass {
+        let settings = self.backend.translation.settings();
+        if settings.read_bypass {
             self.reads.of_page.remove(&page);
+        }
+        if settings.last_read_reuse {
             self.reads.last = Some(page);
         }
         self.chain_done(id);

@@ -103,10 +103,20 @@ impl Layout {
         if layout.pages_per_block < 2 {
             return Err(StripeError::NoDataPage);
         }
-        if u64::from(layout.pages_per_block) * 4 > u64::from(layout.page_bytes) {
-            return Err(StripeError::SummaryTooLarge { pages: layout.pages_per_block, bytes: layout.page_bytes });
-        }
+        layout.check_summary(4)?;
         Ok(layout)
+    }
+
+    /// Whether a summary of so many bytes a page fits its super-page.
+    ///
+    /// # Errors
+    ///
+    /// It does not.
+    pub fn check_summary(&self, bytes_per_page: u32) -> Result<(), StripeError> {
+        if u64::from(self.pages_per_block) * u64::from(bytes_per_page) > u64::from(self.page_bytes) {
+            return Err(StripeError::SummaryTooLarge { pages: self.pages_per_block, bytes: self.page_bytes });
+        }
+        Ok(())
     }
 
     /// Blocks of all sets.

@@ -29,6 +29,8 @@ pub struct PageRange {
 pub struct TrimRecord {
     /// Logical pages that still depend on it.
     pub pages: u32,
+    /// All copies of these pages have smaller numbers: that of the program that trimmed them, or a later one.
+    pub trimmed_by: u64,
     /// Logical pages that it lists.
     pub ranges: Vec<PageRange>,
 }
@@ -201,7 +203,7 @@ mod tests {
     #[test]
     fn a_record_lasts_as_long_as_a_page_depends_on_it() {
         let mut table = PageTable::new(10, 2, 8, true);
-        table.set_record(3, TrimRecord { pages: 2, ranges: vec![PageRange { start: 4, count: 2 }] });
+        table.set_record(3, TrimRecord { pages: 2, trimmed_by: 1, ranges: vec![PageRange { start: 4, count: 2 }] });
         table.set_trimmed(4, 3);
         table.set_trimmed(5, 3);
         assert_eq!(table.location(4), Location::Trimmed(3));

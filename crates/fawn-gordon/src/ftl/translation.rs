@@ -97,6 +97,7 @@ impl Translation {
         geometry.check()?;
         let layout = Layout::new(geometry, settings.stripe)?;
         settings.check()?;
+        layout.check_summary(settings.summary_bytes_per_page())?;
         let needs = DramNeed::of(&layout, &settings).total();
         if needs > settings.dram_bytes {
             return Err(FtlError::Dram { needs, has: settings.dram_bytes });
@@ -229,11 +230,11 @@ impl Translation {
         }
         let (least, home) = live.iter().map(|logical| self.least_for(*logical)).max()?;
         let placement = self.allocation.take_for_write(least, home)?;
-        self.fill_record(placement, &live);
+        self.fill_record(placement, &live, placement.ticket);
         Some(Some(placement))
     }
 
-    fn fill_record(&mut self, placement: Placement, logical: &[u32]) {
+    fn fill_record(&mut self, placement: Placement, logical: &[u32], trimmed_by: u64) {
         let mut ranges: Vec<PageRange> = Vec::new();
         for &page in logical {
             self.release(page, placement.ticket);
@@ -243,7 +244,7 @@ impl Translation {
                 _ => ranges.push(PageRange { start: page, count: 1 }),
             }
         }
-        self.table.set_record(placement.page, TrimRecord { pages: logical.len() as u32, ranges });
+        self.table.set_record(placement.page, TrimRecord { pages: logical.len() as u32, trimmed_by, ranges });
         self.unfinished_records.push(placement.page);
         self.counts.records += 1;
     }
@@ -318,10 +319,8 @@ impl Translation {
     /// if no write point can take it now; an empty placement if nothing is to be programmed.
     pub fn place_record_copy(&mut self, page: u32) -> Option<Option<Placement>> {
         let block = self.layout.block_of(page);
-        if self.table.record(page).is_none() {
-            return Some(None);
-        }
-        if self.allocation.blocks().is_oldest(block) || planted(FtlBug::RecordDroppedEarly) {
+        let Some(trimmed_by) = self.table.record(page).map(|record| record.trimmed_by) else { return Some(None) };
+        if self.allocation.is_oldest(block, trimmed_by) || planted(FtlBug::RecordDroppedEarly) {
             for logical in self.table.take_record(page).unwrap_or_default() {
                 self.table.forget(logical);
             }
@@ -331,7 +330,7 @@ impl Translation {
         }
         let logical = self.table.dependents(page);
         let placement = self.allocation.take_for_copy(block)?;
-        self.fill_record(placement, &logical);
+        self.fill_record(placement, &logical, trimmed_by);
         Some(Some(placement))
     }
 
