@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{Block, BlockPhase, BlockTable};
+use super::closed_blocks::ClosedBlocks;
 use super::injected_bugs::{FtlBug, planted};
 use super::settings::FtlSettings;
 use super::space::SetSpace;
@@ -95,7 +96,7 @@ impl Allocation {
             space.add_erased(block, erases, self.wear.dynamic);
         } else {
             state.phase = BlockPhase::Closed;
-            space.closed.push(block);
+            space.closed.push(block, &mut self.blocks);
         }
         self.next_sequence = self.next_sequence.max(sequence + 1);
     }
@@ -182,8 +183,12 @@ impl Allocation {
         let block = self.blocks.get_mut(number);
         block.valid -= 1;
         block.superseded_by = block.superseded_by.max(ticket);
+        let (place, valid, is_closed) = (block.place, block.valid, block.phase == BlockPhase::Closed);
         let set = self.layout.set_of(number);
         let space = &mut self.spaces[set as usize];
+        if is_closed {
+            space.closed.invalidated(place, valid);
+        }
         space.valid -= 1;
         if space.valid + 1 == space.limit {
             self.mark_points(set);
@@ -219,7 +224,7 @@ impl Allocation {
         let WritePoint { set, block, next, .. } = *self.points.get(point);
         self.points.change(point, |entry| entry.block = NO_BLOCK);
         self.blocks.get_mut(block).phase = BlockPhase::Closed;
-        self.spaces[set as usize].closed.push(block);
+        self.spaces[set as usize].closed.push(block, &mut self.blocks);
         self.unsummarised.push(block);
         self.counts.closed += 1;
         self.counts.closed_early += u64::from(next < self.layout.data_pages());
@@ -302,10 +307,10 @@ impl Allocation {
     }
 
     /// The closed blocks of a set that needs cleaning and is not being cleaned.
-    pub fn closed_of_short(&self, set: u32) -> Option<&[u32]> {
+    pub fn closed_of_short(&self, set: u32) -> Option<&ClosedBlocks> {
         let space = &self.spaces[set as usize];
-        let is_short = !space.is_cleaning && space.erased() < self.low_blocks && !space.closed.is_empty();
-        is_short.then_some(space.closed.as_slice())
+        let is_short = !space.is_cleaning && space.erased() < self.low_blocks && !space.closed.list().is_empty();
+        is_short.then_some(&space.closed)
     }
 
     /// The index of the least-erased closed block, if static levelling is due. It may be full of valid pages, for which two
@@ -316,8 +321,9 @@ impl Allocation {
         if space.erased() < 2 {
             return None;
         }
-        let erases = |at: &usize| self.blocks.get(space.closed[*at]).erases;
-        let at = (0..space.closed.len()).min_by_key(erases)?;
+        let closed = space.closed.list();
+        let erases = |at: &usize| self.blocks.get(closed[*at]).erases;
+        let at = (0..closed.len()).min_by_key(erases)?;
         (erases(&at) + spread < space.most_erases).then_some(at)
     }
 
@@ -325,7 +331,7 @@ impl Allocation {
     pub fn take_victim(&mut self, set: u32, at: usize) -> u32 {
         let space = &mut self.spaces[set as usize];
         space.is_cleaning = true;
-        let block = space.closed.swap_remove(at);
+        let block = space.closed.swap_remove(at, &mut self.blocks);
         self.blocks.get_mut(block).phase = BlockPhase::Victim;
         block
     }
@@ -439,7 +445,8 @@ impl Allocation {
         let sequence = self.blocks.get(block).sequence;
         let mut of_set = self.points.of_set(set);
         let Some(point) = of_set.find(|point| self.points.get(*point).block == NO_BLOCK) else { return };
-        self.spaces[set as usize].closed.retain(|other| *other != block);
+        let place = self.blocks.get(block).place as usize;
+        self.spaces[set as usize].closed.swap_remove(place, &mut self.blocks);
         self.blocks.get_mut(block).phase = BlockPhase::Open;
         self.points.change(point, |entry| (entry.block, entry.next, entry.sequence) = (block, next, sequence));
     }

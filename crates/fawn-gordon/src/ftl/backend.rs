@@ -29,6 +29,8 @@ pub struct Backend {
     /// Sets that are short of erased blocks and had nothing to clean.
     pub(super) nothing_to_clean: Vec<u32>,
     die_bytes: u32,
+    /// The die of each part of each set.
+    dies: Vec<u32>,
 }
 
 impl Backend {
@@ -50,6 +52,7 @@ impl Backend {
             erases_waiting: Vec::new(),
             nothing_to_clean: Vec::new(),
             die_bytes: (design.geometry.page_bytes + design.geometry.spare_bytes) * layout.stripe.planes,
+            dies: (0..layout.sets).flat_map(|set| (0..layout.parts()).map(move |part| layout.die(set, part))).collect(),
             translation,
         })
     }
@@ -72,7 +75,7 @@ impl Backend {
             let first_of_bus = seen >> (bus & 63) & 1 == 0;
             seen |= 1 << (bus & 63);
             self.array.submit(Command {
-                die: layout.die(set, part),
+                die: self.dies[(set * parts + part) as usize],
                 kind: CommandKind::Read,
                 page: offset,
                 planes: of_part,
@@ -93,7 +96,7 @@ impl Backend {
         self.pieces.get_mut(id).parts_left = layout.parts();
         for part in 0..layout.parts() {
             self.array.submit(Command {
-                die: layout.die(set, part),
+                die: self.dies[(set * layout.parts() + part) as usize],
                 kind,
                 page: layout.offset(page),
                 planes: layout.stripe.planes,

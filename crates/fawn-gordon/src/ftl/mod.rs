@@ -33,7 +33,9 @@ pub mod warm_up;
 pub mod wear;
 
 mod cleaner;
+mod closed_blocks;
 mod collecting;
+mod divisor;
 mod hash;
 mod host_queue;
 mod pieces;

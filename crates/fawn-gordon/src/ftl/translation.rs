@@ -284,12 +284,12 @@ impl Translation {
         } else {
             let data_pages = self.layout.data_pages();
             let blocks = self.allocation.blocks();
-            let valid = |at: usize| blocks.get(closed[at]).valid;
+            let valid = |at: usize| blocks.get(closed.list()[at]).valid;
             let candidates = Candidates { closed, blocks, now: self.allocation.next_sequence(), data_pages };
             let mut at = self.policy.choose(&candidates, &mut self.random);
             if valid(at) >= data_pages {
                 // What frees nothing is no victim: take what frees most, if anything does.
-                at = (0..closed.len()).min_by_key(|at| valid(*at))?;
+                at = closed.with_fewest_valid(blocks)?;
             }
             if valid(at) >= data_pages {
                 return None;

@@ -37,3 +37,61 @@ fn synthetic(finding: &mut Finding) {
          activity is fitted to the speeds of Table 6",
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use fawn_bench::DeviceReader;
+    use fawn_report::Nobody;
+
+    use super::*;
+    use crate::list::{LIST, Paper};
+    use crate::run::{Run, Scale, Tools};
+
+    /// All of them, at the smallest scale: they need neither files nor servers.
+    #[test]
+    fn every_experiment_has_its_rows_the_papers_and_says_what_it_is() {
+        let tools = Tools { fawn: "fawn".into(), peers: None, device: DeviceReader::Own, meter: None };
+        let mut count = 0;
+        for entry in LIST.iter().filter(|entry| entry.paper == Paper::Gordon) {
+            let run = Run { scale: Scale::Tiny, dir: "nowhere".into(), tools: &tools, watch: &Nobody };
+            let finding = (entry.run)(&run).unwrap();
+            assert!(finding.rows.len() >= entry.rows(Scale::Tiny), "{}: {} rows", entry.name, finding.rows.len());
+            assert!(["simulated", "computed"].contains(&finding.who()), "{}", entry.name);
+            let drawn_without_numbers = entry.name == "gordon-figure-6" || entry.name == "gordon-figure-7";
+            assert_eq!(finding.published.is_empty(), drawn_without_numbers, "{}", entry.name);
+            assert!(!finding.notes.is_empty(), "{}", entry.name);
+            let says_synthetic = finding.notes.iter().any(|note| note.contains("synthetic") || note.contains("traces are lost"));
+            assert_eq!(says_synthetic, entry.what.contains("synthetic"), "{}", entry.name);
+            for row in finding.rows.iter().chain(&finding.published) {
+                for name in row.keys() {
+                    assert!(finding.columns.iter().any(|column| column.name == *name), "{}: {name}", entry.name);
+                }
+            }
+            for picture in &finding.pictures {
+                assert!(picture.starts_with("<svg") || picture.starts_with("<div"), "{}", entry.name);
+            }
+            count += 1;
+        }
+        assert_eq!(count, 14);
+    }
+
+    /// What is printed beside what comes out, where both are the same by the paper's own inputs.
+    #[test]
+    fn table_1_and_section_4_1_come_out_as_printed() {
+        let tools = Tools { fawn: "fawn".into(), peers: None, device: DeviceReader::Own, meter: None };
+        let run = Run { scale: Scale::Tiny, dir: "nowhere".into(), tools: &tools, watch: &Nobody };
+        for (finding, column, percent) in [
+            (table_1::run(&run).unwrap(), "mib_a_second", 1.0),
+            (section_4_1::run(&run).unwrap(), "value", 2.0),
+        ] {
+            for (own, printed) in finding.rows.iter().zip(&finding.published) {
+                let what = own["what"].as_str().unwrap();
+                assert_eq!(own["what"], printed["what"]);
+                let off = own[column].as_f64().unwrap() / printed[column].as_f64().unwrap() - 1.0;
+                // A year has 365 days, and the paper's pins do not add up.
+                let differs = what == "at 900 MB/s" || what.contains("pins");
+                assert_eq!(off.abs() * 100.0 <= percent, !differs, "{what}: {off}");
+            }
+        }
+    }
+}
