@@ -34,11 +34,8 @@ fn run(device: &mut Device, requests: Vec<HostRequest>, pace: ArrivalMode) -> Ve
 }
 
 fn mean_us(replies: &[HostReply], kind: HostKind) -> f64 {
-    let of_kind: Vec<f64> = replies
-        .iter()
-        .filter(|reply| reply.kind == kind)
-        .map(|reply| (reply.finished - reply.arrived).us())
-        .collect();
+    let of_kind: Vec<f64> =
+        replies.iter().filter(|reply| reply.kind == kind).map(|reply| (reply.finished - reply.arrived).us()).collect();
     of_kind.iter().sum::<f64>() / of_kind.len() as f64
 }
 
@@ -129,7 +126,8 @@ fn looking_through_the_queue_takes_time_for_each_entry() {
 #[test]
 fn without_the_sequence_rule_hot_pages_spread_over_all_write_points() {
     let elapsed_us = |rule: bool| {
-        let mut settings = FtlSettings { sequence_rule: rule, ..FtlSettings::plain(Stripe { buses: 1, dies: 1, planes: 2 }, 0.5) };
+        let mut settings =
+            FtlSettings { sequence_rule: rule, ..FtlSettings::plain(Stripe { buses: 1, dies: 1, planes: 2 }, 0.5) };
         settings.queue_depth = 64;
         let mut device = Device::new(&array(), settings, false).unwrap();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(3);

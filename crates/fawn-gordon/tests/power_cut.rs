@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use fawn_gordon::flash::{FlashDesign, Suspension};
 use fawn_gordon::flash::presets::{GordonCells, gordon};
+use fawn_gordon::flash::{FlashDesign, Suspension};
 use fawn_gordon::ftl::cleaning::CleaningPolicy;
 use fawn_gordon::ftl::recovery::recover;
 use fawn_gordon::ftl::table::Location;
@@ -243,7 +243,8 @@ fn configurations() -> Vec<(u32, FlashDesign, FtlSettings)> {
     unruled_cold.sequence_rule = false;
     unruled_cold.write_points_per_set = 2;
     unruled_cold.cleaning.cold_apart = true;
-    unruled_cold.suspension = Some(Suspension { programs: true, program_stop: SimTime::from_us(20), ..Suspension::MQSIM });
+    unruled_cold.suspension =
+        Some(Suspension { programs: true, program_stop: SimTime::from_us(20), ..Suspension::MQSIM });
     all.push((4, small(2, 2, 20), unruled_cold));
     all
 }

@@ -217,7 +217,10 @@ fn a_read_interrupts_an_erase_which_ends_later_by_so_much() {
     assert_eq!((read.tag, erase.tag), (2, 1));
     let bus = design.bus.commands(2) + design.bus.data(4_224);
     let took = SimTime::from_us(30 + 25) + bus;
-    assert_eq!((read.parts.die, read.parts.cell, read.parts.transfer), (SimTime::from_us(30), SimTime::from_us(25), bus));
+    assert_eq!(
+        (read.parts.die, read.parts.cell, read.parts.transfer),
+        (SimTime::from_us(30), SimTime::from_us(25), bus)
+    );
     assert_eq!(read.at, SimTime::from_us(500) + took);
     assert_eq!(erase.at, design.bus.commands(2) + SimTime::from_us(2_000 + 4) + took);
     assert_eq!((erase.parts.cell, erase.parts.die), (SimTime::from_us(2_000), took + SimTime::from_us(4)));

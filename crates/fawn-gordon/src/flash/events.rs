@@ -105,7 +105,9 @@ impl EventQueue {
     pub fn pop(&mut self) -> Option<(SimTime, ArrayEvent)> {
         let near = self.nearest();
         let key = match (near, self.far.peek()) {
-            (Some((slot, id, previous)), far) if far.is_none_or(|Reverse(far)| self.entries[id as usize].key < *far) => {
+            (Some((slot, id, previous)), far)
+                if far.is_none_or(|Reverse(far)| self.entries[id as usize].key < *far) =>
+            {
                 self.take(slot, id, previous)
             }
             _ => self.far.pop()?.0,

@@ -81,7 +81,9 @@ mod tests {
         let mut open: Vec<u32> = (0..400).collect();
         for _ in 0..30_000 {
             let draw = random.next_u64();
-            if draw % 8 == 0 && let Some(block) = open.pop() {
+            if draw % 8 == 0
+                && let Some(block) = open.pop()
+            {
                 blocks.get_mut(block).valid = (draw >> 32) as u32 % 64;
                 closed.push(block, &mut blocks);
             } else if draw % 8 == 1 && !closed.list().is_empty() {

@@ -16,7 +16,7 @@ use super::recovery::{RebuiltFtl, RecoveryReport, recover_timed};
 use super::requests::{ArrivalMode, HostKind, HostReply, HostRequest, RunReport, ServiceCounts};
 use super::settings::FtlSettings;
 use super::table::{Location, PageRange};
-use super::translation::Translation;
+use super::translation::{LOOK_AHEAD, Translation};
 use crate::flash::{CommandCompletion, FlashArray, FlashDesign, LatencyParts, Step};
 use crate::time::SimTime;
 
@@ -36,6 +36,25 @@ struct RequestState {
 struct JoinableReads {
     of_page: HashMap<u32, u32, PageHash>,
     last: Option<u32>,
+}
+
+/// Requests that are still to be issued.
+struct RequestQueue<I> {
+    rest: I,
+    next: VecDeque<HostRequest>,
+}
+
+impl<I: Iterator<Item = HostRequest>> RequestQueue<I> {
+    /// The next one.
+    fn peek(&mut self, translation: &Translation) -> Option<&HostRequest> {
+        if self.next.is_empty() {
+            self.next.extend(self.rest.by_ref().take(LOOK_AHEAD));
+            let page = |request: &HostRequest| (request.offset / u64::from(translation.layout().page_bytes)) as u32;
+            let pages = self.next.iter().map(page);
+            translation.look_ahead(pages.filter(|page| *page < translation.logical_pages()));
+        }
+        self.next.front()
+    }
 }
 
 /// An FTL on its array.
@@ -159,7 +178,7 @@ impl Device {
         Ok(())
     }
 
-    /// Serves requests until all are done.
+    /// Serves requests until all are done. Up to eight are taken from the iterator before they are issued.
     ///
     /// # Errors
     ///
@@ -176,10 +195,10 @@ impl Device {
     ) -> Result<RunReport, FtlError> {
         let begin = self.backend.array.now();
         let mut report = RunReport::default();
-        let mut requests = requests.into_iter().peekable();
+        let mut requests = RequestQueue { rest: requests.into_iter().fuse(), next: VecDeque::new() };
         loop {
             while self.has_room()
-                && let Some(request) = requests.peek()
+                && let Some(request) = requests.peek(&self.backend.translation)
             {
                 let at = if pace == ArrivalMode::Timed { request.at.max(begin) } else { self.backend.array.now() };
                 if at > self.backend.array.now() {
@@ -189,17 +208,20 @@ impl Device {
                     self.backend.array.pass(at);
                 }
                 let request = HostRequest { at: if pace == ArrivalMode::Timed { request.at } else { at }, ..*request };
-                requests.next();
+                requests.next.pop_front();
                 self.admit(request);
             }
             while let Some(reply) = self.replies.pop_front() {
                 report.add(&reply);
                 on_reply(&reply);
             }
-            if self.has_room() && requests.peek().is_some() && self.backend.array.next_at().is_none() {
+            if self.has_room()
+                && requests.peek(&self.backend.translation).is_some()
+                && self.backend.array.next_at().is_none()
+            {
                 continue;
             }
-            if !self.step()? && requests.peek().is_none() {
+            if !self.step()? && requests.peek(&self.backend.translation).is_none() {
                 break;
             }
         }

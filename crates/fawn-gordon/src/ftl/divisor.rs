@@ -29,7 +29,8 @@ mod tests {
     fn quotients_are_those_of_a_division() {
         for by in [1, 2, 3, 7, 63, 64, 255, 256, 4_095, 1 << 31, u32::MAX] {
             let divisor = Divisor::new(by);
-            for near in [0, 1, by - 1, by, by.wrapping_add(1), by.wrapping_mul(3), u32::MAX - 1, u32::MAX, 0x9e37_79b9] {
+            for near in [0, 1, by - 1, by, by.wrapping_add(1), by.wrapping_mul(3), u32::MAX - 1, u32::MAX, 0x9e37_79b9]
+            {
                 assert_eq!(divisor.divide(near), near / by, "{near} / {by}");
             }
         }

@@ -120,7 +120,12 @@ impl BandwidthTest {
     /// # Errors
     ///
     /// The settings contradict the array.
-    pub fn peak(design: &FlashDesign, settings: FtlSettings, kind: HostKind, order: AccessOrder) -> Result<f64, FtlError> {
+    pub fn peak(
+        design: &FlashDesign,
+        settings: FtlSettings,
+        kind: HostKind,
+        order: AccessOrder,
+    ) -> Result<f64, FtlError> {
         let once = span(&Device::new(design, settings, false)?);
         let (read_share, bytes) = if kind == HostKind::Read { (1.0, once.min(64 << 20)) } else { (0.0, once) };
         Self { order, read_share, bytes }.bandwidth(design, settings)

@@ -128,6 +128,12 @@ impl PageTable {
         }
     }
 
+    /// The entry of a logical page, for those who only want it near.
+    #[inline]
+    pub fn entry(&self, logical: u32) -> u32 {
+        self.forward[logical as usize]
+    }
+
     #[inline]
     fn change(&mut self, logical: u32, entry: u32) {
         let before = std::mem::replace(&mut self.forward[logical as usize], entry);

@@ -21,6 +21,9 @@ use super::wear::WearSpread;
 use super::write_points::WritePoint;
 use crate::flash::Geometry;
 
+/// Pages that are looked up at once, at most.
+pub(super) const LOOK_AHEAD: usize = 8;
+
 /// A block to clean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Victim {
@@ -160,6 +163,18 @@ impl Translation {
         self.table.memory_bytes()
             + u64::from(self.layout.blocks()) * (size_of::<Block>() as u64 + 16)
             + u64::from(self.allocation.write_points()) * size_of::<WritePoint>() as u64
+    }
+
+    /// Looks up pages that will be needed soon, all at once: the processor then waits once for all of them, not for each by itself.
+    pub(super) fn look_ahead(&self, logical: impl Iterator<Item = u32>) {
+        let mut entries = [u32::MAX; LOOK_AHEAD];
+        for (entry, logical) in entries.iter_mut().zip(logical) {
+            *entry = self.table.entry(logical);
+        }
+        let blocks =
+            entries.iter().map(|entry| self.layout.block_of(*entry)).filter(|block| *block < self.layout.blocks());
+        let sum = blocks.fold(0, |sum, block| sum ^ self.allocation.block(block).sequence);
+        std::hint::black_box((entries, sum));
     }
 
     /// Where a logical page is.

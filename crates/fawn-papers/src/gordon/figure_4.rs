@@ -38,7 +38,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         ("mb_a_second", "MB/s", Some(0)),
         ("line", "", None),
     ]);
-    let blocks = run.pick(16, 64, 128);
+    let blocks = run.pick(32, 64, 128);
     let accesses = run.pick(2_000, 20_000, 200_000);
     finding.parameter("blocks_per_plane", blocks);
     finding.parameter("random_accesses", accesses);
@@ -99,7 +99,8 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
             "mb_a_second": rate,
         }));
     }
-    let chart = Chart::lines("Bandwidth by super-page", Axis::log("page_kb", "KB"), Axis::linear("mb_a_second", "MB/s"));
+    let chart =
+        Chart::lines("Bandwidth by super-page", Axis::log("page_kb", "KB"), Axis::linear("mb_a_second", "MB/s"));
     finding.charts = vec![chart.by("line")];
     finding.note(
         "a super-page read holds each bus for 9 us and a program for 2 us beyond what the chips need: these two overheads are \

@@ -23,7 +23,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         ("times", "times that of 8 KB", Some(2)),
         ("what", "", None),
     ]);
-    let design = paper_array(GordonCells::Slc, 133.0, run.pick(16, 32, 128));
+    let design = paper_array(GordonCells::Slc, 133.0, run.pick(32, 32, 128));
     let bytes = run.pick(16 << 20, 256 << 20, 2 << 30);
     finding.parameter("bytes", bytes);
     let pages: &[u32] = run.pick(&[64], &[16, 32, 64, 128, 256], &[16, 32, 64, 128, 256]);

@@ -60,7 +60,8 @@ mod tests {
             let drawn_without_numbers = entry.name == "gordon-figure-6" || entry.name == "gordon-figure-7";
             assert_eq!(finding.published.is_empty(), drawn_without_numbers, "{}", entry.name);
             assert!(!finding.notes.is_empty(), "{}", entry.name);
-            let says_synthetic = finding.notes.iter().any(|note| note.contains("synthetic") || note.contains("traces are lost"));
+            let says_synthetic =
+                finding.notes.iter().any(|note| note.contains("synthetic") || note.contains("traces are lost"));
             assert_eq!(says_synthetic, entry.what.contains("synthetic"), "{}", entry.name);
             for row in finding.rows.iter().chain(&finding.published) {
                 for name in row.keys() {
@@ -68,7 +69,7 @@ mod tests {
                 }
             }
             for picture in &finding.pictures {
-                assert!(picture.starts_with("<svg") || picture.starts_with("<div"), "{}", entry.name);
+                assert!(picture.contains("<svg"), "{}", entry.name);
             }
             count += 1;
         }
@@ -80,10 +81,9 @@ mod tests {
     fn table_1_and_section_4_1_come_out_as_printed() {
         let tools = Tools { fawn: "fawn".into(), peers: None, device: DeviceReader::Own, meter: None };
         let run = Run { scale: Scale::Tiny, dir: "nowhere".into(), tools: &tools, watch: &Nobody };
-        for (finding, column, percent) in [
-            (table_1::run(&run).unwrap(), "mib_a_second", 1.0),
-            (section_4_1::run(&run).unwrap(), "value", 2.0),
-        ] {
+        for (finding, column, percent) in
+            [(table_1::run(&run).unwrap(), "mib_a_second", 1.0), (section_4_1::run(&run).unwrap(), "value", 2.0)]
+        {
             for (own, printed) in finding.rows.iter().zip(&finding.published) {
                 let what = own["what"].as_str().unwrap();
                 assert_eq!(own["what"], printed["what"]);

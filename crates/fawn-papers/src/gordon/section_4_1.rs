@@ -18,8 +18,12 @@ use crate::run::Run;
 /// # Errors
 /// [`Error`].
 pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
-    let mut finding =
-        simulated(&[("what", "what", None), ("value", "value", Some(3)), ("unit", "", None), ("note", "reading", None)]);
+    let mut finding = simulated(&[
+        ("what", "what", None),
+        ("value", "value", Some(3)),
+        ("unit", "", None),
+        ("note", "reading", None),
+    ]);
     let mut add = |what: &str, unit: &str, value: f64, printed: f64, note: &str| {
         finding.row(json!({ "what": what, "value": value, "unit": unit, "note": note }));
         finding.printed(json!({ "what": what, "value": printed, "unit": unit }));

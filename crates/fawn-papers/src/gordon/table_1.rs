@@ -12,7 +12,8 @@ use crate::finding::{Axis, Chart, Finding};
 use crate::run::Run;
 
 /// What the paper prints: MHz, read, program of SLC, program of MLC, MB/s.
-const PRINTED: [(f64, f64, f64, f64); 3] = [(40.0, 75.8, 20.1, 5.0), (133.0, 126.4, 20.1, 5.0), (400.0, 161.1, 20.1, 5.0)];
+const PRINTED: [(f64, f64, f64, f64); 3] =
+    [(40.0, 75.8, 20.1, 5.0), (133.0, 126.4, 20.1, 5.0), (400.0, 161.1, 20.1, 5.0)];
 
 /// Simulates it.
 ///

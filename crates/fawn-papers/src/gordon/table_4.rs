@@ -35,12 +35,14 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let latency = 1e3 * disk(&small, 1.0, requests)? / requests as f64;
     finding.row(json!({ "what": "disk, a random read of 4 KiB", "value": latency, "unit": "ms" }));
     let surveyed = paper::disk();
-    for (what, read_share, rate) in [("disk, reads in order", 1.0, surveyed.read), ("disk, writes in order", 0.0, surveyed.write)] {
+    for (what, read_share, rate) in
+        [("disk, reads in order", 1.0, surveyed.read), ("disk, writes in order", 0.0, surveyed.write)]
+    {
         let megabytes = requests as f64 * f64::from(1 << 20) / 1e6;
         let value = megabytes / disk(&large, read_share, requests)?;
         finding.row(json!({ "what": what, "value": value, "unit": "MB/s", "survey": rate.bytes_per_second / 1e6 }));
     }
-    let design = paper_array(GordonCells::Slc, 133.0, run.pick(16, 64, 256));
+    let design = paper_array(GordonCells::Slc, 133.0, run.pick(32, 64, 256));
     let flash = paper::flash();
     for (what, kind, rate) in
         [("flash array, reads", HostKind::Read, flash.read), ("flash array, writes", HostKind::Write, flash.write)]

@@ -39,7 +39,8 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         cells["is_pareto"] = (row.label != "MinP").into();
         finding.printed(cells);
     }
-    finding.charts = vec![Chart::bars("Performance per watt, sync", "design", Axis::linear("efficiency_sync", "of MaxE disk"))];
+    finding.charts =
+        vec![Chart::bars("Performance per watt, sync", "design", Axis::linear("efficiency_sync", "of MaxE disk"))];
     synthetic(&mut finding);
     finding.note(
         "speeds agree within 12 % because the traces are fitted to them, which proves nothing. Not fitted are the winners. \
