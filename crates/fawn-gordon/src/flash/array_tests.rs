@@ -175,7 +175,7 @@ fn every_latency_is_the_sum_of_its_parts() {
                 let cleaning = random.next_u64().is_multiple_of(4);
                 submitted[tag as usize] = array.now();
                 let page = (random.next_u64() % 64) as u32;
-                array.submit(Command { cleaning, tag, page, ..command(die, kind, 2, bytes) });
+                array.submit(Command { page, cleaning, tag, ..command(die, kind, 2, bytes) });
                 if tag >= 40 {
                     while !matches!(array.step(), Some(Step::Finished(end)) if { ends.push(end); true }) {}
                 }
@@ -249,11 +249,11 @@ fn a_read_does_not_go_ahead_of_a_program_with_its_page_number() {
     for (page, first) in [(9, 1), (10, 2)] {
         let mut array = FlashArray::new(&design).unwrap();
         array.set_suspension(Some(interruptible()));
-        array.submit(Command { tag: 1, page: 9, ..command(0, CommandKind::Program, 2, 4_224) });
-        array.submit(Command { tag: 3, page: 3, ..command(0, CommandKind::Program, 2, 4_224) });
+        array.submit(Command { page: 9, tag: 1, ..command(0, CommandKind::Program, 2, 4_224) });
+        array.submit(Command { page: 3, tag: 3, ..command(0, CommandKind::Program, 2, 4_224) });
         array.wake_at(SimTime::from_us(100), 7);
         while !matches!(array.step(), Some(Step::Timer(..))) {}
-        array.submit(Command { tag: 2, page, ..command(0, CommandKind::Read, 2, 4_224) });
+        array.submit(Command { page, tag: 2, ..command(0, CommandKind::Read, 2, 4_224) });
         let ends = finish_all(&mut array);
         assert_eq!(ends[0].tag, first, "a read of page {page}");
         assert!(ends.iter().all(|end| end.tag != 2 || end.parts.total() == end.at - SimTime::from_us(100)));
@@ -266,7 +266,7 @@ fn reads_do_not_starve_a_program() {
     let design = gordon(GordonCells::Slc, 133.0);
     let mut array = FlashArray::new(&design).unwrap();
     array.set_suspension(Some(interruptible()));
-    array.submit(Command { tag: 1, page: 63, ..command(0, CommandKind::Program, 2, 4_224) });
+    array.submit(Command { page: 63, tag: 1, ..command(0, CommandKind::Program, 2, 4_224) });
     array.wake_at(SimTime::from_us(100), 7);
     let mut before = 0;
     while let Some(step) = array.step() {

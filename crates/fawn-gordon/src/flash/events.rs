@@ -164,9 +164,7 @@ impl EventQueue {
     #[inline]
     fn take(&mut self, slot: usize, id: u32, previous: u32) -> u128 {
         let WheelEntry { key, next } = self.entries[id as usize];
-        if previous != NONE {
-            self.entries[previous as usize].next = next;
-        } else {
+        if previous == NONE {
             self.slots[slot] = next;
             if next == NONE {
                 self.words[slot / 64] &= !(1 << (slot % 64));
@@ -174,6 +172,8 @@ impl EventQueue {
                     self.summary &= !(1 << (slot / 64));
                 }
             }
+        } else {
+            self.entries[previous as usize].next = next;
         }
         self.entries[id as usize].next = self.free;
         self.free = id;

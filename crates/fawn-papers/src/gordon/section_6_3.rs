@@ -4,15 +4,10 @@ use fawn_gordon::survey::cost::slices::{PAPER_SLICE, SliceJob, hiding_seconds_pe
 use serde_json::json;
 
 use super::computed;
-use crate::error::Error;
 use crate::finding::Finding;
-use crate::run::Run;
 
 /// Computes it.
-///
-/// # Errors
-/// None.
-pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
+pub fn finding() -> Finding {
     let mut finding =
         computed(&[("what", "what", None), ("value", "value", Some(2)), ("unit", "", None), ("note", "", None)]);
     let mut add = |what: &str, unit: &str, value: f64, printed: Option<f64>, note: &str| {
@@ -38,5 +33,5 @@ pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
         add(&format!("share of the time that computes, {what}"), "%", 100.0 * run.compute_share, None, "");
     }
     finding.note("flash of one node costs $1,280: 256 GB at $5 a GB");
-    Ok(finding)
+    finding
 }

@@ -5,9 +5,7 @@ use fawn_gordon::survey::paper;
 use serde_json::json;
 
 use super::computed;
-use crate::error::Error;
 use crate::finding::Finding;
-use crate::run::Run;
 
 /// Components as the paper prints them: name, watts at rest and active.
 const PRINTED: [(&str, f64, f64); 7] = [
@@ -21,10 +19,7 @@ const PRINTED: [(&str, f64, f64); 7] = [
 ];
 
 /// Computes it.
-///
-/// # Errors
-/// None.
-pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
+pub fn finding() -> Finding {
     let mut finding = computed(&[
         ("what", "what", None),
         ("idle_w", "at rest, W", Some(3)),
@@ -59,5 +54,5 @@ pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
          with it the server draws more than the paper states, as its four cores alone draw 83.2 W when active",
         100.0 * paper::OVERHEAD_SHARE
     ));
-    Ok(finding)
+    finding
 }
