@@ -55,6 +55,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fawn-bench",
             "fawn-files",
             "fawn-flash",
+            "fawn-gordon",
             "fawn-loadgen",
             "fawn-machine",
             "fawn-meter",

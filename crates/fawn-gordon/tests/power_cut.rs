@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use fawn_gordon::flash::FlashDesign;
 use fawn_gordon::flash::presets::{GordonCells, gordon};
+use fawn_gordon::flash::{FlashDesign, Suspension};
 use fawn_gordon::ftl::cleaning::CleaningPolicy;
 use fawn_gordon::ftl::recovery::recover;
 use fawn_gordon::ftl::table::Location;
@@ -230,6 +230,22 @@ fn configurations() -> Vec<(u32, FlashDesign, FtlSettings)> {
     cold.cleaning.cold_apart = true;
     cold.cleaning.policy = CleaningPolicy::Random;
     all.push((4, small(2, 2, 20), cold));
+
+    // Pages are ordered by their own numbers, not by those of their blocks.
+    let mut unruled = plain(stripe(1, 1), 0.5);
+    unruled.sequence_rule = false;
+    unruled.write_points_per_set = 4;
+    unruled.queue_depth = 24;
+    unruled.cleaning.policy = CleaningPolicy::Fifo;
+    all.push((16, small(2, 2, 20), unruled));
+
+    let mut unruled_cold = plain(stripe(2, 1), 0.5);
+    unruled_cold.sequence_rule = false;
+    unruled_cold.write_points_per_set = 2;
+    unruled_cold.cleaning.cold_apart = true;
+    unruled_cold.suspension =
+        Some(Suspension { programs: true, program_stop: SimTime::from_us(20), ..Suspension::MQSIM });
+    all.push((4, small(2, 2, 20), unruled_cold));
     all
 }
 

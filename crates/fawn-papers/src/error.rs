@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use fawn_flash::DirectoryError;
+use fawn_gordon::ftl::FtlError;
 use fawn_loadgen::LoadgenError;
 use fawn_meter::MeterError;
 use fawn_store::flash::FlashError;
@@ -18,6 +19,9 @@ pub enum Error {
     /// Load on a server.
     #[error(transparent)]
     Load(#[from] LoadgenError),
+    /// A flash array that cannot be simulated.
+    #[error(transparent)]
+    Simulated(#[from] FtlError),
     /// A server, or a cluster of them, that was started to be measured.
     #[error("{name} {what}")]
     Server {

@@ -40,6 +40,8 @@ pub enum RowOrigin {
     Measured,
     /// Computed from the paper's own inputs.
     Computed,
+    /// Simulated.
+    Simulated,
     /// Not measured: why, and what to do.
     Skipped(String),
 }
@@ -108,13 +110,17 @@ impl Finding {
         match self.state {
             RowOrigin::Measured => "measured",
             RowOrigin::Computed => "computed",
+            RowOrigin::Simulated => "simulated",
             RowOrigin::Skipped(_) => "skipped",
         }
     }
 
     /// What its own rows are called on the page.
     pub fn own_label(&self) -> &'static str {
-        if self.state == RowOrigin::Computed { "computed" } else { "this machine" }
+        match self.state {
+            RowOrigin::Computed | RowOrigin::Simulated => self.who(),
+            RowOrigin::Measured | RowOrigin::Skipped(_) => "this machine",
+        }
     }
 
     /// What its charts show.

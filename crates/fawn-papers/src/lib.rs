@@ -11,7 +11,8 @@
 //! * [`list`]: all experiments; each is a function from a [`Run`] to a [`Finding`]. [`runner`] carries them out, [`result_cache`] keeps
 //!   what they have found.
 //! * [`mod@run`]: what an experiment is given; [`finding`]: what it has found.
-//! * `sosp`, `dht`, `energy`: the experiments, a folder for each paper; `cost`: tables that follow from the papers' own inputs.
+//! * `sosp`, `dht`, `energy`, `gordon`: the experiments, a folder for each paper; `cost`: tables that follow from the papers' own
+//!   inputs. Those of Gordon are simulated by [`fawn_gordon`], whatever the machine.
 //! * [`testbed`]: the machine, stores, files, servers and clusters that are measured, and load on them.
 //! * [`efficiency`]: queries a joule, or what stands for them where there is no meter.
 //! * [`output`]: pictures, the page, and all files.
@@ -25,6 +26,7 @@ pub mod efficiency;
 mod energy;
 pub mod error;
 pub mod finding;
+mod gordon;
 pub mod list;
 pub mod node;
 pub mod output;

@@ -18,6 +18,9 @@ pub enum Paper {
     /// Energy-efficient computing with FAWN, e-Energy 2010.
     #[serde(rename = "FAWN workloads, e-Energy 2010")]
     Energy,
+    /// Gordon, ASPLOS 2009.
+    #[serde(rename = "Gordon, ASPLOS 2009")]
+    Gordon,
 }
 
 impl Paper {
@@ -27,6 +30,7 @@ impl Paper {
             Self::Sosp => "FAWN, SOSP 2009",
             Self::Dht => "FAWN-DHT, technical report",
             Self::Energy => "FAWN workloads, e-Energy 2010",
+            Self::Gordon => "Gordon, ASPLOS 2009",
         }
     }
 }
@@ -71,7 +75,7 @@ const fn entry(
     ExperimentEntry { name, paper, place, what, seconds, rows, run }
 }
 
-use Paper::{Dht, Energy, Sosp};
+use Paper::{Dht, Energy, Gordon, Sosp};
 
 /// All of them.
 pub const LIST: &[ExperimentEntry] = &[
@@ -249,6 +253,100 @@ pub const LIST: &[ExperimentEntry] = &[
         [2, 6, 120],
         [2; 3],
         crate::energy::table_1::run,
+    ),
+    entry(
+        (Gordon, "gordon-table-1", "Table 1"),
+        "bandwidth of flash chips, simulated",
+        [1, 1, 1],
+        [12; 3],
+        crate::gordon::table_1::run,
+    ),
+    entry(
+        (Gordon, "gordon-section-4-1", "§4.1, §4.2"),
+        "bandwidths of one plane, and what follows from an array's parts",
+        [1, 1, 1],
+        [13; 3],
+        crate::gordon::section_4_1::run,
+    ),
+    entry(
+        (Gordon, "gordon-figure-4", "Figure 4, §4.2.2"),
+        "bandwidth of the array by super-page, transfer, bus and cells, simulated",
+        [1, 10, 60],
+        [44, 80, 80],
+        crate::gordon::figure_4::run,
+    ),
+    entry(
+        (Gordon, "gordon-figure-5", "Figure 5"),
+        "bandwidth of applications by super-page, simulated on synthetic traces",
+        [1, 10, 60],
+        [16, 80, 80],
+        crate::gordon::figure_5::run,
+    ),
+    entry(
+        (Gordon, "gordon-table-2", "Table 2"),
+        "bytes of the workloads, of synthetic traces",
+        [1, 1, 1],
+        [7; 3],
+        |run| Ok(crate::gordon::table_2::run(run)),
+    ),
+    entry(
+        (Gordon, "gordon-table-3", "Table 3"),
+        "the power model and nodes by it, computed",
+        [1, 1, 1],
+        [9; 3],
+        |_| Ok(crate::gordon::table_3::finding()),
+    ),
+    entry(
+        (Gordon, "gordon-table-4", "Table 4"),
+        "performance of components, disk and flash simulated",
+        [1, 2, 10],
+        [8; 3],
+        crate::gordon::table_4::run,
+    ),
+    entry((Gordon, "gordon-table-5", "Table 5"), "the design space, computed", [1, 1, 1], [5; 3], |_| {
+        Ok(crate::gordon::table_5::finding())
+    }),
+    entry(
+        (Gordon, "gordon-figure-6", "Figure 6"),
+        "time and energy of 84 designs, simulated on synthetic traces",
+        [1, 10, 10],
+        [672; 3],
+        |run| Ok(crate::gordon::figure_6::run(run)),
+    ),
+    entry(
+        (Gordon, "gordon-table-6", "Table 6"),
+        "the best designs, simulated on synthetic traces",
+        [1, 10, 10],
+        [6; 3],
+        |run| Ok(crate::gordon::table_6::run(run)),
+    ),
+    entry(
+        (Gordon, "gordon-figure-7", "Figure 7"),
+        "time by component, simulated on synthetic traces",
+        [1, 10, 10],
+        [21; 3],
+        |run| Ok(crate::gordon::figure_7::run(run)),
+    ),
+    entry(
+        (Gordon, "gordon-figure-8", "Figure 8"),
+        "modelled energy by component, simulated on synthetic traces",
+        [1, 10, 10],
+        [16; 3],
+        |run| Ok(crate::gordon::figure_8::run(run)),
+    ),
+    entry(
+        (Gordon, "gordon-tables-7-8", "Tables 7 and 8"),
+        "what a petabyte costs, computed",
+        [1, 1, 1],
+        [4; 3],
+        |_| Ok(crate::gordon::tables_7_8::finding()),
+    ),
+    entry(
+        (Gordon, "gordon-section-6-3", "§6.3"),
+        "jobs that take turns on a slice of a cluster, computed",
+        [1, 1, 1],
+        [11; 3],
+        |_| Ok(crate::gordon::section_6_3::finding()),
     ),
 ];
 

@@ -7,6 +7,7 @@ use super::die::Die;
 use super::events::{ArrayEvent, EventQueue};
 use super::geometry::GeometryError;
 use super::slots::{CommandStage, NONE, Slot, Slots};
+use super::suspension::Suspension;
 use super::usage::{ArrayUsage, CommandCounts};
 use crate::time::SimTime;
 
@@ -45,7 +46,10 @@ pub struct FlashArray {
     events: EventQueue,
     now: SimTime,
     counts: CommandCounts,
-    bytes_before: Option<(u32, SimTime)>,
+    suspension: Option<Suspension>,
+    bytes_before: (u32, SimTime),
+    /// How long the commands of so many pages take, by their number.
+    command_times: Vec<SimTime>,
 }
 
 impl FlashArray {
@@ -64,7 +68,9 @@ impl FlashArray {
             events: EventQueue::default(),
             now: SimTime::ZERO,
             counts: CommandCounts::default(),
-            bytes_before: None,
+            suspension: None,
+            bytes_before: (0, SimTime::ZERO),
+            command_times: (0..=2 * design.geometry.planes_per_die).map(|pages| design.bus.commands(pages)).collect(),
             design: design.clone(),
         })
     }
@@ -95,14 +101,24 @@ impl FlashArray {
         self.events.add(at.max(self.now), ArrayEvent::Timer(tag));
     }
 
+    /// Lets reads interrupt programs and erases from now on, or not.
+    pub fn set_suspension(&mut self, suspension: Option<Suspension>) {
+        self.suspension = suspension;
+    }
+
     /// Gives a die a command, now.
     pub fn submit(&mut self, command: Command) {
         let die = command.die;
-        let id = self.slots.add(command);
+        let data = self.data_time(command.bytes);
+        let id = self.slots.add(command, die / self.dies_per_bus, data);
+        let state = &mut self.dies[die as usize];
         let slot = self.slots.get_mut(id);
         slot.waits_since = self.now;
-        slot.cleaning_before = self.dies[die as usize].cleaning.at(self.now);
-        self.dies[die as usize].queue.push(&mut self.slots, id);
+        slot.cleaning_before = state.cleaning.at(self.now);
+        state.queue.push(&mut self.slots, id);
+        if self.suspension.is_some() {
+            self.interrupt(die);
+        }
         self.begin_queued(die);
     }
 
@@ -156,6 +172,9 @@ impl FlashArray {
             if cleaning {
                 state.cleaning.enter(self.now);
             }
+            if kind != CommandKind::Read {
+                state.reads_ahead = 0;
+            }
             if kind == CommandKind::Program {
                 if cache_register {
                     state.register = id;
@@ -188,7 +207,7 @@ impl FlashArray {
     }
 
     fn bus_of(&self, id: u32) -> usize {
-        (self.slots.get(id).command.die / self.dies_per_bus) as usize
+        self.slots.get(id).bus as usize
     }
 
     fn wait_for_bus(&mut self, id: u32, stage: CommandStage) {
@@ -205,15 +224,12 @@ impl FlashArray {
     fn grant(&mut self, bus: usize) {
         let Some(id) = self.buses[bus].next(&self.slots) else { return };
         self.waited_for_bus(id);
-        let Slot { command, stage, .. } = *self.slots.get(id);
-        let data = match stage {
-            CommandStage::Data => self.data_time(command.bytes),
-            _ => SimTime::ZERO,
-        };
+        let Slot { command, stage, data, .. } = *self.slots.get(id);
         let held = match (stage, command.kind) {
             (CommandStage::Data, CommandKind::Read) => data,
-            (_, CommandKind::CopyBack) => self.design.bus.commands(2 * command.planes) + command.overhead,
-            _ => data + self.design.bus.commands(command.planes) + command.overhead,
+            (CommandStage::Data, _) => data + self.command_time(command.planes) + command.overhead,
+            (_, CommandKind::CopyBack) => self.command_time(2 * command.planes) + command.overhead,
+            _ => self.command_time(command.planes) + command.overhead,
         };
         self.slots.get_mut(id).parts.transfer += held;
         self.buses[bus].begin(id, self.now, command.cleaning);
@@ -221,23 +237,28 @@ impl FlashArray {
     }
 
     /// Most transfers have the same size, so the last result is kept.
+    #[inline]
     fn data_time(&mut self, bytes: u32) -> SimTime {
-        match self.bytes_before {
-            Some((before, time)) if before == bytes => time,
-            _ => {
-                let time = self.design.bus.data(bytes);
-                self.bytes_before = Some((bytes, time));
-                time
-            }
+        if bytes == 0 {
+            return SimTime::ZERO;
         }
+        if self.bytes_before.0 != bytes {
+            self.bytes_before = (bytes, self.design.bus.data(bytes));
+        }
+        self.bytes_before.1
+    }
+
+    #[inline]
+    fn command_time(&self, pages: u32) -> SimTime {
+        let known = self.command_times.get(pages as usize);
+        known.copied().unwrap_or_else(|| self.design.bus.commands(pages))
     }
 
     fn bus_ends(&mut self, bus: u32) -> Option<CommandCompletion> {
         let bus = bus as usize;
         let id = self.buses[bus].current();
-        let Slot { command, stage, .. } = *self.slots.get(id);
-        let bytes = if stage == CommandStage::Data { command.bytes } else { 0 };
-        let rated = self.data_time(bytes);
+        let Slot { command, stage, data, .. } = *self.slots.get(id);
+        let (bytes, rated) = if stage == CommandStage::Data { (command.bytes, data) } else { (0, SimTime::ZERO) };
         self.buses[bus].end(&self.slots, self.now, bytes, rated);
         let finished = match (stage, command.kind) {
             (CommandStage::Data, CommandKind::Read) => Some(self.read_is_out(id)),
@@ -300,15 +321,25 @@ impl FlashArray {
 
     fn cells_end(&mut self, die: u32) -> Option<CommandCompletion> {
         let state = &mut self.dies[die as usize];
+        if state.ends_at != self.now {
+            // What was to end now was interrupted.
+            return None;
+        }
+        state.ends_at = SimTime::NEVER;
+        if state.is_stopping {
+            state.suspend();
+            self.cells_are_free(die);
+            return None;
+        }
         let id = state.cells;
         if self.slots.kind(id) != Some(CommandKind::Read) {
             state.cells = NONE;
             let finished = self.finish(id);
-            self.program_from_register(die);
-            self.begin_queued(die);
+            self.cells_are_free(die);
             return Some(finished);
         }
-        if !self.design.die.cache_register {
+        let interrupts = state.suspended != NONE || self.slots.kind(state.register) == Some(CommandKind::Program);
+        if !self.design.die.cache_register || interrupts {
             self.wait_for_bus(id, CommandStage::Data);
         } else if state.register == NONE {
             self.transfer_from_register(die);
@@ -329,7 +360,7 @@ impl FlashArray {
         let id = state.cells;
         state.register = id;
         state.cells = NONE;
-        self.begin_queued(die);
+        self.cells_are_free(die);
         self.wait_for_bus(id, CommandStage::Data);
     }
 
@@ -349,8 +380,116 @@ impl FlashArray {
             state.cells = NONE;
         }
         let finished = self.finish(id);
-        self.begin_queued(die);
+        if self.dies[die as usize].cells == NONE {
+            self.cells_are_free(die);
+        } else {
+            self.begin_queued(die);
+        }
         finished
+    }
+
+    /// Gives the cells something to do: a read that goes ahead, then what reads have interrupted, then what is next.
+    #[inline]
+    fn cells_are_free(&mut self, die: u32) {
+        if let Some(suspension) = self.suspension
+            && (self.begin_read_ahead(die) || self.resume(die, &suspension))
+        {
+            return;
+        }
+        self.program_from_register(die);
+        self.begin_queued(die);
+    }
+
+    /// A command has come that may be a read. It interrupts what the cells do, or goes ahead of what waits.
+    fn interrupt(&mut self, die: u32) {
+        let Some(suspension) = self.suspension else { return };
+        let state = &self.dies[die as usize];
+        if state.cells == NONE {
+            self.begin_read_ahead(die);
+            return;
+        }
+        let slot = self.slots.get(state.cells);
+        let (stops, takes) = match slot.command.kind {
+            CommandKind::Program => (suspension.programs, suspension.program_stop),
+            CommandKind::Erase => (suspension.erases, suspension.erase_stop),
+            CommandKind::Read | CommandKind::CopyBack => return,
+        };
+        let is_working = slot.stage == CommandStage::Cell && !state.is_stopping;
+        if stops && is_working && state.ends_at > self.now + takes && self.read_ahead(die).is_some() {
+            self.dies[die as usize].stop(self.now, takes);
+            self.events.add(self.now + takes, ArrayEvent::Die(die));
+            self.counts.suspensions += 1;
+        }
+    }
+
+    /// The first read of the host in a die's queue, by the command before it, if it may go ahead of everything.
+    fn read_ahead(&self, die: u32) -> Option<u32> {
+        let suspension = self.suspension?;
+        let state = &self.dies[die as usize];
+        if state.reads_ahead >= suspension.reads_ahead {
+            return None;
+        }
+        let (mut previous, mut at) = (NONE, state.queue.head());
+        let read = loop {
+            if at == NONE {
+                return None;
+            }
+            let command = &self.slots.get(at).command;
+            match command.kind {
+                CommandKind::Read if !command.cleaning => break command,
+                CommandKind::Read => {}
+                CommandKind::Program | CommandKind::CopyBack if suspension.programs => {}
+                CommandKind::Erase if suspension.erases => {}
+                _ => return None,
+            }
+            (previous, at) = (at, self.slots.get(at).next);
+        };
+        let is_of_its_page = |id: u32| {
+            let command = &self.slots.get(id).command;
+            matches!(command.kind, CommandKind::Program | CommandKind::CopyBack) && command.page == read.page
+        };
+        for id in [state.cells, state.suspended, state.register] {
+            if id != NONE && is_of_its_page(id) {
+                return None;
+            }
+        }
+        if self.slots.kind(state.register) == Some(CommandKind::Program) && !suspension.programs {
+            return None;
+        }
+        let mut before = state.queue.head();
+        while before != at {
+            if is_of_its_page(before) {
+                return None;
+            }
+            before = self.slots.get(before).next;
+        }
+        Some(previous)
+    }
+
+    /// Lets a read go ahead, on cells that are free. Whether there is one.
+    fn begin_read_ahead(&mut self, die: u32) -> bool {
+        let Some(previous) = self.read_ahead(die) else { return false };
+        let state = &mut self.dies[die as usize];
+        let id = state.queue.take_after(&mut self.slots, previous);
+        state.cells = id;
+        state.reads_ahead += 1;
+        self.waited_for_die(id);
+        self.wait_for_bus(id, CommandStage::Command);
+        true
+    }
+
+    /// Goes on with what reads have interrupted. Whether there is anything.
+    fn resume(&mut self, die: u32, suspension: &Suspension) -> bool {
+        let state = &mut self.dies[die as usize];
+        if state.suspended == NONE {
+            return false;
+        }
+        let later = state.resume(self.now, suspension.resume);
+        let (id, ends_at) = (state.cells, state.ends_at);
+        self.slots.get_mut(id).parts.die += later;
+        self.events.add(ends_at, ArrayEvent::Die(die));
+        self.begin_queued(die);
+        true
     }
 
     fn finish(&mut self, id: u32) -> CommandCompletion {

@@ -2,7 +2,7 @@
 
 use super::super::ceilings;
 use super::super::presets::{GordonCells, gordon};
-use super::super::timing::{BusTiming, CellTiming, DieOptions};
+use super::super::streaming::{die_stream, single_plane, table_1_chip};
 use super::*;
 
 const MIB: f64 = 1_048_576.0;
@@ -21,26 +21,8 @@ fn finish_all(array: &mut FlashArray) -> Vec<CommandCompletion> {
     all
 }
 
-/// Bytes a second of one die between the first of many commands and the last.
-fn stream(design: &FlashDesign, kind: CommandKind, planes: u32, bytes: u32) -> f64 {
-    let mut array = FlashArray::new(design).unwrap();
-    for _ in 0..200 {
-        array.submit(command(0, kind, planes, bytes));
-    }
-    let ends = finish_all(&mut array);
-    assert_eq!(ends.len(), 200);
-    f64::from(bytes) * 199.0 / (ends[199].at - ends[0].at).seconds()
-}
-
 fn within(value: f64, expected: f64, percent: f64) {
     assert!((value / expected - 1.0).abs() * 100.0 <= percent, "{value:.2} is not {expected} within {percent} %");
-}
-
-/// Table 1 needs 2 bytes a cycle at 40 MHz and 1 byte a cycle at 133 MHz. At 400 MHz the cells are the bound either way.
-fn one_chip(cells: GordonCells, mega_transfers: f64) -> FlashDesign {
-    let mut design = gordon(cells, mega_transfers);
-    design.bus.width_bits = if mega_transfers < 100.0 { 16 } else { 8 };
-    design
 }
 
 #[test]
@@ -48,11 +30,11 @@ fn table_1_s_nine_bandwidths_within_one_percent() {
     let reads = [(40.0, 75.8), (133.0, 126.4), (400.0, 161.1)];
     for (rate, read) in reads {
         for (cells, program) in [(GordonCells::Slc, 20.1), (GordonCells::Mlc, 5.0)] {
-            let design = one_chip(cells, rate);
-            within(stream(&design, CommandKind::Read, 2, 4_224) / MIB, read, 1.0);
-            within(stream(&design, CommandKind::Program, 2, 4_224) / MIB, program, 1.0);
-            within(stream(&design, CommandKind::Read, 2, 4_224), ceilings::die_read(&design), 0.3);
-            within(stream(&design, CommandKind::Program, 2, 4_224), ceilings::die_program(&design), 0.1);
+            let design = table_1_chip(cells, rate);
+            within(die_stream(&design, CommandKind::Read, 2, 4_224).unwrap() / MIB, read, 1.0);
+            within(die_stream(&design, CommandKind::Program, 2, 4_224).unwrap() / MIB, program, 1.0);
+            within(die_stream(&design, CommandKind::Read, 2, 4_224).unwrap(), ceilings::die_read(&design), 0.3);
+            within(die_stream(&design, CommandKind::Program, 2, 4_224).unwrap(), ceilings::die_program(&design), 0.1);
         }
     }
 }
@@ -61,33 +43,21 @@ fn table_1_s_nine_bandwidths_within_one_percent() {
 #[test]
 fn table_1_s_133_mhz_read_is_no_16_bit_bus() {
     let wide = gordon(GordonCells::Slc, 133.0);
-    within(stream(&wide, CommandKind::Read, 2, 4_224) / MIB, 161.1, 1.0);
+    within(die_stream(&wide, CommandKind::Read, 2, 4_224).unwrap() / MIB, 161.1, 1.0);
 }
 
-/// §4.1's single plane: 4,096 bytes a page at 40 MB/s, neither spare area nor command cycles, one register.
 #[test]
 fn a_single_plane_reads_30_7_and_writes_12_9_mb_a_second() {
-    let mut design = gordon(GordonCells::Slc, 40.0);
-    design.bus = BusTiming { width_bits: 8, mega_transfers: 40.0, command_cycles: 0 };
-    design.die = DieOptions { cache_register: false };
-    within(stream(&design, CommandKind::Read, 1, 4_096) / MIB, 30.7, 1.0);
-    within(stream(&design, CommandKind::Program, 1, 4_096) / MIB, 12.9, 1.0);
+    within(die_stream(&single_plane(), CommandKind::Read, 1, 4_096).unwrap() / MIB, 30.7, 1.0);
+    within(die_stream(&single_plane(), CommandKind::Program, 1, 4_096).unwrap() / MIB, 12.9, 1.0);
 }
 
 /// §4.1's 166 MB/s is 64 such pages in 1.5 ms. With the 2 ms of Table 1 it would be 125.
 #[test]
 fn a_single_plane_erases_166_mb_a_second_if_an_erase_takes_1_5_ms() {
-    let mut design = gordon(GordonCells::Slc, 40.0);
-    design.geometry.planes_per_die = 1;
-    design.geometry.page_bytes = 4_096;
-    design.cells = CellTiming::uniform_us(25, 200, 1_500);
+    let design = single_plane();
     within(ceilings::die_erase(&design) / MIB, 166.0, 1.0);
-    let mut array = FlashArray::new(&design).unwrap();
-    for _ in 0..50 {
-        array.submit(command(0, CommandKind::Erase, 1, 0));
-    }
-    let ends = finish_all(&mut array);
-    within(64.0 * 4_096.0 * 49.0 / (ends[49].at - ends[0].at).seconds() / MIB, 166.0, 1.0);
+    within(die_stream(&design, CommandKind::Erase, 1, 64 * 4_096).unwrap() / MIB, 166.0, 1.0);
 }
 
 /// §4.2.2: 64 KB over four 16-bit buses is 16 KiB a bus. 58 us need MiB: 61.6 us in MB.
@@ -182,12 +152,15 @@ fn waiting_for_cleaning_is_told_apart() {
 fn every_latency_is_the_sum_of_its_parts() {
     use rand::rngs::Xoshiro256PlusPlus;
     use rand::{Rng as _, SeedableRng as _};
-    for cache_register in [false, true] {
+    for (cache_register, suspension) in
+        [(false, None), (true, None), (false, Some(interruptible())), (true, Some(interruptible()))]
+    {
         let mut design = gordon(GordonCells::Slc, 133.0);
         design.die.cache_register = cache_register;
         let run = || {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
             let mut array = FlashArray::new(&design).unwrap();
+            array.set_suspension(suspension);
             let mut submitted = vec![SimTime::ZERO; 20_000];
             let mut ends = Vec::new();
             for tag in 0..20_000_u32 {
@@ -201,13 +174,15 @@ fn every_latency_is_the_sum_of_its_parts() {
                 let die = (random.next_u64() % 8) as u32;
                 let cleaning = random.next_u64().is_multiple_of(4);
                 submitted[tag as usize] = array.now();
-                array.submit(Command { cleaning, tag, ..command(die, kind, 2, bytes) });
+                let page = (random.next_u64() % 64) as u32;
+                array.submit(Command { page, cleaning, tag, ..command(die, kind, 2, bytes) });
                 if tag >= 40 {
                     while !matches!(array.step(), Some(Step::Finished(end)) if { ends.push(end); true }) {}
                 }
             }
             ends.extend(finish_all(&mut array));
             assert_eq!(ends.len(), 20_000);
+            assert_eq!(array.usage().counts.suspensions > 100, suspension.is_some());
             for end in &ends {
                 assert_eq!(end.parts.total(), end.at - submitted[end.tag as usize]);
             }
@@ -215,4 +190,97 @@ fn every_latency_is_the_sum_of_its_parts() {
         };
         assert_eq!(run(), run());
     }
+}
+
+fn interruptible() -> Suspension {
+    Suspension {
+        programs: true,
+        program_stop: SimTime::from_us(10),
+        erase_stop: SimTime::from_us(30),
+        resume: SimTime::from_us(4),
+        ..Suspension::MQSIM
+    }
+}
+
+/// The read arrives 500 us into an erase of 2 ms. The cells stop in 30 us, read, send the data, and go on 4 us later.
+#[test]
+fn a_read_interrupts_an_erase_which_ends_later_by_so_much() {
+    let design = gordon(GordonCells::Slc, 133.0);
+    let mut array = FlashArray::new(&design).unwrap();
+    array.set_suspension(Some(interruptible()));
+    array.submit(Command { tag: 1, ..command(0, CommandKind::Erase, 2, 0) });
+    array.wake_at(SimTime::from_us(500), 7);
+    while !matches!(array.step(), Some(Step::Timer(..))) {}
+    array.submit(Command { tag: 2, ..command(0, CommandKind::Read, 2, 4_224) });
+    let ends = finish_all(&mut array);
+    let (read, erase) = (ends[0], ends[1]);
+    assert_eq!((read.tag, erase.tag), (2, 1));
+    let bus = design.bus.commands(2) + design.bus.data(4_224);
+    let took = SimTime::from_us(30 + 25) + bus;
+    assert_eq!(
+        (read.parts.die, read.parts.cell, read.parts.transfer),
+        (SimTime::from_us(30), SimTime::from_us(25), bus)
+    );
+    assert_eq!(read.at, SimTime::from_us(500) + took);
+    assert_eq!(erase.at, design.bus.commands(2) + SimTime::from_us(2_000 + 4) + took);
+    assert_eq!((erase.parts.cell, erase.parts.die), (SimTime::from_us(2_000), took + SimTime::from_us(4)));
+    let usage = array.usage();
+    assert_eq!(usage.counts.suspensions, 1);
+    // 30 us to stop, 25 to read and 4 to go on; while the data is sent the cells do nothing.
+    assert_eq!(usage.die_busy[0], SimTime::from_us(2_000 + 30 + 25 + 4));
+}
+
+#[test]
+fn what_ends_sooner_than_it_could_stop_is_not_interrupted() {
+    let design = gordon(GordonCells::Slc, 133.0);
+    let mut array = FlashArray::new(&design).unwrap();
+    array.set_suspension(Some(interruptible()));
+    array.submit(command(0, CommandKind::Erase, 2, 0));
+    array.wake_at(SimTime::from_us(1_980), 7);
+    while !matches!(array.step(), Some(Step::Timer(..))) {}
+    array.submit(command(0, CommandKind::Read, 2, 4_224));
+    finish_all(&mut array);
+    assert_eq!(array.usage().counts.suspensions, 0);
+}
+
+#[test]
+fn a_read_does_not_go_ahead_of_a_program_with_its_page_number() {
+    let design = gordon(GordonCells::Slc, 133.0);
+    for (page, first) in [(9, 1), (10, 2)] {
+        let mut array = FlashArray::new(&design).unwrap();
+        array.set_suspension(Some(interruptible()));
+        array.submit(Command { page: 9, tag: 1, ..command(0, CommandKind::Program, 2, 4_224) });
+        array.submit(Command { page: 3, tag: 3, ..command(0, CommandKind::Program, 2, 4_224) });
+        array.wake_at(SimTime::from_us(100), 7);
+        while !matches!(array.step(), Some(Step::Timer(..))) {}
+        array.submit(Command { page, tag: 2, ..command(0, CommandKind::Read, 2, 4_224) });
+        let ends = finish_all(&mut array);
+        assert_eq!(ends[0].tag, first, "a read of page {page}");
+        assert!(ends.iter().all(|end| end.tag != 2 || end.parts.total() == end.at - SimTime::from_us(100)));
+    }
+}
+
+/// Reads come without end. The program ends after as many as may go ahead of it.
+#[test]
+fn reads_do_not_starve_a_program() {
+    let design = gordon(GordonCells::Slc, 133.0);
+    let mut array = FlashArray::new(&design).unwrap();
+    array.set_suspension(Some(interruptible()));
+    array.submit(Command { page: 63, tag: 1, ..command(0, CommandKind::Program, 2, 4_224) });
+    array.wake_at(SimTime::from_us(100), 7);
+    let mut before = 0;
+    while let Some(step) = array.step() {
+        match step {
+            Step::Timer(..) => (0..3).for_each(|_| {
+                array.submit(Command { tag: 2, ..command(0, CommandKind::Read, 2, 4_224) });
+            }),
+            Step::Finished(end) if end.tag == 1 => break,
+            Step::Finished(_) => {
+                before += 1;
+                array.submit(Command { tag: 2, ..command(0, CommandKind::Read, 2, 4_224) });
+            }
+            Step::Progress(_) => {}
+        }
+    }
+    assert_eq!(before, Suspension::MQSIM.reads_ahead);
 }

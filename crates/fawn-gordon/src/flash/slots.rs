@@ -31,6 +31,10 @@ pub struct Slot {
     pub command: Command,
     pub stage: CommandStage,
     pub next: u32,
+    /// The bus of its die.
+    pub bus: u32,
+    /// How long its data takes at the bus's rating.
+    pub data: SimTime,
     pub waits_since: SimTime,
     pub cleaning_before: SimTime,
     pub parts: LatencyParts,
@@ -51,11 +55,13 @@ impl Default for Slots {
 
 impl Slots {
     #[inline]
-    pub fn add(&mut self, command: Command) -> u32 {
+    pub fn add(&mut self, command: Command, bus: u32, data: SimTime) -> u32 {
         let slot = Slot {
             command,
             stage: CommandStage::Queued,
             next: NONE,
+            bus,
+            data,
             waits_since: SimTime::ZERO,
             cleaning_before: SimTime::ZERO,
             parts: LatencyParts::default(),
@@ -130,6 +136,20 @@ impl SlotQueue {
         let id = self.head;
         if id != NONE {
             self.head = slots.get(id).next;
+        }
+        id
+    }
+
+    /// Takes out the one that comes after `previous`, or the head.
+    pub fn take_after(&mut self, slots: &mut Slots, previous: u32) -> u32 {
+        if previous == NONE {
+            return self.pop(slots);
+        }
+        let id = slots.get(previous).next;
+        let next = slots.get(id).next;
+        slots.get_mut(previous).next = next;
+        if next == NONE {
+            self.tail = previous;
         }
         id
     }

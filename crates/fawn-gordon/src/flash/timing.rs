@@ -26,13 +26,20 @@ impl CellTiming {
     }
 
     /// The read of this page of a block.
+    #[inline]
     pub fn read(&self, page: u32) -> SimTime {
-        self.reads[page as usize % self.reads.len()]
+        Self::of_page(&self.reads, page)
     }
 
     /// The program of this page of a block.
+    #[inline]
     pub fn program(&self, page: u32) -> SimTime {
-        self.programs[page as usize % self.programs.len()]
+        Self::of_page(&self.programs, page)
+    }
+
+    #[inline]
+    fn of_page(times: &[SimTime], page: u32) -> SimTime {
+        if let [only] = times { *only } else { times[page as usize % times.len()] }
     }
 }
 

@@ -16,6 +16,9 @@ pub struct CommandCounts {
     pub erases: u64,
     /// Copy-backs.
     pub copy_backs: u64,
+    /// Interruptions of programs and erases.
+    #[serde(default)]
+    pub suspensions: u64,
 }
 
 impl CommandCounts {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{Block, BlockPhase, BlockTable};
+use super::closed_blocks::ClosedBlocks;
 use super::injected_bugs::{FtlBug, planted};
 use super::settings::FtlSettings;
 use super::space::SetSpace;
@@ -42,6 +43,8 @@ pub struct Allocation {
     points: WritePoints,
     tickets: Tickets,
     next_sequence: u64,
+    /// The number of the first page of each block, where the sequence rule does not order pages by their blocks.
+    first_tickets: Option<Vec<u64>>,
     unsummarised: Vec<u32>,
     unerased: Vec<u32>,
     short_sets: Vec<u32>,
@@ -63,6 +66,7 @@ impl Allocation {
             points: WritePoints::new(&layout, hot, cleaning.cold_apart, ahead),
             tickets: Tickets::default(),
             next_sequence: 1,
+            first_tickets: (!settings.sequence_rule).then(|| vec![u64::MAX; layout.blocks() as usize]),
             unsummarised: Vec::new(),
             unerased: Vec::new(),
             short_sets: Vec::new(),
@@ -92,9 +96,19 @@ impl Allocation {
             space.add_erased(block, erases, self.wear.dynamic);
         } else {
             state.phase = BlockPhase::Closed;
-            space.closed.push(block);
+            space.closed.push(block, &mut self.blocks);
         }
         self.next_sequence = self.next_sequence.max(sequence + 1);
+    }
+
+    /// The pages that were found have numbers up to `last`, those of this block from `first` on.
+    pub fn adopt_tickets(&mut self, block: u32, first: u64, last: u64) {
+        if let Some(tickets) = &mut self.first_tickets {
+            tickets[block as usize] = first;
+            if !planted(FtlBug::PageNumbersRestart) {
+                self.tickets.go_on_after(last);
+            }
+        }
     }
 
     /// Opens a block at each write point. Neighbouring ones get neighbouring numbers, on all buses in turn.
@@ -141,6 +155,7 @@ impl Allocation {
     /// A page for the host, at the write point that Gordon's rule gives.
     #[inline]
     pub fn take_for_write(&mut self, least: u64, home: u32) -> Option<Placement> {
+        let least = if self.first_tickets.is_none() { least } else { 0 };
         let point = self.points.choose(least, home)?;
         Some(self.take_page(point))
     }
@@ -168,8 +183,12 @@ impl Allocation {
         let block = self.blocks.get_mut(number);
         block.valid -= 1;
         block.superseded_by = block.superseded_by.max(ticket);
+        let (place, valid, is_closed) = (block.place, block.valid, block.phase == BlockPhase::Closed);
         let set = self.layout.set_of(number);
         let space = &mut self.spaces[set as usize];
+        if is_closed {
+            space.closed.invalidated(place, valid);
+        }
         space.valid -= 1;
         if space.valid + 1 == space.limit {
             self.mark_points(set);
@@ -189,6 +208,11 @@ impl Allocation {
             self.mark_points(set);
         }
         let ticket = self.tickets.issue();
+        if next == 0
+            && let Some(tickets) = &mut self.first_tickets
+        {
+            tickets[block as usize] = ticket;
+        }
         if is_last {
             self.close(point);
             self.open_write_points(set);
@@ -200,7 +224,7 @@ impl Allocation {
         let WritePoint { set, block, next, .. } = *self.points.get(point);
         self.points.change(point, |entry| entry.block = NO_BLOCK);
         self.blocks.get_mut(block).phase = BlockPhase::Closed;
-        self.spaces[set as usize].closed.push(block);
+        self.spaces[set as usize].closed.push(block, &mut self.blocks);
         self.unsummarised.push(block);
         self.counts.closed += 1;
         self.counts.closed_early += u64::from(next < self.layout.data_pages());
@@ -224,6 +248,9 @@ impl Allocation {
         self.next_sequence += 1;
         let state = self.blocks.get_mut(block);
         (state.phase, state.sequence, state.superseded_by) = (BlockPhase::Open, sequence, 0);
+        if let Some(tickets) = &mut self.first_tickets {
+            tickets[block as usize] = u64::MAX;
+        }
         if std::mem::take(&mut state.needs_erase) {
             state.erases += 1;
             self.unerased.push(block);
@@ -280,10 +307,10 @@ impl Allocation {
     }
 
     /// The closed blocks of a set that needs cleaning and is not being cleaned.
-    pub fn closed_of_short(&self, set: u32) -> Option<&[u32]> {
+    pub fn closed_of_short(&self, set: u32) -> Option<&ClosedBlocks> {
         let space = &self.spaces[set as usize];
-        let is_short = !space.is_cleaning && space.erased() < self.low_blocks && !space.closed.is_empty();
-        is_short.then_some(space.closed.as_slice())
+        let is_short = !space.is_cleaning && space.erased() < self.low_blocks && !space.closed.list().is_empty();
+        is_short.then_some(&space.closed)
     }
 
     /// The index of the least-erased closed block, if static levelling is due. It may be full of valid pages, for which two
@@ -294,8 +321,9 @@ impl Allocation {
         if space.erased() < 2 {
             return None;
         }
-        let erases = |at: &usize| self.blocks.get(space.closed[*at]).erases;
-        let at = (0..space.closed.len()).min_by_key(erases)?;
+        let closed = space.closed.list();
+        let erases = |at: &usize| self.blocks.get(closed[*at]).erases;
+        let at = (0..closed.len()).min_by_key(erases)?;
         (erases(&at) + spread < space.most_erases).then_some(at)
     }
 
@@ -303,7 +331,7 @@ impl Allocation {
     pub fn take_victim(&mut self, set: u32, at: usize) -> u32 {
         let space = &mut self.spaces[set as usize];
         space.is_cleaning = true;
-        let block = space.closed.swap_remove(at);
+        let block = space.closed.swap_remove(at, &mut self.blocks);
         self.blocks.get_mut(block).phase = BlockPhase::Victim;
         block
     }
@@ -358,8 +386,20 @@ impl Allocation {
         self.points.lack_blocks()
     }
 
+    /// Whether no block but this one can hold a page with a smaller number than this one.
+    pub fn is_oldest(&self, block: u32, ticket: u64) -> bool {
+        match &self.first_tickets {
+            Some(first) if !planted(FtlBug::RecordDroppedByBlock) => (0..)
+                .zip(self.blocks.iter().zip(first))
+                .filter(|(other, (state, _))| *other != block && state.phase.holds_pages())
+                .all(|(_, (_, first))| *first > ticket),
+            _ => self.blocks.is_oldest(block),
+        }
+    }
+
     fn point_for_copy(&mut self, block: u32) -> Option<u32> {
-        let (set, least) = (self.layout.set_of(block), self.blocks.get(block).sequence);
+        let set = self.layout.set_of(block);
+        let least = if self.first_tickets.is_none() { self.blocks.get(block).sequence } else { 0 };
         if let Some(point) = self.points.choose_for_copy(set, least) {
             return Some(point);
         }
@@ -405,7 +445,8 @@ impl Allocation {
         let sequence = self.blocks.get(block).sequence;
         let mut of_set = self.points.of_set(set);
         let Some(point) = of_set.find(|point| self.points.get(*point).block == NO_BLOCK) else { return };
-        self.spaces[set as usize].closed.retain(|other| *other != block);
+        let place = self.blocks.get(block).place as usize;
+        self.spaces[set as usize].closed.swap_remove(place, &mut self.blocks);
         self.blocks.get_mut(block).phase = BlockPhase::Open;
         self.points.change(point, |entry| (entry.block, entry.next, entry.sequence) = (block, next, sequence));
     }

@@ -29,6 +29,8 @@ pub struct Backend {
     /// Sets that are short of erased blocks and had nothing to clean.
     pub(super) nothing_to_clean: Vec<u32>,
     die_bytes: u32,
+    /// The die of each part of each set.
+    dies: Vec<u32>,
 }
 
 impl Backend {
@@ -39,8 +41,10 @@ impl Backend {
         medium: Option<Medium>,
     ) -> Result<Self, FtlError> {
         let layout = *translation.layout();
+        let mut array = FlashArray::new(design)?;
+        array.set_suspension(translation.settings().suspension);
         Ok(Self {
-            array: FlashArray::new(design)?,
+            array,
             pieces: PageAccesses::default(),
             medium,
             records: HashMap::default(),
@@ -48,6 +52,7 @@ impl Backend {
             erases_waiting: Vec::new(),
             nothing_to_clean: Vec::new(),
             die_bytes: (design.geometry.page_bytes + design.geometry.spare_bytes) * layout.stripe.planes,
+            dies: (0..layout.sets).flat_map(|set| (0..layout.parts()).map(move |part| layout.die(set, part))).collect(),
             translation,
         })
     }
@@ -70,7 +75,7 @@ impl Backend {
             let first_of_bus = seen >> (bus & 63) & 1 == 0;
             seen |= 1 << (bus & 63);
             self.array.submit(Command {
-                die: layout.die(set, part),
+                die: self.dies[(set * parts + part) as usize],
                 kind: CommandKind::Read,
                 page: offset,
                 planes: of_part,
@@ -91,7 +96,7 @@ impl Backend {
         self.pieces.get_mut(id).parts_left = layout.parts();
         for part in 0..layout.parts() {
             self.array.submit(Command {
-                die: layout.die(set, part),
+                die: self.dies[(set * layout.parts() + part) as usize],
                 kind,
                 page: layout.offset(page),
                 planes: layout.stripe.planes,
@@ -114,7 +119,8 @@ impl Backend {
             _ => Content::Data { logical: piece.logical, stamp: piece.stamp },
         };
         let copied = matches!(piece.role, AccessRole::Copy | AccessRole::RecordCopy);
-        PageProgram { sequence: self.translation.sequence(piece.placement.page), content, copied }
+        let Placement { page, ticket, .. } = piece.placement;
+        PageProgram { sequence: self.translation.sequence(page), ticket, content, copied }
     }
 
     /// Programs what a piece holds on the medium, if there is one.

@@ -15,6 +15,13 @@ pub enum BlockPhase {
     Retired,
 }
 
+impl BlockPhase {
+    /// Whether its pages can be read.
+    pub fn holds_pages(self) -> bool {
+        !matches!(self, Self::Erased | Self::Retired)
+    }
+}
+
 /// A super-block.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
@@ -26,6 +33,8 @@ pub struct Block {
     pub valid: u32,
     /// How often it was erased.
     pub erases: u32,
+    /// Its index among the closed blocks of its set, while it is one.
+    pub place: u32,
     /// What it is used for.
     pub phase: BlockPhase,
     /// Reads as erased, or its erase was cut: it is erased again before it is used.
@@ -39,8 +48,15 @@ pub struct BlockTable(Vec<Block>);
 impl BlockTable {
     /// Erased blocks.
     pub fn new(blocks: u32) -> Self {
-        let block =
-            Block { sequence: 0, superseded_by: 0, valid: 0, erases: 0, phase: BlockPhase::Erased, needs_erase: false };
+        let block = Block {
+            sequence: 0,
+            superseded_by: 0,
+            valid: 0,
+            erases: 0,
+            place: 0,
+            phase: BlockPhase::Erased,
+            needs_erase: false,
+        };
         Self(vec![block; blocks as usize])
     }
 
@@ -64,8 +80,6 @@ impl BlockTable {
     /// Whether no block with data is older than this one.
     pub fn is_oldest(&self, block: u32) -> bool {
         let sequence = self.get(block).sequence;
-        self.0
-            .iter()
-            .all(|other| other.sequence >= sequence || matches!(other.phase, BlockPhase::Erased | BlockPhase::Retired))
+        self.0.iter().all(|other| other.sequence >= sequence || !other.phase.holds_pages())
     }
 }

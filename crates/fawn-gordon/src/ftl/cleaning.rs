@@ -5,6 +5,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
 use super::blocks::BlockTable;
+use super::closed_blocks::ClosedBlocks;
 
 /// The ways of choosing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,8 +39,8 @@ impl CleaningPolicy {
 
 /// The closed blocks of a set, among which is chosen.
 pub struct Candidates<'a> {
-    /// Their numbers, at least one.
-    pub closed: &'a [u32],
+    /// At least one.
+    pub closed: &'a ClosedBlocks,
     /// What is known of each block.
     pub blocks: &'a BlockTable,
     /// The next sequence number.
@@ -50,13 +51,13 @@ pub struct Candidates<'a> {
 
 impl Candidates<'_> {
     fn valid(&self, at: usize) -> u32 {
-        self.blocks.get(self.closed[at]).valid
+        self.blocks.get(self.closed.list()[at]).valid
     }
 
     fn least_by<K: PartialOrd>(&self, key: impl Fn(usize) -> K) -> usize {
         let mut best = 0;
         let mut least = key(0);
-        for at in 1..self.closed.len() {
+        for at in 1..self.closed.list().len() {
             let other = key(at);
             if other < least {
                 best = at;
@@ -78,7 +79,7 @@ struct Greedy;
 
 impl VictimPolicy for Greedy {
     fn choose(&self, candidates: &Candidates<'_>, _: &mut Xoshiro256PlusPlus) -> usize {
-        candidates.least_by(|at| candidates.valid(at))
+        candidates.closed.with_fewest_valid(candidates.blocks).unwrap_or(0)
     }
 }
 
@@ -87,7 +88,7 @@ struct Fifo;
 
 impl VictimPolicy for Fifo {
     fn choose(&self, candidates: &Candidates<'_>, _: &mut Xoshiro256PlusPlus) -> usize {
-        candidates.least_by(|at| candidates.blocks.get(candidates.closed[at]).sequence)
+        candidates.least_by(|at| candidates.blocks.get(candidates.closed.list()[at]).sequence)
     }
 }
 
@@ -98,7 +99,7 @@ impl VictimPolicy for DChoices {
     fn choose(&self, candidates: &Candidates<'_>, random: &mut Xoshiro256PlusPlus) -> usize {
         let mut draw = || {
             let high = u64::from((random.next_u64() >> 32) as u32);
-            ((high * candidates.closed.len() as u64) >> 32) as usize
+            ((high * candidates.closed.list().len() as u64) >> 32) as usize
         };
         let mut best = draw();
         for _ in 1..self.0 {
@@ -117,7 +118,7 @@ struct CostBenefit;
 impl VictimPolicy for CostBenefit {
     fn choose(&self, candidates: &Candidates<'_>, _: &mut Xoshiro256PlusPlus) -> usize {
         candidates.least_by(|at| {
-            let block = candidates.blocks.get(candidates.closed[at]);
+            let block = candidates.blocks.get(candidates.closed.list()[at]);
             let used = f64::from(block.valid) / f64::from(candidates.data_pages);
             let age = (candidates.now - block.sequence) as f64;
             -(1.0 - used) * age / (2.0 * used).max(1e-9)
@@ -138,7 +139,9 @@ mod tests {
             let entry = blocks.get_mut(block);
             (entry.sequence, entry.valid) = (sequence, valid);
         }
-        let candidates = Candidates { closed: &[0, 1, 2], blocks: &blocks, now: 31, data_pages: 10 };
+        let mut closed = ClosedBlocks::default();
+        (0..3).for_each(|block| closed.push(block, &mut blocks));
+        let candidates = Candidates { closed: &closed, blocks: &blocks, now: 31, data_pages: 10 };
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
         let mut taken = |policy: CleaningPolicy| policy.chooser().choose(&candidates, &mut random);
         assert_eq!(taken(CleaningPolicy::Greedy), 0);

@@ -16,7 +16,7 @@ use super::recovery::{RebuiltFtl, RecoveryReport, recover_timed};
 use super::requests::{ArrivalMode, HostKind, HostReply, HostRequest, RunReport, ServiceCounts};
 use super::settings::FtlSettings;
 use super::table::{Location, PageRange};
-use super::translation::Translation;
+use super::translation::{LOOK_AHEAD, Translation};
 use crate::flash::{CommandCompletion, FlashArray, FlashDesign, LatencyParts, Step};
 use crate::time::SimTime;
 
@@ -36,6 +36,25 @@ struct RequestState {
 struct JoinableReads {
     of_page: HashMap<u32, u32, PageHash>,
     last: Option<u32>,
+}
+
+/// Requests that are still to be issued.
+struct RequestQueue<I> {
+    rest: I,
+    next: VecDeque<HostRequest>,
+}
+
+impl<I: Iterator<Item = HostRequest>> RequestQueue<I> {
+    /// The next one.
+    fn peek(&mut self, translation: &Translation) -> Option<&HostRequest> {
+        if self.next.is_empty() {
+            self.next.extend(self.rest.by_ref().take(LOOK_AHEAD));
+            let page = |request: &HostRequest| (request.offset / u64::from(translation.layout().page_bytes)) as u32;
+            let pages = self.next.iter().map(page);
+            translation.look_ahead(pages.filter(|page| *page < translation.logical_pages()));
+        }
+        self.next.front()
+    }
 }
 
 /// An FTL on its array.
@@ -164,7 +183,7 @@ impl Device {
         Ok(())
     }
 
-    /// Serves requests until all are done.
+    /// Serves requests until all are done. Up to eight are taken from the iterator before they are issued.
     ///
     /// # Errors
     ///
@@ -181,10 +200,10 @@ impl Device {
     ) -> Result<RunReport, FtlError> {
         let begin = self.backend.array.now();
         let mut report = RunReport::default();
-        let mut requests = requests.into_iter().peekable();
+        let mut requests = RequestQueue { rest: requests.into_iter().fuse(), next: VecDeque::new() };
         loop {
             while self.has_room()
-                && let Some(request) = requests.peek()
+                && let Some(request) = requests.peek(&self.backend.translation)
             {
                 let at = if pace == ArrivalMode::Timed { request.at.max(begin) } else { self.backend.array.now() };
                 if at > self.backend.array.now() {
@@ -194,17 +213,20 @@ impl Device {
                     self.backend.array.pass(at);
                 }
                 let request = HostRequest { at: if pace == ArrivalMode::Timed { request.at } else { at }, ..*request };
-                requests.next();
+                requests.next.pop_front();
                 self.admit(request);
             }
             while let Some(reply) = self.replies.pop_front() {
                 report.add(&reply);
                 on_reply(&reply);
             }
-            if self.has_room() && requests.peek().is_some() && self.backend.array.next_at().is_none() {
+            if self.has_room()
+                && requests.peek(&self.backend.translation).is_some()
+                && self.backend.array.next_at().is_none()
+            {
                 continue;
             }
-            if !self.step()? && requests.peek().is_none() {
+            if !self.step()? && requests.peek(&self.backend.translation).is_none() {
                 break;
             }
         }
@@ -346,11 +368,11 @@ impl Device {
             self.services.unmapped_reads += 1;
             return self.serve_from_memory(id, settings.costs.unmapped_read);
         };
+        if settings.last_read_reuse && self.reads.last == Some(page) {
+            self.services.buffered_reads += 1;
+            return self.serve_from_memory(id, settings.costs.buffered_read);
+        }
         if settings.read_bypass {
-            if self.reads.last == Some(page) {
-                self.services.buffered_reads += 1;
-                return self.serve_from_memory(id, settings.costs.buffered_read);
-            }
             if let Some(&other) = self.reads.of_page.get(&page) {
                 self.services.joined_reads += 1;
                 self.backend.pieces.get_mut(id).next = self.backend.pieces.get(other).next;
@@ -365,7 +387,7 @@ impl Device {
         piece.role = AccessRole::Read;
         piece.page = page;
         piece.has_waited(now);
-        let whole = settings.whole_page_reads || settings.read_bypass;
+        let whole = settings.whole_page_reads || settings.read_bypass || settings.last_read_reuse;
         let (from, count) =
             if whole { (0, self.backend.translation.layout().flash_pages()) } else { piece.flash_pages };
         self.backend.submit_read(id, page, from, count, false);
@@ -435,8 +457,11 @@ impl Device {
 
     fn read_done(&mut self, id: u32) {
         let page = self.backend.pieces.get(id).page;
-        if self.backend.translation.settings().read_bypass {
+        let settings = self.backend.translation.settings();
+        if settings.read_bypass {
             self.reads.of_page.remove(&page);
+        }
+        if settings.last_read_reuse {
             self.reads.last = Some(page);
         }
         self.chain_done(id);

@@ -62,14 +62,14 @@ impl<'a> Filling<'a> {
 
     fn program(&mut self, placement: Placement, content: Content, copied: bool) {
         self.erase_distrusted();
-        self.program_medium(placement.page, content, copied);
+        self.program_medium(placement.page, placement.ticket, content, copied);
         self.translation.allocation.finish(placement);
     }
 
-    fn program_medium(&mut self, page: u32, content: Content, copied: bool) {
+    fn program_medium(&mut self, page: u32, ticket: u64, content: Content, copied: bool) {
         let sequence = self.translation.sequence(page);
         if let Some(medium) = &mut self.medium {
-            medium.program(page, PageProgram { sequence, content, copied }, None);
+            medium.program(page, PageProgram { sequence, ticket, content, copied }, None);
         }
     }
 
@@ -87,7 +87,7 @@ impl<'a> Filling<'a> {
             while let Some(block) = self.translation.allocation.take_closed() {
                 let page = self.translation.layout().summary_page(block);
                 let owners = self.translation.summary_of(block);
-                self.program_medium(page, Content::Summary(owners), false);
+                self.program_medium(page, 0, Content::Summary(owners), false);
             }
             let Some(set) = self.translation.allocation.take_short_set() else { return Ok(()) };
             self.clean(set)?;

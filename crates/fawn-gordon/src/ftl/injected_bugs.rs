@@ -45,6 +45,9 @@ bugs! {
     SealedBlocksOnly: "recovery reads summaries alone, not the spare areas of open blocks",
     FirstCopyOfBlock: "of several copies in a block, recovery takes the first",
     BlockOrder: "recovery takes the copy in the block with the highest address",
+    PageNumbersIgnored: "without the sequence rule, recovery still orders copies by their blocks",
+    PageNumbersRestart: "without the sequence rule, the numbers of pages start again after a recovery",
+    RecordDroppedByBlock: "without the sequence rule, records are dropped by the numbers of blocks",
     RecordsUnread: "recovery does not read the records of trims",
 }
 

@@ -1,7 +1,8 @@
 //! What is on flash: all that survives a power cut.
 //!
-//! Each super-page has spare areas that name its logical page, the sequence number and the erases of its block, and a checksum
-//! over all its dies. The last page of a closed block is its summary. A page that was programmed when the power failed is torn:
+//! Each super-page has spare areas that name its logical page, its own number, the sequence number and the erases of its block, and
+//! a checksum over all its dies. The last page of a closed block is its summary, which lists the logical pages and, where recovery
+//! needs them, the numbers. A page that was programmed when the power failed is torn:
 //! it may read as damaged, as erased, or as whole.
 
 use std::collections::BTreeMap;
@@ -62,6 +63,8 @@ pub enum Content {
 pub struct PageProgram {
     /// The sequence number of the block.
     pub sequence: u64,
+    /// The number of the page itself.
+    pub ticket: u64,
     /// What is programmed.
     pub content: Content,
     /// Whether cleaning copied it from another page.
@@ -70,6 +73,7 @@ pub struct PageProgram {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MediumPage {
+    ticket: u64,
     owner: u32,
     stamp: u32,
     copied: bool,
@@ -105,7 +109,7 @@ pub struct Medium {
 impl Medium {
     /// An erased array.
     pub fn new(layout: Layout) -> Self {
-        let page = MediumPage { owner: NOBODY, stamp: 0, copied: false, state: PageState::Erased };
+        let page = MediumPage { ticket: 0, owner: NOBODY, stamp: 0, copied: false, state: PageState::Erased };
         let block = MediumBlock { sequence: 0, erases: 0, programmed: 0, is_torn: false };
         Self {
             layout,
@@ -154,7 +158,7 @@ impl Medium {
                 (NOBODY, 0)
             }
         };
-        *entry = MediumPage { owner, stamp, copied: program.copied, state };
+        *entry = MediumPage { ticket: program.ticket, owner, stamp, copied: program.copied, state };
     }
 
     /// Erases a block.
@@ -162,6 +166,7 @@ impl Medium {
         let first = self.layout.first_page(block);
         let end = first + self.layout.pages_per_block;
         self.pages[first as usize..end as usize].fill(MediumPage {
+            ticket: 0,
             owner: NOBODY,
             stamp: 0,
             copied: false,
@@ -196,6 +201,11 @@ impl Medium {
             PageState::Programmed if entry.owner == RECORD => Spare::Record,
             PageState::Programmed => Spare::Data { logical: entry.owner, stamp: entry.stamp },
         }
+    }
+
+    /// The number of a page, as its spare areas and the summary of its block have it.
+    pub fn ticket(&self, page: u32) -> u64 {
+        self.pages[page as usize].ticket
     }
 
     /// Whether the spare areas of a page say that cleaning copied it.

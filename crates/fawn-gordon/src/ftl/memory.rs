@@ -10,7 +10,8 @@ use super::striping::Layout;
 pub struct DramNeed {
     /// The LBA table: four bytes for each super-page of the array, as the paper reckons.
     pub table: u64,
-    /// Sixteen bytes for each super-block: sequence number, valid pages, erases.
+    /// Sixteen bytes for each super-block: sequence number, valid pages, erases. Without the sequence rule eight more, and
+    /// eight for each page of an open one.
     pub blocks: u64,
     /// A super-page for each program that may be under way, and one for the last read.
     pub buffers: u64,
@@ -20,9 +21,14 @@ impl DramNeed {
     /// Of an FTL with these settings.
     pub fn of(layout: &Layout, settings: &FtlSettings) -> Self {
         let points = u64::from(layout.sets) * u64::from(settings.write_points_per_set);
+        let numbers = if settings.sequence_rule {
+            0
+        } else {
+            8 * (u64::from(layout.blocks()) + points * u64::from(layout.data_pages()))
+        };
         Self {
             table: u64::from(layout.pages()) * 4,
-            blocks: u64::from(layout.blocks()) * 16,
+            blocks: u64::from(layout.blocks()) * 16 + numbers,
             buffers: (points * u64::from(settings.programs_ahead) + 1) * u64::from(layout.page_bytes),
         }
     }

@@ -9,7 +9,7 @@
 //!   write points. [`striping`]: super-pages.
 //! * [`cleaning`]: which block is cleaned. [`wear`]: levelling, and blocks that wear out.
 //! * [`medium`]: what is on flash. [`recovery`]: the FTL rebuilt from it. [`injected_bugs`]: rules that tests leave out.
-//! * [`warm_up`], [`filling`]: states to begin a measurement with. [`memory`]: the DRAM that all this takes.
+//! * [`warm_up`], [`filling`]: states to begin a measurement with. [`measurement`]: those of the paper. [`memory`]: the DRAM that all this takes.
 
 pub mod allocation;
 pub mod backend;
@@ -19,6 +19,7 @@ pub mod device;
 pub mod error;
 pub mod filling;
 pub mod injected_bugs;
+pub mod measurement;
 pub mod medium;
 pub mod memory;
 pub mod power;
@@ -32,7 +33,9 @@ pub mod warm_up;
 pub mod wear;
 
 mod cleaner;
+mod closed_blocks;
 mod collecting;
+mod divisor;
 mod hash;
 mod host_queue;
 mod pieces;

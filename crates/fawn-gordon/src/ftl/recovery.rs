@@ -1,8 +1,8 @@
 //! Rebuilds an FTL from what is on flash.
 //!
 //! Every block's summary page is read. Where there is none, the spare areas of its pages are, up to the first that reads as
-//! erased. Of several copies of a logical page the last one in the block with the highest sequence number counts; the record of
-//! a trim counts like a copy. Reading changes nothing, so a power cut during recovery does no harm.
+//! erased. Of several copies of a logical page the last one in the block with the highest sequence number counts, or the one with
+//! the highest number of its own where Gordon's sequence rule is switched off; the record of a trim counts like a copy. Reading changes nothing, so a power cut during recovery does no harm.
 //!
 //! A set without an erased block was being cleaned into its last one. That one is dropped, as it holds copies alone, and erased
 //! before anything else happens: later it would be taken for data.
@@ -135,30 +135,38 @@ fn roll_back(layout: &Layout, blocks: &mut Vec<FoundBlock>) -> Vec<u32> {
 }
 
 /// Where every logical page is, by the blocks in ascending order.
-fn locate(medium: &Medium, blocks: &[FoundBlock], logical: u32, report: &mut RecoveryReport) -> Vec<Location> {
+fn locate(
+    medium: &Medium,
+    blocks: &[FoundBlock],
+    settings: &FtlSettings,
+    logical: u32,
+    report: &mut RecoveryReport,
+) -> Vec<Location> {
     let layout = medium.layout();
     let mut locations = vec![Location::Never; logical as usize];
-    for found in blocks {
-        for &(page, owner) in &found.owners {
-            if owner != RECORD {
-                let entry = &mut locations[owner as usize];
-                let known = matches!(*entry, Location::At(other) if layout.block_of(other) == found.block);
-                if !(known && planted(FtlBug::FirstCopyOfBlock)) {
-                    *entry = Location::At(page);
-                }
-                continue;
+    let mut copies: Vec<(u32, u32)> = blocks.iter().flat_map(|found| found.owners.iter().copied()).collect();
+    if !settings.sequence_rule && !planted(FtlBug::PageNumbersIgnored) {
+        copies.sort_by_key(|(page, _)| medium.ticket(*page));
+    }
+    for (page, owner) in copies {
+        if owner != RECORD {
+            let entry = &mut locations[owner as usize];
+            let known = matches!(*entry, Location::At(other) if layout.block_of(other) == layout.block_of(page));
+            if !(known && planted(FtlBug::FirstCopyOfBlock)) {
+                *entry = Location::At(page);
             }
-            report.records += 1;
-            let ranges: &[PageRange] = match medium.record(page) {
-                Some(ranges) if !planted(FtlBug::RecordsUnread) => ranges,
-                _ => &[],
-            };
-            for range in ranges {
-                for entry in &mut locations[range.start as usize..(range.start + range.count) as usize] {
-                    // What was never written needs no record.
-                    if *entry != Location::Never {
-                        *entry = Location::Trimmed(page);
-                    }
+            continue;
+        }
+        report.records += 1;
+        let ranges: &[PageRange] = match medium.record(page) {
+            Some(ranges) if !planted(FtlBug::RecordsUnread) => ranges,
+            _ => &[],
+        };
+        for range in ranges {
+            for entry in &mut locations[range.start as usize..(range.start + range.count) as usize] {
+                // What was never written needs no record.
+                if *entry != Location::Never {
+                    *entry = Location::Trimmed(page);
                 }
             }
         }
@@ -213,7 +221,7 @@ fn rebuild(
     } else {
         blocks.sort_by_key(|found| found.sequence);
     }
-    let locations = locate(medium, &blocks, translation.logical_pages(), &mut report);
+    let locations = locate(medium, &blocks, &settings, translation.logical_pages(), &mut report);
     report.found = locations.iter().filter(|entry| matches!(entry, Location::At(_))).count() as u32;
     let valid = fill_table(&mut translation, &locations, medium);
     adopt_blocks(&mut translation, &blocks, &valid, &erase_first, medium);
@@ -241,7 +249,7 @@ fn fill_table(translation: &mut Translation, locations: &[Location], medium: &Me
     }
     for (page, pages) in dependents {
         let ranges = medium.record(page).unwrap_or_default().to_vec();
-        table.set_record(page, TrimRecord { pages, ranges });
+        table.set_record(page, TrimRecord { pages, trimmed_by: medium.ticket(page), ranges });
         valid[layout.block_of(page) as usize] += 1;
     }
     valid
@@ -270,6 +278,11 @@ fn adopt_blocks(
         if sequence == 0 && !trusts && !erase_first.contains(&block) {
             allocation.distrust(block);
         }
+    }
+    for found in blocks {
+        let tickets = || found.owners.iter().map(|(page, _)| medium.ticket(*page));
+        let (first, last) = (tickets().min().unwrap_or(u64::MAX), tickets().max().unwrap_or(0));
+        allocation.adopt_tickets(found.block, first, last);
     }
     if planted(FtlBug::OpenBlockContinued) {
         for found in blocks.iter().filter(|found| !found.has_summary && found.next < layout.data_pages()) {

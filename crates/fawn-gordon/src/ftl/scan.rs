@@ -7,6 +7,7 @@
 
 use hashbrown::HashMap;
 
+use super::divisor::Divisor;
 use super::hash::PageHash;
 
 /// Valid pages of blocks that a pass has collected.
@@ -22,7 +23,7 @@ impl BlockScan {
         &mut self,
         block: u32,
         forward: &[u32],
-        pages_per_block: u32,
+        by_pages: Divisor,
         likely: impl FnOnce() -> Vec<u32>,
     ) -> Vec<(u32, u32)> {
         if let Some(pages) = self.collected.remove(&block) {
@@ -38,7 +39,7 @@ impl BlockScan {
             wanted[*other as usize / 64] |= 1 << (other % 64);
         }
         for (logical, &page) in (0..).zip(forward) {
-            let of = page / pages_per_block;
+            let of = by_pages.divide(page);
             if of < blocks && wanted[of as usize / 64] >> (of % 64) & 1 == 1 {
                 self.collected.entry(of).or_default().push((page, logical));
             }

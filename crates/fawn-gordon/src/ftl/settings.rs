@@ -6,9 +6,11 @@ use super::cleaning::CleaningPolicy;
 use super::error::FtlError;
 use super::striping::Stripe;
 use super::wear::WearSettings;
+use crate::flash::Suspension;
 use crate::time::SimTime;
 
 /// Settings of an FTL and its controller.
+#[expect(clippy::struct_excessive_bools, reason = "each technique is a switch of its own")]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FtlSettings {
     /// The rectangle of a super-page.
@@ -21,12 +23,27 @@ pub struct FtlSettings {
     pub programs_ahead: u32,
     /// Requests of the host that are under way at most.
     pub queue_depth: u32,
-    /// Joins reads of one super-page, and keeps the last one read. Reads are of whole super-pages then.
+    /// A page goes to a write point whose block has no smaller sequence number than the block that it is in (004 §4.2.1). Thus
+    /// the number of a block orders the copies of a page, and recovery needs no other.
+    ///
+    /// Without the rule any write point takes any page. Every page then has a number of its own in its spare area, and recovery
+    /// orders by these: a summary lists twelve bytes a page instead of four, and the controller keeps eight bytes for each
+    /// page of an open block and for each block.
+    #[serde(default = "switched_on")]
+    pub sequence_rule: bool,
+    /// Joins reads of one super-page while it is being read (004 §4.2.2). Reads are of whole super-pages then.
     pub read_bypass: bool,
+    /// Keeps the super-page that was read last, and serves reads from it until its block is erased. Reads are of whole
+    /// super-pages then.
+    #[serde(default)]
+    pub last_read_reuse: bool,
     /// Joins writes of one super-page while they wait, and serves reads from them.
     pub write_combining: bool,
     /// Reads all of a super-page, however little is asked for.
     pub whole_page_reads: bool,
+    /// Reads interrupt programs and erases.
+    #[serde(default)]
+    pub suspension: Option<Suspension>,
     /// Time that the controller spends.
     pub costs: ControllerCosts,
     /// Cleaning.
@@ -50,7 +67,8 @@ pub struct ControllerCosts {
     pub unmapped_read: SimTime,
     /// A read that is served from the controller's memory.
     pub buffered_read: SimTime,
-    /// Looking at one entry of the queue of pending requests, with bypass or combining.
+    /// Looking at one entry of the queue of pending requests: of the reads under way with bypass, of the waiting writes with
+    /// combining. The controller looks for one request at a time.
     pub queue_entry: SimTime,
 }
 
@@ -69,7 +87,17 @@ pub struct CleaningSettings {
     pub cold_apart: bool,
 }
 
+fn switched_on() -> bool {
+    true
+}
+
 impl FtlSettings {
+    /// Bytes that the summary of a block lists for each page: its logical page, and its number where the rule does not order
+    /// pages by their blocks.
+    pub fn summary_bytes_per_page(&self) -> u32 {
+        if self.sequence_rule { 4 } else { 12 }
+    }
+
     /// Whether the numbers make sense, whatever the array.
     ///
     /// # Errors
@@ -87,6 +115,9 @@ impl FtlSettings {
                 return Err(FtlError::TooSmall { name, value, least });
             }
         }
+        if let Some(Suspension { reads_ahead: 0, .. }) = self.suspension {
+            return Err(FtlError::TooSmall { name: "reads_ahead", value: 0, least: 1 });
+        }
         let spare = self.spare_factor;
         if spare > 0.0 && spare < 1.0 { Ok(()) } else { Err(FtlError::SpareFactor(spare)) }
     }
@@ -99,9 +130,12 @@ impl FtlSettings {
             write_points_per_set: 1,
             programs_ahead: 2,
             queue_depth: 64,
+            sequence_rule: true,
             read_bypass: false,
+            last_read_reuse: false,
             write_combining: false,
             whole_page_reads: false,
+            suspension: None,
             costs: ControllerCosts::default(),
             cleaning: CleaningSettings {
                 policy: CleaningPolicy::Greedy,
@@ -125,6 +159,7 @@ impl FtlSettings {
         Self {
             queue_depth: 32,
             read_bypass: true,
+            last_read_reuse: true,
             write_combining: true,
             whole_page_reads: true,
             costs: ControllerCosts {

@@ -3,14 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::closed_blocks::ClosedBlocks;
+
 /// A stripe set's blocks.
 #[derive(Debug, Default)]
 pub struct SetSpace {
     /// Erased blocks by the order in which they are taken.
     erased: BinaryHeap<Reverse<(u64, u32)>>,
     added: u64,
-    /// Closed blocks, in no order.
-    pub closed: Vec<u32>,
+    /// Closed blocks.
+    pub closed: ClosedBlocks,
     /// Valid pages of all blocks.
     pub valid: u32,
     /// The most valid pages that leave cleaning something to gain.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::divisor::Divisor;
 use crate::flash::Geometry;
 
 /// The rectangle that one super-page covers: horizontally over buses, vertically over the dies of a bus.
@@ -66,6 +67,8 @@ pub struct Layout {
     pub page_bytes: u32,
     bus_groups: u32,
     die_groups: u32,
+    by_pages: Divisor,
+    by_blocks: Divisor,
 }
 
 impl Layout {
@@ -95,6 +98,8 @@ impl Layout {
             page_bytes: geometry.page_bytes * stripe.buses * stripe.dies * stripe.planes,
             bus_groups,
             die_groups,
+            by_pages: Divisor::new(geometry.pages_per_block),
+            by_blocks: Divisor::new(geometry.blocks_per_plane),
         };
         let pages = u64::from(layout.blocks()) * u64::from(layout.pages_per_block);
         if pages >= (1 << 31) - 2 {
@@ -103,10 +108,20 @@ impl Layout {
         if layout.pages_per_block < 2 {
             return Err(StripeError::NoDataPage);
         }
-        if u64::from(layout.pages_per_block) * 4 > u64::from(layout.page_bytes) {
-            return Err(StripeError::SummaryTooLarge { pages: layout.pages_per_block, bytes: layout.page_bytes });
-        }
+        layout.check_summary(4)?;
         Ok(layout)
+    }
+
+    /// Whether a summary of so many bytes a page fits its super-page.
+    ///
+    /// # Errors
+    ///
+    /// It does not.
+    pub fn check_summary(&self, bytes_per_page: u32) -> Result<(), StripeError> {
+        if u64::from(self.pages_per_block) * u64::from(bytes_per_page) > u64::from(self.page_bytes) {
+            return Err(StripeError::SummaryTooLarge { pages: self.pages_per_block, bytes: self.page_bytes });
+        }
+        Ok(())
     }
 
     /// Blocks of all sets.
@@ -162,19 +177,19 @@ impl Layout {
     /// The block of a page.
     #[inline]
     pub fn block_of(&self, page: u32) -> u32 {
-        page / self.pages_per_block
+        self.by_pages.divide(page)
     }
 
     /// The set of a block.
     #[inline]
     pub fn set_of(&self, block: u32) -> u32 {
-        block / self.blocks_per_set
+        self.by_blocks.divide(block)
     }
 
     /// The number of a page within its block.
     #[inline]
     pub fn offset(&self, page: u32) -> u32 {
-        page % self.pages_per_block
+        page - self.block_of(page) * self.pages_per_block
     }
 
     /// The first page of a block.

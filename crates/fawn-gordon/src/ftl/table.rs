@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::divisor::Divisor;
 use super::scan::BlockScan;
 
 /// Where a logical page is.
@@ -29,6 +30,8 @@ pub struct PageRange {
 pub struct TrimRecord {
     /// Logical pages that still depend on it.
     pub pages: u32,
+    /// All copies of these pages have smaller numbers: that of the program that trimmed them, or a later one.
+    pub trimmed_by: u64,
     /// Logical pages that it lists.
     pub ranges: Vec<PageRange>,
 }
@@ -42,10 +45,35 @@ const TRIMMED: u32 = 1 << 31;
 /// How the FTL finds the logical pages of a block that it cleans.
 #[derive(Debug)]
 enum Reverse {
-    /// From a table of owners: four more bytes a page.
-    Kept(Vec<u32>),
+    /// From a table of owners, with a bit for each page that is valid: 33 more bits a page.
+    Kept(OwnerTable),
     /// By reading the forward table for many blocks at a time.
     Scanned(BlockScan),
+}
+
+#[derive(Debug)]
+struct OwnerTable {
+    owners: Vec<u32>,
+    /// Whether the forward table has the page, so that cleaning need not look there.
+    valid: Vec<u64>,
+}
+
+impl OwnerTable {
+    #[inline]
+    fn is_valid(&self, page: u32) -> bool {
+        self.valid[page as usize / 64] >> (page % 64) & 1 == 1
+    }
+
+    #[inline]
+    fn invalidate(&mut self, page: u32) {
+        self.valid[page as usize / 64] &= !(1 << (page % 64));
+    }
+
+    #[inline]
+    fn set(&mut self, page: u32, owner: u32) {
+        self.owners[page as usize] = owner;
+        self.valid[page as usize / 64] |= 1 << (page % 64);
+    }
 }
 
 /// Both directions of the map. Forward it has four bytes a logical page.
@@ -55,17 +83,25 @@ pub struct PageTable {
     reverse: Reverse,
     records: BTreeMap<u32, TrimRecord>,
     pages_per_block: u32,
+    by_pages: Divisor,
 }
 
 impl PageTable {
     /// An empty table. If owners are not kept, they are found by scanning, which a power cut cannot be simulated with.
     pub fn new(logical: u32, blocks: u32, pages_per_block: u32, keeps_owners: bool) -> Self {
         let reverse = if keeps_owners {
-            Reverse::Kept(vec![NOBODY; blocks as usize * pages_per_block as usize])
+            let pages = blocks as usize * pages_per_block as usize;
+            Reverse::Kept(OwnerTable { owners: vec![NOBODY; pages], valid: vec![0; pages.div_ceil(64)] })
         } else {
             Reverse::Scanned(BlockScan::default())
         };
-        Self { forward: vec![NOBODY; logical as usize], reverse, records: BTreeMap::new(), pages_per_block }
+        Self {
+            forward: vec![NOBODY; logical as usize],
+            reverse,
+            records: BTreeMap::new(),
+            pages_per_block,
+            by_pages: Divisor::new(pages_per_block),
+        }
     }
 
     /// Logical pages.
@@ -83,37 +119,56 @@ impl PageTable {
         }
     }
 
-    /// Whether a logical page is on this page.
+    /// Whether a logical page, which was on this page, still is.
     #[inline]
     pub fn is_at(&self, logical: u32, page: u32) -> bool {
-        self.forward[logical as usize] == page
+        match &self.reverse {
+            Reverse::Kept(table) => table.is_valid(page),
+            Reverse::Scanned(_) => self.forward[logical as usize] == page,
+        }
+    }
+
+    /// The entry of a logical page, for those who only want it near.
+    #[inline]
+    pub fn entry(&self, logical: u32) -> u32 {
+        self.forward[logical as usize]
+    }
+
+    #[inline]
+    fn change(&mut self, logical: u32, entry: u32) {
+        let before = std::mem::replace(&mut self.forward[logical as usize], entry);
+        if let Reverse::Kept(table) = &mut self.reverse
+            && before & TRIMMED == 0
+        {
+            table.invalidate(before);
+        }
     }
 
     /// A logical page is on this page now.
     #[inline]
     pub fn set_page(&mut self, logical: u32, page: u32) {
-        self.forward[logical as usize] = page;
-        if let Reverse::Kept(owners) = &mut self.reverse {
-            owners[page as usize] = logical;
+        self.change(logical, page);
+        if let Reverse::Kept(table) = &mut self.reverse {
+            table.set(page, logical);
         }
     }
 
     /// A page holds the record of these trims, on which so many logical pages depend.
     pub fn set_record(&mut self, page: u32, record: TrimRecord) {
-        if let Reverse::Kept(owners) = &mut self.reverse {
-            owners[page as usize] = RECORD;
+        if let Reverse::Kept(table) = &mut self.reverse {
+            table.owners[page as usize] = RECORD;
         }
         self.records.insert(page, record);
     }
 
     /// A logical page is trimmed, by the record on this page.
     pub fn set_trimmed(&mut self, logical: u32, record: u32) {
-        self.forward[logical as usize] = record | TRIMMED;
+        self.change(logical, record | TRIMMED);
     }
 
     /// A logical page counts as never written.
     pub fn forget(&mut self, logical: u32) {
-        self.forward[logical as usize] = NOBODY;
+        self.change(logical, NOBODY);
     }
 
     /// One logical page depends on this record no longer. Whether none does.
@@ -155,7 +210,7 @@ impl PageTable {
     pub fn begin_block(&mut self, block: u32) {
         let first = block as usize * self.pages_per_block as usize;
         match &mut self.reverse {
-            Reverse::Kept(owners) => owners[first..first + self.pages_per_block as usize].fill(NOBODY),
+            Reverse::Kept(table) => table.owners[first..first + self.pages_per_block as usize].fill(NOBODY),
             Reverse::Scanned(scan) => scan.forget(block),
         }
     }
@@ -164,7 +219,7 @@ impl PageTable {
     pub fn owners(&self, block: u32) -> Option<&[u32]> {
         let first = block as usize * self.pages_per_block as usize;
         match &self.reverse {
-            Reverse::Kept(owners) => Some(&owners[first..first + self.pages_per_block as usize]),
+            Reverse::Kept(table) => Some(&table.owners[first..first + self.pages_per_block as usize]),
             Reverse::Scanned(_) => None,
         }
     }
@@ -173,21 +228,23 @@ impl PageTable {
     /// for soon.
     pub fn live_pages(&mut self, block: u32, likely: impl FnOnce() -> Vec<u32>) -> Vec<(u32, u32)> {
         let first = block * self.pages_per_block;
-        let mut pages = match &mut self.reverse {
-            Reverse::Kept(owners) => {
-                let owners = &owners[first as usize..(first + self.pages_per_block) as usize];
-                (first..).zip(owners.iter().copied()).filter(|(_, owner)| *owner < RECORD).collect()
+        match &mut self.reverse {
+            Reverse::Kept(table) => (first..first + self.pages_per_block)
+                .filter(|page| table.is_valid(*page))
+                .map(|page| (page, table.owners[page as usize]))
+                .collect(),
+            Reverse::Scanned(scan) => {
+                let mut pages = scan.take(block, &self.forward, self.by_pages, likely);
+                pages.retain(|(page, logical)| self.forward[*logical as usize] == *page);
+                pages
             }
-            Reverse::Scanned(scan) => scan.take(block, &self.forward, self.pages_per_block, likely),
-        };
-        pages.retain(|(page, logical)| self.forward[*logical as usize] == *page);
-        pages
+        }
     }
 
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> u64 {
         let reverse = match &self.reverse {
-            Reverse::Kept(owners) => owners.len() as u64 * 4,
+            Reverse::Kept(table) => table.owners.len() as u64 * 4 + table.valid.len() as u64 * 8,
             Reverse::Scanned(scan) => scan.memory_bytes(),
         };
         self.forward.len() as u64 * 4 + reverse
@@ -201,7 +258,7 @@ mod tests {
     #[test]
     fn a_record_lasts_as_long_as_a_page_depends_on_it() {
         let mut table = PageTable::new(10, 2, 8, true);
-        table.set_record(3, TrimRecord { pages: 2, ranges: vec![PageRange { start: 4, count: 2 }] });
+        table.set_record(3, TrimRecord { pages: 2, trimmed_by: 1, ranges: vec![PageRange { start: 4, count: 2 }] });
         table.set_trimmed(4, 3);
         table.set_trimmed(5, 3);
         assert_eq!(table.location(4), Location::Trimmed(3));

@@ -11,6 +11,12 @@ pub struct Tickets {
 }
 
 impl Tickets {
+    /// Numbers go on after this one.
+    pub fn go_on_after(&mut self, ticket: u64) {
+        debug_assert!(self.finished.is_empty(), "programs are under way");
+        self.first = self.first.max(ticket);
+    }
+
     /// The next number. The first is 1, so that 0 means none.
     pub fn issue(&mut self) -> u64 {
         self.finished.push_back(false);

@@ -21,6 +21,9 @@ use super::wear::WearSpread;
 use super::write_points::WritePoint;
 use crate::flash::Geometry;
 
+/// Pages that are looked up at once, at most.
+pub(super) const LOOK_AHEAD: usize = 8;
+
 /// A block to clean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Victim {
@@ -97,6 +100,7 @@ impl Translation {
         geometry.check()?;
         let layout = Layout::new(geometry, settings.stripe)?;
         settings.check()?;
+        layout.check_summary(settings.summary_bytes_per_page())?;
         let needs = DramNeed::of(&layout, &settings).total();
         if needs > settings.dram_bytes {
             return Err(FtlError::Dram { needs, has: settings.dram_bytes });
@@ -159,6 +163,18 @@ impl Translation {
         self.table.memory_bytes()
             + u64::from(self.layout.blocks()) * (size_of::<Block>() as u64 + 16)
             + u64::from(self.allocation.write_points()) * size_of::<WritePoint>() as u64
+    }
+
+    /// Looks up pages that will be needed soon, all at once: the processor then waits once for all of them, not for each by itself.
+    pub(super) fn look_ahead(&self, logical: impl Iterator<Item = u32>) {
+        let mut entries = [u32::MAX; LOOK_AHEAD];
+        for (entry, logical) in entries.iter_mut().zip(logical) {
+            *entry = self.table.entry(logical);
+        }
+        let blocks =
+            entries.iter().map(|entry| self.layout.block_of(*entry)).filter(|block| *block < self.layout.blocks());
+        let sum = blocks.fold(0, |sum, block| sum ^ self.allocation.block(block).sequence);
+        std::hint::black_box((entries, sum));
     }
 
     /// Where a logical page is.
@@ -229,11 +245,11 @@ impl Translation {
         }
         let (least, home) = live.iter().map(|logical| self.least_for(*logical)).max()?;
         let placement = self.allocation.take_for_write(least, home)?;
-        self.fill_record(placement, &live);
+        self.fill_record(placement, &live, placement.ticket);
         Some(Some(placement))
     }
 
-    fn fill_record(&mut self, placement: Placement, logical: &[u32]) {
+    fn fill_record(&mut self, placement: Placement, logical: &[u32], trimmed_by: u64) {
         let mut ranges: Vec<PageRange> = Vec::new();
         for &page in logical {
             self.release(page, placement.ticket);
@@ -243,7 +259,7 @@ impl Translation {
                 _ => ranges.push(PageRange { start: page, count: 1 }),
             }
         }
-        self.table.set_record(placement.page, TrimRecord { pages: logical.len() as u32, ranges });
+        self.table.set_record(placement.page, TrimRecord { pages: logical.len() as u32, trimmed_by, ranges });
         self.unfinished_records.push(placement.page);
         self.counts.records += 1;
     }
@@ -283,12 +299,12 @@ impl Translation {
         } else {
             let data_pages = self.layout.data_pages();
             let blocks = self.allocation.blocks();
-            let valid = |at: usize| blocks.get(closed[at]).valid;
+            let valid = |at: usize| blocks.get(closed.list()[at]).valid;
             let candidates = Candidates { closed, blocks, now: self.allocation.next_sequence(), data_pages };
             let mut at = self.policy.choose(&candidates, &mut self.random);
             if valid(at) >= data_pages {
                 // What frees nothing is no victim: take what frees most, if anything does.
-                at = (0..closed.len()).min_by_key(|at| valid(*at))?;
+                at = closed.with_fewest_valid(blocks)?;
             }
             if valid(at) >= data_pages {
                 return None;
@@ -318,10 +334,8 @@ impl Translation {
     /// if no write point can take it now; an empty placement if nothing is to be programmed.
     pub fn place_record_copy(&mut self, page: u32) -> Option<Option<Placement>> {
         let block = self.layout.block_of(page);
-        if self.table.record(page).is_none() {
-            return Some(None);
-        }
-        if self.allocation.blocks().is_oldest(block) || planted(FtlBug::RecordDroppedEarly) {
+        let Some(trimmed_by) = self.table.record(page).map(|record| record.trimmed_by) else { return Some(None) };
+        if self.allocation.is_oldest(block, trimmed_by) || planted(FtlBug::RecordDroppedEarly) {
             for logical in self.table.take_record(page).unwrap_or_default() {
                 self.table.forget(logical);
             }
@@ -331,7 +345,7 @@ impl Translation {
         }
         let logical = self.table.dependents(page);
         let placement = self.allocation.take_for_copy(block)?;
-        self.fill_record(placement, &logical);
+        self.fill_record(placement, &logical, trimmed_by);
         Some(Some(placement))
     }
 

@@ -58,13 +58,15 @@ fn read(path: &Path) -> String {
 fn the_list_has_every_paper() {
     let run = paper(&["list"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    for what in ["sosp-table-1", "dht-figure-10", "energy-table-1", "FAWN-DHT", "Figure 14", "full, s"] {
+    for what in
+        ["sosp-table-1", "dht-figure-10", "energy-table-1", "gordon-figure-4", "FAWN-DHT", "Figure 14", "full, s"]
+    {
         assert!(run.stdout.contains(what), "{what}: {}", run.stdout);
     }
     assert!(paper(&["--help"]).stdout.contains("clusters are smaller"));
     let list = json(&paper(&["list", "--json"]));
     let list = list.as_array().unwrap();
-    assert!(list.len() >= 26 && list.iter().all(|it| it["scales"]["small"]["rows"].as_u64().unwrap() > 0), "{list:?}");
+    assert!(list.len() >= 40 && list.iter().all(|it| it["scales"]["small"]["rows"].as_u64().unwrap() > 0), "{list:?}");
 }
 
 #[test]
