@@ -1,7 +1,7 @@
 //! Gordon, Figure 6: time and energy of every configuration.
 
 use fawn_gordon::survey::figures::figure_6;
-use fawn_gordon::survey::scatter;
+use fawn_gordon::survey::{SurveyAxis, scatter};
 use serde_json::json;
 
 use super::{simulated, survey, synthetic};
@@ -25,7 +25,7 @@ pub fn run(run: &Run<'_>) -> Finding {
             "energy": row.energy, "is_pareto": row.is_pareto,
         }));
     }
-    finding.pictures.push(scatter(&report, None));
+    finding.pictures.push(scatter(&report, None, SurveyAxis::Energy));
     let best: Vec<&str> = report.best().into_iter().map(|point| point.name.as_str()).collect();
     finding.note(format!(
         "relative to four Core 2 at 2.4 GHz with one disk, under sync. On average these are Pareto optimal: {}. All designs that \

@@ -21,8 +21,8 @@ pub struct FtlArguments {
     /// Settings to begin with [default: gordon for the paper's arrays, plain for others]
     #[arg(long, value_name = "NAME")]
     pub ftl: Option<FtlChoice>,
-    /// Rectangle of a super-page, BUSESxDIESxPLANES [default: 4x4x2 of gordon, 1x1x1 of plain]
-    #[arg(long, value_name = "RECTANGLE", value_parser = parse_stripe)]
+    /// Rectangle of a super-page [default: 4x4x2 of gordon, 1x1x1 of plain]
+    #[arg(long, value_name = "BUSESxDIESxPLANES", value_parser = parse_stripe)]
     pub stripe: Option<Stripe>,
     /// Write points of each stripe set
     #[arg(long, value_name = "N", value_parser = number::<u32>(1..=64))]

@@ -86,7 +86,7 @@ pub struct RecordArguments {
 
 fn parse_period(text: &str) -> Result<Span, String> {
     let period = parse_wait(text)?;
-    if period.0 < Duration::from_millis(10) || period.0 > Duration::from_mins(60) {
+    if period.0 < Duration::from_millis(10) || period.0 > Duration::from_hours(1) {
         return Err("a sample is from 10ms to 1h long".to_owned());
     }
     Ok(period)
@@ -289,16 +289,15 @@ fn as_json(
 ) -> Value {
     let column = |column: TraceColumn| {
         let at = column as usize;
-        let value = match &head.sources[at] {
-            Some(source) => json!({
+        let value = if let Some(source) = &head.sources[at] {
+            json!({
                 "source": source,
                 "sum": sums.values[at],
                 "samples_without_value": sums.absent[at],
-            }),
-            None => {
-                let why = machine.absences().iter().find(|(absent, _)| *absent == column).map(|(_, why)| why);
-                json!({ "source": null, "not_measured": why })
-            }
+            })
+        } else {
+            let why = machine.absences().iter().find(|(absent, _)| *absent == column).map(|(_, why)| why);
+            json!({ "source": null, "not_measured": why })
         };
         (column.name().to_owned(), value)
     };
