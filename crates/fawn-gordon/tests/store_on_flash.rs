@@ -6,11 +6,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use fawn_gordon::flash::presets::preset;
-use fawn_gordon::store::clients::{Clients, Phase};
-use fawn_gordon::store::disk::Disk;
+use fawn_gordon::store::clients::{Clients, TrialPhase};
+use fawn_gordon::store::disk::SimulatedDisk;
 use fawn_gordon::store::fawn::{FawnRun, FawnServer};
 use fawn_gordon::store::settings::store_options;
-use fawn_gordon::store::trial::StoreRun;
+use fawn_gordon::store::store_run::StoreRun;
 use fawn_gordon::store::{DriveSettings, StoreDesign, StoreResult, StoreWorkload, run};
 use fawn_store::Options;
 
@@ -38,7 +38,7 @@ fn tiny_options() -> Options {
 }
 
 /// Opens the store on what a power cut left, and compares each record with what was acknowledged and issued.
-fn check_after_cut(disk: Disk, clients: &Clients, records: u64) -> Vec<u32> {
+fn check_after_cut(disk: SimulatedDisk, clients: &Clients, records: u64) -> Vec<u32> {
     let mut recovered = FawnRun::open(disk, tiny_options(), Clients::new(*clients.workload())).unwrap();
     let found = (0..records).map(|index| {
         let found = recovered.version(index).unwrap_or_else(|error| panic!("record {index}: {error}")).unwrap_or(0);
@@ -69,11 +69,11 @@ fn what_was_acknowledged_is_found_after_a_power_cut_of_the_drive() {
 }
 
 fn survives(workload: &StoreWorkload, trim: bool) {
-    let disk = Disk::new(&DriveSettings { trim, ..drive(6 << 20) }, true, true).unwrap();
+    let disk = SimulatedDisk::new(&DriveSettings { trim, ..drive(6 << 20) }, true, true).unwrap();
     let mut running = FawnRun::open(disk, tiny_options(), Clients::new(*workload)).unwrap();
     let cuts = Rc::new(RefCell::new((0_u64, 0_u64)));
     let counted = Rc::clone(&cuts);
-    running.world().set_probe(Box::new(move |disk: &Disk, server: &Option<FawnServer>| {
+    running.world().set_probe(Box::new(move |disk: &SimulatedDisk, server: &Option<FawnServer>| {
         let (events, cuts) = &mut *counted.borrow_mut();
         *events += 1;
         if let Some(server) = server
@@ -83,7 +83,7 @@ fn survives(workload: &StoreWorkload, trim: bool) {
             check_after_cut(disk.after_power_cut(*events).unwrap(), server.clients_ref(), 1_500);
         }
     }));
-    for phase in [Phase::Load, Phase::WarmUp, Phase::Measure] {
+    for phase in [TrialPhase::Load, TrialPhase::WarmUp, TrialPhase::Measure] {
         running.begin(phase);
         running.run(&mut |_| {}).unwrap();
     }
@@ -104,11 +104,11 @@ fn survives(workload: &StoreWorkload, trim: bool) {
 fn a_store_goes_on_after_power_cuts_in_a_row() {
     let workload =
         StoreWorkload { records: 1_000, value_bytes: 100, get_share: 0.3, warm_up: 1.0, ..StoreWorkload::default() };
-    let mut disk = Disk::new(&drive(6 << 20), true, true).unwrap();
+    let mut disk = SimulatedDisk::new(&drive(6 << 20), true, true).unwrap();
     let mut clients = Clients::new(workload);
     for round in 0..12_u64 {
         let mut running = FawnRun::open(disk, tiny_options(), clients).unwrap();
-        running.begin(if round == 0 { Phase::Load } else { Phase::Measure });
+        running.begin(if round == 0 { TrialPhase::Load } else { TrialPhase::Measure });
         // So many turns, then the power fails, whatever is under way.
         for _ in 0..300 + 97 * round {
             running.turn().unwrap();

@@ -52,6 +52,7 @@ mod measured;
 mod page;
 pub mod paper;
 mod plan;
+mod plan_wear;
 mod quantity;
 mod ranking;
 mod sizing;

@@ -375,15 +375,10 @@ impl Allocation {
         self.points.take_freed()
     }
 
-    /// Whether any write point can take a page of the host.
+    /// All write points.
     #[inline]
-    pub fn any_available(&self) -> bool {
-        self.points.any_available()
-    }
-
-    /// Whether some write point waits for cleaning.
-    pub fn lacks_blocks(&self) -> bool {
-        self.points.lack_blocks()
+    pub fn points(&self) -> &WritePoints {
+        &self.points
     }
 
     /// Whether no block but this one can hold a page with a smaller number than this one.

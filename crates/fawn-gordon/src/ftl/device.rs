@@ -39,12 +39,12 @@ struct JoinableReads {
 }
 
 /// Requests that are still to be issued.
-struct RequestQueue<I> {
+struct LookAhead<I> {
     rest: I,
     next: VecDeque<HostRequest>,
 }
 
-impl<I: Iterator<Item = HostRequest>> RequestQueue<I> {
+impl<I: Iterator<Item = HostRequest>> LookAhead<I> {
     /// The next one.
     fn peek(&mut self, translation: &Translation) -> Option<&HostRequest> {
         if self.next.is_empty() {
@@ -200,7 +200,7 @@ impl Device {
     ) -> Result<RunReport, FtlError> {
         let begin = self.backend.array.now();
         let mut report = RunReport::default();
-        let mut requests = RequestQueue { rest: requests.into_iter().fuse(), next: VecDeque::new() };
+        let mut requests = LookAhead { rest: requests.into_iter().fuse(), next: VecDeque::new() };
         loop {
             while self.has_room()
                 && let Some(request) = requests.peek(&self.backend.translation)
@@ -260,7 +260,7 @@ impl Device {
         }
         // The request itself counted as a piece until all of them were there.
         let none = PageAccess {
-            parts: self.waited_outside(id),
+            parts: waited_outside(&self.requests[id as usize], self.backend.array.now()),
             ..PageAccess::new(AccessRole::Free, id, self.backend.array.now())
         };
         self.piece_of_request_done(&none);
@@ -278,18 +278,13 @@ impl Device {
         id
     }
 
-    fn waited_outside(&self, request: u32) -> LatencyParts {
-        let waited = self.backend.array.now() - self.requests[request as usize].arrived;
-        LatencyParts { queue: waited, ..LatencyParts::default() }
-    }
-
     /// Cuts a read or write into pieces of one super-page each.
     fn cut(&mut self, id: u32, request: &HostRequest) {
         let layout = *self.backend.translation.layout();
         let page_bytes = u64::from(layout.page_bytes);
         let flash_bytes = u64::from(layout.geometry.page_bytes);
         let (offset, end) = (request.offset, request.offset + request.bytes);
-        let outside = self.waited_outside(id);
+        let outside = waited_outside(&self.requests[id as usize], self.backend.array.now());
         let role = if request.kind == HostKind::Read { AccessRole::NewRead } else { AccessRole::NewWrite };
         for logical in offset / page_bytes..=(end - 1) / page_bytes {
             let first = offset.max(logical * page_bytes) - logical * page_bytes;
@@ -316,7 +311,7 @@ impl Device {
             let count = most.min(end - first);
             let mut piece = PageAccess::new(AccessRole::Trim, id, self.backend.array.now());
             piece.range = PageRange { start: first, count };
-            piece.parts = self.waited_outside(id);
+            piece.parts = waited_outside(&self.requests[id as usize], self.backend.array.now());
             self.requests[id as usize].pieces_left += 1;
             let piece = self.backend.pieces.add(piece);
             self.queue.waiting.push_back(piece);
@@ -518,4 +513,8 @@ fn covered(first: u64, last: u64, page_bytes: u64) -> u64 {
     let (from, to) = (first.div_ceil(granule).min(64), (last / granule).min(64));
     let below = |count: u64| if count == 64 { u64::MAX } else { (1 << count) - 1 };
     if from < to { below(to) & !below(from) } else { 0 }
+}
+
+fn waited_outside(request: &RequestState, now: SimTime) -> LatencyParts {
+    LatencyParts { queue: now - request.arrived, ..LatencyParts::default() }
 }

@@ -70,7 +70,7 @@ impl Device {
     fn place(&mut self, id: u32) -> bool {
         let logical = self.backend.pieces.get(id).logical;
         let Some(placement) = self.backend.translation.place_write(logical) else {
-            let lacks_blocks = self.backend.translation.allocation.lacks_blocks();
+            let lacks_blocks = self.backend.translation.allocation.points().lack_blocks();
             self.backend.pieces.get_mut(id).waits_for_cleaning = lacks_blocks;
             return false;
         };
@@ -123,7 +123,10 @@ impl Device {
     pub(super) fn pump(&mut self) {
         let mut at = 0;
         let freed = !self.queue.refused.is_empty() && self.backend.translation.allocation.take_freed();
-        while freed && at < self.queue.refused.len().min(TRIES) && self.backend.translation.allocation.any_available() {
+        while freed
+            && at < self.queue.refused.len().min(TRIES)
+            && self.backend.translation.allocation.points().any_available()
+        {
             let id = self.queue.refused[at];
             // Taken out first: what is placed may lead back here.
             self.queue.refused.remove(at);

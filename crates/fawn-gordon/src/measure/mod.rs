@@ -4,9 +4,10 @@
 //!   [`scan`]: what a trace amounts to, damage included.
 //! * [`flash`]: an FTL on its array. [`steady`]: the state that it begins with. [`power_cut`]: what recovery takes and finds.
 //! * [`disk`]: a disk. [`seek_checks`]: seek times beside published ones.
-//! * [`report`]: what all reports have. [`tables`]: reports as tables, alone or beside each other.
+//! * [`report`]: what all reports have. [`device_report`]: that of any device. [`tables`]: reports as tables, alone or beside each other.
 
 pub mod address_map;
+pub mod device_report;
 pub mod disk;
 pub mod flash;
 pub mod power_cut;
@@ -18,8 +19,9 @@ pub mod tables;
 pub mod workload;
 
 pub use address_map::AddressMap;
+pub use device_report::DeviceReport;
 pub use disk::{DiskMeasurement, DiskReport};
 pub use flash::{FlashMeasurement, FlashReport, MeasurementError};
-pub use report::{DeviceReport, EnergyReport, LatencySummary, PartShare, ResourceShare};
+pub use report::{EnergyReport, LatencySummary, PartShare, ResourceShare};
 pub use scan::{TraceScan, TraceSelection};
 pub use workload::{Pacing, RequestSupply, WithDiscards};

@@ -136,16 +136,6 @@ impl Throughput {
     }
 }
 
-/// The report of any device.
-#[derive(Clone, Debug, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum DeviceReport {
-    /// A flash array.
-    Flash(Box<super::FlashReport>),
-    /// A disk.
-    Disk(Box<super::DiskReport>),
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

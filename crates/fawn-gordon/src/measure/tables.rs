@@ -3,10 +3,11 @@
 use fawn_report::TextTable;
 use fawn_report::amount::{bytes, count, digits, grouped, number, percent};
 
+use super::device_report::DeviceReport;
 use super::disk::DiskReport;
 use super::flash::{AmplificationReport, FlashReport};
 use super::power_cut::PowerCutReport;
-use super::report::{DeviceReport, EnergyReport, LatencySummary, PartShare, ResourceShare, Throughput};
+use super::report::{EnergyReport, LatencySummary, PartShare, ResourceShare, Throughput};
 use super::workload::Pacing;
 use crate::disk::presets::DiskPreset;
 use crate::flash::FlashModel;

@@ -4,7 +4,7 @@ use crate::trace::{COLUMNS, TraceColumn};
 
 /// Running totals by [`TraceColumn`]. `None`: not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Counters {
+pub struct ResourceCounters {
     values: [Option<f64>; COLUMNS],
 }
 
@@ -31,7 +31,7 @@ impl DiskCounters {
     }
 }
 
-impl Counters {
+impl ResourceCounters {
     /// Sets a total.
     pub fn set(&mut self, column: TraceColumn, value: Option<f64>) {
         self.values[column as usize] = value;
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn what_is_absent_or_went_backwards_is_not_measured() {
-        let mut before = Counters::default();
+        let mut before = ResourceCounters::default();
         before.set(TraceColumn::CpuSeconds, Some(1.5));
         before.set_network(Some((10.0, 20.0)));
         let mut after = before;

@@ -9,4 +9,4 @@ pub mod cgroup;
 pub mod counters;
 pub mod proc;
 
-pub use counters::{Counters, DiskCounters};
+pub use counters::{DiskCounters, ResourceCounters};

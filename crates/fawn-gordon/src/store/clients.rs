@@ -11,7 +11,7 @@ const FILLING_CLIENTS: u32 = 1_024;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum TrialOperation {
     /// A get of a record.
     Get,
     /// A put of its next version.
@@ -20,9 +20,9 @@ pub enum Operation {
 
 /// An operation that is under way.
 #[derive(Clone, Copy, Debug)]
-pub struct Issued {
+pub struct RequestInFlight {
     /// What it is.
-    pub operation: Operation,
+    pub operation: TrialOperation,
     /// Of which record.
     pub index: u64,
     /// When it was asked.
@@ -33,7 +33,7 @@ pub struct Issued {
 
 /// A part of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum TrialPhase {
     /// Each record is put once, in random order.
     Load,
     /// Records are overwritten.
@@ -44,7 +44,7 @@ pub enum Phase {
 
 /// What the clients have been answered.
 #[derive(Clone, Debug, Default)]
-pub struct Answers {
+pub struct ClientAnswers {
     /// Latencies of gets.
     pub gets: Latencies,
     /// Latencies of puts.
@@ -56,7 +56,7 @@ pub struct Clients {
     workload: StoreWorkload,
     draw: Draw,
     order: Permutation,
-    phase: Phase,
+    phase: TrialPhase,
     /// Still to be asked in this phase.
     left: u64,
     loaded: u64,
@@ -68,7 +68,7 @@ pub struct Clients {
     /// The last version of each record that a store took, and the last that it acknowledged.
     issued: Vec<u32>,
     acknowledged: Vec<u32>,
-    answers: Answers,
+    answers: ClientAnswers,
 }
 
 impl Clients {
@@ -81,7 +81,7 @@ impl Clients {
         Self {
             draw,
             order: Permutation::new(workload.records, workload.seed),
-            phase: Phase::Load,
+            phase: TrialPhase::Load,
             left: 0,
             loaded: 0,
             most: FILLING_CLIENTS,
@@ -91,7 +91,7 @@ impl Clients {
             next_arrival: None,
             issued: vec![0; workload.records as usize],
             acknowledged: vec![0; workload.records as usize],
-            answers: Answers::default(),
+            answers: ClientAnswers::default(),
             workload,
         }
     }
@@ -102,27 +102,27 @@ impl Clients {
     }
 
     /// Operations of a phase.
-    pub fn operations(workload: &StoreWorkload, phase: Phase) -> u64 {
+    pub fn operations(workload: &StoreWorkload, phase: TrialPhase) -> u64 {
         let puts = |times: f64| (workload.records as f64 * times).ceil() as u64;
         match phase {
-            Phase::Load => workload.records,
-            Phase::WarmUp => puts(workload.warm_up),
+            TrialPhase::Load => workload.records,
+            TrialPhase::WarmUp => puts(workload.warm_up),
             // As many as bring so many puts.
-            Phase::Measure if workload.get_share < 1.0 => {
+            TrialPhase::Measure if workload.get_share < 1.0 => {
                 (puts(workload.measured) as f64 / (1.0 - workload.get_share).max(0.01)).ceil() as u64
             }
-            Phase::Measure => puts(workload.measured),
+            TrialPhase::Measure => puts(workload.measured),
         }
     }
 
     /// Begins a phase at this time.
-    pub fn begin(&mut self, phase: Phase, now: SimTime) {
+    pub fn begin(&mut self, phase: TrialPhase, now: SimTime) {
         self.phase = phase;
         self.left = Self::operations(&self.workload, phase);
-        let is_measured = phase == Phase::Measure;
+        let is_measured = phase == TrialPhase::Measure;
         self.most = if is_measured { self.workload.clients } else { FILLING_CLIENTS };
         self.next_arrival = if is_measured { self.workload.rate_per_s.map(|_| now) } else { None };
-        self.answers = Answers::default();
+        self.answers = ClientAnswers::default();
     }
 
     /// Whether everything of the phase was asked and answered.
@@ -136,7 +136,7 @@ impl Clients {
     }
 
     /// What was answered in this phase.
-    pub fn answers(&self) -> &Answers {
+    pub fn answers(&self) -> &ClientAnswers {
         &self.answers
     }
 
@@ -147,7 +147,7 @@ impl Clients {
     }
 
     /// The operation that begins now, if one does. It takes the event loop's time.
-    pub fn next(&mut self, now: SimTime) -> Option<Issued> {
+    pub fn next(&mut self, now: SimTime) -> Option<RequestInFlight> {
         if self.next_at(now)? > now {
             return None;
         }
@@ -162,15 +162,15 @@ impl Clients {
         self.left -= 1;
         self.outstanding += 1;
         self.loop_free_at = now + self.workload.cpu;
-        let index = if self.phase == Phase::Load {
+        let index = if self.phase == TrialPhase::Load {
             self.loaded += 1;
             self.order.at(self.loaded - 1)
         } else {
             self.draw.draw()
         };
-        let is_get = self.phase == Phase::Measure && self.draw.share() <= self.workload.get_share;
-        let operation = if is_get { Operation::Get } else { Operation::Put };
-        Some(Issued { operation, index, arrived, version: 0 })
+        let is_get = self.phase == TrialPhase::Measure && self.draw.share() <= self.workload.get_share;
+        let operation = if is_get { TrialOperation::Get } else { TrialOperation::Put };
+        Some(RequestInFlight { operation, index, arrived, version: 0 })
     }
 
     /// The last version that a store took of a record.
@@ -189,13 +189,13 @@ impl Clients {
     }
 
     /// An operation is answered.
-    pub fn answer(&mut self, issued: &Issued, now: SimTime) {
+    pub fn answer(&mut self, issued: &RequestInFlight, now: SimTime) {
         self.outstanding -= 1;
         self.answered += 1;
         let took = (now - issued.arrived).ns();
         match issued.operation {
-            Operation::Get => self.answers.gets.add_ns(took),
-            Operation::Put => {
+            TrialOperation::Get => self.answers.gets.add_ns(took),
+            TrialOperation::Put => {
                 let acknowledged = &mut self.acknowledged[issued.index as usize];
                 *acknowledged = (*acknowledged).max(issued.version);
                 self.answers.puts.add_ns(took);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::scaled::{scaled, stripe};
 use super::settings::{DriveSettings, PAGE_BYTES, StoreTrialError};
 use super::versions::Versions;
-use super::volume::{JOURNAL_PAGES, Run, Volume, runs};
+use super::volume::{JOURNAL_PAGES, PageExtent, Volume, runs};
 use crate::flash::FlashDesign;
 use crate::ftl::table::Location;
 use crate::ftl::warm_up::{WarmUp, settle};
@@ -44,7 +44,7 @@ struct Part {
 
 /// A drive with a volume.
 #[derive(Debug)]
-pub struct Disk {
+pub struct SimulatedDisk {
     device: Device,
     design: FlashDesign,
     /// Names and places of files.
@@ -66,7 +66,7 @@ pub struct Disk {
     traffic: DriveTraffic,
 }
 
-impl Disk {
+impl SimulatedDisk {
     /// An empty volume on a drive. It keeps bytes if they are read back, and every version of them if power is to be cut.
     ///
     /// # Errors
@@ -240,7 +240,7 @@ impl Disk {
         self.done.push_back(Ticket(ticket));
     }
 
-    fn ask(&mut self, kind: HostKind, runs: &[Run]) -> Ticket {
+    fn ask(&mut self, kind: HostKind, runs: &[PageExtent]) -> Ticket {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         if runs.is_empty() {
@@ -275,7 +275,7 @@ impl Disk {
     }
 
     /// Writes to these places; `data` has all of it, one run after the other.
-    pub fn write_places(&mut self, places: &[Run], data: Option<&[u8]>) -> Ticket {
+    pub fn write_places(&mut self, places: &[PageExtent], data: Option<&[u8]>) -> Ticket {
         if let (Some(all), Some(mut data)) = (&mut self.bytes, data) {
             for &(first, count) in places {
                 let (now, rest) = data.split_at(count as usize * PAGE_BYTES as usize);
@@ -288,7 +288,7 @@ impl Disk {
     }
 
     /// Reads these places.
-    pub fn read_places(&mut self, places: &[Run]) -> Ticket {
+    pub fn read_places(&mut self, places: &[PageExtent]) -> Ticket {
         self.traffic.read_bytes += bytes_of(places);
         self.ask(HostKind::Read, places)
     }
@@ -337,6 +337,6 @@ impl Disk {
     }
 }
 
-fn bytes_of(runs: &[Run]) -> u64 {
+fn bytes_of(runs: &[PageExtent]) -> u64 {
     runs.iter().map(|(_, count)| u64::from(*count) * PAGE_BYTES).sum()
 }

@@ -10,11 +10,11 @@ use fawn_store::{
 };
 use fawn_workload::{key_of, version_of, write_value};
 
-use super::clients::{Clients, Issued, Operation, Phase};
-use super::disk::{Disk, Ticket};
+use super::clients::{Clients, RequestInFlight, TrialOperation, TrialPhase};
+use super::disk::{SimulatedDisk, Ticket};
 use super::pace::OwedRest;
 use super::settings::StoreTrialError;
-use super::trial::{Progress, StoreRun};
+use super::store_run::{Progress, StoreRun};
 use super::world::{Foreground, World};
 use crate::time::SimTime;
 
@@ -37,7 +37,7 @@ struct LogWrite {
 
 /// A get that reads.
 struct PendingGet {
-    issued: Issued,
+    issued: RequestInFlight,
     read: Read,
 }
 
@@ -48,9 +48,9 @@ pub struct FawnServer {
     log_write: Option<LogWrite>,
     gets: BTreeMap<Ticket, PendingGet>,
     /// Operations that wait for a gate.
-    gated: BTreeMap<Gate, Vec<Issued>>,
+    gated: BTreeMap<Gate, Vec<RequestInFlight>>,
     /// Operations that the store told to come back, and why.
-    blocked: VecDeque<Issued>,
+    blocked: VecDeque<RequestInFlight>,
     refusal: Option<String>,
     failed: Option<StoreTrialError>,
     tick_at: SimTime,
@@ -99,12 +99,12 @@ impl FawnServer {
         self.failed.get_or_insert(error);
     }
 
-    fn start(&mut self, mut issued: Issued, disk: &mut Disk) {
+    fn start(&mut self, mut issued: RequestInFlight, disk: &mut SimulatedDisk) {
         let name = key_of(issued.index);
         let key = self.store.options().secret.position(&name);
         let now = second(disk.now());
         match issued.operation {
-            Operation::Put => {
+            TrialOperation::Put => {
                 issued.version = self.clients.issued(issued.index) + 1;
                 write_value(issued.index, issued.version, &mut self.value);
                 match self.store.append(&key, Write::value(&name, &self.value), now) {
@@ -121,7 +121,7 @@ impl FawnServer {
                     }
                 }
             }
-            Operation::Get => {
+            TrialOperation::Get => {
                 issued.version = self.clients.issued(issued.index);
                 match self.store.lookup(&key, &name, now) {
                     Lookup::Found { record, gate } => {
@@ -137,7 +137,7 @@ impl FawnServer {
         }
     }
 
-    fn read(&mut self, read: Read, issued: Issued, disk: &mut Disk) {
+    fn read(&mut self, read: Read, issued: RequestInFlight, disk: &mut SimulatedDisk) {
         self.get_bytes += u64::from(read.count) * PAGE_BYTES as u64;
         match disk.read_file(read.file, read.first, u64::from(read.count)) {
             Some(ticket) => drop(self.gets.insert(ticket, PendingGet { issued, read })),
@@ -145,7 +145,7 @@ impl FawnServer {
         }
     }
 
-    fn finish(&mut self, PendingGet { issued, read }: PendingGet, disk: &mut Disk) {
+    fn finish(&mut self, PendingGet { issued, read }: PendingGet, disk: &mut SimulatedDisk) {
         let mut pages = PageBuf::zeroed(read.count as usize);
         let there = {
             use zerocopy::IntoBytes as _;
@@ -167,7 +167,7 @@ impl FawnServer {
         }
     }
 
-    fn answer_get(&mut self, found: Option<u32>, gate: Gate, issued: Issued, now: SimTime) {
+    fn answer_get(&mut self, found: Option<u32>, gate: Gate, issued: RequestInFlight, now: SimTime) {
         if found.unwrap_or(0) != issued.version {
             let expected = issued.version;
             return self.fail(StoreTrialError::Wrong { index: issued.index, found, expected });
@@ -175,7 +175,7 @@ impl FawnServer {
         self.answer_after(gate, issued, now);
     }
 
-    fn answer_after(&mut self, gate: Gate, issued: Issued, now: SimTime) {
+    fn answer_after(&mut self, gate: Gate, issued: RequestInFlight, now: SimTime) {
         if gate <= self.store.durable() {
             self.clients.answer(&issued, now);
         } else {
@@ -184,7 +184,7 @@ impl FawnServer {
     }
 
     /// Sends the next batch of the commit log, if there is one and none is on its way.
-    fn send_batch(&mut self, disk: &mut Disk) {
+    fn send_batch(&mut self, disk: &mut SimulatedDisk) {
         if self.log_write.is_some() {
             return;
         }
@@ -200,7 +200,7 @@ impl FawnServer {
         }
     }
 
-    fn log_written(&mut self, LogWrite { batch, .. }: LogWrite, disk: &mut Disk) {
+    fn log_written(&mut self, LogWrite { batch, .. }: LogWrite, disk: &mut SimulatedDisk) {
         // Places of the log that were written for the first time.
         if let Some(ticket) = disk.sync_file(FileId::CommitLog) {
             self.log_write = Some(LogWrite { ticket, batch });
@@ -216,14 +216,14 @@ impl FawnServer {
     }
 
     /// Tries again what was told to come back.
-    fn retry(&mut self, disk: &mut Disk) {
+    fn retry(&mut self, disk: &mut SimulatedDisk) {
         for issued in std::mem::take(&mut self.blocked) {
             self.start(issued, disk);
         }
         self.send_batch(disk);
     }
 
-    fn deliver(&mut self, event: MaintenanceEvent, disk: &mut Disk) {
+    fn deliver(&mut self, event: MaintenanceEvent, disk: &mut SimulatedDisk) {
         self.store.handle(event);
         while self.store.step(INSTALL_BUDGET) {}
         self.retry(disk);
@@ -238,7 +238,7 @@ impl Foreground for FawnServer {
         Some(self.clients.next_at(now).unwrap_or(SimTime::NEVER).min(self.tick_at))
     }
 
-    fn wake(&mut self, disk: &mut Disk) {
+    fn wake(&mut self, disk: &mut SimulatedDisk) {
         if disk.now() >= self.tick_at {
             self.tick_at = disk.now() + TICK;
             self.store.tick(second(disk.now()), true);
@@ -250,7 +250,7 @@ impl Foreground for FawnServer {
         self.send_batch(disk);
     }
 
-    fn done(&mut self, ticket: Ticket, disk: &mut Disk) {
+    fn done(&mut self, ticket: Ticket, disk: &mut SimulatedDisk) {
         if let Some(write) = self.log_write.take_if(|write| write.ticket == ticket) {
             self.log_written(write, disk);
         } else if let Some(get) = self.gets.remove(&ticket) {
@@ -272,7 +272,7 @@ impl<'p> FawnRun<'p> {
     ///
     /// # Errors
     /// The store's.
-    pub fn open(disk: Disk, options: Options, clients: Clients) -> Result<Self, StoreTrialError> {
+    pub fn open(disk: SimulatedDisk, options: Options, clients: Clients) -> Result<Self, StoreTrialError> {
         let world = World::new(disk, None);
         let (store, maintenance, _) = Store::open(options, &world, START_SECOND)?;
         world.with(|server, _| *server = Some(FawnServer::new(store, clients)));
@@ -284,7 +284,7 @@ impl<'p> FawnRun<'p> {
         &self.world
     }
 
-    fn with<R>(&self, action: impl FnOnce(&mut FawnServer, &mut Disk) -> R) -> R {
+    fn with<R>(&self, action: impl FnOnce(&mut FawnServer, &mut SimulatedDisk) -> R) -> R {
         self.world.with(|server, disk| action(server.as_mut().expect("the store is open"), disk))
     }
 
@@ -401,7 +401,7 @@ fn stopped(error: &FlashError) -> StoreTrialError {
 }
 
 impl StoreRun for FawnRun<'_> {
-    fn begin(&mut self, phase: Phase) {
+    fn begin(&mut self, phase: TrialPhase) {
         self.with(|server, disk| server.clients.begin(phase, disk.now()));
     }
 
@@ -413,7 +413,7 @@ impl StoreRun for FawnRun<'_> {
         Ok(())
     }
 
-    fn look<R>(&mut self, look: impl FnOnce(&mut Clients, &Disk) -> R) -> R {
+    fn look<R>(&mut self, look: impl FnOnce(&mut Clients, &SimulatedDisk) -> R) -> R {
         self.with(|server, disk| look(&mut server.clients, disk))
     }
 

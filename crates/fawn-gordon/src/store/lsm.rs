@@ -10,11 +10,11 @@ use std::rc::Rc;
 
 use fawn_store::flash::{FileId, Flash as _, FlashError};
 
-use super::clients::{Clients, Issued, Operation, Phase};
-use super::disk::{Disk, Ticket};
+use super::clients::{Clients, RequestInFlight, TrialOperation, TrialPhase};
+use super::disk::{SimulatedDisk, Ticket};
 use super::levels::{Compaction, Levels, SortedFile};
 use super::settings::{PAGE_BYTES, StoreTrialError};
-use super::trial::{Progress, StoreRun};
+use super::store_run::{Progress, StoreRun};
 use super::world::{Foreground, World};
 use crate::time::SimTime;
 
@@ -34,19 +34,19 @@ pub struct LsmServer {
     table_puts: u64,
     full_table: Option<Rc<Vec<u32>>>,
     levels: Levels,
-    blocked: VecDeque<Issued>,
-    unlogged: Vec<Issued>,
-    log_write: Option<(Ticket, Vec<Issued>)>,
+    blocked: VecDeque<RequestInFlight>,
+    unlogged: Vec<RequestInFlight>,
+    log_write: Option<(Ticket, Vec<RequestInFlight>)>,
     log_at: u64,
     log_pages: u64,
-    gets: BTreeMap<Ticket, Issued>,
+    gets: BTreeMap<Ticket, RequestInFlight>,
     get_bytes: u64,
 }
 
 impl LsmServer {
-    fn start(&mut self, mut issued: Issued, disk: &mut Disk) {
+    fn start(&mut self, mut issued: RequestInFlight, disk: &mut SimulatedDisk) {
         let key = issued.index as u32;
-        if issued.operation == Operation::Put {
+        if issued.operation == TrialOperation::Put {
             if self.table_puts >= self.keys_a_file && !self.turn_table() {
                 return self.blocked.push_back(issued);
             }
@@ -77,7 +77,7 @@ impl LsmServer {
         true
     }
 
-    fn send_log(&mut self, disk: &mut Disk) {
+    fn send_log(&mut self, disk: &mut SimulatedDisk) {
         if self.log_write.is_some() || self.unlogged.is_empty() {
             return;
         }
@@ -91,7 +91,7 @@ impl LsmServer {
         self.log_write = Some((ticket, puts));
     }
 
-    fn retry(&mut self, disk: &mut Disk) {
+    fn retry(&mut self, disk: &mut SimulatedDisk) {
         for issued in std::mem::take(&mut self.blocked) {
             self.start(issued, disk);
         }
@@ -104,14 +104,14 @@ impl Foreground for LsmServer {
         self.clients.next_at(now)
     }
 
-    fn wake(&mut self, disk: &mut Disk) {
+    fn wake(&mut self, disk: &mut SimulatedDisk) {
         while let Some(issued) = self.clients.next(disk.now()) {
             self.start(issued, disk);
         }
         self.send_log(disk);
     }
 
-    fn done(&mut self, ticket: Ticket, disk: &mut Disk) {
+    fn done(&mut self, ticket: Ticket, disk: &mut SimulatedDisk) {
         if let Some((_, puts)) = self.log_write.take_if(|(written, _)| *written == ticket) {
             for issued in puts {
                 self.clients.answer(&issued, disk.now());
@@ -134,7 +134,7 @@ impl LsmRun<'_> {
     ///
     /// # Errors
     /// The log does not fit.
-    pub fn open(mut disk: Disk, clients: Clients, memtable_bytes: u64) -> Result<Self, StoreTrialError> {
+    pub fn open(mut disk: SimulatedDisk, clients: Clients, memtable_bytes: u64) -> Result<Self, StoreTrialError> {
         let record_bytes = clients.workload().record_bytes();
         let keys_a_file = (memtable_bytes / record_bytes).max(16);
         let log_pages = (LOG_TABLES * memtable_bytes.max(256 << 10)).div_ceil(PAGE_BYTES);
@@ -237,7 +237,7 @@ impl LsmRun<'_> {
 }
 
 impl StoreRun for LsmRun<'_> {
-    fn begin(&mut self, phase: Phase) {
+    fn begin(&mut self, phase: TrialPhase) {
         self.world.with(|server, disk| server.clients.begin(phase, disk.now()));
     }
 
@@ -258,7 +258,7 @@ impl StoreRun for LsmRun<'_> {
         Ok(())
     }
 
-    fn look<R>(&mut self, look: impl FnOnce(&mut Clients, &Disk) -> R) -> R {
+    fn look<R>(&mut self, look: impl FnOnce(&mut Clients, &SimulatedDisk) -> R) -> R {
         self.world.with(|server, disk| look(&mut server.clients, disk))
     }
 

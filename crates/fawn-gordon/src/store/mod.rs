@@ -8,7 +8,7 @@
 //! * [`volume`]: a file system as far as it matters here. [`disk`]: the device under it, with the bytes of files.
 //! * [`world`]: one event loop and one background thread on a disk, in simulated time. [`clients`]: who asks.
 //! * [`fawn`]: FAWN's store. [`page_store`], [`lsm`]: the two patterns.
-//! * [`trial`]: runs one of them. [`result`]: what came of it. [`endurance`]: years. [`report`]: several beside each other.
+//! * [`store_run`]: what a trial needs of them. [`trial`]: runs one, counting by [`snapshot`]. [`result`]: what came of it. [`endurance`]: years. [`report`]: several beside each other.
 //!
 //! What is left out: the bus to the host, the processor's time but for a constant an operation, and a write cache in the drive. A write
 //! is acknowledged once it is on flash, so that a flush of the drive costs nothing.
@@ -23,6 +23,8 @@ pub mod report;
 pub mod result;
 pub mod scaled;
 pub mod settings;
+pub mod snapshot;
+pub mod store_run;
 pub mod trial;
 pub mod volume;
 pub mod world;

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use fawn_store::flash::FileId;
 
-use super::clients::{Clients, Issued, Operation, Phase};
-use super::disk::{Disk, Ticket};
+use super::clients::{Clients, RequestInFlight, TrialOperation, TrialPhase};
+use super::disk::{SimulatedDisk, Ticket};
 use super::settings::{PAGE_BYTES, StoreTrialError};
-use super::trial::{Progress, StoreRun};
+use super::store_run::{Progress, StoreRun};
 use super::world::{Foreground, World};
 use crate::time::SimTime;
 
@@ -19,7 +19,7 @@ use crate::time::SimTime;
 const FILE: FileId = FileId::Segment(0);
 
 enum PageWork {
-    Get(Issued),
+    Get(RequestInFlight),
     Read(u64),
     Write(u64),
 }
@@ -27,8 +27,8 @@ enum PageWork {
 /// A page with puts.
 #[derive(Default)]
 struct BusyPage {
-    writing: Vec<Issued>,
-    waiting: Vec<Issued>,
+    writing: Vec<RequestInFlight>,
+    waiting: Vec<RequestInFlight>,
 }
 
 /// The event loop of such a store.
@@ -42,9 +42,9 @@ pub struct PageServer {
 }
 
 impl PageServer {
-    fn start(&mut self, mut issued: Issued, disk: &mut Disk) {
+    fn start(&mut self, mut issued: RequestInFlight, disk: &mut SimulatedDisk) {
         let place = issued.index / self.records_a_page;
-        if issued.operation == Operation::Get {
+        if issued.operation == TrialOperation::Get {
             self.get_bytes += self.pages_a_record * PAGE_BYTES;
             self.read(place, PageWork::Get(issued), disk);
             return;
@@ -58,13 +58,13 @@ impl PageServer {
         }
     }
 
-    fn read(&mut self, place: u64, work: PageWork, disk: &mut Disk) {
+    fn read(&mut self, place: u64, work: PageWork, disk: &mut SimulatedDisk) {
         let ticket = disk.read_file(FILE, place * self.pages_a_record, self.pages_a_record);
         self.work.insert(ticket.expect("every record has a place"), work);
     }
 
     /// Writes a page with all puts that wait for it.
-    fn write(&mut self, place: u64, disk: &mut Disk) {
+    fn write(&mut self, place: u64, disk: &mut SimulatedDisk) {
         let page = self.busy.get_mut(&place).expect("a page that is written has puts");
         page.writing = std::mem::take(&mut page.waiting);
         let ticket = disk.write_file(FILE, place * self.pages_a_record, self.pages_a_record, None);
@@ -77,13 +77,13 @@ impl Foreground for PageServer {
         self.clients.next_at(now)
     }
 
-    fn wake(&mut self, disk: &mut Disk) {
+    fn wake(&mut self, disk: &mut SimulatedDisk) {
         while let Some(issued) = self.clients.next(disk.now()) {
             self.start(issued, disk);
         }
     }
 
-    fn done(&mut self, ticket: Ticket, disk: &mut Disk) {
+    fn done(&mut self, ticket: Ticket, disk: &mut SimulatedDisk) {
         match self.work.remove(&ticket) {
             Some(PageWork::Get(issued)) => self.clients.answer(&issued, disk.now()),
             Some(PageWork::Read(place)) => self.write(place, disk),
@@ -113,7 +113,7 @@ impl PageRun<'_> {
     ///
     /// # Errors
     /// The records do not fit.
-    pub fn open(mut disk: Disk, clients: Clients) -> Result<Self, StoreTrialError> {
+    pub fn open(mut disk: SimulatedDisk, clients: Clients) -> Result<Self, StoreTrialError> {
         let record = clients.workload().record_bytes();
         let (records_a_page, pages_a_record) = ((PAGE_BYTES / record).max(1), record.div_ceil(PAGE_BYTES));
         let pages = clients.workload().records.div_ceil(records_a_page) * pages_a_record;
@@ -128,7 +128,7 @@ impl PageRun<'_> {
 }
 
 impl StoreRun for PageRun<'_> {
-    fn begin(&mut self, phase: Phase) {
+    fn begin(&mut self, phase: TrialPhase) {
         self.world.with(|server, disk| server.clients.begin(phase, disk.now()));
     }
 
@@ -143,7 +143,7 @@ impl StoreRun for PageRun<'_> {
         Ok(())
     }
 
-    fn look<R>(&mut self, look: impl FnOnce(&mut Clients, &Disk) -> R) -> R {
+    fn look<R>(&mut self, look: impl FnOnce(&mut Clients, &SimulatedDisk) -> R) -> R {
         self.world.with(|server, disk| look(&mut server.clients, disk))
     }
 

@@ -3,22 +3,22 @@
 use fawn_report::latency::Latencies;
 use serde::Serialize;
 
-use super::clients::Answers;
+use super::clients::ClientAnswers;
 use super::endurance::{years_by_erases, years_by_tbw};
 use super::settings::{DriveSettings, PAGE_BYTES, StoreDesign, StoreWorkload};
-use super::trial::Snapshot;
+use super::snapshot::Snapshot;
 use crate::flash::FlashDesign;
 use crate::flash::usage::DiePower;
 
 /// All that a trial has counted.
 #[derive(Debug)]
-pub struct Measured {
+pub struct TrialCounts {
     /// When the measurement began.
     pub before: Snapshot,
     /// When it ended.
     pub after: Snapshot,
     /// What clients were answered.
-    pub answers: Answers,
+    pub answers: ClientAnswers,
     /// Bytes that the host sees of the drive.
     pub drive_bytes: u64,
     /// The array.
@@ -132,9 +132,9 @@ impl StoreResult {
         workload: &StoreWorkload,
         drive: &DriveSettings,
         design: StoreDesign,
-        measured: &Measured,
+        measured: &TrialCounts,
     ) -> Self {
-        let Measured { before, after, answers, drive_bytes, flash } = measured;
+        let TrialCounts { before, after, answers, drive_bytes, flash } = measured;
         let (puts, gets) = (answers.puts.count(), answers.gets.count());
         let user_bytes = puts * workload.user_bytes();
         let host = (after.traffic.written_bytes - before.traffic.written_bytes) as f64;

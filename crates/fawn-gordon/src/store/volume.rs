@@ -19,18 +19,18 @@ const HOLE: u32 = u32::MAX;
 const UNWRITTEN: u32 = 1 << 31;
 
 /// Places of a file's pages.
-type Places = Rc<Vec<u32>>;
+type PagePlaces = Rc<Vec<u32>>;
 /// Files by name.
-type Names = BTreeMap<FileId, Places>;
+type Names = BTreeMap<FileId, PagePlaces>;
 /// A run of pages on the drive: the first, and how many.
-pub type Run = (u32, u32);
+pub type PageExtent = (u32, u32);
 
 /// What the journal is about to hold.
 #[derive(Debug)]
 struct Commit {
     number: u64,
     names: Names,
-    freed: Vec<Run>,
+    freed: Vec<PageExtent>,
 }
 
 /// Names and places.
@@ -41,7 +41,7 @@ pub struct Volume {
     durable: Names,
     free: FreeSpace,
     /// Freed since the last commit began.
-    freed: Vec<Run>,
+    freed: Vec<PageExtent>,
     /// Files whose length or places have changed since then, removed ones included.
     changed: BTreeSet<FileId>,
     commits: Vec<Commit>,
@@ -123,7 +123,7 @@ impl Volume {
     }
 
     /// Places that a write of these pages goes to. None if there is no room.
-    pub fn places_to_write(&mut self, file: FileId, first: u64, count: u64) -> Option<Vec<Run>> {
+    pub fn places_to_write(&mut self, file: FileId, first: u64, count: u64) -> Option<Vec<PageExtent>> {
         let places = self.visible.get_mut(&file)?;
         let (first, end) = (first as usize, (first + count) as usize);
         let is_new = |place: &u32| *place & UNWRITTEN != 0;
@@ -195,7 +195,7 @@ impl Volume {
     }
 
     /// A commit is on flash. Each holds all before it. What was freed may be used again: the runs to trim.
-    pub fn finish_commit(&mut self, number: u64) -> Vec<Run> {
+    pub fn finish_commit(&mut self, number: u64) -> Vec<PageExtent> {
         let mut freed = Vec::new();
         for commit in self.commits.extract_if(.., |commit| commit.number <= number) {
             if commit.number > self.committed {
@@ -218,8 +218,8 @@ fn place_of(entry: u32) -> Option<u32> {
 }
 
 /// Neighbouring places as runs.
-pub fn runs(places: impl Iterator<Item = u32>) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+pub fn runs(places: impl Iterator<Item = u32>) -> Vec<PageExtent> {
+    let mut runs: Vec<PageExtent> = Vec::new();
     for place in places {
         match runs.last_mut() {
             Some((first, count)) if *first + *count == place => *count += 1,

@@ -9,7 +9,7 @@ use fawn_store::flash::{FileId, Flash, FlashError, Space};
 use fawn_store::page::{PAGE_BYTES, Page};
 use zerocopy::IntoBytes as _;
 
-use super::disk::{Disk, Ticket};
+use super::disk::{SimulatedDisk, Ticket};
 use super::settings::StoreTrialError;
 use crate::time::SimTime;
 
@@ -18,9 +18,9 @@ pub trait Foreground {
     /// When it has something to do by the clock.
     fn next_at(&self, now: SimTime) -> Option<SimTime>;
     /// Does what is due.
-    fn wake(&mut self, disk: &mut Disk);
+    fn wake(&mut self, disk: &mut SimulatedDisk);
     /// Something that it asked of the disk is done.
-    fn done(&mut self, ticket: Ticket, disk: &mut Disk);
+    fn done(&mut self, ticket: Ticket, disk: &mut SimulatedDisk);
 }
 
 /// No event loop yet: a store that is being opened.
@@ -29,13 +29,13 @@ impl<F: Foreground> Foreground for Option<F> {
         self.as_ref().and_then(|it| it.next_at(now))
     }
 
-    fn wake(&mut self, disk: &mut Disk) {
+    fn wake(&mut self, disk: &mut SimulatedDisk) {
         if let Some(it) = self {
             it.wake(disk);
         }
     }
 
-    fn done(&mut self, ticket: Ticket, disk: &mut Disk) {
+    fn done(&mut self, ticket: Ticket, disk: &mut SimulatedDisk) {
         if let Some(it) = self {
             it.done(ticket, disk);
         }
@@ -43,10 +43,10 @@ impl<F: Foreground> Foreground for Option<F> {
 }
 
 /// Looks at disk and event loop after each event.
-pub type Probe<'p, F> = Box<dyn FnMut(&Disk, &F) + 'p>;
+pub type Probe<'p, F> = Box<dyn FnMut(&SimulatedDisk, &F) + 'p>;
 
-struct State<'p, F> {
-    disk: Disk,
+struct WorldState<'p, F> {
+    disk: SimulatedDisk,
     foreground: F,
     /// What the background thread waits for.
     waits_for: Option<Ticket>,
@@ -56,13 +56,13 @@ struct State<'p, F> {
 
 /// A disk with an event loop.
 pub struct World<'p, F> {
-    state: RefCell<State<'p, F>>,
+    state: RefCell<WorldState<'p, F>>,
 }
 
 impl<'p, F: Foreground> World<'p, F> {
     /// Of these.
-    pub fn new(disk: Disk, foreground: F) -> Self {
-        Self { state: RefCell::new(State { disk, foreground, waits_for: None, failed: None, probe: None }) }
+    pub fn new(disk: SimulatedDisk, foreground: F) -> Self {
+        Self { state: RefCell::new(WorldState { disk, foreground, waits_for: None, failed: None, probe: None }) }
     }
 
     /// Calls this after each event from now on.
@@ -71,7 +71,7 @@ impl<'p, F: Foreground> World<'p, F> {
     }
 
     /// Does something with the event loop, between two events.
-    pub fn with<R>(&self, action: impl FnOnce(&mut F, &mut Disk) -> R) -> R {
+    pub fn with<R>(&self, action: impl FnOnce(&mut F, &mut SimulatedDisk) -> R) -> R {
         let state = &mut *self.state.borrow_mut();
         action(&mut state.foreground, &mut state.disk)
     }
@@ -148,13 +148,13 @@ impl<'p, F: Foreground> World<'p, F> {
     ///
     /// # Errors
     /// The drive failed.
-    pub fn block_on(&self, ask: impl FnOnce(&mut Disk) -> Option<Ticket>) -> Result<(), FlashError> {
+    pub fn block_on(&self, ask: impl FnOnce(&mut SimulatedDisk) -> Option<Ticket>) -> Result<(), FlashError> {
         let ticket = self.with(|_, disk| ask(disk));
         self.wait(ticket)
     }
 }
 
-impl<F: Foreground> State<'_, F> {
+impl<F: Foreground> WorldState<'_, F> {
     fn step(&mut self) -> bool {
         match self.disk.step() {
             Ok(more) => more,
@@ -174,7 +174,11 @@ impl<F: Foreground> Flash for World<'_, F> {
         }
         let create = || self.with(|_, disk| disk.volume.create(file, pages));
         // What was freed may be used once the journal holds that.
-        if create() || (self.block_on(Disk::sync).is_ok() && create()) { Ok(()) } else { Err(FlashError::NoSpace) }
+        if create() || (self.block_on(SimulatedDisk::sync).is_ok() && create()) {
+            Ok(())
+        } else {
+            Err(FlashError::NoSpace)
+        }
     }
 
     fn read(&self, file: FileId, first: u64, pages: &mut [Page]) -> Result<(), FlashError> {
@@ -195,7 +199,7 @@ impl<F: Foreground> Flash for World<'_, F> {
         let write = || self.with(|_, disk| disk.write_file(file, first, pages.len() as u64, Some(pages.as_bytes())));
         let mut ticket = write();
         if ticket.is_none() {
-            self.block_on(Disk::sync)?;
+            self.block_on(SimulatedDisk::sync)?;
             ticket = write();
         }
         if ticket.is_none() { Err(FlashError::NoSpace) } else { self.wait(ticket) }
@@ -206,7 +210,7 @@ impl<F: Foreground> Flash for World<'_, F> {
     }
 
     fn sync_names(&self) -> Result<(), FlashError> {
-        self.block_on(Disk::sync)
+        self.block_on(SimulatedDisk::sync)
     }
 
     fn punch(&self, file: FileId, first: u64, count: u64) -> Result<(), FlashError> {

@@ -8,7 +8,7 @@ use super::catalogue::UnsurveyedOption;
 use super::pareto::{SurveyAxis, pareto_set};
 use super::point::{RunFigures, SurveyPoint};
 use super::settings::{SurveyBound, SurveySettings};
-use super::summary::PointSummary;
+use super::summary::{BoundFigures, PointSummary};
 use crate::node::{ClusterTrace, NodeDesign, TraceColumn};
 
 /// A survey's result.
@@ -80,9 +80,28 @@ impl SurveyReport {
         };
         report.pareto = report.set(None);
         let pairs = report.points.iter().zip(&report.pareto);
-        report.summaries = pairs.map(|(point, is_pareto)| PointSummary::of(&report, point, *is_pareto)).collect();
+        report.summaries = pairs.map(|(point, is_pareto)| report.summary_of(point, *is_pareto)).collect();
         report.pareto_by_workload = (0..traces.len()).map(|workload| report.set(Some(workload))).collect();
         Some(report)
+    }
+
+    /// A row of the tables.
+    fn summary_of(&self, point: &SurveyPoint, is_pareto: Option<bool>) -> PointSummary {
+        let sum = |figure: fn(&RunFigures) -> f64| {
+            BoundFigures::of(|bound| point.cells.iter().map(|cell| figure(cell.figures(bound))).sum())
+        };
+        let ratio = |axis| BoundFigures::of(|bound| self.value(point, axis, bound, None).unwrap_or(f64::NAN));
+        PointSummary {
+            name: point.name.clone(),
+            seconds: sum(|run| run.seconds),
+            joules: sum(|run| run.joules),
+            time_ratio: ratio(SurveyAxis::Time),
+            energy_ratio: ratio(SurveyAxis::Energy),
+            node_watts: BoundFigures::of(|bound| point.mean(bound, |run| run.average_watts)),
+            price_dollars: point.price_dollars,
+            busy: point.busy_resource(self.settings.bound),
+            is_pareto,
+        }
     }
 
     /// The Pareto set over all workloads or one.

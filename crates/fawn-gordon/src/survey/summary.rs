@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 
-use super::pareto::SurveyAxis;
-use super::point::{BusyResource, RunFigures, SurveyPoint};
-use super::report::SurveyReport;
+use super::point::BusyResource;
 use super::settings::SurveyBound;
 
 /// A figure by bound.
@@ -19,7 +17,7 @@ pub struct BoundFigures {
 }
 
 impl BoundFigures {
-    fn of(figure: impl Fn(SurveyBound) -> f64) -> Self {
+    pub(super) fn of(figure: impl Fn(SurveyBound) -> f64) -> Self {
         Self {
             nosync: figure(SurveyBound::Nosync),
             sync: figure(SurveyBound::Sync),
@@ -58,25 +56,4 @@ pub struct PointSummary {
     pub busy: BusyResource,
     /// Whether it is in the Pareto set; `None` if one of its values is unknown.
     pub is_pareto: Option<bool>,
-}
-
-impl PointSummary {
-    /// A point of a survey.
-    pub(super) fn of(report: &SurveyReport, point: &SurveyPoint, is_pareto: Option<bool>) -> Self {
-        let sum = |figure: fn(&RunFigures) -> f64| {
-            BoundFigures::of(|bound| point.cells.iter().map(|cell| figure(cell.figures(bound))).sum())
-        };
-        let ratio = |axis| BoundFigures::of(|bound| report.value(point, axis, bound, None).unwrap_or(f64::NAN));
-        Self {
-            name: point.name.clone(),
-            seconds: sum(|run| run.seconds),
-            joules: sum(|run| run.joules),
-            time_ratio: ratio(SurveyAxis::Time),
-            energy_ratio: ratio(SurveyAxis::Energy),
-            node_watts: BoundFigures::of(|bound| point.mean(bound, |run| run.average_watts)),
-            price_dollars: point.price_dollars,
-            busy: point.busy_resource(report.settings.bound),
-            is_pareto,
-        }
-    }
 }

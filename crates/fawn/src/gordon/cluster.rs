@@ -35,7 +35,7 @@ For example:
   fawn gordon record --seconds 600 -o web.recording
   fawn gordon cluster --workload Sort --design '1 Atom 1.9 GHz, 1 flash array'
   fawn gordon cluster web.recording --design 'Raspberry Pi 5 8 GB + NVMe 1 TB' --as-recorded --cpu-mips 3000")]
-pub struct Arguments {
+pub struct ClusterSimulationArguments {
     #[command(flatten)]
     pub workloads: WorkloadArguments,
     /// Kind of node: a name of --list, or a file with one design
@@ -68,7 +68,7 @@ fn synthetic_names() -> PossibleValuesParser {
 ///
 /// # Errors
 /// A recording or a design cannot be read or used.
-pub fn run(arguments: &Arguments) -> anyhow::Result<CommandStatus> {
+pub fn run(arguments: &ClusterSimulationArguments) -> anyhow::Result<CommandStatus> {
     if arguments.list {
         unless_closed(list(arguments)?)?;
         return Ok(CommandStatus::Done);
@@ -82,7 +82,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<CommandStatus> {
     Ok(CommandStatus::Done)
 }
 
-fn list(arguments: &Arguments) -> anyhow::Result<io::Result<()>> {
+fn list(arguments: &ClusterSimulationArguments) -> anyhow::Result<io::Result<()>> {
     let sets = [arguments.ratings.set(PAPER)?, arguments.ratings.set(TODAY)?];
     let names: Vec<&str> = sets.iter().flat_map(|set| &set.designs).map(|design| design.name.as_str()).collect();
     let mut out = io::stdout().lock();

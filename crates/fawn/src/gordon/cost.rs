@@ -34,7 +34,7 @@ slice of a cluster loads, computes and stores a job, one after the other or over
 Here KB, MB, GB and TB are powers of 1000. Disk servers are those of the paper's table 8, with 16 SATA disks of \
 1.5 TB. The paper has no watts of a sleeping server, no time to wake one up and no rate of losses: their defaults \
 are assumptions. Energy is modelled.")]
-pub struct Arguments {
+pub struct CostArguments {
     /// Bytes of one copy of the data [default: the paper's petabyte, 2^20 GB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "1048576GB", hide_default_value = true)]
     pub data: f64,
@@ -102,14 +102,14 @@ const SECONDS_PER_GB: f64 = 4.0;
 ///
 /// # Errors
 /// A catalogue or ratings cannot be read or used.
-pub fn run(arguments: &Arguments) -> anyhow::Result<CommandStatus> {
+pub fn run(arguments: &CostArguments) -> anyhow::Result<CommandStatus> {
     let catalogue = catalogue(&arguments.catalog)?;
     let report = CostReport::of(&arguments.question(), &catalogue, &arguments.ratings.ratings()?);
     unless_closed(if arguments.json { print_json(&report) } else { print(&report) })?;
     Ok(CommandStatus::Done)
 }
 
-impl Arguments {
+impl CostArguments {
     fn question(&self) -> CostQuestion {
         let [_, _, _, sata] = servers();
         let disk = fawn_gordon::survey::paper::disk();

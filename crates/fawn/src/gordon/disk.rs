@@ -5,11 +5,12 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use fawn_gordon::disk::presets::{self, DiskPreset};
 use fawn_gordon::disk::{BufferModel, QueuePolicy, SeekCurve};
+use fawn_gordon::measure::DiskMeasurement;
 use fawn_gordon::measure::seek_checks::{self, seek_checks};
 use fawn_gordon::measure::tables::{self, Sheet, beside};
-use fawn_gordon::measure::{DiskMeasurement, DiskReport};
 use serde_json::json;
 
+use super::disk_notes::{self, PAPER_DISK};
 use super::output::{bar, print, print_json};
 use super::replay::{self, TraceArguments};
 use super::workload::{WorkloadArguments, WorkloadReport};
@@ -71,9 +72,6 @@ pub struct DiskArguments {
     #[arg(long, help_heading = "What to do")]
     pub json: bool,
 }
-
-/// The disk that the paper compares with.
-pub const PAPER_DISK: &str = "sata-1tb-2008";
 
 /// Which command a disk serves first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -166,19 +164,9 @@ pub fn run(arguments: &DiskArguments) -> anyhow::Result<CommandStatus> {
     unless_closed(if arguments.json {
         print_json(&WorkloadReport { workload: workload.line(&pattern), report: &report })
     } else {
-        print(&[head, workload.line(&pattern)], &[beside(&[Sheet::of_disk(&report)])], &notes(&report))
+        print(&[head, workload.line(&pattern)], &[beside(&[Sheet::of_disk(&report)])], &disk_notes::notes(&report))
     })?;
     Ok(CommandStatus::Done)
-}
-
-/// What is to be known about a report besides its figures.
-pub fn notes(report: &DiskReport) -> Vec<String> {
-    let energy = report.energy.as_ref();
-    let told = energy.map_or_else(
-        || format!("Energy of {} is not modelled, since its source states no power.", report.name),
-        |energy| format!("Energy of {} is modelled: {}.", report.name, energy.model),
-    );
-    vec![told]
 }
 
 fn list(is_json: bool) -> anyhow::Result<CommandStatus> {

@@ -7,6 +7,7 @@ mod cluster;
 mod cost;
 mod designs;
 pub mod disk;
+mod disk_notes;
 pub mod flash;
 pub mod ftl;
 pub mod output;
@@ -33,9 +34,9 @@ pub struct GordonArguments {
 #[derive(Debug, Subcommand)]
 pub enum GordonCommand {
     /// Simulate a recorded workload on a cluster of one kind of node: time, energy, and what limits
-    Cluster(Box<cluster::Arguments>),
+    Cluster(Box<cluster::ClusterSimulationArguments>),
     /// Compute what storing, copying and moving data costs on flash, memory and disks
-    Cost(Box<cost::Arguments>),
+    Cost(Box<cost::CostArguments>),
     /// Simulate a disk: seeks, rotation, zones, buffer and queue
     Disk(Box<disk::DiskArguments>),
     /// Simulate a flash array under an FTL: bandwidth, latencies, write amplification, wear, power cuts
@@ -45,9 +46,9 @@ pub enum GordonCommand {
     /// Replay a block trace on simulated arrays and disks, beside each other, or convert it
     Replay(Box<replay::ReplayArguments>),
     /// Run FAWN's store on a simulated drive: bytes programmed per byte put, years, joules and latency
-    Store(Box<store::Arguments>),
+    Store(Box<store::StoreTrialArguments>),
     /// Compare many kinds of nodes on recorded workloads by time, energy and price
-    Survey(Box<survey::Arguments>),
+    Survey(Box<survey::SurveyArguments>),
 }
 
 /// Carries out a subcommand.

@@ -23,7 +23,7 @@ use fawn_report::amount::{bytes, grouped, seconds};
 use serde::Serialize;
 
 use super::array::{self, PAPER_ARRAY};
-use super::disk::PAPER_DISK;
+use super::disk_notes::{self, PAPER_DISK};
 use super::flash::is_paper_array;
 use super::ftl::FtlArguments;
 use super::output::{bar, print, print_json};
@@ -480,7 +480,7 @@ fn show(
                     notes.push(format!("{name}: energy is modelled: {}.", energy.model));
                 }
             }
-            DeviceReport::Disk(report) => notes.extend(super::disk::notes(report)),
+            DeviceReport::Disk(report) => notes.extend(disk_notes::notes(report)),
         }
     }
     if !scan.has_times && !reports.is_empty() {

@@ -34,7 +34,7 @@ the drive has been written once before.
   fawn gordon store --gets 0 --memory-per-record 24,16,12,8
   fawn gordon store --stores fawn --trim on,off --spare 7%,20% --full 60% --erases 3000
   fawn gordon store --drive gordon-mlc-133 --puts-per-second 5k --json")]
-pub struct Arguments {
+pub struct StoreTrialArguments {
     /// Records that the store holds
     #[arg(long, value_name = "COUNT", default_value = "500k", value_parser = parse_entries)]
     pub records: Count,
@@ -128,7 +128,7 @@ fn drives() -> PossibleValuesParser {
 ///
 /// # Errors
 /// The arguments contradict each other, or a trial fails.
-pub fn run(arguments: &Arguments) -> anyhow::Result<CommandStatus> {
+pub fn run(arguments: &StoreTrialArguments) -> anyhow::Result<CommandStatus> {
     let comparison = arguments.comparison()?;
     let total = comparison.operations();
     let bar = TerminalBar::parts();
@@ -150,7 +150,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<CommandStatus> {
     Ok(CommandStatus::Done)
 }
 
-impl Arguments {
+impl StoreTrialArguments {
     fn comparison(&self) -> anyhow::Result<StoreComparison> {
         let workload = StoreWorkload {
             records: self.records.0,

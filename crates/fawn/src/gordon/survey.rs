@@ -39,7 +39,7 @@ designs, or a catalogue as `fawn plan` takes it. The formats are in nodes/survey
 For example:
   fawn gordon survey --designs gordon-2009
   fawn gordon survey web.recording --cpu-mips 3000 --as-recorded --axes energy,price --html nodes.html")]
-pub struct Arguments {
+pub struct SurveyArguments {
     #[command(flatten)]
     pub workloads: WorkloadArguments,
     /// Designs: today, gordon-2009, or a file
@@ -135,7 +135,7 @@ impl ModelArguments {
 ///
 /// # Errors
 /// A recording, a design or a rating cannot be read or used; the page cannot be written.
-pub fn run(arguments: &Arguments) -> anyhow::Result<CommandStatus> {
+pub fn run(arguments: &SurveyArguments) -> anyhow::Result<CommandStatus> {
     if arguments.html.as_deref() == Some(Path::new("-")) {
         return Err(UsageError("--html writes a file: name one, e.g. nodes.html".to_owned()).into());
     }

@@ -197,7 +197,9 @@ fn stores_on_one_disk_that_others_fill_take_puts_and_deletes_of_what_was_put_mak
     let (dir, log) = (disk.file("data"), logs.path().join("log"));
     let mut server = serve_with("2", &dir, &log);
     assert_eq!(set(&server.address, "first"), "STORED\r\n");
-    [0, 1].iter().for_each(|store| wait_for_spare_of(&dir, *store));
+    for store in [0, 1] {
+        wait_for_spare_of(&dir, store);
+    }
     disk.fill();
     // Nothing of theirs is in segments that merges could free: they live on what they keep.
     for round in 0..3 {

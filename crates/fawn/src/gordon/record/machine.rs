@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use fawn_gordon::recorder::{Counters, cgroup, proc};
+use fawn_gordon::recorder::{ResourceCounters, cgroup, proc};
 use fawn_gordon::trace::{COLUMNS, TraceColumn};
 
 use super::instructions::{CountedEvent, ProcessorCounters};
@@ -99,9 +99,9 @@ impl MachineCounters {
     }
 
     /// The totals now.
-    pub fn read(&mut self) -> Counters {
+    pub fn read(&mut self) -> ResourceCounters {
         let text = |path: &Path| std::fs::read_to_string(path).ok();
-        let mut now = Counters::default();
+        let mut now = ResourceCounters::default();
         now.set(TraceColumn::Instructions, self.instructions.as_mut().and_then(ProcessorCounters::read));
         now.set(TraceColumn::CacheMisses, self.cache_misses.as_mut().and_then(ProcessorCounters::read));
         let network = text(Path::new("/proc/net/dev"));
