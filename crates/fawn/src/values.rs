@@ -125,6 +125,12 @@ pub fn parse_socket(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "write an IP address with a port, e.g. 127.0.0.1:11211 or [::1]:11211".to_owned())
 }
 
+/// Parses a decimal number that is not below 0.
+pub fn parse_decimal(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "write a number from 0, e.g. 12.5".to_owned())
+}
+
 /// A parser of whole numbers in a range, which says what the range is.
 pub fn number<T>(range: impl RangeBounds<u64>) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
 where

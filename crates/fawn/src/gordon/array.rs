@@ -9,7 +9,7 @@ use fawn_gordon::flash::presets::preset;
 use fawn_gordon::flash::{FlashModel, FlashValues};
 
 use crate::outcome::UsageError;
-use crate::values::{number, parse_share};
+use crate::values::{number, parse_decimal, parse_share};
 
 /// The paper's array.
 pub const PAPER_ARRAY: &str = "gordon-slc-133";
@@ -46,19 +46,19 @@ pub struct ArrayArguments {
     #[arg(long, value_name = "BYTES", value_parser = number::<u32>(0..=1_048_576))]
     pub spare_bytes: Option<u32>,
     /// Microseconds of a read in the cells; several of cells with several bits, page by page in turn
-    #[arg(long, value_name = "US", value_delimiter = ',')]
+    #[arg(long, value_name = "US", value_delimiter = ',', value_parser = parse_decimal)]
     pub read_us: Vec<f64>,
     /// Microseconds of a program in the cells, likewise
-    #[arg(long, value_name = "US", value_delimiter = ',')]
+    #[arg(long, value_name = "US", value_delimiter = ',', value_parser = parse_decimal)]
     pub program_us: Vec<f64>,
     /// Microseconds of an erase
-    #[arg(long, value_name = "US")]
+    #[arg(long, value_name = "US", value_parser = parse_decimal)]
     pub erase_us: Option<f64>,
     /// Data lines of a bus: 8 or 16
     #[arg(long, value_name = "N", value_parser = number::<u32>(8..=16))]
     pub bus_bits: Option<u32>,
     /// Millions of transfers per second of a bus
-    #[arg(long, value_name = "MT")]
+    #[arg(long, value_name = "MT", value_parser = parse_decimal)]
     pub bus_mt: Option<f64>,
     /// Transfers that the command and address of a page take
     #[arg(long, value_name = "N", value_parser = number::<u32>(0..=1024))]
@@ -70,10 +70,10 @@ pub struct ArrayArguments {
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub spare: Option<f64>,
     /// Watts of a die at rest, for the modelled energy
-    #[arg(long, value_name = "WATTS")]
+    #[arg(long, value_name = "WATTS", value_parser = parse_decimal)]
     pub die_idle_w: Option<f64>,
     /// Watts of a die whose cells work
-    #[arg(long, value_name = "WATTS")]
+    #[arg(long, value_name = "WATTS", value_parser = parse_decimal)]
     pub die_active_w: Option<f64>,
     /// Erases that a block is rated for
     #[arg(long, value_name = "N", value_parser = number::<u32>(1..))]

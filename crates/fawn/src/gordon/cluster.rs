@@ -32,9 +32,9 @@ With --as-recorded, work arrives when it was recorded, as on a server, and nodes
 Energy is modelled from the watts of the design at rest and under load.
 
 For example:
-  fawn gordon record --seconds 600 -o web.recording
+  fawn gordon record web.recording --seconds 10m
   fawn gordon cluster --workload Sort --design '1 Atom 1.9 GHz, 1 flash array'
-  fawn gordon cluster web.recording --design 'Raspberry Pi 5 8 GB + NVMe 1 TB' --as-recorded --cpu-mips 3000")]
+  fawn gordon cluster web.recording --design 'Raspberry Pi 5 8 GB + NVMe 1 TB'")]
 pub struct ClusterSimulationArguments {
     #[command(flatten)]
     pub workloads: WorkloadArguments,

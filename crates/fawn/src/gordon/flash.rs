@@ -33,7 +33,7 @@ Write amplification counts super-pages: theory stands beside it where there is a
 the dies times the time for which their cells work.
 
 For example:
-  fawn gordon flash --workload sequential --bytes 256K --reads 100% --blocks 64 --spare 20%
+  fawn gordon flash --workload sequential --bytes 256K --reads 100% --blocks 64
   fawn gordon flash --array mqsim-default --blocks 128 --reads 0
   fawn gordon flash --raw
   fawn gordon flash --blocks 64 --spare 20% --power-cut")]

@@ -39,7 +39,9 @@ const STRIDE: u64 = 1 << 16;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Formats: msr, alibaba, tencent, spc, fiu, disksim, blkparse, fio-v2, fio-v3, and compact, which --to writes. The \
-format is found out by the content, unless --format names it. Unpack a packed trace first:
+format is found out by the content, unless --format names it.
+
+Unpack a packed trace first:
   zcat web_0.csv.gz | fawn gordon replay - --on gordon-slc-133
 
 A damaged line costs that line: it is counted, and the first ten are printed with their numbers. If the trace cannot \
@@ -51,7 +53,7 @@ past its end begins from 0 again, and the report counts it. Arrays begin with ev
 --first-state says otherwise.
 
 For example:
-  fawn gordon replay web_0.csv --on gordon-slc-133 --on sata-1tb-2008 --on mqsim-default
+  fawn gordon replay web_0.csv --on gordon-slc-133 --on sata-1tb-2008
   fawn gordon replay web_0.csv --to web_0.trace")]
 pub struct ReplayArguments {
     /// Trace; - for standard input
@@ -72,7 +74,7 @@ pub struct ReplayArguments {
     #[command(flatten)]
     pub ftl: FtlArguments,
     /// Equal seeds give equal results
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u64>(..))]
     pub seed: u64,
     /// Print JSON
     #[arg(long)]

@@ -14,7 +14,9 @@ use crate::outcome::{CommandStatus, UsageError};
 use crate::progress::TerminalBar;
 use crate::table::terminal;
 use crate::tell::unless_closed;
-use crate::values::{Count, Size, number, parse_entries, parse_exponent, parse_share, parse_value_bytes};
+use crate::values::{
+    Count, Size, number, parse_decimal, parse_entries, parse_exponent, parse_share, parse_value_bytes,
+};
 
 /// Arguments of `fawn gordon store`.
 #[derive(Debug, Args)]
@@ -22,7 +24,7 @@ use crate::values::{Count, Size, number, parse_entries, parse_exponent, parse_sh
 The store is FAWN's real code: commit log, seals, merges, gets. Its files lie on a simulated drive with a flash \
 translation layer (FTL). Each value that a get returns is verified.
 
-  store ×  bytes that the store writes to the drive per byte of keys and values put
+  store ×  bytes that the store writes to the drive per byte put
   FTL ×    bytes that the drive programs in flash per byte written to it
   flash ×  both: bytes programmed per byte put
 
@@ -30,9 +32,11 @@ Each trial loads the records, overwrites them --warm-up times, and then measures
 hold the records at --full; its timings stay. Years are those of the preset's full size. Without TRIM, every page of \
 the drive has been written once before.
 
---memory-per-record, --spare and --trim take lists. Every combination is a trial. For example:
+--memory-per-record, --spare and --trim take lists. Every combination is a trial.
+
+For example:
   fawn gordon store --gets 0 --memory-per-record 24,16,12,8
-  fawn gordon store --stores fawn --trim on,off --spare 7%,20% --full 60% --erases 3000
+  fawn gordon store --stores fawn --trim on,off --spare 7%,20% --full 60%
   fawn gordon store --drive gordon-mlc-133 --puts-per-second 5k --json")]
 pub struct StoreTrialArguments {
     /// Records that the store holds
@@ -51,7 +55,7 @@ pub struct StoreTrialArguments {
     #[arg(long, value_name = "STORE", value_delimiter = ',', default_value = "fawn,pages,lsm")]
     pub stores: Vec<StoreKind>,
     /// DRAM of FAWN's store, in bytes per record; below about 14 it is drained
-    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "16,12,8")]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "16,12,8", value_parser = parse_decimal)]
     pub memory_per_record: Vec<f64>,
     /// DRAM of the LSM tree's table [default: a 128th of the records' bytes]
     #[arg(long, value_name = "SIZE")]
@@ -69,10 +73,10 @@ pub struct StoreTrialArguments {
     #[arg(long, value_name = "SWITCH", value_delimiter = ',', default_value = "on")]
     pub trim: Vec<Switch>,
     /// Puts before the measurement, per record
-    #[arg(long, value_name = "TIMES", default_value_t = 3.0)]
+    #[arg(long, value_name = "TIMES", default_value_t = 3.0, value_parser = parse_decimal)]
     pub warm_up: f64,
     /// Measured puts, per record
-    #[arg(long, value_name = "TIMES", default_value_t = 1.0)]
+    #[arg(long, value_name = "TIMES", default_value_t = 1.0, value_parser = parse_decimal)]
     pub measured: f64,
     /// Operations in flight
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = number::<u32>(1..=65_536))]
@@ -81,7 +85,7 @@ pub struct StoreTrialArguments {
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Count>,
     /// Processor time per operation in nanoseconds; a put takes about 1000 (fawn bench store load)
-    #[arg(long, value_name = "NS", default_value_t = 1_000)]
+    #[arg(long, value_name = "NS", default_value_t = 1_000, value_parser = number::<u64>(0..=1_000_000_000))]
     pub cpu_ns: u64,
     /// Puts per second for the drive's years
     #[arg(long, value_name = "RATE", default_value = "1k", value_parser = parse_entries)]
@@ -93,7 +97,7 @@ pub struct StoreTrialArguments {
     #[arg(long, value_name = "SIZE", value_parser = fawn_plan::amount::parse_bytes)]
     pub tbw: Option<f64>,
     /// Seed of all random choices
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u64>(..))]
     pub seed: u64,
     /// Print JSON
     #[arg(long)]

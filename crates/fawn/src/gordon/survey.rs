@@ -38,7 +38,7 @@ designs, or a catalogue as `fawn plan` takes it. The formats are in nodes/survey
 
 For example:
   fawn gordon survey --designs gordon-2009
-  fawn gordon survey web.recording --cpu-mips 3000 --as-recorded --axes energy,price --html nodes.html")]
+  fawn gordon survey web.recording --as-recorded --axes energy,price")]
 pub struct SurveyArguments {
     #[command(flatten)]
     pub workloads: WorkloadArguments,

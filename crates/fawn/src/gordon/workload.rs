@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::bench::net::SpacingChoice;
 use crate::outcome::UsageError;
-use crate::values::{Count, Size, parse_entries, parse_exponent, parse_share};
+use crate::values::{Count, Size, number, parse_entries, parse_exponent, parse_share};
 
 /// Arguments of a workload.
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub struct WorkloadArguments {
     #[arg(long, value_name = "SIZE")]
     pub span: Option<Size>,
     /// Equal seeds give equal results
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u64>(..))]
     pub seed: u64,
 }
 
