@@ -13,6 +13,7 @@ use fawn_manager::{Operator, Options, Running, recover, start};
 use openraft::{BasicNode, CommittedLeaderId, EntryPayload, Membership};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -27,10 +28,15 @@ pub struct Group {
     snapshot_entries: u64,
 }
 
-/// Addresses that nobody else has now.
+/// Addresses that nobody else has now. Their ports are below those that the system gives to callers: one of these could be taken
+/// before a manager listens.
 pub fn addresses(count: usize) -> Vec<String> {
-    let sockets: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    sockets.iter().map(|socket| socket.local_addr().unwrap().to_string()).collect()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let address = || {
+        let number = std::process::id().wrapping_mul(97).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        format!("127.0.0.1:{}", 10_000 + number % 22_000)
+    };
+    std::iter::repeat_with(address).filter(|address| TcpListener::bind(address).is_ok()).take(count).collect()
 }
 
 impl Group {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -91,9 +92,15 @@ impl Network {
     }
 }
 
-/// A port that nobody else has now.
+/// An address that nobody else has now. Its port is below those that the system gives to callers: one of these could be taken
+/// before a manager listens.
 fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let address = || {
+        let number = std::process::id().wrapping_mul(89).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        format!("127.0.0.1:{}", 10_000 + number % 22_000)
+    };
+    std::iter::repeat_with(address).find(|address| TcpListener::bind(address).is_ok()).expect("there are many")
 }
 
 /// Three managers behind a network, and nodes.
