@@ -2,15 +2,17 @@
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
 
-/// The root of the workspace.
+/// The root of the workspace: that of the checkout that the current directory is in, else the one that this was built in.
 pub fn root() -> PathBuf {
-    let xtask = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().expect("xtask is a directory in the workspace").to_owned()
+    let current = std::env::current_dir().unwrap_or_default();
+    let checkout = current.ancestors().find(|directory| directory.join("xtask/Cargo.toml").is_file());
+    let built_in = || Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a directory in the workspace");
+    checkout.unwrap_or_else(built_in).to_owned()
 }
 
 /// Runs cargo with some environment; its output goes where ours goes.
@@ -21,8 +23,8 @@ pub fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result
     shown(cargo_command().args(arguments).envs(environment.iter().copied()))
 }
 
-/// Cargo, the one that runs us if it does. It does not get what that one says of our package: build scripts that watch it, as ring's
-/// does, would be run again, and much compiled again, each time that another package's program calls Cargo.
+/// Cargo, the one that runs us if it does. It does not get what that one says of our package: build scripts that watch it, as
+/// ring's does, would be run again, and much compiled again, each time that another package's program calls Cargo.
 pub fn cargo_command() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     let is_of_our_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");

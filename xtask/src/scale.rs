@@ -1,8 +1,8 @@
 //! What changes cost in large clusters, and for how long they stop writes.
 //!
 //! `cargo xtask sim --scale 10,100,1000` forms clusters of so many nodes, has one node join, one fail for good and one
-//! leave, and one front-end fail, and tells what each took and how it grew from size to size; then that the managers' work does not depend on the
-//! number of keys. `cargo xtask sim --pauses` tells how long joins and leaves stop the writes of a range.
+//! leave, and one front-end fail, and tells what each took and how it grew from size to size; then that the managers' work does not
+//! depend on the number of keys. `cargo xtask sim --pauses` tells how long joins and leaves stop the writes of a range.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};

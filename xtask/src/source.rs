@@ -1,8 +1,8 @@
 //! What a Rust file says of its modules, types and imports, for the checks of structure.
 //!
 //! `proc-macro2` cuts the text into tokens and brackets, `items` cuts those into items, `scan` collects the names that their
-//! bodies use, `uses` reads imports, and `facts` is what comes of it. What `#[cfg(test)]` covers is left out. The contents of macros are tokens like all
-//! others; what a macro expands to is not seen.
+//! bodies use, `uses` reads imports, and `facts` is what comes of it. What `#[cfg(test)]` covers is left out. The contents of
+//! macros are tokens like all others; what a macro expands to is not seen.
 
 mod facts;
 pub mod items;

@@ -6,13 +6,14 @@
 //! # Layout
 //!
 //! * [`experiments`]: what can be measured, and [`run`] to do it.
-//! * [`driver`], [`puts`], [`lookups`], [`closed`], [`paced`]: the store on its thread; puts, gets, and both as fast as they go or by
-//!   the clock.
+//! * [`driver`], [`puts`], [`lookups`], [`closed`], [`paced`]: the store on its thread; puts, gets, and both as fast as they go or
+//!   by the clock.
 //! * [`device`]: what the device gives without a store.
 //! * [`peers`]: the same on other storage engines, by another program; [`children`]: programs that run.
 //! * [`usage`], [`derived`]: what a stretch of work took; figures that follow from the store's counts.
 //! * [`columns`]: tables of reports.
-//! * [`setup`]: what is asked for. [`session`], [`journal`], [`run_state`]: a directory with its data and what was measured on them.
+//! * [`setup`]: what is asked for. [`session`], [`journal`], [`run_state`]: a directory with its data and what was measured on
+//!   them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,5 +1,5 @@
-//! The state of a run: a file of notes in a directory of its own. It is replaced as a whole, so that whoever is killed leaves the last state or the
-//! one before; and a directory that holds something else is left alone.
+//! The state of a run: a file of notes in a directory of its own. It is replaced as a whole, so that whoever is killed leaves the
+//! last state or the one before; and a directory that holds something else is left alone.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -45,8 +45,8 @@ impl StateFile {
         Ok(Self { dir: dir.to_owned(), name, is_sealed: false })
     }
 
-    /// The same file, which ends with a checksum of what is before it. One that an older release wrote has none, and is read all the
-    /// same.
+    /// The same file, which ends with a checksum of what is before it. One that an older release wrote has none, and is read all
+    /// the same.
     #[must_use]
     pub fn sealed(self) -> Self {
         Self { is_sealed: true, ..self }

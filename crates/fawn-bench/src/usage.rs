@@ -7,7 +7,8 @@ use std::time::Instant;
 use fawn_machine::process::{Transfers, cpu_us, threads_cpu_us};
 use serde::{Deserialize, Serialize};
 
-/// CPU time so far, in microseconds, of the threads of this process that seal, merge, cut and load. `None` if the system does not say.
+/// CPU time so far, in microseconds, of the threads of this process that seal, merge, cut and load. `None` if the system does not
+/// say.
 pub fn maintenance_cpu_us() -> Option<f64> {
     threads_cpu_us("fawn-tend-")
 }

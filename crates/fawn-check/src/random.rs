@@ -1,5 +1,5 @@
-//! The generator behind every random choice of a history, a simulation or a trial: `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014), because
-//! it is seeded by any number, forks into independent streams, and never changes under us as a library's might.
+//! The generator behind every random choice of a history, a simulation or a trial: `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014),
+//! because it is seeded by any number, forks into independent streams, and never changes under us as a library's might.
 
 /// A stream of pseudo-random numbers, wholly determined by its seed.
 #[derive(Clone, Debug)]

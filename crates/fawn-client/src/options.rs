@@ -13,8 +13,8 @@ pub struct Options {
     pub certificates: Option<Material>,
     /// Connecting takes no longer.
     pub connect_timeout: Duration,
-    /// An operation takes no longer; [`Duration::MAX`] is as good as never. Front-ends try for five seconds what a full disk, say, refuses: with less than that a put
-    /// that was refused ends as one of which nobody knows.
+    /// An operation takes no longer; [`Duration::MAX`] is as good as never. Front-ends try for five seconds what a full disk, say,
+    /// refuses: with less than that a put that was refused ends as one of which nobody knows.
     pub timeout: Duration,
     /// Operations under way at a time; others wait, each within its time.
     pub in_flight: usize,

@@ -52,8 +52,8 @@ impl Transfers {
     }
 }
 
-/// CPU time so far, in microseconds, of the threads of this process whose names begin with `prefix`. `None` if there are none, or the
-/// system does not say.
+/// CPU time so far, in microseconds, of the threads of this process whose names begin with `prefix`. `None` if there are none, or
+/// the system does not say.
 pub fn threads_cpu_us(prefix: &str) -> Option<f64> {
     let mut all = None;
     for task in fs::read_dir("/proc/self/task").ok()?.flatten() {

@@ -10,8 +10,8 @@ use rustix::io::Errno;
 
 /// Waits for events of an epoll set, for `most` at most, and adds them to `events`, as many as it has room for.
 ///
-/// `epoll_wait` knows whole milliseconds alone, and they are rounded up: what is due earlier would be late. `ppoll` waits for the set
-/// to the nanosecond; it is asked only where that makes a difference.
+/// `epoll_wait` knows whole milliseconds alone, and they are rounded up: what is due earlier would be late. `ppoll` waits for the
+/// set to the nanosecond; it is asked only where that makes a difference.
 ///
 /// # Errors
 /// The system's; [`Errno::INTR`] where a signal came first.

@@ -144,8 +144,8 @@ pub struct ReplicatedState {
     pub state: Option<State>,
 }
 
-/// [`ReplicatedState`] as it is kept. The cluster's version follows, once it is above the first, and then the names that nobody gets
-/// again, if there are any.
+/// [`ReplicatedState`] as it is kept. The cluster's version follows, once it is above the first, and then the names that nobody
+/// gets again, if there are any.
 #[derive(Serialize, Deserialize)]
 struct StoredState {
     genesis: Option<Genesis>,

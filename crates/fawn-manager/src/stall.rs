@@ -1,5 +1,5 @@
-//! Waiting for a device that is full, or for memory or descriptors that are short. It is said in the log once when it begins and once
-//! when it is over.
+//! Waiting for a device that is full, or for memory or descriptors that are short. It is said in the log once when it begins and
+//! once when it is over.
 
 use crate::journal::disk::is_passing;
 use std::io;

@@ -32,7 +32,8 @@ pub enum Command<'a> {
     Delete(Delete),
     /// `incr`, `decr` and `ma`: add to a number, or subtract from it.
     Arithmetic(Arithmetic),
-    /// `me`: answer [`CommandOutcome::Debug`](crate::CommandOutcome::Debug) or [`CommandOutcome::Miss`](crate::CommandOutcome::Miss).
+    /// `me`: answer [`CommandOutcome::Debug`](crate::CommandOutcome::Debug) or
+    /// [`CommandOutcome::Miss`](crate::CommandOutcome::Miss).
     MetaDebug,
     /// `mn`: answer [`CommandOutcome::Noop`](crate::CommandOutcome::Noop); all earlier answers leave first.
     Noop,

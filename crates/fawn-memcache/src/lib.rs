@@ -1,7 +1,7 @@
 //! The memcached text and meta protocol as a pure codec and session.
 //!
-//! Bytes come in, [`CommandRequest`]s come out, [`CommandOutcome`]s go in, bytes come out. The crate knows nothing of storage, sockets
-//! or clocks, so the same parser serves a socket, a simulator and a fuzzer. What it accepts and what it prints follow
+//! Bytes come in, [`CommandRequest`]s come out, [`CommandOutcome`]s go in, bytes come out. The crate knows nothing of storage,
+//! sockets or clocks, so the same parser serves a socket, a simulator and a fuzzer. What it accepts and what it prints follow
 //! memcached 1.6.45, with these deviations:
 //!
 //! * The binary protocol is refused: a connection whose first byte is 0x80 is closed.

@@ -29,11 +29,12 @@
 //! # }
 //! ```
 //!
-//! With [`Meter::at_rest_for`] and [`Meter::rest`] the machine is metered at rest first, and an [`Energy`] has the joules above that.
+//! With [`Meter::at_rest_for`] and [`Meter::rest`] the machine is metered at rest first, and an [`Energy`] has the joules above
+//! that.
 //!
 //! An [`Energy`] says how it came about ([`MeterKind`]), what it covers ([`Scope`]), whether it was measured or modelled, and how
-//! far it may be off ([`Uncertainty`]). It serialises as it is; [`write_row`] writes it into a row of a report, in which joules that
-//! are modelled have other names than joules that were measured, and [`provenance`] says where they are from. [`start`] and
+//! far it may be off ([`Uncertainty`]). It serialises as it is; [`write_row`] writes it into a row of a report, in which joules
+//! that are modelled have other names than joules that were measured, and [`provenance`] says where they are from. [`start`] and
 //! [`stop`] are for programs that may have no meter, or one that nobody asked for ([`Meter::unasked`]).
 //!
 //! A thread reads an instrument a few times a second at most, and what is kept of the readings does not grow with their number.

@@ -146,8 +146,8 @@ impl Meter {
         Ok(Some(Self::of(source, kept, info)))
     }
 
-    /// The meter that is read where nobody asks for one: what `auto` takes, or else the processor's counters if they are hidden from
-    /// who runs this, so that it can be said how to have them read. `None`: there is none.
+    /// The meter that is read where nobody asks for one: what `auto` takes, or else the processor's counters if they are hidden
+    /// from who runs this, so that it can be said how to have them read. `None`: there is none.
     ///
     /// Where it cannot be read, then or later, [`start`] and [`stop`] give no joules instead of an error, and [`loss`](Self::loss)
     /// says why.

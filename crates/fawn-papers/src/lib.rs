@@ -8,8 +8,8 @@
 //!
 //! # Layout
 //!
-//! * [`list`]: all experiments; each is a function from a [`Run`] to a [`Finding`]. [`runner`] carries them out, [`result_cache`] keeps
-//!   what they have found.
+//! * [`list`]: all experiments; each is a function from a [`Run`] to a [`Finding`]. [`runner`] carries them out, [`result_cache`]
+//!   keeps what they have found.
 //! * [`mod@run`]: what an experiment is given; [`finding`]: what it has found.
 //! * `sosp`, `dht`, `energy`, `gordon`: the experiments, a folder for each paper; `cost`: tables that follow from the papers' own
 //!   inputs. Those of Gordon are simulated by [`fawn_gordon`], whatever the machine.

@@ -114,7 +114,8 @@ pub struct Watts {
 /// Where a value is from that somebody knows.
 const DECLARED: &str = "said by who measured the rest";
 
-/// Space that a store of this size may take while it is loaded. There is one at a time: the server's comes when the other one is gone.
+/// Space that a store of this size may take while it is loaded. There is one at a time: the server's comes when the other one is
+/// gone.
 fn most_bytes(size: Size) -> f64 {
     let records = size.entries as f64 * record_bytes(size.value_bytes as f64);
     records * ROOM + size.memory.min(MOST_LOG_BYTES) as f64

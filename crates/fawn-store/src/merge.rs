@@ -287,10 +287,10 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// A merge of `inputs` (age and input, the oldest first) of the slice `interval`, read by `ahead`. With `void` they are everything sealed of
-    /// the slice, and what is void is dropped; without, they are its newest parts.
-    /// Of what was `emptied` nothing is kept either way. Output files are numbered `first_file`, `first_file + 2`, …;
-    /// `slice_bytes` is the size at which the output is divided.
+    /// A merge of `inputs` (age and input, the oldest first) of the slice `interval`, read by `ahead`. With `void` they are
+    /// everything sealed of the slice, and what is void is dropped; without, they are its newest parts. Of what was `emptied`
+    /// nothing is kept either way. Output files are numbered `first_file`, `first_file + 2`, …; `slice_bytes` is the size at which
+    /// the output is divided.
     pub(crate) fn new(
         interval: Interval,
         (inputs, ahead): (Vec<(u64, Input)>, ReadAhead),

@@ -148,8 +148,8 @@ impl StagedFile {
     }
 }
 
-/// Writes a new file beside the one whose place it is to take. Files that belong together are all staged first: if the device has no room
-/// for one of them, all stay as they are.
+/// Writes a new file beside the one whose place it is to take. Files that belong together are all staged first: if the device has
+/// no room for one of them, all stay as they are.
 pub(crate) fn stage(path: &Path, text: &str, readers: Readers) -> Result<StagedFile, TlsError> {
     if links::is_stream(path) || path.is_dir() {
         return Err(TlsError::file(

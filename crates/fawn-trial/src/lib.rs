@@ -13,7 +13,8 @@
 //!   [`enclosure`]: namespaces around everything.
 //! * [`load`]: clients, and what is wrong with what they are told. [`outage`]: for how long keys were out of reach.
 //! * [`timeline`]: where the time goes after a kill. [`logs`]: what processes complain of.
-//! * [`status`], [`verify`]: the end. [`severed`]: whether all is served around a broken link. [`monitor`]: memory, threads and descriptors meanwhile.
+//! * [`status`], [`verify`]: the end. [`severed`]: whether all is served around a broken link. [`monitor`]: memory, threads and
+//!   descriptors meanwhile.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -57,7 +57,7 @@ pub enum BenchCommand {
     Ycsb(Box<YcsbArguments>),
     /// Run a server that does nothing: the lower bound for any memcached server
     NetNull(NetNullArguments),
-    /// Repeat the experiments of the FAWN papers on this machine: a page, tables and JSON
+    /// Repeat the experiments of the FAWN and Gordon papers: a page, tables and JSON
     Paper(Box<PaperArguments>),
     /// Measure this machine for `fawn plan --node`
     Node(NodeBenchArguments),

@@ -34,8 +34,8 @@ impl Iterator for DbScan {
     }
 }
 
-/// An iterator over all live keys with all that is known of them; see [`Db::scan_items`](super::Db::scan_items). It ends after an error other than
-/// [`Error::Lost`].
+/// An iterator over all live keys with all that is known of them; see [`Db::scan_items`](super::Db::scan_items). It ends after an
+/// error other than [`Error::Lost`].
 pub struct Items {
     db: Arc<DbInner>,
     /// The shard that is being read.

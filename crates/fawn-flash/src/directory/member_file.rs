@@ -12,7 +12,8 @@
 //! | `seat F` | the number of the first of its seats |
 //! | `end` | |
 //!
-//! The file's checksum follows. Lines whose content is not known yet are left out, and so is `SECRET`, until the cluster has sent it.
+//! The file's checksum follows. Lines whose content is not known yet are left out, and so is `SECRET`, until the cluster has sent
+//! it.
 
 use std::fmt::Write as _;
 use std::io;

@@ -13,9 +13,9 @@
 //! | buffered, either way | 7–10k | 45–66 |
 //! | `O_DIRECT`, either way, into allocated but unwritten extents | 4–5.7k | 77–98 |
 //!
-//! Hence [`Flash::write_durably`](fawn_store::flash::Flash::write_durably) is one `pwritev2(RWF_DSYNC)`, which also is one request on devices with forced unit
-//! access, and the commit log is filled with zeros when it is created (0.6 s a GiB), because the first write of an
-//! unwritten extent costs a journal commit.
+//! Hence [`Flash::write_durably`](fawn_store::flash::Flash::write_durably) is one `pwritev2(RWF_DSYNC)`, which also is one request
+//! on devices with forced unit access, and the commit log is filled with zeros when it is created (0.6 s a GiB), because the first
+//! write of an unwritten extent costs a journal commit.
 
 use std::path::Path;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

@@ -1,7 +1,7 @@
 //! [`Overlay`]: a store's files as if they could be written to. What is written stays in memory and goes with it.
 //!
-//! A program that only looks at a store opens it as a server does, which replays the log, seals and cleans up: through this nothing of
-//! that reaches the device. So a snapshot that is mounted read-only can be looked at, and so can a store on a full device.
+//! A program that only looks at a store opens it as a server does, which replays the log, seals and cleans up: through this nothing
+//! of that reaches the device. So a snapshot that is mounted read-only can be looked at, and so can a store on a full device.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

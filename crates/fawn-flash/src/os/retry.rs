@@ -1,8 +1,8 @@
 //! Retries of system calls that fail because the system is short of something for a while.
 //!
 //! A thread that works for a store retries without end, because the store could not go on without what it does. A command
-//! that loads into a directory retries for a while. A caller that must not block refuses the request instead. A sync that failed is never retried: what it was to make durable may
-//! be lost.
+//! that loads into a directory retries for a while. A caller that must not block refuses the request instead. A sync that failed is
+//! never retried: what it was to make durable may be lost.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;

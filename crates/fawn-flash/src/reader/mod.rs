@@ -1,8 +1,9 @@
 //! [`Reader`]: reads of pages for an event loop that must not block.
 //!
 //! Reads are collected by [`push`](Reader::push), handed over by [`submit`](Reader::submit) (one system call a batch,
-//! and one every few reads of a large one, so that the device works while the rest is planned) and come back in any order from [`complete`](Reader::complete). [`as_fd`](AsFd::as_fd) gives a descriptor for
-//! `epoll`; whoever has no event loop calls [`wait`](Reader::wait).
+//! and one every few reads of a large one, so that the device works while the rest is planned) and come back in any order from
+//! [`complete`](Reader::complete). [`as_fd`](AsFd::as_fd) gives a descriptor for `epoll`; whoever has no event loop calls
+//! [`wait`](Reader::wait).
 //!
 //! Two ways lead to the device, chosen when the reader is made: `io_uring`, and a pool of threads that call `pread`
 //! where the kernel or a container's seccomp profile refuses `io_uring`. Measured behind a server on two cores, 4 KiB

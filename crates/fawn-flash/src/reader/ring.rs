@@ -34,8 +34,8 @@ use crate::os::eventfd::EventFd;
 use crate::os::open_file::OpenFile;
 use crate::os::retry::{PAUSE, TRIES, is_transient, is_transient_in_ring, retry};
 
-/// So many entries are handed to the kernel without waiting for the caller's [`submit`](RingReader::submit), or an eighth of what it
-/// works on, if that is more: a device that has nothing to do while the rest of a batch is planned is time lost.
+/// So many entries are handed to the kernel without waiting for the caller's [`submit`](RingReader::submit), or an eighth of what
+/// it works on, if that is more: a device that has nothing to do while the rest of a batch is planned is time lost.
 const TOGETHER: usize = 4;
 const TOGETHER_SHARE: usize = 8;
 /// Files that can be registered, 8 bytes each; the second where `RLIMIT_NOFILE` forbids the first. Further files are

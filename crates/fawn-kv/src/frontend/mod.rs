@@ -1,5 +1,5 @@
-//! Front-ends (FAWN, SOSP 2009, §3.4.1 and §3.4.2; CMU-PDL-08-108, §3.5): what stands between clients and chains, owns wedges of the key
-//! space and caches what is in them.
+//! Front-ends (FAWN, SOSP 2009, §3.4.1 and §3.4.2; CMU-PDL-08-108, §3.5): what stands between clients and chains, owns wedges of
+//! the key space and caches what is in them.
 //!
 //! Each wedge has one owner at a time, under a lease and in a wedge epoch, and nothing is put or got past the owner. So
 //! the cache needs no protocol to be coherent: every new version of a key, and every look at it, is seen by the one that

@@ -12,9 +12,9 @@
 //! * What only the members of a chain say to each other is not relayed, but for barriers: managers keep members that do not hear
 //!   each other out of one chain.
 //!
-//! A seat that no echo reaches, by no way, is *cut off*. Its front-end tells managers, which give its wedges to others, and its node
-//! tells them, so that chains go on without it. So that this is found out without traffic, one other member is probed now and then
-//! if nothing else is.
+//! A seat that no echo reaches, by no way, is *cut off*. Its front-end tells managers, which give its wedges to others, and its
+//! node tells them, so that chains go on without it. So that this is found out without traffic, one other member is probed now and
+//! then if nothing else is.
 //!
 //! Releases before version 6 do not know of this, so it begins once the cluster's version is 6.
 

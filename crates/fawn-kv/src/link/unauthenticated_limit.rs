@@ -1,7 +1,7 @@
 //! Those who call a process of the cluster, before they have said who they are.
 //!
-//! Anybody may be one: no certificate is needed to say nothing. So there are only so many at a time, and when there is no room it is
-//! one of those that goes, and not the next, who may be a member: members say who they are at once.
+//! Anybody may be one: no certificate is needed to say nothing. So there are only so many at a time, and when there is no room it
+//! is one of those that goes, and not the next, who may be a member: members say who they are at once.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -5,8 +5,8 @@
 //! * [`State`]: what is decided: a deterministic state machine, fed by an ordered log of [`Command`]s. `settings`: the operator's.
 //! * [`Manager`] (`leader`): what the leader does: it passes messages, decisions and time to the parts below, each of which owns
 //!   what it knows. `view`: what all of them may read. `effects`: what they want done.
-//! * `liveness`: which nodes the leader hears, and so which are dead. `connectivity`: which of them had better not be in one chain, by
-//!   `link_failures`: which nodes do not hear each other.
+//! * `liveness`: which nodes the leader hears, and so which are dead. `connectivity`: which of them had better not be in one chain,
+//!   by `link_failures`: which nodes do not hear each other.
 //! * `plan`: who should be in which chain. `attempts`: a change of a chain, from the first order to the last.
 //!   `range_proposals`: what waits for the managers' log. `placement_preview`: what would change if nodes left.
 //!   `notices`: what is said of what was decided.

@@ -47,7 +47,8 @@ pub enum Answer {
     AskAgain,
     /// There was no answer in time: nobody knows whether the operation is, or will be, carried out.
     TimedOut,
-    /// All keys that [`Message::AskFlush`](crate::wire::Message::AskFlush) is about are flushed, once, or will be when the flush is due.
+    /// All keys that [`Message::AskFlush`](crate::wire::Message::AskFlush) is about are flushed, once, or will be when the flush is
+    /// due.
     Flushed,
     /// A node of the chain has no room for more values. This try did nothing; a deletion would be carried out.
     Full,

@@ -1,8 +1,9 @@
 //! When a member that was not elected stands again.
 //!
 //! The library draws the election timeout of a member once, when the member starts. Two members whose timeouts end in the same tick
-//! would split the votes of each election, for as long as both run. Raft asks for a new random timeout for each election (Ongaro and
-//! Ousterhout, "In search of an understandable consensus algorithm", §5.2). So a member that was not elected pauses for a random time.
+//! would split the votes of each election, for as long as both run. Raft asks for a new random timeout for each election (Ongaro
+//! and Ousterhout, "In search of an understandable consensus algorithm", §5.2). So a member that was not elected pauses for a
+//! random time.
 
 use super::types::Group;
 use crate::clock;
@@ -10,8 +11,8 @@ use openraft::{BasicNode, RaftMetrics, ServerState};
 use std::ops::Range;
 use std::time::Duration;
 
-/// The shortest and the longest pause, in milliseconds. The library looks at its timers every 150 ms, so that most pairs of pauses end
-/// in different ticks.
+/// The shortest and the longest pause, in milliseconds. The library looks at its timers every 150 ms, so that most pairs of pauses
+/// end in different ticks.
 const PAUSE_MS: Range<u64> = 300..1200;
 
 /// The term in which a member stands, if it does.

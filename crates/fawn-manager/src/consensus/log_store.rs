@@ -1,8 +1,8 @@
 //! The log, the vote and the snapshots on disk, in a [journal](crate::journal).
 //!
-//! An error that passes is waited for: nothing is acknowledged meanwhile, so others lead. A sync that failed ends the process: a member
-//! that has promised or acknowledged something, and cannot keep it, must not go on. Everything that is kept has a checksum and a
-//! version of its own, too ([`sealed`]).
+//! An error that passes is waited for: nothing is acknowledged meanwhile, so others lead. A sync that failed ends the process: a
+//! member that has promised or acknowledged something, and cannot keep it, must not go on. Everything that is kept has a checksum
+//! and a version of its own, too ([`sealed`]).
 
 use super::stored_types::{StoredEntry, StoredLogId, StoredSnapshotMeta, StoredVote};
 use super::types::{LogEntry, LogId, SnapshotMeta, StorageError, Types, Vote};

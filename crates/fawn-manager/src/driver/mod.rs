@@ -8,8 +8,8 @@
 //! * [`committed`]: what is decided, and the protocol's manager. [`proposals`]: what waits to be decided, and questions whether
 //!   this member leads still. [`leadership`]: whether it leads. [`versions`]: what everybody speaks.
 //! * [`group`]: the group of managers. [`group_changes`]: changes of it.
-//! * [`seats`]: what seats report. [`cluster_clock`]: the time that most of them have. [`separations`]: nodes that do not reach each
-//!   other.
+//! * [`seats`]: what seats report. [`cluster_clock`]: the time that most of them have. [`separations`]: nodes that do not reach
+//!   each other.
 //! * [`admission`]: whom it lets in. [`newcomers`]: processes that want to be members.
 //! * [`operators`]: operators' questions. [`orders`]: what they order. [`status`]: what they see.
 //! * [`report`]: what the admin port shows. [`cluster_log`]: what the log says of the cluster.

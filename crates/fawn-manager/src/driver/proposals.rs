@@ -38,8 +38,8 @@ impl Proposer {
         Self { group, store }
     }
 
-    /// Proposes, and waits until it is decided. Consensus says nothing while it waits for a full device, so that another member leads;
-    /// one that is alone has nobody to do so, and waits before it asks: nodes keep their leases.
+    /// Proposes, and waits until it is decided. Consensus says nothing while it waits for a full device, so that another member
+    /// leads; one that is alone has nobody to do so, and waits before it asks: nodes keep their leases.
     ///
     /// # Errors
     /// This member does not lead, or stops.

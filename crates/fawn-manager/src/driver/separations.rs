@@ -1,5 +1,5 @@
-//! Nodes that are kept out of chains with others because one of the two does not hear the other. The log says so when that begins and
-//! when it is over, and the status meanwhile.
+//! Nodes that are kept out of chains with others because one of the two does not hear the other. The log says so when that begins
+//! and when it is over, and the status meanwhile.
 
 use super::committed::CommittedState;
 use super::seats::node_of;

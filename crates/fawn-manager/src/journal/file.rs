@@ -87,7 +87,8 @@ impl Writer {
         Ok((writer, image))
     }
 
-    /// Appends changes that happen together. `image`: what is kept then. With `is_synced` they outlive a power cut, as all before them.
+    /// Appends changes that happen together. `image`: what is kept then. With `is_synced` they outlive a power cut, as all before
+    /// them.
     ///
     /// # Errors
     /// As the system says. The changes are not kept then; if the error [passes](is_passing), they can be appended again.

@@ -9,13 +9,13 @@
 //! | 8192 | 12 | another mark |
 //! | 12288 | … | frames |
 //!
-//! A frame is the length of its payload (4), a CRC-32C (4), and the payload: [`Change`]s in postcard's encoding, which happen together.
-//! Checksums of marks and frames cover the file's ID and their own position, too. Numbers have their lowest byte first.
+//! A frame is the length of its payload (4), a CRC-32C (4), and the payload: [`Change`]s in postcard's encoding, which happen
+//! together. Checksums of marks and frames cover the file's ID and their own position, too. Numbers have their lowest byte first.
 //!
-//! **Damage and power cuts are told apart by the marks.** A frame is written and synced, and then a mark is written in place of the older
-//! of the two, which the next sync takes along. Frames before the newest mark were synced, so each of them must be whole. After it there
-//! may be a frame that was being written when the power failed; it was never acknowledged, and is cut off. The marks have pages of
-//! their own, so that a write that tears one leaves the other as it was, and the frames.
+//! **Damage and power cuts are told apart by the marks.** A frame is written and synced, and then a mark is written in place of the
+//! older of the two, which the next sync takes along. Frames before the newest mark were synced, so each of them must be whole.
+//! After it there may be a frame that was being written when the power failed; it was never acknowledged, and is cut off. The marks
+//! have pages of their own, so that a write that tears one leaves the other as it was, and the frames.
 
 use super::{Change, JournalImage};
 

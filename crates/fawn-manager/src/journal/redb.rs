@@ -1,9 +1,9 @@
-//! The file of releases up to 0.1, `manager.redb`: a database of the library redb, in its format 3, with two tables. It is read once,
-//! at the upgrade, by its checksums alone.
+//! The file of releases up to 0.1, `manager.redb`: a database of the library redb, in its format 3, with two tables. It is read
+//! once, at the upgrade, by its checksums alone.
 //!
-//! Only what redb's own documentation says of the format is needed: a header with two slots, of which the newer whole one has the root
-//! of a B-tree of tables. Each page is under a checksum that is beside its number, in the slot or in the page above. A page of the
-//! newest commit that does not match is damage: redb takes the commit before, which may lack a vote.
+//! Only what redb's own documentation says of the format is needed: a header with two slots, of which the newer whole one has the
+//! root of a B-tree of tables. Each page is under a checksum that is beside its number, in the slot or in the page above. A page of
+//! the newest commit that does not match is damage: redb takes the commit before, which may lack a vote.
 
 use super::JournalImage;
 use xxhash_rust::xxh3::xxh3_128;

@@ -102,8 +102,8 @@ pub struct ConnectionLimits {
 }
 
 impl ConnectionLimits {
-    /// Those that fit `limit` descriptors; `None`: too few for a cluster. A quarter is for those who have not said who they are, and
-    /// another for the log and calls of other managers.
+    /// Those that fit `limit` descriptors; `None`: too few for a cluster. A quarter is for those who have not said who they are,
+    /// and another for the log and calls of other managers.
     fn of(limit: usize) -> Option<Self> {
         let unauthenticated = (limit / 4).min(STRANGERS);
         let known = limit.saturating_sub((limit / 4).max(OWN_DESCRIPTORS) + unauthenticated).min(MOST_CONNECTIONS);

@@ -6,8 +6,8 @@
 //!
 //! * This file: what is sent and what has come.
 //! * `table`: links by token, watched by epoll. `calls`: whom a seat calls, and when again. `peers`: which link leads to whom.
-//! * `membership`: who a seat is, what it knows of the cluster, and who may call. `unauthenticated_links`: callers that have not said who they
-//!   are. `leader`: finding the leading manager, and the way around a broken link to it.
+//! * `membership`: who a seat is, what it knows of the cluster, and who may call. `unauthenticated_links`: callers that have not
+//!   said who they are. `leader`: finding the leading manager, and the way around a broken link to it.
 
 mod calls;
 mod leader;

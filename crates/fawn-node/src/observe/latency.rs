@@ -1,8 +1,8 @@
 //! How long requests take: counts by log-linear bounds, a loop's own, that cost no reading of a clock.
 //!
 //! The loop reads its clock once after each event, or group of sockets, to know when its turn has lasted long enough. A request
-//! that is answered at once took as long as the group that brought it, which others have come with; one that waits (for flash, a sync,
-//! another loop, a chain) took until the end of the last event before its answer, to four microseconds. Answers of one
+//! that is answered at once took as long as the group that brought it, which others have come with; one that waits (for flash, a
+//! sync, another loop, a chain) took until the end of the last event before its answer, to four microseconds. Answers of one
 //! connection that wait for one sync are all counted like the first of them.
 
 use crate::observe::counters::Counter;

@@ -103,8 +103,8 @@ impl OperatorWarnings {
         })
     }
 
-    /// Looks at the number of puts refused for want of space, on the device of which `space` tells or on another node's; the message,
-    /// if there is something new to tell.
+    /// Looks at the number of puts refused for want of space, on the device of which `space` tells or on another node's; the
+    /// message, if there is something new to tell.
     pub fn on_refused_space(&mut self, refusals: u64, now_ms: u64, space: Option<Space>) -> Option<String> {
         let new = self.space.untold(refusals, now_ms)?;
         // Who passes puts on has no device.

@@ -66,9 +66,9 @@ pub struct RunningNode {
 }
 
 impl RunningNode {
-    /// Starts a node on `open`'s stores whose clients speak `protocol`. Addresses are reserved and files read before `open` is called, so that a port in
-    /// use or a bad certificate is found before a store is touched. Clients are served once the node can: see
-    /// [`await_serving`](Self::await_serving).
+    /// Starts a node on `open`'s stores whose clients speak `protocol`. Addresses are reserved and files read before `open` is
+    /// called, so that a port in use or a bad certificate is found before a store is touched. Clients are served once the node can:
+    /// see [`await_serving`](Self::await_serving).
     ///
     /// # Errors
     /// [`ServeError`]; nothing runs then.

@@ -1,4 +1,5 @@
-//! FAWN-DHT, Table 2: queries a joule of one node that answers gets over the network; memcached, which has its values in DRAM, beside.
+//! FAWN-DHT, Table 2: queries a joule of one node that answers gets over the network; memcached, which has its values in DRAM,
+//! beside.
 
 use std::time::Duration;
 

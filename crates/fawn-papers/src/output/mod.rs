@@ -55,8 +55,8 @@ pub fn json(
     })
 }
 
-/// Writes all files into `out`, which is made where it is not there. CSVs of the report that was there before are removed where they
-/// would be taken for a part of this one: their names.
+/// Writes all files into `out`, which is made where it is not there. CSVs of the report that was there before are removed where
+/// they would be taken for a part of this one: their names.
 ///
 /// # Errors
 /// [`Error`].

@@ -47,7 +47,7 @@ pub struct PageContent<'a> {
 
 /// The page.
 pub fn page(told: &PageContent<'_>) -> String {
-    let title = format!("The FAWN papers' experiments on {}", told.machine.host);
+    let title = format!("The papers' experiments on {}", told.machine.host);
     let mut out = HtmlPage::new(&title, STYLE);
     let mut add = |what: &str| out.add(what);
     add(&format!("<h1>{}</h1>", escape(&title)));

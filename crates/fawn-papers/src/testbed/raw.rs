@@ -1,5 +1,6 @@
 //! What a file system and its device give without a store: files that are written and read past the page cache, or through it
-//! where the file system refuses that. What is written is synced once, at the end: until then a device may keep it in its own buffers.
+//! where the file system refuses that. What is written is synced once, at the end: until then a device may keep it in its own
+//! buffers.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};

@@ -11,8 +11,8 @@ use crate::run::Run;
 use crate::testbed::client::{ServerKeys, TestbedClient};
 use crate::testbed::servers::{ANY_PORT, Server};
 
-/// Starts a server with this memory, and puts all keys; what the load took beside. What is done afterwards is metered, where there is a
-/// meter.
+/// Starts a server with this memory, and puts all keys; what the load took beside. What is done afterwards is metered, where there
+/// is a meter.
 ///
 /// # Errors
 /// [`Error::Server`], [`Error::Load`].
@@ -38,14 +38,14 @@ pub fn memcached_in(path: Option<&OsStr>) -> Option<PathBuf> {
     places.map(|dir| dir.join("memcached")).find(|path| path.is_file())
 }
 
-/// DRAM that memcached takes for a key with a value of so many bytes, at most: its head of 64 bytes, a slab's chunk a quarter too large,
-/// and its place in the hash table.
+/// DRAM that memcached takes for a key with a value of so many bytes, at most: its head of 64 bytes, a slab's chunk a quarter too
+/// large, and its place in the hash table.
 pub fn memcached_bytes(value_bytes: usize) -> u64 {
     ((64 + KEY_BYTES + value_bytes) as u64 * 5).div_ceil(4) + 16
 }
 
-/// Starts memcached with one worker and DRAM for all of these keys, and puts them. What is done afterwards is metered, where there is a
-/// meter.
+/// Starts memcached with one worker and DRAM for all of these keys, and puts them. What is done afterwards is metered, where there
+/// is a meter.
 ///
 /// # Errors
 /// [`Error::Server`], [`Error::Load`].

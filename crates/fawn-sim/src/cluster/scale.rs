@@ -218,7 +218,8 @@ impl Cluster {
         self.began = (self.world.now_us(), self.commands(), self.world.network.traffic());
     }
 
-    /// Runs until every chain is as it should be, and every wedge is served; then makes sure that clients get their answers and all is committed.
+    /// Runs until every chain is as it should be, and every wedge is served; then makes sure that clients get their answers and all
+    /// is committed.
     fn until_rest(&mut self) -> Result<Work, String> {
         let (began_us, commands, before) = self.began;
         loop {

@@ -216,7 +216,8 @@ impl GroupCommit {
         self.take_batch(0)
     }
 
-    /// When [`Store::take_batch`](crate::Store::take_batch) becomes due, on the same clock; `None` when nothing waits for time to pass.
+    /// When [`Store::take_batch`](crate::Store::take_batch) becomes due, on the same clock; `None` when nothing waits for time to
+    /// pass.
     pub fn batch_deadline_ms(&self) -> Option<u64> {
         let Ack::Interval { ms } = self.ack else {
             return None;

@@ -17,7 +17,8 @@
 //! # Layout
 //!
 //! * `script`: the random program that the model and crash tests run.
-//! * `model`, `crash`, `counts`, `damage`, `faults`, `filter`, `large`, `bulk`, `acknowledge`, `reads`, `ranges`, `scan`, `scale`: what their names say.
+//! * `model`, `crash`, `counts`, `damage`, `faults`, `filter`, `large`, `bulk`, `acknowledge`, `reads`, `ranges`, `scan`, `scale`:
+//!   what their names say.
 //! * `mixed`: files of several times or stores.
 //! * `original`: what the 2010 release of FAWN got wrong, row by row.
 

@@ -1,8 +1,8 @@
 //! All that is in a cluster, each range as one record of its log left it.
 //!
 //! What comes of a range goes into a spool until the range is over; then its records go to the file, each once. Between two
-//! events all is in [`DumpState`](super::state::DumpState), which is saved about once a second: whoever kills the dump has lost no more
-//! than that.
+//! events all is in [`DumpState`](super::state::DumpState), which is saved about once a second: whoever kills the dump has lost no
+//! more than that.
 
 use fawn_client::blocking::Client;
 

@@ -26,10 +26,11 @@ const ALL: &str = "all";
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
-Each experiment measures on this machine what a table or a figure of the FAWN papers shows. It reports the paper's \
-own figures beside, which are of other machines, of 2008 to 2010. `fawn bench paper list` names the experiments.
+Each experiment repeats what a table or a figure of a paper shows. It reports the paper's own figures beside, which \
+are of other machines, of 2008 to 2010. `fawn bench paper list` names the experiments.
 
-Those of the Gordon paper simulate, or compute from the paper's own inputs: they do not depend on the machine.
+Those of the FAWN papers measure this machine. Those of the Gordon paper simulate, or compute from the paper's own \
+inputs: they do not depend on the machine.
 
 DIR keeps all results, and the command prints them again without measuring: an interruption costs only the \
 experiment that was running. Running experiments keep their data below DIR, and remove them afterwards: at full \

@@ -1,8 +1,8 @@
 //! Finding the leading manager, and reaching it through another manager where the link to it is broken
 //! ([decision 42](../../../../../docs/decisions/0042-ways-around-to-the-leader.md)).
 //!
-//! The leader is pinged over the link to it. When it does not answer, the link is closed, and called again like any other. Meanwhile
-//! one of the other managers connects this seat with the leader.
+//! The leader is pinged over the link to it. When it does not answer, the link is closed, and called again like any other.
+//! Meanwhile one of the other managers connects this seat with the leader.
 
 use super::membership::Membership;
 use super::peers::PeerTable;
@@ -26,8 +26,8 @@ const BROKEN_MS: u64 = 400;
 /// The same, in looks: a process that stood still has yet to read the answer.
 const BROKEN_LOOKS: u32 = 4;
 
-/// After each link that was broken the next one has twice the time, up to so many times: where it is the leader that is slow, calling
-/// it again and again makes it slower.
+/// After each link that was broken the next one has twice the time, up to so many times: where it is the leader that is slow,
+/// calling it again and again makes it slower.
 const MOST_DOUBLINGS: u32 = 3;
 
 /// After so long without a broken link the first time counts again.
