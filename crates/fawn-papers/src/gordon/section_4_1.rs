@@ -1,7 +1,7 @@
 //! Gordon, §4.1 and §4.2: single-chip bandwidths, and figures that follow from the array's parts.
 
 use fawn_gordon::flash::presets::{GordonCells, gordon};
-use fawn_gordon::flash::streaming::{die_stream, single_plane};
+use fawn_gordon::flash::streaming::{stream_die, single_plane};
 use fawn_gordon::flash::{CommandKind, ceilings};
 use fawn_gordon::ftl::memory::DramNeed;
 use fawn_gordon::ftl::wear::{gordon_survival, write_budget_bytes};
@@ -29,7 +29,7 @@ pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
         finding.printed(json!({ "what": what, "value": printed, "unit": unit }));
     };
     let plane = single_plane();
-    let stream = |kind, bytes| die_stream(&plane, kind, 1, bytes).map_err(FtlError::from);
+    let stream = |kind, bytes| stream_die(&plane, kind, 1, bytes).map_err(FtlError::from);
     let bare = "pages of 4,096 bytes, 40 MB/s, one register";
     add("read of one plane", "MiB/s", stream(CommandKind::Read, 4_096)? / MIB, 30.7, bare);
     add("program of one plane", "MiB/s", stream(CommandKind::Program, 4_096)? / MIB, 12.9, bare);
