@@ -2,7 +2,7 @@
 
 use super::super::ceilings;
 use super::super::presets::{GordonCells, gordon};
-use super::super::streaming::{stream_die, single_plane, table_1_chip};
+use super::super::streaming::{single_plane, stream_die, table_1_chip};
 use super::*;
 
 const MIB: f64 = 1_048_576.0;
