@@ -1,7 +1,7 @@
 //! Measures how fast the simulators of flash are, in CPU time of the one thread that they use.
 //!
-//! `cargo run --release -p fawn-gordon --example flash_speed`. With the argument `terabyte` it also fills and overwrites a device of
-//! 1 TiB, with a table of owners and without, which takes two gigabytes of memory and several minutes. With the argument `short`
+//! `cargo run --release -p fawn-gordon --example flash_speed`. With the argument `terabyte` it also fills and overwrites a device
+//! of 1 TiB, with a table of owners and without, which takes two gigabytes of memory and several minutes. With the argument `short`
 //! it measures a tenth of the requests.
 
 use fawn_gordon::amplification::{BlockDevice, VictimChoice, WritePattern, simulate};
@@ -29,8 +29,7 @@ fn all_commands(device: &Device) -> u64 {
 }
 
 fn programs(device: &Device) -> u64 {
-    let counts = device.translation().counts();
-    counts.written + counts.copied + counts.blocks.closed + counts.records
+    device.translation().counts().programmed()
 }
 
 /// The same device with 4,096 blocks a plane, with a table of owners or without.

@@ -222,6 +222,27 @@ fn the_closed_form_is_a_steady_state() {
     assert!((closed / filled - 1.0).abs() < 0.05, "{closed:.3} from the closed form, {filled:.3} after six passes");
 }
 
+/// Each tenth of a pass from the closed form on amplifies writes as theory has it, from the first one.
+#[test]
+fn write_amplification_is_that_of_theory_from_the_closed_form_on() {
+    for policy in [CleaningPolicy::Greedy, CleaningPolicy::Fifo] {
+        let (mut translation, spare) = one_set(2_000, policy, 0.12);
+        let theory = match policy {
+            CleaningPolicy::Greedy => theory::greedy(spare, translation.layout().data_pages()),
+            _ => theory::fifo(spare),
+        };
+        Filling::new(&mut translation, None).steady_state(3).unwrap();
+        let window = u64::from(translation.logical_pages() / 10);
+        for at in 0..10 {
+            translation.reset_counts();
+            Filling::new(&mut translation, None).random(window, 100 + at).unwrap();
+            let measured = translation.counts().data_amplification();
+            println!("{policy:?}, window {at}: {measured:.3} measured, {theory:.3} by theory");
+            assert!((measured / theory - 1.0).abs() < 0.03, "{policy:?}, window {at}: {measured:.3} of {theory:.3}");
+        }
+    }
+}
+
 #[test]
 fn static_levelling_wears_cold_blocks_too() {
     let spread = |level: Option<u32>| {

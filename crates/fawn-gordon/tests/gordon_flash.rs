@@ -161,8 +161,8 @@ fn a_rack_gives_230_and_an_enclosure_14_4_gb_a_second() {
     within(16.0 * node, 14.4, 5.0);
 }
 
-/// A difference: §4.2.1 states 304 signal pins. The parts that it names are four buses of eight control and 16 data pins with a chip
-/// enable and a ready line for each of 16 dies, 150 to the host, 105 to its DRAM and 41 to the FTL's: 520.
+/// A difference: §4.2.1 states 304 signal pins. The parts that it names are four buses of eight control and 16 data pins with a
+/// chip enable and a ready line for each of 16 dies, 150 to the host, 105 to its DRAM and 41 to the FTL's: 520.
 #[test]
 fn the_controller_s_pins_add_up_to_520_and_not_to_the_stated_304() {
     let geometry = gordon(GordonCells::Slc, 133.0).geometry;
@@ -190,8 +190,8 @@ fn the_array_needs_wider_buses_than_table_1_s_row_at_133_mhz() {
     within(4.0 * ceilings::die_read(&narrow) / 1_048_576.0, 506.0, 1.0);
 }
 
-/// 88 to 93 % of the bytes are stated for transfers of 120 KB and more, and half of the transfers are of 8 KB. The pattern alone gives
-/// 93.75 %.
+/// 88 to 93 % of the bytes are stated for transfers of 120 KB and more, and half of the transfers are of 8 KB. The pattern alone
+/// gives 93.75 %.
 #[test]
 fn half_of_the_pattern_s_transfers_are_of_8_kb_and_nearly_all_bytes_in_those_of_120_kb() {
     let test = BandwidthTest { order: AccessOrder::HeadAndRest, read_share: 0.3, bytes: 64 << 20 };

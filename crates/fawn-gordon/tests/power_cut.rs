@@ -111,11 +111,7 @@ impl Trial {
 
     fn cut(&mut self) -> Medium {
         let random = &mut self.random;
-        self.device.cut_power(|program| match random.next_u64() % 3 {
-            0 if program.may_seem_erased => TornPage::SeemsErased,
-            1 if program.may_be_whole => TornPage::Whole,
-            _ => TornPage::Damaged,
-        })
+        self.device.cut_power(|program| TornPage::drawn(program, random))
     }
 
     fn found(translation: &Translation, medium: &Medium, page: u32) -> Result<Option<u32>, String> {

@@ -80,7 +80,7 @@ fn survives(workload: &StoreWorkload, trim: bool) {
             && events.is_multiple_of(499)
         {
             *cuts += 1;
-            check_after_cut(disk.after_power_cut(*events).unwrap(), server.clients_ref(), 1_500);
+            check_after_cut(disk.after_power_cut(*events).unwrap(), server.clients(), 1_500);
         }
     }));
     for phase in [TrialPhase::Load, TrialPhase::WarmUp, TrialPhase::Measure] {

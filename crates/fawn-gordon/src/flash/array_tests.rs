@@ -2,7 +2,7 @@
 
 use super::super::ceilings;
 use super::super::presets::{GordonCells, gordon};
-use super::super::streaming::{die_stream, single_plane, table_1_chip};
+use super::super::streaming::{single_plane, stream_die, table_1_chip};
 use super::*;
 
 const MIB: f64 = 1_048_576.0;
@@ -31,10 +31,10 @@ fn table_1_s_nine_bandwidths_within_one_percent() {
     for (rate, read) in reads {
         for (cells, program) in [(GordonCells::Slc, 20.1), (GordonCells::Mlc, 5.0)] {
             let design = table_1_chip(cells, rate);
-            within(die_stream(&design, CommandKind::Read, 2, 4_224).unwrap() / MIB, read, 1.0);
-            within(die_stream(&design, CommandKind::Program, 2, 4_224).unwrap() / MIB, program, 1.0);
-            within(die_stream(&design, CommandKind::Read, 2, 4_224).unwrap(), ceilings::die_read(&design), 0.3);
-            within(die_stream(&design, CommandKind::Program, 2, 4_224).unwrap(), ceilings::die_program(&design), 0.1);
+            within(stream_die(&design, CommandKind::Read, 2, 4_224).unwrap() / MIB, read, 1.0);
+            within(stream_die(&design, CommandKind::Program, 2, 4_224).unwrap() / MIB, program, 1.0);
+            within(stream_die(&design, CommandKind::Read, 2, 4_224).unwrap(), ceilings::die_read(&design), 0.3);
+            within(stream_die(&design, CommandKind::Program, 2, 4_224).unwrap(), ceilings::die_program(&design), 0.1);
         }
     }
 }
@@ -43,13 +43,13 @@ fn table_1_s_nine_bandwidths_within_one_percent() {
 #[test]
 fn table_1_s_133_mhz_read_is_no_16_bit_bus() {
     let wide = gordon(GordonCells::Slc, 133.0);
-    within(die_stream(&wide, CommandKind::Read, 2, 4_224).unwrap() / MIB, 161.1, 1.0);
+    within(stream_die(&wide, CommandKind::Read, 2, 4_224).unwrap() / MIB, 161.1, 1.0);
 }
 
 #[test]
 fn a_single_plane_reads_30_7_and_writes_12_9_mb_a_second() {
-    within(die_stream(&single_plane(), CommandKind::Read, 1, 4_096).unwrap() / MIB, 30.7, 1.0);
-    within(die_stream(&single_plane(), CommandKind::Program, 1, 4_096).unwrap() / MIB, 12.9, 1.0);
+    within(stream_die(&single_plane(), CommandKind::Read, 1, 4_096).unwrap() / MIB, 30.7, 1.0);
+    within(stream_die(&single_plane(), CommandKind::Program, 1, 4_096).unwrap() / MIB, 12.9, 1.0);
 }
 
 /// §4.1's 166 MB/s is 64 such pages in 1.5 ms. With the 2 ms of Table 1 it would be 125.
@@ -57,7 +57,7 @@ fn a_single_plane_reads_30_7_and_writes_12_9_mb_a_second() {
 fn a_single_plane_erases_166_mb_a_second_if_an_erase_takes_1_5_ms() {
     let design = single_plane();
     within(ceilings::die_erase(&design) / MIB, 166.0, 1.0);
-    within(die_stream(&design, CommandKind::Erase, 1, 64 * 4_096).unwrap() / MIB, 166.0, 1.0);
+    within(stream_die(&design, CommandKind::Erase, 1, 64 * 4_096).unwrap() / MIB, 166.0, 1.0);
 }
 
 /// §4.2.2: 64 KB over four 16-bit buses is 16 KiB a bus. 58 us need MiB: 61.6 us in MB.

@@ -1,7 +1,7 @@
 //! Events in the order of their time; those of one time in the order in which they were added.
 //!
-//! Most events are a few microseconds ahead: they lie in a wheel of slots, each for a granule of time, with a bit for each slot that
-//! is not empty. The few that are further ahead lie in a heap.
+//! Most events are a few microseconds ahead: they lie in a wheel of slots, each for a granule of time, with a bit for each slot
+//! that is not empty. The few that are further ahead lie in a heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -4,8 +4,8 @@
 //! * [`command`]: what a die is told to do, and where its time went. [`mod@array`]: the simulation.
 //! * [`suspension`]: programs and erases that reads interrupt.
 //! * [`usage`]: what an array has done, how busy it was, and the energy that this took.
-//! * [`ceilings`]: bandwidths in closed form, which the simulation has to reach; [`raw`]: a table of both. [`streaming`]: one die that is
-//!   kept busy.
+//! * [`ceilings`]: bandwidths in closed form, which the simulation has to reach; [`raw`]: a table of both. [`streaming`]: one die
+//!   that is kept busy.
 //! * [`model`]: an array as a user describes it.
 //!
 //! Time stands still between events. The order of events is a function of the commands alone.

@@ -4,19 +4,15 @@ use fawn_report::TextTable;
 use fawn_report::amount::number;
 use serde::Serialize;
 
-use super::array::{FlashArray, Step};
 use super::ceilings;
-use super::command::{Command, CommandKind};
+use super::command::CommandKind;
 use super::design::FlashDesign;
 use super::geometry::GeometryError;
-use super::presets::{GordonCells, gordon};
-use crate::time::SimTime;
+use super::presets::GordonCells;
+use super::streaming::{stream_die, table_1_chip};
 
 /// Bytes of a MB as 004 counts them in Table 1.
 const PAPER_MB: f64 = 1_048_576.0;
-
-/// Commands of a simulated stream.
-const STREAM: u64 = 400;
 
 /// Bandwidths of an array, in bytes per second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -49,13 +45,16 @@ impl RawBandwidth {
     /// # Errors
     /// It cannot be simulated.
     pub fn of(name: &str, design: &FlashDesign) -> Result<Self, GeometryError> {
+        let geometry = &design.geometry;
+        let planes = geometry.planes_per_die;
+        let bytes = (geometry.page_bytes + geometry.spare_bytes) * planes;
         Ok(Self {
             name: name.to_owned(),
             die_read_bytes_per_s: ceilings::die_read(design),
-            simulated_read_bytes_per_s: stream(design, CommandKind::Read)?,
+            simulated_read_bytes_per_s: stream_die(design, CommandKind::Read, planes, bytes)?,
             printed_read_bytes_per_s: None,
             die_program_bytes_per_s: ceilings::die_program(design),
-            simulated_program_bytes_per_s: stream(design, CommandKind::Program)?,
+            simulated_program_bytes_per_s: stream_die(design, CommandKind::Program, planes, bytes)?,
             printed_program_bytes_per_s: None,
             die_erase_bytes_per_s: Some(ceilings::die_erase(design)).filter(|rate| rate.is_finite()),
             buses_bytes_per_s: ceilings::all_buses(design),
@@ -64,8 +63,7 @@ impl RawBandwidth {
     }
 }
 
-/// Table 1: SLC and MLC on one die at three rates. It needs 2 bytes a transfer at 40 MHz and 1 byte at 133 MHz; at 400 MHz the
-/// cells are the bound either way.
+/// Table 1: SLC and MLC on one die at three rates.
 ///
 /// # Errors
 /// None of these arrays gives any.
@@ -73,8 +71,7 @@ pub fn table_1() -> Result<Vec<RawBandwidth>, GeometryError> {
     let mut rows = Vec::new();
     for (cells, kind, program) in [(GordonCells::Slc, "SLC", 20.1), (GordonCells::Mlc, "MLC", 5.0)] {
         for (rate, read) in [(40.0, 75.8), (133.0, 126.4), (400.0, 161.1)] {
-            let mut design = gordon(cells, rate);
-            design.bus.width_bits = if rate < 100.0 { 16 } else { 8 };
+            let design = table_1_chip(cells, rate);
             let mut row = RawBandwidth::of(&format!("{kind}, {rate} MHz, {} bits", design.bus.width_bits), &design)?;
             row.printed_read_bytes_per_s = Some(read * PAPER_MB);
             row.printed_program_bytes_per_s = Some(program * PAPER_MB);
@@ -115,27 +112,6 @@ pub fn table(rows: &[RawBandwidth]) -> TextTable {
         ]
     });
     TextTable::of(&head, &[], cells)
-}
-
-/// Bytes per second of one die, all planes at once, between the first of many commands and the last.
-fn stream(design: &FlashDesign, kind: CommandKind) -> Result<f64, GeometryError> {
-    let mut array = FlashArray::new(design)?;
-    let geometry = &design.geometry;
-    let planes = geometry.planes_per_die;
-    let bytes = (geometry.page_bytes + geometry.spare_bytes) * planes;
-    for page in 0..STREAM as u32 {
-        let page = page % geometry.pages_per_block;
-        let overhead = SimTime::ZERO;
-        array.submit(Command { die: 0, kind, page, planes, bytes, overhead, cleaning: false, tag: 0 });
-    }
-    let mut ends = Vec::new();
-    while let Some(step) = array.step() {
-        if let Step::Finished(finished) = step {
-            ends.push(finished.at);
-        }
-    }
-    let (first, last) = (ends[0], ends[ends.len() - 1]);
-    Ok(f64::from(bytes) * (STREAM - 1) as f64 / (last - first).seconds())
 }
 
 #[cfg(test)]

@@ -9,20 +9,20 @@ use super::timing::{BusTiming, CellTiming, DieOptions};
 use crate::time::SimTime;
 
 /// Commands that are issued at once.
-const COMMANDS: u32 = 200;
+const COMMANDS: u32 = 400;
 
 /// Bytes a second of the first die, from the end of the first of many commands to the end of the last. Each is worth `bytes`,
-/// which cross the bus unless it erases or copies.
+/// which cross the bus unless it erases or copies. Commands go through the pages of a block in turn, whose timings may differ.
 ///
 /// # Errors
 ///
 /// The geometry cannot be simulated.
-pub fn die_stream(design: &FlashDesign, kind: CommandKind, planes: u32, bytes: u32) -> Result<f64, GeometryError> {
+pub fn stream_die(design: &FlashDesign, kind: CommandKind, planes: u32, bytes: u32) -> Result<f64, GeometryError> {
     let mut array = FlashArray::new(design)?;
     let on_bus = if matches!(kind, CommandKind::Read | CommandKind::Program) { bytes } else { 0 };
-    for _ in 0..COMMANDS {
-        let overhead = SimTime::ZERO;
-        array.submit(Command { die: 0, kind, page: 0, planes, bytes: on_bus, overhead, cleaning: false, tag: 0 });
+    for command in 0..COMMANDS {
+        let (page, overhead) = (command % design.geometry.pages_per_block, SimTime::ZERO);
+        array.submit(Command { die: 0, kind, page, planes, bytes: on_bus, overhead, cleaning: false, tag: 0 });
     }
     let (mut first, mut last) = (None, SimTime::ZERO);
     while let Some(step) = array.step() {

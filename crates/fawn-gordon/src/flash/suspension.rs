@@ -29,8 +29,8 @@ pub struct Suspension {
 }
 
 impl Suspension {
-    /// The default of `MQSim` (`CMU-SAFARI/MQSim`, `ssdconfig.xml`): erases alone, which take 700 us to stop; 100 us for a program. It has
-    /// no time to go on, and no limit of reads; 16 are ours.
+    /// The default of `MQSim` (`CMU-SAFARI/MQSim`, `ssdconfig.xml`): erases alone, which take 700 us to stop; 100 us for a program.
+    /// It has no time to go on, and no limit of reads; 16 are ours.
     pub const MQSIM: Self = Self {
         programs: false,
         erases: true,

@@ -1,7 +1,7 @@
 //! The closed blocks of a stripe set, and which of them has the fewest valid pages.
 //!
-//! A closed block only loses valid pages. So the fewest of each 64 neighbours are kept up to date by one comparison, and the fewest of
-//! all are found by looking at one number for 64 blocks.
+//! A closed block only loses valid pages. So the fewest of each 64 neighbours are kept up to date by one comparison, and the fewest
+//! of all are found by looking at one number for 64 blocks.
 
 use super::blocks::BlockTable;
 

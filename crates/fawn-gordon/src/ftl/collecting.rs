@@ -4,7 +4,7 @@ use super::backend::Backend;
 use super::error::FtlError;
 use super::injected_bugs::{FtlBug, planted};
 use super::pieces::{AccessRole, NONE, PageAccess};
-use super::translation::LOOK_AHEAD;
+use super::translation::COPIES_AHEAD;
 use crate::flash::CommandKind;
 
 impl Backend {
@@ -40,9 +40,8 @@ impl Backend {
                 return;
             }
             if let Some(&(page, logical)) = cleaner.victim.pages.get(cleaner.pages_done) {
-                if cleaner.pages_done.is_multiple_of(LOOK_AHEAD) {
-                    let ahead = &cleaner.victim.pages[cleaner.pages_done..];
-                    self.translation.look_ahead(ahead.iter().map(|(_, logical)| *logical));
+                if cleaner.pages_done.is_multiple_of(COPIES_AHEAD) {
+                    self.translation.look_ahead_to_copy(&cleaner.victim.pages[cleaner.pages_done..]);
                 }
                 cleaner.pages_done += 1;
                 if !self.translation.is_live(page, logical) {

@@ -29,7 +29,20 @@ impl<'a> Filling<'a> {
     ///
     /// The device is worn out.
     pub fn sequential(&mut self) -> Result<(), FtlError> {
-        (0..self.translation.logical_pages()).try_for_each(|logical| self.write(logical))
+        self.sequential_with(|_, _| ())
+    }
+
+    /// The same. Before each write, `told` is called with the pages that are written and all that will be.
+    ///
+    /// # Errors
+    ///
+    /// The device is worn out.
+    pub fn sequential_with(&mut self, told: impl Fn(u64, u64)) -> Result<(), FtlError> {
+        let pages = self.translation.logical_pages();
+        (0..pages).try_for_each(|logical| {
+            told(u64::from(logical), u64::from(pages));
+            self.write(logical)
+        })
     }
 
     /// Writes so many times as many random pages as there are.
@@ -38,9 +51,18 @@ impl<'a> Filling<'a> {
     ///
     /// The device is worn out.
     pub fn uniform(&mut self, passes: u32, seed: u64) -> Result<(), FtlError> {
+        self.random(u64::from(self.translation.logical_pages()) * u64::from(passes), seed)
+    }
+
+    /// Writes so many random pages.
+    ///
+    /// # Errors
+    ///
+    /// The device is worn out.
+    pub fn random(&mut self, writes: u64, seed: u64) -> Result<(), FtlError> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let pages = u64::from(self.translation.logical_pages());
-        (0..pages * u64::from(passes)).try_for_each(|_| self.write((((random.next_u64() >> 32) * pages) >> 32) as u32))
+        (0..writes).try_for_each(|_| self.write((((random.next_u64() >> 32) * pages) >> 32) as u32))
     }
 
     /// Writes a logical page, and cleans as far as that needs it.
@@ -116,8 +138,32 @@ impl<'a> Filling<'a> {
         self.translation.erased(victim.block)
     }
 
-    /// Whether [`steady_state`](Self::steady_state) has blocks enough: beside those that write points and cleaning hold.
-    pub fn has_steady_state(&self) -> bool {
+    /// The steady state of long uniform random writes: the closed form, then as many random writes as use up its stock.
+    ///
+    /// # Errors
+    ///
+    /// The device is worn out.
+    ///
+    /// # Panics
+    ///
+    /// As for [`closed_form`](Self::closed_form).
+    pub fn steady_state(&mut self, seed: u64) -> Result<(), FtlError> {
+        self.closed_form(seed);
+        // Other draws than those that placed the pages.
+        self.random(self.stock(), seed ^ 0x5d58_8b65_6c07_8965)
+    }
+
+    /// Writes that use up the erased blocks which the closed form leaves beyond those that cleaning keeps, twice over: the first
+    /// writes after it clean less than the steady state does.
+    pub fn stock(&self) -> u64 {
+        let layout = self.translation.layout();
+        2 * u64::from(blocks_kept(self.translation.settings()))
+            * u64::from(layout.data_pages())
+            * u64::from(layout.sets)
+    }
+
+    /// Whether [`closed_form`](Self::closed_form) has blocks enough: beside those that write points and cleaning hold.
+    pub fn has_closed_form(&self) -> bool {
         let (layout, settings) = (self.translation.layout(), self.translation.settings());
         let closed = layout.blocks_per_set.saturating_sub(blocks_kept(settings));
         let pages = u64::from(closed) * u64::from(layout.data_pages()) * u64::from(layout.sets);
@@ -129,8 +175,8 @@ impl<'a> Filling<'a> {
     /// # Panics
     ///
     /// A medium is kept: it would have to hold the stale pages' content too. Or there are too few blocks, see
-    /// [`has_steady_state`](Self::has_steady_state).
-    pub fn steady_state(&mut self, seed: u64) {
+    /// [`has_closed_form`](Self::has_closed_form).
+    pub fn closed_form(&mut self, seed: u64) {
         assert!(self.medium.is_none(), "the closed form fills no medium; write the pages instead");
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let quotas = self.quotas(&mut random);
@@ -175,7 +221,7 @@ impl<'a> Filling<'a> {
 }
 
 /// Blocks of a set that the closed form leaves to write points and cleaning.
-pub fn blocks_kept(settings: &FtlSettings) -> u32 {
+fn blocks_kept(settings: &FtlSettings) -> u32 {
     2 * settings.write_points_per_set + settings.cleaning.low_blocks + u32::from(settings.cleaning.cold_apart)
 }
 

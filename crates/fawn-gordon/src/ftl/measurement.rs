@@ -114,8 +114,8 @@ impl BandwidthTest {
         Ok(report.bytes_per_second())
     }
 
-    /// Bytes a second of transfers in an order, of reads or of writes alone. Writes go once around the array, so that erases count as
-    /// they do in the long run.
+    /// Bytes a second of transfers in an order, of reads or of writes alone. Writes go once around the array, so that erases count
+    /// as they do in the long run.
     ///
     /// # Errors
     ///

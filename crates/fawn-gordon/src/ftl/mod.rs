@@ -9,7 +9,8 @@
 //!   write points. [`striping`]: super-pages.
 //! * [`cleaning`]: which block is cleaned. [`wear`]: levelling, and blocks that wear out.
 //! * [`medium`]: what is on flash. [`recovery`]: the FTL rebuilt from it. [`injected_bugs`]: rules that tests leave out.
-//! * [`warm_up`], [`filling`]: states to begin a measurement with. [`measurement`]: those of the paper. [`memory`]: the DRAM that all this takes.
+//! * [`warm_up`], [`filling`]: states to begin a measurement with. [`measurement`]: those of the paper. [`memory`]: the DRAM that
+//!   all this takes.
 
 pub mod allocation;
 pub mod backend;

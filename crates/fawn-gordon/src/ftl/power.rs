@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use rand::Rng as _;
+use rand::rngs::Xoshiro256PlusPlus;
+
 use super::device::Device;
 use super::medium::{Content, Medium, TornPage};
 use crate::flash::CommandKind;
@@ -15,6 +18,17 @@ pub struct CutProgram {
     pub may_seem_erased: bool,
     /// None of its dies has yet to begin, so the page may read as whole.
     pub may_be_whole: bool,
+}
+
+impl TornPage {
+    /// One of the ways that a page may read which this program was cut in. Each program takes one draw.
+    pub fn drawn(program: CutProgram, random: &mut Xoshiro256PlusPlus) -> Self {
+        match random.next_u64() % 3 {
+            0 if program.may_seem_erased => Self::SeemsErased,
+            1 if program.may_be_whole => Self::Whole,
+            _ => Self::Damaged,
+        }
+    }
 }
 
 #[derive(Default)]

@@ -2,7 +2,8 @@
 //!
 //! Every block's summary page is read. Where there is none, the spare areas of its pages are, up to the first that reads as
 //! erased. Of several copies of a logical page the last one in the block with the highest sequence number counts, or the one with
-//! the highest number of its own where Gordon's sequence rule is switched off; the record of a trim counts like a copy. Reading changes nothing, so a power cut during recovery does no harm.
+//! the highest number of its own where Gordon's sequence rule is switched off; the record of a trim counts like a copy. Reading
+//! changes nothing, so a power cut during recovery does no harm.
 //!
 //! A set without an erased block was being cleaned into its last one. That one is dropped, as it holds copies alone, and erased
 //! before anything else happens: later it would be taken for data.

@@ -134,6 +134,15 @@ impl PageTable {
         self.forward[logical as usize]
     }
 
+    /// The bits that say whether this page and its neighbours are valid, for those who only want them near.
+    #[inline]
+    pub fn valid_bits(&self, page: u32) -> u64 {
+        match &self.reverse {
+            Reverse::Kept(table) => table.valid.get(page as usize / 64).copied().unwrap_or(0),
+            Reverse::Scanned(_) => 0,
+        }
+    }
+
     #[inline]
     fn change(&mut self, logical: u32, entry: u32) {
         let before = std::mem::replace(&mut self.forward[logical as usize], entry);
@@ -150,6 +159,27 @@ impl PageTable {
         self.change(logical, page);
         if let Reverse::Kept(table) = &mut self.reverse {
             table.set(page, logical);
+        }
+    }
+
+    /// A logical page, which has no page, is on this one now. Its entry is written and not read.
+    #[inline]
+    pub fn add_page(&mut self, logical: u32, page: u32) {
+        debug_assert_eq!(self.location(logical), Location::Never, "a page is placed once");
+        self.forward[logical as usize] = page;
+        if let Reverse::Kept(table) = &mut self.reverse {
+            table.set(page, logical);
+        }
+    }
+
+    /// A logical page goes from this page to that one. Its entry is written and not read: a load would wait for memory.
+    #[inline]
+    pub fn move_page(&mut self, logical: u32, from: u32, to: u32) {
+        debug_assert_eq!(self.location(logical), Location::At(from), "a page is copied from where it is");
+        self.forward[logical as usize] = to;
+        if let Reverse::Kept(table) = &mut self.reverse {
+            table.invalidate(from);
+            table.set(to, logical);
         }
     }
 

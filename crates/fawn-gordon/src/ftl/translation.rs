@@ -24,6 +24,9 @@ use crate::flash::Geometry;
 /// Pages that are looked up at once, at most.
 pub(super) const LOOK_AHEAD: usize = 8;
 
+/// Pages that are to be copied and are looked up at once. Their entries are all that is needed, so there may be more.
+pub(super) const COPIES_AHEAD: usize = 32;
+
 /// A block to clean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Victim {
@@ -53,9 +56,14 @@ pub struct FtlCounts {
 }
 
 impl FtlCounts {
+    /// Pages programmed: those that the host wrote, copies, summaries and records.
+    pub fn programmed(&self) -> u64 {
+        self.written + self.copied + self.blocks.closed + self.records
+    }
+
     /// Pages programmed a page that the host wrote, summaries and records included.
     pub fn write_amplification(&self) -> f64 {
-        (self.written + self.copied + self.blocks.closed + self.records) as f64 / self.written.max(1) as f64
+        self.programmed() as f64 / self.written.max(1) as f64
     }
 
     /// The same without summaries and records, which theory does not know.
@@ -174,7 +182,14 @@ impl Translation {
         let blocks =
             entries.iter().map(|entry| self.layout.block_of(*entry)).filter(|block| *block < self.layout.blocks());
         let sum = blocks.fold(0, |sum, block| sum ^ self.allocation.block(block).sequence);
-        std::hint::black_box((entries, sum));
+        let bits = entries.iter().fold(0, |bits, entry| bits ^ self.table.valid_bits(*entry));
+        std::hint::black_box((entries, sum, bits));
+    }
+
+    /// The same for pages that will be copied soon, of which only the entries are needed.
+    pub(super) fn look_ahead_to_copy(&self, pages: &[(u32, u32)]) {
+        let entries = pages.iter().take(COPIES_AHEAD).fold(0, |all, (_, logical)| all ^ self.table.entry(*logical));
+        std::hint::black_box(entries);
     }
 
     /// Where a logical page is.
@@ -211,11 +226,11 @@ impl Translation {
         Some(placement)
     }
 
-    /// Puts a logical page on the next page of a write point, or leaves that page stale, to fill an array.
+    /// Puts a logical page, which has no page yet, on the next page of a write point, or leaves that page stale, to fill an array.
     pub(super) fn place_at(&mut self, point: u32, logical: Option<u32>) {
         let placement = self.allocation.take_at(point);
         match logical {
-            Some(logical) => self.move_to(logical, placement),
+            Some(logical) => self.table.add_page(logical, placement.page),
             None => self.allocation.invalidate(placement.page, 0),
         }
         self.allocation.finish(placement);
@@ -322,10 +337,15 @@ impl Translation {
         self.table.is_at(logical, page)
     }
 
-    /// A place for the copy of a page.
+    /// A place for the copy of a page on which a logical page is.
     pub fn place_copy(&mut self, page: u32, logical: u32) -> Option<Placement> {
         let placement = self.allocation.take_for_copy(self.layout.block_of(page))?;
-        self.move_to(logical, placement);
+        if planted(FtlBug::CopyOvertakesWrite) {
+            self.move_to(logical, placement);
+        } else {
+            self.allocation.invalidate(page, placement.ticket);
+            self.table.move_page(logical, page, placement.page);
+        }
         self.counts.copied += 1;
         Some(placement)
     }

@@ -18,7 +18,8 @@ pub enum WarmUp {
     /// The same, then so many times as many random pages.
     Uniform(u32),
     /// The steady state under uniform random writes as theory has it: the share of valid pages falls exponentially with the age of
-    /// a block (Desnoyers, SYSTOR 2012, for FIFO cleaning, which greedy cleaning comes close to). Each page is placed once.
+    /// a block (Desnoyers, SYSTOR 2012, for FIFO cleaning, which greedy cleaning comes close to). Each page is placed once. A few
+    /// random writes follow, until cleaning goes on at its steady rate.
     ClosedForm,
 }
 
@@ -39,9 +40,6 @@ pub fn settle(device: &mut Device, warm_up: WarmUp, seed: u64) -> Result<(), Ftl
             filling.sequential()?;
             filling.uniform(passes, seed)
         }
-        WarmUp::ClosedForm => {
-            filling.steady_state(seed);
-            Ok(())
-        }
+        WarmUp::ClosedForm => filling.steady_state(seed),
     })
 }

@@ -1,10 +1,11 @@
-//! When blocks wear out, and how evenly they do.
+//! When blocks wear out, how evenly they do, and how long an array lasts.
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{BlockPhase, BlockTable};
+use crate::time::SECONDS_A_YEAR;
 
 /// How many erases blocks last.
 ///
@@ -101,8 +102,23 @@ impl WearSpread {
 }
 
 /// Bytes that an array of this size can take at this many erases, without write amplification.
-pub fn write_budget_bytes(array_bytes: u64, erases: u32) -> f64 {
-    array_bytes as f64 * f64::from(erases)
+pub fn write_budget_bytes(array_bytes: f64, erases: u32) -> f64 {
+    array_bytes * f64::from(erases)
+}
+
+/// Years until each block has been erased as often as it is rated for, if wear is even.
+///
+/// `raw_bytes` is all flash of the drive, `amplification` the bytes programmed for each byte of `user_bytes_per_s`.
+pub fn years_by_erases(raw_bytes: f64, rated_erases: u32, user_bytes_per_s: f64, amplification: f64) -> f64 {
+    write_budget_bytes(raw_bytes, rated_erases) / (user_bytes_per_s * amplification) / SECONDS_A_YEAR
+}
+
+/// Years until a drive was written as much as its maker warrants (TBW), at the least.
+///
+/// The maker counts bytes that the host writes, under a workload of its own with some amplification inside of the drive.
+/// Nobody says how much, so that all of ours is charged against the rating: the drive lasts so long or longer.
+pub fn years_by_tbw(tbw_bytes: f64, user_bytes_per_s: f64, amplification: f64) -> f64 {
+    tbw_bytes / (user_bytes_per_s * amplification) / SECONDS_A_YEAR
 }
 
 #[cfg(test)]
@@ -119,7 +135,7 @@ mod tests {
     /// 25.6 PB at 256 GB and 100,000 erases; 329 days at 900 MB/s, which the paper calls one year.
     #[test]
     fn the_paper_s_array_takes_25_6_pb() {
-        let budget = write_budget_bytes(256_000_000_000, 100_000);
+        let budget = write_budget_bytes(256e9, 100_000);
         assert!((budget / 25.6e15 - 1.0).abs() < 1e-9);
         let days = budget / 900e6 / 86_400.0;
         assert!((days - 329.0).abs() < 1.0, "{days}");
@@ -133,5 +149,17 @@ mod tests {
             .filter(|&at| endurance.lifetime(32, (f64::from(at) + 0.5) / f64::from(draws)) >= 100_000)
             .count();
         assert!((lasting as f64 / f64::from(draws) - 0.98).abs() < 0.001);
+    }
+    /// 004: 256 GB of SLC at 900 MB/s last about a year.
+    #[test]
+    fn the_paper_s_array_lasts_a_year_at_900_mb_a_second() {
+        let years = years_by_erases(256e9, 100_000, 900e6, 1.0);
+        assert!((years - 329.0 / 365.25).abs() < 0.01, "{years}");
+    }
+
+    #[test]
+    fn a_rating_of_600_tb_lasts_as_long_as_division_says() {
+        let years = years_by_tbw(600e12, 1e6, 5.0);
+        assert!((years - 3.8).abs() < 0.01, "{years}");
     }
 }

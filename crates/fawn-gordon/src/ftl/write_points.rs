@@ -11,6 +11,8 @@ pub const NO_BLOCK: u32 = u32::MAX;
 pub struct WritePoint {
     /// Its stripe set.
     pub set: u32,
+    /// The group of buses that the set lies on.
+    group: u32,
     /// Its open block, or [`NO_BLOCK`].
     pub block: u32,
     /// The next page of that block.
@@ -66,6 +68,7 @@ impl WritePoints {
                 for at in 0..per_set {
                     points.push(WritePoint {
                         set,
+                        group,
                         block: NO_BLOCK,
                         next: 0,
                         sequence: 0,
@@ -107,8 +110,8 @@ impl WritePoints {
     /// Changes a write point.
     #[inline]
     pub fn change(&mut self, point: u32, change: impl FnOnce(&mut WritePoint)) {
-        let group = self.group_of(point);
         let entry = &mut self.points[point as usize];
+        let group = entry.group as usize;
         let waited = entry.waits_for_cleaning();
         let was_full = entry.is_full;
         change(entry);
@@ -141,11 +144,6 @@ impl WritePoints {
         first..first + self.per_set
     }
 
-    fn group_of(&self, point: u32) -> usize {
-        // Groups have equally many points.
-        (point / self.group_starts[1]) as usize
-    }
-
     /// A program begins on its next page.
     #[inline]
     pub fn begin(&mut self, point: u32) {
@@ -153,16 +151,16 @@ impl WritePoints {
             entry.under_way += 1;
             entry.next += 1;
         });
-        let group = self.group_of(point);
-        self.loads[group] += 1;
+        let group = self.get(point).group;
+        self.loads[group as usize] += 1;
     }
 
     /// A program is finished.
     #[inline]
     pub fn finish(&mut self, point: u32) {
         self.change(point, |entry| entry.under_way -= 1);
-        let group = self.group_of(point);
-        self.loads[group] -= 1;
+        let group = self.get(point).group;
+        self.loads[group as usize] -= 1;
     }
 
     /// Gordon's rule: on the least loaded buses that have one, the write point with the smallest sequence number that can take
@@ -172,37 +170,39 @@ impl WritePoints {
     #[inline]
     pub fn choose(&self, least: u64, home: u32) -> Option<u32> {
         let least = if planted(FtlBug::NoSequenceRule) { 0 } else { least };
-        let mut above = None;
-        loop {
-            let load = self.loads.iter().copied().filter(|load| above.is_none_or(|above| *load > above)).min()?;
-            let mut best = None;
-            for (group, &other) in self.loads.iter().enumerate() {
-                if other == load {
+        let lightest = self.loads.iter().copied().min()?;
+        let mut best = None;
+        for group in 0..self.loads.len() {
+            if self.loads[group] == lightest {
+                self.improve(group, least, home, &mut best);
+            }
+        }
+        if best.is_none() {
+            for group in 0..self.loads.len() {
+                if self.loads[group] != lightest && best.is_none_or(|(load, ..)| self.loads[group] <= load) {
                     self.improve(group, least, home, &mut best);
                 }
             }
-            if let Some((.., point)) = best {
-                return Some(point);
-            }
-            above = Some(load);
         }
+        best.map(|(.., point)| point)
     }
 
+    /// Takes a point of this group if it is better: by the group's load, its own programs, and its sequence number.
     #[inline]
-    fn improve(&self, group: usize, least: u64, home: u32, best: &mut Option<(u32, u64, u32)>) {
-        let (mut load, mut sequence) = best.map_or((self.ahead, u64::MAX), |(load, sequence, _)| (load, sequence));
+    fn improve(&self, group: usize, least: u64, home: u32, best: &mut Option<(u32, u32, u64, u32)>) {
+        let load = self.loads[group];
         for at in 0..self.words {
             let mut word = self.available[group * self.words + at];
             while word != 0 {
                 let number = self.group_starts[group] + at as u32 * 64 + word.trailing_zeros();
                 word &= word - 1;
                 let point = &self.points[number as usize];
+                let key = (load, point.under_way, point.sequence);
                 let takes = point.sequence >= least
-                    && (point.under_way < load || point.under_way == load && point.sequence < sequence)
-                    && (!point.is_full || point.set == home);
+                    && (!point.is_full || point.set == home)
+                    && best.is_none_or(|(load, under_way, sequence, _)| key < (load, under_way, sequence));
                 if takes {
-                    (load, sequence) = (point.under_way, point.sequence);
-                    *best = Some((load, sequence, number));
+                    *best = Some((load, point.under_way, point.sequence, number));
                 }
             }
         }

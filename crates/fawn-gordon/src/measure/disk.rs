@@ -3,14 +3,14 @@
 use fawn_report::Watch;
 use serde::Serialize;
 
-use super::report::{EnergyReport, LatencySummary, LatencySums, PartShare, ResourceShare, Throughput, parts};
+use super::report::{EnergyReport, LatencySummary, PartShare, ResourceShare, ServedSums, Throughput, parts};
 use super::workload::Pacing;
 use crate::disk::presets::DiskPower;
 use crate::disk::{
     ClosedReplay, DiskActivity, DiskCompletion, DiskDevice, DiskModel, DiskRefusal, DiskRequest, DiskService,
     ModelError, OpenReplay,
 };
-use crate::trace::{Access, BlockRequest, SECTOR_BYTES};
+use crate::trace::{BlockRequest, SECTOR_BYTES};
 
 /// Requests between two looks at the progress.
 const STRIDE: u64 = 1024;
@@ -106,8 +106,8 @@ impl DiskMeasurement {
         let requests = requests.zip(0..).filter_map(|(request, id)| DiskRequest::fitted(&request, id, sectors));
         let mut sums = DiskSums::default();
         let mut add = |done: Result<DiskCompletion, DiskRefusal>| {
-            if sums.throughput.requests.is_multiple_of(STRIDE) {
-                watch.progress(sums.throughput.requests, total, "simulating");
+            if sums.served.throughput.requests.is_multiple_of(STRIDE) {
+                watch.progress(sums.served.throughput.requests, total, "simulating");
             }
             done.map(|done| sums.add(&done))
         };
@@ -121,7 +121,8 @@ impl DiskMeasurement {
 
     fn report(self, sums: DiskSums, activity: DiskActivity, pacing: Pacing, outstanding: usize) -> DiskReport {
         let capacity_bytes = self.capacity_bytes();
-        let DiskSums { throughput, all, reads, writes, services, waiting, seek, rotation, transfer } = sums;
+        let DiskSums { served, services, waiting, seek, rotation, transfer } = sums;
+        let ServedSums { throughput, all, reads, writes } = served;
         let latency_parts = parts(
             &[
                 ("queue, controller and interface", waiting),
@@ -181,10 +182,7 @@ fn resources(activity: DiskActivity, elapsed_s: f64) -> Vec<ResourceShare> {
 /// Sums over completions.
 #[derive(Debug, Default)]
 struct DiskSums {
-    throughput: Throughput,
-    all: LatencySums,
-    reads: LatencySums,
-    writes: LatencySums,
+    served: ServedSums,
     services: DiskServices,
     waiting: u128,
     seek: u128,
@@ -194,25 +192,9 @@ struct DiskSums {
 
 impl DiskSums {
     fn add(&mut self, done: &DiskCompletion) {
-        let (latency_ns, bytes) = (done.response_ns(), done.request.sectors * SECTOR_BYTES);
-        let throughput = &mut self.throughput;
-        throughput.requests += 1;
-        throughput.elapsed_s = throughput.elapsed_s.max(done.finish_ns as f64 / 1e9);
-        self.all.add(latency_ns);
-        match done.request.access {
-            Access::Read => {
-                throughput.reads += 1;
-                throughput.bytes_read += bytes;
-                self.reads.add(latency_ns);
-            }
-            Access::Write => {
-                throughput.writes += 1;
-                throughput.bytes_written += bytes;
-                self.writes.add(latency_ns);
-            }
-            Access::Discard => throughput.discards += 1,
-            Access::Flush => {}
-        }
+        self.served.add(done.request.access, done.request.sectors * SECTOR_BYTES, done.response_ns());
+        let elapsed_s = &mut self.served.throughput.elapsed_s;
+        *elapsed_s = elapsed_s.max(done.finish_ns as f64 / 1e9);
         let services = &mut self.services;
         *match done.service {
             DiskService::ReadHit => &mut services.read_hits,

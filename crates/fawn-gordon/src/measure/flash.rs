@@ -4,7 +4,7 @@ use fawn_report::Watch;
 use serde::Serialize;
 
 use super::power_cut::{PowerCut, PowerCutReport};
-use super::report::{EnergyReport, LatencySummary, LatencySums, PartShare, ResourceShare, Throughput, parts};
+use super::report::{EnergyReport, LatencySummary, PartShare, ResourceShare, ServedSums, Throughput, parts};
 use super::steady::{FirstState, WarmUpChoice, WarmUpError, warm_up};
 use super::workload::Pacing;
 use crate::amplification::theory;
@@ -13,7 +13,7 @@ use crate::flash::{FlashDesign, FlashModel};
 use crate::ftl::cleaning::CleaningPolicy;
 use crate::ftl::memory::DramNeed;
 use crate::ftl::requests::ServiceCounts;
-use crate::ftl::wear::{WearSpread, write_budget_bytes};
+use crate::ftl::wear::{WearSpread, years_by_erases};
 use crate::ftl::{ArrivalMode, Device, FtlError, FtlSettings, HostKind, HostReply, HostRequest, Translation};
 use crate::time::SimTime;
 use crate::trace::{Access, AddressPattern, BlockRequest, TracePattern};
@@ -27,9 +27,6 @@ const MOST_MEDIUM_PAGES: u64 = 16 << 20;
 
 /// Requests between two looks at the progress.
 const STRIDE: u64 = 4096;
-
-/// Seconds of a year.
-const YEAR_S: f64 = 365.25 * 86_400.0;
 
 /// Why a measurement is none.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -216,12 +213,12 @@ impl FlashMeasurement {
         });
         let mode = if pacing == Pacing::Timed { ArrivalMode::Timed } else { ArrivalMode::Saturated };
         let report = self.device.run(requests, mode, |reply| {
-            if sums.throughput.requests.is_multiple_of(STRIDE) {
-                watch.progress(sums.throughput.requests, total, "simulating");
+            if sums.served.throughput.requests.is_multiple_of(STRIDE) {
+                watch.progress(sums.served.throughput.requests, total, "simulating");
             }
             sums.add(reply);
         })?;
-        sums.throughput.elapsed_s = report.elapsed.seconds();
+        sums.served.throughput.elapsed_s = report.elapsed.seconds();
         Ok(self.report(sums, pacing, flushes))
     }
 
@@ -250,9 +247,10 @@ impl FlashMeasurement {
         let translation = device.translation();
         let usage = device.array().usage();
         let layout = *translation.layout();
-        let FlashSums { throughput, all, reads, writes, queue, cleaning, die, bus, transfer, cell } = sums;
+        let FlashSums { served, queue, cleaning, die, bus, transfer, cell } = sums;
+        let ServedSums { throughput, all, reads, writes } = served;
         let counts = translation.counts();
-        let programmed = counts.written + counts.copied + counts.blocks.closed + counts.records;
+        let programmed = counts.programmed();
         let programmed_bytes = programmed as f64 * f64::from(layout.page_bytes);
         let write_amplification = (counts.written > 0).then(|| {
             let effective_spare_factor = effective_spare(translation);
@@ -267,8 +265,8 @@ impl FlashMeasurement {
             }
         });
         let years = model.rated_erases.filter(|_| programmed > 0).map(|rated| {
-            let budget = write_budget_bytes(model.design.geometry.bytes(), rated);
-            budget / (programmed_bytes / throughput.elapsed_s) / YEAR_S
+            let raw_bytes = model.design.geometry.bytes() as f64;
+            years_by_erases(raw_bytes, rated, programmed_bytes / throughput.elapsed_s, 1.0)
         });
         let needs = DramNeed::of(&layout, &settings);
         let latency_parts = parts(
@@ -342,10 +340,7 @@ pub fn host_request(request: &BlockRequest, stamp: u32) -> Option<HostRequest> {
 /// Sums over replies.
 #[derive(Debug, Default)]
 struct FlashSums {
-    throughput: Throughput,
-    all: LatencySums,
-    reads: LatencySums,
-    writes: LatencySums,
+    served: ServedSums,
     queue: u128,
     cleaning: u128,
     die: u128,
@@ -356,22 +351,12 @@ struct FlashSums {
 
 impl FlashSums {
     fn add(&mut self, reply: &HostReply) {
-        let latency_ns = (reply.finished - reply.arrived).ns();
-        self.throughput.requests += 1;
-        self.all.add(latency_ns);
-        match reply.kind {
-            HostKind::Read => {
-                self.throughput.reads += 1;
-                self.throughput.bytes_read += reply.bytes;
-                self.reads.add(latency_ns);
-            }
-            HostKind::Write => {
-                self.throughput.writes += 1;
-                self.throughput.bytes_written += reply.bytes;
-                self.writes.add(latency_ns);
-            }
-            HostKind::Trim => self.throughput.discards += 1,
-        }
+        let access = match reply.kind {
+            HostKind::Read => Access::Read,
+            HostKind::Write => Access::Write,
+            HostKind::Trim => Access::Discard,
+        };
+        self.served.add(access, reply.bytes, (reply.finished - reply.arrived).ns());
         for (sum, part) in [
             (&mut self.queue, reply.parts.queue),
             (&mut self.cleaning, reply.parts.cleaning),

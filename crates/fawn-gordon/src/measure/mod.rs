@@ -4,7 +4,8 @@
 //!   [`scan`]: what a trace amounts to, damage included.
 //! * [`flash`]: an FTL on its array. [`steady`]: the state that it begins with. [`power_cut`]: what recovery takes and finds.
 //! * [`disk`]: a disk. [`seek_checks`]: seek times beside published ones.
-//! * [`report`]: what all reports have. [`device_report`]: that of any device. [`tables`]: reports as tables, alone or beside each other.
+//! * [`report`]: what all reports have. [`device_report`]: that of any device. [`tables`]: reports as tables, alone or beside each
+//!   other.
 
 pub mod address_map;
 pub mod device_report;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rand::SeedableRng as _;
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::{Rng as _, SeedableRng as _};
 use serde::Serialize;
 
 use crate::flash::FlashDesign;
@@ -138,11 +138,7 @@ impl PowerCut {
         let mut torn_pages = 0;
         let medium = device.cut_power(|program| {
             torn_pages += 1;
-            match random.next_u64() % 3 {
-                0 if program.may_seem_erased => TornPage::SeemsErased,
-                1 if program.may_be_whole => TornPage::Whole,
-                _ => TornPage::Damaged,
-            }
+            TornPage::drawn(program, &mut random)
         });
         (medium, torn_pages)
     }

@@ -3,6 +3,8 @@
 use fawn_report::Latencies;
 use serde::Serialize;
 
+use crate::trace::Access;
+
 /// Latencies of requests, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LatencySummary {
@@ -133,6 +135,41 @@ impl Throughput {
 
     fn rate(&self, amount: f64) -> f64 {
         if self.elapsed_s > 0.0 { amount / self.elapsed_s } else { 0.0 }
+    }
+}
+
+/// Sums over requests that were served, whatever the device.
+#[derive(Clone, Debug, Default)]
+pub struct ServedSums {
+    /// How many, and their bytes. The time is for the device to fill in.
+    pub throughput: Throughput,
+    /// Latencies of all.
+    pub all: LatencySums,
+    /// Of reads.
+    pub reads: LatencySums,
+    /// Of writes.
+    pub writes: LatencySums,
+}
+
+impl ServedSums {
+    /// Adds a request of so many bytes that took so long.
+    pub fn add(&mut self, access: Access, bytes: u64, latency_ns: u64) {
+        self.throughput.requests += 1;
+        self.all.add(latency_ns);
+        match access {
+            Access::Read => {
+                self.throughput.reads += 1;
+                self.throughput.bytes_read += bytes;
+                self.reads.add(latency_ns);
+            }
+            Access::Write => {
+                self.throughput.writes += 1;
+                self.throughput.bytes_written += bytes;
+                self.writes.add(latency_ns);
+            }
+            Access::Discard => self.throughput.discards += 1,
+            Access::Flush => {}
+        }
     }
 }
 

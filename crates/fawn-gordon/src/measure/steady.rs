@@ -4,7 +4,7 @@ use fawn_report::Watch;
 use serde::{Deserialize, Serialize};
 
 use crate::ftl::cleaning::CleaningPolicy;
-use crate::ftl::filling::{Filling, blocks_kept};
+use crate::ftl::filling::Filling;
 use crate::ftl::{Device, FtlError, FtlSettings};
 use crate::trace::{Access, AddressPattern, Arrivals, BlockRequest, TracePattern};
 
@@ -79,7 +79,7 @@ pub fn warm_up(
     pattern: Option<&TracePattern>,
     watch: &dyn Watch,
 ) -> Result<FirstState, WarmUpError> {
-    let (settings, layout) = (*device.translation().settings(), *device.translation().layout());
+    let settings = *device.translation().settings();
     let fits = closed_form_fits(device)?;
     match resolve(choice, pattern, &settings, fits) {
         WarmUpChoice::Empty | WarmUpChoice::Auto => {
@@ -91,13 +91,14 @@ pub fn warm_up(
         }
         WarmUpChoice::ClosedForm if !fits => Err(SteadyStateError::NoClosedForm.into()),
         WarmUpChoice::ClosedForm => {
+            let mut stock = 0;
             device.fill_untimed(|filling| {
-                filling.steady_state(settings.seed);
+                filling.closed_form(settings.seed);
+                stock = filling.stock();
                 Ok(())
             })?;
-            // Erased blocks beyond those that cleaning keeps would be used up by the first writes measured.
+            // At the addresses of what is measured, and with its progress.
             let writes = fill_pattern(pattern, device.bytes(), settings.seed);
-            let stock = 2 * u64::from(blocks_kept(&settings)) * u64::from(layout.data_pages()) * u64::from(layout.sets);
             fill(device, writes, stock, watch)?;
             let sentence = "steady state of uniform random writes in closed form (Desnoyers, SYSTOR 2012), then as many \
                             page writes as use up its erased blocks";
@@ -123,7 +124,7 @@ pub fn warm_up(
 fn closed_form_fits(device: &mut Device) -> Result<bool, FtlError> {
     let mut fits = false;
     device.fill_untimed(|filling| {
-        fits = filling.has_steady_state();
+        fits = filling.has_closed_form();
         Ok(())
     })?;
     Ok(fits)
@@ -163,14 +164,7 @@ fn fill_pattern(pattern: Option<&TracePattern>, capacity_bytes: u64, seed: u64) 
 }
 
 fn sequential(device: &mut Device, watch: &dyn Watch) -> Result<(), FtlError> {
-    let pages = device.translation().logical_pages();
-    device.fill_untimed(|filling| {
-        for logical in 0..pages {
-            told(watch, u64::from(logical), u64::from(pages), "filling in order");
-            filling.write(logical)?;
-        }
-        Ok(())
-    })
+    device.fill_untimed(|filling| filling.sequential_with(|done, total| told(watch, done, total, "filling in order")))
 }
 
 fn fill(device: &mut Device, pattern: TracePattern, total: u64, watch: &dyn Watch) -> Result<(), FtlError> {

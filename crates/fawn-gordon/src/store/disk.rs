@@ -88,14 +88,21 @@ impl SimulatedDisk {
                 high: 4e12,
             });
         };
-        Ok(Self {
-            bytes: keeps_bytes.then(|| vec![0; device.bytes() as usize]),
-            versions: cuts_power.then(Versions::default),
+        let bytes = keeps_bytes.then(|| vec![0; device.bytes() as usize]);
+        let versions = cuts_power.then(Versions::default);
+        Ok(Self { bytes, versions, trims: drive.trim, ..Self::on(device, design, Volume::new(pages)) })
+    }
+
+    /// A drive with nothing under way. It keeps no bytes, and trims what is freed.
+    fn on(device: Device, design: FlashDesign, volume: Volume) -> Self {
+        Self {
             device,
             design,
-            volume: Volume::new(pages),
+            volume,
+            bytes: None,
+            versions: None,
             stamp: 0,
-            trims: drive.trim,
+            trims: true,
             parts: BTreeMap::new(),
             left: BTreeMap::new(),
             commits: BTreeMap::new(),
@@ -104,7 +111,7 @@ impl SimulatedDisk {
             next_ticket: 0,
             journal_at: 0,
             traffic: DriveTraffic::default(),
-        })
+        }
     }
 
     /// What is left if the power fails now. The FTL recovers first, then the volume; the store is opened by the caller.
@@ -116,11 +123,7 @@ impl SimulatedDisk {
     /// The disk was not made for that, or the FTL lost what it had acknowledged.
     pub fn after_power_cut(&self, seed: u64) -> Result<Self, FtlError> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let medium = self.device.cut_power(|program| match random.next_u64() % 3 {
-            0 if program.may_seem_erased => TornPage::SeemsErased,
-            1 if program.may_be_whole => TornPage::Whole,
-            _ => TornPage::Damaged,
-        });
+        let medium = self.device.cut_power(|program| TornPage::drawn(program, &mut random));
         let settings = *self.device.translation().settings();
         let (device, _) = Device::recovered(&self.design, settings, medium)?;
         let versions = self.versions.as_ref().expect("power is cut on a disk that was made for it");
@@ -137,22 +140,14 @@ impl SimulatedDisk {
                 kept.add(page, stamp, found);
             }
         }
+        let volume = self.volume.after_power_cut(random.next_u64().is_multiple_of(2));
         Ok(Self {
-            volume: self.volume.after_power_cut(random.next_u64().is_multiple_of(2)),
             bytes: Some(bytes),
             versions: Some(kept),
-            device,
-            design: self.design.clone(),
             stamp: self.stamp,
             trims: self.trims,
-            parts: BTreeMap::new(),
-            left: BTreeMap::new(),
-            commits: BTreeMap::new(),
-            trims_under_way: BTreeSet::new(),
-            done: VecDeque::new(),
-            next_ticket: 0,
             journal_at: self.journal_at,
-            traffic: DriveTraffic::default(),
+            ..Self::on(device, self.design.clone(), volume)
         })
     }
 

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fawn_store::flash::{FileId, Flash as _, FlashError};
 use fawn_store::page::{PAGE_BYTES, PageBuf};
-use fawn_store::work::{MaintenanceEvent, MaintenanceWork};
+use fawn_store::work::MaintenanceEvent;
 use fawn_store::{
     Batch, FinishedRead, Gate, Lookup, Maintenance, Options, Read, Refusal, Step, Store, Write, WrittenBatch,
 };
 use fawn_workload::{key_of, version_of, write_value};
 
-use super::clients::{Clients, RequestInFlight, TrialOperation, TrialPhase};
+use super::clients::{Clients, RequestInFlight, TrialOperation};
 use super::disk::{SimulatedDisk, Ticket};
 use super::pace::OwedRest;
 use super::settings::StoreTrialError;
-use super::store_run::{Progress, StoreRun};
+use super::store_run::StoreRun;
 use super::world::{Foreground, World};
 use crate::time::SimTime;
 
@@ -80,18 +80,8 @@ impl FawnServer {
         }
     }
 
-    /// The store.
-    pub fn store(&self) -> &Store {
-        &self.store
-    }
-
     /// Its clients.
-    pub fn clients(&mut self) -> &mut Clients {
-        &mut self.clients
-    }
-
-    /// Its clients, to look at.
-    pub fn clients_ref(&self) -> &Clients {
+    pub fn clients(&self) -> &Clients {
         &self.clients
     }
 
@@ -288,40 +278,6 @@ impl<'p> FawnRun<'p> {
         self.world.with(|server, disk| action(server.as_mut().expect("the store is open"), disk))
     }
 
-    /// One step of the maintenance thread, or of time if it has nothing to do.
-    ///
-    /// # Errors
-    /// Store or drive failed.
-    pub fn turn(&mut self) -> Result<(), StoreTrialError> {
-        while let Some(work) = self.with(|server, _| server.store.take_work()) {
-            self.submit(work);
-        }
-        let began = self.world.now();
-        match self.maintenance.step(&self.world) {
-            Step::Event(event) => self.with(|server, disk| server.deliver(event, disk)),
-            Step::More => {}
-            Step::Stalled => self.world.sleep(began + STALL),
-            Step::Idle => {
-                self.world.advance(SimTime::NEVER);
-            }
-        }
-        if self.maintenance.may_rest() {
-            let urgency = self.with(|server, _| server.store.urgency());
-            self.rest.owe(urgency, self.world.now() - began);
-        } else {
-            self.rest.forget();
-        }
-        let rest = self.rest.take();
-        if rest > SimTime::ZERO {
-            self.world.sleep(self.world.now() + rest);
-        }
-        self.failure()
-    }
-
-    fn submit(&mut self, work: MaintenanceWork) {
-        self.maintenance.submit(work);
-    }
-
     fn failure(&mut self) -> Result<(), StoreTrialError> {
         if let Some(error) = self.world.take_failure() {
             return Err(error);
@@ -401,16 +357,30 @@ fn stopped(error: &FlashError) -> StoreTrialError {
 }
 
 impl StoreRun for FawnRun<'_> {
-    fn begin(&mut self, phase: TrialPhase) {
-        self.with(|server, disk| server.clients.begin(phase, disk.now()));
-    }
-
-    fn run(&mut self, progress: Progress<'_>) -> Result<(), StoreTrialError> {
-        while !self.with(|server, _| server.clients.is_done()) {
-            self.turn()?;
-            progress(self.with(|server, _| server.clients.answered()));
+    fn turn(&mut self) -> Result<(), StoreTrialError> {
+        while let Some(work) = self.with(|server, _| server.store.take_work()) {
+            self.maintenance.submit(work);
         }
-        Ok(())
+        let began = self.world.now();
+        match self.maintenance.step(&self.world) {
+            Step::Event(event) => self.with(|server, disk| server.deliver(event, disk)),
+            Step::More => {}
+            Step::Stalled => self.world.sleep(began + STALL),
+            Step::Idle => {
+                self.world.advance(SimTime::NEVER);
+            }
+        }
+        if self.maintenance.may_rest() {
+            let urgency = self.with(|server, _| server.store.urgency());
+            self.rest.owe(urgency, self.world.now() - began);
+        } else {
+            self.rest.forget();
+        }
+        let rest = self.rest.take();
+        if rest > SimTime::ZERO {
+            self.world.sleep(self.world.now() + rest);
+        }
+        self.failure()
     }
 
     fn look<R>(&mut self, look: impl FnOnce(&mut Clients, &SimulatedDisk) -> R) -> R {

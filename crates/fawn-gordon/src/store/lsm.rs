@@ -1,20 +1,21 @@
 //! The pattern of a log-structured merge tree with leveled compaction.
 //!
-//! Puts go to a log, written in groups as they come, and to a table in memory. A full table is flushed as a file of level 0. Four such
-//! files are merged into level 1; each level is ten times as large as the one above. Which keys each file holds is known, so that a
-//! merge writes exactly what is left. A get reads the one page that holds the newest version: filters that never err, an index in
-//! memory, no cache. A second table may be full while the first one is flushed; then, or with twelve files in level 0, puts wait.
+//! Puts go to a log, written in groups as they come, and to a table in memory. A full table is flushed as a file of level 0. Four
+//! such files are merged into level 1; each level is ten times as large as the one above. Which keys each file holds is known, so
+//! that a merge writes exactly what is left. A get reads the one page that holds the newest version: filters that never err, an
+//! index in memory, no cache. A second table may be full while the first one is flushed; then, or with twelve files in level 0,
+//! puts wait.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use fawn_store::flash::{FileId, Flash as _, FlashError};
 
-use super::clients::{Clients, RequestInFlight, TrialOperation, TrialPhase};
+use super::clients::{Clients, RequestInFlight, TrialOperation};
 use super::disk::{SimulatedDisk, Ticket};
 use super::levels::{Compaction, Levels, SortedFile};
 use super::settings::{PAGE_BYTES, StoreTrialError};
-use super::store_run::{Progress, StoreRun};
+use super::store_run::StoreRun;
 use super::world::{Foreground, World};
 use crate::time::SimTime;
 
@@ -162,7 +163,7 @@ impl LsmRun<'_> {
     }
 
     /// One piece of the background thread's work. False if there is none.
-    fn turn(&mut self) -> Result<bool, FlashError> {
+    fn work(&mut self) -> Result<bool, FlashError> {
         if self.flush()? {
             return Ok(true);
         }
@@ -237,25 +238,13 @@ impl LsmRun<'_> {
 }
 
 impl StoreRun for LsmRun<'_> {
-    fn begin(&mut self, phase: TrialPhase) {
-        self.world.with(|server, disk| server.clients.begin(phase, disk.now()));
-    }
-
-    fn run(&mut self, progress: Progress<'_>) -> Result<(), StoreTrialError> {
-        while !self.world.with(|server, _| server.clients.is_done()) {
-            match self.turn() {
-                Ok(worked) => {
-                    if !worked && !self.world.advance(SimTime::NEVER) {
-                        let nothing = || StoreTrialError::Stuck("nothing is under way".to_owned());
-                        return Err(self.world.take_failure().unwrap_or_else(nothing));
-                    }
-                }
-                Err(FlashError::NoSpace) => return Err(StoreTrialError::Stuck(FlashError::NoSpace.to_string())),
-                Err(error) => return Err(StoreTrialError::Stopped(error.to_string())),
-            }
-            progress(self.world.with(|server, _| server.clients.answered()));
+    fn turn(&mut self) -> Result<(), StoreTrialError> {
+        match self.work() {
+            Ok(true) => Ok(()),
+            Ok(false) => self.world.go_on(),
+            Err(FlashError::NoSpace) => Err(StoreTrialError::Stuck(FlashError::NoSpace.to_string())),
+            Err(error) => Err(StoreTrialError::Stopped(error.to_string())),
         }
-        Ok(())
     }
 
     fn look<R>(&mut self, look: impl FnOnce(&mut Clients, &SimulatedDisk) -> R) -> R {

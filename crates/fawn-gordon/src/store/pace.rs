@@ -1,4 +1,5 @@
-//! Rests of the background thread while somebody waits for the drive, as `fawn-flash` has them.
+//! How long the background thread rests between its steps, so that requests reach the drive: the rules of `fawn-flash`'s
+//! maintenance thread.
 
 use crate::time::SimTime;
 

@@ -1,17 +1,17 @@
 //! The pattern of a store that updates pages in place.
 //!
-//! Records lie at fixed places, as many a page of 4 KiB as fit. A put reads its page and writes it back; puts of a page that is under
-//! way share its next write. A get reads a page. There is neither a journal against torn pages, which would double the writes, nor a
-//! cache, nor an index on flash: this is the least that such a store can do.
+//! Records lie at fixed places, as many a page of 4 KiB as fit. A put reads its page and writes it back; puts of a page that is
+//! under way share its next write. A get reads a page. There is neither a journal against torn pages, which would double the
+//! writes, nor a cache, nor an index on flash: this is the least that such a store can do.
 
 use std::collections::BTreeMap;
 
 use fawn_store::flash::FileId;
 
-use super::clients::{Clients, RequestInFlight, TrialOperation, TrialPhase};
+use super::clients::{Clients, RequestInFlight, TrialOperation};
 use super::disk::{SimulatedDisk, Ticket};
 use super::settings::{PAGE_BYTES, StoreTrialError};
-use super::store_run::{Progress, StoreRun};
+use super::store_run::StoreRun;
 use super::world::{Foreground, World};
 use crate::time::SimTime;
 
@@ -128,19 +128,8 @@ impl PageRun<'_> {
 }
 
 impl StoreRun for PageRun<'_> {
-    fn begin(&mut self, phase: TrialPhase) {
-        self.world.with(|server, disk| server.clients.begin(phase, disk.now()));
-    }
-
-    fn run(&mut self, progress: Progress<'_>) -> Result<(), StoreTrialError> {
-        while !self.world.with(|server, _| server.clients.is_done()) {
-            if !self.world.advance(SimTime::NEVER) {
-                let nothing = || StoreTrialError::Stuck("nothing is under way".to_owned());
-                return Err(self.world.take_failure().unwrap_or_else(nothing));
-            }
-            progress(self.world.with(|server, _| server.clients.answered()));
-        }
-        Ok(())
+    fn turn(&mut self) -> Result<(), StoreTrialError> {
+        self.world.go_on()
     }
 
     fn look<R>(&mut self, look: impl FnOnce(&mut Clients, &SimulatedDisk) -> R) -> R {

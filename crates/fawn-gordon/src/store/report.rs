@@ -140,18 +140,12 @@ impl StoreReport {
             "years",
         ];
         let rows = self.rows.iter().map(|StoreRow { result, years }| {
-            let dram = match result.design {
-                StoreDesign::Fawn { memory_bytes } => {
-                    format!("{} B", digits(memory_bytes as f64 / self.workload.records as f64))
-                }
-                _ => String::new(),
-            };
             let part = |part: fn(&super::result::WrittenShares) -> f64| {
                 result.written.as_ref().map_or_else(String::new, |written| two(part(written)))
             };
             vec![
                 result.store.to_owned(),
-                dram,
+                self.dram(result.design),
                 result.mode.unwrap_or_default().to_owned(),
                 if result.trim { "on" } else { "off" }.to_owned(),
                 percent(result.spare_factor),
@@ -166,6 +160,16 @@ impl StoreReport {
             ]
         });
         TextTable::of(&head, &[2, 3], rows)
+    }
+
+    /// DRAM for each record.
+    fn dram(&self, design: StoreDesign) -> String {
+        match design {
+            StoreDesign::Fawn { memory_bytes } => {
+                format!("{} B", digits(memory_bytes as f64 / self.workload.records as f64))
+            }
+            _ => String::new(),
+        }
     }
 
     fn years(&self, years: &DriveYears) -> String {
@@ -192,15 +196,9 @@ impl StoreReport {
             "uJ/get",
         ];
         let rows = self.rows.iter().map(|StoreRow { result, .. }| {
-            let dram = match result.design {
-                StoreDesign::Fawn { memory_bytes } => {
-                    format!("{} B", digits(memory_bytes as f64 / self.workload.records as f64))
-                }
-                _ => String::new(),
-            };
             let mut row = vec![
                 result.store.to_owned(),
-                dram,
+                self.dram(result.design),
                 if result.trim { "on" } else { "off" }.to_owned(),
                 percent(result.spare_factor),
                 digits(result.operations_per_s),

@@ -4,11 +4,11 @@ use fawn_report::latency::Latencies;
 use serde::Serialize;
 
 use super::clients::ClientAnswers;
-use super::endurance::{years_by_erases, years_by_tbw};
 use super::settings::{DriveSettings, PAGE_BYTES, StoreDesign, StoreWorkload};
 use super::snapshot::Snapshot;
 use crate::flash::FlashDesign;
 use crate::flash::usage::DiePower;
+use crate::ftl::wear::{years_by_erases, years_by_tbw};
 
 /// All that a trial has counted.
 #[derive(Debug)]
@@ -139,7 +139,7 @@ impl StoreResult {
         let user_bytes = puts * workload.user_bytes();
         let host = (after.traffic.written_bytes - before.traffic.written_bytes) as f64;
         let page_bytes = f64::from(flash.geometry.page_bytes) * f64::from(flash.geometry.planes_per_die);
-        let programmed = programmed(after) - programmed(before);
+        let programmed = after.ftl.programmed() - before.ftl.programmed();
         let flash_bytes = programmed as f64 * page_bytes;
         let per_user = |bytes: f64| if user_bytes == 0 { 0.0 } else { bytes / user_bytes as f64 };
         let elapsed = (after.usage.elapsed - before.usage.elapsed).seconds();
@@ -212,9 +212,4 @@ impl StoreResult {
             by_tbw: tbw.filter(|_| is_known).map(|tbw| years_by_tbw(tbw, rate, self.amplification)),
         }
     }
-}
-
-/// Super-pages programmed so far.
-fn programmed(at: &Snapshot) -> u64 {
-    at.ftl.written + at.ftl.copied + at.ftl.records + at.ftl.blocks.closed
 }

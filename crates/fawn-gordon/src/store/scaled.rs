@@ -1,7 +1,7 @@
 //! A published design made small, so that a simulation can overwrite it several times.
 //!
-//! Timings, pages, planes and buses stay. The dies on each bus become fewer, then the pages of a block, and at last the buses, until
-//! each die has about 192 blocks: fewer would leave cleaning too little choice.
+//! Timings, pages, planes and buses stay. The dies on each bus become fewer, then the pages of a block, and at last the buses,
+//! until each die has about 192 blocks: fewer would leave cleaning too little choice.
 
 use crate::flash::FlashDesign;
 use crate::ftl::Stripe;

@@ -108,17 +108,8 @@ pub struct DriveSettings {
 impl DriveSettings {
     /// A drive of this preset with its own spare factor, and erases where its source states them.
     pub fn of(preset: FlashPreset, bytes: u64) -> Self {
-        let rated_erases = rated_erases(preset.name);
-        Self { spare_factor: preset.spare_factor, preset, bytes, trim: true, rated_erases }
-    }
-}
-
-/// Erases that the source of a preset states: 100,000 for SLC and 10,000 for MLC (004, §4.2.2); the others state none.
-pub fn rated_erases(preset: &str) -> Option<u32> {
-    match preset {
-        name if name.starts_with("gordon-slc") => Some(100_000),
-        name if name.starts_with("gordon-mlc") => Some(10_000),
-        _ => None,
+        let FlashPreset { spare_factor, rated_erases, .. } = preset;
+        Self { preset, bytes, spare_factor, trim: true, rated_erases }
     }
 }
 
@@ -211,14 +202,6 @@ pub enum StoreTrialError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flash::presets::presets;
-
-    #[test]
-    fn erases_are_known_only_where_a_source_states_them() {
-        let known: Vec<_> = presets().iter().filter_map(|it| Some((it.name, rated_erases(it.name)?))).collect();
-        assert_eq!(known.len(), 4, "{known:?}");
-        assert_eq!(rated_erases("gordon-mlc-133"), Some(10_000));
-    }
 
     #[test]
     fn a_number_out_of_range_is_named() {

@@ -45,7 +45,6 @@ pub struct Volume {
     /// Files whose length or places have changed since then, removed ones included.
     changed: BTreeSet<FileId>,
     commits: Vec<Commit>,
-    committed: u64,
     next_commit: u64,
     /// Freed and not usable yet.
     pending_pages: u64,
@@ -76,7 +75,6 @@ impl Volume {
             freed: Vec::new(),
             changed: BTreeSet::new(),
             commits: Vec::new(),
-            committed: 0,
             next_commit: 1,
             pending_pages: 0,
         }
@@ -198,10 +196,7 @@ impl Volume {
     pub fn finish_commit(&mut self, number: u64) -> Vec<PageExtent> {
         let mut freed = Vec::new();
         for commit in self.commits.extract_if(.., |commit| commit.number <= number) {
-            if commit.number > self.committed {
-                self.committed = commit.number;
-                self.durable = commit.names;
-            }
+            self.durable = commit.names;
             freed.extend(commit.freed);
         }
         for &(first, count) in &freed {

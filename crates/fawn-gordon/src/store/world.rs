@@ -1,7 +1,7 @@
 //! One event loop and one background thread on a disk, in simulated time.
 //!
-//! The background thread is the caller: its reads and writes block, and while they do, the event loop goes on ([`Foreground`]). So the
-//! code of a store runs as it is, in one real thread.
+//! The background thread is the caller: its reads and writes block, and while they do, the event loop goes on ([`Foreground`]). So
+//! the code of a store runs as it is, in one real thread.
 
 use std::cell::RefCell;
 
@@ -116,6 +116,18 @@ impl<'p, F: Foreground> World<'p, F> {
             state.probe = Some(probe);
         }
         happened
+    }
+
+    /// Lets the next thing happen.
+    ///
+    /// # Errors
+    /// The drive failed, or nothing is under way.
+    pub fn go_on(&self) -> Result<(), StoreTrialError> {
+        if self.advance(SimTime::NEVER) {
+            return Ok(());
+        }
+        let nothing = || StoreTrialError::Stuck("nothing is under way".to_owned());
+        Err(self.take_failure().unwrap_or_else(nothing))
     }
 
     /// Lets time pass until then.

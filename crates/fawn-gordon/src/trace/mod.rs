@@ -7,8 +7,8 @@
 //!
 //! * `request`: a request of any format. `reader`: reads a trace. `detect`: its format, by content. `formats`: each
 //!   format that is text. `lines`, `fields`, `names`: what they share.
-//! * `block_events`: requests as the kernel traces them. [`compact`]: our own format. `synthetic`: computed traces. [`recording`]: what a machine used in each second, in
-//!   `columns`.
+//! * `block_events`: requests as the kernel traces them. [`compact`]: our own format. `synthetic`: computed traces. [`recording`]:
+//!   what a machine used in each second, in `columns`.
 
 mod block_events;
 mod columns;

@@ -1,7 +1,7 @@
 //! Gordon, §4.1 and §4.2: single-chip bandwidths, and figures that follow from the array's parts.
 
 use fawn_gordon::flash::presets::{GordonCells, gordon};
-use fawn_gordon::flash::streaming::{die_stream, single_plane};
+use fawn_gordon::flash::streaming::{single_plane, stream_die};
 use fawn_gordon::flash::{CommandKind, ceilings};
 use fawn_gordon::ftl::memory::DramNeed;
 use fawn_gordon::ftl::wear::{gordon_survival, write_budget_bytes};
@@ -29,7 +29,7 @@ pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
         finding.printed(json!({ "what": what, "value": printed, "unit": unit }));
     };
     let plane = single_plane();
-    let stream = |kind, bytes| die_stream(&plane, kind, 1, bytes).map_err(FtlError::from);
+    let stream = |kind, bytes| stream_die(&plane, kind, 1, bytes).map_err(FtlError::from);
     let bare = "pages of 4,096 bytes, 40 MB/s, one register";
     add("read of one plane", "MiB/s", stream(CommandKind::Read, 4_096)? / MIB, 30.7, bare);
     add("program of one plane", "MiB/s", stream(CommandKind::Program, 4_096)? / MIB, 12.9, bare);
@@ -51,7 +51,7 @@ pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
     let (whole, twice) = (gordon_survival(1), gordon_survival(64));
     add("super-blocks of 2 KB pages that last", "%", 100.0 * whole, 99.9, "0.98 to the power of 1/32");
     add("those of 128 KB pages", "%", 100.0 * twice, 96.0, "");
-    let budget = write_budget_bytes(256_000_000_000, 100_000);
+    let budget = write_budget_bytes(256e9, 100_000);
     add("bytes that 256 GB can take", "PB", budget / 1e15, 25.6, "");
     add("at 900 MB/s", "days", budget / 900e6 / 86_400.0, 365.0, "the paper says one year");
     let pins = array.geometry.buses * (24 + 2 * array.geometry.dies_per_bus()) + 150 + 105 + 41;

@@ -1,7 +1,7 @@
 //! Gordon, Table 1: peak bandwidth of flash chips by bus rate.
 
 use fawn_gordon::flash::presets::GordonCells;
-use fawn_gordon::flash::streaming::{die_stream, table_1_chip};
+use fawn_gordon::flash::streaming::{stream_die, table_1_chip};
 use fawn_gordon::flash::{CommandKind, ceilings};
 use fawn_gordon::ftl::FtlError;
 use serde_json::json;
@@ -35,7 +35,7 @@ pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
                 (CommandKind::Program, "program", program, ceilings::die_program(&design)),
             ] {
                 let what = format!("{name}, {mhz} MHz, {word}");
-                let stream = die_stream(&design, kind, 2, 4_224).map_err(FtlError::from)?;
+                let stream = stream_die(&design, kind, 2, 4_224).map_err(FtlError::from)?;
                 finding.row(json!({
                     "what": what, "mib_a_second": stream / MIB, "closed_form_mib_a_second": closed / MIB,
                     "bus_bytes": design.bus.width_bits / 8,
