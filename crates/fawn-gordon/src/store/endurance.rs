@@ -1,7 +1,6 @@
 //! How long a drive lasts under a rate of puts.
 
-/// Seconds of a year of 365.25 days.
-pub const SECONDS_A_YEAR: f64 = 31_557_600.0;
+use fawn_plan::SECONDS_A_YEAR;
 
 /// Years until each block has been erased as often as it is rated for, if wear is even.
 ///

@@ -13,7 +13,7 @@ use super::file::SurveyFileError;
 use crate::node::{AccessRate, DeviceWatts, MemoryModel, NodeDesign, NodeStorage, ProcessorModel, WattRange};
 
 /// Instructions per cycle of a Core 2 (Gordon Table 4), which traces after the paper count.
-const CORE_2_INSTRUCTIONS_PER_CYCLE: f64 = 1.5;
+pub const CORE_2_INSTRUCTIONS_PER_CYCLE: f64 = 1.5;
 
 /// Bytes of the reads that catalogues count.
 const READ_BYTES: f64 = 4096.0;

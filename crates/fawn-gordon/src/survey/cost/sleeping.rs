@@ -3,11 +3,10 @@
 //! Copies are needed when a node is lost. Between losses disk servers sleep, and wake up to take what has changed. The
 //! model compares that with all copies in flash: joules and dollars, and the time until a lost node's data is back.
 
+use fawn_plan::SECONDS_A_YEAR;
 use serde::Serialize;
 
 use super::petabyte::{DIMM, PROCESSOR, StorageServer};
-
-const SECONDS_PER_YEAR: f64 = 365.25 * 86_400.0;
 
 /// A flash node in such a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -112,7 +111,7 @@ pub fn all_in_flash(data: &CopiedData, node: &FlashNode) -> CopiesCost {
     CopiesCost {
         flash_nodes: nodes as u64,
         disk_servers: 0,
-        joules_per_year: nodes * node.watts * SECONDS_PER_YEAR,
+        joules_per_year: nodes * node.watts * SECONDS_A_YEAR,
         disk_joules_per_year: 0.0,
         dollars: node.dollars.map(|dollars| dollars * nodes),
         recovery_seconds: node.bytes / rate,
@@ -137,18 +136,18 @@ pub fn one_in_flash(data: &CopiedData, node: &FlashNode, server: &SleepingServer
     let recovering = if servers > 0.0 { losses_per_year * recovery_seconds } else { 0.0 };
     let taking = if servers > 0.0 {
         let moved = others * data.changed_bytes_per_day / all_servers + data.wakes_per_day * server.wake_seconds;
-        moved * SECONDS_PER_YEAR / 86_400.0
+        moved * SECONDS_A_YEAR / 86_400.0
     } else {
         0.0
     };
-    let awake_share = ((recovering + taking) / SECONDS_PER_YEAR).min(1.0);
+    let awake_share = ((recovering + taking) / SECONDS_A_YEAR).min(1.0);
     let server_watts = server.watts_asleep + (server.watts_awake - server.watts_asleep) * awake_share;
-    let disk_joules_per_year = servers * server_watts * SECONDS_PER_YEAR;
+    let disk_joules_per_year = servers * server_watts * SECONDS_A_YEAR;
     let disk_dollars = server.dollars.map(|dollars| dollars * servers);
     CopiesCost {
         flash_nodes: nodes as u64,
         disk_servers: servers as u64,
-        joules_per_year: nodes * node.watts * SECONDS_PER_YEAR + disk_joules_per_year,
+        joules_per_year: nodes * node.watts * SECONDS_A_YEAR + disk_joules_per_year,
         disk_joules_per_year,
         dollars: node.dollars.map(|dollars| dollars * nodes).zip(disk_dollars).map(|(flash, disk)| flash + disk),
         recovery_seconds,
@@ -195,11 +194,11 @@ mod tests {
         assert!((flash.recovery_seconds - 2048.0).abs() < 1e-9, "256 GB at 125 MB/s");
         assert!((disk.recovery_seconds - 2078.0).abs() < 1e-9, "the same after waking up");
         // 250 nodes lose ten a year; each keeps the servers awake for 2,078 s.
-        let awake = 10.0 * 2078.0 / SECONDS_PER_YEAR;
+        let awake = 10.0 * 2078.0 / SECONDS_A_YEAR;
         assert!((disk.awake_share - awake).abs() < 1e-12);
-        let expected = (250.0 * 10.0 + 6.0 * (5.0 + 395.0 * awake)) * SECONDS_PER_YEAR;
+        let expected = (250.0 * 10.0 + 6.0 * (5.0 + 395.0 * awake)) * SECONDS_A_YEAR;
         assert!((disk.joules_per_year / expected - 1.0).abs() < 1e-12);
-        assert!((flash.joules_per_year / (7500.0 * SECONDS_PER_YEAR) - 1.0).abs() < 1e-12);
+        assert!((flash.joules_per_year / (7500.0 * SECONDS_A_YEAR) - 1.0).abs() < 1e-12);
         assert_eq!((flash.dollars, disk.dollars), (Some(1_125_000.0), Some(402_000.0)));
     }
 
@@ -223,7 +222,7 @@ mod tests {
         // Two copies of 1.6 TB wait in flash.
         assert_eq!(cost.flash_nodes, 263);
         let taking = 2.0 * 6.4e12 / (6.0 * 125e6) + 4.0 * 30.0;
-        let share = taking / 86_400.0 + 263.0 * 0.04 * cost.recovery_seconds / SECONDS_PER_YEAR;
+        let share = taking / 86_400.0 + 263.0 * 0.04 * cost.recovery_seconds / SECONDS_A_YEAR;
         assert!((cost.awake_share - share).abs() < 1e-9, "{} {share}", cost.awake_share);
         let always = CopiedData { changed_bytes_per_day: 640e12, wakes_per_day: 24.0, ..data() };
         assert_eq!(one_in_flash(&always, &node(), &server()).awake_share, 1.0, "too much to sleep");
