@@ -1,4 +1,4 @@
-//! Files that describe a device, in TOML or JSON.
+//! Files of values, in TOML or JSON.
 
 use serde::de::DeserializeOwned;
 

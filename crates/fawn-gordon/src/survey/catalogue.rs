@@ -70,7 +70,7 @@ impl SurveyRatings {
     /// # Errors
     /// The text has another form.
     pub fn parse(text: &str) -> Result<Self, SurveyFileError> {
-        toml::from_str(text).map_err(|error| SurveyFileError::Form(error.to_string().trim_end().to_owned()))
+        crate::values_file::parse(text).map_err(SurveyFileError::Form)
     }
 
     /// Ratings of machines that the built-in catalogue `today` has.

@@ -78,6 +78,19 @@ pub enum CutMoment {
     After(u64),
 }
 
+impl CutMoment {
+    /// How many of `all` requests are acknowledged then.
+    fn requests(self, all: u64) -> Result<u64, UsageError> {
+        match self {
+            Self::Half => Ok((all / 2).max(1)),
+            Self::After(count) if count > all => {
+                Err(UsageError(format!("--power-cut {count} is after the last of {all} requests: give fewer")))
+            }
+            Self::After(count) => Ok(count),
+        }
+    }
+}
+
 fn parse_cut(text: &str) -> Result<CutMoment, String> {
     if text == "half" { Ok(CutMoment::Half) } else { parse_entries(text).map(|Count(count)| CutMoment::After(count)) }
 }
@@ -122,6 +135,7 @@ pub fn run(arguments: &FlashArguments) -> anyhow::Result<CommandStatus> {
     let mut measurement = FlashMeasurement::new(model, settings, cuts_power)
         .map_err(|error| UsageError(format!("the array cannot be simulated: {error}")))?;
     let pattern = workload.pattern(measurement.capacity_bytes())?;
+    let cut = arguments.power_cut.map(|moment| moment.requests(pattern.requests)).transpose()?;
     let bar = bar()?;
     measurement.warm_up(arguments.ftl.first_state, Some(&pattern), &bar)?;
     let lines = [
@@ -131,16 +145,7 @@ pub fn run(arguments: &FlashArguments) -> anyhow::Result<CommandStatus> {
         format!("First state: {}", measurement.first_state().sentence),
     ];
     let requests = workload.requests(&pattern)?;
-    if let Some(after) = arguments.power_cut {
-        let after = match after {
-            CutMoment::Half => (pattern.requests / 2).max(1),
-            CutMoment::After(count) if count > pattern.requests => {
-                let what =
-                    format!("--power-cut {count} is after the last of {} requests: give fewer", pattern.requests);
-                return Err(UsageError(what).into());
-            }
-            CutMoment::After(count) => count,
-        };
+    if let Some(after) = cut {
         let first_state = measurement.first_state().clone();
         let report = measurement.cut_power(requests, after)?;
         bar.0.finish();

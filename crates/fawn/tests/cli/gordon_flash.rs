@@ -121,7 +121,10 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
         (&["--blocks", "4"], "leave cleaning no room"),
         (&["--raw", "--presets"], "cannot be used with"),
         (&["--power-cut", "0"], "give 1 or more"),
-        (&["--power-cut", "2k", "--requests", "1k", "--blocks", "64", "--spare", "20%"], "is after the last of 1000 requests"),
+        (
+            &["--power-cut", "2k", "--requests", "1k", "--blocks", "64", "--spare", "20%"],
+            "is after the last of 1000 requests",
+        ),
         (&["--power-cut", "--rate", "5"], "--rate has no effect with --power-cut"),
         (&["--presets", "--blocks", "64"], "--blocks has no effect with --presets"),
         (&["--raw", "--policy", "fifo"], "--policy has no effect with --raw"),

@@ -135,15 +135,27 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
         (&["replay", &msr, "--to", "/"], 1, "it is a directory: name a file in it"),
         (&["replay", &msr, "--format", "tar"], 2, "possible values: msr"),
         (&["replay", &msr, "--speed", "0"], 2, "from 0.000001 to 1000000"),
-        (&["replay", &msr, "--on", "sata-1tb-2008", "--write-points", "2"], 2, "--write-points has no effect without an array"),
-        (&["replay", &msr, "--on", "gordon-slc-133", "--outstanding", "2"], 2, "--outstanding has no effect without a disk"),
+        (
+            &["replay", &msr, "--on", "sata-1tb-2008", "--write-points", "2"],
+            2,
+            "--write-points has no effect without an array",
+        ),
+        (
+            &["replay", &msr, "--on", "gordon-slc-133", "--outstanding", "2"],
+            2,
+            "--outstanding has no effect without a disk",
+        ),
         (&["replay", &msr, "--to", "x", "--seed", "2"], 2, "--seed has no effect without --on"),
         (&["replay", &msr, "--to", "x", "--saturated"], 2, "--saturated has no effect without --on"),
         (&["replay", &msr, "--saturated", "--speed", "2"], 2, "--speed has no effect with --saturated"),
         (&["replay", &msr, "--format", "msr", "--disksim-time", "ns"], 2, "--disksim-time has no effect on traces"),
-        (&["replay", &msr, "--format", "msr", "--blkparse-event", "issue"], 2, "--blkparse-event has no effect on traces"),
-
+        (
+            &["replay", &msr, "--format", "msr", "--blkparse-event", "issue"],
+            2,
+            "--blkparse-event has no effect on traces",
+        ),
         (&["replay", &sample("recording.txt")], 1, "are of no format that is known"),
+        (&["replay", "/dev/null"], 1, "it has no lines"),
     ] {
         let run = fawn(&[&["gordon"], arguments].concat());
         assert!(run.code == code && run.stderr.contains(says), "{arguments:?}: {run:?}");
@@ -158,13 +170,16 @@ fn a_trace_is_never_overwritten_by_its_own_conversion() {
     std::fs::write(path("web.csv"), &text).unwrap();
     std::os::unix::fs::symlink("web.csv", path("soft.csv")).unwrap();
     std::fs::hard_link(path("web.csv"), path("hard.csv")).unwrap();
-    for (from, to) in [("web.csv", "web.csv"), ("web.csv", "soft.csv"), ("hard.csv", "web.csv"), ("web.csv", "./web.csv")] {
+    for (from, to) in
+        [("web.csv", "web.csv"), ("web.csv", "soft.csv"), ("hard.csv", "web.csv"), ("web.csv", "./web.csv")]
+    {
         let run = fawn(&["gordon", "replay", &path(from), "--to", &path(to)]);
         assert!(run.code == 2 && run.stderr.contains("would overwrite"), "{from} {to}: {run:?}");
         assert_eq!(std::fs::read(path("web.csv")).unwrap(), text, "{from} {to}");
     }
     let input = std::fs::File::open(path("web.csv")).unwrap();
-    let run: Run = fawn_command(&["gordon", "replay", "-", "--to", &path("hard.csv")]).stdin(input).output().unwrap().into();
+    let run: Run =
+        fawn_command(&["gordon", "replay", "-", "--to", &path("hard.csv")]).stdin(input).output().unwrap().into();
     assert!(run.code == 2 && run.stderr.contains("would overwrite standard input"), "{run:?}");
     assert_eq!(std::fs::read(path("web.csv")).unwrap(), text);
     // Nor is a device's file.
@@ -200,7 +215,10 @@ fn a_disk_of_ones_own_stands_beside_an_array_of_ones_own() {
 #[test]
 fn an_option_of_another_format_is_told_where_the_format_is_found_out() {
     let run = fawn(&["gordon", "replay", &sample("msr.csv"), "--on", "sata-1tb-2008", "--disksim-time", "ns"]);
-    assert!(run.code == 0 && run.stderr.contains("--disksim-time has no effect, as the trace is of the format msr"), "{run:?}");
+    assert!(
+        run.code == 0 && run.stderr.contains("--disksim-time has no effect, as the trace is of the format msr"),
+        "{run:?}"
+    );
     let run = fawn(&["gordon", "replay", &sample("disksim.trace"), "--on", "sata-1tb-2008", "--disksim-time", "ns"]);
     assert!(run.code == 0 && !run.stderr.contains("no effect"), "{run:?}");
 }

@@ -89,6 +89,12 @@ fn designs_of_a_file_and_of_a_catalogue_are_surveyed() {
     assert!(run.code == 1 && run.stderr.contains("has no design of which enough is known"), "{run:?}");
 
     std::fs::remove_file(&linked).unwrap();
+    std::fs::write(&designs_file, "title = \"own\"\nnode = 1\n").unwrap();
+    for flag in ["--designs", "--ratings"] {
+        let run = survey(&[flag, designs_file.to_str().unwrap()]);
+        assert!(run.code == 1 && run.stderr.contains("unknown field `"), "{run:?}");
+        assert!(run.stderr.contains("own.toml: line ") && run.stderr.lines().count() == 1, "{run:?}");
+    }
     std::fs::write(&designs_file, designs.replace("processors = 4", "processors = 0")).unwrap();
     let run = survey(&["--designs", designs_file.to_str().unwrap()]);
     assert!(run.code == 1 && run.stderr.contains("at least one processor"), "{run:?}");
@@ -113,5 +119,8 @@ fn what_cannot_be_meant_is_refused() {
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
     }
     let run = survey(&["--designs", "tomorrow"]);
-    assert!(run.code == 1 && run.stderr.contains("built in are today, paper-2009, paper-2009-stated, gordon-2009"), "{run:?}");
+    assert!(
+        run.code == 1 && run.stderr.contains("built in are today, paper-2009, paper-2009-stated, gordon-2009"),
+        "{run:?}"
+    );
 }
