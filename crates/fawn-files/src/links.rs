@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Links after each other, as the system follows them.
@@ -66,6 +66,14 @@ pub fn is_stream(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
+/// Whether two names lead to one file, through links of either kind or by another spelling. `false` if one of them leads to
+/// none, or to what bytes only pass through, such as a terminal.
+pub fn is_same(first: &Path, second: &Path) -> bool {
+    let (Ok(first), Ok(second)) = (std::fs::metadata(first), std::fs::metadata(second)) else { return false };
+    let is_kept = !first.file_type().is_char_device();
+    is_kept && (first.dev(), first.ino()) == (second.dev(), second.ino())
+}
+
 /// Puts a file with these bytes in the place of the one before, through to the device: whenever the machine stops, one of them
 /// is there. `mode`: who may use it, but for what the umask takes away. A device or a pipe stays, and is written into.
 ///
@@ -116,6 +124,24 @@ mod tests {
             assert!(path("outer").is_symlink() && path("inner").is_symlink());
         }
         assert_eq!(std::fs::read_dir(path("disk")).unwrap().count(), 1, "nothing else is left behind");
+    }
+
+    #[test]
+    fn one_file_is_known_by_every_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("file"), "bytes").unwrap();
+        std::fs::write(path("other"), "bytes").unwrap();
+        std::fs::create_dir(path("inside")).unwrap();
+        symlink("file", path("soft")).unwrap();
+        std::fs::hard_link(path("file"), path("hard")).unwrap();
+        for name in ["file", "soft", "hard", "inside/../file", "./file"] {
+            assert!(is_same(&path("file"), &path(name)) && is_same(&path(name), &path("file")), "{name}");
+        }
+        for name in ["other", "inside", "none"] {
+            assert!(!is_same(&path("file"), &path(name)), "{name}");
+        }
+        assert!(!is_same(&path("none"), &path("none")) && !is_same(Path::new("/dev/null"), Path::new("/dev/null")));
     }
 
     #[test]

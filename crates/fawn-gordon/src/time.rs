@@ -5,9 +5,6 @@ use std::ops::{Add, AddAssign, Sub};
 
 use serde::{Deserialize, Serialize};
 
-/// Seconds of a year of 365.25 days.
-pub const SECONDS_A_YEAR: f64 = 31_557_600.0;
-
 /// A point in simulated time, or a duration, in nanoseconds. 64 bits reach 584 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

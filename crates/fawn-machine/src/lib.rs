@@ -6,6 +6,7 @@
 //!
 //! * [`limits`]: memory and cores that a process may use, as the machine, containers and resource limits leave them. It reads the
 //!   texts of the system, whoever gives them; [`memory`] and [`cores`] give it the system's.
+//! * [`cpus`]: lists of processors.
 //! * [`process`]: CPU time, memory and transfers of this process.
 //! * [`host`]: memory and space of the machine.
 //! * [`wait`]: a wait for events that is exact to less than a millisecond.
@@ -16,6 +17,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::SystemTime;
 
+pub mod cpus;
 pub mod host;
 pub mod limits;
 pub mod process;

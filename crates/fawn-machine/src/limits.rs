@@ -11,6 +11,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::cpus;
+
 /// How much there is, and what says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
@@ -94,13 +96,9 @@ pub fn meminfo(text: &str, name: &str) -> Option<u64> {
     field(text, &format!("{name}:"))?.checked_mul(1024)
 }
 
-/// How many numbers a list such as `0-3,8` has.
+/// How many numbers a list such as `0-3,8` has; 0 if it is no such list.
 fn list_length(list: &str) -> u64 {
-    let length = |part: &str| -> Option<u64> {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        (last.trim().parse::<u64>().ok()?.checked_sub(first.trim().parse().ok()?)?).checked_add(1)
-    };
-    list.trim().split(',').filter_map(length).sum()
+    cpus::parse(list).map_or(0, |cpus| cpus.len() as u64)
 }
 
 /// A control group of the process.

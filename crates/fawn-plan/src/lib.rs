@@ -74,6 +74,7 @@ pub use map::Map;
 pub use measured::MeasuredNode;
 pub use page::page;
 pub use plan::{PurchasePlan, RankedOption, UnrankedOption};
+pub use plan_wear::SECONDS_A_YEAR;
 pub use quantity::Quantity;
 pub use sizing::{Index, Need, Sizing};
 pub use workload::{Assumptions, Workload};

@@ -5,7 +5,7 @@ use crate::store::record_bytes;
 use crate::{CatalogueModel, DriveWear, Index, PurchasePlan, Quantity, RankedOption, Workload};
 
 /// Seconds of a year of 365.25 days.
-const SECONDS_A_YEAR: f64 = 31_557_600.0;
+pub const SECONDS_A_YEAR: f64 = 31_557_600.0;
 
 impl PurchasePlan {
     /// The plan with the years of its drives under so many puts a second. `rating_tb` is the rating of each drive of which the

@@ -26,13 +26,14 @@ use fawn_store::Ack;
 use self::energy::{MeterArguments, MetersArguments};
 use self::net::{NetBenchArguments, NetNullArguments};
 use self::node::NodeBenchArguments;
-use self::output::{Bar, print, print_json};
+use self::output::{Bar, print};
 use self::paper::PaperArguments;
 use self::ycsb::YcsbArguments;
 use crate::interrupt::tell_how_to_go_on;
 use crate::outcome::CommandStatus;
 use crate::progress::TerminalBar;
 use crate::resources::parse_store_memory;
+use crate::table::print_json;
 use crate::tell::unless_closed;
 use crate::values::{
     AckMode, Count, Size, Span, number, parse_depth, parse_entries, parse_exponent, parse_value_bytes, parse_wait,

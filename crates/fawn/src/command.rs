@@ -126,6 +126,7 @@ impl Command {
             Self::Dump(arguments) => arguments.check(typed),
             Self::Manager(arguments) => arguments.check(),
             Self::Bench(arguments) => arguments.check(),
+            Self::Gordon(arguments) => arguments.check(typed),
             _ => Ok(()),
         }
     }

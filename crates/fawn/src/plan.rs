@@ -19,7 +19,7 @@ use fawn_report::TextTable;
 use fawn_report::amount::digits;
 
 use crate::outcome::{CommandStatus, UsageError};
-use crate::table::terminal;
+use crate::table::{print_json, terminal};
 use crate::tell::unless_closed;
 use crate::values::number;
 
@@ -172,8 +172,11 @@ fn today() -> anyhow::Result<Date> {
     today.context("the clock of this machine is wrong: give the date with --date YYYY-MM-DD")
 }
 
-/// One that is built in, or that of a file.
-fn catalogue(name: &str) -> anyhow::Result<Catalogue> {
+/// A catalogue that is built in, or that of a file.
+///
+/// # Errors
+/// There is neither, or the file cannot be used.
+pub fn catalogue(name: &str) -> anyhow::Result<Catalogue> {
     if let Some(built_in) = Catalogue::built_in(name) {
         return Ok(built_in);
     }
@@ -196,12 +199,6 @@ fn add_node(catalogue: &mut Catalogue, file: &Path, value_bytes: f64) -> anyhow:
             "{option} was measured with values of {measured} bytes; the plan assumes the same rates for {value_bytes}."
         )
     }))
-}
-
-fn print_json(plan: &PurchasePlan) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, plan)?;
-    writeln!(out)
 }
 
 fn print(plan: &PurchasePlan) -> io::Result<()> {

@@ -1,7 +1,10 @@
-//! Tables on a terminal.
+//! Tables on a terminal, and JSON for programs.
+
+use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, presets};
 use fawn_report::TextTable;
+use serde::Serialize;
 
 /// A table without lines, whose numbers are at the right; `first` is where the text of the first column is.
 pub fn terminal(table: &TextTable, first: CellAlignment) -> String {
@@ -16,4 +19,11 @@ pub fn terminal(table: &TextTable, first: CellAlignment) -> String {
         });
     }
     out.trim_fmt()
+}
+
+/// Prints a value as JSON, in a line.
+pub fn print_json(value: &impl Serialize) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, value)?;
+    writeln!(out)
 }

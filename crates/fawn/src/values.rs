@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, RangeBounds, RangeInclusive};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -125,10 +125,12 @@ pub fn parse_socket(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "write an IP address with a port, e.g. 127.0.0.1:11211 or [::1]:11211".to_owned())
 }
 
-/// Parses a decimal number that is not below 0.
-pub fn parse_decimal(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| "write a number from 0, e.g. 12.5".to_owned())
+/// A parser of decimal numbers in a range, which says what the range is.
+pub fn decimal(range: RangeInclusive<f64>) -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync + 'static {
+    move |text: &str| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| format!("write a number from {} to {}", range.start(), range.end()))
+    }
 }
 
 /// A parser of whole numbers in a range, which says what the range is.
@@ -346,6 +348,15 @@ mod tests {
         }
         assert_eq!(number::<u8>(1..100)("100"), Err("write a whole number from 1 to 99".to_owned()));
         assert_eq!(number::<u64>(..)("18446744073709551615"), Ok(u64::MAX));
+    }
+
+    #[test]
+    fn decimals_are_of_a_range_that_is_told() {
+        let factor = decimal(0.001..=1e6);
+        assert_eq!((factor("0.001"), factor("1e6"), factor("2.5")), (Ok(0.001), Ok(1e6), Ok(2.5)));
+        for text in ["", "0", "-1", "1e7", "NaN", "inf", "many", "1,5"] {
+            assert_eq!(factor(text), Err("write a number from 0.001 to 1000000".to_owned()), "{text}");
+        }
     }
 
     #[test]

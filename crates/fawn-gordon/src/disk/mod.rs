@@ -21,7 +21,8 @@
 //!
 //! # Layout
 //!
-//! * `model`: what has to be known of a disk. [`presets`]: disks whose figures are public. `seek`: seek times.
+//! * `model`: what has to be known of a disk. [`presets`]: disks whose figures are public. `values`: disks of
+//!   files. `seek`: seek times.
 //!   `geometry`: where sectors are. `mechanism`: how long the head takes.
 //! * `read_cache`, `write_buffer`: the buffer. `device`: the disk at work. `replay`: traces on it. `request`: what it is
 //!   asked.
@@ -37,6 +38,7 @@ mod request;
 mod seek;
 #[cfg(test)]
 mod tests;
+mod values;
 mod write_buffer;
 
 pub use device::{DiskActivity, DiskDevice};
@@ -46,3 +48,4 @@ pub use model::{BufferModel, CommandOverheads, DiskModel, ModelError, QueueModel
 pub use replay::{ClosedReplay, OpenReplay};
 pub use request::{DiskCompletion, DiskRefusal, DiskRequest, DiskService};
 pub use seek::SeekCurve;
+pub use values::{DiskValues, DiskValuesError, PoweredDisk, check_seeks};

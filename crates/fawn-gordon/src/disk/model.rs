@@ -1,5 +1,8 @@
 //! What has to be known of a disk to simulate it.
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
 use thiserror::Error;
 
 use super::geometry::{DiskZone, Layout};
@@ -9,9 +12,9 @@ use super::seek::SeekCurve;
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiskModel {
     /// Its name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Where the figures come from.
-    pub source: &'static str,
+    pub source: Cow<'static, str>,
     /// Revolutions per minute.
     pub rpm: u32,
     /// Heads, which is surfaces.
@@ -82,7 +85,8 @@ impl Default for QueueModel {
 }
 
 /// Which command is served first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum QueuePolicy {
     /// The one that came first.
     FirstCome,

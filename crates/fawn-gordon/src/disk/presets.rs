@@ -1,5 +1,7 @@
 //! Disks whose figures are public.
 
+use std::borrow::Cow;
+
 use super::geometry::{DiskZone, linear_zones};
 use super::model::{BufferModel, CommandOverheads, DiskModel, QueueModel, QueuePolicy};
 use super::seek::SeekCurve;
@@ -17,12 +19,12 @@ pub struct DiskPreset {
 }
 
 /// Power of a disk.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DiskPower {
     /// Watts.
     pub watts: DeviceWatts,
     /// Who states them.
-    pub source: &'static str,
+    pub source: Cow<'static, str>,
 }
 
 /// The HP 97560 of 1991: the disk whose seek curve is known best. Without buffer and overheads, which the source gives
@@ -31,8 +33,8 @@ pub fn hp_97560() -> DiskModel {
     // Skews are ours: the least that cover a switch.
     let zone = DiskZone { cylinders: 1962, track_sectors: 72, track_skew: 9, cylinder_skew: 19 };
     DiskModel {
-        name: "HP 97560",
-        source: "Ruemmler & Wilkes, An introduction to disk drive modeling, IEEE Computer, March 1994, Table 1",
+        name: "HP 97560".into(),
+        source: "Ruemmler & Wilkes, An introduction to disk drive modeling, IEEE Computer, March 1994, Table 1".into(),
         rpm: 4002,
         heads: 19,
         zones: vec![zone],
@@ -55,8 +57,8 @@ pub fn hp_97560() -> DiskModel {
 /// command takes 0.1 ms.
 pub fn sata_1tb_2008() -> DiskModel {
     DiskModel {
-        name: "SATA disk of 1 TB, 2008",
-        source: "data sheets of 7,200 rpm disks of 1 TB and 32 MB (Seagate ST31000340AS and its like)",
+        name: "SATA disk of 1 TB, 2008".into(),
+        source: "data sheets of 7,200 rpm disks of 1 TB and 32 MB (Seagate ST31000340AS and its like)".into(),
         // 105 MB/s are left of 118 MB/s after head switches.
         ..sata(170_000, 8, (1915, 958), 32)
     }
@@ -67,8 +69,8 @@ pub fn sata_1tb_2008() -> DiskModel {
 /// From its data sheet: 7,200 rpm, 138 MB/s sustained at the outer edge. All else as of [`sata_1tb_2008`].
 pub fn sata_2tb_2010() -> DiskModel {
     DiskModel {
-        name: "SATA disk of 2 TB, 2010",
-        source: "data sheet of the Seagate Barracuda XT (ST32000641AS)",
+        name: "SATA disk of 2 TB, 2010".into(),
+        source: "data sheet of the Seagate Barracuda XT (ST32000641AS)".into(),
         interface_bytes_per_s: 600e6,
         ..sata(258_700, 8, (2517, 1259), 64)
     }
@@ -80,8 +82,8 @@ fn sata(cylinders: u32, heads: u32, track_sectors: (u32, u32), buffer_mib: u32) 
     let switch_ms = single_ms + write_settle_ms;
     let half_sectors = buffer_mib * 1024;
     DiskModel {
-        name: "",
-        source: "",
+        name: Cow::default(),
+        source: Cow::default(),
         rpm: 7200,
         heads,
         zones: linear_zones(16, cylinders, track_sectors, 60_000.0 / 7200.0, (switch_ms, switch_ms)),
@@ -108,8 +110,8 @@ fn sata(cylinders: u32, heads: u32, track_sectors: (u32, u32), buffer_mib: u32) 
 /// reselection and completion. Left out: slipped sectors, and the second disconnection of some writes.
 pub fn hp_c2247a() -> DiskModel {
     DiskModel {
-        name: "HP C2247A",
-        source: "DiskSim's valid/hp_c2247a.diskspecs and hp_c2247a_validate.model (Carnegie Mellon University)",
+        name: "HP C2247A".into(),
+        source: "DiskSim's valid/hp_c2247a.diskspecs and hp_c2247a_validate.model (Carnegie Mellon University)".into(),
         rpm: 5400,
         heads: 13,
         zones: vec![
@@ -153,8 +155,10 @@ pub fn hp_c2247a() -> DiskModel {
 /// `DiskSim` has overheads after reads and after writes: here are their means, weighted by two reads a write.
 pub fn cheetah_9lp() -> DiskModel {
     DiskModel {
-        name: "Seagate Cheetah 9LP",
-        source: "DiskSim's valid/cheetah9LP.diskspecs, cheetah9LP.model and cheetah9LP.seek (Carnegie Mellon University)",
+        name: "Seagate Cheetah 9LP".into(),
+        source:
+            "DiskSim's valid/cheetah9LP.diskspecs, cheetah9LP.model and cheetah9LP.seek (Carnegie Mellon University)"
+                .into(),
         rpm: 10_045,
         heads: 12,
         zones: vec![
@@ -309,7 +313,9 @@ pub fn all() -> Vec<DiskModel> {
 
 /// All presets with their names on the command line and their power.
 pub fn named() -> Vec<DiskPreset> {
-    let watts = |idle, read, write, source| Some(DiskPower { watts: DeviceWatts { idle, read, write }, source });
+    let watts = |idle, read, write, source: &'static str| {
+        Some(DiskPower { watts: DeviceWatts { idle, read, write }, source: source.into() })
+    };
     let preset = |name, model, power| DiskPreset { name, model, power };
     vec![
         preset("hp-97560", hp_97560(), None),

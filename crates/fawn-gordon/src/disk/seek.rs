@@ -1,5 +1,7 @@
 //! How long an arm takes from one cylinder to another.
 
+use std::ops::RangeInclusive;
+
 /// Seek times by distance, in milliseconds. A seek of distance 0 takes no time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SeekCurve {
@@ -68,6 +70,12 @@ impl SeekCurve {
         }
     }
 
+    /// The means with which a curve through three points rises all the way, in milliseconds: below them it falls at its
+    /// beginning, above them at its end.
+    pub fn mean_range_ms(single_ms: f64, full_ms: f64) -> RangeInclusive<f64> {
+        (2.0 * single_ms + full_ms) / 3.0..=(4.0 * single_ms + 11.0 * full_ms) / 15.0
+    }
+
     /// The mean over seeks between two different random cylinders of `cylinders`, in milliseconds.
     pub fn mean_random_ms(&self, cylinders: u32) -> f64 {
         let count = f64::from(cylinders);
@@ -126,6 +134,18 @@ mod tests {
             let mut last = times.next().unwrap_or_default();
             assert!(times.all(|time| std::mem::replace(&mut last, time) <= time), "longer seeks take longer");
         }
+    }
+
+    #[test]
+    fn a_curve_rises_with_the_means_of_its_range_and_no_others() {
+        let (single_ms, full_ms, cylinders) = (1.0, 18.0, 1000);
+        let range = SeekCurve::mean_range_ms(single_ms, full_ms);
+        let rises = |mean_ms| {
+            let curve = SeekCurve::ThreePoints { cylinders, single_ms, mean_ms, full_ms };
+            (2..cylinders).all(|distance| curve.time_ms(distance) >= curve.time_ms(distance - 1) - 1e-9)
+        };
+        assert!([range.start() + 0.001, 9.0, range.end() - 0.001].into_iter().all(rises));
+        assert!(![range.start() - 0.2, range.end() + 0.2].into_iter().any(rises), "{range:?}");
     }
 
     #[test]

@@ -146,11 +146,7 @@ impl FlashValues {
     /// # Errors
     /// The text has another form, or names what there is not.
     pub fn parse(text: &str) -> Result<Self, FlashModelError> {
-        if text.trim_start().starts_with('{') {
-            serde_json::from_str(text).map_err(|error| FlashModelError::Form(error.to_string()))
-        } else {
-            toml::from_str(text).map_err(|error| FlashModelError::Form(one_line(&error, text)))
-        }
+        crate::values_file::parse(text).map_err(FlashModelError::Form)
     }
 
     /// The array that a file describes.
@@ -297,13 +293,6 @@ fn check(model: &FlashModel) -> Result<(), FlashModelError> {
     let watts = model.power.unwrap_or(DiePower { idle_w: 0.0, active_w: 0.0 });
     range((0.0..=1e6).contains(&watts.idle_w), "die_idle_w", "watts from 0 to 10^6")?;
     range((0.0..=1e6).contains(&watts.active_w), "die_active_w", "watts from 0 to 10^6")
-}
-
-/// What TOML's reader says, in a line with the line's number.
-fn one_line(error: &toml::de::Error, text: &str) -> String {
-    let line = error.span().map(|span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-    let what = error.message().replace('\n', ", ");
-    line.map_or_else(|| what.clone(), |line| format!("line {line}: {what}"))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! When blocks wear out, how evenly they do, and how long an array lasts.
 
+use fawn_plan::SECONDS_A_YEAR;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{BlockPhase, BlockTable};
-use crate::time::SECONDS_A_YEAR;
 
 /// How many erases blocks last.
 ///

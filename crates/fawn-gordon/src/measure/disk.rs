@@ -133,7 +133,7 @@ impl DiskMeasurement {
             throughput.requests,
         );
         let active_s = (activity.seek_ns + activity.rotation_ns + activity.transfer_ns) as f64 / 1e9;
-        let energy = self.power.map(|power| {
+        let energy = self.power.as_ref().map(|power| {
             let bytes = throughput.bytes_read + throughput.bytes_written;
             // The head does not tell for whom it moves: both kinds have their share by bytes.
             let reading = throughput.bytes_read as f64 / (bytes as f64).max(1.0);
@@ -146,8 +146,8 @@ impl DiskMeasurement {
             EnergyReport::of(joules, on_s, bytes, told)
         });
         DiskReport {
-            name: self.model.name.to_owned(),
-            source: self.model.source.to_owned(),
+            name: self.model.name.to_string(),
+            source: self.model.source.to_string(),
             capacity_bytes,
             pacing,
             outstanding: (pacing == Pacing::Saturated).then_some(outstanding),

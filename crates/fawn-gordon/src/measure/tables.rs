@@ -261,7 +261,7 @@ pub fn disk_presets(presets: &[DiskPreset]) -> TextTable {
             format!("{:.2} ms", model.seek.mean_random_ms(cylinders)),
             model.queue.depth.to_string(),
             power,
-            model.source.to_owned(),
+            model.source.to_string(),
         ]
     });
     TextTable::of(&["preset", "capacity", "rpm", "mean seek", "queue", "rest/read/write", "source"], &[5, 6], rows)

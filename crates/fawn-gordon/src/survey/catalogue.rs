@@ -13,7 +13,7 @@ use super::file::SurveyFileError;
 use crate::node::{AccessRate, DeviceWatts, MemoryModel, NodeDesign, NodeStorage, ProcessorModel, WattRange};
 
 /// Instructions per cycle of a Core 2 (Gordon Table 4), which traces after the paper count.
-const CORE_2_INSTRUCTIONS_PER_CYCLE: f64 = 1.5;
+pub const CORE_2_INSTRUCTIONS_PER_CYCLE: f64 = 1.5;
 
 /// Bytes of the reads that catalogues count.
 const READ_BYTES: f64 = 4096.0;
@@ -70,7 +70,7 @@ impl SurveyRatings {
     /// # Errors
     /// The text has another form.
     pub fn parse(text: &str) -> Result<Self, SurveyFileError> {
-        toml::from_str(text).map_err(|error| SurveyFileError::Form(error.to_string().trim_end().to_owned()))
+        crate::values_file::parse(text).map_err(SurveyFileError::Form)
     }
 
     /// Ratings of machines that the built-in catalogue `today` has.

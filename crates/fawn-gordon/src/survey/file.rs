@@ -87,11 +87,7 @@ impl SurveyFile {
     /// # Errors
     /// The text has another form, or a design in it cannot be.
     pub fn parse(text: &str) -> Result<Self, SurveyFileError> {
-        let file: Self = if text.trim_start().starts_with('{') {
-            serde_json::from_str(text).map_err(|error| SurveyFileError::Form(error.to_string()))?
-        } else {
-            toml::from_str(text).map_err(|error| SurveyFileError::Form(error.to_string().trim_end().to_owned()))?
-        };
+        let file: Self = crate::values_file::parse(text).map_err(SurveyFileError::Form)?;
         file.check()?;
         Ok(file)
     }

@@ -54,7 +54,7 @@ pub enum TraceError {
         problem: BlockProblem,
     },
     /// No known format fits the first lines. Reading ends.
-    #[error("the first {lines} lines are of no format that is known; unpack the trace first, or name its format")]
+    #[error("{}; unpack the trace first, or name its format", what_is_unknown(*lines))]
     Unknown {
         /// How many lines were looked at.
         lines: usize,
@@ -135,4 +135,13 @@ pub enum BlockProblem {
     /// Bytes after the last block.
     #[error("something follows its last block")]
     Trailing,
+}
+
+/// What no format fits: the first lines, if there are any.
+fn what_is_unknown(lines: usize) -> String {
+    match lines {
+        0 => "it has no lines and so no format that is known".to_owned(),
+        1 => "its first line is of no format that is known".to_owned(),
+        _ => format!("the first {lines} lines are of no format that is known"),
+    }
 }

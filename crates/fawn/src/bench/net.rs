@@ -14,11 +14,12 @@ use fawn_loadgen::{
 use fawn_transfer::client::Address;
 
 use super::energy::MeterArguments;
-use super::output::{Bar, print, print_json};
+use super::output::{Bar, print};
 use crate::connect::ConnectArguments;
 use crate::interrupt::tell_how_to_go_on;
 use crate::outcome::CommandStatus;
 use crate::progress::TerminalBar;
+use crate::table::print_json;
 use crate::tell::{tell, unless_closed};
 use crate::values::{Count, Size, Span, number, parse_depth, parse_share, parse_socket, parse_wait};
 

@@ -22,6 +22,7 @@ use super::paper::tools;
 use crate::interrupt::tell_how_to_go_on;
 use crate::outcome::CommandStatus;
 use crate::progress::TerminalBar;
+use crate::table::print_json;
 use crate::tell::unless_closed;
 use crate::values::{Size, Span, parse_wait};
 
@@ -209,12 +210,6 @@ fn beside(path: &Path) -> io::Result<(NamedTempFile, PathBuf)> {
     let permissions = Permissions::from_mode(0o666);
     let file = tempfile::Builder::new().prefix(".fawn-bench-node-").permissions(permissions).tempfile_in(dir)?;
     Ok((file, place))
-}
-
-fn print_json(figures: &Figures) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, figures)?;
-    writeln!(out)
 }
 
 fn print(figures: &Figures) -> io::Result<()> {

@@ -21,13 +21,6 @@ impl Watch for Bar {
     }
 }
 
-/// Prints a report as JSON.
-pub fn print_json(report: &BenchReport) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer(&mut out, report)?;
-    writeln!(out)
-}
-
 /// Prints a report with the table of its rows.
 pub fn print(report: &BenchReport, table: &TextTable) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();

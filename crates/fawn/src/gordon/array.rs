@@ -9,10 +9,13 @@ use fawn_gordon::flash::presets::preset;
 use fawn_gordon::flash::{FlashModel, FlashValues};
 
 use crate::outcome::UsageError;
-use crate::values::{number, parse_decimal, parse_share};
+use crate::values::{decimal, number, parse_share};
 
 /// The paper's array.
 pub const PAPER_ARRAY: &str = "gordon-slc-133";
+
+/// The most microseconds of an operation.
+const MOST_US: f64 = 1e9;
 
 /// Arguments that describe an array.
 #[derive(Debug, Args)]
@@ -46,19 +49,19 @@ pub struct ArrayArguments {
     #[arg(long, value_name = "BYTES", value_parser = number::<u32>(0..=1_048_576))]
     pub spare_bytes: Option<u32>,
     /// Microseconds of a read in the cells; several of cells with several bits, page by page in turn
-    #[arg(long, value_name = "US", value_delimiter = ',', value_parser = parse_decimal)]
+    #[arg(long, value_name = "US", value_delimiter = ',', value_parser = decimal(0.0..=MOST_US))]
     pub read_us: Vec<f64>,
     /// Microseconds of a program in the cells, likewise
-    #[arg(long, value_name = "US", value_delimiter = ',', value_parser = parse_decimal)]
+    #[arg(long, value_name = "US", value_delimiter = ',', value_parser = decimal(0.0..=MOST_US))]
     pub program_us: Vec<f64>,
     /// Microseconds of an erase
-    #[arg(long, value_name = "US", value_parser = parse_decimal)]
+    #[arg(long, value_name = "US", value_parser = decimal(0.0..=MOST_US))]
     pub erase_us: Option<f64>,
     /// Data lines of a bus: 8 or 16
     #[arg(long, value_name = "N", value_parser = number::<u32>(8..=16))]
     pub bus_bits: Option<u32>,
     /// Millions of transfers per second of a bus
-    #[arg(long, value_name = "MT", value_parser = parse_decimal)]
+    #[arg(long, value_name = "MT", value_parser = decimal(0.001..=1e6))]
     pub bus_mt: Option<f64>,
     /// Transfers that the command and address of a page take
     #[arg(long, value_name = "N", value_parser = number::<u32>(0..=1024))]
@@ -69,11 +72,11 @@ pub struct ArrayArguments {
     /// Over-provisioning: share of the pages that the host does not see
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub spare: Option<f64>,
-    /// Watts of a die at rest, for the modelled energy
-    #[arg(long, value_name = "WATTS", value_parser = parse_decimal)]
+    /// Watts of a die at rest, for the modelled energy; with --die-active-w
+    #[arg(long, value_name = "WATTS", value_parser = decimal(0.0..=1e6))]
     pub die_idle_w: Option<f64>,
     /// Watts of a die whose cells work
-    #[arg(long, value_name = "WATTS", value_parser = parse_decimal)]
+    #[arg(long, value_name = "WATTS", value_parser = decimal(0.0..=1e6))]
     pub die_active_w: Option<f64>,
     /// Erases that a block is rated for
     #[arg(long, value_name = "N", value_parser = number::<u32>(1..))]
@@ -87,6 +90,10 @@ impl ArrayArguments {
     /// The file cannot be read or understood, or a value cannot be.
     pub fn model(&self) -> anyhow::Result<FlashModel> {
         let base = model(&self.array)?;
+        if base.power.is_none() && self.die_idle_w.is_some() != self.die_active_w.is_some() {
+            let what = "the power of a die needs both --die-idle-w and --die-active-w, as the array states neither";
+            return Err(UsageError(what.to_owned()).into());
+        }
         let changed = self.values().change(&base);
         changed.map_err(|error| UsageError(format!("the array cannot be simulated: {error}")).into())
     }

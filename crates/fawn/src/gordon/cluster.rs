@@ -8,11 +8,12 @@ use comfy_table::CellAlignment;
 use fawn_gordon::node::workloads::TABLE_2;
 use fawn_gordon::survey::{ClusterReport, SurveySettings};
 
-use super::designs::{PAPER, RatingArguments, TODAY};
+use super::designs::{DesignArguments, PAPER, TODAY};
 use super::recordings::WorkloadArguments;
 use super::survey::ModelArguments;
+use super::typed::TypedFlags;
 use crate::outcome::CommandStatus;
-use crate::table::terminal;
+use crate::table::{print_json, terminal};
 use crate::tell::unless_closed;
 
 /// Arguments of `fawn gordon cluster`.
@@ -34,7 +35,7 @@ Energy is modelled from the watts of the design at rest and under load.
 For example:
   fawn gordon record web.recording --seconds 10m
   fawn gordon cluster --workload Sort --design '1 Atom 1.9 GHz, 1 flash array'
-  fawn gordon cluster web.recording --design 'Raspberry Pi 5 8 GB + NVMe 1 TB'")]
+  fawn gordon cluster web.recording --cpu-mips 3000 --design 'Raspberry Pi 5 8 GB + NVMe 1 TB'")]
 pub struct ClusterSimulationArguments {
     #[command(flatten)]
     pub workloads: WorkloadArguments,
@@ -48,7 +49,7 @@ pub struct ClusterSimulationArguments {
     #[command(flatten)]
     pub model: ModelArguments,
     #[command(flatten)]
-    pub ratings: RatingArguments,
+    pub ratings: DesignArguments,
     /// Also print what is busy in each second of the recording
     #[arg(long, hide_env = true)]
     pub by_second: bool,
@@ -58,6 +59,17 @@ pub struct ClusterSimulationArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+impl ClusterSimulationArguments {
+    /// Refuses flags without an effect.
+    pub fn check(&self, typed: &TypedFlags<'_>) -> Result<(), String> {
+        if self.list {
+            return typed.refuse_all::<Self>(&["list", "json", "ratings", "guess_writes"], "with --list");
+        }
+        self.workloads.check(typed)?;
+        self.ratings.check(self.design.as_deref().unwrap_or_default(), typed)
+    }
 }
 
 fn synthetic_names() -> PossibleValuesParser {
@@ -85,17 +97,11 @@ pub fn run(arguments: &ClusterSimulationArguments) -> anyhow::Result<CommandStat
 fn list(arguments: &ClusterSimulationArguments) -> anyhow::Result<io::Result<()>> {
     let sets = [arguments.ratings.set(PAPER)?, arguments.ratings.set(TODAY)?];
     let names: Vec<&str> = sets.iter().flat_map(|set| &set.designs).map(|design| design.name.as_str()).collect();
-    let mut out = io::stdout().lock();
     if arguments.json {
-        return Ok(serde_json::to_writer(&mut out, &names).map_err(Into::into).and_then(|()| writeln!(out)));
+        return Ok(print_json(&names));
     }
-    Ok(names.iter().try_for_each(|name| writeln!(out, "{name}")))
-}
-
-fn print_json(report: &ClusterReport) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, report)?;
-    writeln!(out)
+    Ok(names.iter().try_for_each(|name| writeln!(out, "{name}")))
 }
 
 fn print(report: &ClusterReport) -> io::Result<()> {

@@ -1,9 +1,7 @@
 //! `fawn gordon cost`: what storing, copying and moving data costs.
 
 use std::io::{self, Write};
-use std::path::Path;
 
-use anyhow::Context;
 use clap::Args;
 use comfy_table::CellAlignment;
 use fawn_gordon::survey::cost::petabyte::servers;
@@ -11,14 +9,14 @@ use fawn_gordon::survey::cost::report::{CostQuestion, CostReport};
 use fawn_gordon::survey::cost::sleeping::{CopiedData, SleepingServer};
 use fawn_gordon::survey::cost::slices::SliceJob;
 use fawn_gordon::survey::cost::tables;
-use fawn_plan::Catalogue;
 use fawn_plan::amount::{parse_bytes, parse_mbit};
 
 use super::designs::{RatingArguments, TODAY};
 use crate::outcome::CommandStatus;
-use crate::table::terminal;
+use crate::plan::catalogue;
+use crate::table::{print_json, terminal};
 use crate::tell::unless_closed;
-use crate::values::{Span, number, parse_share};
+use crate::values::{Span, decimal, number, parse_share};
 
 /// The most disks of a server.
 const MOST_DISKS: u64 = 1000;
@@ -47,8 +45,8 @@ pub struct CostArguments {
     /// Times per day that the disk servers wake up to take what has changed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u32>(0..=86_400))]
     pub wakes_per_day: u32,
-    /// Watts of a disk server asleep: an assumption
-    #[arg(long, value_name = "WATTS", default_value = "5", value_parser = parse_watts)]
+    /// Watts of a disk server asleep, from 0 to 1000000: an assumption
+    #[arg(long, value_name = "WATTS", default_value = "5", value_parser = decimal(0.0..=1e6))]
     pub sleep_watts: f64,
     /// Time until a disk server serves after it is woken up: an assumption
     #[arg(long, value_name = "DURATION", default_value = "30s")]
@@ -88,11 +86,6 @@ pub struct CostArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-fn parse_watts(text: &str) -> Result<f64, String> {
-    let watts = text.parse::<f64>().ok().filter(|watts| (0.0..=1e6).contains(watts));
-    watts.ok_or_else(|| "write a number of watts from 0 to 1000000, e.g. 5".to_owned())
 }
 
 /// Seconds per gigabyte that a job computes if nobody says for how long (Gordon §6.3).
@@ -140,24 +133,6 @@ impl CostArguments {
             },
         }
     }
-}
-
-/// One that is built in, or that of a file.
-fn catalogue(name: &str) -> anyhow::Result<Catalogue> {
-    if let Some(built_in) = Catalogue::built_in(name) {
-        return Ok(built_in);
-    }
-    let text = fawn_files::text::read(Path::new(name)).with_context(|| {
-        let known = Catalogue::names().collect::<Vec<_>>().join(", ");
-        format!("cannot read the catalogue {name} (built in are {known})")
-    })?;
-    Catalogue::parse(&text).with_context(|| format!("cannot use the catalogue {name}"))
-}
-
-fn print_json(report: &CostReport) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, report)?;
-    writeln!(out)
 }
 
 fn print(report: &CostReport) -> io::Result<()> {

@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use fawn_files::links;
 use fawn_gordon::node::NodeDesign;
 use fawn_gordon::survey::catalogue::{SurveyRatings, UnsurveyedOption, designs};
 use fawn_gordon::survey::paper::{self, STATED_CONFIGURATIONS};
 use fawn_gordon::survey::{SurveyFile, simulated};
 use fawn_plan::Catalogue;
+
+use super::typed::TypedFlags;
 
 /// The paper's designs.
 pub const PAPER: &str = "gordon-2009";
@@ -24,7 +27,7 @@ pub enum StorageChoice {
     Simulated,
 }
 
-/// How designs are rated.
+/// How machines of a catalogue are rated.
 #[derive(Clone, Debug, Args)]
 pub struct RatingArguments {
     /// Ratings of processors and drives that a catalogue lacks, as TOML [default: those built in]
@@ -33,6 +36,13 @@ pub struct RatingArguments {
     /// Take drives to write as fast as they read if nobody has measured their writes, instead of leaving them out
     #[arg(long)]
     pub guess_writes: bool,
+}
+
+/// How designs are rated.
+#[derive(Clone, Debug, Args)]
+pub struct DesignArguments {
+    #[command(flatten)]
+    pub catalogues: RatingArguments,
     /// Rates of the paper's flash and disk
     #[arg(long, value_name = "HOW", default_value = "stated")]
     pub storage: StorageChoice,
@@ -50,15 +60,47 @@ pub struct DesignSet {
 }
 
 impl RatingArguments {
+    /// The ratings to use.
+    ///
+    /// # Errors
+    /// The file cannot be read or understood.
+    pub fn ratings(&self) -> anyhow::Result<SurveyRatings> {
+        let mut ratings = match &self.ratings {
+            None => SurveyRatings::today(),
+            Some(file) => {
+                let told = file.display();
+                let text = fawn_files::text::read(file).with_context(|| format!("cannot read the ratings {told}"))?;
+                SurveyRatings::parse(&text).with_context(|| format!("cannot use the ratings {told}"))?
+            }
+        };
+        ratings.writes_as_reads |= self.guess_writes;
+        Ok(ratings)
+    }
+}
+
+impl DesignArguments {
+    /// Refuses ratings of other designs than those of this name or file.
+    pub fn check(&self, name: &str, typed: &TypedFlags<'_>) -> Result<(), String> {
+        const OF_CATALOGUES: &[&str] = &["ratings", "guess_writes"];
+        let is_paper = name == PAPER || paper::space().designs().iter().any(|design| design.name == name);
+        if is_paper {
+            return typed.refuse(OF_CATALOGUES, "on the paper's designs, whose rates are the paper's");
+        }
+        typed.refuse(&["storage"], "on other designs than the paper's")?;
+        let file = Path::new(name);
+        let is_own = !links::is_stream(file) && fawn_files::text::read(file).is_ok_and(|text| !is_catalogue(&text));
+        if is_own { typed.refuse(OF_CATALOGUES, "on designs of a file, which have their rates") } else { Ok(()) }
+    }
+
     /// The designs of a name or a file.
     ///
     /// # Errors
     /// A file cannot be read or understood.
     pub fn set(&self, name: &str) -> anyhow::Result<DesignSet> {
-        match name {
-            PAPER => self.paper(),
-            TODAY => self.catalogue(&Catalogue::built_in(TODAY).context("the catalogue is built in")?),
-            file => self.file(Path::new(file)),
+        match Catalogue::built_in(name) {
+            _ if name == PAPER => self.paper(),
+            Some(built_in) => self.catalogue(&built_in),
+            None => self.file(Path::new(name)),
         }
     }
 
@@ -77,33 +119,18 @@ impl RatingArguments {
     }
 
     fn catalogue(&self, catalogue: &Catalogue) -> anyhow::Result<DesignSet> {
-        let (designs, left_out) = designs(catalogue, &self.ratings()?);
+        let (designs, left_out) = designs(catalogue, &self.catalogues.ratings()?);
         Ok(DesignSet { title: catalogue.title.clone(), designs, left_out })
-    }
-
-    /// The ratings to use.
-    ///
-    /// # Errors
-    /// The file cannot be read or understood.
-    pub fn ratings(&self) -> anyhow::Result<SurveyRatings> {
-        let mut ratings = match &self.ratings {
-            None => SurveyRatings::today(),
-            Some(file) => {
-                let told = file.display();
-                let text = fawn_files::text::read(file).with_context(|| format!("cannot read the ratings {told}"))?;
-                SurveyRatings::parse(&text).with_context(|| format!("cannot use the ratings {told}"))?
-            }
-        };
-        ratings.writes_as_reads |= self.guess_writes;
-        Ok(ratings)
     }
 
     /// A file of designs, or a catalogue as `fawn plan` takes it.
     fn file(&self, file: &Path) -> anyhow::Result<DesignSet> {
         let told = file.display();
-        let text = fawn_files::text::read(file)
-            .with_context(|| format!("cannot read the designs {told} (built in are {TODAY} and {PAPER})"))?;
-        if text.lines().any(|line| line.trim() == "[[options]]") {
+        let text = fawn_files::text::read(file).with_context(|| {
+            let known = Catalogue::names().chain([PAPER]).collect::<Vec<_>>().join(", ");
+            format!("cannot read the designs {told} (built in are {known})")
+        })?;
+        if is_catalogue(&text) {
             let catalogue = Catalogue::parse(&text).with_context(|| format!("cannot use the catalogue {told}"))?;
             return self.catalogue(&catalogue);
         }
@@ -138,6 +165,26 @@ impl RatingArguments {
                 let names: Vec<&str> = set.designs.iter().chain(&last).map(|it| it.name.as_str()).collect();
                 bail!("{name} has {} designs ({}): simulate one, in a file of its own", names.len(), names.join("; "))
             }
+        }
+    }
+}
+
+/// Whether a file is a catalogue, which has options, and not one of designs.
+fn is_catalogue(text: &str) -> bool {
+    toml::from_str::<toml::Table>(text).is_ok_and(|table| table.contains_key("options"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_catalogue_is_known_however_its_options_are_written() {
+        for text in ["[[options]]\nname = 'a'", "[[ options ]]\nname = 'a'", "options = [{ name = 'a' }]"] {
+            assert!(is_catalogue(text), "{text}");
+        }
+        for text in ["", "[[nodes]]\nname = 'a'", "# [[options]]", "title = '[[options]]'", "[[options"] {
+            assert!(!is_catalogue(text), "{text}");
         }
     }
 }

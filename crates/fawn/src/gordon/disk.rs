@@ -1,20 +1,21 @@
 //! `fawn gordon disk`: a disk.
 
-use anyhow::Context;
-use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use fawn_gordon::disk::presets::{self, DiskPreset};
-use fawn_gordon::disk::{BufferModel, QueuePolicy, SeekCurve};
+use fawn_gordon::disk::{DiskValues, PoweredDisk, QueuePolicy, check_seeks};
 use fawn_gordon::measure::DiskMeasurement;
 use fawn_gordon::measure::seek_checks::{self, seek_checks};
 use fawn_gordon::measure::tables::{self, Sheet, beside};
 use serde_json::json;
 
+use super::disk_files;
 use super::disk_notes::{self, PAPER_DISK};
-use super::output::{bar, print, print_json};
+use super::output::{bar, print};
 use super::replay::{self, TraceArguments};
+use super::typed::TypedFlags;
 use super::workload::{WorkloadArguments, WorkloadReport};
 use crate::outcome::{CommandStatus, UsageError};
+use crate::table::print_json;
 use crate::tell::unless_closed;
 use crate::values::number;
 
@@ -23,7 +24,8 @@ use crate::values::number;
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[command(after_help = "\
 The model: seek times by distance, rotation by angle, zones, a buffer that reads ahead and writes behind, and a queue. \
-Presets are described with their sources by --presets. --seeks prints the seek times beside published ones, and ends \
+Presets are described with their sources by --presets. A file has the values of a disk, in TOML or JSON, and may \
+begin with a preset; see nodes/disk in the book. --seeks prints the seek times beside published ones, and ends \
 with exit code 1 if one differs.
 
 Without --trace the workload is computed. Energy is modelled: the power of the disk times the time for which its \
@@ -34,15 +36,15 @@ For example:
   fawn gordon disk --disk hp-97560 --seeks
   fawn gordon disk --trace web.csv")]
 pub struct DiskArguments {
-    /// Preset
-    #[arg(long, value_name = "NAME", default_value = PAPER_DISK, value_parser = preset_names(), help_heading = "The disk")]
+    /// Preset (`--presets` lists them), or a TOML or JSON file; the flags below change its values
+    #[arg(long, value_name = "NAME|FILE", default_value = PAPER_DISK, help_heading = "The disk")]
     pub disk: String,
     /// Revolutions per minute
     #[arg(long, value_name = "N", value_parser = number::<u32>(1..=1_000_000), help_heading = "The disk")]
     pub rpm: Option<u32>,
     /// Seek times of a data sheet in milliseconds, to the next track, on average and over all: SINGLE,MEAN,FULL
     #[arg(long, value_name = "MS", value_parser = parse_seeks, help_heading = "The disk")]
-    pub seek_ms: Option<(f64, f64, f64)>,
+    pub seek_ms: Option<[f64; 3]>,
     /// Commands that the disk takes at a time
     #[arg(long, value_name = "N", value_parser = number::<u32>(1..=65_536), help_heading = "The disk")]
     pub queue_depth: Option<u32>,
@@ -94,40 +96,59 @@ impl From<PolicyChoice> for QueuePolicy {
     }
 }
 
-fn preset_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(presets::named().into_iter().map(|preset| preset.name))
-}
-
-fn parse_seeks(text: &str) -> Result<(f64, f64, f64), String> {
+fn parse_seeks(text: &str) -> Result<[f64; 3], String> {
     let times: Option<Vec<f64>> = text.split(',').map(|time| time.trim().parse().ok()).collect();
     match times.as_deref() {
-        Some(&[single, mean, full]) if 0.0 < single && single <= mean && mean <= full && full <= 1e6 => {
-            Ok((single, mean, full))
+        Some(&[single, mean, full]) => {
+            let right = check_seeks(single, mean, full).map(|()| [single, mean, full]);
+            right.map_err(|range| format!("write {range}"))
         }
         _ => Err("write three times in ascending order, e.g. 0.8,8.5,17".to_owned()),
     }
 }
 
 impl DiskArguments {
-    fn preset(&self) -> anyhow::Result<DiskPreset> {
-        let mut preset = presets::preset(&self.disk).context("clap has checked the preset's name")?;
-        let model = &mut preset.model;
-        model.rpm = self.rpm.unwrap_or(model.rpm);
-        if let Some((single_ms, mean_ms, full_ms)) = self.seek_ms {
-            let cylinders = model.zones.iter().map(|zone| zone.cylinders).sum();
-            model.seek = SeekCurve::ThreePoints { cylinders, single_ms, mean_ms, full_ms };
+    /// Refuses flags without an effect.
+    pub fn check(&self, typed: &TypedFlags<'_>) -> Result<(), String> {
+        if self.presets {
+            return typed.refuse_all::<Self>(&["presets", "json"], "with --presets");
         }
-        model.queue.depth = self.queue_depth.unwrap_or(model.queue.depth);
-        model.queue.policy = self.policy.map_or(model.queue.policy, QueuePolicy::from);
-        if self.no_buffer {
-            model.buffer = BufferModel::default();
+        if self.seeks {
+            return typed.refuse_all::<Self>(&["seeks", "disk", "seek_ms", "json"], "with --seeks");
         }
-        Ok(preset)
+        if self.trace_file.is_some() {
+            typed.refuse_all::<WorkloadArguments>(&[], "with --trace")?;
+            return self.trace.check(typed);
+        }
+        typed.refuse_all::<TraceArguments>(&[], "without --trace")?;
+        if self.workload.rate.is_some() {
+            typed.refuse(&["outstanding"], "with --rate")?;
+        }
+        self.workload.check(typed)
     }
 
-    fn is_changed(&self) -> bool {
-        let numbers = self.rpm.is_some() || self.seek_ms.is_some() || self.queue_depth.is_some();
-        numbers || self.policy.is_some() || self.no_buffer
+    fn disk(&self) -> anyhow::Result<PoweredDisk> {
+        let values = DiskValues {
+            rpm: self.rpm,
+            seek_ms: self.seek_ms,
+            queue_depth: self.queue_depth,
+            policy: self.policy.map(QueuePolicy::from),
+            ..if self.no_buffer { without_buffer() } else { DiskValues::default() }
+        };
+        let changed = values.change(disk_files::disk(&self.disk)?);
+        changed.map_err(|error| UsageError(format!("the disk cannot be simulated: {error}")).into())
+    }
+}
+
+fn without_buffer() -> DiskValues {
+    DiskValues {
+        segments: Some(0),
+        segment_sectors: Some(0),
+        read_ahead_sectors: Some(0),
+        read_watermark: Some(0.0),
+        write_sectors: Some(0),
+        write_extents: Some(0),
+        ..DiskValues::default()
     }
 }
 
@@ -139,21 +160,21 @@ pub fn run(arguments: &DiskArguments) -> anyhow::Result<CommandStatus> {
     if arguments.presets {
         return list(arguments.json);
     }
-    let preset = arguments.preset()?;
+    let PoweredDisk { model, power } = arguments.disk()?;
     if arguments.seeks {
-        let checks = seek_checks(&preset.model);
+        let checks = seek_checks(&model);
         let table = seek_checks::table(&checks);
-        let line = format!("{}: {}", preset.model.name, preset.model.source);
+        let line = format!("{}: {}", model.name, model.source);
         unless_closed(if arguments.json { print_json(&checks) } else { print(&[line], &[table], &[]) })?;
         let differs = checks.iter().any(|check| check.agrees == Some(false));
         return Ok(if differs { CommandStatus::Missing } else { CommandStatus::Done });
     }
     if let Some(file) = &arguments.trace_file {
-        return replay::on_disk(file, &arguments.trace, preset, arguments.outstanding as usize, arguments.json);
+        let disk = PoweredDisk { model, power };
+        return replay::on_disk(file, &arguments.trace, disk, arguments.outstanding as usize, arguments.json);
     }
-    let changed = if arguments.is_changed() { "; changed" } else { "" };
-    let head = format!("{}: {}{changed}", preset.model.name, preset.model.source);
-    let measurement = DiskMeasurement::new(preset.model, preset.power)
+    let head = format!("{}: {}", model.name, model.source);
+    let measurement = DiskMeasurement::new(model, power)
         .map_err(|error| UsageError(format!("the disk cannot be simulated: {error}")))?;
     let workload = &arguments.workload;
     let pattern = workload.pattern(measurement.capacity_bytes())?;
@@ -196,8 +217,8 @@ mod tests {
 
     #[test]
     fn seek_times_are_three_in_ascending_order() {
-        assert_eq!(parse_seeks("0.8, 8.5,17"), Ok((0.8, 8.5, 17.0)));
-        for wrong in ["", "1,2", "3,2,1", "0,1,2", "a,b,c"] {
+        assert_eq!(parse_seeks("0.8, 8.5,17"), Ok([0.8, 8.5, 17.0]));
+        for wrong in ["", "1,2", "3,2,1", "0,1,2", "a,b,c", "1,1,10", "NaN,1,2", "1,8.5,1e9"] {
             assert!(parse_seeks(wrong).is_err(), "{wrong}");
         }
     }

@@ -10,9 +10,11 @@ use serde_json::json;
 
 use super::array::ArrayArguments;
 use super::ftl::{self, FtlArguments};
-use super::output::{bar, print, print_json};
+use super::output::{bar, print};
+use super::typed::TypedFlags;
 use super::workload::{WorkloadArguments, WorkloadReport};
 use crate::outcome::{CommandStatus, UsageError};
+use crate::table::print_json;
 use crate::tell::unless_closed;
 use crate::values::{Count, parse_entries};
 
@@ -22,7 +24,8 @@ use crate::values::{Count, parse_entries};
 Simulated time has nothing to do with the time that the command takes. Equal arguments give equal results.
 
 Presets are described with their sources by --presets. A file has the same values, in TOML or JSON, and may begin \
-with a preset; see nodes/flash in the book. Sizes of arrays do not change bandwidth: --blocks makes them smaller, so \
+with a preset; see nodes/flash in the book. `fawn bench paper gordon-figure-4` and `gordon-figure-5` sweep \
+write points and super-pages as the paper does. Sizes of arrays do not change bandwidth: --blocks makes them smaller, so \
 that the command is quick.
 
 --first-state auto takes the steady state of uniform writes in closed form, where the workload is uniform and the \
@@ -47,9 +50,17 @@ pub struct FlashArguments {
     /// Print the bandwidth of one die and of all of the array, beside Table 1 of the paper
     #[arg(long, hide_env = true, conflicts_with_all = ["presets", "power_cut"], help_heading = "What to do")]
     pub raw: bool,
-    /// Cut the power after so many requests, and print what recovery takes and finds [default: half of the requests]
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "0", hide_env = true, value_parser = parse_cut, help_heading = "What to do")]
-    pub power_cut: Option<Count>,
+    /// Cut the power after so many requests, from 1, or half of them, and print what recovery takes and finds
+    #[arg(
+        long,
+        value_name = "N|half",
+        num_args = 0..=1,
+        default_missing_value = "half",
+        hide_env = true,
+        value_parser = parse_cut,
+        help_heading = "What to do"
+    )]
+    pub power_cut: Option<CutMoment>,
     /// List the presets with their sources
     #[arg(long, hide_env = true, help_heading = "What to do")]
     pub presets: bool,
@@ -58,14 +69,47 @@ pub struct FlashArguments {
     pub json: bool,
 }
 
-fn parse_cut(text: &str) -> Result<Count, String> {
-    // What stands for no number.
-    if text == "0" { Ok(Count(0)) } else { parse_entries(text) }
+/// When the power fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutMoment {
+    /// In the middle of the workload.
+    Half,
+    /// Once so many requests are acknowledged, at least 1.
+    After(u64),
 }
 
-/// Whether an array is one of the paper's.
-pub fn is_paper_array(model: &FlashModel) -> bool {
-    model.name.starts_with("gordon-")
+impl CutMoment {
+    /// How many of `all` requests are acknowledged then.
+    fn requests(self, all: u64) -> Result<u64, UsageError> {
+        match self {
+            Self::Half => Ok((all / 2).max(1)),
+            Self::After(count) if count > all => {
+                Err(UsageError(format!("--power-cut {count} is after the last of {all} requests: give fewer")))
+            }
+            Self::After(count) => Ok(count),
+        }
+    }
+}
+
+fn parse_cut(text: &str) -> Result<CutMoment, String> {
+    if text == "half" { Ok(CutMoment::Half) } else { parse_entries(text).map(|Count(count)| CutMoment::After(count)) }
+}
+
+impl FlashArguments {
+    /// Refuses flags without an effect.
+    pub fn check(&self, typed: &TypedFlags<'_>) -> Result<(), String> {
+        if self.presets {
+            return typed.refuse_all::<Self>(&["presets", "json"], "with --presets");
+        }
+        if self.raw {
+            typed.refuse_all::<FtlArguments>(&[], "with --raw")?;
+            return typed.refuse_all::<WorkloadArguments>(&[], "with --raw");
+        }
+        if self.power_cut.is_some() {
+            typed.refuse(&["rate", "spacing"], "with --power-cut, which serves requests as fast as they are taken")?;
+        }
+        self.workload.check(typed)
+    }
 }
 
 /// Simulates an array.
@@ -85,12 +129,13 @@ pub fn run(arguments: &FlashArguments) -> anyhow::Result<CommandStatus> {
         return print_raw(&model, arguments.json);
     }
     let workload = &arguments.workload;
-    let settings = arguments.ftl.settings(&model, is_paper_array(&model), workload.seed)?;
+    let settings = arguments.ftl.settings(&model, workload.seed)?;
     let cuts_power = arguments.power_cut.is_some();
     let head = format!("{}: {}", model.name, model.source);
     let mut measurement = FlashMeasurement::new(model, settings, cuts_power)
         .map_err(|error| UsageError(format!("the array cannot be simulated: {error}")))?;
     let pattern = workload.pattern(measurement.capacity_bytes())?;
+    let cut = arguments.power_cut.map(|moment| moment.requests(pattern.requests)).transpose()?;
     let bar = bar()?;
     measurement.warm_up(arguments.ftl.first_state, Some(&pattern), &bar)?;
     let lines = [
@@ -100,8 +145,7 @@ pub fn run(arguments: &FlashArguments) -> anyhow::Result<CommandStatus> {
         format!("First state: {}", measurement.first_state().sentence),
     ];
     let requests = workload.requests(&pattern)?;
-    if let Some(after) = arguments.power_cut {
-        let after = if after.0 == 0 { (pattern.requests / 2).max(1) } else { after.0 };
+    if let Some(after) = cut {
         let first_state = measurement.first_state().clone();
         let report = measurement.cut_power(requests, after)?;
         bar.0.finish();

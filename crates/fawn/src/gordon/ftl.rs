@@ -103,8 +103,8 @@ impl FtlArguments {
     ///
     /// # Errors
     /// Blocks are to fail, and nobody knows when.
-    pub fn settings(&self, model: &FlashModel, is_paper_array: bool, seed: u64) -> anyhow::Result<FtlSettings> {
-        let usual = if is_paper_array { FtlChoice::Gordon } else { FtlChoice::Plain };
+    pub fn settings(&self, model: &FlashModel, seed: u64) -> anyhow::Result<FtlSettings> {
+        let usual = if is_paper_array(model) { FtlChoice::Gordon } else { FtlChoice::Plain };
         let mut settings = match self.ftl.unwrap_or(usual) {
             FtlChoice::Gordon => FtlSettings::gordon(),
             FtlChoice::Plain => FtlSettings::plain(Stripe::SINGLE, model.spare_factor),
@@ -141,6 +141,11 @@ impl FtlArguments {
         }
         Ok(settings)
     }
+}
+
+/// Whether an array is one of the paper's.
+fn is_paper_array(model: &FlashModel) -> bool {
+    model.name.starts_with("gordon-")
 }
 
 fn set<T>(place: &mut T, value: Option<T>) {
@@ -222,7 +227,7 @@ fn parse_above_zero(text: &str, most: u32) -> Option<u32> {
 fn parse_us(text: &str) -> Result<SimTime, String> {
     match text.parse::<f64>() {
         Ok(us) if (0.0..=1e9).contains(&us) => Ok(SimTime::from_seconds(us / 1e6)),
-        _ => Err("write microseconds, e.g. 9 or 0.1".to_owned()),
+        _ => Err("write microseconds from 0 to 1000000000, e.g. 9 or 0.1".to_owned()),
     }
 }
 

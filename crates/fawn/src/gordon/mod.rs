@@ -2,24 +2,27 @@
 //!
 //! Arguments and files are here, the models in `fawn-gordon`.
 
-pub mod array;
+mod array;
 mod cluster;
 mod cost;
 mod designs;
-pub mod disk;
+mod disk;
+mod disk_files;
 mod disk_notes;
-pub mod flash;
-pub mod ftl;
-pub mod output;
-pub mod record;
+mod flash;
+mod ftl;
+mod output;
+mod record;
 mod recordings;
-pub mod replay;
+mod replay;
 mod store;
 mod survey;
-pub mod workload;
+mod typed;
+mod workload;
 
 use clap::{Args, Subcommand};
 
+use self::typed::TypedFlags;
 use crate::outcome::CommandStatus;
 
 /// Arguments of `fawn gordon`.
@@ -49,6 +52,25 @@ pub enum GordonCommand {
     Store(Box<store::StoreTrialArguments>),
     /// Compare many kinds of nodes on recorded workloads by time, energy and price
     Survey(Box<survey::SurveyArguments>),
+}
+
+impl GordonArguments {
+    /// Refuses flags that would have no effect beside the others.
+    ///
+    /// # Errors
+    /// Which one, and why.
+    pub fn check(&self, typed: &[String]) -> Result<(), String> {
+        let typed = TypedFlags(typed);
+        match &self.command {
+            GordonCommand::Cluster(arguments) => arguments.check(&typed),
+            GordonCommand::Disk(arguments) => arguments.check(&typed),
+            GordonCommand::Flash(arguments) => arguments.check(&typed),
+            GordonCommand::Replay(arguments) => arguments.check(&typed),
+            GordonCommand::Store(arguments) => arguments.check(&typed),
+            GordonCommand::Survey(arguments) => arguments.check(&typed),
+            GordonCommand::Cost(_) | GordonCommand::Record(_) => Ok(()),
+        }
+    }
 }
 
 /// Carries out a subcommand.

@@ -8,12 +8,12 @@ use anyhow::{Context, bail};
 use clap::Args;
 use fawn_gordon::node::workloads::{NODES, TABLE_2, TraceShape, synthetic};
 use fawn_gordon::node::{ClusterTrace, CpuCalibration, TraceColumn, read_node_trace};
+use fawn_gordon::survey::catalogue::CORE_2_INSTRUCTIONS_PER_CYCLE;
 
+use super::typed::TypedFlags;
 use crate::outcome::UsageError;
-use crate::values::number;
-
-/// Instructions per cycle of the Core 2 to which the rating of 7-Zip is normalised.
-const CORE_2_INSTRUCTIONS_PER_CYCLE: f64 = 1.5;
+use crate::tell::tell;
+use crate::values::{decimal, number};
 
 /// The most nodes of a synthetic workload.
 const MOST_NODES: u64 = 4096;
@@ -27,7 +27,7 @@ pub struct WorkloadArguments {
     pub recordings: Vec<PathBuf>,
     /// Rating of one processor of the recorded machine by `7z b`, in MIPS: the total divided by the processors. It turns
     /// processor time into instructions where the recording has none
-    #[arg(long, value_name = "MIPS", value_parser = parse_mips)]
+    #[arg(long, value_name = "MIPS", value_parser = decimal(1.0..=1e6))]
     pub cpu_mips: Option<f64>,
     /// Nodes of the synthetic workloads
     #[arg(long, value_name = "N", default_value_t = NODES, value_parser = number::<usize>(1..=MOST_NODES))]
@@ -37,12 +37,28 @@ pub struct WorkloadArguments {
     pub seed: u64,
 }
 
-fn parse_mips(text: &str) -> Result<f64, String> {
-    let mips = text.parse::<f64>().ok().filter(|mips| (1.0..=1e6).contains(mips));
-    mips.ok_or_else(|| "write a number of MIPS from 1 to 1000000, e.g. 3000".to_owned())
-}
-
 impl WorkloadArguments {
+    /// Refuses what is for other workloads.
+    pub fn check(&self, typed: &TypedFlags<'_>) -> Result<(), String> {
+        if self.recordings.is_empty() {
+            typed.refuse(&["cpu_mips"], "without a recording")
+        } else {
+            typed.refuse(&["nodes", "seed"], "on recordings")
+        }
+    }
+
+    /// Every file that is read.
+    ///
+    /// # Errors
+    /// A directory cannot be listed.
+    pub fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for path in &self.recordings {
+            files.extend(files_of(path)?);
+        }
+        Ok(files)
+    }
+
     /// Each recording as a workload of its own, or all synthetic ones.
     ///
     /// # Errors
@@ -65,11 +81,7 @@ impl WorkloadArguments {
             let (workload, at) = found.context("the command line takes names of Table 2 alone")?;
             return Ok(self.synthetic(workload, at));
         }
-        let mut files = Vec::new();
-        for path in &self.recordings {
-            files.extend(files_of(path)?);
-        }
-        self.read(&name_of(&self.recordings[0]), &files)
+        self.read(&name_of(&self.recordings[0]), &self.files()?)
     }
 
     /// What has to be said of the workloads.
@@ -108,6 +120,14 @@ impl WorkloadArguments {
     /// Turns processor time into instructions where nobody has counted them.
     fn calibrate(&self, trace: &mut ClusterTrace) -> anyhow::Result<()> {
         if trace.is_measured(TraceColumn::Instructions) || !trace.is_measured(TraceColumn::CpuSeconds) {
+            if self.cpu_mips.is_some() {
+                let why = if trace.is_measured(TraceColumn::Instructions) {
+                    "whose instructions are counted"
+                } else {
+                    "which has no processor time"
+                };
+                tell(format_args!("fawn: --cpu-mips has no effect on {}, {why}", trace.name));
+            }
             return Ok(());
         }
         let Some(mips) = self.cpu_mips else {

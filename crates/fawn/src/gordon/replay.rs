@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use fawn_files::links;
-use fawn_gordon::disk::presets::{self as disks, DiskPreset};
+use fawn_gordon::disk::PoweredDisk;
 use fawn_gordon::flash::FlashModel;
 use fawn_gordon::measure::address_map::AddressFit;
 use fawn_gordon::measure::tables::{Sheet, beside};
@@ -23,14 +23,16 @@ use fawn_report::amount::{bytes, grouped, seconds};
 use serde::Serialize;
 
 use super::array::{self, PAPER_ARRAY};
+use super::disk_files;
 use super::disk_notes::{self, PAPER_DISK};
-use super::flash::is_paper_array;
 use super::ftl::FtlArguments;
-use super::output::{bar, print, print_json};
+use super::output::{bar, check_output, create, print};
+use super::typed::TypedFlags;
 use crate::bench::output::Bar;
 use crate::outcome::{CommandStatus, UsageError};
+use crate::table::print_json;
 use crate::tell::{tell, unless_closed};
-use crate::values::{Count, number, parse_entries};
+use crate::values::{Count, decimal, number, parse_entries};
 
 /// Requests between two looks at the progress of a scan.
 const STRIDE: u64 = 1 << 16;
@@ -59,7 +61,7 @@ pub struct ReplayArguments {
     /// Trace; - for standard input
     #[arg(value_name = "TRACE")]
     pub file: PathBuf,
-    /// Device: a preset of an array or a disk, or an array's file; repeat it to compare
+    /// Device: a preset or a file of an array or a disk; repeat it to compare
     /// [default: gordon-slc-133 and sata-1tb-2008, unless --to is given]
     #[arg(long, value_name = "NAME|FILE", hide_env = true)]
     pub on: Vec<String>,
@@ -95,7 +97,7 @@ pub struct TraceArguments {
     #[arg(long, value_name = "N", value_parser = parse_entries)]
     pub limit: Option<Count>,
     /// Trace seconds in a simulated second
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_speed)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = decimal(1e-6..=1e6))]
     pub speed: f64,
     /// Issue requests as soon as the device takes them, whatever their times
     #[arg(long)]
@@ -130,14 +132,33 @@ fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(TraceFormat::ALL.map(TraceFormat::name))
 }
 
-fn parse_speed(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(speed) if (1e-6..=1e6).contains(&speed) => Ok(speed),
-        _ => Err("write a factor from 0.000001 to 1000000, e.g. 2 or 0.5".to_owned()),
-    }
-}
-
 impl TraceArguments {
+    /// Refuses flags of other formats, and a speed without times.
+    pub fn check(&self, typed: &TypedFlags<'_>) -> Result<(), String> {
+        if self.saturated {
+            typed.refuse(&["speed"], "with --saturated")?;
+        }
+        if self.format().is_some_and(|format| format != TraceFormat::Blkparse) {
+            typed.refuse(&["blkparse_event"], "on traces of another format than blkparse")?;
+        }
+        if self.format().is_some_and(|format| format != TraceFormat::DiskSim) {
+            typed.refuse(&["disksim_time"], "on traces of another format than disksim")?;
+        }
+        Ok(())
+    }
+
+    /// Says which flags have no effect on a trace whose format was found out.
+    fn tell_idle(&self, format: TraceFormat) {
+        for (flag, is_set, of) in [
+            ("--blkparse-event", self.blkparse_event != EventChoice::Queue, TraceFormat::Blkparse),
+            ("--disksim-time", self.disksim_time != TimeChoice::Ms, TraceFormat::DiskSim),
+        ] {
+            if is_set && format != of {
+                tell(format_args!("fawn: {flag} has no effect, as the trace is of the format {}", format.name()));
+            }
+        }
+    }
+
     fn options(&self) -> TraceOptions {
         TraceOptions {
             disksim_time: match self.disksim_time {
@@ -202,8 +223,9 @@ impl TraceSource {
             let format = reader.format();
             (Box::new(select(reader, arguments)), format)
         };
+        arguments.tell_idle(format);
         let mut scan = TraceScan::new(format);
-        let mut converted = to.map(create).transpose()?;
+        let mut converted = to.map(|to| convert_into(to, file)).transpose()?;
         let mut spool = None;
         if is_read_once {
             spool =
@@ -324,28 +346,24 @@ fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
     Ok(BufReader::new(File::open(path).with_context(|| format!("cannot read {}", path.display()))?))
 }
 
-fn create(path: &Path) -> anyhow::Result<CompactWriter<BufWriter<File>>> {
-    let told = path.display();
-    links::refuse_directory(path).with_context(|| format!("cannot write {told}"))?;
-    let file = File::create(path).with_context(|| format!("cannot write {told}"))?;
-    CompactWriter::new(BufWriter::new(file)).with_context(|| format!("cannot write {told}"))
+fn convert_into(to: &Path, from: &Path) -> anyhow::Result<CompactWriter<BufWriter<File>>> {
+    let file = create(to, "--to", [from])?;
+    CompactWriter::new(BufWriter::new(file)).with_context(|| format!("cannot write {}", to.display()))
 }
 
 /// A device of a replay.
 enum ReplayDevice {
     Flash(Box<FlashModel>),
-    Disk(Box<DiskPreset>),
+    Disk(Box<PoweredDisk>),
 }
 
 impl ReplayDevice {
     fn named(name: &str) -> anyhow::Result<Self> {
-        match disks::preset(name) {
-            Some(preset) => Ok(Self::Disk(Box::new(preset))),
-            None => Ok(Self::Flash(Box::new(array::model(name).with_context(|| {
-                let known = disks::named().into_iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
-                format!("{name} is neither an array nor one of the disks {known}")
-            })?))),
+        if disk_files::is_disk(name) {
+            return Ok(Self::Disk(Box::new(disk_files::disk(name)?)));
         }
+        let known = || format!("{name} is neither an array nor one of the disks {}", disk_files::known());
+        Ok(Self::Flash(Box::new(array::model(name).with_context(known)?)))
     }
 }
 
@@ -365,20 +383,44 @@ struct ReplayOutput<'a> {
     devices: &'a [ReplayReport],
 }
 
+impl ReplayArguments {
+    /// The names of the devices.
+    fn devices(&self) -> Vec<&str> {
+        match (self.on.is_empty(), &self.to) {
+            (true, Some(_)) => Vec::new(),
+            (true, None) => vec![PAPER_ARRAY, PAPER_DISK],
+            (false, _) => self.on.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// Refuses flags without an effect.
+    pub fn check(&self, typed: &TypedFlags<'_>) -> Result<(), String> {
+        let devices = self.devices();
+        let why = if devices.is_empty() { "without --on" } else { "without an array among the devices" };
+        if devices.iter().all(|name| disk_files::is_disk(name)) {
+            typed.refuse_all::<FtlArguments>(&[], why)?;
+            typed.refuse(&["seed"], why)?;
+        }
+        if devices.is_empty() {
+            typed.refuse(&["outstanding", "speed", "saturated"], why)?;
+        } else if !devices.iter().any(|name| disk_files::is_disk(name)) {
+            typed.refuse(&["outstanding"], "without a disk among the devices")?;
+        }
+        self.trace.check(typed)
+    }
+}
+
 /// Replays a trace, or converts it.
 ///
 /// # Errors
 /// The trace cannot be read or written, or a device cannot be.
 pub fn run(arguments: &ReplayArguments) -> anyhow::Result<CommandStatus> {
-    let names: Vec<&str> = match (arguments.on.is_empty(), &arguments.to) {
-        (true, Some(_)) => Vec::new(),
-        (true, None) => vec![PAPER_ARRAY, PAPER_DISK],
-        (false, _) => arguments.on.iter().map(String::as_str).collect(),
-    };
-    if arguments.to.as_deref().is_some_and(|to| to == Path::new("-") || to == arguments.file) {
-        return Err(UsageError("--to writes a file of its own: name one, e.g. web.trace".to_owned()).into());
+    let files = || std::iter::once(arguments.file.as_path()).chain(arguments.on.iter().map(Path::new));
+    if let Some(to) = &arguments.to {
+        check_output(to, "--to", files())?;
     }
-    let devices = names.iter().map(|name| ReplayDevice::named(name)).collect::<anyhow::Result<Vec<_>>>()?;
+    let devices =
+        arguments.devices().iter().map(|name| ReplayDevice::named(name)).collect::<anyhow::Result<Vec<_>>>()?;
     let bar = bar()?;
     let mut source = TraceSource::open(&arguments.file, arguments.to.as_deref(), &arguments.trace, &bar)?;
     source.tell_damage();
@@ -386,8 +428,8 @@ pub fn run(arguments: &ReplayArguments) -> anyhow::Result<CommandStatus> {
     for device in devices {
         reports.push(match device {
             ReplayDevice::Flash(model) => on_array(&mut source, *model, arguments, &bar)?,
-            ReplayDevice::Disk(preset) => {
-                disk_report(&mut source, &arguments.trace, *preset, arguments.outstanding as usize, &bar)?
+            ReplayDevice::Disk(disk) => {
+                disk_report(&mut source, &arguments.trace, *disk, arguments.outstanding as usize, &bar)?
             }
         });
     }
@@ -403,14 +445,14 @@ pub fn run(arguments: &ReplayArguments) -> anyhow::Result<CommandStatus> {
 pub fn on_disk(
     file: &Path,
     arguments: &TraceArguments,
-    preset: DiskPreset,
+    disk: PoweredDisk,
     outstanding: usize,
     json: bool,
 ) -> anyhow::Result<CommandStatus> {
     let bar = bar()?;
     let mut source = TraceSource::open(file, None, arguments, &bar)?;
     source.tell_damage();
-    let report = disk_report(&mut source, arguments, preset, outstanding, &bar)?;
+    let report = disk_report(&mut source, arguments, disk, outstanding, &bar)?;
     bar.0.finish();
     show(&source, arguments, &[report], None, json)?;
     Ok(source.status())
@@ -422,7 +464,7 @@ fn on_array(
     arguments: &ReplayArguments,
     bar: &Bar,
 ) -> anyhow::Result<ReplayReport> {
-    let settings = arguments.ftl.settings(&model, is_paper_array(&model), arguments.seed)?;
+    let settings = arguments.ftl.settings(&model, arguments.seed)?;
     let name = model.name.clone();
     let mut measurement = FlashMeasurement::new(model, settings, false)
         .map_err(|error| UsageError(format!("{name} cannot be simulated: {error}")))?;
@@ -437,11 +479,11 @@ fn on_array(
 fn disk_report(
     source: &mut TraceSource,
     arguments: &TraceArguments,
-    preset: DiskPreset,
+    disk: PoweredDisk,
     outstanding: usize,
     bar: &Bar,
 ) -> anyhow::Result<ReplayReport> {
-    let measurement = DiskMeasurement::new(preset.model, preset.power)
+    let measurement = DiskMeasurement::new(disk.model, disk.power)
         .map_err(|error| UsageError(format!("the disk cannot be simulated: {error}")))?;
     let mut supply = source.supply(measurement.capacity_bytes(), arguments.speed)?;
     let pacing = arguments.pacing(&source.scan);

@@ -9,14 +9,14 @@ use comfy_table::CellAlignment;
 use fawn_gordon::flash::presets::{preset, presets};
 use fawn_gordon::store::{DriveSettings, StoreComparison, StoreDesign, StoreReport, StoreTrialError, StoreWorkload};
 use fawn_gordon::time::SimTime;
+use fawn_report::Watch;
 
+use super::output::bar;
+use super::typed::TypedFlags;
 use crate::outcome::{CommandStatus, UsageError};
-use crate::progress::TerminalBar;
-use crate::table::terminal;
+use crate::table::{print_json, terminal};
 use crate::tell::unless_closed;
-use crate::values::{
-    Count, Size, number, parse_decimal, parse_entries, parse_exponent, parse_share, parse_value_bytes,
-};
+use crate::values::{Count, Size, decimal, number, parse_entries, parse_exponent, parse_share, parse_value_bytes};
 
 /// Arguments of `fawn gordon store`.
 #[derive(Debug, Args)]
@@ -54,8 +54,8 @@ pub struct StoreTrialArguments {
     /// Stores to try
     #[arg(long, value_name = "STORE", value_delimiter = ',', default_value = "fawn,pages,lsm")]
     pub stores: Vec<StoreKind>,
-    /// DRAM of FAWN's store, in bytes per record; below about 14 it is drained
-    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "16,12,8", value_parser = parse_decimal)]
+    /// DRAM of FAWN's store, in bytes per record from 0.5 to 10000; below about 14 it is drained
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "16,12,8", value_parser = decimal(0.5..=10_000.0))]
     pub memory_per_record: Vec<f64>,
     /// DRAM of the LSM tree's table [default: a 128th of the records' bytes]
     #[arg(long, value_name = "SIZE")]
@@ -72,11 +72,11 @@ pub struct StoreTrialArguments {
     /// Whether the drive is told what is freed
     #[arg(long, value_name = "SWITCH", value_delimiter = ',', default_value = "on")]
     pub trim: Vec<Switch>,
-    /// Puts before the measurement, per record
-    #[arg(long, value_name = "TIMES", default_value_t = 3.0, value_parser = parse_decimal)]
+    /// Puts before the measurement, per record, up to 1000
+    #[arg(long, value_name = "TIMES", default_value_t = 3.0, value_parser = decimal(0.0..=1_000.0))]
     pub warm_up: f64,
-    /// Measured puts, per record
-    #[arg(long, value_name = "TIMES", default_value_t = 1.0, value_parser = parse_decimal)]
+    /// Measured puts, per record, from 0.01 to 1000
+    #[arg(long, value_name = "TIMES", default_value_t = 1.0, value_parser = decimal(0.01..=1_000.0))]
     pub measured: f64,
     /// Operations in flight
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = number::<u32>(1..=65_536))]
@@ -135,15 +135,15 @@ fn drives() -> PossibleValuesParser {
 pub fn run(arguments: &StoreTrialArguments) -> anyhow::Result<CommandStatus> {
     let comparison = arguments.comparison()?;
     let total = comparison.operations();
-    let bar = TerminalBar::parts();
+    let bar = bar()?;
     let mut told = 0;
     let report = comparison.run(|done, store| {
         if done >= told {
             told = done + total / 1_000;
-            bar.update_of(done, total, store.to_owned());
+            bar.progress(done, total, store);
         }
     });
-    bar.finish();
+    bar.0.finish();
     let report = report.map_err(|error| match error {
         error @ (StoreTrialError::Number { .. } | StoreTrialError::TooSmall { .. } | StoreTrialError::Ftl(_)) => {
             UsageError(error.to_string()).into()
@@ -155,6 +155,17 @@ pub fn run(arguments: &StoreTrialArguments) -> anyhow::Result<CommandStatus> {
 }
 
 impl StoreTrialArguments {
+    /// Refuses flags of stores that are not tried.
+    pub fn check(&self, typed: &TypedFlags<'_>) -> Result<(), String> {
+        if !self.stores.contains(&StoreKind::Fawn) {
+            typed.refuse(&["memory_per_record"], "without fawn among the stores")?;
+        }
+        if !self.stores.contains(&StoreKind::Lsm) {
+            typed.refuse(&["memtable"], "without lsm among the stores")?;
+        }
+        Ok(())
+    }
+
     fn comparison(&self) -> anyhow::Result<StoreComparison> {
         let workload = StoreWorkload {
             records: self.records.0,
@@ -183,19 +194,15 @@ impl StoreTrialArguments {
             }
         }
         let (puts_per_s, tbw_bytes) = (self.puts_per_second.0 as f64, self.tbw);
-        Ok(StoreComparison { designs: self.designs(&workload)?, workload, drives, puts_per_s, tbw_bytes })
+        Ok(StoreComparison { designs: self.designs(&workload), workload, drives, puts_per_s, tbw_bytes })
     }
 
-    fn designs(&self, workload: &StoreWorkload) -> anyhow::Result<Vec<StoreDesign>> {
+    fn designs(&self, workload: &StoreWorkload) -> Vec<StoreDesign> {
         let mut designs = Vec::new();
         for store in &self.stores {
             match store {
                 StoreKind::Fawn => {
                     for bytes in &self.memory_per_record {
-                        if !(0.5..=10_000.0).contains(bytes) {
-                            let refused = "--memory-per-record takes bytes from 0.5 to 10000";
-                            return Err(UsageError(refused.to_owned()).into());
-                        }
                         designs.push(StoreDesign::Fawn { memory_bytes: (workload.records as f64 * bytes) as u64 });
                     }
                 }
@@ -206,14 +213,8 @@ impl StoreTrialArguments {
                 }
             }
         }
-        Ok(designs)
+        designs
     }
-}
-
-fn print_json(report: &StoreReport) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, report)?;
-    writeln!(out)
 }
 
 fn print(report: &StoreReport) -> io::Result<()> {

@@ -1,21 +1,19 @@
 //! `fawn gordon survey`: which of many designs are worth a look.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use comfy_table::CellAlignment;
-use fawn_files::links;
 use fawn_gordon::survey::{SurveyAxis, SurveyBound, SurveyReport, SurveySettings, csv, page, tables};
 
-use super::designs::{RatingArguments, TODAY};
+use super::designs::{DesignArguments, TODAY};
+use super::output::{bar, check_output, create};
 use super::recordings::WorkloadArguments;
-use crate::bench::output::Bar;
-use crate::interrupt::tell_how_to_go_on;
+use super::typed::TypedFlags;
 use crate::outcome::{CommandStatus, UsageError};
-use crate::progress::TerminalBar;
-use crate::table::terminal;
+use crate::table::{print_json, terminal};
 use crate::tell::unless_closed;
 use crate::values::number;
 
@@ -38,15 +36,15 @@ designs, or a catalogue as `fawn plan` takes it. The formats are in nodes/survey
 
 For example:
   fawn gordon survey --designs gordon-2009
-  fawn gordon survey web.recording --as-recorded --axes energy,price")]
+  fawn gordon survey web.recording --cpu-mips 3000 --as-recorded --axes energy,price")]
 pub struct SurveyArguments {
     #[command(flatten)]
     pub workloads: WorkloadArguments,
-    /// Designs: today, gordon-2009, or a file
+    /// Designs: gordon-2009, a catalogue (today, paper-2009, paper-2009-stated), or a file
     #[arg(long, value_name = "NAME|FILE", default_value = TODAY)]
     pub designs: String,
     #[command(flatten)]
-    pub ratings: RatingArguments,
+    pub ratings: DesignArguments,
     /// Axes of the Pareto set [default: time,energy, and price if it is known of each design]
     #[arg(long, value_name = "AXES", value_delimiter = ',')]
     pub axes: Vec<AxisChoice>,
@@ -55,8 +53,8 @@ pub struct SurveyArguments {
     pub reference: Option<String>,
     #[command(flatten)]
     pub model: ModelArguments,
-    /// Print all designs, not the Pareto set alone
-    #[arg(long, hide_env = true)]
+    /// Print all designs in the table, not the Pareto set alone
+    #[arg(long, hide_env = true, conflicts_with_all = ["json", "csv"])]
     pub all: bool,
     /// Write an HTML page with pictures of all designs
     #[arg(long, value_name = "FILE", hide_env = true)]
@@ -131,13 +129,31 @@ impl ModelArguments {
     }
 }
 
+impl SurveyArguments {
+    /// Refuses flags without an effect.
+    pub fn check(&self, typed: &TypedFlags<'_>) -> Result<(), String> {
+        self.workloads.check(typed)?;
+        self.ratings.check(&self.designs, typed)
+    }
+
+    /// Every file that is read.
+    fn inputs(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let mut files = self.workloads.files()?;
+        files.extend(self.ratings.catalogues.ratings.clone());
+        files.push(PathBuf::from(&self.designs));
+        Ok(files)
+    }
+}
+
 /// Surveys designs.
 ///
 /// # Errors
 /// A recording, a design or a rating cannot be read or used; the page cannot be written.
 pub fn run(arguments: &SurveyArguments) -> anyhow::Result<CommandStatus> {
-    if arguments.html.as_deref() == Some(Path::new("-")) {
-        return Err(UsageError("--html writes a file: name one, e.g. nodes.html".to_owned()).into());
+    let inputs = arguments.inputs()?;
+    let inputs = || inputs.iter().map(PathBuf::as_path);
+    if let Some(file) = &arguments.html {
+        check_output(file, "--html", inputs())?;
     }
     let set = arguments.ratings.set(&arguments.designs)?;
     if set.designs.is_empty() {
@@ -162,8 +178,7 @@ pub fn run(arguments: &SurveyArguments) -> anyhow::Result<CommandStatus> {
     if settings.axes.len() < 2 {
         return Err(UsageError("a Pareto set needs two axes or three, e.g. --axes time,energy".to_owned()).into());
     }
-    let bar = Bar(TerminalBar::parts());
-    tell_how_to_go_on(&bar.0, "nothing was written", || {})?;
+    let bar = bar()?;
     let made = SurveyReport::of(&set.designs, &workloads, &settings, &bar);
     bar.0.finish();
     let mut report = made.context("there are designs and workloads")?;
@@ -171,7 +186,7 @@ pub fn run(arguments: &SurveyArguments) -> anyhow::Result<CommandStatus> {
     report.left_out = set.left_out;
     report.notes = arguments.workloads.notes();
     if let Some(file) = &arguments.html {
-        let written = links::refuse_directory(file).and_then(|()| std::fs::write(file, page(&report)));
+        let written = create(file, "--html", inputs())?.write_all(page(&report).as_bytes());
         written.with_context(|| format!("cannot write {}", file.display()))?;
     }
     unless_closed(match (arguments.json, arguments.csv) {
@@ -180,12 +195,6 @@ pub fn run(arguments: &SurveyArguments) -> anyhow::Result<CommandStatus> {
         _ => print(&report, arguments.all),
     })?;
     Ok(CommandStatus::Done)
-}
-
-fn print_json(report: &SurveyReport) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, report)?;
-    writeln!(out)
 }
 
 fn print(report: &SurveyReport, all: bool) -> io::Result<()> {

@@ -6,6 +6,7 @@ use fawn_gordon::trace::{AddressPattern, Arrivals, SyntheticTrace, TracePattern}
 use fawn_report::amount::{bytes, grouped, percent};
 use serde::Serialize;
 
+use super::typed::TypedFlags;
 use crate::bench::net::SpacingChoice;
 use crate::outcome::UsageError;
 use crate::values::{Count, Size, number, parse_entries, parse_exponent, parse_share};
@@ -74,6 +75,18 @@ pub enum WorkloadChoice {
 }
 
 impl WorkloadArguments {
+    /// Refuses flags of other workloads.
+    pub fn check(&self, typed: &TypedFlags<'_>) -> Result<(), String> {
+        use WorkloadChoice::{Pairs, PaperRandom, RandomPairs, Zipf};
+        if self.workload != Zipf {
+            typed.refuse(&["exponent"], "without --workload zipf")?;
+        }
+        if matches!(self.workload, Pairs | RandomPairs | PaperRandom) {
+            typed.refuse(&["bytes"], "on a workload of the paper, which has its sizes")?;
+        }
+        if self.rate.is_none() { typed.refuse(&["spacing"], "without --rate") } else { Ok(()) }
+    }
+
     /// The workload on a device of `capacity_bytes`.
     ///
     /// # Errors

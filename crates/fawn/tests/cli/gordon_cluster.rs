@@ -121,6 +121,15 @@ fn what_cannot_be_simulated_is_told_with_what_to_do() {
     assert!(run.code == 1 && run.stderr.contains("needs a recording for each node"), "{run:?}");
     let run = cluster(&["--design", ATOM, "--workload", "Tetris"]);
     assert!(run.code == 2 && run.stderr.contains("Sort"), "{run:?}");
+    for (arguments, says) in [
+        (&["--list", "--by-second"][..], "--by-second has no effect with --list"),
+        (&["--design", ATOM, "--cpu-mips", "2400"], "--cpu-mips has no effect without a recording"),
+        (&["--design", ATOM, "--guess-writes"], "--guess-writes has no effect on the paper's designs"),
+        (&[&a, "--design", ATOM, "--seed", "3"], "--seed has no effect on recordings"),
+    ] {
+        let run = cluster(arguments);
+        assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
+    }
     let run = cluster(&[]);
     assert!(run.code == 2 && run.stderr.contains("--design"), "{run:?}");
 }

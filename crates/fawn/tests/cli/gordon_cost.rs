@@ -47,4 +47,8 @@ fn the_question_is_the_users() {
     assert_eq!(slices["nodes"][0]["overlapped"]["fits"], false, "two jobs of 10 TB do not fit in 16 TB");
     let run = cost(&["--wake-time", "soon"]);
     assert!(run.code == 2 && run.stderr.contains("e.g. 90s"), "{run:?}");
+    let run = cost(&["--sleep-watts", "-1"]);
+    assert!(run.code == 2, "{run:?}");
+    let run = cost(&["--storage", "simulated"]);
+    assert!(run.code == 2 && run.stderr.contains("unexpected argument"), "it rates no flash of the paper: {run:?}");
 }

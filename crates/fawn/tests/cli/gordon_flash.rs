@@ -120,6 +120,21 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
         (&["--workload", "paper-random", "--span", "64K"], "does not fit"),
         (&["--blocks", "4"], "leave cleaning no room"),
         (&["--raw", "--presets"], "cannot be used with"),
+        (&["--power-cut", "0"], "give 1 or more"),
+        (
+            &["--power-cut", "2k", "--requests", "1k", "--blocks", "64", "--spare", "20%"],
+            "is after the last of 1000 requests",
+        ),
+        (&["--power-cut", "--rate", "5"], "--rate has no effect with --power-cut"),
+        (&["--presets", "--blocks", "64"], "--blocks has no effect with --presets"),
+        (&["--raw", "--policy", "fifo"], "--policy has no effect with --raw"),
+        (&["--raw", "--reads", "0"], "--reads has no effect with --raw"),
+        (&["--exponent", "1.2"], "--exponent has no effect without --workload zipf"),
+        (&["--workload", "pairs", "--bytes", "8K"], "--bytes has no effect on a workload of the paper"),
+        (&["--spacing", "fixed"], "--spacing has no effect without --rate"),
+        (&["--array", "mqsim-default", "--die-idle-w", "1"], "needs both --die-idle-w and --die-active-w"),
+        (&["--erase-us", "NaN"], "write a number from 0 to 1000000000"),
+        (&["--bus-mt", "0"], "write a number from 0.001 to 1000000"),
     ] {
         let run = fawn(&[&["gordon", "flash"], arguments].concat());
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
@@ -147,5 +162,53 @@ fn a_disk_seeks_as_published_and_serves_requests() {
     let presets = fawn(&["gordon", "disk", "--presets"]).stdout;
     assert!(presets.contains("cheetah-9lp") && presets.contains("DiskSim"), "{presets}");
     let refused = fawn(&["gordon", "disk", "--seek-ms", "3,2,1"]);
-    assert!(refused.code == 2 && refused.stderr.contains("e.g. 0.8,8.5,17"), "{refused:?}");
+    assert!(refused.code == 2 && refused.stderr.contains("e.g. 0.8, 8.5 and 17"), "{refused:?}");
+}
+
+#[test]
+fn a_disk_of_ones_own_is_read_from_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("disk.toml");
+    let disk = |more: &[&str]| fawn(&[&["gordon", "disk", "--disk", file.to_str().unwrap()], more].concat());
+    let doc = include_str!("../../../../book/src/nodes/disk.md");
+    let example = doc.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    std::fs::write(&file, example).unwrap();
+    let report = json(&disk(&["--requests", "2k", "--json"]));
+    assert_eq!((&report["name"], &report["source"]), (&"a disk".into(), &"its data sheet".into()));
+    assert!(report["energy"]["modelled_j"].as_f64().unwrap() > 0.0, "{report}");
+    // Without its preset it has everything that a disk needs.
+    std::fs::write(&file, example.replace("preset =", "# preset =")).unwrap();
+    assert_eq!(json(&disk(&["--requests", "2k", "--json"]))["latency"], report["latency"]);
+    let seeks = disk(&["--seeks"]);
+    assert!(seeks.code == 0 && seeks.stdout.contains("8.5"), "{seeks:?}");
+    let changed = disk(&["--rpm", "15000", "--requests", "100"]).stdout;
+    assert!(changed.contains("a disk: its data sheet; changed"), "{changed}");
+    for (from, to, says) in [
+        ("rpm = 7200", "rpm = -1", "line "),
+        ("heads = 8", "heads = 0", "`heads` must be from 1 to 256"),
+        ("rpm = 7200", "speed = 7200", "unknown field `speed`"),
+        ("inner_track_sectors = 958", "", "it lacks `inner_track_sectors`, which goes with `cylinders`"),
+    ] {
+        std::fs::write(&file, example.replace(from, to)).unwrap();
+        let run = disk(&[]);
+        assert!(run.code == 1 && run.stderr.contains(says) && run.stderr.lines().count() == 1, "{to}: {run:?}");
+    }
+}
+
+#[test]
+fn a_disk_refuses_flags_without_an_effect() {
+    for (arguments, says) in [
+        (&["--volume", "web.0"][..], "--volume has no effect without --trace"),
+        (&["--saturated"], "--saturated has no effect without --trace"),
+        (&["--trace", "x.csv", "--reads", "0"], "--reads has no effect with --trace"),
+        (&["--seeks", "--requests", "5"], "--requests has no effect with --seeks"),
+        (&["--presets", "--rpm", "5400"], "--rpm has no effect with --presets"),
+        (&["--rate", "5", "--outstanding", "2"], "--outstanding has no effect with --rate"),
+        (&["--seek-ms", "1,1,10"], "no longer seek takes less"),
+    ] {
+        let run = fawn(&[&["gordon", "disk"], arguments].concat());
+        assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
+    }
+    let run = fawn(&["gordon", "disk", "--disk", "floppy"]);
+    assert!(run.code == 1 && run.stderr.contains("built in are hp-97560, "), "{run:?}");
 }

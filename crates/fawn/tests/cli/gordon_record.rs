@@ -1,10 +1,11 @@
 //! `fawn gordon record` as a user runs it.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use fawn_gordon::node::read_node_trace;
 use fawn_gordon::trace::TraceColumn;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::server::{fawn, fawn_command, wait_for};
@@ -50,20 +51,72 @@ fn a_command_is_recorded_until_it_ends_and_its_failure_is_told() {
     assert!(run.code == 1 && run.stderr.contains("cannot start there-is-no-such-program"), "{run:?}");
 }
 
+/// Samples of a recording so far.
+fn samples(file: &Path) -> usize {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.split_once("samples\n").map_or(0, |(_, samples)| samples.lines().count())
+}
+
+/// Waits for more samples than there are.
+fn wait_for_samples(file: &Path) {
+    let before = samples(file);
+    wait_for("three samples", || (samples(file) >= before + 3).then_some(()));
+}
+
 #[test]
-fn ctrl_c_ends_a_recording_that_is_whole() {
+fn a_signal_ends_a_recording_that_is_whole() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("here.recording");
+        let mut command = fawn_command(&["gordon", "record", file.to_str().unwrap(), "--period", "20ms"]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_for_samples(&file);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{signal:?}");
+        read_node_trace(std::fs::read(&file).unwrap().as_slice()).unwrap();
+    }
+}
+
+#[test]
+fn a_hangup_that_nohup_ignores_does_not_end_a_recording() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("here.recording");
-    let mut command = fawn_command(&["gordon", "record", file.to_str().unwrap(), "--period", "20ms"]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_for("three samples", || {
-        let text = std::fs::read_to_string(&file).ok()?;
-        (text.split_once("samples\n")?.1.lines().count() >= 3).then_some(())
-    });
-    let process = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" gordon record \"$1\" --period 20ms", env!("CARGO_BIN_EXE_fawn")]);
+    let mut child = command.arg(&file).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for_samples(&file);
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    wait_for_samples(&file);
+    assert_eq!(child.try_wait().unwrap(), None, "it goes on");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
     read_node_trace(std::fs::read(&file).unwrap().as_slice()).unwrap();
+}
+
+#[test]
+fn a_recording_and_its_requests_are_two_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("old.recording"), "an old one").unwrap();
+    std::os::unix::fs::symlink("old.recording", path("soft")).unwrap();
+    std::fs::hard_link(path("old.recording"), path("hard")).unwrap();
+    for requests in ["soft", "hard", "old.recording", "./old.recording"] {
+        let run = fawn(&["gordon", "record", &path("old.recording"), "--seconds", "1s", "--requests", &path(requests)]);
+        assert!(run.code == 2 && run.stderr.contains("name another file"), "{requests}: {run:?}");
+        assert_eq!(std::fs::read_to_string(path("old.recording")).unwrap(), "an old one", "{requests}");
+    }
+    let run = fawn(&["gordon", "record", dir.path().to_str().unwrap(), "--seconds", "1s"]);
+    assert!(run.code == 1 && run.stderr.contains("it is a directory: name a file in it"), "{run:?}");
+}
+
+#[test]
+fn what_a_command_prints_is_kept_out_of_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("here.recording");
+    let run = fawn(&["gordon", "record", file.to_str().unwrap(), "--json", "--", "echo", "hello"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    serde_json::from_str::<Value>(&run.stdout).unwrap();
+    assert!(run.stderr.contains("hello"), "{run:?}");
 }
 
 /// Where tracefs is and this runs as root, requests are recorded; elsewhere the command says what to do.
@@ -81,6 +134,7 @@ fn requests_are_recorded_or_the_reason_is_told() {
         .any(|root| Path::new(root).join("instances").is_dir());
     if !(has_tracefs && rustix::process::geteuid().is_root()) {
         assert!(run.code == 1 && run.stderr.contains("requests cannot be recorded"), "{run:?}");
+        assert!(!Path::new(file).exists(), "no recording is begun, or replaced, in vain");
         return;
     }
     assert_eq!(run.code, 0, "{run:?}");
@@ -102,7 +156,9 @@ fn what_is_not_there_is_told_with_what_is() {
         (&["--disk", "tape7"], 1, "/proc/diskstats has no disk tape7"),
         (&["--cgroup", "no/such/group"], 1, "there is no control group no/such/group"),
         (&["--period", "1ms"], 2, "from 10ms to 1h"),
-        (&["--requests", name], 2, "name another one"),
+        (&["--requests", name], 2, "name another file"),
+        (&["--requests", "/"], 1, "it is a directory: name a file in it"),
+        (&["--requests", "-"], 2, "--requests writes a file: name one"),
     ] {
         let run = fawn(&[&["gordon", "record", name, "--seconds", "1s"], arguments].concat());
         assert!(run.code == code && run.stderr.contains(says), "{arguments:?}: {run:?}");

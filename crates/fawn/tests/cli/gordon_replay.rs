@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::server::{Run, fawn, fawn_with_input};
+use crate::server::{Run, fawn, fawn_command, fawn_with_input};
 
 /// Smaller than the preset, so that it is quick.
 const ARRAY: &str = "name = \"array\"\npreset = \"gordon-slc-133\"\nblocks_per_plane = 32\nspare_factor = 0.25\n";
@@ -131,13 +131,94 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
     for (arguments, code, says) in [
         (&["replay", "nowhere.csv"][..], 1, "cannot read nowhere.csv"),
         (&["replay", &msr, "--on", "tape"], 1, "tape is neither an array nor one of the disks"),
-        (&["replay", &msr, "--to", "-"], 2, "name one, e.g. web.trace"),
-        (&["replay", &msr, "--to", &msr], 2, "name one, e.g. web.trace"),
+        (&["replay", &msr, "--to", "-"], 2, "--to writes a file: name one"),
+        (&["replay", &msr, "--to", "/"], 1, "it is a directory: name a file in it"),
         (&["replay", &msr, "--format", "tar"], 2, "possible values: msr"),
-        (&["replay", &msr, "--speed", "0"], 2, "e.g. 2 or 0.5"),
+        (&["replay", &msr, "--speed", "0"], 2, "from 0.000001 to 1000000"),
+        (
+            &["replay", &msr, "--on", "sata-1tb-2008", "--write-points", "2"],
+            2,
+            "--write-points has no effect without an array",
+        ),
+        (
+            &["replay", &msr, "--on", "gordon-slc-133", "--outstanding", "2"],
+            2,
+            "--outstanding has no effect without a disk",
+        ),
+        (&["replay", &msr, "--to", "x", "--seed", "2"], 2, "--seed has no effect without --on"),
+        (&["replay", &msr, "--to", "x", "--saturated"], 2, "--saturated has no effect without --on"),
+        (&["replay", &msr, "--saturated", "--speed", "2"], 2, "--speed has no effect with --saturated"),
+        (&["replay", &msr, "--format", "msr", "--disksim-time", "ns"], 2, "--disksim-time has no effect on traces"),
+        (
+            &["replay", &msr, "--format", "msr", "--blkparse-event", "issue"],
+            2,
+            "--blkparse-event has no effect on traces",
+        ),
         (&["replay", &sample("recording.txt")], 1, "are of no format that is known"),
+        (&["replay", "/dev/null"], 1, "it has no lines"),
     ] {
         let run = fawn(&[&["gordon"], arguments].concat());
         assert!(run.code == code && run.stderr.contains(says), "{arguments:?}: {run:?}");
     }
+}
+
+#[test]
+fn a_trace_is_never_overwritten_by_its_own_conversion() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let text = std::fs::read(sample("msr.csv")).unwrap();
+    std::fs::write(path("web.csv"), &text).unwrap();
+    std::os::unix::fs::symlink("web.csv", path("soft.csv")).unwrap();
+    std::fs::hard_link(path("web.csv"), path("hard.csv")).unwrap();
+    for (from, to) in
+        [("web.csv", "web.csv"), ("web.csv", "soft.csv"), ("hard.csv", "web.csv"), ("web.csv", "./web.csv")]
+    {
+        let run = fawn(&["gordon", "replay", &path(from), "--to", &path(to)]);
+        assert!(run.code == 2 && run.stderr.contains("would overwrite"), "{from} {to}: {run:?}");
+        assert_eq!(std::fs::read(path("web.csv")).unwrap(), text, "{from} {to}");
+    }
+    let input = std::fs::File::open(path("web.csv")).unwrap();
+    let run: Run =
+        fawn_command(&["gordon", "replay", "-", "--to", &path("hard.csv")]).stdin(input).output().unwrap().into();
+    assert!(run.code == 2 && run.stderr.contains("would overwrite standard input"), "{run:?}");
+    assert_eq!(std::fs::read(path("web.csv")).unwrap(), text);
+    // Nor is a device's file.
+    let array = array(dir.path());
+    let array = array.to_str().unwrap();
+    let run = fawn(&["gordon", "replay", &path("web.csv"), "--on", array, "--to", array]);
+    assert!(run.code == 2 && run.stderr.contains("would overwrite"), "{run:?}");
+    assert_eq!(std::fs::read_to_string(array).unwrap(), ARRAY);
+}
+
+#[test]
+fn a_disk_of_ones_own_stands_beside_an_array_of_ones_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let array = array(dir.path());
+    let disk = dir.path().join("disk.toml");
+    std::fs::write(&disk, "name = \"my disk\"\npreset = \"sata-1tb-2008\"\nrpm = 5400\n").unwrap();
+    let msr = sample("msr.csv");
+    let on = |disk: &str| {
+        let arguments = ["gordon", "replay", &msr, "--on", array.to_str().unwrap(), "--on", disk, "--json"];
+        json(&fawn(&arguments))["devices"].clone()
+    };
+    let (own, preset) = (on(disk.to_str().unwrap()), on("sata-1tb-2008"));
+    assert_eq!((&own[1]["name"], &own[1]["kind"]), (&"my disk".into(), &"disk".into()));
+    assert_eq!(own[0], preset[0]);
+    let mean = |devices: &Value| devices[1]["latency"]["mean_us"].as_f64().unwrap();
+    assert!(mean(&own) > mean(&preset), "it turns more slowly");
+    std::fs::write(&disk, "preset = \"sata-1tb-2008\"\nrpm = 0\n").unwrap();
+    let run = fawn(&["gordon", "replay", &msr, "--on", disk.to_str().unwrap()]);
+    assert!(run.code == 1 && run.stderr.contains("`rpm` must be from 1 to 1000000"), "{run:?}");
+    assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+}
+
+#[test]
+fn an_option_of_another_format_is_told_where_the_format_is_found_out() {
+    let run = fawn(&["gordon", "replay", &sample("msr.csv"), "--on", "sata-1tb-2008", "--disksim-time", "ns"]);
+    assert!(
+        run.code == 0 && run.stderr.contains("--disksim-time has no effect, as the trace is of the format msr"),
+        "{run:?}"
+    );
+    let run = fawn(&["gordon", "replay", &sample("disksim.trace"), "--on", "sata-1tb-2008", "--disksim-time", "ns"]);
+    assert!(run.code == 0 && !run.stderr.contains("no effect"), "{run:?}");
 }

@@ -51,7 +51,9 @@ fn what_cannot_be_tried_is_refused_with_what_to_do() {
     for (arguments, says) in [
         (&["--full", "99%"][..], "--full must be from 1% to 95%"),
         (&["--drive", "floppy"], "femu-default"),
-        (&["--memory-per-record", "0"], "--memory-per-record takes bytes from 0.5 to 10000"),
+        (&["--stores", "lsm", "--memory-per-record", "9"], "--memory-per-record has no effect without fawn"),
+        (&["--stores", "fawn", "--memtable", "9M"], "--memtable has no effect without lsm"),
+        (&["--memory-per-record", "0"], "write a number from 0.5 to 10000"),
         (&["--value", "64K", "--stores", "fawn"], "value bytes is 65536; it must be from 8 to"),
         (&["--spare", "0"], "a spare factor of 0 is not between 0 and 1"),
     ] {

@@ -77,6 +77,24 @@ fn designs_of_a_file_and_of_a_catalogue_are_surveyed() {
     let report = json(&survey(&[&arguments[..], &["--ratings", ratings_file.to_str().unwrap()]].concat()));
     assert_eq!(report["points"][0]["name"], "Board + 1 TB");
 
+    let run = survey(&["--designs", designs_file.to_str().unwrap(), "--guess-writes"]);
+    assert!(run.code == 2 && run.stderr.contains("--guess-writes has no effect on designs of a file"), "{run:?}");
+    // A page is none of the files that are read.
+    let linked = dir.path().join("linked.html");
+    std::fs::hard_link(&designs_file, &linked).unwrap();
+    let run = survey(&["--designs", designs_file.to_str().unwrap(), "--html", linked.to_str().unwrap()]);
+    assert!(run.code == 2 && run.stderr.contains("own.toml: name another file"), "{run:?}");
+    assert_eq!(std::fs::read_to_string(&designs_file).unwrap(), designs);
+    let run = survey(&["--designs", "paper-2009"]);
+    assert!(run.code == 1 && run.stderr.contains("has no design of which enough is known"), "{run:?}");
+
+    std::fs::remove_file(&linked).unwrap();
+    std::fs::write(&designs_file, "title = \"own\"\nnode = 1\n").unwrap();
+    for flag in ["--designs", "--ratings"] {
+        let run = survey(&[flag, designs_file.to_str().unwrap()]);
+        assert!(run.code == 1 && run.stderr.contains("unknown field `"), "{run:?}");
+        assert!(run.stderr.contains("own.toml: line ") && run.stderr.lines().count() == 1, "{run:?}");
+    }
     std::fs::write(&designs_file, designs.replace("processors = 4", "processors = 0")).unwrap();
     let run = survey(&["--designs", designs_file.to_str().unwrap()]);
     assert!(run.code == 1 && run.stderr.contains("at least one processor"), "{run:?}");
@@ -88,13 +106,21 @@ fn what_cannot_be_meant_is_refused() {
         (&["--axes", "time"][..], "two axes or three"),
         (&["--axes", "time,colour"], "energy"),
         (&["--reference", "abacus"], "none of the designs"),
-        (&["--html", "-"], "e.g. nodes.html"),
+        (&["--html", "-"], "--html writes a file: name one"),
+        (&["--all", "--json"], "cannot be used with"),
+        (&["--storage", "simulated"], "--storage has no effect on other designs than the paper's"),
+        (&["--designs", "gordon-2009", "--guess-writes"], "--guess-writes has no effect on the paper's designs"),
         (&["--json", "--csv"], "cannot be used with"),
-        (&["--cpu-mips", "fast"], "e.g. 3000"),
+        (&["--cpu-mips", "fast"], "write a number from 1 to 1000000"),
+        (&["--cpu-mips", "3000"], "--cpu-mips has no effect without a recording"),
+        (&["web.recording", "--nodes", "3"], "--nodes has no effect on recordings"),
     ] {
         let run = survey(arguments);
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
     }
     let run = survey(&["--designs", "tomorrow"]);
-    assert!(run.code == 1 && run.stderr.contains("built in are today and gordon-2009"), "{run:?}");
+    assert!(
+        run.code == 1 && run.stderr.contains("built in are today, paper-2009, paper-2009-stated, gordon-2009"),
+        "{run:?}"
+    );
 }

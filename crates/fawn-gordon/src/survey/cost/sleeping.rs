@@ -3,10 +3,10 @@
 //! Copies are needed when a node is lost. Between losses disk servers sleep, and wake up to take what has changed. The
 //! model compares that with all copies in flash: joules and dollars, and the time until a lost node's data is back.
 
+use fawn_plan::SECONDS_A_YEAR;
 use serde::Serialize;
 
 use super::petabyte::{DIMM, PROCESSOR, StorageServer};
-use crate::time::SECONDS_A_YEAR;
 
 /// A flash node in such a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -38,7 +38,7 @@ impl ProcessorCounters {
             CountedEvent::CacheMisses => Hardware::CACHE_MISSES,
         };
         let mut counters = Vec::new();
-        for cpu in online_cpus().ok_or("nothing says which processors there are")? {
+        for cpu in fawn_machine::cpus::online().ok_or("nothing says which processors there are")? {
             let mut builder = Builder::new(hardware);
             builder.any_pid().one_cpu(cpu).include_kernel();
             let started = builder.build().and_then(|mut counter| counter.enable().map(|()| counter));
@@ -71,22 +71,6 @@ fn why(error: &std::io::Error) -> String {
     }
 }
 
-/// The processors of `/sys/devices/system/cpu/online`, such as `0-3,8`.
-#[cfg(target_os = "linux")]
-fn online_cpus() -> Option<Vec<usize>> {
-    parse_cpus(&std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?)
-}
-
-#[cfg(target_os = "linux")]
-fn parse_cpus(text: &str) -> Option<Vec<usize>> {
-    let mut cpus = Vec::new();
-    for range in text.trim().split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        cpus.extend(first.parse::<usize>().ok()?..=last.parse().ok()?);
-    }
-    Some(cpus)
-}
-
 /// Elsewhere there is no `perf_event_open`.
 #[cfg(not(target_os = "linux"))]
 pub struct ProcessorCounters;
@@ -104,17 +88,5 @@ impl ProcessorCounters {
     /// Never.
     pub fn read(&mut self) -> Option<f64> {
         None
-    }
-}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn processors_are_listed_in_ranges() {
-        assert_eq!(parse_cpus("0-2,5\n"), Some(vec![0, 1, 2, 5]));
-        assert_eq!(parse_cpus("0\n"), Some(vec![0]));
-        assert_eq!(parse_cpus("x"), None);
     }
 }

@@ -5,36 +5,39 @@ mod machine;
 mod requests;
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
-use fawn_files::links;
 use fawn_gordon::trace::{COLUMNS, RecordingHead, RecordingSample, RecordingWriter, TraceColumn};
+use fawn_node::signals;
 use fawn_report::TextTable;
 use fawn_report::amount::{bytes, count, digits, grouped};
 use serde_json::{Map, Value, json};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use self::machine::MachineCounters;
 use self::requests::{RequestCounts, RequestRecorder};
-use super::output::{print, print_json};
-use crate::outcome::{CommandStatus, UsageError};
+use super::output::{check_output, create, print};
+use crate::outcome::CommandStatus;
 use crate::progress::TerminalBar;
+use crate::table::print_json;
 use crate::tell::{tell, unless_closed};
 use crate::values::{Span, parse_wait};
 
 /// How often the recorder looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How long a command has to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Arguments of `fawn gordon record`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The recording is text: a head that names the source of each column, then a line for each second. What is not measured \
+The recording is text: a head that names the source of each column, then a line for each sample. What is not measured \
 says so and is never 0. Simulations of clusters read it.
 
 By default it is of the whole machine: processors from /proc/stat, the network from /proc/net/dev without the \
@@ -46,7 +49,8 @@ lack. What the page cache answers reaches no disk.
 replay`. It needs root and tracefs. What the recorder writes itself is in it too: write to another disk if that \
 matters.
 
-The recording ends after --seconds, with COMMAND, or at Ctrl-C. It is whole after each second.
+The recording ends after --seconds, with COMMAND, or at Ctrl-C, also at a hangup unless nohup ignores it. COMMAND is \
+ended with it, and killed if it takes longer than 10 s. With --json, what COMMAND prints goes to standard error. It is whole after each sample.
 
 For example:
   fawn gordon record web.recording --seconds 10m
@@ -97,28 +101,29 @@ fn parse_period(text: &str) -> Result<Span, String> {
 /// # Errors
 /// What is to be recorded is not there, a file cannot be written, or the command cannot be started.
 pub fn run(arguments: &RecordArguments) -> anyhow::Result<CommandStatus> {
-    if arguments.requests.as_ref() == Some(&arguments.file) {
-        return Err(UsageError("--requests writes a file of its own: name another one".to_owned()).into());
+    check_output(&arguments.file, "FILE", [])?;
+    if let Some(requests) = &arguments.requests {
+        check_output(requests, "--requests", [arguments.file.as_path()])?;
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot wait for signals")?;
-    }
+    let stop = signals::asked_to_stop().context("cannot wait for signals")?;
     let mut machine = MachineCounters::find(arguments.cgroup.as_deref(), &arguments.interface, &arguments.disk)?;
     let head = RecordingHead {
         machine: arguments.name.clone().unwrap_or_else(host_name).trim().replace(['\n', '\r'], " "),
         period_ms: arguments.period.0.as_millis() as u64,
         sources: machine.sources().clone(),
     };
-    let mut writer = create(&arguments.file, &head)?;
     let devices = machine.disks().iter().filter_map(machine::RecordedDisk::device).collect();
+    // First, as it is what may fail: a recording of that name is not replaced in vain.
     let requests = arguments.requests.as_ref().map(|path| RequestRecorder::start(path, devices)).transpose()?;
+    let told = || format!("cannot write {}", arguments.file.display());
+    let file = create(&arguments.file, "FILE", arguments.requests.as_deref())?;
+    let mut writer = RecordingWriter::new(file, &head).with_context(told)?;
     if !arguments.json {
         for (column, why) in machine.absences() {
             tell(format_args!("fawn: {column} is not measured: {why}"));
         }
     }
-    let child = start(&arguments.command)?;
+    let child = start(&arguments.command, arguments.json)?;
     let mut run = RecordingRun { child, ended: None, requests, sums: RecordingSums::default() };
     let recorded = run.record(&mut machine, &mut writer, arguments, &stop);
     let status = run.wait_for_child();
@@ -143,15 +148,16 @@ fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-fn create(path: &Path, head: &RecordingHead) -> anyhow::Result<RecordingWriter<File>> {
-    let told = || format!("cannot write {}", path.display());
-    links::refuse_directory(path).with_context(told)?;
-    RecordingWriter::new(File::create(path).with_context(told)?, head).with_context(told)
-}
-
-fn start(command: &[String]) -> anyhow::Result<Option<Child>> {
+/// Starts the command. What it prints is kept out of JSON.
+fn start(command: &[String], is_json: bool) -> anyhow::Result<Option<Child>> {
     let Some((program, arguments)) = command.split_first() else { return Ok(None) };
-    Command::new(program).args(arguments).spawn().map(Some).with_context(|| format!("cannot start {program}"))
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if is_json {
+        let errors = std::io::stderr().as_fd().try_clone_to_owned().context("cannot share standard error")?;
+        command.stdout(errors);
+    }
+    command.spawn().map(Some).with_context(|| format!("cannot start {program}"))
 }
 
 /// What was recorded, summed up.
@@ -244,8 +250,12 @@ impl RecordingRun {
         if self.ended.is_none() {
             let pid = rustix::process::Pid::from_child(child);
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-            // It was ended on purpose.
-            let _ = child.wait();
+            let patience = Instant::now() + PATIENCE;
+            while matches!(child.try_wait(), Ok(None)) && Instant::now() < patience {
+                std::thread::sleep(LOOK);
+            }
+            // It was ended on purpose. One that has ended already is left alone.
+            let _ = child.kill().and_then(|()| child.wait());
             return None;
         }
         self.ended

@@ -13,6 +13,8 @@ use anyhow::{Context, anyhow};
 use fawn_gordon::trace::{BlockEvent, BlockEvents, CompactWriter};
 use rustix::fs::OFlags;
 
+use crate::gordon::output::create;
+
 /// Where tracefs may be.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
@@ -111,7 +113,7 @@ impl RequestRecorder {
         let instance = TracingInstance::create()?;
         let pipe = instance.pipe()?;
         let told = format!("cannot write {}", path.display());
-        let output = File::create(path).with_context(|| told.clone())?;
+        let output = create(path, "--requests", [])?;
         let writer = CompactWriter::new(BufWriter::new(output)).with_context(|| told.clone())?;
         let is_over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&is_over);
