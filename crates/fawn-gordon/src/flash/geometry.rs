@@ -77,7 +77,8 @@ impl Geometry {
                 return Err(GeometryError::Zero(name));
             }
         }
-        let dies = u64::from(self.buses) * u64::from(self.packages_per_bus) * u64::from(self.dies_per_package);
+        let factors = [self.buses, self.packages_per_bus, self.dies_per_package];
+        let dies = factors.into_iter().map(u64::from).fold(1, u64::saturating_mul);
         if dies > 1 << 24 { Err(GeometryError::TooManyDies(dies)) } else { Ok(()) }
     }
 }

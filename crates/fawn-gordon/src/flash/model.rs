@@ -12,6 +12,9 @@ use crate::time::SimTime;
 /// The largest count of a geometry.
 const MOST: u32 = 1 << 20;
 
+/// Data bytes of the largest array: sums and products of a few such sizes fit in 64 bits.
+const MOST_BYTES: u64 = 1 << 60;
+
 /// An array with what is known of it besides its design.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlashModel {
@@ -282,6 +285,13 @@ fn check(model: &FlashModel) -> Result<(), FlashModelError> {
     )?;
     let page_bytes = u64::from(geometry.page_bytes + geometry.spare_bytes);
     range(planes * page_bytes < 1 << 31, "page_bytes", "so few that pages of all planes together have below 2 GiB")?;
+    let block_bytes = u64::from(geometry.pages_per_block) * u64::from(geometry.page_bytes);
+    let blocks = planes * u64::from(geometry.blocks_per_plane);
+    range(
+        blocks.checked_mul(block_bytes).is_some_and(|bytes| bytes <= MOST_BYTES),
+        "pages_per_block",
+        "so few that the array has at most 2^60 bytes",
+    )?;
     let bus = &model.design.bus;
     range(bus.width_bits == 8 || bus.width_bits == 16, "bus_bits", "8 or 16")?;
     range((1e-3..=1e6).contains(&bus.mega_transfers), "bus_mt", "from 0.001 to 1,000,000")?;
@@ -303,6 +313,10 @@ mod tests {
         blocks_per_plane = 64\npages_per_block = 32\npage_bytes = 4096\nspare_bytes = 128\nread_us = [25.5]\n\
         program_us = [200, 800]\nerase_us = 2000\nbus_bits = 8\nbus_mt = 400\ncommand_cycles = 7\n\
         cache_register = true\nspare_factor = 0.1\n";
+
+    const HUGE: &str = "buses = 4294967295\npackages_per_bus = 4294967295\ndies_per_package = 4294967295";
+
+    const LARGE: &str = "blocks_per_plane = 1048576\npages_per_block = 1048576\npage_bytes = 1048576";
 
     fn model(text: &str) -> Result<FlashModel, FlashModelError> {
         FlashValues::parse(text)?.model()
@@ -341,6 +355,8 @@ mod tests {
             ("[25.5]", "[]", "`read_us` must be one time or more"),
             ("[25.5]", "[-1]", "`read_us` must be microseconds"),
             ("buses = 2", "buses = 0", "buses is 0"),
+            ("buses = 2\npackages_per_bus = 1\ndies_per_package = 2", HUGE, "at most 2^24 can be simulated"),
+            ("blocks_per_plane = 64\npages_per_block = 32\npage_bytes = 4096", LARGE, "at most 2^60 bytes"),
             ("spare_factor = 0.1", "spare_factor = 1", "between 0 and 1"),
             ("buses = 2", "bus = 2", "line 1: unknown field `bus`"),
             ("buses = 2", "preset = \"none\"", "there is no preset `none`; there are gordon-slc-40, "),

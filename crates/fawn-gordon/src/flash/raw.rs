@@ -1,4 +1,4 @@
-//! The bandwidths of one die and of all of an array: in closed form and simulated, beside what the paper prints (004, Table 1).
+//! The bandwidths of one die and of all of an array: in closed form and simulated, beside what the paper prints (Gordon, Table 1).
 
 use fawn_report::TextTable;
 use fawn_report::amount::number;
@@ -11,7 +11,7 @@ use super::geometry::GeometryError;
 use super::presets::GordonCells;
 use super::streaming::{stream_die, table_1_chip};
 
-/// Bytes of a MB as 004 counts them in Table 1.
+/// Bytes of a MB as Gordon counts them in Table 1.
 const PAPER_MB: f64 = 1_048_576.0;
 
 /// Bandwidths of an array, in bytes per second.
@@ -23,13 +23,13 @@ pub struct RawBandwidth {
     pub die_read_bytes_per_s: f64,
     /// The same, simulated.
     pub simulated_read_bytes_per_s: f64,
-    /// What 004 prints.
+    /// What Gordon prints.
     pub printed_read_bytes_per_s: Option<f64>,
     /// Programs of one die, erases not counted.
     pub die_program_bytes_per_s: f64,
     /// The same, simulated.
     pub simulated_program_bytes_per_s: f64,
-    /// What 004 prints.
+    /// What Gordon prints.
     pub printed_program_bytes_per_s: Option<f64>,
     /// Data bytes that one die erases. Infinite, thus absent, if an erase takes no time.
     pub die_erase_bytes_per_s: Option<f64>,

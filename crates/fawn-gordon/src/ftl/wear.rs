@@ -21,7 +21,7 @@ pub struct Endurance {
     pub shape: f64,
 }
 
-/// The paper stress-tested SLC chips: 98 % of 64 KB super-blocks, 32 flash blocks of 2 KB pages each, last 100,000 erases (004
+/// The paper stress-tested SLC chips: 98 % of 64 KB super-blocks, 32 flash blocks of 2 KB pages each, last 100,000 erases (Gordon
 /// §4.2.2). It prints 99.9 % for single ones, which 0.98^(1/32) is, and 96 % for 128 KB.
 pub fn gordon_survival(flash_blocks: u32) -> f64 {
     0.98_f64.powf(f64::from(flash_blocks) / 32.0)
@@ -150,7 +150,7 @@ mod tests {
             .count();
         assert!((lasting as f64 / f64::from(draws) - 0.98).abs() < 0.001);
     }
-    /// 004: 256 GB of SLC at 900 MB/s last about a year.
+    /// Gordon: 256 GB of SLC at 900 MB/s last about a year.
     #[test]
     fn the_paper_s_array_lasts_a_year_at_900_mb_a_second() {
         let years = years_by_erases(256e9, 100_000, 900e6, 1.0);

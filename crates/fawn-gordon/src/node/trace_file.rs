@@ -12,6 +12,9 @@ use crate::trace::{
 /// Milliseconds between two samples at most. A damaged number must not take memory for a year.
 const LONGEST_GAP_MS: u64 = 3_600_000;
 
+/// Days that a trace may last. Its seconds then take 0.6 GB, however few lines it has.
+const MOST_DAYS: u64 = 100;
+
 /// A node's trace as a recording, as [`read_node_trace`] reads it. `sources` are the measured columns.
 pub fn write_node_trace(samples: &[ResourceSample], sources: &BTreeMap<TraceColumn, String>) -> String {
     let source = |column: &TraceColumn| sources.get(column).map(|source| line_of(source));
@@ -59,6 +62,10 @@ pub fn read_node_trace(
         let end_of_last_ms = before.map_or(0, |before| before.time_ms);
         if sample.time_ms - end_of_last_ms > LONGEST_GAP_MS {
             let problem = "it begins more than an hour after the sample before";
+            return Err(RecordingError::Sample { line: reader.line(), problem });
+        }
+        if sample.time_ms >= MOST_DAYS * 86_400_000 {
+            let problem = "a trace lasts at most 100 days, and this sample is later";
             return Err(RecordingError::Sample { line: reader.line(), problem });
         }
         samples += 1;

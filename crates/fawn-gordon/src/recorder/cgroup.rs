@@ -1,6 +1,7 @@
 //! Control groups: version 2 (`cpu.stat`, `io.stat`) and version 1 (`cpuacct.usage`, `blkio.throttle.*`).
 
 use super::counters::DiskCounters;
+use super::proc::count;
 
 /// Seconds of processor time, from `cpu.stat` of version 2.
 pub fn cpu_seconds_v2(cpu_stat: &str) -> Option<f64> {
@@ -23,7 +24,7 @@ pub fn disks_v2(io_stat: &str, is_chosen: impl Fn(&str) -> bool) -> DiskCounters
             continue;
         }
         for (name, value) in words.filter_map(|word| word.split_once('=')) {
-            let Ok(value) = value.parse::<f64>() else { continue };
+            let Some(value) = count(value) else { continue };
             match name {
                 "rbytes" => sum.read_bytes += value,
                 "wbytes" => sum.write_bytes += value,
@@ -42,7 +43,7 @@ pub fn disks_v1(service_bytes: &str, serviced: &str, is_chosen: impl Fn(&str) ->
         let of_line = |line: &str| {
             let mut words = line.split_ascii_whitespace();
             let is_it = words.next().is_some_and(&is_chosen) && words.next() == Some(operation);
-            if is_it { words.next()?.parse::<f64>().ok() } else { None }
+            if is_it { count(words.next()?) } else { None }
         };
         text.lines().filter_map(of_line).sum()
     };

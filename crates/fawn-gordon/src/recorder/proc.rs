@@ -26,7 +26,7 @@ pub fn network(dev: &str, is_chosen: impl Fn(&str) -> bool) -> Option<(f64, f64)
         if !is_chosen(name.trim()) {
             continue;
         }
-        let fields: Vec<f64> = counts.split_ascii_whitespace().filter_map(|field| field.parse().ok()).collect();
+        let fields: Vec<f64> = counts.split_ascii_whitespace().map_while(count).collect();
         let (received, sent) = (*fields.first()?, *fields.get(8)?);
         let (in_before, out_before) = sum.unwrap_or((0.0, 0.0));
         sum = Some((in_before + received, out_before + sent));
@@ -42,7 +42,7 @@ pub fn disks(diskstats: &str, is_chosen: impl Fn(&str) -> bool) -> Option<DiskCo
         if !fields.next().is_some_and(&is_chosen) {
             continue;
         }
-        let counts: Vec<f64> = fields.filter_map(|field| field.parse().ok()).collect();
+        let counts: Vec<f64> = fields.map_while(count).collect();
         let [reads, _, sectors_read, _, writes, _, sectors_written, ..] = counts[..] else { continue };
         sum.get_or_insert_with(DiskCounters::default).add(&DiskCounters {
             read_bytes: sectors_read * SECTOR_BYTES,
@@ -52,6 +52,11 @@ pub fn disks(diskstats: &str, is_chosen: impl Fn(&str) -> bool) -> Option<DiskCo
         });
     }
     sum
+}
+
+/// A counter. The kernel writes digits alone.
+pub(super) fn count(text: &str) -> Option<f64> {
+    text.parse::<u64>().ok().map(|count| count as f64)
 }
 
 #[cfg(test)]

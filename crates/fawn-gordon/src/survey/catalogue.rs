@@ -4,12 +4,12 @@
 //! know how fast the processors are. [`ComputeRating`]s add that. What is still missing is named, and such an option is
 //! not surveyed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fawn_plan::{Catalogue, NodeOption, Quantity};
 use serde::{Deserialize, Serialize};
 
-use super::file::SurveyFileError;
+use super::file::{SurveyFileError, is_access_time, is_rate};
 use crate::node::{AccessRate, DeviceWatts, MemoryModel, NodeDesign, NodeStorage, ProcessorModel, WattRange};
 
 /// Instructions per cycle of a Core 2 (Gordon Table 4), which traces after the paper count.
@@ -68,9 +68,39 @@ impl SurveyRatings {
     /// Reads a file of ratings, as TOML.
     ///
     /// # Errors
-    /// The text has another form.
+    /// The text has another form, or a rating cannot be.
     pub fn parse(text: &str) -> Result<Self, SurveyFileError> {
-        crate::values_file::parse(text).map_err(SurveyFileError::Form)
+        let ratings: Self = crate::values_file::parse(text).map_err(SurveyFileError::Form)?;
+        ratings.check()?;
+        Ok(ratings)
+    }
+
+    fn check(&self) -> Result<(), SurveyFileError> {
+        let refused = |design: &String, what| Err(SurveyFileError::Value { design: design.clone(), what });
+        if let Some(rating) = self.machines.iter().find(|rating| !is_rate(rating.seven_zip_mips * 1e6)) {
+            return refused(&rating.machine, "seven_zip_mips must be from 10^-9 to 10^12");
+        }
+        let is_known = |rate: &AccessRate| is_rate(rate.bytes_per_second) && is_access_time(rate.seconds_per_access);
+        match self.storage.iter().find(|rating| ![rating.read, rating.write].iter().all(is_known)) {
+            Some(rating) => refused(
+                &rating.option,
+                "a drive moves from 0.001 to 10^18 bytes per second, and an access takes from 0 to 3,600 seconds",
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// These ratings, and those of `others` for machines and options that these do not rate.
+    #[must_use]
+    pub fn completed_by(mut self, others: Self) -> Self {
+        let (machines, options): (BTreeSet<String>, BTreeSet<String>) = (
+            self.machines.iter().map(|rating| rating.machine.clone()).collect(),
+            self.storage.iter().map(|rating| rating.option.clone()).collect(),
+        );
+        self.machines.extend(others.machines.into_iter().filter(|rating| !machines.contains(&rating.machine)));
+        self.storage.extend(others.storage.into_iter().filter(|rating| !options.contains(&rating.option)));
+        self.writes_as_reads |= others.writes_as_reads;
+        self
     }
 
     /// Ratings of machines that the built-in catalogue `today` has.
@@ -196,6 +226,8 @@ mod tests {
         assert_eq!(measured.len() + unknown.len(), catalogue.options.len());
         let orange = unknown.iter().find(|option| option.name == "Orange Pi 5 + NVMe 1 TB").unwrap();
         assert_eq!(orange.missing, ["write rate of its drive"]);
+        let minisforum = unknown.iter().find(|option| option.name == "Minisforum MS-R1 + NVMe 1 TB").unwrap();
+        assert_eq!(minisforum.missing, ["read rate of its drive", "write rate of its drive"], "its processor is rated");
         ratings.writes_as_reads = true;
         let (designs, unknown) = designs(&catalogue, &ratings);
         assert_eq!(designs.len(), measured.len() + 2, "two Orange Pi");
@@ -216,6 +248,42 @@ mod tests {
         for rating in &ratings.storage {
             assert!(catalogue.options.iter().any(|option| option.name == rating.option), "{}", rating.option);
         }
+    }
+
+    #[test]
+    fn own_ratings_come_before_those_that_complete_them() {
+        let catalogue = Catalogue::built_in("today").unwrap();
+        let text = "[[machines]]\nmachine = \"Raspberry Pi 5 8 GB\"\nseven_zip_mips = 7000\nsource = \"here\"\n\
+            date = \"2026-11\"\n[[storage]]\noption = \"Rock 5B 4 GB + NVMe 1 TB\"\n\
+            read = { bytes_per_second = 7e8, seconds_per_access = 8e-5 }\n\
+            write = { bytes_per_second = 6e8, seconds_per_access = 3e-5 }\nsource = \"here\"\n";
+        let ratings = SurveyRatings::parse(text).unwrap().completed_by(SurveyRatings::today());
+        let (surveyed, _) = designs(&catalogue, &ratings);
+        let (built_in, _) = designs(&catalogue, &SurveyRatings::today());
+        assert_eq!(surveyed.len(), built_in.len() + 1, "the Rock 5B, whose processor is rated already");
+        let pi = surveyed.iter().find(|design| design.name == "Raspberry Pi 5 8 GB + NVMe 1 TB").unwrap();
+        assert!((pi.instructions_per_second() - 7000e6 * 1.5).abs() < 1.0);
+    }
+
+    #[test]
+    fn ratings_that_cannot_be_are_refused() {
+        let refused = |text: &str| SurveyRatings::parse(text).unwrap_err().to_string();
+        let machine = |mips: &str| {
+            format!(
+                "[[machines]]\nmachine = \"board\"\nseven_zip_mips = {mips}\nsource = \"here\"\ndate = \"2026-11\"\n"
+            )
+        };
+        assert_eq!(SurveyRatings::parse(&machine("12000")).unwrap().machines.len(), 1);
+        for mips in ["0", "-1", "nan", "inf"] {
+            assert!(refused(&machine(mips)).contains("`board`: seven_zip_mips must be"), "{mips}");
+        }
+        let storage = |bytes: &str, seconds: &str| {
+            let rate = format!("{{ bytes_per_second = {bytes}, seconds_per_access = {seconds} }}");
+            format!("[[storage]]\noption = \"slot\"\nread = {rate}\nwrite = {rate}\nsource = \"here\"\n")
+        };
+        assert_eq!(SurveyRatings::parse(&storage("7e8", "8e-5")).unwrap().storage.len(), 1);
+        assert!(refused(&storage("0", "8e-5")).contains("`slot`: a drive moves"));
+        assert!(refused(&storage("7e8", "-1")).contains("`slot`: a drive moves"));
     }
 
     #[test]

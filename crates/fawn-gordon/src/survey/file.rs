@@ -41,6 +41,9 @@ use crate::node::NodeDesign;
 /// Designs of a file at most.
 const MOST_DESIGNS: usize = 10_000;
 
+/// Bytes of names and notes of all designs: each design of a space repeats those of its parts.
+const MOST_TEXT_BYTES: usize = 16 << 20;
+
 /// Why a file of designs cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SurveyFileError {
@@ -53,6 +56,9 @@ pub enum SurveyFileError {
     /// There is too much.
     #[error("its spaces multiply out to {0} designs, and {MOST_DESIGNS} are the most: leave out some values")]
     TooMany(usize),
+    /// Their texts take too much memory.
+    #[error("its spaces repeat names and notes up to {0} bytes, and {MOST_TEXT_BYTES} are the most: shorten them")]
+    TooLong(usize),
     /// Two designs have one name.
     #[error("two designs have the name `{0}`: give each its own")]
     Twice(String),
@@ -102,6 +108,11 @@ impl SurveyFile {
         if size > MOST_DESIGNS {
             return Err(SurveyFileError::TooMany(size));
         }
+        let text_bytes = self.spaces.iter().map(|it| space_size(it).saturating_mul(text_bytes(it)));
+        let text_bytes = text_bytes.fold(0, usize::saturating_add);
+        if text_bytes > MOST_TEXT_BYTES {
+            return Err(SurveyFileError::TooLong(text_bytes));
+        }
         let designs = self.designs();
         if designs.is_empty() {
             return Err(SurveyFileError::Empty);
@@ -128,9 +139,16 @@ fn space_size(space: &DesignSpace) -> usize {
     processors.saturating_mul(storages).saturating_mul(space.network_bytes_per_second.len())
 }
 
+/// Bytes of names and notes that a design of a space may have: its own name has those of its parts.
+fn text_bytes(space: &DesignSpace) -> usize {
+    let processor = space.processors.iter().map(|it| it.model.name.len()).max().unwrap_or_default();
+    let storage = space.storages.iter().map(|it| it.storage.name.len()).max().unwrap_or_default();
+    let notes: usize = space.notes.iter().map(String::len).sum();
+    2 * (processor + storage) + notes
+}
+
 /// What cannot be of a design, if anything.
 fn fault(design: &NodeDesign) -> Option<&'static str> {
-    let is_rate = |value: f64| (1e-3..=1e18).contains(&value);
     let is_amount = |value: f64| (0.0..=1e12).contains(&value);
     let (processor, storage) = (&design.processor, &design.storage);
     let rates = [
@@ -152,7 +170,7 @@ fn fault(design: &NodeDesign) -> Option<&'static str> {
     if !rates.into_iter().all(is_rate) {
         return Some("rates and frequencies must be from 0.001 to 10^18 per second");
     }
-    if ![storage.read, storage.write].iter().all(|rate| (0.0..=3600.0).contains(&rate.seconds_per_access)) {
+    if ![storage.read, storage.write].iter().all(|rate| is_access_time(rate.seconds_per_access)) {
         return Some("an access takes from 0 to 3,600 seconds");
     }
     let is_range = |idle: f64, active: f64| is_amount(idle) && is_amount(active) && idle <= active;
@@ -171,6 +189,16 @@ fn fault(design: &NodeDesign) -> Option<&'static str> {
         fits(volts.low_hz, volts.low_volts) && fits(volts.high_hz, volts.high_volts)
     });
     (!volts_fit).then_some("volts must be from 0.01 to 100, at frequencies above 0")
+}
+
+/// Whether something can happen so often in a second.
+pub(super) fn is_rate(per_second: f64) -> bool {
+    (1e-3..=1e18).contains(&per_second)
+}
+
+/// Whether an access can take so many seconds.
+pub(super) fn is_access_time(seconds: f64) -> bool {
+    (0.0..=3600.0).contains(&seconds)
 }
 
 #[cfg(test)]
@@ -222,6 +250,7 @@ mod tests {
         assert!(refused(|file| file.spaces.push(paper::space())).contains("two designs have the name"));
         assert!(refused(|file| (file.nodes, file.spaces) = (Vec::new(), Vec::new())).contains("no designs"));
         assert!(refused(|file| file.spaces[0].processors[0].hz = vec![1e9; 5000]).contains("60049 designs"));
+        assert!(refused(|file| file.spaces[0].notes = vec!["x".repeat(1 << 18)]).contains("names and notes up to 22"));
         assert!(SurveyFile::parse("nodes = 1").unwrap_err().to_string().contains("line 1"));
         assert!(SurveyFile::parse("{\"nods\": []}").unwrap_err().to_string().contains("unknown field"));
     }

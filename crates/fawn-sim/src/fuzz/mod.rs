@@ -16,9 +16,13 @@
 //! * `messages` (targets `message` and `operation`), `managers`, `sessions`, `log`, `manifest`, `segment`, `record`,
 //!   `writes`: the targets, each named as one of what it decodes. `hostile`: a node and a front-end that take messages with
 //!   whatever they say. `strangers`: a manager that hears those who are no members. `peers`: a whole cluster at work, in which
-//!   single fields of messages are changed on their way ([`edit`]). `traces`: readers of block traces, a target each, and
-//!   of recordings.
+//!   single fields of messages are changed on their way ([`edit`]).
+//! * `traces`: readers of block traces, a target each, and of the kernel's events. `recordings`: of recordings, as samples
+//!   and as a node's trace. `counters`: of `/proc` and control groups. `designs`: of what people write for surveys and
+//!   simulators. `pieces`: an input that arrives in pieces.
 
+mod counters;
+mod designs;
 mod edit;
 pub mod generate;
 mod hostile;
@@ -29,7 +33,9 @@ mod messages;
 pub mod mutate;
 pub mod pages;
 mod peers;
+mod pieces;
 mod record;
+mod recordings;
 mod segment;
 mod sessions;
 mod strangers;
@@ -74,7 +80,14 @@ pub const TARGETS: &[&dyn Target] = &[
     &traces::READERS[8],
     &traces::READERS[9],
     &traces::READERS[10],
-    &traces::Recordings,
+    &traces::BlockEventLines,
+    &recordings::Recordings,
+    &recordings::NodeTraces,
+    &counters::Counters,
+    &designs::SurveyFiles,
+    &designs::Ratings,
+    &designs::Catalogues,
+    &designs::FlashFiles,
 ];
 
 /// Runs a closure and tells how many bytes it held at most.

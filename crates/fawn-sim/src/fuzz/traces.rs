@@ -1,15 +1,14 @@
-//! Readers of block traces and of recordings, on bytes that arrive in pieces: the same requests and errors as in one
-//! piece, no line counted twice, no extent that ends past the largest offset.
+//! Readers of block traces, on bytes that arrive in pieces: the same requests and errors as in one piece, no line counted
+//! twice, no extent that ends past the largest offset. And the kernel's events of block devices, of which each request
+//! that was issued comes out once.
 
-use std::io::{self, BufRead, Read};
+use std::io::BufRead;
 
 use fawn_check::random::Random;
 use fawn_gordon::trace::compact::mend;
-use fawn_gordon::trace::{
-    Access, BlockRequest, COLUMNS, CompactWriter, RecordingHead, RecordingReader, RecordingSample, RecordingWriter,
-    TraceColumn, TraceFormat, TraceReader,
-};
+use fawn_gordon::trace::{Access, BlockEvent, BlockEvents, BlockRequest, CompactWriter, TraceFormat, TraceReader};
 
+use super::pieces::Pieces;
 use super::{Input, Target};
 
 /// A reader of one format.
@@ -37,43 +36,6 @@ pub const READERS: [Traces; 11] = [
 
 /// Bytes of memory that a reader may hold besides what its input justifies: a block, a line, a parser.
 const MOST_BYTES: u64 = 160 << 10;
-
-/// Parts of an input, each of which arrives by itself.
-struct Pieces<'a> {
-    parts: &'a [Vec<u8>],
-    read: usize,
-}
-
-impl<'a> Pieces<'a> {
-    fn new(parts: &'a [Vec<u8>]) -> Self {
-        Self { parts, read: 0 }
-    }
-}
-
-impl BufRead for Pieces<'_> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        while let Some((part, rest)) = self.parts.split_first()
-            && self.read >= part.len()
-        {
-            (self.parts, self.read) = (rest, 0);
-        }
-        Ok(self.parts.first().map_or(&[], |part| &part[self.read..]))
-    }
-
-    fn consume(&mut self, bytes: usize) {
-        self.read += bytes;
-    }
-}
-
-impl Read for Pieces<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let piece = self.fill_buf()?;
-        let bytes = piece.len().min(into.len());
-        into[..bytes].copy_from_slice(&piece[..bytes]);
-        self.consume(bytes);
-        Ok(bytes)
-    }
-}
 
 /// What was read: requests, errors, and a sum over all that they say.
 type Outcome = (u64, u64, u64);
@@ -210,48 +172,61 @@ fn line(format: TraceFormat, number: usize, request: &BlockRequest) -> String {
     }
 }
 
-/// The reader of recordings by the second.
-pub struct Recordings;
+/// The kernel's events of block devices, line by line.
+pub struct BlockEventLines;
 
-impl Target for Recordings {
+impl Target for BlockEventLines {
     fn name(&self) -> &'static str {
-        "recording"
+        "block-event"
     }
 
     fn valid(&self, random: &mut Random) -> Input {
-        let source = |random: &mut Random| random.chance(2, 3).then(|| "/proc/diskstats".to_owned());
-        let sources = std::array::from_fn(|_| source(random));
-        let measured: [bool; COLUMNS] = std::array::from_fn(|column: usize| sources[column].is_some());
-        let head = RecordingHead { machine: "pi 3".to_owned(), period_ms: 1000, sources };
-        let mut writer = RecordingWriter::new(Vec::new(), &head).expect("memory takes bytes");
-        for second in 0..random.within(1, 6) {
-            let value = |column: TraceColumn| {
-                (measured[column as usize] && random.chance(4, 5)).then(|| random.below(1 << 40) as f64)
+        let mut text = "# tracer: nop\n".to_owned();
+        for number in 0..random.within(1, 12) {
+            let request = request(random);
+            let (sector, sectors) = (request.offset / 512, request.bytes / 512);
+            let letters = *random.pick(&["R", "W", "RA", "WS", "WFS", "FF", "D", "N"]);
+            let (seconds, micros) = (number, random.below(1_000_000));
+            let mut line = |event: &str, bytes: &str, task: &str| {
+                let place = format!("{bytes}() {sector} + {sectors} none,0,0 [{task}]");
+                text.push_str(&format!("  fio-7 [001] d..1. {seconds}.{micros:06}: {event}: 8,16 {letters} {place}\n"));
             };
-            let sample = RecordingSample { time_ms: second * 1000, values: TraceColumn::ALL.map(value) };
-            writer.push(&sample).expect("memory takes bytes");
+            line("block_rq_issue", "4096 ", "fio");
+            if random.chance(4, 5) {
+                line("block_rq_complete", "", "0");
+            }
+            if random.chance(1, 8) {
+                text.push_str(&format!("CPU:1 [LOST {} EVENTS]\n", random.below(100)));
+            }
         }
-        vec![writer.finish().expect("memory takes bytes")]
+        vec![text.into_bytes()]
     }
 
     fn most_bytes(&self, input: &Input) -> u64 {
-        MOST_BYTES + 8 * input.iter().map(|part| part.len() as u64).sum::<u64>()
+        // A request waits in 56 bytes and its key in 24, from lines of 40 bytes and more; a line is a list of its words.
+        MOST_BYTES + 24 * input.iter().map(|part| part.len() as u64).sum::<u64>()
     }
 
     fn execute(&self, input: &Input) -> bool {
-        let Ok(mut reader) = RecordingReader::new(Pieces::new(input)) else { return false };
-        let head = reader.head().clone();
-        let mut samples = 0;
-        for result in reader.by_ref() {
-            let Ok(sample) = result else { continue };
-            samples += 1;
-            let pairs = sample.values.iter().zip(&head.sources);
-            assert!(
-                pairs.into_iter().all(|(value, source)| value.is_none() || source.is_some()),
-                "a value has no source"
-            );
+        let whole = input.concat();
+        let mut events = BlockEvents::default();
+        let (mut issued, mut given) = (0u64, 0u64);
+        let mut take = |events: &mut BlockEvents| {
+            while let Some(request) = events.take() {
+                given += 1;
+                let BlockRequest { access, offset, bytes, .. } = request;
+                assert!(offset.checked_add(bytes).is_some(), "an extent ends past the largest offset");
+                assert!(bytes > 0 || access == Access::Flush, "an extent is empty");
+            }
+        };
+        for event in whole.split(|byte| *byte == b'\n').filter_map(BlockEvent::parse) {
+            issued += u64::from(matches!(event, BlockEvent::Issue(_)));
+            events.add(event);
+            take(&mut events);
         }
-        assert!(reader.next().is_none(), "a reader that has ended goes on");
-        samples > 0
+        events.finish_all();
+        take(&mut events);
+        assert_eq!(given, issued, "requests that were issued, and requests that came out");
+        issued > 0
     }
 }

@@ -30,7 +30,7 @@ pub enum StorageChoice {
 /// How machines of a catalogue are rated.
 #[derive(Clone, Debug, Args)]
 pub struct RatingArguments {
-    /// Ratings of processors and drives that a catalogue lacks, as TOML [default: those built in]
+    /// Ratings of processors and drives that a catalogue lacks, as TOML. They come before those built in
     #[arg(long, value_name = "FILE")]
     pub ratings: Option<PathBuf>,
     /// Take drives to write as fast as they read if nobody has measured their writes, instead of leaving them out
@@ -70,7 +70,8 @@ impl RatingArguments {
             Some(file) => {
                 let told = file.display();
                 let text = fawn_files::text::read(file).with_context(|| format!("cannot read the ratings {told}"))?;
-                SurveyRatings::parse(&text).with_context(|| format!("cannot use the ratings {told}"))?
+                let own = SurveyRatings::parse(&text).with_context(|| format!("cannot use the ratings {told}"))?;
+                own.completed_by(SurveyRatings::today())
             }
         };
         ratings.writes_as_reads |= self.guess_writes;

@@ -76,6 +76,11 @@ fn designs_of_a_file_and_of_a_catalogue_are_surveyed() {
     assert!(run.code == 1 && run.stderr.contains("left out, no processor rating"), "{run:?}");
     let report = json(&survey(&[&arguments[..], &["--ratings", ratings_file.to_str().unwrap()]].concat()));
     assert_eq!(report["points"][0]["name"], "Board + 1 TB");
+    let today = |ratings: &[&str]| {
+        let report = json(&survey(&[&["--nodes", "2", "--json"], ratings].concat()));
+        report["points"].as_array().unwrap().len()
+    };
+    assert_eq!(today(&["--ratings", ratings_file.to_str().unwrap()]), today(&[]), "those built in are still used");
 
     let run = survey(&["--designs", designs_file.to_str().unwrap(), "--guess-writes"]);
     assert!(run.code == 2 && run.stderr.contains("--guess-writes has no effect on designs of a file"), "{run:?}");
