@@ -77,8 +77,8 @@ impl Target for NodeTraces {
 
     fn most_bytes(&self, input: &Input) -> u64 {
         let lines = input.iter().flatten().filter(|byte| **byte == b'\n').count() as u64 + 1;
-        // A list that grows is there twice, once with room for twice as much.
-        let seconds = 3 * MOST_SECONDS * lines * size_of::<ResourceSample>() as u64;
+        // A list has room for twice as much and grows from half of that, beside the list of the other reading.
+        let seconds = 6 * MOST_SECONDS * lines * size_of::<ResourceSample>() as u64;
         MOST_BYTES + seconds + 8 * input.iter().map(|part| part.len() as u64).sum::<u64>()
     }
 

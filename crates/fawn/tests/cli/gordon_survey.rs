@@ -77,7 +77,7 @@ fn designs_of_a_file_and_of_a_catalogue_are_surveyed() {
     let report = json(&survey(&[&arguments[..], &["--ratings", ratings_file.to_str().unwrap()]].concat()));
     assert_eq!(report["points"][0]["name"], "Board + 1 TB");
     let today = |ratings: &[&str]| {
-        let report = json(&survey(&[&["--nodes", "2", "--json"], ratings].concat()));
+        let report = json(&survey(&[&["--nodes", "2", "--json"][..], ratings].concat()));
         report["points"].as_array().unwrap().len()
     };
     assert_eq!(today(&["--ratings", ratings_file.to_str().unwrap()]), today(&[]), "those built in are still used");
