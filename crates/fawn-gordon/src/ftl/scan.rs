@@ -10,22 +10,22 @@ use hashbrown::HashMap;
 use super::divisor::Divisor;
 use super::hash::PageHash;
 
-/// Valid pages of blocks that a pass has collected.
+/// Logical pages that a pass has found in blocks. Which page each has is read from the forward table when it is needed.
 #[derive(Debug, Default)]
 pub struct BlockScan {
-    collected: HashMap<u32, Vec<(u32, u32)>, PageHash>,
+    collected: HashMap<u32, Vec<u32>, PageHash>,
     passes: u64,
 }
 
 impl BlockScan {
-    /// Takes what is known of a block, after another pass if that is nothing.
+    /// Takes the logical pages that were found in a block, after another pass if it is not known. Some may have left it since.
     pub fn take(
         &mut self,
         block: u32,
         forward: &[u32],
         by_pages: Divisor,
         likely: impl FnOnce() -> Vec<u32>,
-    ) -> Vec<(u32, u32)> {
+    ) -> Vec<u32> {
         if let Some(pages) = self.collected.remove(&block) {
             return pages;
         }
@@ -41,11 +41,10 @@ impl BlockScan {
         for (logical, &page) in (0..).zip(forward) {
             let of = by_pages.divide(page);
             if of < blocks && wanted[of as usize / 64] >> (of % 64) & 1 == 1 {
-                self.collected.entry(of).or_default().push((page, logical));
+                self.collected.entry(of).or_default().push(logical);
             }
         }
         for pages in self.collected.values_mut() {
-            pages.sort_unstable();
             pages.shrink_to_fit();
         }
         self.collected.remove(&block).unwrap_or_default()
@@ -58,6 +57,6 @@ impl BlockScan {
 
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> u64 {
-        self.collected.values().map(|pages| 32 + pages.capacity() as u64 * 8).sum()
+        self.collected.values().map(|pages| 32 + pages.capacity() as u64 * 4).sum()
     }
 }

@@ -264,8 +264,10 @@ impl PageTable {
                 .map(|page| (page, table.owners[page as usize]))
                 .collect(),
             Reverse::Scanned(scan) => {
-                let mut pages = scan.take(block, &self.forward, self.by_pages, likely);
-                pages.retain(|(page, logical)| self.forward[*logical as usize] == *page);
+                let found = scan.take(block, &self.forward, self.by_pages, likely);
+                let places = found.into_iter().map(|logical| (self.forward[logical as usize], logical));
+                let mut pages: Vec<_> = places.filter(|(page, _)| self.by_pages.divide(*page) == block).collect();
+                pages.sort_unstable();
                 pages
             }
         }

@@ -340,7 +340,8 @@ impl Translation {
     /// A place for the copy of a page on which a logical page is.
     pub fn place_copy(&mut self, page: u32, logical: u32) -> Option<Placement> {
         let placement = self.allocation.take_for_copy(self.layout.block_of(page))?;
-        if planted(FtlBug::CopyOvertakesWrite) {
+        if planted(FtlBug::CopyOvertakesWrite) || planted(FtlBug::EraseBeforeCopies) {
+            // With these bugs the logical page may be elsewhere.
             self.move_to(logical, placement);
         } else {
             self.allocation.invalidate(page, placement.ticket);

@@ -10,7 +10,7 @@ fn within(value: f64, expected: f64, percent: f64) {
 }
 
 /// Bypass and combining join the pairs. Regions that are overwritten anywhere make the array clean, as often as its spare share
-/// of a quarter asks for: that is what an access of a write adds.
+/// of a fifth asks for: that is what an access of a write adds.
 #[test]
 fn the_simulated_array_has_the_stated_rates_and_only_cleaning_adds_to_them() {
     let (simulated, stated) = (simulated::flash().unwrap(), paper::flash());
