@@ -23,7 +23,7 @@ pub struct FlashPreset {
     pub rated_erases: Option<u32>,
 }
 
-/// Cells of the paper's array (004, Table 1).
+/// Cells of the paper's array (Gordon, Table 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GordonCells {
     /// One bit a cell: 200 us a program, 64 pages a block, 4 GB a die.
@@ -34,7 +34,7 @@ pub enum GordonCells {
 
 /// The paper's array: four 16-bit buses, four packages of four dies on each, two planes a die.
 ///
-/// 004 prints 2,048 + 32 bytes a page for SLC in Table 1 and 2,112 bytes in §4.1. Its bandwidths need the latter. Two planes
+/// Gordon prints 2,048 + 32 bytes a page for SLC in Table 1 and 2,112 bytes in §4.1. Its bandwidths need the latter. Two planes
 /// follow from the same table; the paper names two or four.
 pub fn gordon(cells: GordonCells, mega_transfers: f64) -> FlashDesign {
     let (program, pages_per_block, die_bytes) = match cells {
@@ -107,15 +107,30 @@ pub fn presets() -> Vec<FlashPreset> {
         erase: SimTime::ZERO,
     };
     vec![
-        gordon_preset("gordon-slc-40", "004 Table 1, SLC, 40 MHz bus; spare factor ours", GordonCells::Slc, 40.0),
+        gordon_preset(
+            "gordon-slc-40",
+            "Gordon (ASPLOS 2009) Table 1, SLC, 40 MHz bus; spare factor ours",
+            GordonCells::Slc,
+            40.0,
+        ),
         gordon_preset(
             "gordon-slc-133",
-            "004 Table 1 and §4.2, SLC, 133 MHz bus: the paper's design; spare factor ours",
+            "Gordon (ASPLOS 2009) Table 1 and §4.2, SLC, 133 MHz bus: the paper's design; spare factor ours",
             GordonCells::Slc,
             133.0,
         ),
-        gordon_preset("gordon-slc-400", "004 Table 1, SLC, 400 MHz bus; spare factor ours", GordonCells::Slc, 400.0),
-        gordon_preset("gordon-mlc-133", "004 Table 1, MLC, 133 MHz bus; spare factor ours", GordonCells::Mlc, 133.0),
+        gordon_preset(
+            "gordon-slc-400",
+            "Gordon (ASPLOS 2009) Table 1, SLC, 400 MHz bus; spare factor ours",
+            GordonCells::Slc,
+            400.0,
+        ),
+        gordon_preset(
+            "gordon-mlc-133",
+            "Gordon (ASPLOS 2009) Table 1, MLC, 133 MHz bus; spare factor ours",
+            GordonCells::Mlc,
+            133.0,
+        ),
         FlashPreset {
             name: "mqsim-default",
             source: "CMU-SAFARI/MQSim ssdconfig.xml: 8 channels x 4 chips x 2 dies x 2 planes, 8 KiB pages, read and \

@@ -1,4 +1,4 @@
-//! The bandwidths of one die and of all of an array: in closed form and simulated, beside what the paper prints (004, Table 1).
+//! The bandwidths of one die and of all of an array: in closed form and simulated, beside what the paper prints (Gordon, Table 1).
 
 use fawn_report::TextTable;
 use fawn_report::amount::number;

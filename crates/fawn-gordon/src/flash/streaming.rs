@@ -1,4 +1,4 @@
-//! One die that is kept busy: what it reads, programs or erases, as 004 §4.1 and Table 1 have it.
+//! One die that is kept busy: what it reads, programs or erases, as Gordon §4.1 and Table 1 have it.
 
 use super::array::{FlashArray, Step};
 use super::command::{Command, CommandKind};

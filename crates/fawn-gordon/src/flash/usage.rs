@@ -57,7 +57,7 @@ pub struct DiePower {
 }
 
 impl DiePower {
-    /// A die of 4 GB SLC flash (004, Table 3).
+    /// A die of 4 GB SLC flash (Gordon, Table 3).
     pub const GORDON_SLC: Self = Self { idle_w: 0.003, active_w: 0.04 };
 }
 

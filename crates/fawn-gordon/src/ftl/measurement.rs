@@ -1,4 +1,4 @@
-//! The measurements of 004 §4.2.2: bandwidth of an array by super-page, transfer and order of access, with and without joining.
+//! The measurements of Gordon §4.2.2: bandwidth of an array by super-page, transfer and order of access, with and without joining.
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng as _, SeedableRng as _};

@@ -23,7 +23,7 @@ pub struct FtlSettings {
     pub programs_ahead: u32,
     /// Requests of the host that are under way at most.
     pub queue_depth: u32,
-    /// A page goes to a write point whose block has no smaller sequence number than the block that it is in (004 §4.2.1). Thus
+    /// A page goes to a write point whose block has no smaller sequence number than the block that it is in (Gordon §4.2.1). Thus
     /// the number of a block orders the copies of a page, and recovery needs no other.
     ///
     /// Without the rule any write point takes any page. Every page then has a number of its own in its spare area, and recovery
@@ -31,7 +31,7 @@ pub struct FtlSettings {
     /// page of an open block and for each block.
     #[serde(default = "switched_on")]
     pub sequence_rule: bool,
-    /// Joins reads of one super-page while it is being read (004 §4.2.2). Reads are of whole super-pages then.
+    /// Joins reads of one super-page while it is being read (Gordon §4.2.2). Reads are of whole super-pages then.
     pub read_bypass: bool,
     /// Keeps the super-page that was read last, and serves reads from it until its block is erased. Reads are of whole
     /// super-pages then.
@@ -153,7 +153,7 @@ impl FtlSettings {
     /// The paper's FTL on its array of 4 buses × 16 dies × 2 planes: 64 KB super-pages over four buses and four dies, bypass and
     /// combining, whole pages read, 512 MB of DRAM.
     ///
-    /// The overheads, 9 us a super-page read and 2 us a program, are ours: with them the array gives the 900 MB/s that 004
+    /// The overheads, 9 us a super-page read and 2 us a program, are ours: with them the array gives the 900 MB/s that the paper
     /// states. 100 ns a queue entry are ours too.
     pub fn gordon() -> Self {
         Self {

@@ -20,7 +20,7 @@ pub struct Endurance {
     pub shape: f64,
 }
 
-/// The paper stress-tested SLC chips: 98 % of 64 KB super-blocks, 32 flash blocks of 2 KB pages each, last 100,000 erases (004
+/// The paper stress-tested SLC chips: 98 % of 64 KB super-blocks, 32 flash blocks of 2 KB pages each, last 100,000 erases (Gordon
 /// §4.2.2). It prints 99.9 % for single ones, which 0.98^(1/32) is, and 96 % for 128 KB.
 pub fn gordon_survival(flash_blocks: u32) -> f64 {
     0.98_f64.powf(f64::from(flash_blocks) / 32.0)

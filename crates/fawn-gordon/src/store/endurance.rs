@@ -22,7 +22,7 @@ pub fn years_by_tbw(tbw_bytes: f64, user_bytes_per_s: f64, amplification: f64) -
 mod tests {
     use super::*;
 
-    /// 004: 256 GB of SLC at 900 MB/s last about a year.
+    /// The Gordon paper: 256 GB of SLC at 900 MB/s last about a year.
     #[test]
     fn the_paper_s_array_lasts_a_year_at_900_mb_a_second() {
         let years = years_by_erases(256e9, 100_000, 900e6, 1.0);

@@ -113,7 +113,7 @@ impl DriveSettings {
     }
 }
 
-/// Erases that the source of a preset states: 100,000 for SLC and 10,000 for MLC (004, §4.2.2); the others state none.
+/// Erases that the source of a preset states: 100,000 for SLC and 10,000 for MLC (Gordon, §4.2.2); the others state none.
 pub fn rated_erases(preset: &str) -> Option<u32> {
     match preset {
         name if name.starts_with("gordon-slc") => Some(100_000),

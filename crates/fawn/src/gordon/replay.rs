@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use fawn_files::links;
 use fawn_gordon::disk::presets::{self as disks, DiskPreset};
 use fawn_gordon::flash::FlashModel;
+use fawn_gordon::flash::presets as arrays;
 use fawn_gordon::measure::address_map::AddressFit;
 use fawn_gordon::measure::tables::{Sheet, beside};
 use fawn_gordon::measure::{
@@ -339,13 +340,15 @@ enum ReplayDevice {
 
 impl ReplayDevice {
     fn named(name: &str) -> anyhow::Result<Self> {
-        match disks::preset(name) {
-            Some(preset) => Ok(Self::Disk(Box::new(preset))),
-            None => Ok(Self::Flash(Box::new(array::model(name).with_context(|| {
-                let known = disks::named().into_iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
-                format!("{name} is neither an array nor one of the disks {known}")
-            })?))),
+        if let Some(preset) = disks::preset(name) {
+            return Ok(Self::Disk(Box::new(preset)));
         }
+        if arrays::preset(name).is_none() && !Path::new(name).exists() {
+            let arrays = arrays::presets().into_iter().map(|preset| preset.name);
+            let known: Vec<_> = arrays.chain(disks::named().into_iter().map(|preset| preset.name)).collect();
+            bail!("there is no device and no file {name}: built in are {}", known.join(", "));
+        }
+        Ok(Self::Flash(Box::new(array::model(name)?)))
     }
 }
 

@@ -130,12 +130,12 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
     let msr = sample("msr.csv");
     for (arguments, code, says) in [
         (&["replay", "nowhere.csv"][..], 1, "cannot read nowhere.csv"),
-        (&["replay", &msr, "--on", "tape"], 1, "tape is neither an array nor one of the disks"),
+        (&["replay", &msr, "--on", "tape"], 1, "there is no device and no file tape: built in are gordon-slc-40"),
         (&["replay", &msr, "--to", "-"], 2, "name one, e.g. web.trace"),
         (&["replay", &msr, "--to", &msr], 2, "name one, e.g. web.trace"),
         (&["replay", &msr, "--format", "tar"], 2, "possible values: msr"),
         (&["replay", &msr, "--speed", "0"], 2, "e.g. 2 or 0.5"),
-        (&["replay", &sample("recording.txt")], 1, "are of no format that is known"),
+        (&["replay", &sample("recording.txt")], 1, "it is a recording by the second"),
     ] {
         let run = fawn(&[&["gordon"], arguments].concat());
         assert!(run.code == code && run.stderr.contains(says), "{arguments:?}: {run:?}");
