@@ -13,7 +13,7 @@ use crate::{Figure, Map, PurchasePlan, Quantity};
 
 /// The best option's row stands out.
 const STYLE: &str = "\
-td.text{white-space:normal;min-width:6rem}
+table{font-size:.82rem}td.text{white-space:normal;min-width:8rem}
 tbody tr:first-child td{font-weight:600}.plain tbody tr:first-child td{font-weight:inherit}
 ol.legend,ul{padding-left:1.4rem}";
 

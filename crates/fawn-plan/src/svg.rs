@@ -8,7 +8,7 @@ use crate::map::{COLUMNS, ROWS, column_bytes, row_rate};
 use crate::{Map, Workload};
 
 /// Pixels of a cell.
-const CELL: f64 = 7.0;
+const CELL: f64 = 3.6;
 /// Room for the numbers to the left, and for those below.
 const LEFT: f64 = 78.0;
 const TOP: f64 = 12.0;
@@ -35,7 +35,8 @@ pub(crate) fn svg(map: &Map, workload: Option<&Workload>) -> String {
     let (width, height) = (LEFT + CELL * COLUMNS as f64 + 24.0, TOP + CELL * ROWS as f64 + BELOW);
     let root = root(None, width, height).attr("role", "img");
     let root = root.attr("aria-label", "The cheapest option by data and rate").attr("font-family", "sans-serif");
-    let mut out = Drawing::open(root.attr("font-size", 13));
+    // Narrow, so that text stays readable where a phone makes it smaller, and no larger than the page's where there is room.
+    let mut out = Drawing::open(root.attr("font-size", 13).attr("style", "max-width:36rem"));
     let place = |option: usize| {
         let name = &map.names[option];
         map.shares.iter().position(|share| share.name == *name).unwrap_or(COLOURS.len())

@@ -9,11 +9,11 @@ pub const FIGURES_STYLE: &str = "\
 body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2rem}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}
-th,td{padding:.3rem .7rem;text-align:right;border-bottom:1px solid #8884;vertical-align:top;white-space:nowrap}
+th,td{padding:.3rem .5rem;text-align:right;border-bottom:1px solid #8884;vertical-align:top;white-space:nowrap}
 th:first-child,td:first-child,th.text,td.text{text-align:left}th{border-bottom:2px solid #888}
 svg{width:100%;max-width:52rem;height:auto}
 .swatch{display:inline-block;width:.9em;height:.9em;margin-right:.4em;vertical-align:-.1em}
-small{color:#777}summary{cursor:pointer}";
+small{opacity:.75}summary{cursor:pointer}";
 
 /// A page.
 #[derive(Clone, Debug)]

@@ -321,7 +321,7 @@ pub fn named() -> Vec<DiskPreset> {
         preset("hp-97560", hp_97560(), None),
         preset("hp-c2247a", hp_c2247a(), None),
         preset("cheetah-9lp", cheetah_9lp(), None),
-        preset("sata-1tb-2008", sata_1tb_2008(), watts(9.0, 13.0, 17.0, "Gordon Table 3")),
+        preset("sata-1tb-2008", sata_1tb_2008(), watts(9.0, 13.0, 17.0, "Gordon (ASPLOS 2009) Table 3")),
         preset("sata-2tb-2010", sata_2tb_2010(), watts(6.39, 9.23, 9.23, "data sheet of the Barracuda XT")),
     ]
 }

@@ -107,15 +107,30 @@ pub fn presets() -> Vec<FlashPreset> {
         erase: SimTime::ZERO,
     };
     vec![
-        gordon_preset("gordon-slc-40", "Gordon Table 1, SLC, 40 MHz bus; spare factor ours", GordonCells::Slc, 40.0),
+        gordon_preset(
+            "gordon-slc-40",
+            "Gordon (ASPLOS 2009) Table 1, SLC, 40 MHz bus; spare factor ours",
+            GordonCells::Slc,
+            40.0,
+        ),
         gordon_preset(
             "gordon-slc-133",
-            "Gordon Table 1 and §4.2, SLC, 133 MHz bus: the paper's design; spare factor ours",
+            "Gordon (ASPLOS 2009) Table 1 and §4.2, SLC, 133 MHz bus: the paper's design; spare factor ours",
             GordonCells::Slc,
             133.0,
         ),
-        gordon_preset("gordon-slc-400", "Gordon Table 1, SLC, 400 MHz bus; spare factor ours", GordonCells::Slc, 400.0),
-        gordon_preset("gordon-mlc-133", "Gordon Table 1, MLC, 133 MHz bus; spare factor ours", GordonCells::Mlc, 133.0),
+        gordon_preset(
+            "gordon-slc-400",
+            "Gordon (ASPLOS 2009) Table 1, SLC, 400 MHz bus; spare factor ours",
+            GordonCells::Slc,
+            400.0,
+        ),
+        gordon_preset(
+            "gordon-mlc-133",
+            "Gordon (ASPLOS 2009) Table 1, MLC, 133 MHz bus; spare factor ours",
+            GordonCells::Mlc,
+            133.0,
+        ),
         FlashPreset {
             name: "mqsim-default",
             source: "CMU-SAFARI/MQSim ssdconfig.xml: 8 channels x 4 chips x 2 dies x 2 planes, 8 KiB pages, read and \

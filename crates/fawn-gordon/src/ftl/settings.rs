@@ -153,7 +153,7 @@ impl FtlSettings {
     /// The paper's FTL on its array of 4 buses × 16 dies × 2 planes: 64 KB super-pages over four buses and four dies, bypass and
     /// combining, whole pages read, 512 MB of DRAM.
     ///
-    /// The overheads, 9 us a super-page read and 2 us a program, are ours: with them the array gives the 900 MB/s that Gordon
+    /// The overheads, 9 us a super-page read and 2 us a program, are ours: with them the array gives the 900 MB/s that the paper
     /// states. 100 ns a queue entry are ours too.
     pub fn gordon() -> Self {
         Self {

@@ -55,6 +55,12 @@ pub fn disks_v1(service_bytes: &str, serviced: &str, is_chosen: impl Fn(&str) ->
     }
 }
 
+/// Whether the kernel counts what groups of version 1 do on these disks, from a `blkio.throttle` file of the root group. Recent
+/// kernels (seen on Linux 6.18) begin to when a group gets its first limit for a disk; until then no file has a line of that disk.
+pub fn counts_disks_v1(of_root: &str, is_chosen: impl Fn(&str) -> bool) -> bool {
+    of_root.lines().filter_map(|line| line.split_once(' ')).any(|(disk, _)| is_chosen(disk))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +74,13 @@ mod tests {
         let disks = disks_v2(stat, |name| name == "8:0");
         assert_eq!((disks.read_bytes, disks.write_bytes, disks.reads, disks.writes), (4096.0, 8192.0, 1.0, 2.0));
         assert_eq!(disks_v2("", |_| true), DiskCounters::default());
+    }
+
+    #[test]
+    fn version_1_counts_disks_of_which_the_root_has_lines() {
+        let is_vda = |disk: &str| disk == "254:0";
+        assert!(counts_disks_v1("254:0 Read 0\n254:0 Write 0\nTotal 0\n", is_vda));
+        assert!(!counts_disks_v1("8:0 Read 4096\nTotal 4096\n", is_vda) && !counts_disks_v1("Total 0\n", is_vda));
     }
 
     #[test]

@@ -175,6 +175,7 @@ fn design(
         "processors: 7-Zip rating of {} MIPS, {} ({})",
         compute.seven_zip_mips, compute.source, compute.date
     ));
+    notes.push("power is known of the whole node alone: all of it is counted as the processors'".to_owned());
     if option.drive_watts_unknown {
         notes.push("power without the drive's, which nobody states".to_owned());
     }

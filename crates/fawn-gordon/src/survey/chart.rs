@@ -34,6 +34,10 @@ impl LogAxis {
         if low > high {
             return Self { low: 0.0, high: 1.0 };
         }
+        if high - low < 1e-9 {
+            // A value that all have stands in the middle, away from the axes.
+            return Self { low: (low - 0.5).floor(), high: (high + 0.5).ceil() };
+        }
         Self { low: low.floor(), high: high.ceil().max(low.floor() + 1.0) }
     }
 
@@ -130,7 +134,7 @@ fn mark(kind: usize, x: f64, y: f64, is_best: bool, colour: &'static str) -> Ele
     };
     // A mark that is not filled shows its title on its whole area all the same.
     let shape = shape.attr("pointer-events", "all").attr("stroke", colour).attr("stroke-width", 1.6);
-    if is_best { shape.attr("fill", colour) } else { shape.attr("fill", "none").attr("stroke-opacity", 0.75) }
+    if is_best { shape.attr("fill", colour) } else { shape.attr("fill", "none") }
 }
 
 fn opened(height: f64, label: &str) -> Drawing {

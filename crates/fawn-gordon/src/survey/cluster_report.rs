@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::point::{RunFigures, SurveyPoint};
 use super::settings::{SurveyBound, SurveySettings};
+use super::tables::saved;
 use crate::node::{ClusterTrace, NodeDesign, NodeResource, TimelineSecond, TraceColumn, TraceTotals};
 
 /// One workload on a cluster of one design.
@@ -120,8 +121,8 @@ impl ClusterReport {
             let mut row = vec![bound_name(bound).to_owned()];
             row.extend(NodeResource::ALL.map(|resource| percent(run.busy.share(resource))));
             row.push(percent(if all > 0.0 { run.busy.waiting / all } else { 0.0 }));
-            let saved = run.seconds_without.map(|without| 1.0 - without / run.work_seconds.max(f64::MIN_POSITIVE));
-            row.extend(saved.map(|saved| format!("−{}", percent(saved.max(0.0)))));
+            let shares = run.seconds_without.map(|without| 1.0 - without / run.work_seconds.max(f64::MIN_POSITIVE));
+            row.extend(shares.map(saved));
             let limit = run.busy_resource();
             row.push(limit.resource.word().to_owned());
             row.push(format!("{} to {}", percent(limit.margin.max(0.0)), limit.next.word()));

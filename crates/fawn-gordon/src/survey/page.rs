@@ -13,9 +13,9 @@ use super::report::SurveyReport;
 use super::settings::SurveyBound;
 use super::tables::{self, balance, what_if};
 
-/// Legends are lines of text.
+/// Legends are lines of text. The tables have twelve columns, which fit side by side on a screen of 1,200 pixels.
 const STYLE: &str = "\
-svg.chart{display:block;max-width:36rem}svg a:focus>*{stroke-width:4}
+table{font-size:.8rem}th,td{padding:.3rem .4rem}svg.chart{display:block;max-width:36rem}svg a:focus>*{stroke-width:4}
 ul.legend{list-style:none;padding:0}ul.legend li{display:inline-block;margin-right:1.2em}
 tr:target td{background:#ffd54a66}summary{margin-top:.5rem}";
 
@@ -95,7 +95,7 @@ fn parts_legend(parts: &[&str]) -> String {
 
 /// Figure 7 for these designs.
 fn time_by_component(points: &[&SurveyPoint], bound: SurveyBound) -> String {
-    const PARTS: [&str; 6] = ["processor", "storage", "network", "several", "none", "waiting for nodes"];
+    const PARTS: [&str; 6] = ["processor", "storage", "network", "several", "none", "waiting for nodes or work"];
     let mut out = parts_legend(&PARTS);
     for point in points {
         let bar = |row: Figure7Row| {

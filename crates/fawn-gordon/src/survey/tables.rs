@@ -58,7 +58,7 @@ fn cells(summary: &PointSummary, bound: SurveyBound, number: Option<usize>) -> V
         range(summary.node_watts),
         summary.price_dollars.map_or_else(|| UNKNOWN.to_owned(), dollars),
         resource.word().to_owned(),
-        format!("−{}", percent(saving.max(0.0))),
+        saved(saving),
         format!("{} to {}", percent(margin.max(0.0)), next.word()),
         match (summary.is_pareto, number) {
             (None, _) => UNKNOWN.to_owned(),
@@ -78,6 +78,11 @@ fn figure(value: f64) -> String {
     if value.is_finite() { digits(value) } else { UNKNOWN.to_owned() }
 }
 
+/// By what share of itself a time falls: 0.25 as `−25 %`. What falls by nothing has no sign.
+pub(super) fn saved(share: f64) -> String {
+    if share > 0.0 { format!("−{}", percent(share)) } else { percent(0.0) }
+}
+
 /// What time remains if one resource were infinitely fast, by workload, for one point.
 pub fn what_if(point: &SurveyPoint, bound: SurveyBound) -> TextTable {
     let head = ["workload", "seconds of work", "without processor", "without storage", "without network", "busy"];
@@ -86,7 +91,7 @@ pub fn what_if(point: &SurveyPoint, bound: SurveyBound) -> TextTable {
         let mut row = vec![cell.workload.clone(), digits(run.work_seconds)];
         row.extend(NodeResource::ALL.iter().zip(run.seconds_without).map(|(_, seconds)| {
             let saving = if run.work_seconds > 0.0 { 1.0 - seconds / run.work_seconds } else { 0.0 };
-            format!("−{}", percent(saving.max(0.0)))
+            saved(saving)
         }));
         row.push(run.busy_resource().resource.word().to_owned());
         row

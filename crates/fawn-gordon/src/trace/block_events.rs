@@ -15,6 +15,12 @@ use super::request::{Access, BlockRequest};
 /// events, and memory is bounded.
 const MOST_WAITING: usize = 1 << 16;
 
+/// Nanoseconds that a request waits for its completion while others are issued. Linux gives a disk half of that by default.
+const MOST_WAITING_NS: u64 = 60_000_000_000;
+
+/// Where flushes are among the open requests: they have no place on the device.
+const FLUSH_OFFSET: u64 = u64::MAX;
+
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockEvent {
@@ -26,7 +32,7 @@ pub enum BlockEvent {
         time_ns: u64,
         /// Its device.
         device: u32,
-        /// Its first byte.
+        /// Its first byte; [`u64::MAX`] of a flush.
         offset: u64,
     },
     /// The kernel had no room for so many events.
@@ -56,11 +62,14 @@ impl BlockEvent {
         let plus = rest.iter().position(|word| *word == b"+")?;
         let sector = parse_number(rest.get(plus.checked_sub(1)?)?)?;
         let bytes = parse_number(rest.get(plus + 1)?)?.checked_mul(SECTOR_BYTES)?;
-        // A flush has no place; kernels print the last sector there is.
+        // A flush has no place; kernels print 0 or the last sector there is.
         let offset = if bytes == 0 { 0 } else { sector.checked_mul(SECTOR_BYTES)? };
         offset.checked_add(bytes)?;
         if !is_issue {
-            return Some(Self::Completion { time_ns, device, offset });
+            let is_flush = letters.starts_with(b"F");
+            // A write that asked for a flush completes twice, the second time without a byte.
+            let is_second = bytes == 0 && !is_flush;
+            return (!is_second).then_some(Self::Completion { time_ns, device, offset: open_offset(is_flush, offset) });
         }
         let access = blkparse_access(letters, bytes).ok()??;
         let bytes = if access == Access::Flush { 0 } else { bytes };
@@ -86,12 +95,14 @@ impl BlockEvents {
         match event {
             BlockEvent::Issue(request) => {
                 let number = self.first + self.waiting.len() as u64;
-                if let Some(before) = self.open.insert((request.device, request.offset), number) {
+                if let Some(before) = self.open.insert(open_key(&request), number) {
                     // It was issued again, or its completion was lost.
                     self.finish(before, None);
                 }
                 self.waiting.push_back((request, false));
-                if self.waiting.len() > MOST_WAITING {
+                let oldest_ns = self.waiting.front().map_or(request.time_ns, |(oldest, _)| oldest.time_ns);
+                let waited_ns = request.time_ns.saturating_sub(oldest_ns);
+                if self.waiting.len() > MOST_WAITING || waited_ns > MOST_WAITING_NS {
                     self.finish(self.first, None);
                 }
             }
@@ -109,10 +120,9 @@ impl BlockEvents {
         let (request, _) = *self.waiting.front().filter(|(_, is_done)| *is_done)?;
         self.waiting.pop_front();
         self.first += 1;
-        if let Some(number) = self.open.get(&(request.device, request.offset))
-            && *number < self.first
-        {
-            self.open.remove(&(request.device, request.offset));
+        let key = open_key(&request);
+        if self.open.get(&key).is_some_and(|number| *number < self.first) {
+            self.open.remove(&key);
         }
         Some(request)
     }
@@ -134,6 +144,15 @@ impl BlockEvents {
         *is_done = true;
         request.response_ns = at_ns.map(|at_ns| at_ns.saturating_sub(request.time_ns));
     }
+}
+
+/// A request among those that are open.
+fn open_key(request: &BlockRequest) -> (u32, u64) {
+    (request.device, open_offset(request.access == Access::Flush, request.offset))
+}
+
+fn open_offset(is_flush: bool, offset: u64) -> u64 {
+    if is_flush { FLUSH_OFFSET } else { offset }
 }
 
 fn split<'a>(line: &'a [u8], mark: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
@@ -198,6 +217,41 @@ CPU:1 [LOST 42 EVENTS]
             while events.take().is_some() {}
         }
         assert!(events.waiting.len() <= MOST_WAITING && events.open.len() <= MOST_WAITING);
+    }
+
+    #[test]
+    fn the_second_completion_of_a_durable_write_ends_no_flush() {
+        let text = "\
+            fawn-log-1-2746    [001] .....     1.000000: block_rq_issue: 254,0 WSM 4096 () 0 + 8 be,0,4 [fawn-log-1]
+           fawn-loop-1-2753    [001] ..s..     1.000010: block_rq_complete: 254,0 WSM () 0 + 8 be,0,4 [0]
+          kworker/1:1H-53      [001] .....     1.000020: block_rq_issue: 254,0 FF 0 () 0 + 0 none,0,0 [kworker/1:1H]
+           fawn-loop-1-2753    [001] d.s1.     1.000030: block_rq_complete: 254,0 WS () 0 + 0 be,0,4 [0]
+           fawn-loop-1-2753    [001] ..s..     1.000050: block_rq_complete: 254,0 FF () 18446744073709551615 + 0 none,0,0 [0]
+";
+        let mut events = BlockEvents::default();
+        text.lines().filter_map(|line| BlockEvent::parse(line.as_bytes())).for_each(|event| events.add(event));
+        let seen: Vec<_> = std::iter::from_fn(|| events.take()).map(|it| (it.access, it.response_ns)).collect();
+        assert_eq!(seen, [(Access::Write, Some(10_000)), (Access::Flush, Some(30_000))]);
+    }
+
+    #[test]
+    fn a_completion_that_is_lost_holds_up_others_for_a_minute_at_most() {
+        let issue = |seconds: u64| {
+            let (time_ns, offset) = (seconds * 1_000_000_000, seconds * 4096);
+            BlockRequest { time_ns, device: 1, access: Access::Read, offset, bytes: 4096, response_ns: None }
+        };
+        let mut events = BlockEvents::default();
+        let mut taken = Vec::new();
+        for second in 0..=61 {
+            events.add(BlockEvent::Issue(issue(second)));
+            if second > 0 {
+                let (time_ns, offset) = (second * 1_000_000_000 + 5, second * 4096);
+                events.add(BlockEvent::Completion { time_ns, device: 1, offset });
+            }
+            taken.extend(std::iter::from_fn(|| events.take()).map(|it| (second, it.response_ns)));
+        }
+        assert_eq!(taken.len(), 62);
+        assert_eq!(taken[..2], [(61, None), (61, Some(5))], "the first completion was lost");
     }
 
     #[test]

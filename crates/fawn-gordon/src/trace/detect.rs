@@ -3,6 +3,7 @@
 use super::compact;
 use super::error::TraceError;
 use super::formats::{LineParser, TraceFormat, TraceOptions};
+use super::recording;
 
 /// Bytes that are looked at.
 pub const SAMPLE_BYTES: u64 = 1 << 16;
@@ -18,6 +19,9 @@ const MOST_LINES: usize = 200;
 pub fn detect(sample: &[u8], options: TraceOptions) -> Result<TraceFormat, TraceError> {
     if sample.starts_with(&compact::MAGIC) {
         return Ok(TraceFormat::Compact);
+    }
+    if sample.starts_with(recording::TITLE.as_bytes()) {
+        return Err(TraceError::IsRecording);
     }
     let is_cut = sample.len() as u64 >= SAMPLE_BYTES;
     let whole = sample.iter().rposition(|&byte| byte == b'\n').filter(|_| is_cut).unwrap_or(sample.len());

@@ -59,6 +59,12 @@ pub enum TraceError {
         /// How many lines were looked at.
         lines: usize,
     },
+    /// A recording by the second, which has no single requests. Reading ends.
+    #[error(
+        "it is a recording by the second and has no single requests; give it to `fawn gordon cluster`, and a trace of \
+         `fawn gordon record --requests` here"
+    )]
+    IsRecording,
     /// The input cannot be read. Reading ends.
     #[error("cannot read the trace: {0}")]
     Input(#[from] io::Error),
@@ -69,7 +75,11 @@ impl TraceError {
     pub fn is_final(&self) -> bool {
         match self {
             Self::Line { .. } | Self::LongLine { .. } | Self::Block { .. } => false,
-            Self::EndlessLine { .. } | Self::Compact { .. } | Self::Unknown { .. } | Self::Input(_) => true,
+            Self::EndlessLine { .. }
+            | Self::Compact { .. }
+            | Self::Unknown { .. }
+            | Self::IsRecording
+            | Self::Input(_) => true,
         }
     }
 }

@@ -24,12 +24,13 @@ use std::io::{self, BufRead, Write};
 use thiserror::Error;
 
 use super::columns::{COLUMNS, TraceColumn};
+use super::compact;
 use super::error::TraceError;
 use super::fields::{Fields, parse_number};
 use super::lines::Lines;
 
 /// The first line.
-const TITLE: &str = "fawn recording 1";
+pub(super) const TITLE: &str = "fawn recording 1";
 
 /// Bytes of the text that names a machine or a source.
 pub const MAX_TEXT_BYTES: usize = 1024;
@@ -76,6 +77,12 @@ pub enum RecordingError {
         /// What is wrong.
         problem: &'static str,
     },
+    /// A trace of single requests.
+    #[error(
+        "it is a block trace, which has requests to disks alone; give it to `fawn gordon replay`, and a recording by the \
+         second here"
+    )]
+    IsBlockTrace,
     /// The head makes no sense. Nothing can be read.
     #[error("line {line}: {problem}; a recording begins with `{TITLE}`, its columns and `samples`")]
     Head {
@@ -94,7 +101,7 @@ impl RecordingError {
     pub fn is_final(&self) -> bool {
         match self {
             Self::Sample { .. } => false,
-            Self::Head { .. } => true,
+            Self::Head { .. } | Self::IsBlockTrace => true,
             Self::Lines(error) => error.is_final(),
         }
     }
@@ -193,6 +200,9 @@ impl<R: BufRead> RecordingReader<R> {
         let head = RecordingHead { machine: String::new(), period_ms: 0, sources: [const { None }; COLUMNS] };
         let mut reader = Self { lines: Lines::new(input), head, order: Vec::new(), last_ms: None, is_over: false };
         reader.lines.advance()?;
+        if reader.lines.line().starts_with(&compact::MAGIC) {
+            return Err(RecordingError::IsBlockTrace);
+        }
         if reader.lines.line().trim_ascii() != TITLE.as_bytes() {
             return Err(reader.bad_head("it is not the first line of a recording"));
         }

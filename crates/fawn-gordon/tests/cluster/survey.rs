@@ -168,7 +168,7 @@ fn figure_8_flash_takes_less_than_half_of_the_energy_and_storage_almost_none() {
         assert_eq!(rows.len(), 8);
         let average = rows.last().unwrap();
         let all = flash.mean(bound, |run| run.joules) / disk.mean(bound, |run| run.joules);
-        assert!(all < 0.7 && average.total() < 0.9, "{all} {average:?}");
+        assert!(all < 0.7 && (0.6..0.75).contains(&average.total()), "{all} {average:?}");
         let efficiency = disk.mean_ratio(bound, flash, |run| run.joules);
         assert!((efficiency / printed - 1.0).abs() < 0.2, "{efficiency}");
         assert!(average.memory > average.storage && average.overhead > average.storage, "{average:?}");

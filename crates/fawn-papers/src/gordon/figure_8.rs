@@ -8,6 +8,9 @@ use super::{simulated, survey, synthetic};
 use crate::finding::Finding;
 use crate::run::Run;
 
+/// The average as Table 6 has it.
+const BY_TABLE_6: &str = "average, by Table 6";
+
 /// Simulates it.
 pub fn run(run: &Run<'_>) -> Finding {
     let mut finding = simulated(&[
@@ -35,9 +38,12 @@ pub fn run(run: &Run<'_>) -> Finding {
                 "storage": row.storage, "overhead": row.overhead, "total": row.total(),
             }));
         }
+        // Table 6 has the mean of the other ratio, the disk design's energy over this one's.
+        let efficiency = disk.mean_ratio(bound, flash, |run| run.joules);
+        finding.row(json!({ "bound": bound.word(), "workload": BY_TABLE_6, "total": 1.0 / efficiency }));
     }
     for (bound, total) in [("sync", 1.0 / 2.15), ("nosync", 1.0 / 2.54)] {
-        finding.printed(json!({ "bound": bound, "workload": "average, by Table 6", "total": total }));
+        finding.printed(json!({ "bound": bound, "workload": BY_TABLE_6, "total": total }));
     }
     finding.printed(json!({ "bound": "sync", "workload": "average, as §5.5 states it", "total": 0.4 }));
     synthetic(&mut finding);

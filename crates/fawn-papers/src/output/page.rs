@@ -28,7 +28,7 @@ svg{width:100%;max-width:52rem;height:auto;font-family:system-ui,sans-serif;font
 .legend{list-style:none;padding:0;margin:.2rem 0;font-size:.9rem}.legend li{display:inline-block;margin-right:1.4rem}
 .swatch{display:inline-block;width:.8em;height:.8em;margin-right:.4em;border:2px solid currentColor;border-radius:50%}
 .swatch.full{background:currentColor}.swatch.hollow{border-style:dashed}
-small,.quiet{color:#777}.warning{border-left:4px solid #ee6677;padding-left:.8rem}
+small,.quiet{opacity:.75}.warning{border-left:4px solid #ee6677;padding-left:.8rem}
 details{font-size:.9rem}summary{cursor:pointer}nav ul{columns:2;padding-left:1.2rem;font-size:.9rem}code{font-size:.9em}";
 
 /// What the page tells of.

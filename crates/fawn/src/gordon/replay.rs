@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use fawn_files::links;
 use fawn_gordon::disk::PoweredDisk;
 use fawn_gordon::flash::FlashModel;
+use fawn_gordon::flash::presets as arrays;
 use fawn_gordon::measure::address_map::AddressFit;
 use fawn_gordon::measure::tables::{Sheet, beside};
 use fawn_gordon::measure::{
@@ -362,8 +363,15 @@ impl ReplayDevice {
         if disk_files::is_disk(name) {
             return Ok(Self::Disk(Box::new(disk_files::disk(name)?)));
         }
-        let known = || format!("{name} is neither an array nor one of the disks {}", disk_files::known());
-        Ok(Self::Flash(Box::new(array::model(name).with_context(known)?)))
+        if arrays::preset(name).is_none() && !Path::new(name).exists() {
+            let known: Vec<_> = arrays::presets().into_iter().map(|preset| preset.name).collect();
+            bail!(
+                "there is no device and no file {name}: built in are the arrays {} and the disks {}",
+                known.join(", "),
+                disk_files::known()
+            );
+        }
+        Ok(Self::Flash(Box::new(array::model(name)?)))
     }
 }
 

@@ -20,7 +20,7 @@ fn an_array_is_simulated_and_the_report_says_where_the_time_went() {
     let run = fawn(&arguments);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
     for what in [
-        "gordon-slc-133: Gordon Table 1",
+        "gordon-slc-133: Gordon (ASPLOS 2009) Table 1",
         "FTL: super-pages of 4 x 4 x 2",
         "First state: every page was written once, in order",
         "bandwidth",

@@ -130,7 +130,11 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
     let msr = sample("msr.csv");
     for (arguments, code, says) in [
         (&["replay", "nowhere.csv"][..], 1, "cannot read nowhere.csv"),
-        (&["replay", &msr, "--on", "tape"], 1, "tape is neither an array nor one of the disks"),
+        (
+            &["replay", &msr, "--on", "tape"],
+            1,
+            "there is no device and no file tape: built in are the arrays gordon-slc-40",
+        ),
         (&["replay", &msr, "--to", "-"], 2, "--to writes a file: name one"),
         (&["replay", &msr, "--to", "/"], 1, "it is a directory: name a file in it"),
         (&["replay", &msr, "--format", "tar"], 2, "possible values: msr"),
@@ -154,7 +158,7 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
             2,
             "--blkparse-event has no effect on traces",
         ),
-        (&["replay", &sample("recording.txt")], 1, "are of no format that is known"),
+        (&["replay", &sample("recording.txt")], 1, "it is a recording by the second"),
         (&["replay", "/dev/null"], 1, "it has no lines"),
     ] {
         let run = fawn(&[&["gordon"], arguments].concat());

@@ -11,6 +11,9 @@ use super::instructions::{CountedEvent, ProcessorCounters};
 /// Where control groups are.
 const CGROUPS: &str = "/sys/fs/cgroup";
 
+/// Bytes of a group of version 1, by disk.
+const BLKIO_BYTES: &str = "blkio.throttle.io_service_bytes";
+
 /// The network of this host with itself.
 const LOOPBACK: &str = "lo";
 
@@ -120,8 +123,10 @@ impl MachineCounters {
             ),
             Some(GroupFiles::Split { cpuacct, blkio }) => (
                 text(&cpuacct.join("cpuacct.usage")).and_then(|usage| cgroup::cpu_seconds_v1(&usage)),
-                text(&blkio.join("blkio.throttle.io_service_bytes"))
-                    .zip(text(&blkio.join("blkio.throttle.io_serviced")))
+                text(&Path::new(CGROUPS).join("blkio").join(BLKIO_BYTES))
+                    .filter(|of_root| cgroup::counts_disks_v1(of_root, is_numbered))
+                    .and_then(|_| text_with_descendants(blkio, BLKIO_BYTES))
+                    .zip(text_with_descendants(blkio, "blkio.throttle.io_serviced"))
                     .map(|(bytes, serviced)| cgroup::disks_v1(&bytes, &serviced, is_numbered)),
             ),
         };
@@ -180,9 +185,23 @@ impl MachineCounters {
             }
             TraceColumn::NetworkInBytes | TraceColumn::NetworkOutBytes => "/proc/net/dev cannot be read".to_owned(),
             _ if self.disks.is_empty() => "/sys/block lists no disk: name one with --disk".to_owned(),
-            _ => "neither /proc nor the control group counts accesses to disks".to_owned(),
+            _ => match (&self.group, self.disks.iter().find_map(|disk| disk.numbers.as_ref())) {
+                (Some(GroupFiles::Split { blkio, .. }), Some(numbers)) => format!(
+                    "the kernel counts disks of a control group only once it has a limit: set a high one, with \
+                     echo {numbers} 1000000000000 > {}",
+                    blkio.join("blkio.throttle.read_bps_device").display()
+                ),
+                _ => "neither /proc nor the control group counts accesses to disks".to_owned(),
+            },
         }
     }
+}
+
+/// A file of version 1 that counts the groups below this one too, as `cpuacct.usage` does. Older kernels have one for the
+/// group alone.
+fn text_with_descendants(blkio: &Path, name: &str) -> Option<String> {
+    let of_all = blkio.join(format!("{name}_recursive"));
+    std::fs::read_to_string(of_all).or_else(|_| std::fs::read_to_string(blkio.join(name))).ok()
 }
 
 /// Where a control group's files are.

@@ -18,7 +18,7 @@ use crate::gordon::output::create;
 /// Where tracefs may be.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// The events that are needed.
+/// The events that are needed. They begin together, when tracing is switched on.
 const EVENTS: [&str; 2] = ["events/block/block_rq_issue/enable", "events/block/block_rq_complete/enable"];
 
 /// Kibibytes of the kernel's buffer on each processor.
@@ -55,6 +55,8 @@ impl TracingInstance {
             _ => anyhow!("requests cannot be recorded: {} cannot be made: {error}", dir.display()),
         })?;
         let instance = Self { dir };
+        // A new instance traces at once. A request that came between the two events would wait for its completion for ever.
+        instance.set("tracing_on", "0")?;
         instance.set("buffer_size_kb", BUFFER_KIB)?;
         instance.set("trace_clock", "mono")?;
         for event in EVENTS {
