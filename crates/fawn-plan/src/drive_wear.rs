@@ -32,7 +32,7 @@ pub const MEASURED: [MeasuredAmplification; 7] = [
     measured(Index::Drained, 0.30, 13.844, 1.061),
     measured(Index::Drained, 0.45, 13.707, 1.062),
     measured(Index::Drained, 0.60, 13.634, 1.063),
-    measured(Index::Drained, 0.75, 14.026, 1.079),
+    measured(Index::Drained, 0.75, 14.141, 1.159),
 ];
 
 /// Of a drive as full as this, between two that were measured; `None` if it is fuller than any.
