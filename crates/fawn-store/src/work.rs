@@ -96,6 +96,7 @@ pub enum MaintenanceWork {
 }
 
 /// How to merge a slice.
+#[allow(clippy::struct_excessive_bools, reason = "each says one thing of the merge, in any combination")]
 pub struct MergeWork {
     /// Start of the slice.
     pub slice: Key,

@@ -15,10 +15,8 @@ pub(super) struct DeviceSpace {
     /// Stores that share the device.
     stores: u64,
     seen: Option<Room>,
-    /// Bytes above which a slice is cut.
-    most_slice_bytes: u64,
-    /// A slice has more than these.
-    has_large_slice: bool,
+    /// Bytes above which a slice is cut, if one has more.
+    slices_to_cut: Option<u64>,
     /// Only the reserve is left.
     is_full: bool,
     /// Only the reserve would be left, if the store kept nothing.
@@ -31,15 +29,7 @@ impl DeviceSpace {
     /// A device that so many stores share, not looked at yet.
     pub(super) fn new(stores: u32) -> Self {
         let stores = u64::from(stores.max(1));
-        Self {
-            stores,
-            seen: None,
-            most_slice_bytes: u64::MAX,
-            has_large_slice: false,
-            is_full: false,
-            is_short: false,
-            seal_stalled: false,
-        }
+        Self { stores, seen: None, slices_to_cut: None, is_full: false, is_short: false, seal_stalled: false }
     }
 
     /// Size and free space, as last seen.
@@ -72,7 +62,7 @@ impl DeviceSpace {
     /// The bytes above which a slice is to be cut, if one has more: the store keeps as much free as its largest slice takes.
     #[inline]
     pub(super) fn slices_to_cut(&self) -> Option<u64> {
-        self.has_large_slice.then_some(self.most_slice_bytes)
+        self.slices_to_cut
     }
 
     /// Space that only deletes and merges may use: the largest slice, two segments and a new manifest.
@@ -100,8 +90,8 @@ impl DeviceSpace {
         let totals = sealed.totals();
         let slack = (free + room.spare).saturating_add(totals.merged_garbage);
         let least = (buffers.segment_bytes() as u64).max(totals.bytes / MOST_SLICES);
-        self.most_slice_bytes = (slack / SLICES_OF_SLACK).max(least);
-        self.has_large_slice = largest_slice(sealed) > self.most_slice_bytes;
+        let most = (slack / SLICES_OF_SLACK).max(least);
+        self.slices_to_cut = (largest_slice(sealed) > most).then_some(most);
     }
 
     /// Judges the device's space again, slices having changed.
