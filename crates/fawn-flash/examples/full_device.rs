@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn StdError>> {
         (0..count)
             .map(|_| {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                (u128::from(random) * u128::from(loaded.max(1)) >> 64) as u64
+                ((u128::from(random) * u128::from(loaded.max(1))) >> 64) as u64
             })
             .collect::<Vec<u64>>()
     };
