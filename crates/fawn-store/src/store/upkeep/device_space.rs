@@ -5,18 +5,13 @@ use crate::flash::Space;
 use crate::sealed::SealedRecords;
 use crate::work::Room;
 
-/// A slice takes no more than one part in so many of the bytes that records leave of the device.
-const SLICES_OF_SLACK: u64 = 8;
-/// Slices are not made smaller than one part in so many of the records.
-const MOST_SLICES: u64 = 256;
-
 /// What the store knows of the device's space.
 pub(super) struct DeviceSpace {
     /// Stores that share the device.
     stores: u64,
-    seen: Option<Room>,
-    /// Bytes above which a slice is cut, if one has more.
-    slices_to_cut: Option<u64>,
+    seen: Option<Space>,
+    /// Bytes of the next file of the manifest.
+    manifest_bytes: u64,
     /// Only the reserve is left.
     is_full: bool,
     /// Only the reserve would be left, if the store kept nothing.
@@ -29,12 +24,12 @@ impl DeviceSpace {
     /// A device that so many stores share, not looked at yet.
     pub(super) fn new(stores: u32) -> Self {
         let stores = u64::from(stores.max(1));
-        Self { stores, seen: None, slices_to_cut: None, is_full: false, is_short: false, seal_stalled: false }
+        Self { stores, seen: None, manifest_bytes: 0, is_full: false, is_short: false, seal_stalled: false }
     }
 
     /// Size and free space, as last seen.
     pub(super) fn seen(&self) -> Option<Space> {
-        self.seen.map(|room| room.device)
+        self.seen
     }
 
     /// Whether only the reserve is left.
@@ -59,15 +54,10 @@ impl DeviceSpace {
         self.seal_stalled = stalled;
     }
 
-    /// The bytes above which a slice is to be cut, if one has more: the store keeps as much free as its largest slice takes.
-    #[inline]
-    pub(super) fn slices_to_cut(&self) -> Option<u64> {
-        self.slices_to_cut
-    }
-
     /// Space that only deletes and merges may use: the largest slice, two segments and a new manifest.
     pub(super) fn reserve_bytes(&self, sealed: &SealedRecords, buffers: &WriteBuffers) -> u64 {
-        largest_slice(sealed) + 2 * buffers.segment_bytes() as u64 + self.seen.map_or(0, |room| room.manifest_bytes)
+        let largest = sealed.slice_stats().iter().map(|slice| slice.bytes).max().unwrap_or(0);
+        largest + 2 * buffers.segment_bytes() as u64 + self.manifest_bytes
     }
 
     /// Bytes that the store asks the device to keep for it: the reserve, what the buffers may still hold, and one segment more.
@@ -80,39 +70,19 @@ impl DeviceSpace {
 
     /// Judges the device's space again.
     pub(super) fn note(&mut self, room: Room, sealed: &SealedRecords, buffers: &WriteBuffers) {
-        self.seen = Some(room);
+        self.manifest_bytes = room.manifest_bytes;
         // Each of the stores on the device counts on its part of what is free, and on what it keeps.
         let (free, needed) =
             (room.device.free / self.stores, self.reserve_bytes(sealed, buffers) + buffers.unsealed_bytes());
         self.is_short = free < needed;
         self.is_full = free + room.spare < needed;
-        // As merges see it: what they would free is no slice's.
-        let totals = sealed.totals();
-        let slack = (free + room.spare).saturating_add(totals.merged_garbage);
-        let least = (buffers.segment_bytes() as u64).max(totals.bytes / MOST_SLICES);
-        let most = (slack / SLICES_OF_SLACK).max(least);
-        self.slices_to_cut = (largest_slice(sealed) > most).then_some(most);
+        self.seen = Some(room.device);
     }
-
-    /// Judges the device's space again, slices having changed.
-    pub(super) fn note_slices(&mut self, sealed: &SealedRecords, buffers: &WriteBuffers) {
-        if let Some(room) = self.seen {
-            self.note(room, sealed, buffers);
-        }
-    }
-}
-
-/// Record bytes of the largest slice.
-fn largest_slice(sealed: &SealedRecords) -> u64 {
-    sealed.slice_stats().iter().map(|slice| slice.bytes).max().unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sealed::index::Table;
-    use crate::work::SliceIndex;
-    use fawn_ring::{Interval, Key};
 
     #[test]
     fn a_store_counts_on_its_part_of_what_is_free() {
@@ -141,28 +111,5 @@ mod tests {
         };
         assert!(!note(kept) && !note(kept - (1 << 20)), "a segment may be written beside");
         assert!(note(kept - (1 << 20) - 1));
-    }
-
-    #[test]
-    fn a_slice_takes_no_more_than_an_eighth_of_the_slack_and_no_less_than_a_segment() {
-        let mut sealed = SealedRecords::new(vec![(Interval::ALL, 0)], Vec::new(), Vec::new());
-        let table = Table::from_sorted(0, u64::MAX, 0, std::iter::empty());
-        let index = SliceIndex { table, base: None, filter: None, bytes: 64 << 20, stale: 0 };
-        sealed.install_loaded(&Key::MIN, index, |_| 0);
-        sealed.refresh(1, 0, 0);
-        let buffers = WriteBuffers::new(1 << 20, 1);
-        let mut device = DeviceSpace::new(1);
-        assert_eq!(device.slices_to_cut(), None, "nothing is known of the device");
-        for (free, spare, most) in [
-            (512 << 20, 0, None),
-            ((512 << 20) - 8, 0, Some((64 << 20) - 1)),
-            (384 << 20, 128 << 20, None),
-            (80 << 20, 0, Some(10 << 20)),
-            (0, 0, Some(1 << 20)),
-            (u64::MAX, 0, None),
-        ] {
-            device.note(Room { device: Space { total: u64::MAX, free }, spare, manifest_bytes: 0 }, &sealed, &buffers);
-            assert_eq!(device.slices_to_cut(), most, "{free} bytes free, {spare} kept");
-        }
     }
 }
