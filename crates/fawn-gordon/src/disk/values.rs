@@ -82,18 +82,20 @@ fn known() -> String {
 /// write_hit_ms = 0.1
 /// write_miss_ms = 0.1
 /// interface_mb_per_s = 300      # 10^6 bytes
-/// segments = 16                 # the buffer; 0: none for reads
-/// segment_sectors = 2048
-/// read_ahead_sectors = 1024
-/// read_watermark = 0
-/// write_sectors = 32768         # 0: none for writes
-/// write_extents = 1024
 /// queue_depth = 32
 /// policy = "shortest-positioning"
 /// longest_wait_ms = 2000
 /// idle_w = 9
 /// read_w = 13
 /// write_w = 17
+///
+/// [buffer]
+/// segments = 16                 # 0: none for reads
+/// segment_sectors = 2048
+/// read_ahead_sectors = 1024
+/// read_watermark = 0
+/// write_sectors = 32768         # 0: none for writes
+/// write_extents = 1024
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -132,18 +134,8 @@ pub struct DiskValues {
     pub write_miss_ms: Option<f64>,
     /// 10⁶ bytes per second between host and buffer.
     pub interface_mb_per_s: Option<f64>,
-    /// See [`BufferModel`].
-    pub segments: Option<u32>,
-    /// See [`BufferModel`].
-    pub segment_sectors: Option<u32>,
-    /// See [`BufferModel`].
-    pub read_ahead_sectors: Option<u32>,
-    /// See [`BufferModel`].
-    pub read_watermark: Option<f64>,
-    /// See [`BufferModel`].
-    pub write_sectors: Option<u32>,
-    /// See [`BufferModel`].
-    pub write_extents: Option<u32>,
+    /// Its buffer.
+    pub buffer: BufferValues,
     /// Commands that the disk takes at a time, 1 to 65,536.
     pub queue_depth: Option<u32>,
     /// Which of them is served first.
@@ -156,6 +148,65 @@ pub struct DiskValues {
     pub read_w: Option<f64>,
     /// Watts while it writes.
     pub write_w: Option<f64>,
+}
+
+/// Values of a disk's buffer, any of which may be absent; see [`BufferModel`].
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BufferValues {
+    /// Segments for reads, up to 2²⁸; 0: reads are not kept.
+    pub segments: Option<u32>,
+    /// Sectors of a segment, up to 2²⁸.
+    pub segment_sectors: Option<u32>,
+    /// Sectors that are read ahead, up to 2²⁸.
+    pub read_ahead_sectors: Option<u32>,
+    /// Share of a read that is there when the interface begins, 0 to 1.
+    pub read_watermark: Option<f64>,
+    /// Sectors for writes, up to 2²⁸; 0: writes are not kept.
+    pub write_sectors: Option<u32>,
+    /// Pieces that these may be of, up to 2²⁸.
+    pub write_extents: Option<u32>,
+}
+
+impl BufferValues {
+    /// Those of a disk without a buffer.
+    pub fn none() -> Self {
+        let none = Some(0);
+        Self {
+            segments: none,
+            segment_sectors: none,
+            read_ahead_sectors: none,
+            read_watermark: Some(0.0),
+            write_sectors: none,
+            write_extents: none,
+        }
+    }
+
+    fn apply(&self, buffer: &mut BufferModel) {
+        for (place, value) in [
+            (&mut buffer.segments, self.segments),
+            (&mut buffer.segment_sectors, self.segment_sectors),
+            (&mut buffer.read_ahead_sectors, self.read_ahead_sectors),
+            (&mut buffer.write_sectors, self.write_sectors),
+            (&mut buffer.write_extents, self.write_extents),
+        ] {
+            *place = value.unwrap_or(*place);
+        }
+        buffer.read_watermark = self.read_watermark.unwrap_or(buffer.read_watermark);
+    }
+
+    fn check(&self) -> Result<(), DiskValuesError> {
+        for (count, name) in [
+            (self.segments, "buffer.segments"),
+            (self.segment_sectors, "buffer.segment_sectors"),
+            (self.read_ahead_sectors, "buffer.read_ahead_sectors"),
+            (self.write_sectors, "buffer.write_sectors"),
+            (self.write_extents, "buffer.write_extents"),
+        ] {
+            check_range(name, count, 0..=1 << 28)?;
+        }
+        check_range("buffer.read_watermark", self.read_watermark, 0.0..=1.0)
+    }
 }
 
 impl DiskValues {
@@ -173,7 +224,7 @@ impl DiskValues {
     /// Something is absent and no preset is named, or a value cannot be.
     pub fn disk(&self) -> Result<PoweredDisk, DiskValuesError> {
         match &self.preset {
-            Some(name) => self.change(preset(name).ok_or_else(|| DiskValuesError::Preset(name.clone()))?.into()),
+            Some(name) => self.change(&preset(name).ok_or_else(|| DiskValuesError::Preset(name.clone()))?.into()),
             None => self.apply(self.whole()?),
         }
     }
@@ -182,9 +233,9 @@ impl DiskValues {
     ///
     /// # Errors
     /// A value cannot be.
-    pub fn change(&self, disk: PoweredDisk) -> Result<PoweredDisk, DiskValuesError> {
+    pub fn change(&self, disk: &PoweredDisk) -> Result<PoweredDisk, DiskValuesError> {
         let mut changed = self.apply(disk.clone())?;
-        if self.source.is_none() && changed != disk {
+        if self.source.is_none() && changed != *disk {
             changed.model.source = format!("{}; changed", changed.model.source).into();
         }
         Ok(changed)
@@ -205,13 +256,7 @@ impl DiskValues {
         set_f64(&mut overheads.write_hit_ms, self.write_hit_ms);
         set_f64(&mut overheads.write_miss_ms, self.write_miss_ms);
         set_f64(&mut model.interface_bytes_per_s, self.interface_mb_per_s.map(|mb| mb * 1e6));
-        let buffer = &mut model.buffer;
-        set(&mut buffer.segments, self.segments);
-        set(&mut buffer.segment_sectors, self.segment_sectors);
-        set(&mut buffer.read_ahead_sectors, self.read_ahead_sectors);
-        set_f64(&mut buffer.read_watermark, self.read_watermark);
-        set(&mut buffer.write_sectors, self.write_sectors);
-        set(&mut buffer.write_extents, self.write_extents);
+        self.buffer.apply(&mut model.buffer);
         let queue = &mut model.queue;
         set(&mut queue.depth, self.queue_depth);
         set_f64(&mut queue.longest_wait_ms, self.longest_wait_ms);
@@ -286,16 +331,7 @@ impl DiskValues {
         }
         check_range("longest_wait_ms", self.longest_wait_ms, 0.0..=1e9)?;
         check_range("interface_mb_per_s", self.interface_mb_per_s, 0.001..=1_000_000.0)?;
-        for (count, name) in [
-            (self.segments, "segments"),
-            (self.segment_sectors, "segment_sectors"),
-            (self.read_ahead_sectors, "read_ahead_sectors"),
-            (self.write_sectors, "write_sectors"),
-            (self.write_extents, "write_extents"),
-        ] {
-            check_range(name, count, 0..=1 << 28)?;
-        }
-        check_range("read_watermark", self.read_watermark, 0.0..=1.0)?;
+        self.buffer.check()?;
         check_range("queue_depth", self.queue_depth, 1..=65_536)?;
         let watts = [(self.idle_w, "idle_w"), (self.read_w, "read_w"), (self.write_w, "write_w")];
         for (value, name) in watts {
@@ -409,7 +445,7 @@ mod tests {
         assert_eq!((toml.model.rpm, toml.model.heads), (10_000, 8));
         assert!(toml.model.source.ends_with("; changed") && toml.power.is_some());
         let base = PoweredDisk::from(preset("sata-1tb-2008").unwrap());
-        assert_eq!(DiskValues::default().change(base.clone()).unwrap(), base);
+        assert_eq!(DiskValues::default().change(&base).unwrap(), base);
     }
 
     #[test]
@@ -439,11 +475,11 @@ mod tests {
             ("head_switch_ms = 1", "head_switch_ms = nan", "`head_switch_ms` must be from 0 to 10000"),
             ("write_settle_ms = 0.5", "write_settle_ms = -1", "`write_settle_ms` must be from 0 to 10000"),
             ("mb_per_s = 100", "mb_per_s = 0", "`interface_mb_per_s` must be from 0.001 to 1000000"),
-            ("rpm = 5400", "rpm = 5400\nread_watermark = 2", "`read_watermark` must be from 0 to 1"),
+            ("rpm = 5400", "rpm = 5400\nbuffer.read_watermark = 2", "`buffer.read_watermark` must be from 0 to 1"),
             ("rpm = 5400", "rpm = 5400\nqueue_depth = 0", "`queue_depth` must be from 1 to 65536"),
             ("rpm = 5400", "rpm = 5400\npolicy = \"best\"", "unknown variant `best`"),
             ("rpm = 5400", "rpm = 5400\nidle_w = 5", "it lacks `read_w`, which goes with `idle_w`"),
-            ("rpm = 5400", "rpm = 5400\nsegments = 4", "segments need sectors"),
+            ("rpm = 5400", "rpm = 5400\nbuffer.segments = 4", "segments need sectors"),
             ("rpm = 5400", "speed = 5400", "line 1: unknown field `speed`"),
             ("rpm = 5400", "preset = \"tape\"", "there is no preset `tape`; there are hp-97560, "),
         ] {

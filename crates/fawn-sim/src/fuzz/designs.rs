@@ -2,6 +2,7 @@
 //! can be reckoned with: no number in it is infinite, and designs are bounded however short the text is that asks for
 //! them.
 
+use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 use fawn_check::random::Random;
@@ -165,16 +166,18 @@ impl Target for Ratings {
     fn valid(&self, random: &mut Random) -> Input {
         let mut text = String::new();
         let flag = random.chance(1, 2);
-        text.push_str(&format!("writes_as_reads = {flag}\n"));
+        writeln!(text, "writes_as_reads = {flag}").expect("memory takes text");
         for _ in 0..random.within(1, 4) {
             let option = random.pick(&today().options);
             let [mips, rate] = [number(random, 10.0), number(random, 1e6)];
-            text.push_str(&format!(
+            write!(
+                text,
                 "[[machines]]\nmachine = \"{}\"\nseven_zip_mips = {mips}\nsource = \"here\"\ndate = \"2026-11\"\n\
                  [[storage]]\noption = \"{}\"\nread = {{ bytes_per_second = {rate}, seconds_per_access = 8e-5 }}\n\
                  write = {{ bytes_per_second = {rate}, seconds_per_access = 3e-5 }}\nsource = \"here\"\n",
                 option.machine, option.name,
-            ));
+            )
+            .expect("memory takes text");
         }
         vec![text.into_bytes()]
     }
@@ -208,7 +211,8 @@ impl Target for Catalogues {
         let mut text =
             "name = \"own\"\ntitle = \"a test\"\n[sources.here]\ntitle = \"here\"\ndate = \"2026-11\"\n".to_owned();
         let known = "kind = \"measured\", source = \"here\"";
-        text.push_str(&format!(
+        write!(
+            text,
             "[machines.board]\nname = \"Raspberry Pi 5 8 GB\"\nprice_dollars = {{ value = {}, {known} }}\n\
              watts_idle = {{ value = {}, {known} }}\nwatts_stress = {{ low = 20, high = {}, {known} }}\n\
              network_mbit = {{ value = 938, {known} }}\nread_4k_per_second = {{ value = {}, {known} }}\n",
@@ -216,18 +220,18 @@ impl Target for Catalogues {
             random.within(1, 9),
             20 + random.below(9),
             random.within(1, 900_000),
-        ));
+        )
+        .expect("memory takes text");
         let drive = random.chance(1, 2);
         if drive {
-            text.push_str(&format!(
-                "[drives.nvme]\nname = \"NVMe\"\ngb = {{ value = {}, {known} }}\nprice_dollars = {{ value = 80, {known} }}\n",
+            writeln!(text, "[drives.nvme]\nname = \"NVMe\"\ngb = {{ value = {}, {known} }}\nprice_dollars = {{ value = 80, {known} }}",
                 random.within(1, 4000)
-            ));
+            ).expect("memory takes text");
         }
         for option in 0..random.within(1, 4) {
-            text.push_str(&format!("[[options]]\nname = \"option {option}\"\nmachine = \"board\"\n"));
+            writeln!(text, "[[options]]\nname = \"option {option}\"\nmachine = \"board\"").expect("memory takes text");
             if drive {
-                text.push_str(&format!("drive = \"nvme\"\ndrives = {}\n", random.within(1, 5)));
+                writeln!(text, "drive = \"nvme\"\ndrives = {}", random.within(1, 5)).expect("memory takes text");
             }
         }
         vec![text.into_bytes()]

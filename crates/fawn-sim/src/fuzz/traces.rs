@@ -2,6 +2,7 @@
 //! twice, no extent that ends past the largest offset. And the kernel's events of block devices, of which each request
 //! that was issued comes out once.
 
+use std::fmt::Write as _;
 use std::io::BufRead;
 
 use fawn_check::random::Random;
@@ -189,14 +190,15 @@ impl Target for BlockEventLines {
             let (seconds, micros) = (number, random.below(1_000_000));
             let mut line = |event: &str, bytes: &str, task: &str| {
                 let place = format!("{bytes}() {sector} + {sectors} none,0,0 [{task}]");
-                text.push_str(&format!("  fio-7 [001] d..1. {seconds}.{micros:06}: {event}: 8,16 {letters} {place}\n"));
+                writeln!(text, "  fio-7 [001] d..1. {seconds}.{micros:06}: {event}: 8,16 {letters} {place}")
+                    .expect("memory takes text");
             };
             line("block_rq_issue", "4096 ", "fio");
             if random.chance(4, 5) {
                 line("block_rq_complete", "", "0");
             }
             if random.chance(1, 8) {
-                text.push_str(&format!("CPU:1 [LOST {} EVENTS]\n", random.below(100)));
+                writeln!(text, "CPU:1 [LOST {} EVENTS]", random.below(100)).expect("memory takes text");
             }
         }
         vec![text.into_bytes()]

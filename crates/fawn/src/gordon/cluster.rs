@@ -68,7 +68,7 @@ impl ClusterSimulationArguments {
             return typed.refuse_all::<Self>(&["list", "json", "ratings", "guess_writes"], "with --list");
         }
         self.workloads.check(typed)?;
-        self.ratings.check(self.design.as_deref().unwrap_or_default(), typed)
+        DesignArguments::check(self.design.as_deref().unwrap_or_default(), typed)
     }
 }
 

@@ -81,7 +81,7 @@ impl RatingArguments {
 
 impl DesignArguments {
     /// Refuses ratings of other designs than those of this name or file.
-    pub fn check(&self, name: &str, typed: &TypedFlags<'_>) -> Result<(), String> {
+    pub fn check(name: &str, typed: &TypedFlags<'_>) -> Result<(), String> {
         const OF_CATALOGUES: &[&str] = &["ratings", "guess_writes"];
         let is_paper = name == PAPER || paper::space().designs().iter().any(|design| design.name == name);
         if is_paper {

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use fawn_gordon::disk::presets::{self, DiskPreset};
-use fawn_gordon::disk::{DiskValues, PoweredDisk, QueuePolicy, check_seeks};
+use fawn_gordon::disk::{BufferValues, DiskValues, PoweredDisk, QueuePolicy, check_seeks};
 use fawn_gordon::measure::DiskMeasurement;
 use fawn_gordon::measure::seek_checks::{self, seek_checks};
 use fawn_gordon::measure::tables::{self, Sheet, beside};
@@ -133,22 +133,11 @@ impl DiskArguments {
             seek_ms: self.seek_ms,
             queue_depth: self.queue_depth,
             policy: self.policy.map(QueuePolicy::from),
-            ..if self.no_buffer { without_buffer() } else { DiskValues::default() }
+            buffer: if self.no_buffer { BufferValues::none() } else { BufferValues::default() },
+            ..DiskValues::default()
         };
-        let changed = values.change(disk_files::disk(&self.disk)?);
+        let changed = values.change(&disk_files::disk(&self.disk)?);
         changed.map_err(|error| UsageError(format!("the disk cannot be simulated: {error}")).into())
-    }
-}
-
-fn without_buffer() -> DiskValues {
-    DiskValues {
-        segments: Some(0),
-        segment_sectors: Some(0),
-        read_ahead_sectors: Some(0),
-        read_watermark: Some(0.0),
-        write_sectors: Some(0),
-        write_extents: Some(0),
-        ..DiskValues::default()
     }
 }
 

@@ -133,7 +133,7 @@ impl SurveyArguments {
     /// Refuses flags without an effect.
     pub fn check(&self, typed: &TypedFlags<'_>) -> Result<(), String> {
         self.workloads.check(typed)?;
-        self.ratings.check(&self.designs, typed)
+        DesignArguments::check(&self.designs, typed)
     }
 
     /// Every file that is read.
