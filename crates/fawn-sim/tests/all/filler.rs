@@ -67,7 +67,7 @@ struct Plan<'p> {
 }
 
 impl Plan<'_> {
-    /// The next number of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+    /// The next number of `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014).
     fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
