@@ -43,6 +43,8 @@ final class Driver implements Link.Listener {
     private RequestMachine machine;
     private byte[] cluster;
     private boolean isClosed;
+    /** The thread has ended. */
+    private volatile boolean isOver;
     private volatile String lastFailure = "no answer yet";
 
     /** One of a cluster that is found at these addresses. */
@@ -74,7 +76,7 @@ final class Driver implements Link.Listener {
 
     /** Has a request carried out; after the end nobody is asked any more. */
     void ask(Request request) {
-        tasks.add(() -> {
+        post(() -> {
             if (isClosed || machine == null) {
                 request.done.accept(RequestOutcome.of(RequestOutcome.Kind.UNREACHED));
             } else {
@@ -85,17 +87,17 @@ final class Driver implements Link.Listener {
 
     /** Begins a scan. */
     void scan(ScanTask scan) {
-        tasks.add(() -> scans.add(scan));
+        post(() -> scans.add(scan));
     }
 
     /** There is something to do: an event of a scan was taken, say. */
     void wake() {
-        tasks.add(() -> { });
+        post(() -> { });
     }
 
     /** Ends all connections. Requests that have not ended do so now. */
     void close() {
-        tasks.add(() -> isClosed = true);
+        post(() -> isClosed = true);
     }
 
     private void run() {
@@ -122,26 +124,23 @@ final class Driver implements Link.Listener {
         if (machine != null) {
             machine.close();
         }
-        // What comes from now on ends as soon as it is asked.
+        seats.clear();
+        isOver = true;
+        drain();
+    }
+
+    /** Does what is left after the end, which asks nobody any more. */
+    private synchronized void drain() {
         for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
             task.run();
         }
-        Thread last = new Thread(this::refuse, "fawn-client-closed");
-        last.setDaemon(true);
-        last.start();
     }
 
-    /** Refuses what came between the end and whoever had not heard of it. */
-    private void refuse() {
-        try {
-            Runnable task = tasks.poll(2, TimeUnit.SECONDS);
-            while (task != null) {
-                task.run();
-                task = tasks.poll(2, TimeUnit.SECONDS);
-            }
-        } catch (InterruptedException error) {
-            // Then they wait until their own time is over.
-            Thread.currentThread().interrupt();
+    /** Has something done by the driver's thread or, once that has ended, here. */
+    private void post(Runnable task) {
+        tasks.add(task);
+        if (isOver) {
+            drain();
         }
     }
 
@@ -234,7 +233,7 @@ final class Driver implements Link.Listener {
 
     @Override
     public void up(Link link, Greeted greeted) {
-        tasks.add(() -> {
+        post(() -> {
             Address me = new Address.Client(greeted.you instanceof Party.Client ? ((Party.Client) greeted.you).value : 0);
             cluster = cluster == null ? greeted.cluster : cluster;
             Long seat = seatOf(link);
@@ -251,7 +250,7 @@ final class Driver implements Link.Listener {
 
     @Override
     public void heard(Link link, List<Frame> frames, Runnable taken) {
-        tasks.add(() -> {
+        post(() -> {
             taken.run();
             Long seat = seatOf(link);
             Now now = now();
@@ -269,7 +268,7 @@ final class Driver implements Link.Listener {
 
     @Override
     public void over(Link link, String why) {
-        tasks.add(() -> {
+        post(() -> {
             Long seat = seatOf(link);
             if (discovery.has(link)) {
                 lastFailure = why;

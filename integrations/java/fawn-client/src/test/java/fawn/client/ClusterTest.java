@@ -92,6 +92,11 @@ final class ClusterTest {
 
             client.flushAll();
             assertEquals(Optional.empty(), client.get(bytes("n")));
+
+            FawnClient closed = cluster.connect(new Options());
+            closed.close();
+            FawnException late = assertThrows(FawnException.class, () -> closed.get(bytes("n")));
+            assertEquals(FawnException.Reason.UNREACHED, late.reason());
         }
     }
 
