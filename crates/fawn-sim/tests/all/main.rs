@@ -3,8 +3,11 @@
 
 mod adopted;
 mod cluster;
+mod filler;
 mod front_memory;
 mod fuzz;
+mod java;
+mod java_vectors;
 mod range_damage;
 mod ranges;
 mod scale;

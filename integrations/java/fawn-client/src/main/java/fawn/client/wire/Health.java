@@ -1,0 +1,23 @@
+// Made from the Rust types and docs/wire.md by crates/fawn-sim/tests/all/java.rs.
+package fawn.client.wire;
+
+/** The type {@code Health} of the wire: one of its variants. */
+public enum Health {
+    /** Number 0: nothing is wrong with it. */
+    SOUND,
+    /** Number 1: the node has no room for more values. */
+    FULL,
+    /**
+     * Number 2: part of it could not be read; once others have the range the node leaves the chain, and copies it
+     * whole.
+     */
+    DAMAGED;
+
+    static Health read(WireReader in) throws WireException {
+        return in.variant(values());
+    }
+
+    void write(WireWriter out) {
+        out.u32(ordinal());
+    }
+}
