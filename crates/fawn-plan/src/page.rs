@@ -116,6 +116,7 @@ fn source_row(quantity: Quantity, figure: &Figure) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::svg::CELL;
     use crate::{Assumptions, Catalogue, Workload};
 
     fn paper() -> (PurchasePlan, Map) {
@@ -171,7 +172,7 @@ mod tests {
             .lines()
             .filter(|line| line.starts_with("<rect"))
             .filter_map(width)
-            .map(|it| ((it - 0.3) / 7.0).round())
+            .map(|it| ((it - 0.3) / CELL).round())
             .sum();
         assert_eq!(cells as usize, map.cells.len());
         assert!(drawn.len() < 200_000, "runs are drawn as one: {}", drawn.len());

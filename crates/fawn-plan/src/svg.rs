@@ -8,7 +8,7 @@ use crate::map::{COLUMNS, ROWS, column_bytes, row_rate};
 use crate::{Map, Workload};
 
 /// Pixels of a cell.
-const CELL: f64 = 3.6;
+pub const CELL: f64 = 3.6;
 /// Room for the numbers to the left, and for those below.
 const LEFT: f64 = 78.0;
 const TOP: f64 = 12.0;

@@ -285,8 +285,9 @@ impl DiskValues {
         };
         if let Some(geometry) = self.geometry()? {
             let [cylinders, zones, outer, inner] = geometry;
-            let switch_ms = (model.head_switch_ms, single_ms + model.write_settle_ms);
-            model.zones = linear_zones(zones, cylinders, (outer, inner), model.revolution_ms(), switch_ms);
+            // For writes, too: the arm comes to rest after each switch.
+            let switch_ms = [model.head_switch_ms, single_ms].map(|ms| ms + model.write_settle_ms);
+            model.zones = linear_zones(zones, cylinders, (outer, inner), model.revolution_ms(), switch_ms.into());
         }
         let is_of_three = matches!(model.seek, SeekCurve::ThreePoints { .. });
         if self.seek_ms.is_some() || is_of_three {

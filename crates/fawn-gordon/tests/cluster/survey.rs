@@ -233,8 +233,7 @@ fn todays_parts_are_surveyed_with_their_prices() {
     assert!(!best.contains(&"Raspberry Pi 5 8 GB + NVMe 2 TB"), "as fast as with 1 TB, and dearer");
     report.left_out = unknown;
     let page = page(&report);
-    let missing =
-        "left out, no processor rating, no read rate of its drive, no write rate of its drive known: Minisforum";
+    let missing = "left out, no processor rating, no read rate of its drive, no write rate of its drive known: Thelio";
     assert!(page.contains(missing), "what is missing is said");
     assert!(page.contains("Time and price"), "a third axis has a picture of its own");
     assert!(page.contains("7-Zip rating of 11830 MIPS"));

@@ -89,7 +89,7 @@ fn damage_is_named_with_its_line() {
         let error = read_node_trace(recording(text).as_bytes()).unwrap_err().to_string();
         assert!(error.contains(what) && error.starts_with(&format!("line {line}:")), "{text:?}: {error}");
     }
-    let hours = (0..2402).map(|hour| format!("{} 1\n", hour * 3_600_000)).collect::<Vec<_>>().concat();
+    let hours = (0..2402_u64).map(|hour| format!("{} 1\n", hour * 3_600_000)).collect::<Vec<_>>().concat();
     let long = recording(&format!("column disk_reads from x\nsamples\n{hours}"));
     assert!(read_node_trace(long.as_bytes()).unwrap_err().to_string().contains("at most 100 days"));
     let slow = "fawn recording 1\nperiod_ms 3600001\nsamples\n";
