@@ -31,7 +31,8 @@ pub enum WarmUp {
 ///
 /// # Panics
 ///
-/// Something is under way, or the closed form is asked of a device that keeps its medium.
+/// Something is under way, or the closed form is asked of a device that keeps its medium or has too few blocks for it
+/// ([`Filling::has_closed_form`](super::filling::Filling::has_closed_form)).
 pub fn settle(device: &mut Device, warm_up: WarmUp, seed: u64) -> Result<(), FtlError> {
     device.fill_untimed(|filling| match warm_up {
         WarmUp::Empty => Ok(()),
