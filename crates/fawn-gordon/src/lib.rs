@@ -16,4 +16,4 @@ pub mod store;
 pub mod survey;
 pub mod time;
 pub mod trace;
-mod values_file;
+pub mod values_file;

@@ -48,4 +48,4 @@ pub use model::{BufferModel, CommandOverheads, DiskModel, ModelError, QueueModel
 pub use replay::{ClosedReplay, OpenReplay};
 pub use request::{DiskCompletion, DiskRefusal, DiskRequest, DiskService};
 pub use seek::SeekCurve;
-pub use values::{BufferValues, DiskValues, DiskValuesError, PoweredDisk, check_seeks};
+pub use values::{BufferValues, DiskValues, PoweredDisk, check_seeks};

@@ -5,10 +5,11 @@ use std::ops::RangeInclusive;
 use serde::Deserialize;
 
 use super::geometry::linear_zones;
-use super::model::{BufferModel, CommandOverheads, DiskModel, ModelError, QueueModel, QueuePolicy};
+use super::model::{BufferModel, CommandOverheads, DiskModel, QueueModel, QueuePolicy};
 use super::presets::{DiskPower, DiskPreset, named, preset};
 use super::seek::SeekCurve;
 use crate::node::DeviceWatts;
+use crate::values_file::{self, ValuesError};
 
 /// A disk with its power.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,41 +26,9 @@ impl From<DiskPreset> for PoweredDisk {
     }
 }
 
-/// Why a disk cannot be had.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DiskValuesError {
-    /// The file has another form.
-    #[error("{0}")]
-    Form(String),
-    /// No such preset.
-    #[error("there is no preset `{0}`; there are {known}", known = known())]
-    Preset(String),
-    /// A file without a preset to begin with lacks a value.
-    #[error("it lacks `{0}`: give it, or name a `preset` to begin with")]
-    Lacks(&'static str),
-    /// Values that describe one thing are not all there.
-    #[error("it lacks `{lacks}`, which goes with `{given}`: give both")]
-    Alone {
-        /// What is absent.
-        lacks: &'static str,
-        /// What is there.
-        given: &'static str,
-    },
-    /// A value that cannot be.
-    #[error("`{name}` must be {range}")]
-    Range {
-        /// Its name in a file.
-        name: &'static str,
-        /// What it may be.
-        range: String,
-    },
-    /// The values do not fit each other.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-}
-
-fn known() -> String {
-    named().iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ")
+fn no_preset(name: &str) -> ValuesError {
+    let known = named().iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
+    ValuesError::Preset { name: name.to_owned(), known }
 }
 
 /// Values of a disk, any of which may be absent: those of a file, or what a command changes of a preset.
@@ -195,7 +164,7 @@ impl BufferValues {
         buffer.read_watermark = self.read_watermark.unwrap_or(buffer.read_watermark);
     }
 
-    fn check(&self) -> Result<(), DiskValuesError> {
+    fn check(&self) -> Result<(), ValuesError> {
         for (count, name) in [
             (self.segments, "buffer.segments"),
             (self.segment_sectors, "buffer.segment_sectors"),
@@ -214,17 +183,17 @@ impl DiskValues {
     ///
     /// # Errors
     /// The text has another form, or names what there is not.
-    pub fn parse(text: &str) -> Result<Self, DiskValuesError> {
-        crate::values_file::parse(text).map_err(DiskValuesError::Form)
+    pub fn parse(text: &str) -> Result<Self, ValuesError> {
+        values_file::parse(text).map_err(ValuesError::Form)
     }
 
     /// The disk that a file describes.
     ///
     /// # Errors
     /// Something is absent and no preset is named, or a value cannot be.
-    pub fn disk(&self) -> Result<PoweredDisk, DiskValuesError> {
+    pub fn disk(&self) -> Result<PoweredDisk, ValuesError> {
         match &self.preset {
-            Some(name) => self.change(&preset(name).ok_or_else(|| DiskValuesError::Preset(name.clone()))?.into()),
+            Some(name) => self.change(&preset(name).ok_or_else(|| no_preset(name))?.into()),
             None => self.apply(self.whole()?),
         }
     }
@@ -233,7 +202,7 @@ impl DiskValues {
     ///
     /// # Errors
     /// A value cannot be.
-    pub fn change(&self, disk: &PoweredDisk) -> Result<PoweredDisk, DiskValuesError> {
+    pub fn change(&self, disk: &PoweredDisk) -> Result<PoweredDisk, ValuesError> {
         let mut changed = self.apply(disk.clone())?;
         if self.source.is_none() && changed != *disk {
             changed.model.source = format!("{}; changed", changed.model.source).into();
@@ -241,7 +210,7 @@ impl DiskValues {
         Ok(changed)
     }
 
-    fn apply(&self, mut disk: PoweredDisk) -> Result<PoweredDisk, DiskValuesError> {
+    fn apply(&self, mut disk: PoweredDisk) -> Result<PoweredDisk, ValuesError> {
         self.check()?;
         let model = &mut disk.model;
         let set = |place: &mut u32, value: Option<u32>| *place = value.unwrap_or(*place);
@@ -272,12 +241,12 @@ impl DiskValues {
         if let Some(source) = &self.source {
             model.source = source.clone().into();
         }
-        model.layout()?;
+        model.layout().map_err(|error| ValuesError::Unfit(error.to_string()))?;
         Ok(disk)
     }
 
     /// Zones and seek times, which go together.
-    fn place(&self, model: &mut DiskModel) -> Result<(), DiskValuesError> {
+    fn place(&self, model: &mut DiskModel) -> Result<(), ValuesError> {
         let [single_ms, mean_ms, full_ms] = match (self.seek_ms, &model.seek) {
             (Some(ms), _) => ms,
             (None, SeekCurve::ThreePoints { single_ms, mean_ms, full_ms, .. }) => [*single_ms, *mean_ms, *full_ms],
@@ -298,7 +267,7 @@ impl DiskValues {
     }
 
     /// Cylinders, zones, and sectors of the outermost and innermost tracks: all of them or none.
-    fn geometry(&self) -> Result<Option<[u32; 4]>, DiskValuesError> {
+    fn geometry(&self) -> Result<Option<[u32; 4]>, ValuesError> {
         let values = [
             (self.cylinders, "cylinders"),
             (self.zones, "zones"),
@@ -315,7 +284,7 @@ impl DiskValues {
     }
 
     /// Each value alone.
-    fn check(&self) -> Result<(), DiskValuesError> {
+    fn check(&self) -> Result<(), ValuesError> {
         check_range("rpm", self.rpm, 1..=1_000_000)?;
         check_range("heads", self.heads, 1..=256)?;
         check_range("cylinders", self.cylinders, 2..=10_000_000)?;
@@ -340,12 +309,12 @@ impl DiskValues {
         }
         together(&watts)?;
         let Some([single_ms, mean_ms, full_ms]) = self.seek_ms else { return Ok(()) };
-        check_seeks(single_ms, mean_ms, full_ms).map_err(|range| DiskValuesError::Range { name: "seek_ms", range })
+        check_seeks(single_ms, mean_ms, full_ms).map_err(|range| ValuesError::Range { name: "seek_ms", range })
     }
 
     /// A disk without a preset: everything that has no default is there.
-    fn whole(&self) -> Result<PoweredDisk, DiskValuesError> {
-        let lacks = DiskValuesError::Lacks;
+    fn whole(&self) -> Result<PoweredDisk, ValuesError> {
+        let lacks = ValuesError::Lacks;
         let model = DiskModel {
             name: "own disk".into(),
             source: "no source given".into(),
@@ -397,22 +366,22 @@ fn check_range<T: PartialOrd + std::fmt::Display>(
     name: &'static str,
     value: Option<T>,
     range: RangeInclusive<T>,
-) -> Result<(), DiskValuesError> {
+) -> Result<(), ValuesError> {
     match value {
         Some(value) if !range.contains(&value) => {
             let range = format!("from {} to {}", range.start(), range.end());
-            Err(DiskValuesError::Range { name, range })
+            Err(ValuesError::Range { name, range })
         }
         _ => Ok(()),
     }
 }
 
 /// All of these values are there, or none is.
-fn together<T>(values: &[(Option<T>, &'static str)]) -> Result<(), DiskValuesError> {
+fn together<T>(values: &[(Option<T>, &'static str)]) -> Result<(), ValuesError> {
     let absent = values.iter().find(|(value, _)| value.is_none());
     let there = values.iter().find(|(value, _)| value.is_some());
     match (absent, there) {
-        (Some((_, lacks)), Some((_, given))) => Err(DiskValuesError::Alone { lacks, given }),
+        (Some((_, lacks)), Some((_, given))) => Err(ValuesError::Alone { lacks, given }),
         _ => Ok(()),
     }
 }
@@ -425,7 +394,7 @@ mod tests {
         inner_track_sectors = 100\nseek_ms = [1, 9, 18]\nhead_switch_ms = 1\nwrite_settle_ms = 0.5\n\
         interface_mb_per_s = 100\n";
 
-    fn disk(text: &str) -> Result<PoweredDisk, DiskValuesError> {
+    fn disk(text: &str) -> Result<PoweredDisk, ValuesError> {
         DiskValues::parse(text)?.disk()
     }
 

@@ -33,6 +33,6 @@ pub use array::{FlashArray, Step};
 pub use command::{Command, CommandCompletion, CommandKind, LatencyParts};
 pub use design::FlashDesign;
 pub use geometry::{Geometry, GeometryError};
-pub use model::{FlashModel, FlashModelError, FlashValues};
+pub use model::{FlashModel, FlashValues};
 pub use suspension::Suspension;
 pub use timing::{BusTiming, CellTiming, DieOptions};

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::design::FlashDesign;
-use super::geometry::{Geometry, GeometryError};
+use super::geometry::Geometry;
 use super::presets::{FlashPreset, preset, presets};
 use super::timing::{BusTiming, CellTiming, DieOptions};
 use super::usage::DiePower;
 use crate::time::SimTime;
+use crate::values_file::{self, ValuesError};
 
 /// The largest count of a geometry.
 const MOST: u32 = 1 << 20;
@@ -39,33 +40,9 @@ impl From<FlashPreset> for FlashModel {
     }
 }
 
-/// Why an array cannot be had.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FlashModelError {
-    /// The file has another form.
-    #[error("{0}")]
-    Form(String),
-    /// No such preset.
-    #[error("there is no preset `{0}`; there are {known}", known = known())]
-    Preset(String),
-    /// A file without a preset to begin with lacks a value.
-    #[error("it lacks `{0}`: give it, or name a `preset` to begin with")]
-    Lacks(&'static str),
-    /// A value that cannot be.
-    #[error("`{name}` must be {range}")]
-    Range {
-        /// Its name in a file.
-        name: &'static str,
-        /// What it may be.
-        range: &'static str,
-    },
-    /// The geometry cannot be simulated.
-    #[error(transparent)]
-    Geometry(#[from] GeometryError),
-}
-
-fn known() -> String {
-    presets().iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ")
+fn no_preset(name: &str) -> ValuesError {
+    let known = presets().iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
+    ValuesError::Preset { name: name.to_owned(), known }
 }
 
 /// Values of an array, any of which may be absent: those of a file, or what a command changes of a preset.
@@ -148,17 +125,17 @@ impl FlashValues {
     ///
     /// # Errors
     /// The text has another form, or names what there is not.
-    pub fn parse(text: &str) -> Result<Self, FlashModelError> {
-        crate::values_file::parse(text).map_err(FlashModelError::Form)
+    pub fn parse(text: &str) -> Result<Self, ValuesError> {
+        values_file::parse(text).map_err(ValuesError::Form)
     }
 
     /// The array that a file describes.
     ///
     /// # Errors
     /// Something is absent and no preset is named, or a value cannot be.
-    pub fn model(&self) -> Result<FlashModel, FlashModelError> {
+    pub fn model(&self) -> Result<FlashModel, ValuesError> {
         match &self.preset {
-            Some(name) => self.change(&preset(name).ok_or_else(|| FlashModelError::Preset(name.clone()))?.into()),
+            Some(name) => self.change(&preset(name).ok_or_else(|| no_preset(name))?.into()),
             None => self.apply(self.whole()?),
         }
     }
@@ -167,7 +144,7 @@ impl FlashValues {
     ///
     /// # Errors
     /// A value cannot be.
-    pub fn change(&self, model: &FlashModel) -> Result<FlashModel, FlashModelError> {
+    pub fn change(&self, model: &FlashModel) -> Result<FlashModel, ValuesError> {
         let mut changed = self.apply(model.clone())?;
         if self.source.is_none() && changed != *model {
             changed.source += "; changed";
@@ -175,7 +152,7 @@ impl FlashValues {
         Ok(changed)
     }
 
-    fn apply(&self, mut model: FlashModel) -> Result<FlashModel, FlashModelError> {
+    fn apply(&self, mut model: FlashModel) -> Result<FlashModel, ValuesError> {
         let set = |place: &mut u32, value: Option<u32>| *place = value.unwrap_or(*place);
         let geometry = &mut model.design.geometry;
         set(&mut geometry.buses, self.buses);
@@ -215,8 +192,8 @@ impl FlashValues {
     }
 
     /// An array without a preset: everything that has no default is there.
-    fn whole(&self) -> Result<FlashModel, FlashModelError> {
-        let lacks = FlashModelError::Lacks;
+    fn whole(&self) -> Result<FlashModel, ValuesError> {
+        let lacks = ValuesError::Lacks;
         let geometry = Geometry {
             buses: self.buses.ok_or(lacks("buses"))?,
             packages_per_bus: self.packages_per_bus.ok_or(lacks("packages_per_bus"))?,
@@ -251,20 +228,20 @@ impl FlashValues {
     }
 }
 
-fn time(us: f64, name: &'static str) -> Result<SimTime, FlashModelError> {
+fn time(us: f64, name: &'static str) -> Result<SimTime, ValuesError> {
     if (0.0..=1e9).contains(&us) {
         Ok(SimTime::from_seconds(us / 1e6))
     } else {
-        Err(FlashModelError::Range { name, range: "microseconds from 0 to 10^9" })
+        Err(ValuesError::Range { name, range: "microseconds from 0 to 10^9".to_owned() })
     }
 }
 
-fn check(model: &FlashModel) -> Result<(), FlashModelError> {
-    let range = |is_right: bool, name, range| {
-        if is_right { Ok(()) } else { Err(FlashModelError::Range { name, range }) }
+fn check(model: &FlashModel) -> Result<(), ValuesError> {
+    let range = |is_right: bool, name, range: &str| {
+        if is_right { Ok(()) } else { Err(ValuesError::Range { name, range: range.to_owned() }) }
     };
     let geometry = &model.design.geometry;
-    geometry.check()?;
+    geometry.check().map_err(|error| ValuesError::Unfit(error.to_string()))?;
     for (count, name) in [
         (geometry.buses, "buses"),
         (geometry.packages_per_bus, "packages_per_bus"),
@@ -318,7 +295,7 @@ mod tests {
 
     const LARGE: &str = "blocks_per_plane = 1048576\npages_per_block = 1048576\npage_bytes = 1048576";
 
-    fn model(text: &str) -> Result<FlashModel, FlashModelError> {
+    fn model(text: &str) -> Result<FlashModel, ValuesError> {
         FlashValues::parse(text)?.model()
     }
 

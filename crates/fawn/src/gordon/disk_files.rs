@@ -6,6 +6,7 @@ use anyhow::Context;
 use fawn_files::links;
 use fawn_gordon::disk::presets::{named, preset};
 use fawn_gordon::disk::{DiskValues, PoweredDisk};
+use fawn_gordon::values_file;
 
 /// Values that a disk's file has and an array's file has not.
 const OF_DISKS: [&str; 6] = ["rpm", "heads", "cylinders", "seek_ms", "outer_track_sectors", "interface_mb_per_s"];
@@ -37,12 +38,7 @@ pub fn is_disk(name: &str) -> bool {
 
 /// Whether a text describes a disk: by its preset, or by values that no array has.
 fn describes(text: &str) -> bool {
-    let keys = if text.trim_start().starts_with('{') {
-        serde_json::from_str::<toml::Table>(text).ok()
-    } else {
-        toml::from_str::<toml::Table>(text).ok()
-    };
-    keys.is_some_and(|keys| {
+    values_file::parse::<toml::Table>(text).is_ok_and(|keys| {
         let begins_with = keys.get("preset").and_then(toml::Value::as_str);
         begins_with.is_some_and(|name| preset(name).is_some()) || OF_DISKS.iter().any(|key| keys.contains_key(*key))
     })

@@ -50,7 +50,8 @@ replay`. It needs root and tracefs. What the recorder writes itself is in it too
 matters.
 
 The recording ends after --seconds, with COMMAND, or at Ctrl-C, also at a hangup unless nohup ignores it. COMMAND is \
-ended with it, and killed if it takes longer than 10 s. With --json, what COMMAND prints goes to standard error. It is whole after each sample.
+ended with it, and killed if it takes longer than 10 s. With --json, what COMMAND prints goes to standard error. The \
+recording is whole after each sample.
 
 For example:
   fawn gordon record web.recording --seconds 10m
