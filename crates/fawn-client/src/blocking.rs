@@ -48,6 +48,8 @@ impl Client {
         let (stop, stopped) = oneshot::channel::<()>();
         let body = move || {
             let _ = runtime.block_on(stopped);
+            // A name that is still being resolved is not waited for.
+            runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("fawn-client".to_owned()).spawn(body)?;
         let thread = std::sync::Arc::new(Thread { stop: Some(stop), thread: Some(thread) });

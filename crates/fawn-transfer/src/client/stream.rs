@@ -1,11 +1,11 @@
 //! Connections over TCP, a Unix socket or TLS, as one type that a poll loop can drive.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
@@ -154,10 +154,25 @@ impl AsFd for ServerStream {
     }
 }
 
+/// The addresses of a name, which may take the system much longer than this.
+fn resolve(host: &str, port: u16, timeout: Duration) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(ip) = host.parse() {
+        return Ok(vec![SocketAddr::new(ip, port)]);
+    }
+    let (found, addresses) = mpsc::channel();
+    let host = host.to_owned();
+    // Whoever waits no longer leaves it behind.
+    std::thread::Builder::new().name("fawn-resolve".to_owned()).spawn(move || {
+        let _ = found.send((host.as_str(), port).to_socket_addrs().map(Iterator::collect));
+    })?;
+    let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the name was not resolved in time");
+    addresses.recv_timeout(timeout).map_err(late)?
+}
+
 /// Tries every address of the name.
 fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in (host, port).to_socket_addrs()? {
+    for address in resolve(host, port, timeout)? {
         match TcpStream::connect_timeout(&address, timeout) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;

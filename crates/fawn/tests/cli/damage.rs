@@ -98,7 +98,7 @@ fn dumps_leave_out_what_cannot_be_read_and_say_so_and_overwriting_it_heals_the_s
     assert_eq!(count(&stats, "fawn_merge_failures ", "\r\n"), 0, "{stats}");
     let told = count(&stats, "fawn_lost_records ", "\r\n");
     assert!(told > 0 && told < lost, "those written anew are not lost: {told} of {lost}");
-    assert!(server.log().contains("gets fail until the lost records are written again"), "{}", server.log());
+    server.log_with("gets fail until the lost records are written again");
 
     assert_eq!(server.load(&records, &[]).code, 0);
     let dump = fawn(&["dump", "--from", &server.address, out.to_str().unwrap()]);

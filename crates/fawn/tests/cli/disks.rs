@@ -258,9 +258,11 @@ fn admin_of(cluster: &Cluster, name: &str) -> String {
 
 /// Where a process has its admin port that has this log: the last that was started with it.
 fn admin_in(log: &Path) -> String {
-    let log = std::fs::read_to_string(log).unwrap();
-    let address = log.lines().rev().find_map(|line| line.split_once(" on http://")).expect("its log says so").1;
-    address.trim_end_matches('/').to_owned()
+    wait_for("an admin port in the log", || {
+        let log = std::fs::read_to_string(log).unwrap();
+        let address = log.lines().rev().find_map(|line| line.split_once(" on http://"))?.1;
+        Some(address.trim_end_matches('/').to_owned())
+    })
 }
 
 #[test]

@@ -78,7 +78,8 @@ fn a_client_without_tls_and_one_with_too_much_are_told_so() {
     assert!(run.stderr.contains("speaks TLS; give the trusted certificates with --tls-ca"), "{}", run.stderr);
     let again = set(&secure.address, &[]);
     assert_eq!(again.code, 1);
-    assert_eq!(secure.log().matches("it does not speak TLS").count(), 1, "{}", secure.log());
+    let log = secure.log_with("it does not speak TLS");
+    assert_eq!(log.matches("it does not speak TLS").count(), 1, "{log}");
     let plain = Server::fawn(&[]).expect("fawn is built");
     let run = set(&plain.address, &["--tls-ca", cert.to_str().unwrap()]);
     assert_eq!(run.code, 1);
@@ -102,8 +103,9 @@ fn who_gives_no_user_is_asked_for_one() {
     let wrong = server.file("wrong", "hunter2\n");
     let run = set(&server.address, &["--user", "deer", "--password-file", wrong.to_str().unwrap()]);
     assert!(run.stderr.contains("check --user and --password-file"), "{}", run.stderr);
-    assert_eq!(server.log().matches("sent a user or password that is not").count(), 1, "{}", server.log());
-    assert!(!server.log().contains("hunter2"), "{}", server.log());
+    let log = server.log_with("sent a user or password that is not");
+    assert_eq!(log.matches("sent a user or password that is not").count(), 1, "{log}");
+    assert!(!log.contains("hunter2"), "{log}");
     let password = server.file("password", "secret-word\n");
     let with_mode = |mode| {
         std::fs::set_permissions(&password, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -111,7 +113,8 @@ fn who_gives_no_user_is_asked_for_one() {
     };
     let run = with_mode(0o640);
     assert!(run.code == 0 && run.stderr.contains("is not secret") && run.stderr.contains("chmod 600"), "{run:?}");
-    assert_eq!(server.log().matches("chmod 600").count(), 1, "of the users' file: {}", server.log());
+    let log = server.log_with("chmod 600");
+    assert_eq!(log.matches("chmod 600").count(), 1, "of the users' file: {log}");
     let run = with_mode(0o600);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
 }

@@ -126,6 +126,11 @@ impl Server {
         std::fs::read_to_string(self.dir().join("log")).unwrap()
     }
 
+    /// The log, as soon as it contains this: a thread of its own writes it, so that it may come after the answer.
+    pub fn log_with(&self, words: &str) -> String {
+        wait_for(&format!("{words:?} in the log"), || Some(self.log()).filter(|log| log.contains(words)))
+    }
+
     /// Writes a file into [`Server::dir`].
     pub fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
         let path = self.dir().join(name);
