@@ -107,7 +107,7 @@ fn young() -> Options {
 
 #[test]
 fn a_young_store_takes_overwrites_on_a_device_that_it_has_filled() {
-    for percent in [60, 66] {
+    for percent in [60, 66, 70] {
         let sizes = Options { segment_bytes: 128 << 10, slices: 1, ..young() };
         let mut machine = Machine::new(sizes, 1).unwrap();
         machine.settle();
@@ -121,7 +121,7 @@ fn a_young_store_takes_overwrites_on_a_device_that_it_has_filled() {
                 panic!("{percent} %: {refusal} at {number} of {records}: {:?}", machine.stats())
             });
         }
-        assert!(machine.stats().index.slices >= 16, "{:?}", machine.stats());
+        assert!(machine.stats().index.slices >= 4, "{:?}", machine.stats());
         machine.restart().after_power_cut(PowerCut::Torn, percent).unwrap();
     }
 }
@@ -135,17 +135,16 @@ fn slices_are_cut_no_further_than_the_device_calls_for() {
     let put = |machine: &mut Machine, number: u64| machine.put(format!("key-{number}").as_bytes(), &value(number, 900));
     assert!((0..4_000).all(|number| put(&mut machine, number).is_ok()));
     wait(&mut machine, 3);
-    assert_eq!(machine.stats().index.slices, 4, "three quarters of the device are free: {:?}", machine.stats());
+    assert_eq!(machine.stats().index.slices, 4, "most of the device is free: {:?}", machine.stats());
     assert!((4_000..9_000).all(|number| put(&mut machine, number).is_ok()));
     wait(&mut machine, 3);
-    let slices = machine.stats().index.slices;
-    assert!((8..=16).contains(&slices), "half of the device is free: {:?}", machine.stats());
+    assert_eq!(machine.stats().index.slices, 4, "more than its largest slice is free: {:?}", machine.stats());
     // Another program takes the rest.
     let used = machine.flash().used_bytes();
     machine.flash().set_capacity(used);
     wait(&mut machine, 5);
     let cut = machine.stats();
-    assert!((64..=256).contains(&cut.index.slices), "a slice has a segment's bytes at the least: {cut:?}");
+    assert!((32..=64).contains(&cut.index.slices), "no slice of four segments or fewer is cut: {cut:?}");
     assert_eq!((cut.writes.written.merged, cut.entries), (0, 9_000), "nothing was merged");
     (0..9_000u64).step_by(500).for_each(|number| {
         assert_eq!(&*machine.get(format!("key-{number}").as_bytes()).unwrap().unwrap().value, value(number, 900));

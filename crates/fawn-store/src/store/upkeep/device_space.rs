@@ -9,7 +9,8 @@ use crate::work::Room;
 /// Slices are cut where only the reserve is left and less than one part in so many of the sealed bytes is garbage: with a smaller
 /// reserve, merges wait for more garbage and write less for each byte that they free.
 const CUT_GARBAGE_DENOMINATOR: u64 = 12;
-/// Slices are not made smaller than one part in so many of the records.
+/// Slices are not made smaller than so many segments, nor than one part in so many of the records.
+const LEAST_SLICE_SEGMENTS: u64 = 4;
 const MOST_SLICES: u64 = 256;
 
 /// What the store knows of the device's space.
@@ -92,7 +93,7 @@ impl DeviceSpace {
         self.is_short = free < needed;
         self.is_full = free + room.spare < needed;
         let totals = sealed.totals();
-        let least = (buffers.segment_bytes() as u64).max(totals.bytes / MOST_SLICES);
+        let least = (LEAST_SLICE_SEGMENTS * buffers.segment_bytes() as u64).max(totals.bytes / MOST_SLICES);
         let is_little = totals.merged_garbage * CUT_GARBAGE_DENOMINATOR < totals.merged_bytes;
         self.slices_to_cut = (self.is_short && is_little && largest_slice(sealed) > least).then_some(least);
     }
@@ -113,7 +114,7 @@ fn largest_slice(sealed: &SealedRecords) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sealed::index::Table;
+    use crate::sealed::index::{SegmentNumber, Table};
     use crate::work::SliceIndex;
     use fawn_ring::{Interval, Key};
 
@@ -150,7 +151,8 @@ mod tests {
     fn slices_are_cut_where_only_the_reserve_is_left_and_garbage_is_little() {
         let sealed = |bytes: u64, stale: u64| {
             let mut sealed = SealedRecords::new(vec![(Interval::ALL, 0)], Vec::new(), Vec::new());
-            let table = Table::from_sorted(0, u64::MAX, 0, std::iter::empty());
+            let entries: Vec<_> = (0..24).map(|n| (n << 58, SegmentNumber::new(1).unwrap())).collect();
+            let table = Table::from_sorted(0, u64::MAX, 0, entries.into_iter());
             let index = SliceIndex { table, base: None, filter: None, bytes, stale };
             sealed.install_loaded(&Key::MIN, index, |_| 0);
             sealed.refresh(1, 0, 0);
@@ -163,13 +165,13 @@ mod tests {
         let reserve = device.reserve_bytes(&whole, &buffers) + buffers.unsealed_bytes();
         for (sealed, free, spare, most) in [
             (&whole, reserve, 0, None),
-            (&whole, reserve - 1, 0, Some(1 << 20)),
-            (&whole, reserve - 1, 64 << 20, Some(1 << 20)),
-            (&whole, 0, 0, Some(1 << 20)),
-            (&sealed(64 << 20, 6 << 20), 0, 0, None),
-            (&sealed(64 << 20, 5 << 20), 0, 0, Some(1 << 20)),
-            (&sealed(1 << 20, 0), 0, 0, None),
-            (&sealed(1 << 30, 0), 0, 0, Some(4 << 20)),
+            (&whole, reserve - 1, 0, Some(4 << 20)),
+            (&whole, reserve - 1, 64 << 20, Some(4 << 20)),
+            (&whole, 0, 0, Some(4 << 20)),
+            (&sealed(64 << 20, 1), 0, 0, Some(4 << 20)),
+            (&sealed(64 << 20, 3), 0, 0, None),
+            (&sealed(4 << 20, 0), 0, 0, None),
+            (&sealed(2 << 30, 0), 0, 0, Some(8 << 20)),
         ] {
             device.note(Room { device: Space { total: u64::MAX, free }, spare, manifest_bytes: 0 }, sealed, &buffers);
             assert_eq!(device.slices_to_cut(), most, "{free} bytes free, {spare} kept: {:?}", sealed.totals());
