@@ -100,6 +100,17 @@ fn a_full_device_takes_puts_again_when_records_expire() {
     puts_resume(&mut machine, stored / 2);
 }
 
+#[test]
+fn everything_on_a_full_device_can_be_deleted() {
+    for bytes in [4, 8, 16, 24] {
+        let (mut machine, stored) = full(bytes << 20);
+        for number in 0..stored {
+            let deleted = machine.delete(format!("key-{number}").as_bytes());
+            assert_eq!(deleted, Ok(true), "{number} of {stored}: {:?}", machine.stats());
+        }
+    }
+}
+
 /// A store that begins with few slices, each a large part of its data, and that merges do not divide.
 fn young() -> Options {
     Options { slice_bytes: 16 << 20, drain: Some(false), ..options() }
