@@ -12,6 +12,8 @@ use fawn_gordon::store::fawn::{FawnRun, FawnServer};
 use fawn_gordon::store::settings::store_options;
 use fawn_gordon::store::store_run::StoreRun;
 use fawn_gordon::store::{DriveSettings, StoreDesign, StoreResult, StoreWorkload, run};
+use fawn_plan::Index;
+use fawn_plan::drive_wear::amplification;
 use fawn_store::Options;
 
 fn drive(bytes: u64) -> DriveSettings {
@@ -193,6 +195,21 @@ fn trim_and_spare_space_save_what_the_ftl_copies() {
         (with.store_amplification / without.store_amplification - 1.0).abs() < 0.15,
         "the store writes about the same"
     );
+}
+
+/// A row of what `fawn plan` reckons with, as the example `store_tables` measures it.
+#[test]
+fn a_plan_reckons_with_what_is_simulated() {
+    let (index, full) = (Index::Indexed, 0.45);
+    let workload =
+        StoreWorkload { records: 100_000, get_share: 0.0, warm_up: 2.0, measured: 0.5, ..StoreWorkload::default() };
+    let drive = DriveSettings { spare_factor: 0.07, ..drive((workload.live_bytes() as f64 / full) as u64) };
+    let result = tried(&workload, &drive, StoreDesign::Fawn { memory_bytes: 4_800_000 });
+    let of_a_record = workload.user_bytes() as f64 / workload.record_bytes() as f64;
+    let (store, ftl) = amplification(index, full).unwrap();
+    let is_near = |found: f64, stated: f64| (found / stated - 1.0).abs() < 0.05;
+    assert!(is_near(result.store_amplification * of_a_record, store), "{store}: {result:?}");
+    assert!(is_near(result.ftl_amplification, ftl), "{ftl}: {result:?}");
 }
 
 #[test]

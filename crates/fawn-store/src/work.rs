@@ -64,6 +64,8 @@ pub enum MaintenanceWork {
     },
     /// Merge the parts of a slice.
     Merge(MergeWork),
+    /// Cut the slice that begins at this position in the middle: nothing is written but the manifest.
+    CutSlice(Key),
     /// Give back what no reader needs any more.
     Reclaim(Reclaim),
     /// Read records of an interval, in key order.
@@ -94,6 +96,7 @@ pub enum MaintenanceWork {
 }
 
 /// How to merge a slice.
+#[allow(clippy::struct_excessive_bools, reason = "each says one thing of the merge, in any combination")]
 pub struct MergeWork {
     /// Start of the slice.
     pub slice: Key,
@@ -111,6 +114,8 @@ pub struct MergeWork {
     pub uptime: u64,
     /// The log is durable up to here.
     pub reached: LogPosition,
+    /// The device has no space but what stores keep: what the merge frees is given back at once.
+    pub no_space: bool,
 }
 
 /// Which records a scan reads.
@@ -149,6 +154,8 @@ pub struct Reclaim {
     pub drained: Vec<(u64, Interval)>,
     /// Value files whose stub is gone.
     pub values: Vec<u64>,
+    /// Pages of `drained` are given back however few they are.
+    pub at_once: bool,
 }
 
 /// A sealed segment as lookups see it.

@@ -11,7 +11,7 @@ use crate::sealed::{SealedRecords, Slice, SliceStats};
 const GARBAGE_NUMERATOR: u64 = 3;
 const GARBAGE_DENOMINATOR: u64 = 8;
 /// The same when the device has no space: anything worth a merge may let puts go on, of this store or another on the device.
-const FULL_GARBAGE_DENOMINATOR: u64 = 16;
+const FULL_GARBAGE_DENOMINATOR: u64 = 32;
 
 /// Seconds from one early seal of deletes to the next.
 const EARLY_SEAL_SECONDS: u64 = 10;
@@ -49,6 +49,8 @@ pub(crate) struct Cleaner {
     segment_bytes: u64,
     /// A merge was asked for and has not been installed.
     merging: bool,
+    /// Start of the slice that is being cut.
+    cutting: Option<Key>,
     /// Merges that failed, and not over damage, since the last that did not, or in the last second.
     failures: u32,
     /// Bytes that may be put although merges have fallen behind.
@@ -94,6 +96,7 @@ impl Cleaner {
             interval: options.interval,
             segment_bytes: segment_bytes as u64,
             merging: false,
+            cutting: None,
             failures: 0,
             credit: 0,
             forced: 0,
@@ -114,15 +117,15 @@ impl Cleaner {
         &mut self.mode
     }
 
-    /// A merge was asked for and has not been installed.
+    /// A merge or a cut of a slice was asked for and has not been installed.
     #[inline]
     pub(crate) fn is_merging(&self) -> bool {
-        self.merging
+        self.merging || self.cutting.is_some()
     }
 
     /// Whether a merge is under way or due.
     pub(crate) fn is_busy(&self) -> bool {
-        self.merging || self.forced > 0
+        self.is_merging() || self.forced > 0
     }
 
     /// Merges have passed all segments below this age, except those of stuck slices.
@@ -203,6 +206,23 @@ impl Cleaner {
         if self.mode.is_drained() { self.mode.tables_fill_index(sealed) } else { has_some_garbage(sealed) }
     }
 
+    /// The largest slice that is to be cut now, of those with more than `most` bytes.
+    pub(crate) fn begin_cut(&mut self, sealed: &SealedRecords, most: u64) -> Option<Key> {
+        let may_be_cut = |slice: &Slice| slice.table.is_some() && !slice.wanted && !slice.is_stuck();
+        let has_halves = |keys: &Interval| keys.low.prefix() < keys.high.prefix();
+        let slices = sealed.slices().iter().filter(|slice| slice.bytes > most && self.failures == 0);
+        let slices = slices.filter(|slice| may_be_cut(slice) && has_halves(&slice.interval));
+        self.cutting = slices.max_by_key(|slice| slice.bytes).map(|slice| slice.interval.low);
+        self.cutting
+    }
+
+    /// A cut of the slice that begins at `slice` was installed; whether it is the one that was asked for. Who asked for merges of
+    /// all gets one more.
+    pub(crate) fn end_cut(&mut self, slice: &Key) -> bool {
+        self.forced += usize::from(self.forced > 0);
+        self.cutting.take_if(|cutting| cutting == slice).is_some()
+    }
+
     /// A merge was installed.
     pub(crate) fn end_merge(&mut self) {
         self.merging = false;
@@ -212,7 +232,7 @@ impl Cleaner {
     /// A merge has failed. Returns the second of the uptime before which the slice is not merged again, if that was over
     /// damage.
     pub(crate) fn fail_merge(&mut self, over_damage: bool, uptime: u64) -> Option<u64> {
-        self.merging = false;
+        (self.merging, self.cutting) = (false, None);
         self.failures += u32::from(!over_damage);
         over_damage.then_some(uptime + AGAIN_SECONDS)
     }
@@ -280,9 +300,10 @@ impl Cleaner {
         self.mode.is_drained() && self.merging && self.failures == 0 && is_worth_it
     }
 
-    /// Whether a merge is under way that gives space back, with others after it: what waits for space waits for them.
+    /// Whether a merge is under way that gives space back, with others after it, or a cut, after which the store keeps less:
+    /// what waits for space waits for them.
     pub(crate) fn is_freeing_space(&self, sealed: &SealedRecords) -> bool {
-        self.merging && self.failures == 0 && has_some_garbage(sealed)
+        self.cutting.is_some() || (self.merging && self.failures == 0 && has_some_garbage(sealed))
     }
 
     /// Whether deletes that wait for their seal are to be sealed early, as nothing else brings space: merges free what sealed
@@ -327,6 +348,36 @@ pub(crate) fn lacks_numbers(sealed: &SealedRecords) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sealed::index::Table;
+    use crate::work::SliceIndex;
+    use fawn_ring::Secret;
+
+    #[test]
+    fn the_largest_slice_that_is_loaded_is_cut_first_and_one_at_a_time() {
+        let slices = Interval::ALL.divide(3);
+        let mut sealed =
+            SealedRecords::new(slices.iter().map(|interval| (*interval, 0)).collect(), Vec::new(), Vec::new());
+        for (interval, bytes) in [(slices[0], 300), (slices[1], 900)] {
+            let table = Table::from_sorted(interval.low.prefix(), interval.high.prefix(), 0, std::iter::empty());
+            let index = SliceIndex { table, base: None, filter: None, bytes, stale: 0 };
+            sealed.install_loaded(&interval.low, index, |_| 0);
+        }
+        let mut cleaner = Cleaner::new(&Options::new(Secret([1; 32]), 64 << 20), 1 << 20);
+        assert_eq!((cleaner.begin_cut(&sealed, 900), cleaner.is_merging()), (None, false));
+        assert_eq!((cleaner.begin_cut(&sealed, 200), cleaner.is_merging()), (Some(slices[1].low), true));
+        assert!(cleaner.is_freeing_space(&sealed), "puts wait for it");
+        assert!(!cleaner.end_cut(&slices[0].low) && cleaner.is_merging(), "a range was split meanwhile");
+        assert!(cleaner.end_cut(&slices[1].low) && !cleaner.is_merging());
+        cleaner.begin_cut(&sealed, 200);
+        cleaner.fail_merge(false, 0);
+        assert_eq!(
+            (cleaner.begin_cut(&sealed, 200), cleaner.is_merging()),
+            (None, false),
+            "it waits for the next second"
+        );
+        cleaner.forgive();
+        assert!(cleaner.begin_cut(&sealed, 200).is_some());
+    }
 
     #[test]
     fn merges_are_due_before_segment_numbers_run_out_whatever_the_number_of_slices() {

@@ -216,7 +216,7 @@ impl Maintenance {
                 self.catalog.remove(*number);
             } else {
                 let view = view.clone();
-                self.catalog.give_back(flash, &view, slice)?;
+                self.catalog.give_back(flash, &view, slice, false)?;
             }
         }
         Ok(())

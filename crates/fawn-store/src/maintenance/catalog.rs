@@ -208,7 +208,7 @@ impl SegmentCatalog {
     pub(super) fn reclaim(&mut self, flash: &dyn Flash, reclaim: &Reclaim) -> Result<(), FlashError> {
         for (file, keys) in &reclaim.drained {
             if let Some(view) = self.views.values().find(|view| view.footer.file == *file).cloned() {
-                self.give_back(flash, &view, keys)?;
+                self.give_back(flash, &view, keys, reclaim.at_once)?;
             }
         }
         for (number, file) in &reclaim.segments {
@@ -237,8 +237,14 @@ impl SegmentCatalog {
     }
 
     /// Gives back the pages of `keys`, drained of a segment, and of the keys before them that were drained just so, if
-    /// those are enough to be worth it.
-    pub(super) fn give_back(&mut self, flash: &dyn Flash, view: &View, keys: &Interval) -> Result<(), FlashError> {
+    /// those are enough to be worth it, or space is wanted `at_once`.
+    pub(super) fn give_back(
+        &mut self,
+        flash: &dyn Flash,
+        view: &View,
+        keys: &Interval,
+        at_once: bool,
+    ) -> Result<(), FlashError> {
         let file = view.footer.file;
         let punch = |pages: Range<u32>| {
             let count = u64::from(pages.end.saturating_sub(pages.start));
@@ -256,7 +262,7 @@ impl SegmentCatalog {
             }
         };
         let rest = drained.rest(view);
-        let least = (view.footer.data_pages / PUNCHES_A_SEGMENT).min(MOST_KEPT_PAGES);
+        let least = if at_once { 1 } else { (view.footer.data_pages / PUNCHES_A_SEGMENT).min(MOST_KEPT_PAGES) };
         if rest.start < rest.end && u64::from(rest.end - rest.start) >= least {
             drained.given_back = rest.end;
             punch(rest)?;

@@ -91,6 +91,8 @@ struct Merging {
     filtered: bool,
     /// The log was durable up to here before it began.
     reached: LogPosition,
+    /// What it frees is given back at once.
+    no_space: bool,
     merge: Merge,
 }
 
@@ -144,7 +146,7 @@ impl Merger {
         loader: &IndexLoader,
         events: &mut VecDeque<MaintenanceEvent>,
     ) {
-        let MergeWork { slice: low, void, before, newest_only, drained: _, filtered, uptime, reached } = work;
+        let MergeWork { slice: low, void, before, newest_only, drained: _, filtered, uptime, reached, no_space } = work;
         let Some(place) = catalog.slice_at(&low).filter(|_| loader.is_loaded(&low)) else {
             let why = "the slice is not loaded".to_owned();
             events.push_back(MaintenanceEvent::MergeFailed { slice: low, why, over_damage: false });
@@ -166,7 +168,8 @@ impl Merger {
         // A base that takes no part keeps its filter.
         let filtered = filtered && everything;
         let is_partial = !everything;
-        self.merging = Some(Merging { slice: interval, uptime, inputs, is_partial, filtered, reached, merge });
+        self.merging =
+            Some(Merging { slice: interval, uptime, inputs, is_partial, filtered, reached, no_space, merge });
     }
 
     /// Does a bounded piece of the merge under way.
@@ -382,7 +385,7 @@ fn give_up(
 
 /// What the merge freed: whole files, and the pages of its slice in files that other slices still use.
 fn reclaim_of(catalog: &mut SegmentCatalog, merging: &Merging, dropped: &[u64], values: Vec<u64>) -> Reclaim {
-    let mut reclaim = Reclaim { values, ..Reclaim::default() };
+    let mut reclaim = Reclaim { values, at_once: merging.no_space, ..Reclaim::default() };
     for number in &merging.inputs {
         let Some(view) = catalog.find_view(*number) else {
             continue;
@@ -408,8 +411,8 @@ mod tests {
     fn begin(fixture: &mut JobFixture, newest_only: bool) {
         let void = Void { flushed: Vec::new(), times: Vec::new() };
         let (slice, before, reached) = (Key::MIN, u64::MAX, LogPosition::default());
-        let (drained, filtered) = (false, false);
-        let work = MergeWork { slice, void, before, newest_only, drained, filtered, uptime: 0, reached };
+        let (drained, filtered, no_space) = (false, false, false);
+        let work = MergeWork { slice, void, before, newest_only, drained, filtered, uptime: 0, reached, no_space };
         fixture.merger.begin(work, &mut fixture.catalog, &fixture.loader, &mut fixture.events);
     }
 

@@ -85,7 +85,7 @@ impl Maintenance {
                 self.loader.set_draining(drained);
                 self.background.push_back(work);
             }
-            MaintenanceWork::Scan { .. } => self.background.push_back(work),
+            MaintenanceWork::CutSlice(_) | MaintenanceWork::Scan { .. } => self.background.push_back(work),
             _ => self.urgent.push_back(work),
         }
     }
@@ -109,12 +109,13 @@ impl Maintenance {
 
     /// Whether nothing is left but seals and merges under way, and nobody waits for another piece.
     pub fn may_rest(&self) -> bool {
-        let is_scan = |work: &MaintenanceWork| matches!(work, MaintenanceWork::Scan { .. });
+        let is_awaited =
+            |work: &MaintenanceWork| matches!(work, MaintenanceWork::Scan { .. } | MaintenanceWork::CutSlice(_));
         (self.sealer.is_sealing() || self.merger.slice().is_some())
             && self.loader.is_idle()
             && self.urgent.is_empty()
             && self.events.is_empty()
-            && !self.background.iter().any(is_scan)
+            && !self.background.iter().any(is_awaited)
     }
 
     /// One piece of the most urgent work. An error is final.
@@ -129,9 +130,15 @@ impl Maintenance {
             if self.merger.slice().is_some() {
                 return self.merger.step((&mut self.catalog, flash), &mut self.loader, &mut self.events);
             }
-            if matches!(self.background.front(), Some(MaintenanceWork::Merge(_))) {
+            // What a merge has freed is given back before the next one takes space.
+            let is_reclaim = |work: &MaintenanceWork| matches!(work, MaintenanceWork::Reclaim(_));
+            if let Some(place) = self.urgent.iter().position(is_reclaim) {
+                let work = self.urgent.remove(place).expect("the place is within the queue");
+                return self.do_urgent(flash, work);
+            }
+            if matches!(self.background.front(), Some(MaintenanceWork::Merge(_) | MaintenanceWork::CutSlice(_))) {
                 let work = self.background.pop_front().expect("seen just above");
-                return Ok(self.begin_background(flash, work));
+                return self.begin_background(flash, work);
             }
         }
         if self.sealer.is_sealing() && !self.sealer.is_stalled() {
@@ -148,7 +155,7 @@ impl Maintenance {
             return self.merger.step((&mut self.catalog, flash), &mut self.loader, &mut self.events);
         }
         if let Some(work) = self.background.pop_front() {
-            return Ok(self.begin_background(flash, work));
+            return self.begin_background(flash, work);
         }
         if self.sealer.is_stalled() {
             self.sealer.end_stall();
@@ -191,21 +198,26 @@ impl Maintenance {
                 self.catalog.keep_spare(spare);
                 Ok(Step::Event(MaintenanceEvent::Space(self.room(flash)?)))
             }
-            MaintenanceWork::Load { .. } | MaintenanceWork::Merge(_) | MaintenanceWork::Scan { .. } => {
+            MaintenanceWork::Load { .. }
+            | MaintenanceWork::Merge(_)
+            | MaintenanceWork::CutSlice(_)
+            | MaintenanceWork::Scan { .. } => {
                 unreachable!("queued elsewhere")
             }
         }
     }
 
-    fn begin_background(&mut self, flash: &dyn Flash, work: MaintenanceWork) -> Step {
+    fn begin_background(&mut self, flash: &dyn Flash, work: MaintenanceWork) -> Result<Step, FlashError> {
         match work {
             MaintenanceWork::Merge(work) => {
                 self.merger.begin(work, &mut self.catalog, &self.loader, &mut self.events);
-                Step::More
+                Ok(Step::More)
             }
-            MaintenanceWork::Scan { id, interval, max_bytes, wanted } => Step::Event(MaintenanceEvent::Scanned(
-                self.scanner.scan((&self.catalog, flash), id, interval, max_bytes, &wanted),
-            )),
+            MaintenanceWork::CutSlice(low) => self.cut_slice(flash, low),
+            MaintenanceWork::Scan { id, interval, max_bytes, wanted } => {
+                let part = self.scanner.scan((&self.catalog, flash), id, interval, max_bytes, &wanted);
+                Ok(Step::Event(MaintenanceEvent::Scanned(part)))
+            }
             _ => unreachable!("queued elsewhere"),
         }
     }

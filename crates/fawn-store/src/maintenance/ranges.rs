@@ -1,4 +1,4 @@
-//! Cuts and joins of ranges, and the clean stop, as the manifest records them.
+//! Cuts and joins of ranges, cuts of slices, and the clean stop, as the manifest records them.
 
 use fawn_ring::{Interval, Key};
 
@@ -35,6 +35,22 @@ impl Maintenance {
             self.report_cut(flash, slice, at);
         }
         Ok(self.report_ranges())
+    }
+
+    /// Cuts the slice that begins at `low` in the middle of its keys.
+    pub(super) fn cut_slice(&mut self, flash: &dyn Flash, low: Key) -> Result<Step, FlashError> {
+        let slice = self.catalog.slice_at(&low).map(|place| self.catalog.state().slices[place].interval);
+        let failed =
+            |why: String| Ok(Step::Event(MaintenanceEvent::MergeFailed { slice: low, why, over_damage: false }));
+        let Some((slice, at)) = slice.and_then(|slice| Some((slice, middle(&slice)?))) else {
+            return failed("the slice cannot be cut".to_owned());
+        };
+        match self.catalog.commit(flash, &[Edit::SliceCut { at }]) {
+            Err(error @ FlashError::NoSpace) => return failed(error.to_string()),
+            result => drop(result?),
+        }
+        self.report_cut(flash, slice, &at);
+        Ok(Step::More)
     }
 
     /// Tells the event-loop half that a slice was cut, with the halves' indexes, so that lookups need not wait for them.
@@ -105,4 +121,9 @@ impl Maintenance {
         }
         Ok(Step::Event(MaintenanceEvent::Closed))
     }
+}
+
+/// The last key of the lower half of a slice; `None` for one of a single prefix, which belongs to one slice.
+fn middle(slice: &Interval) -> Option<Key> {
+    (slice.low.prefix() < slice.high.prefix()).then(|| slice.divide(2)[0].high)
 }

@@ -3,7 +3,7 @@
 use fawn_check::random::Random;
 use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_sim::store::{Machine, Oracle};
-use fawn_store::{Ack, Options, Store};
+use fawn_store::{Ack, Options, Refusal, Store};
 
 use crate::common::{for_seeds, number, tiny, tiny_with, value};
 use crate::script::{Script, random_options, random_pace};
@@ -73,6 +73,57 @@ fn traces_with_other_options_survive_power_cuts_everywhere() {
         let options = random_options(&mut Random::new(seed));
         cut_everywhere(&options, seed, 60);
     });
+}
+
+/// Fills a small device by a store of one slice, which is cut again and again, until the device crashes after `points` write
+/// points. The number of slices when the trace ends first.
+fn fill_until_crash(points: u64, drain: bool) -> Result<Machine, u64> {
+    let sizes = Options { segment_bytes: 32 << 10, log_pages: 64, slices: 1, slice_bytes: 4 << 20, ..tiny() };
+    let options = Options { drain: Some(drain), ..sizes };
+    let mut machine = Machine::new(options, 1).unwrap();
+    let capacity = machine.flash().used_bytes() + (2 << 20);
+    machine.flash().set_capacity(capacity);
+    machine.flash().crash_after(points);
+    for number in 0..400u64 {
+        let name = format!("key-{}", number % 330);
+        let put = machine.issue_put(name.as_bytes(), &value(number, 1500), fawn_sim::store::Extras::default());
+        let may_be = matches!(put, Ok(_) | Err(Refusal::NoSpace)) || machine.is_down();
+        assert!(may_be, "{put:?} at {number}: {:?}", machine.stats());
+        if number % 20 == 19 && !machine.is_down() {
+            machine.sync_log();
+            machine.advance_clock(1000);
+            machine.settle();
+        }
+        if machine.is_down() {
+            return Ok(machine);
+        }
+    }
+    Err(machine.stats().index.slices)
+}
+
+#[test]
+fn power_that_fails_while_slices_are_cut_for_want_of_space_loses_nothing() {
+    for drain in [false, true] {
+        for points in 0.. {
+            let machine = match fill_until_crash(points, drain) {
+                Ok(machine) => machine,
+                Err(slices) => {
+                    assert!(points > 60 && slices >= 4, "{points} write points, {slices} slices");
+                    break;
+                }
+            };
+            for (number, cut) in [PowerCut::Lost, PowerCut::Kept, PowerCut::Torn].into_iter().enumerate() {
+                let seed = points * 4 + number as u64;
+                let mut recovered = machine
+                    .fork_after_power_cut(cut, seed)
+                    .unwrap_or_else(|why| panic!("write point {points}, cut {cut:?} {seed}: {why}"));
+                recovered.flash().set_capacity(1 << 40);
+                recovered.advance_clock(1000);
+                recovered.settle();
+                go_on(&mut recovered, &tiny(), cut, seed);
+            }
+        }
+    }
 }
 
 #[test]

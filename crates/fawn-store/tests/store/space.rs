@@ -101,6 +101,68 @@ fn a_full_device_takes_puts_again_when_records_expire() {
 }
 
 #[test]
+fn everything_on_a_full_device_can_be_deleted() {
+    for bytes in [4, 8, 16, 24] {
+        let (mut machine, stored) = full(bytes << 20);
+        for number in 0..stored {
+            let deleted = machine.delete(format!("key-{number}").as_bytes());
+            assert_eq!(deleted, Ok(true), "{number} of {stored}: {:?}", machine.stats());
+        }
+    }
+}
+
+/// A store that begins with few slices, each a large part of its data, and that merges do not divide.
+fn young() -> Options {
+    Options { slice_bytes: 16 << 20, drain: Some(false), ..options() }
+}
+
+#[test]
+fn a_young_store_takes_overwrites_on_a_device_that_it_has_filled() {
+    for percent in [60, 66, 70] {
+        let sizes = Options { segment_bytes: 128 << 10, slices: 1, ..young() };
+        let mut machine = Machine::new(sizes, 1).unwrap();
+        machine.settle();
+        let bytes = 24 << 20;
+        let capacity = machine.flash().used_bytes() + bytes;
+        machine.flash().set_capacity(capacity);
+        let records = bytes * percent / 100 / 950;
+        for number in 0..records * 3 {
+            let record = if number < records { number } else { number * 7 % records };
+            machine.put(format!("key-{record}").as_bytes(), &value(number, 900)).unwrap_or_else(|refusal| {
+                panic!("{percent} %: {refusal} at {number} of {records}: {:?}", machine.stats())
+            });
+        }
+        assert!(machine.stats().index.slices >= 4, "{:?}", machine.stats());
+        machine.restart().after_power_cut(PowerCut::Torn, percent).unwrap();
+    }
+}
+
+#[test]
+fn slices_are_cut_no_further_than_the_device_calls_for() {
+    let mut machine = Machine::new(young(), 1).unwrap();
+    machine.settle();
+    let capacity = machine.flash().used_bytes() + (16 << 20);
+    machine.flash().set_capacity(capacity);
+    let put = |machine: &mut Machine, number: u64| machine.put(format!("key-{number}").as_bytes(), &value(number, 900));
+    assert!((0..4_000).all(|number| put(&mut machine, number).is_ok()));
+    wait(&mut machine, 3);
+    assert_eq!(machine.stats().index.slices, 4, "most of the device is free: {:?}", machine.stats());
+    assert!((4_000..9_000).all(|number| put(&mut machine, number).is_ok()));
+    wait(&mut machine, 3);
+    assert_eq!(machine.stats().index.slices, 4, "more than its largest slice is free: {:?}", machine.stats());
+    // Another program takes the rest.
+    let used = machine.flash().used_bytes();
+    machine.flash().set_capacity(used);
+    wait(&mut machine, 5);
+    let cut = machine.stats();
+    assert!((32..=64).contains(&cut.index.slices), "no slice of four segments or fewer is cut: {cut:?}");
+    assert_eq!((cut.writes.written.merged, cut.entries), (0, 9_000), "nothing was merged");
+    (0..9_000u64).step_by(500).for_each(|number| {
+        assert_eq!(&*machine.get(format!("key-{number}").as_bytes()).unwrap().unwrap().value, value(number, 900));
+    });
+}
+
+#[test]
 fn a_slice_of_which_keys_fill_a_small_part_is_not_merged_without_end() {
     // As of a node whose range begins or ends within a slice.
     let mut bare = Bare::new(Options { slice_bytes: 8 << 20, ..options() });

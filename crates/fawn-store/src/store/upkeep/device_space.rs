@@ -2,16 +2,24 @@
 
 use crate::buffers::WriteBuffers;
 use crate::flash::Space;
+use crate::format::page::PAGE_BYTES;
 use crate::sealed::SealedRecords;
 use crate::work::Room;
+
+/// Slices are cut where only the reserve is left and less than one part in so many of the sealed bytes is garbage: with a smaller
+/// reserve, merges wait for more garbage and write less for each byte that they free.
+const CUT_GARBAGE_DENOMINATOR: u64 = 12;
+/// Slices are not made smaller than so many segments, nor than one part in so many of the records.
+const LEAST_SLICE_SEGMENTS: u64 = 4;
+const MOST_SLICES: u64 = 256;
 
 /// What the store knows of the device's space.
 pub(super) struct DeviceSpace {
     /// Stores that share the device.
     stores: u64,
-    seen: Option<Space>,
-    /// Bytes of the next file of the manifest.
-    manifest_bytes: u64,
+    seen: Option<Room>,
+    /// Bytes above which a slice is cut, if one has more.
+    slices_to_cut: Option<u64>,
     /// Only the reserve is left.
     is_full: bool,
     /// Only the reserve would be left, if the store kept nothing.
@@ -24,12 +32,12 @@ impl DeviceSpace {
     /// A device that so many stores share, not looked at yet.
     pub(super) fn new(stores: u32) -> Self {
         let stores = u64::from(stores.max(1));
-        Self { stores, seen: None, manifest_bytes: 0, is_full: false, is_short: false, seal_stalled: false }
+        Self { stores, seen: None, slices_to_cut: None, is_full: false, is_short: false, seal_stalled: false }
     }
 
     /// Size and free space, as last seen.
     pub(super) fn seen(&self) -> Option<Space> {
-        self.seen
+        self.seen.map(|room| room.device)
     }
 
     /// Whether only the reserve is left.
@@ -54,10 +62,18 @@ impl DeviceSpace {
         self.seal_stalled = stalled;
     }
 
-    /// Space that only deletes and merges may use: the largest slice, two segments and a new manifest.
+    /// The bytes above which a slice is to be cut, if one has more: the store keeps as much free as its largest slice takes.
+    #[inline]
+    pub(super) fn slices_to_cut(&self) -> Option<u64> {
+        self.slices_to_cut
+    }
+
+    /// Space that only deletes and merges may use: the largest slice, two segments, a new manifest, and the page of each segment
+    /// that the slices that are merged and those to be merged next have in common.
     pub(super) fn reserve_bytes(&self, sealed: &SealedRecords, buffers: &WriteBuffers) -> u64 {
-        let largest = sealed.slice_stats().iter().map(|slice| slice.bytes).max().unwrap_or(0);
-        largest + 2 * buffers.segment_bytes() as u64 + self.manifest_bytes
+        let shared = sealed.segment_total().segments as u64 * PAGE_BYTES as u64;
+        let manifest = self.seen.map_or(0, |room| room.manifest_bytes);
+        largest_slice(sealed) + 2 * buffers.segment_bytes() as u64 + manifest + shared
     }
 
     /// Bytes that the store asks the device to keep for it: the reserve, what the buffers may still hold, and one segment more.
@@ -70,19 +86,37 @@ impl DeviceSpace {
 
     /// Judges the device's space again.
     pub(super) fn note(&mut self, room: Room, sealed: &SealedRecords, buffers: &WriteBuffers) {
-        self.manifest_bytes = room.manifest_bytes;
+        self.seen = Some(room);
         // Each of the stores on the device counts on its part of what is free, and on what it keeps.
         let (free, needed) =
             (room.device.free / self.stores, self.reserve_bytes(sealed, buffers) + buffers.unsealed_bytes());
         self.is_short = free < needed;
         self.is_full = free + room.spare < needed;
-        self.seen = Some(room.device);
+        let totals = sealed.totals();
+        let least = (LEAST_SLICE_SEGMENTS * buffers.segment_bytes() as u64).max(totals.bytes / MOST_SLICES);
+        let is_little = totals.merged_garbage * CUT_GARBAGE_DENOMINATOR < totals.merged_bytes;
+        self.slices_to_cut = (self.is_short && is_little && largest_slice(sealed) > least).then_some(least);
     }
+
+    /// Judges the device's space again, slices having changed.
+    pub(super) fn note_slices(&mut self, sealed: &SealedRecords, buffers: &WriteBuffers) {
+        if let Some(room) = self.seen {
+            self.note(room, sealed, buffers);
+        }
+    }
+}
+
+/// Record bytes of the largest slice.
+fn largest_slice(sealed: &SealedRecords) -> u64 {
+    sealed.slice_stats().iter().map(|slice| slice.bytes).max().unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sealed::index::{SegmentNumber, Table};
+    use crate::work::SliceIndex;
+    use fawn_ring::{Interval, Key};
 
     #[test]
     fn a_store_counts_on_its_part_of_what_is_free() {
@@ -111,5 +145,36 @@ mod tests {
         };
         assert!(!note(kept) && !note(kept - (1 << 20)), "a segment may be written beside");
         assert!(note(kept - (1 << 20) - 1));
+    }
+
+    #[test]
+    fn slices_are_cut_where_only_the_reserve_is_left_and_garbage_is_little() {
+        let sealed = |bytes: u64, stale: u64| {
+            let mut sealed = SealedRecords::new(vec![(Interval::ALL, 0)], Vec::new(), Vec::new());
+            let entries: Vec<_> = (0..24).map(|n| (n << 58, SegmentNumber::new(1).unwrap())).collect();
+            let table = Table::from_sorted(0, u64::MAX, 0, entries.into_iter());
+            let index = SliceIndex { table, base: None, filter: None, bytes, stale };
+            sealed.install_loaded(&Key::MIN, index, |_| 0);
+            sealed.refresh(1, 0, 0);
+            sealed
+        };
+        let buffers = WriteBuffers::new(1 << 20, 1);
+        let mut device = DeviceSpace::new(1);
+        assert_eq!(device.slices_to_cut(), None, "nothing is known of the device");
+        let whole = sealed(64 << 20, 0);
+        let reserve = device.reserve_bytes(&whole, &buffers) + buffers.unsealed_bytes();
+        for (sealed, free, spare, most) in [
+            (&whole, reserve, 0, None),
+            (&whole, reserve - 1, 0, Some(4 << 20)),
+            (&whole, reserve - 1, 64 << 20, Some(4 << 20)),
+            (&whole, 0, 0, Some(4 << 20)),
+            (&sealed(64 << 20, 1), 0, 0, Some(4 << 20)),
+            (&sealed(64 << 20, 3), 0, 0, None),
+            (&sealed(4 << 20, 0), 0, 0, None),
+            (&sealed(2 << 30, 0), 0, 0, Some(8 << 20)),
+        ] {
+            device.note(Room { device: Space { total: u64::MAX, free }, spare, manifest_bytes: 0 }, sealed, &buffers);
+            assert_eq!(device.slices_to_cut(), most, "{free} bytes free, {spare} kept: {:?}", sealed.totals());
+        }
     }
 }

@@ -78,6 +78,10 @@ impl Upkeep {
                 if self.sealed.install_cut(&slice, &at, halves) {
                     self.refresh_some(context);
                 }
+                self.device.note_slices(&self.sealed, context.writes.buffers());
+                if self.cleaner.end_cut(&slice) {
+                    self.clean(context);
+                }
             }
             MaintenanceEvent::Ranges(ranges) => context.writes.replace_ranges(&ranges),
             MaintenanceEvent::Space(room) => {

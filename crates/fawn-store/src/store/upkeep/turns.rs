@@ -105,11 +105,17 @@ impl Upkeep {
 }
 
 impl Upkeep {
-    /// Starts the next merge when one is due.
+    /// Starts the next merge, or cut of a slice, when one is due.
     pub(super) fn clean(&mut self, context: &mut UpkeepContext<'_>) {
         let writes = &*context.writes;
         // Slices whose index cannot be built are passed over; the others wait until all are loaded.
         if self.cleaner.is_merging() || writes.stopped().is_some() || self.sealed.slice_total().loading > 0 {
+            return;
+        }
+        if let Some(most) = self.device.slices_to_cut()
+            && let Some(slice) = self.cleaner.begin_cut(&self.sealed, most)
+        {
+            context.work.push(MaintenanceWork::CutSlice(slice));
             return;
         }
         // A merge gives what is old the age of what is new: the manifest knows before what was emptied.
@@ -128,7 +134,7 @@ impl Upkeep {
             void.flushed.clear();
         }
         let (before, reached) = (open_age, log.durable_at());
-        let work = MergeWork { slice, void, before, newest_only, drained, filtered, uptime, reached };
+        let work = MergeWork { slice, void, before, newest_only, drained, filtered, uptime, reached, no_space };
         context.work.push(MaintenanceWork::Merge(work));
     }
 
