@@ -20,6 +20,7 @@
 //! | `load`, `dump`, `keys` | the commands that are clients; `connect` says how they reach a server |
 //! | `summary` | what a load or a dump has come to, for people and as JSON |
 //! | `outcome` | what a command comes to |
+//! | `output_file` | files that results are written into |
 //! | `resources` | what is taken of the machine where nobody says how much |
 //! | `interrupt` | Ctrl-C where much was done |
 //! | `progress`, `transfer_ui` | a bar on a terminal |
@@ -50,6 +51,7 @@ mod local_cluster;
 mod node;
 mod observe;
 mod outcome;
+mod output_file;
 mod plan;
 mod progress;
 mod resources;

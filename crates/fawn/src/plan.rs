@@ -10,7 +10,6 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use comfy_table::CellAlignment;
-use fawn_files::links;
 use fawn_plan::amount::{parse_bytes, parse_price, parse_pue, parse_rate, parse_share, parse_watts, parse_years};
 use fawn_plan::paper::{self, PaperTable};
 use fawn_plan::tables::{flips, losses, marks, question, ranking, unranked_lines, wear, wear_notes};
@@ -19,6 +18,7 @@ use fawn_report::TextTable;
 use fawn_report::amount::digits;
 
 use crate::outcome::{CommandStatus, UsageError};
+use crate::output_file::{check_output, create};
 use crate::table::{print_json, terminal};
 use crate::tell::unless_closed;
 use crate::values::number;
@@ -119,8 +119,9 @@ pub fn run(arguments: &PlanArguments) -> anyhow::Result<CommandStatus> {
     let (Some(data_bytes), Some(gets_per_second)) = (arguments.data, arguments.rate) else {
         unreachable!("clap has asked for --data and --rate");
     };
-    if arguments.html.as_deref() == Some(Path::new("-")) {
-        return Err(UsageError("--html writes a file: name one, e.g. plan.html".to_owned()).into());
+    let inputs = || arguments.node.iter().map(PathBuf::as_path).chain([Path::new(&arguments.catalog)]);
+    if let Some(file) = &arguments.html {
+        check_output(file, "--html", inputs())?;
     }
     let (value_bytes, replicas) = (arguments.value, arguments.replicas);
     let workload = Workload { data_bytes, gets_per_second, value_bytes, replicas };
@@ -138,7 +139,7 @@ pub fn run(arguments: &PlanArguments) -> anyhow::Result<CommandStatus> {
     }
     if let Some(file) = &arguments.html {
         let page = fawn_plan::page(&plan, Map::of(&catalogue, &workload, &assumptions).as_ref());
-        let written = links::refuse_directory(file).and_then(|()| std::fs::write(file, page));
+        let written = create(file, "--html", inputs())?.write_all(page.as_bytes());
         written.with_context(|| format!("cannot write {}", file.display()))?;
     }
     unless_closed(if arguments.json { print_json(&plan) } else { print(&plan) })?;

@@ -9,10 +9,11 @@ use comfy_table::CellAlignment;
 use fawn_gordon::survey::{SurveyAxis, SurveyBound, SurveyReport, SurveySettings, csv, page, tables};
 
 use super::designs::{DesignArguments, TODAY};
-use super::output::{bar, check_output, create};
+use super::output::bar;
 use super::recordings::WorkloadArguments;
 use super::typed::TypedFlags;
 use crate::outcome::{CommandStatus, UsageError};
+use crate::output_file::{check_output, create};
 use crate::table::{print_json, terminal};
 use crate::tell::unless_closed;
 use crate::values::number;

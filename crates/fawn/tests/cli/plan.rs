@@ -169,6 +169,25 @@ fn a_page_stands_alone_with_its_map() {
 }
 
 #[test]
+fn a_page_overwrites_nothing_that_the_plan_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    for input in ["nodes.toml", "n1.toml"] {
+        std::fs::write(path(input), "as it was").unwrap();
+    }
+    std::os::unix::fs::symlink("nodes.toml", path("page.html")).unwrap();
+    let (catalog, node) = (path("nodes.toml"), path("n1.toml"));
+    let inputs = ["--catalog", catalog.to_str().unwrap(), "--node", node.to_str().unwrap()];
+    for page in ["nodes.toml", "page.html", "n1.toml"] {
+        let run = plan(&[TEN_TERABYTES, &inputs, &["--html", path(page).to_str().unwrap()]].concat());
+        assert!(run.code == 2 && run.stderr.contains("would overwrite"), "{page}: {run:?}");
+    }
+    for input in ["nodes.toml", "n1.toml"] {
+        assert_eq!(std::fs::read_to_string(path(input)).unwrap(), "as it was");
+    }
+}
+
+#[test]
 fn a_catalogue_of_ones_own_is_used_and_a_wrong_one_is_told_with_its_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("mine.toml");

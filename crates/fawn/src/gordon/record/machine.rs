@@ -56,7 +56,7 @@ pub struct MachineCounters {
 }
 
 impl MachineCounters {
-    /// Looks for all counters. Empty lists stand for every interface but the loopback, and for every disk.
+    /// Looks for all counters. Empty lists stand for every network adapter, or where there is none every interface but the loopback, and for every disk.
     ///
     /// # Errors
     /// What was named is not there.
@@ -229,8 +229,14 @@ fn chosen_interfaces(chosen: &[String]) -> anyhow::Result<Vec<String>> {
     if let Some(unknown) = chosen.iter().find(|name| !known.contains(&name.as_str())) {
         bail!("there is no network interface {unknown}: there are {}", known.join(", "));
     }
-    let all = known.into_iter().filter(|name| *name != LOOPBACK).map(str::to_owned);
-    Ok(if chosen.is_empty() { all.collect() } else { chosen.to_vec() })
+    if !chosen.is_empty() {
+        return Ok(chosen.to_vec());
+    }
+    // Bridges, tunnels and the like pass on what an adapter counts too. A container may have nothing but such.
+    let has_adapter = |name: &&str| Path::new("/sys/class/net").join(name).join("device").exists();
+    let others: Vec<&str> = known.into_iter().filter(|name| *name != LOOPBACK).collect();
+    let adapters: Vec<&str> = others.iter().copied().filter(has_adapter).collect();
+    Ok(if adapters.is_empty() { others } else { adapters }.into_iter().map(str::to_owned).collect())
 }
 
 fn chosen_disks(chosen: &[String]) -> anyhow::Result<Vec<RecordedDisk>> {

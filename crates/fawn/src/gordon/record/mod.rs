@@ -21,8 +21,9 @@ use serde_json::{Map, Value, json};
 
 use self::machine::MachineCounters;
 use self::requests::{RequestCounts, RequestRecorder};
-use super::output::{check_output, create, print};
+use super::output::print;
 use crate::outcome::CommandStatus;
+use crate::output_file::{check_output, create};
 use crate::progress::TerminalBar;
 use crate::table::print_json;
 use crate::tell::{tell, unless_closed};
@@ -40,9 +41,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 The recording is text: a head that names the source of each column, then a line for each sample. What is not measured \
 says so and is never 0. Simulations of clusters read it.
 
-By default it is of the whole machine: processors from /proc/stat, the network from /proc/net/dev without the \
-loopback, disks from /proc/diskstats without those that lie on others. --cgroup takes processors and disks of one \
-control group, of version 1 or 2. Instructions and cache misses need hardware counters, which most virtual machines \
+By default it is of the whole machine: processors from /proc/stat, network adapters from /proc/net/dev, disks from \
+/proc/diskstats without those that lie on others. --cgroup takes processors and disks of one control group, of \
+version 1 or 2. Instructions and cache misses need hardware counters, which most virtual machines \
 lack. What the page cache answers reaches no disk.
 
 --requests also records each request to the disks, with its response time, in the compact format of `fawn gordon \
@@ -72,7 +73,7 @@ pub struct RecordArguments {
     /// Record processors and disks of this control group alone
     #[arg(long, value_name = "NAME")]
     pub cgroup: Option<String>,
-    /// Network interface; repeat it for several [default: all but lo]
+    /// Network interface; repeat it for several [default: all adapters, without bridges, tunnels and lo]
     #[arg(long, value_name = "NAME")]
     pub interface: Vec<String>,
     /// Disk, such as sda; repeat it for several [default: all that lie on no other]

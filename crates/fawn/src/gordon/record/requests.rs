@@ -13,7 +13,7 @@ use anyhow::{Context, anyhow};
 use fawn_gordon::trace::{BlockEvent, BlockEvents, CompactWriter};
 use rustix::fs::OFlags;
 
-use crate::gordon::output::create;
+use crate::output_file::create;
 
 /// Where tracefs may be.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
