@@ -38,6 +38,7 @@ FAWN_OPTIONS = {
     "threads": ["--threads", "{}"],
     "nodes": ["--nodes", "{}"],
     "replicas": ["--replicas", "{}"],
+    "manager": ["--manager-address", "{}"],
 }
 MEMCACHED_OPTIONS = {
     "auth_file": ["-Y", "{}"],

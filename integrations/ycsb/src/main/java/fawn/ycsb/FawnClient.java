@@ -1,23 +1,13 @@
 package fawn.ycsb;
 
 import java.io.IOException;
-import java.net.InetSocketAddress;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.Vector;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
-import net.rubyeye.xmemcached.GetsResponse;
-import net.rubyeye.xmemcached.MemcachedClient;
-import net.rubyeye.xmemcached.XMemcachedClientBuilder;
-import net.rubyeye.xmemcached.command.TextCommandFactory;
-import net.rubyeye.xmemcached.exception.MemcachedException;
-import net.rubyeye.xmemcached.transcoders.SerializingTranscoder;
 import site.ycsb.ByteArrayByteIterator;
 import site.ycsb.ByteIterator;
 import site.ycsb.DB;
@@ -25,14 +15,15 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * YCSB's binding for FAWN, over memcached's text protocol. README.md has its properties.
+ * YCSB's binding for FAWN: over memcached's text protocol, or over that of clusters. README.md has its properties.
  *
- * <p>A record is one value, its key {@code TABLE:KEY}. YCSB makes an object for each of its threads; they share one client, as
- * xmemcached's own threads serve any number of callers.
+ * <p>A record is one value, its key {@code TABLE:KEY}. YCSB makes an object for each of its threads; they share one client.
  */
 public final class FawnClient extends DB {
     /** Servers of one store or cluster, {@code HOST:PORT}, with commas between them. */
     static final String SERVERS = "fawn.servers";
+    /** Managers of a cluster, {@code HOST:PORT}, with commas between them; then its own protocol is spoken. */
+    static final String MANAGERS = "fawn.managers";
     /** Connections to each server. By default one for every eight threads of YCSB. */
     static final String CONNECTIONS = "fawn.connections";
     /** Longest wait for an answer, milliseconds. */
@@ -45,11 +36,8 @@ public final class FawnClient extends DB {
     private static final int MOST_TRIES = 100;
     /** Failures that are told, of all threads together. YCSB counts all of them. */
     private static final int MOST_TOLD = 10;
-    /** Values are never compressed: what is measured is the store. */
-    private static final int NEVER = Integer.MAX_VALUE;
-    private static final int FOR_EVER = 0;
 
-    private static MemcachedClient client;
+    private static Records records;
     private static int users;
     private static final AtomicInteger told = new AtomicInteger();
 
@@ -57,7 +45,7 @@ public final class FawnClient extends DB {
 
     /** An operation that may fail. */
     private interface Operation {
-        Status run(String key) throws IOException, InterruptedException, MemcachedException, TimeoutException;
+        Status run(String key) throws IOException, InterruptedException;
     }
 
     @Override
@@ -65,54 +53,23 @@ public final class FawnClient extends DB {
         Properties properties = getProperties();
         writesAllFields = Boolean.parseBoolean(properties.getProperty("writeallfields", "false"));
         synchronized (FawnClient.class) {
-            if (client == null) {
-                client = connect(properties);
+            if (records == null) {
+                records = connect(properties);
             }
             users++;
         }
     }
 
-    private static MemcachedClient connect(Properties properties) throws DBException {
-        String servers = properties.getProperty(SERVERS, DEFAULT_SERVERS);
+    private static Records connect(Properties properties) throws DBException {
+        int timeoutMs = Integer.parseInt(properties.getProperty(TIMEOUT_MS, DEFAULT_TIMEOUT_MS));
+        String managers = properties.getProperty(MANAGERS);
+        if (managers != null) {
+            return ClusterRecords.connect(managers, timeoutMs);
+        }
         int threads = Integer.parseInt(properties.getProperty("threadcount", "1"));
         int needed = (threads + THREADS_A_CONNECTION - 1) / THREADS_A_CONNECTION;
-        XMemcachedClientBuilder builder = new XMemcachedClientBuilder(addresses(servers));
-        builder.setCommandFactory(new TextCommandFactory());
-        builder.setConnectionPoolSize(
-                Integer.parseInt(properties.getProperty(CONNECTIONS, String.valueOf(needed))));
-        int timeoutMs = Integer.parseInt(properties.getProperty(TIMEOUT_MS, DEFAULT_TIMEOUT_MS));
-        builder.setConnectTimeout(timeoutMs);
-        builder.setOpTimeout(timeoutMs);
-        SerializingTranscoder plain = new SerializingTranscoder();
-        plain.setCompressionThreshold(NEVER);
-        builder.setTranscoder(plain);
-        String nobody = "no server answers at " + servers + ": start fawn serve, or give -p " + SERVERS;
-        try {
-            MemcachedClient connected = builder.build();
-            // A read is to be one request, not part of another thread's.
-            connected.setOptimizeGet(false);
-            // xmemcached goes on without a connection, and tries again later.
-            if (connected.getVersions().isEmpty()) {
-                connected.shutdown();
-                throw new DBException(nobody);
-            }
-            return connected;
-        } catch (IOException | InterruptedException | MemcachedException | TimeoutException error) {
-            throw new DBException(nobody, error);
-        }
-    }
-
-    private static List<InetSocketAddress> addresses(String servers) throws DBException {
-        List<InetSocketAddress> addresses = new ArrayList<>();
-        for (String server : servers.split(",")) {
-            int colon = server.lastIndexOf(':');
-            if (colon < 1) {
-                throw new DBException("`" + server + "` is no address: write HOST:PORT in " + SERVERS);
-            }
-            String host = server.substring(0, colon).replaceAll("^\\[|\\]$", "");
-            addresses.add(new InetSocketAddress(host, Integer.parseInt(server.substring(colon + 1))));
-        }
-        return addresses;
+        int connections = Integer.parseInt(properties.getProperty(CONNECTIONS, String.valueOf(needed)));
+        return MemcachedRecords.connect(properties.getProperty(SERVERS, DEFAULT_SERVERS), connections, timeoutMs);
     }
 
     @Override
@@ -123,11 +80,11 @@ public final class FawnClient extends DB {
                 return;
             }
             try {
-                client.shutdown();
+                records.close();
             } catch (IOException error) {
                 throw new DBException(error);
             } finally {
-                client = null;
+                records = null;
             }
         }
     }
@@ -135,7 +92,7 @@ public final class FawnClient extends DB {
     @Override
     public Status read(String table, String key, Set<String> fields, Map<String, ByteIterator> result) {
         return carryOut("read", table, key, name -> {
-            byte[] value = client.get(name);
+            byte[] value = records.get(name);
             if (value == null) {
                 return Status.NOT_FOUND;
             }
@@ -153,7 +110,7 @@ public final class FawnClient extends DB {
     public Status insert(String table, String key, Map<String, ByteIterator> values) {
         byte[] value = encoded("insert", bytesOf(values));
         return carryOut("insert", table, key, name ->
-                client.set(name, FOR_EVER, value) ? Status.OK : refused("insert", name));
+                records.set(name, value) ? Status.OK : refused("insert", name));
     }
 
     /**
@@ -167,17 +124,17 @@ public final class FawnClient extends DB {
         if (writesAllFields) {
             byte[] value = encoded("update", fields);
             return carryOut("update", table, key, name ->
-                    client.replace(name, FOR_EVER, value) ? Status.OK : Status.NOT_FOUND);
+                    records.replace(name, value) ? Status.OK : Status.NOT_FOUND);
         }
         return carryOut("update", table, key, name -> {
             for (int tries = 0; tries < MOST_TRIES; tries++) {
-                GetsResponse<byte[]> found = client.gets(name);
+                Records.Found found = records.gets(name);
                 if (found == null) {
                     return Status.NOT_FOUND;
                 }
-                Map<String, byte[]> record = Fields.decode(found.getValue());
+                Map<String, byte[]> record = Fields.decode(found.value);
                 record.putAll(fields);
-                if (client.cas(name, FOR_EVER, Fields.encode(record), found.getCas())) {
+                if (records.cas(name, Fields.encode(record), found.cas)) {
                     return Status.OK;
                 }
             }
@@ -187,13 +144,13 @@ public final class FawnClient extends DB {
 
     @Override
     public Status delete(String table, String key) {
-        return carryOut("delete", table, key, name -> client.delete(name) ? Status.OK : Status.NOT_FOUND);
+        return carryOut("delete", table, key, name -> records.delete(name) ? Status.OK : Status.NOT_FOUND);
     }
 
     @Override
     public Status scan(String table, String startKey, int count, Set<String> fields,
             Vector<HashMap<String, ByteIterator>> result) {
-        tell("a scan was asked for, and memcached's protocol has none: workload E cannot be run");
+        tell("a scan was asked for, and keys have no order here: workload E cannot be run");
         return Status.NOT_IMPLEMENTED;
     }
 
@@ -205,7 +162,7 @@ public final class FawnClient extends DB {
             // YCSB's time is up.
             Thread.currentThread().interrupt();
             return Status.ERROR;
-        } catch (IOException | MemcachedException | TimeoutException error) {
+        } catch (IOException error) {
             return refused(what, name + ": " + error);
         }
     }
