@@ -38,6 +38,7 @@ public final class FawnClient implements AutoCloseable {
     private static final int MOST_KEY_BYTES = 65_535;
     /** What the driver may take, after a deadline, to say that it has passed. */
     private static final long SLACK_US = 1_000_000;
+    private static final int PART_BYTES = 1 << 20;
 
     private final Driver driver;
     private final PositionHash hash;
@@ -242,20 +243,45 @@ public final class FawnClient implements AutoCloseable {
         await(begin(Request.Want.FLUSH, new byte[0], null, outcome -> null));
     }
 
+    /** The ranges of the cluster in the order of their keys, as they are now: they cover all positions. */
+    public List<RangeInfo> ranges() throws FawnException {
+        return await(driver.ranges(driver.nowUs() + timeoutUs));
+    }
+
     /** All that there is in the cluster, range by range, each as of one record. */
     public Scan scan() {
         return scan(Interval.ALL);
     }
 
-    /** All whose positions lie in an interval. */
+    /** All whose positions lie in an interval, range by range, each as of one record. */
     public Scan scan(Interval interval) {
         return scan(new Bookmark(List.of(), interval.low, interval.high));
     }
 
-    /** All that another scan has not come to: see {@link ScanPart#bookmark}. */
+    /** All whose positions are {@code low}, {@code high} or between them, in parts of about a mebibyte. */
+    public Scan scan(Key low, Key high) {
+        return scan(new Interval(low, high), PART_BYTES);
+    }
+
+    /**
+     * All whose positions lie in an interval, in parts that end once they have so many bytes of keys and values. A part may
+     * have 256 KiB and one record more than that, and what was written to its keys while it was read.
+     */
+    public Scan scan(Interval interval, int partBytes) {
+        if (partBytes < 1) {
+            throw new IllegalArgumentException("a part has 1 byte or more, not " + partBytes);
+        }
+        return scan(new Bookmark(List.of(), interval.low, interval.high), partBytes);
+    }
+
+    /** All that another scan has not come to, range by range: see {@link ScanPart#bookmark}. */
     public Scan scan(Bookmark bookmark) {
+        return scan(bookmark, Long.MAX_VALUE);
+    }
+
+    private Scan scan(Bookmark bookmark, long partBytes) {
         boolean isOver = bookmark.stretches.isEmpty() && bookmark.rest == null;
-        ScanTask task = new ScanTask(new ScanMachine(scans.incrementAndGet(), bookmark));
+        ScanTask task = new ScanTask(new ScanMachine(scans.incrementAndGet(), bookmark, partBytes));
         if (!isOver) {
             driver.scan(task);
         }
