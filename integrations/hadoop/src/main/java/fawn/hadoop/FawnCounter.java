@@ -6,6 +6,8 @@ public enum FawnCounter {
     RECORDS_READ,
     /** Bytes of their keys and values. */
     BYTES_READ,
+    /** Records whose keys do not begin with the prefix that is sought. */
+    RECORDS_SKIPPED,
     /** Parts of scans, each as of one record. */
     PARTS_READ,
     /** Passes over a part beyond its first, because much was written meanwhile or a member failed. */

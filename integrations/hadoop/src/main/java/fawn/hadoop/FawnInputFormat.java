@@ -20,7 +20,7 @@ import org.apache.hadoop.mapreduce.TaskAttemptContext;
  * <p>Keys are {@link org.apache.hadoop.io.BytesWritable} or {@link org.apache.hadoop.io.Text}; values are
  * {@link FawnRecord} or one of these: {@link FawnKeys#INPUT_KEY}, {@link FawnKeys#INPUT_VALUE}.
  */
-public final class FawnInputFormat extends InputFormat<Writable, Writable> {
+public class FawnInputFormat extends InputFormat<Writable, Writable> {
     @Override
     public List<InputSplit> getSplits(JobContext job) throws IOException {
         FawnSettings settings = new FawnSettings(job.getConfiguration());

@@ -23,6 +23,8 @@ public final class FawnKeys {
     public static final String INPUT_KEY = "fawn.input.key";
     /** How a mapper sees values: {@code record}, {@code bytes} or {@code text}. */
     public static final String INPUT_VALUE = "fawn.input.value";
+    /** Only keys that begin with this are read; mappers see them without it. */
+    public static final String INPUT_PREFIX = "fawn.input.prefix";
     /** Seconds that a task waits for the next part before it fails. */
     public static final String INPUT_PATIENCE = "fawn.input.patience.s";
     /** Records that one task reads a second at most; 0 for no limit. */
@@ -32,6 +34,8 @@ public final class FawnKeys {
 
     /** When records are put: {@code direct} or {@code commit}. */
     public static final String OUTPUT_MODE = "fawn.output.mode";
+    /** Put before every key. */
+    public static final String OUTPUT_PREFIX = "fawn.output.prefix";
     /** Seconds after the job's submission when records expire; 0 for never. */
     public static final String TTL = "fawn.output.ttl.s";
     /** The Unix second that {@link #TTL} came to when the job was submitted. */

@@ -16,7 +16,7 @@ import org.apache.hadoop.mapreduce.TaskAttemptContext;
  * {@code direct}, all of them, each record when it comes; {@code commit}, one at a time, when it has ended. The README says
  * what each guarantees.
  */
-public final class FawnOutputFormat extends OutputFormat<Writable, Writable> {
+public class FawnOutputFormat extends OutputFormat<Writable, Writable> {
     @Override
     public void checkOutputSpecs(JobContext job) throws IOException {
         FawnSettings settings = new FawnSettings(job.getConfiguration());

@@ -7,6 +7,7 @@ import fawn.client.ScanPart;
 import fawn.client.Value;
 import fawn.client.wire.Interval;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.Iterator;
 import java.util.Map;
@@ -24,6 +25,7 @@ final class FawnRecordReader extends RecordReader<Writable, Writable> {
     private FawnClient client;
     private Scan scan;
     private long patienceMs;
+    private byte[] prefix;
     private RateLimit rate;
     private Function<byte[], Writable> makeKey;
     private Function<FawnRecord, Writable> makeValue;
@@ -38,6 +40,7 @@ final class FawnRecordReader extends RecordReader<Writable, Writable> {
         context = attempt;
         interval = ((FawnSplit) split).interval();
         patienceMs = settings.inputPatienceMs();
+        prefix = settings.inputPrefix();
         rate = settings.inputRate();
         makeKey = settings.inputKey();
         makeValue = settings.inputValue();
@@ -47,23 +50,15 @@ final class FawnRecordReader extends RecordReader<Writable, Writable> {
 
     @Override
     public boolean nextKeyValue() throws IOException, InterruptedException {
-        while (!entries.hasNext()) {
-            ScanPart part = part();
-            if (part == null) {
-                key = null;
-                value = null;
-                progress = 1;
-                return false;
-            }
-            entries = part.entries().entrySet().iterator();
-            count(FawnCounter.PARTS_READ, 1);
-            count(FawnCounter.PASSES_REPEATED, part.passes - 1);
-            double done = FawnSplit.number(part.interval.high).subtract(FawnSplit.number(interval.low)).doubleValue();
-            double all = FawnSplit.number(interval.high).subtract(FawnSplit.number(interval.low)).doubleValue();
-            progress = all == 0 ? 1 : (float) (done / all);
+        Map.Entry<byte[], Value> entry = nextEntry();
+        if (entry == null) {
+            key = null;
+            value = null;
+            progress = 1;
+            return false;
         }
-        Map.Entry<byte[], Value> entry = entries.next();
-        long size = (long) entry.getKey().length + entry.getValue().bytes.length;
+        byte[] found = entry.getKey();
+        long size = (long) found.length + entry.getValue().bytes.length;
         long waitNs = rate.take(size, System.nanoTime());
         if (waitNs > 0) {
             context.progress();
@@ -72,9 +67,34 @@ final class FawnRecordReader extends RecordReader<Writable, Writable> {
         }
         count(FawnCounter.RECORDS_READ, 1);
         count(FawnCounter.BYTES_READ, size);
-        key = makeKey.apply(entry.getKey());
+        key = makeKey.apply(Arrays.copyOfRange(found, prefix.length, found.length));
         value = makeValue.apply(FawnRecord.of(entry.getValue()));
         return true;
+    }
+
+    /** The next whose key begins with the prefix; {@code null} if that was all. */
+    private Map.Entry<byte[], Value> nextEntry() throws IOException {
+        for (;;) {
+            while (entries.hasNext()) {
+                Map.Entry<byte[], Value> entry = entries.next();
+                byte[] found = entry.getKey();
+                int length = prefix.length;
+                if (found.length >= length && Arrays.equals(found, 0, length, prefix, 0, length)) {
+                    return entry;
+                }
+                count(FawnCounter.RECORDS_SKIPPED, 1);
+            }
+            ScanPart part = part();
+            if (part == null) {
+                return null;
+            }
+            entries = part.entries().entrySet().iterator();
+            count(FawnCounter.PARTS_READ, 1);
+            count(FawnCounter.PASSES_REPEATED, part.passes - 1);
+            double done = FawnSplit.number(part.interval.high).subtract(FawnSplit.number(interval.low)).doubleValue();
+            double all = FawnSplit.number(interval.high).subtract(FawnSplit.number(interval.low)).doubleValue();
+            progress = all == 0 ? 1 : (float) (done / all);
+        }
     }
 
     /** The next part, for as long as patience lasts. A scan that has stalled goes on when it is asked again. */

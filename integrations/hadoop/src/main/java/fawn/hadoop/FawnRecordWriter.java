@@ -1,6 +1,7 @@
 package fawn.hadoop;
 
 import java.io.IOException;
+import java.util.Arrays;
 import org.apache.hadoop.io.BytesWritable;
 import org.apache.hadoop.io.NullWritable;
 import org.apache.hadoop.io.Text;
@@ -10,16 +11,25 @@ import org.apache.hadoop.mapreduce.TaskAttemptContext;
 
 /** Writes a task's records: to the cluster, or into the attempt's spool. */
 abstract class FawnRecordWriter extends RecordWriter<Writable, Writable> {
+    private final byte[] prefix;
+
+    private FawnRecordWriter(FawnSettings settings) {
+        prefix = settings.outputPrefix();
+    }
+
     static FawnRecordWriter of(TaskAttemptContext context) throws IOException {
         FawnSettings settings = new FawnSettings(context.getConfiguration());
-        return settings.isPutAtCommit() ? new Spooled(new Spool(context.getTaskAttemptID())) : new Direct(settings, context);
+        return settings.isPutAtCommit() ? new Spooled(settings, context) : new Direct(settings, context);
     }
 
     abstract void write(byte[] key, FawnRecord record) throws IOException, InterruptedException;
 
     @Override
     public final void write(Writable key, Writable value) throws IOException, InterruptedException {
-        write(bytes(key, "key"), value instanceof FawnRecord ? (FawnRecord) value : new FawnRecord(bytes(value, "value")));
+        byte[] written = bytes(key, "key");
+        byte[] whole = Arrays.copyOf(prefix, prefix.length + written.length);
+        System.arraycopy(written, 0, whole, prefix.length, written.length);
+        write(whole, value instanceof FawnRecord ? (FawnRecord) value : new FawnRecord(bytes(value, "value")));
     }
 
     private static byte[] bytes(Writable of, String what) throws IOException {
@@ -42,6 +52,7 @@ abstract class FawnRecordWriter extends RecordWriter<Writable, Writable> {
         private final PutQueue queue;
 
         Direct(FawnSettings settings, TaskAttemptContext context) throws IOException {
+            super(settings);
             store = new FawnStore(settings);
             queue = new PutQueue(store, FawnStore.meter(context), settings);
         }
@@ -65,8 +76,9 @@ abstract class FawnRecordWriter extends RecordWriter<Writable, Writable> {
     private static final class Spooled extends FawnRecordWriter {
         private final Spool spool;
 
-        Spooled(Spool spool) {
-            this.spool = spool;
+        Spooled(FawnSettings settings, TaskAttemptContext context) throws IOException {
+            super(settings);
+            spool = new Spool(context.getTaskAttemptID());
         }
 
         @Override

@@ -5,6 +5,7 @@ import fawn.client.FawnClient;
 import fawn.client.FawnException;
 import fawn.client.Options;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -105,6 +106,16 @@ final class FawnSettings {
             default:
                 throw unknown(FawnKeys.INPUT_VALUE, "record, bytes or text");
         }
+    }
+
+    /** What the keys that are read begin with; empty for all. */
+    byte[] inputPrefix() {
+        return conf.get(FawnKeys.INPUT_PREFIX, "").getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** What is put before keys that are written. */
+    byte[] outputPrefix() {
+        return conf.get(FawnKeys.OUTPUT_PREFIX, "").getBytes(StandardCharsets.UTF_8);
     }
 
     RateLimit inputRate() throws IOException {
