@@ -44,6 +44,8 @@ public final class FawnKeys {
     public static final String IN_FLIGHT = "fawn.output.in.flight";
     /** Bytes of keys and values of those. */
     public static final String IN_FLIGHT_BYTES = "fawn.output.in.flight.bytes";
+    /** Longest record, as nodes count it by {@code --max-item-size}: key, value and 63 bytes. A longer one fails its task. */
+    public static final String MOST_ITEM_BYTES = "fawn.output.max.item.bytes";
     /** Seconds that a task tries to put one record before it fails. */
     public static final String OUTPUT_PATIENCE = "fawn.output.patience.s";
     /** Records that one task puts a second at most; 0 for no limit. */

@@ -11,10 +11,15 @@ import org.apache.hadoop.mapreduce.TaskAttemptContext;
 
 /** Writes a task's records: to the cluster, or into the attempt's spool. */
 abstract class FawnRecordWriter extends RecordWriter<Writable, Writable> {
-    private final byte[] prefix;
+    /** What nodes count beside key and value. */
+    private static final int ITEM_OVERHEAD = 63;
 
-    private FawnRecordWriter(FawnSettings settings) {
+    private final byte[] prefix;
+    private final long mostItemBytes;
+
+    private FawnRecordWriter(FawnSettings settings) throws IOException {
         prefix = settings.outputPrefix();
+        mostItemBytes = settings.mostItemBytes();
     }
 
     static FawnRecordWriter of(TaskAttemptContext context) throws IOException {
@@ -29,7 +34,13 @@ abstract class FawnRecordWriter extends RecordWriter<Writable, Writable> {
         byte[] written = bytes(key, "key");
         byte[] whole = Arrays.copyOf(prefix, prefix.length + written.length);
         System.arraycopy(written, 0, whole, prefix.length, written.length);
-        write(whole, value instanceof FawnRecord ? (FawnRecord) value : new FawnRecord(bytes(value, "value")));
+        FawnRecord record = value instanceof FawnRecord ? (FawnRecord) value : new FawnRecord(bytes(value, "value"));
+        long size = (long) whole.length + record.value().length + ITEM_OVERHEAD;
+        if (size > mostItemBytes) {
+            throw new IOException("a record of " + size + " bytes is longer than " + FawnKeys.MOST_ITEM_BYTES + " allows, "
+                    + mostItemBytes + ": split it, or start nodes with a larger --max-item-size and set that as well");
+        }
+        write(whole, record);
     }
 
     private static byte[] bytes(Writable of, String what) throws IOException {

@@ -158,6 +158,10 @@ final class FawnSettings {
         return (int) number(FawnKeys.IN_FLIGHT_BYTES, 16 << 20, 1, Integer.MAX_VALUE);
     }
 
+    long mostItemBytes() throws IOException {
+        return number(FawnKeys.MOST_ITEM_BYTES, 1 << 20, 1, Integer.MAX_VALUE);
+    }
+
     long outputPatienceMs() throws IOException {
         return 1000 * number(FawnKeys.OUTPUT_PATIENCE, 300, 1, 86_400);
     }
