@@ -117,6 +117,18 @@ final class ClusterTest {
             assertEquals(KEYS, client.putAll(items).size());
             keys.add(bytes("none"));
             List<Optional<Value>> found = client.getAll(keys);
+            List<CompletableFuture<Continued>> continued = new ArrayList<>();
+            for (byte[] key : keys) {
+                continued.add(client.getWithAsync(key, bytes("of " + text(key))));
+            }
+            for (int number = 0; number < KEYS; number++) {
+                assertEquals("value-" + number, text(continued.get(number).get().value.orElseThrow().bytes));
+                assertEquals("of key-" + number, text(continued.get(number).get().continuation));
+            }
+            assertEquals(Optional.empty(), continued.get(KEYS).get().value);
+            FawnException tooLong = assertThrows(FawnException.class, () -> client.getWith(bytes("k"), new byte[4085]));
+            assertEquals(FawnException.Reason.CONTINUATION, tooLong.reason());
+            assertEquals(4084, client.getWith(bytes("k"), new byte[4084]).continuation.length);
             for (int number = 0; number < KEYS; number++) {
                 assertEquals("value-" + number, text(found.get(number).orElseThrow().bytes));
             }
