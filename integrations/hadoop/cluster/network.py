@@ -1,8 +1,10 @@
 """A network namespace for each machine, all at one switch in a namespace of its own. The host's network stays as it is."""
 
+import contextlib
 import ctypes
 import os
 import shutil
+import signal
 import subprocess
 
 CLONE_NEWNET = 0x40000000
@@ -16,7 +18,7 @@ class NetworkError(Exception):
 def ip(*arguments):
     done = subprocess.run(("ip",) + arguments, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise NetworkError(f"`ip {' '.join(arguments)}` failed: {done.stderr.strip()}")
+        raise NetworkError(f"`ip {' '.join(arguments)}` failed: {done.stderr.strip()}; try it with --loopback")
     return done.stdout
 
 
@@ -26,7 +28,8 @@ def is_possible():
 
 
 def make(identity, machines):
-    """Makes the namespaces of machines, with their addresses."""
+    """Makes the namespaces of machines, with their addresses, in place of what a cluster whose folder is gone has left."""
+    remove(identity, [machine.namespace for machine in machines])
     switch = f"{identity}-switch"
     ip("netns", "add", switch)
     ip("-n", switch, "link", "add", "bridge", "type", "bridge")
@@ -50,10 +53,13 @@ def make(identity, machines):
 
 
 def remove(identity, namespaces):
-    """Removes namespaces, and what was made for them."""
+    """Removes namespaces, what was made for them, and the processes in them."""
     known = [line.split()[0] for line in ip("netns", "list").splitlines() if line]
     for name in namespaces + [f"{identity}-switch"]:
         if name in known:
+            for pid in ip("netns", "pids", name).split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
             ip("netns", "del", name)
         shutil.rmtree(os.path.join(HOSTS, name), ignore_errors=True)
     if os.path.isdir(HOSTS) and not os.listdir(HOSTS):
