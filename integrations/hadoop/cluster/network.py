@@ -57,9 +57,11 @@ def remove(identity, namespaces):
     known = [line.split()[0] for line in ip("netns", "list").splitlines() if line]
     for name in namespaces + [f"{identity}-switch"]:
         if name in known:
-            for pid in ip("netns", "pids", name).split():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
+            for pid in map(int, ip("netns", "pids", name).split()):
+                # This process may be inside as well.
+                if pid != os.getpid():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
             ip("netns", "del", name)
         shutil.rmtree(os.path.join(HOSTS, name), ignore_errors=True)
     if os.path.isdir(HOSTS) and not os.listdir(HOSTS):
