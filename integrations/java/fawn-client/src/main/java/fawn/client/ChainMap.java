@@ -54,6 +54,20 @@ final class ChainMap {
         chains.put(keys.high, range);
     }
 
+    /** All ranges in the order of their keys; {@code null} while the chain of any key is not known. */
+    List<Pair<Long, Chain>> whole() {
+        List<Pair<Long, Chain>> whole = new ArrayList<>();
+        Key next = Key.LOWEST;
+        for (Pair<Long, Chain> range : chains.values()) {
+            if (!range.second.keys.low.equals(next)) {
+                return null;
+            }
+            whole.add(range);
+            next = range.second.keys.high.successor();
+        }
+        return next == null ? whole : null;
+    }
+
     /** The range of a position and its chain; {@code null} if none is known. */
     Pair<Long, Chain> lookup(Key position) {
         Map.Entry<Key, Pair<Long, Chain>> next = chains.ceilingEntry(position);

@@ -35,6 +35,7 @@ final class Driver implements Link.Listener {
     private final LinkedBlockingQueue<Runnable> tasks = new LinkedBlockingQueue<>();
     private final Map<Long, SeatConnection> seats = new HashMap<>();
     private final List<ScanTask> scans = new ArrayList<>();
+    private final List<RangesQuery> queries = new ArrayList<>();
     private final List<Outgoing> out = new ArrayList<>();
     private final long beganNs = System.nanoTime();
     /** Ends with where keys lie, once the cluster was found. */
@@ -85,6 +86,19 @@ final class Driver implements Link.Listener {
         });
     }
 
+    /** Asks which ranges there are; the answer comes before the deadline, or a {@link FawnException}. */
+    CompletableFuture<List<RangeInfo>> ranges(long deadlineUs) {
+        RangesQuery query = new RangesQuery(deadlineUs);
+        post(() -> {
+            if (isClosed) {
+                query.close();
+            } else {
+                queries.add(query);
+            }
+        });
+        return query.ended();
+    }
+
     /** Begins a scan. */
     void scan(ScanTask scan) {
         post(() -> scans.add(scan));
@@ -124,6 +138,7 @@ final class Driver implements Link.Listener {
         if (machine != null) {
             machine.close();
         }
+        queries.forEach(RangesQuery::close);
         seats.clear();
         isOver = true;
         drain();
@@ -150,6 +165,9 @@ final class Driver implements Link.Listener {
         for (ScanTask scan : scans) {
             dueUs = Math.min(dueUs, scan.dueUs());
         }
+        for (RangesQuery query : queries) {
+            dueUs = Math.min(dueUs, query.dueUs());
+        }
         long mostUs = connected.isDone() ? LOOK_US : CONNECTING_LOOK_US;
         return Math.max(0, Math.min(dueUs - nowUs(), mostUs));
     }
@@ -166,6 +184,7 @@ final class Driver implements Link.Listener {
             machine.tick(now);
         }
         scans.removeIf(scan -> !scan.tick(now, out));
+        queries.removeIf(query -> !query.tick(now, discovery::memberOf, out));
         for (int at = 0; at < out.size(); at++) {
             send(out.get(at), now);
         }
@@ -294,6 +313,7 @@ final class Driver implements Link.Listener {
         if (frame.message instanceof Message.View) {
             discovery.answered();
             scans.forEach(scan -> scan.receive(frame.message, now));
+            queries.forEach(query -> query.receive((Message.View) frame.message));
             if (machine != null) {
                 machine.receive(frame.message, MessageCodec.NEWEST, now);
             }

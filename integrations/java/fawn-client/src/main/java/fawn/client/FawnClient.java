@@ -36,8 +36,10 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 public final class FawnClient implements AutoCloseable {
     private static final int MOST_KEY_BYTES = 65_535;
+    private static final int MOST_CONTINUATION_BYTES = 4096 - RequestMachine.OWN_BYTES;
     /** What the driver may take, after a deadline, to say that it has passed. */
     private static final long SLACK_US = 1_000_000;
+    private static final int PART_BYTES = 1 << 20;
 
     private final Driver driver;
     private final PositionHash hash;
@@ -110,6 +112,24 @@ public final class FawnClient implements AutoCloseable {
     /** As {@link #get}; a failure is a {@link FawnException}. Waits only while too much is in flight. */
     public CompletableFuture<Optional<Value>> getAsync(byte[] key) {
         return begin(Request.Want.GET, key, null, outcome -> Optional.ofNullable(Value.of(outcome.kept)));
+    }
+
+    /**
+     * As {@link #get}, with a continuation: at most 4084 bytes of the program's own, which travel to whoever has the key and
+     * come back with what is there. No front-end on the way remembers anything of the request, so that its memory does not
+     * bound how many are under way. Where a front-end is of an older release, it is asked without.
+     */
+    public Continued getWith(byte[] key, byte[] continuation) throws FawnException {
+        return await(getWithAsync(key, continuation));
+    }
+
+    /** As {@link #getWith}; a failure is a {@link FawnException}. Waits only while too much is in flight. */
+    public CompletableFuture<Continued> getWithAsync(byte[] key, byte[] continuation) {
+        if (continuation.length > MOST_CONTINUATION_BYTES) {
+            return CompletableFuture.failedFuture(new FawnException(FawnException.Reason.CONTINUATION));
+        }
+        return begin(Request.Want.GET, key, null, continuation,
+                outcome -> new Continued(Optional.ofNullable(Value.of(outcome.kept)), continuation));
     }
 
     /**
@@ -242,20 +262,45 @@ public final class FawnClient implements AutoCloseable {
         await(begin(Request.Want.FLUSH, new byte[0], null, outcome -> null));
     }
 
+    /** The ranges of the cluster in the order of their keys, as they are now: they cover all positions. */
+    public List<RangeInfo> ranges() throws FawnException {
+        return await(driver.ranges(driver.nowUs() + timeoutUs));
+    }
+
     /** All that there is in the cluster, range by range, each as of one record. */
     public Scan scan() {
         return scan(Interval.ALL);
     }
 
-    /** All whose positions lie in an interval. */
+    /** All whose positions lie in an interval, range by range, each as of one record. */
     public Scan scan(Interval interval) {
         return scan(new Bookmark(List.of(), interval.low, interval.high));
     }
 
-    /** All that another scan has not come to: see {@link ScanPart#bookmark}. */
+    /** All whose positions are {@code low}, {@code high} or between them, in parts of about a mebibyte. */
+    public Scan scan(Key low, Key high) {
+        return scan(new Interval(low, high), PART_BYTES);
+    }
+
+    /**
+     * All whose positions lie in an interval, in parts that end once they have so many bytes of keys and values. A part may
+     * have 256 KiB and one record more than that, and what was written to its keys while it was read.
+     */
+    public Scan scan(Interval interval, int partBytes) {
+        if (partBytes < 1) {
+            throw new IllegalArgumentException("a part has 1 byte or more, not " + partBytes);
+        }
+        return scan(new Bookmark(List.of(), interval.low, interval.high), partBytes);
+    }
+
+    /** All that another scan has not come to, range by range: see {@link ScanPart#bookmark}. */
     public Scan scan(Bookmark bookmark) {
+        return scan(bookmark, Long.MAX_VALUE);
+    }
+
+    private Scan scan(Bookmark bookmark, long partBytes) {
         boolean isOver = bookmark.stretches.isEmpty() && bookmark.rest == null;
-        ScanTask task = new ScanTask(new ScanMachine(scans.incrementAndGet(), bookmark));
+        ScanTask task = new ScanTask(new ScanMachine(scans.incrementAndGet(), bookmark, partBytes));
         if (!isOver) {
             driver.scan(task);
         }
@@ -300,6 +345,11 @@ public final class FawnClient implements AutoCloseable {
 
     /** Has something asked as soon as there is room; it is under way when this returns. */
     private <T> CompletableFuture<T> begin(Request.Want want, byte[] key, byte[] operation, Reading<T> reading) {
+        return begin(want, key, operation, null, reading);
+    }
+
+    private <T> CompletableFuture<T> begin(Request.Want want, byte[] key, byte[] operation, byte[] continuation,
+            Reading<T> reading) {
         CompletableFuture<T> ended = new CompletableFuture<>();
         boolean isOfKey = want != Request.Want.FLUSH;
         if (isOfKey && (key.length == 0 || key.length > MOST_KEY_BYTES)) {
@@ -316,7 +366,7 @@ public final class FawnClient implements AutoCloseable {
             ended.completeExceptionally(refused);
             return ended;
         }
-        driver.ask(new Request(want, key, hash.position(key), operation, deadlineUs, outcome -> {
+        driver.ask(new Request(want, key, hash.position(key), operation, continuation, deadlineUs, outcome -> {
             inFlight.release();
             bytes.release(room);
             try {

@@ -17,6 +17,8 @@ public final class FawnException extends Exception {
         TLS("the certificates cannot be used"),
         /** No key has so many bytes. Nothing was done. */
         KEY("a key has 1 to 65535 bytes"),
+        /** No continuation has so many bytes. Nothing was done. */
+        CONTINUATION("a continuation has at most 4084 bytes"),
         /** The cluster takes no value that long. Nothing was done. */
         TOO_LARGE("the value is too long for the cluster: split it, or start nodes with a larger --max-item-size"),
         /** Too few nodes that have the key live. Nothing was done. */

@@ -28,7 +28,12 @@ final class HostPort {
             throw new FawnException(FawnException.Reason.CONNECT,
                     "`" + text + "` is no address: name managers as HOST:PORT", null);
         }
-        String host = address.substring(0, colon).replaceAll("^\\[|\\]$", "");
-        return new HostPort(host, port, equals < 0 ? null : text.substring(0, equals));
+        return new HostPort(hostOf(address), port, equals < 0 ? null : text.substring(0, equals));
+    }
+
+    /** The host of {@code HOST:PORT}, without brackets. */
+    static String hostOf(String address) {
+        int colon = address.lastIndexOf(':');
+        return address.substring(0, colon < 0 ? address.length() : colon).replaceAll("^\\[|\\]$", "");
     }
 }

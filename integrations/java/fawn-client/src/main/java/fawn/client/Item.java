@@ -41,6 +41,17 @@ public final class Item {
         return new Item(bytes, flags, unixIn(time));
     }
 
+    /**
+     * The same, and it is not there any more from this Unix second on, 1 to 4294967295; one that is over already deletes the
+     * key.
+     */
+    public Item expiringAt(long unix) {
+        if (unix < 1 || unix > MOST_U32) {
+            throw new IllegalArgumentException("an expiry is a Unix second from 1 to 4294967295, not " + unix);
+        }
+        return new Item(bytes, flags, unix);
+    }
+
     /** The Unix second that is so long from now, from 1 to 4294967295. */
     static long unixIn(Duration time) {
         long now = System.currentTimeMillis() / 1000;

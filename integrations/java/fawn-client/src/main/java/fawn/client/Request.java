@@ -14,6 +14,8 @@ final class Request {
     final Key position;
     /** An operation's bytes; {@code null} but for a write. */
     final byte[] operation;
+    /** What is to come back with what a get has found; {@code null} for none. */
+    final byte[] continuation;
     final long deadlineUs;
     /** Is told what became of it, once. */
     final Consumer<RequestOutcome> done;
@@ -35,10 +37,16 @@ final class Request {
     long dueUs;
 
     Request(Want want, byte[] key, Key position, byte[] operation, long deadlineUs, Consumer<RequestOutcome> done) {
+        this(want, key, position, operation, null, deadlineUs, done);
+    }
+
+    Request(Want want, byte[] key, Key position, byte[] operation, byte[] continuation, long deadlineUs,
+            Consumer<RequestOutcome> done) {
         this.want = want;
         this.key = key;
         this.position = position;
         this.operation = operation;
+        this.continuation = continuation;
         this.deadlineUs = deadlineUs;
         this.done = done;
     }

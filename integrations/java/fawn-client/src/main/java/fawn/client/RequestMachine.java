@@ -6,6 +6,8 @@ import fawn.client.wire.Asker;
 import fawn.client.wire.Key;
 import fawn.client.wire.Message;
 import fawn.client.wire.RequestId;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -19,6 +21,11 @@ import java.util.TreeSet;
  * wedge as well: a front-end shows what it has cached, which is right only as long as nobody sees a newer version past it.
  */
 final class RequestMachine {
+    /** Bytes of a continuation that are the client's own. */
+    static final int OWN_BYTES = 12;
+
+    /** Tells its own continuations from those of others. */
+    private final int low;
     private final Sessions sessions;
     private final Routes routes = new Routes();
     private final TreeSet<Long> fronts = new TreeSet<>();
@@ -30,6 +37,7 @@ final class RequestMachine {
 
     /** One whose messages go to {@code out}; {@code low} is drawn at random. */
     RequestMachine(long low, List<Outgoing> out) {
+        this.low = (int) low;
         this.sessions = new Sessions(low);
         this.out = out;
     }
@@ -122,9 +130,29 @@ final class RequestMachine {
     void receive(Message message, int version, Now now) {
         if (message instanceof Message.View) {
             routes.learn((Message.View) message);
-        } else if (message instanceof Message.Reply && ((Message.Reply) message).continuation == null) {
+        } else if (message instanceof Message.Reply && isOwn((Message.Reply) message)) {
             answered((Message.Reply) message, version, now);
         }
+    }
+
+    /**
+     * Whether an answer comes with what went with the request, if with anything. A front-end that was started again may take
+     * an answer to somebody else for one to this client.
+     */
+    private boolean isOwn(Message.Reply reply) {
+        if (reply.continuation == null) {
+            return true;
+        }
+        long ticket = Tries.ticketOf(reply.tag);
+        Request request = requests.get(ticket);
+        return request != null && request.continuation != null
+                && Arrays.equals(reply.continuation.blob, named(ticket, request.continuation));
+    }
+
+    /** What travels with a get that front-ends remember nothing of: whose it is, which, and what the program gave. */
+    private byte[] named(long ticket, byte[] continuation) {
+        ByteBuffer blob = ByteBuffer.allocate(OWN_BYTES + continuation.length).order(ByteOrder.LITTLE_ENDIAN);
+        return blob.putInt(low).putLong(ticket).put(continuation).array();
     }
 
     /** Asks who owns what, not too often. */
@@ -176,7 +204,7 @@ final class RequestMachine {
             return;
         }
         long tag = Tries.tag(ticket, request.tries.begin());
-        out.add(new Outgoing(new Address.Front(front), request.id, tag, builder(request, tag)));
+        out.add(new Outgoing(new Address.Front(front), request.id, tag, builder(ticket, request, tag)));
         request.tried++;
         request.sent++;
         request.to = front;
@@ -184,11 +212,12 @@ final class RequestMachine {
         request.waitUs = Math.min(2 * request.waitUs, Limits.RETRY_MOST_US);
     }
 
-    private Outgoing.Builder builder(Request request, long tag) {
+    private Outgoing.Builder builder(long ticket, Request request, long tag) {
         RequestId id = request.id;
         byte[] key = request.key;
         if (request.isGet()) {
-            return me -> new Message.Ask(id, null, new Asker(me, tag), false, key, null, null);
+            byte[] blob = request.continuation == null ? null : named(ticket, request.continuation);
+            return me -> new Message.Ask(id, null, new Asker(me, tag), false, key, null, blob);
         }
         long answered = sessions.answered(id.session);
         if (request.want == Request.Want.FLUSH) {

@@ -16,10 +16,13 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * All keys and values of a cluster, range by range, each exactly as one record of it left it. Parts share no common time.
+ * All keys and values of a cluster, or of an interval of positions, in parts. Each part is exactly as one record of its range
+ * left it. Parts share no common time; of one range, a later part is as of no earlier record, unless the cluster is weak.
  *
- * <p>Keys come in the order of their positions, which are hashes. A part is kept in memory until it is whole, so that the
- * largest range has to fit. Not to be used by several threads at once.
+ * <p>Keys come in the order of their positions, which are hashes. A part is kept in memory until it is whole and consistent,
+ * and no key comes in two parts, whatever becomes of nodes, chains and ranges meanwhile: what is not whole is read again from
+ * another member. Parts end with their ranges, so that the largest range has to fit, or after some bytes as well: see
+ * {@link FawnClient#scan(Interval, int)}. Not to be used by several threads at once.
  */
 public final class Scan implements AutoCloseable {
     /** A scan of which nothing has come for so long has stalled. */

@@ -7,6 +7,7 @@ import fawn.client.wire.Chain;
 import fawn.client.wire.Consistency;
 import fawn.client.wire.Found;
 import fawn.client.wire.Interval;
+import fawn.client.wire.Kept;
 import fawn.client.wire.Key;
 import fawn.client.wire.Member;
 import fawn.client.wire.Message;
@@ -34,6 +35,8 @@ final class ScanMachine {
     private static final int MOST_EVENTS = 2;
 
     private final long tag;
+    /** After so many bytes a part ends before its range does. */
+    private final long partBytes;
     private final ChainMap map = new ChainMap();
     /** Those that were begun and are not over, the one under way last. */
     private final List<ScanStretch> stretches = new ArrayList<>();
@@ -49,9 +52,15 @@ final class ScanMachine {
     private long dueUs;
     private String trouble;
 
-    /** One that goes on from a bookmark; no two of a client have one tag. */
+    /** One that goes on from a bookmark, whose parts end with their ranges; no two of a client have one tag. */
     ScanMachine(long tag, Bookmark bookmark) {
+        this(tag, bookmark, Long.MAX_VALUE);
+    }
+
+    /** One whose parts end after about so many bytes as well. */
+    ScanMachine(long tag, Bookmark bookmark, long partBytes) {
         this.tag = tag;
+        this.partBytes = partBytes;
         bookmark.stretches.forEach(stretch -> stretches.add(new ScanStretch(stretch)));
         rest = bookmark.rest;
         last = bookmark.last;
@@ -254,6 +263,19 @@ final class ScanMachine {
         stretch.least = later(stretch.least, part.upto);
         stretch.from = part.next;
         events.add(ScanEvent.versions(part.kept));
+        stretch.bytes += sizeOf(part.kept);
+        boolean isFirstPass = ScanStretch.compare(stretch.since, ScanStretch.NOTHING) == 0;
+        if (isFirstPass && part.next != null && stretch.bytes >= partBytes) {
+            stretches.add(stretches.size() - 1, stretch.cutUnread());
+        }
+    }
+
+    private static long sizeOf(List<Kept> versions) {
+        long size = 0;
+        for (Kept kept : versions) {
+            size += kept.key.length + (kept.version == null ? 0 : kept.version.value.length);
+        }
+        return size;
     }
 
     private void records(Found.Records records, ScanStretch stretch, Now now) {

@@ -8,7 +8,7 @@ import java.util.Map;
 
 /** All that was in an interval of positions, as of one record: see {@link Scan}. */
 public final class ScanPart {
-    /** The positions: a range of the cluster, or a part of one. */
+    /** The positions: a range of the cluster, or some of one. No two parts of a scan share any. */
     public final Interval interval;
     /** As of which record: its epoch and its number in the range. */
     public final Position asOf;

@@ -22,6 +22,8 @@ final class ScanStretch {
     /** Who has answered last; {@code null} for nobody. */
     Member source;
     long passes = 1;
+    /** Bytes of keys and values that have come of it. */
+    long bytes;
 
     /** One of which nothing has come. */
     ScanStretch(Interval keys) {
@@ -64,6 +66,17 @@ final class ScanStretch {
         return rest;
     }
 
+    /**
+     * Takes the keys that the pass has not come to out, as a stretch of which nothing has come. It is to be as of a record of
+     * its own, which is no earlier than any that was seen so far.
+     */
+    ScanStretch cutUnread() {
+        ScanStretch unread = cut(from.predecessor());
+        unread.began = null;
+        unread.passes = 1;
+        return unread;
+    }
+
     /** Asks for what was written since what has come. */
     void passAgain() {
         since = began == null ? since : began;
@@ -79,6 +92,7 @@ final class ScanStretch {
         began = null;
         least = NOTHING;
         source = null;
+        bytes = 0;
         passes++;
     }
 }

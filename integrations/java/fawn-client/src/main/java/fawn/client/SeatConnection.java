@@ -62,13 +62,22 @@ final class SeatConnection {
             held.add(outgoing);
             return true;
         }
-        Message message = outgoing.of(me);
+        Message message = spoken(outgoing.of(me));
         if (MessageCodec.since(message) > version) {
             return false;
         }
         Frame.of(outgoing.to, me, message).write(output);
         owesSinceUs = Math.min(owesSinceUs, nowUs);
         return true;
+    }
+
+    /** A get with a continuation as one without, where the other side knows of none: its front-end remembers it then. */
+    private Message spoken(Message message) {
+        if (!(message instanceof Message.Ask) || MessageCodec.since(message) <= version) {
+            return message;
+        }
+        Message.Ask ask = (Message.Ask) message;
+        return new Message.Ask(ask.id, ask.answered, ask.asker, ask.forwarded, ask.key, ask.operation, null);
     }
 
     /** It has said something. */

@@ -17,7 +17,7 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /** A cluster of processes on this machine: a manager, and nodes n1, n2 and so on. All are killed when it is closed. */
-final class Cluster implements AutoCloseable {
+public final class Cluster implements AutoCloseable {
     private static final long READY_MS = 120_000;
 
     private final String binary;
@@ -33,7 +33,7 @@ final class Cluster implements AutoCloseable {
     }
 
     /** Starts one of so many nodes and replicas; the test is skipped where no binary is named. */
-    static Cluster start(int nodes, int replicas, boolean isProtected) throws Exception {
+    public static Cluster start(int nodes, int replicas, boolean isProtected) throws Exception {
         String binary = System.getProperty("fawn.bin", System.getenv("FAWN_BIN"));
         assumeTrue(binary != null, "skipped: name the fawn binary in FAWN_BIN, or with -Dfawn.bin=PATH");
         Cluster cluster = new Cluster(new File(binary).getAbsolutePath(), isProtected);
@@ -77,7 +77,7 @@ final class Cluster implements AutoCloseable {
     }
 
     /** Where the manager listens. */
-    String manager() {
+    public String manager() {
         return manager;
     }
 
@@ -85,12 +85,13 @@ final class Cluster implements AutoCloseable {
         return Certificates.inDirectory(certificates, "app");
     }
 
-    Path certificatesDirectory() {
+    /** The folder of the certificates; the client's are called {@code app}. */
+    public Path certificatesDirectory() {
         return certificates;
     }
 
     /** A client with these options, and with certificates if the cluster has some. */
-    FawnClient connect(Options options) throws FawnException {
+    public FawnClient connect(Options options) throws FawnException {
         return FawnClient.connect(List.of(manager), certificates == null ? options : options.certificates(certificates()));
     }
 

@@ -23,6 +23,7 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -116,6 +117,18 @@ final class ClusterTest {
             assertEquals(KEYS, client.putAll(items).size());
             keys.add(bytes("none"));
             List<Optional<Value>> found = client.getAll(keys);
+            List<CompletableFuture<Continued>> continued = new ArrayList<>();
+            for (byte[] key : keys) {
+                continued.add(client.getWithAsync(key, bytes("of " + text(key))));
+            }
+            for (int number = 0; number < KEYS; number++) {
+                assertEquals("value-" + number, text(continued.get(number).get().value.orElseThrow().bytes));
+                assertEquals("of key-" + number, text(continued.get(number).get().continuation));
+            }
+            assertEquals(Optional.empty(), continued.get(KEYS).get().value);
+            FawnException tooLong = assertThrows(FawnException.class, () -> client.getWith(bytes("k"), new byte[4085]));
+            assertEquals(FawnException.Reason.CONTINUATION, tooLong.reason());
+            assertEquals(4084, client.getWith(bytes("k"), new byte[4084]).continuation.length);
             for (int number = 0; number < KEYS; number++) {
                 assertEquals("value-" + number, text(found.get(number).orElseThrow().bytes));
             }
@@ -173,6 +186,125 @@ final class ClusterTest {
             assertTrue(part.interval.contains(client.position(key)));
             assertEquals(null, into.put(text(key), text(value.bytes)), "no key comes twice");
         });
+    }
+
+    /** Bounded parts of a scan: each key comes once, as it was, though tails die and others are written meanwhile. */
+    @Test
+    void aScanInPartsGoesOnWhenTailsDie() throws Exception {
+        try (Cluster cluster = Cluster.start(3, 3, false);
+                FawnClient client = cluster.connect(new Options().timeout(Duration.ofSeconds(60)))) {
+            List<Map.Entry<byte[], Item>> items = new ArrayList<>();
+            for (int number = 0; number < KEYS; number++) {
+                items.add(Map.entry(bytes("key-" + number), Item.of(large(number))));
+            }
+            client.putAll(items);
+            AtomicBoolean isOver = new AtomicBoolean();
+            List<Throwable> failures = new ArrayList<>();
+            Thread writer = new Thread(() -> {
+                try {
+                    for (int turn = 0; !isOver.get(); turn++) {
+                        client.put(bytes("other-" + turn % 100), large(turn));
+                    }
+                } catch (FawnException | RuntimeException error) {
+                    failures.add(error);
+                }
+            });
+            writer.start();
+
+            Map<String, String> seen = new HashMap<>();
+            List<ScanPart> parts = new ArrayList<>();
+            int killed = 0;
+            try (Scan scan = client.scan(Interval.ALL, 1)) {
+                for (ScanPart part = scan.next(); part != null; part = scan.next()) {
+                    parts.add(part);
+                    collect(client, part, seen);
+                    if (killed < 2 && seen.size() > (killed + 1) * KEYS / 4) {
+                        String tail = tailOf(client, part.interval.high.successor());
+                        cluster.kill(tail);
+                        Thread.sleep(2000);
+                        cluster.startNode(tail);
+                        killed++;
+                        Thread.sleep(5000);
+                    }
+                }
+            }
+            isOver.set(true);
+            writer.join();
+            assertEquals(List.of(), failures);
+            assertEquals(2, killed, "the scan was not over before");
+            Key next = Key.LOWEST;
+            long most = 0;
+            for (ScanPart part : parts) {
+                assertEquals(next, part.interval.low, "parts follow each other");
+                next = part.interval.high.successor();
+                most = Math.max(most, part.entries().size());
+            }
+            assertEquals(null, next);
+            assertTrue(most < KEYS / 8, "parts are bounded, not of " + most + " keys");
+            for (int number = 0; number < KEYS; number++) {
+                assertEquals(text(large(number)), seen.get("key-" + number));
+            }
+            assertTrue(seen.keySet().stream().allMatch(key -> key.matches("(key|other)-[0-9]+")));
+            System.out.println(parts.size() + " parts of " + most + " keys at most, with two tails killed");
+        }
+    }
+
+    private static String tailOf(FawnClient client, Key position) throws FawnException {
+        RangeInfo range = client.ranges().stream().filter(each -> each.interval.contains(position)).findFirst().orElseThrow();
+        assertEquals(3, range.members.size());
+        return range.members.get(0).name;
+    }
+
+    /** Four kilobytes that say which number they belong to. */
+    private static byte[] large(int number) {
+        return bytes((number + ";").repeat(4096).substring(0, 4096));
+    }
+
+    @Test
+    void rangesNameTheMembersOfTheirChains() throws Exception {
+        try (Cluster cluster = Cluster.start(3, 2, false); FawnClient client = cluster.connect(new Options())) {
+            List<RangeInfo> ranges = client.ranges();
+            for (int wait = 0; wait < 60 && !membersOf(ranges).equals(List.of("n1", "n2", "n3")); wait++) {
+                Thread.sleep(1000);
+                ranges = client.ranges();
+            }
+            assertEquals(List.of("n1", "n2", "n3"), membersOf(ranges));
+            Key next = Key.LOWEST;
+            for (RangeInfo range : ranges) {
+                assertEquals(next, range.interval.low, "ranges cover all positions");
+                next = range.interval.high.successor();
+                assertEquals(2, range.members.size());
+                range.members.forEach(member -> assertEquals("127.0.0.1", member.host));
+            }
+            assertEquals(null, next);
+
+            RangeInfo one = ranges.get(1);
+            List<String> inOne = new ArrayList<>();
+            for (int number = 0; number < 100; number++) {
+                client.put(bytes("key-" + number), Item.of(bytes("v")).expiringAt(4_000_000_000L));
+                if (one.interval.contains(client.position(bytes("key-" + number)))) {
+                    inOne.add("key-" + number);
+                }
+            }
+            Map<String, String> scanned = new TreeMap<>();
+            try (Scan scan = client.scan(one.interval.low, one.interval.high)) {
+                for (ScanPart part = scan.next(); part != null; part = scan.next()) {
+                    collect(client, part, scanned);
+                    part.entries().values().forEach(value -> assertEquals(4_000_000_000L, value.expiry));
+                }
+            }
+            inOne.sort(null);
+            assertEquals(inOne, new ArrayList<>(scanned.keySet()));
+            FawnClient closed = cluster.connect(new Options());
+            closed.close();
+            FawnException late = assertThrows(FawnException.class, closed::ranges);
+            assertEquals(FawnException.Reason.UNREACHED, late.reason());
+        }
+    }
+
+    private static List<String> membersOf(List<RangeInfo> ranges) {
+        return ranges.stream().flatMap(range -> range.members.stream()).map(member -> member.name).distinct().sorted()
+                .collect(Collectors.toList());
     }
 
     /** Counters that are incremented, and chains of cas, while nodes are killed: each write counts once. */

@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import fawn.client.wire.Address;
 import fawn.client.wire.Answer;
+import fawn.client.wire.Asker;
 import fawn.client.wire.Cas;
+import fawn.client.wire.Continuation;
 import fawn.client.wire.FrontMember;
 import fawn.client.wire.Interval;
 import fawn.client.wire.Kept;
@@ -82,6 +84,26 @@ final class RequestMachineTest {
 
     private static Answer done() {
         return new Answer.Done(new Outcome.Stored(new Cas.Appended(), 1), new Position(1, 42), false, null);
+    }
+
+    @Test
+    void aContinuationComesBackAndNoOtherClientsIsTakenForIt() {
+        byte[] program = {9, 8};
+        machine.ask(new Request(Request.Want.GET, new byte[] {'k'}, Key.LOWEST, null, program, DEADLINE_US, ended::add), now());
+        Outgoing question = onlySent();
+        byte[] blob = ask(question).continuation;
+        assertEquals(RequestMachine.OWN_BYTES + program.length, blob.length);
+        assertEquals(5, blob[0], "whose it is");
+        byte[] others = blob.clone();
+        others[0]++;
+        for (byte[] given : List.of(others, blob)) {
+            Continuation continuation = new Continuation(new Asker(new Address.Client(3), question.tag), given);
+            Answer found = new Answer.Found(new Kept(new byte[] {'k'}, new Position(1, 1), null));
+            machine.receive(new Message.Reply(question.id, question.tag, continuation, 0, found), VERSION, now());
+            assertEquals(given == blob ? 1 : 0, ended.size());
+        }
+        ask(Request.Want.GET);
+        assertEquals(null, ask(onlySent()).continuation);
     }
 
     @Test

@@ -34,7 +34,7 @@ final class ScanMachineTest {
     private static final Key MIDDLE = key(0x80);
 
     private final List<Outgoing> out = new ArrayList<>();
-    private final ScanMachine scan =
+    private ScanMachine scan =
             new ScanMachine(TAG, new Bookmark(List.of(), Key.LOWEST, Key.HIGHEST));
     private long nowUs = 1;
 
@@ -111,6 +111,56 @@ final class ScanMachineTest {
         assertEquals(8, over.at.seq);
         assertEquals(1, over.passes);
         assertTrue(scan.isOver());
+    }
+
+    @Test
+    void aPartThatIsLargeEnoughEndsBeforeItsRangeAndIsReadOnce() {
+        scan = new ScanMachine(TAG, new Bookmark(List.of(), Key.LOWEST, Key.HIGHEST), 10);
+        view(1, List.of(range(7, Key.LOWEST, Key.HIGHEST, 1)));
+        answer(question(), new Found.Part(List.of(kept("short", 3)), key(0x20), at(5), at(5)));
+        assertEquals(1, scan.nextEvent().kept.size());
+        answer(question(), new Found.Part(List.of(kept("longer", 4)), MIDDLE, at(6), at(7)));
+        assertEquals(1, scan.nextEvent().kept.size());
+
+        Pair<Long, Message.Scan> since = question();
+        assertEquals(MIDDLE.predecessor(), since.second.keys.high, "eleven bytes are a part");
+        assertEquals(5, ((Sought.Records) since.second.sought).after.seq);
+        answer(since, new Found.Records(List.of(), at(7), ALIVE));
+        ScanEvent over = scan.nextEvent();
+        assertEquals(Key.LOWEST, over.keys.low);
+        assertEquals(MIDDLE.predecessor(), over.keys.high);
+        assertEquals(7, over.at.seq);
+        assertEquals(MIDDLE, over.bookmark.stretches.get(0).from, "the rest is to come");
+
+        Pair<Long, Message.Scan> next = question();
+        assertEquals(MIDDLE, next.second.keys.low);
+        assertNull(((Sought.Part) next.second.sought).began, "it is as of another record");
+        assertEquals(7, next.second.least.seq, "and of none that is earlier");
+        answer(next, new Found.TooOld());
+        ScanEvent anew = scan.nextEvent();
+        assertEquals(MIDDLE, anew.keys.low, "what is over stays so");
+        answer(question(), new Found.Part(List.of(), null, at(8), at(8)));
+        scan.nextEvent();
+        answer(question(), new Found.Records(List.of(), at(8), ALIVE));
+        assertEquals(Key.HIGHEST, scan.nextEvent().keys.high);
+        assertTrue(scan.isOver());
+    }
+
+    @Test
+    void whatAnotherPassBringsDoesNotEndAPart() {
+        scan = new ScanMachine(TAG, new Bookmark(List.of(), Key.LOWEST, Key.HIGHEST), 1);
+        view(1, List.of(range(7, Key.LOWEST, Key.HIGHEST, 1)));
+        answer(question(), new Found.Part(List.of(kept("a", 3)), MIDDLE, at(5), at(5)));
+        scan.nextEvent();
+        answer(question(), new Found.TooOld());
+        Pair<Long, Message.Scan> again = question();
+        assertEquals(5, ((Sought.Part) again.second.sought).since.seq);
+        assertEquals(MIDDLE.predecessor(), again.second.keys.high);
+        answer(again, new Found.Part(List.of(kept("a", 6)), key(0x40), at(6), at(6)));
+        scan.nextEvent();
+        Pair<Long, Message.Scan> rest = question();
+        assertEquals(key(0x40), rest.second.keys.low, "the pass goes on");
+        assertEquals(MIDDLE.predecessor(), rest.second.keys.high);
     }
 
     @Test

@@ -65,6 +65,18 @@ public final class Key implements Comparable<Key> {
         return null;
     }
 
+    /** The position before; {@code null} before the lowest. */
+    public Key predecessor() {
+        byte[] before = bytes.clone();
+        for (int at = BYTES - 1; at >= 0; at--) {
+            before[at]--;
+            if (before[at] != (byte) 0xff) {
+                return new Key(before);
+            }
+        }
+        return null;
+    }
+
     @Override
     public int compareTo(Key other) {
         return Arrays.compareUnsigned(bytes, other.bytes);

@@ -1,0 +1,106 @@
+package fawn.hadoop;
+
+import fawn.client.wire.Interval;
+import fawn.client.wire.Key;
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import java.math.BigInteger;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import org.apache.hadoop.io.Writable;
+import org.apache.hadoop.mapreduce.InputSplit;
+
+/** Keys that one task reads: an interval of positions, of one range when the job was submitted. */
+public final class FawnSplit extends InputSplit implements Writable {
+    private static final BigInteger POSITIONS = BigInteger.ONE.shiftLeft(8 * Key.BYTES);
+    private static final long MILLION = 1_000_000;
+
+    private Interval interval = Interval.ALL;
+    private List<String> hosts = List.of();
+
+    /** For Hadoop, which reads its fields afterwards. */
+    public FawnSplit() {}
+
+    FawnSplit(Interval interval, List<String> hosts) {
+        this.interval = interval;
+        this.hosts = hosts;
+    }
+
+    /** The splits of a range: so many intervals that differ by a position at most. */
+    static List<FawnSplit> of(Interval range, List<String> membersHosts, int count) {
+        List<String> hosts = new ArrayList<>(new LinkedHashSet<>(membersHosts));
+        BigInteger low = number(range.low);
+        BigInteger size = number(range.high).subtract(low).add(BigInteger.ONE);
+        BigInteger parts = size.min(BigInteger.valueOf(count));
+        List<FawnSplit> splits = new ArrayList<>();
+        BigInteger begin = low;
+        for (BigInteger part = BigInteger.ONE; part.compareTo(parts) <= 0; part = part.add(BigInteger.ONE)) {
+            BigInteger end = low.add(size.multiply(part).divide(parts));
+            Interval interval = new Interval(position(begin), position(end.subtract(BigInteger.ONE)));
+            splits.add(new FawnSplit(interval, hosts));
+            begin = end;
+        }
+        return splits;
+    }
+
+    static BigInteger number(Key position) {
+        return new BigInteger(1, position.toBytes());
+    }
+
+    private static Key position(BigInteger number) {
+        byte[] bytes = number.toByteArray();
+        byte[] position = new byte[Key.BYTES];
+        int length = Math.min(bytes.length, Key.BYTES);
+        System.arraycopy(bytes, bytes.length - length, position, Key.BYTES - length, length);
+        return Key.of(position);
+    }
+
+    /** The positions of its keys. */
+    public Interval interval() {
+        return interval;
+    }
+
+    /** Millionths of all positions: nobody knows how many bytes they hold, but keys are spread evenly. */
+    @Override
+    public long getLength() {
+        BigInteger size = number(interval.high).subtract(number(interval.low));
+        return size.multiply(BigInteger.valueOf(MILLION)).divide(POSITIONS).longValueExact();
+    }
+
+    /** The hosts that have them; the one that answers reads comes first. */
+    @Override
+    public String[] getLocations() {
+        return hosts.toArray(new String[0]);
+    }
+
+    @Override
+    public void write(DataOutput out) throws IOException {
+        out.write(interval.low.toBytes());
+        out.write(interval.high.toBytes());
+        out.writeInt(hosts.size());
+        for (String host : hosts) {
+            out.writeUTF(host);
+        }
+    }
+
+    @Override
+    public void readFields(DataInput in) throws IOException {
+        byte[] low = new byte[Key.BYTES];
+        byte[] high = new byte[Key.BYTES];
+        in.readFully(low);
+        in.readFully(high);
+        interval = new Interval(Key.of(low), Key.of(high));
+        List<String> read = new ArrayList<>();
+        for (int count = in.readInt(); count > 0; count--) {
+            read.add(in.readUTF());
+        }
+        hosts = read;
+    }
+
+    @Override
+    public String toString() {
+        return "positions " + interval.low + " to " + interval.high + " at " + hosts;
+    }
+}

@@ -1,0 +1,14 @@
+package fawn.client;
+
+/** A member of a range's chain. */
+public final class RangeMember {
+    /** The node's name. */
+    public final String name;
+    /** The host of the address that it has registered: a name, or an address without brackets. */
+    public final String host;
+
+    RangeMember(String name, String host) {
+        this.name = name;
+        this.host = host;
+    }
+}
