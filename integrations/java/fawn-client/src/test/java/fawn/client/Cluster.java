@@ -17,7 +17,7 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /** A cluster of processes on this machine: a manager, and nodes n1, n2 and so on. All are killed when it is closed. */
-final class Cluster implements AutoCloseable {
+public final class Cluster implements AutoCloseable {
     private static final long READY_MS = 120_000;
 
     private final String binary;
@@ -33,7 +33,7 @@ final class Cluster implements AutoCloseable {
     }
 
     /** Starts one of so many nodes and replicas; the test is skipped where no binary is named. */
-    static Cluster start(int nodes, int replicas, boolean isProtected) throws Exception {
+    public static Cluster start(int nodes, int replicas, boolean isProtected) throws Exception {
         String binary = System.getProperty("fawn.bin", System.getenv("FAWN_BIN"));
         assumeTrue(binary != null, "skipped: name the fawn binary in FAWN_BIN, or with -Dfawn.bin=PATH");
         Cluster cluster = new Cluster(new File(binary).getAbsolutePath(), isProtected);
@@ -65,32 +65,32 @@ final class Cluster implements AutoCloseable {
     }
 
     /** Starts a node, for the first time or again. */
-    void startNode(String name) throws IOException {
+    public void startNode(String name) throws IOException {
         launch(name, List.of("node", "--name", name, "--dir", directory.resolve(name).toString(), "--memory", "64M",
                 "--threads", "1", "--virtual-ids", "2", "--listen", "127.0.0.1:0", "--cluster-listen", "127.0.0.1:0",
                 "--manager", manager), "serving memcached on ");
     }
 
     /** Kills a process with SIGKILL. */
-    void kill(String name) {
+    public void kill(String name) {
         processes.get(name).destroyForcibly().onExit().join();
     }
 
     /** Where the manager listens. */
-    String manager() {
+    public String manager() {
         return manager;
     }
 
-    Certificates certificates() {
+    public Certificates certificates() {
         return Certificates.inDirectory(certificates, "app");
     }
 
-    Path certificatesDirectory() {
+    public Path certificatesDirectory() {
         return certificates;
     }
 
     /** A client with these options, and with certificates if the cluster has some. */
-    FawnClient connect(Options options) throws FawnException {
+    public FawnClient connect(Options options) throws FawnException {
         return FawnClient.connect(List.of(manager), certificates == null ? options : options.certificates(certificates()));
     }
 

@@ -1,0 +1,185 @@
+package fawn.spark;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import fawn.client.Cluster;
+import fawn.client.FawnClient;
+import fawn.client.Options;
+import java.nio.charset.StandardCharsets;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Appends, overwrites, deletes, expiry and limits. */
+class WriteTest {
+    private static Cluster cluster;
+    private static Sparks spark;
+    private static FawnClient client;
+
+    @BeforeAll
+    static void start() throws Exception {
+        cluster = Cluster.start(2, 2, false);
+        spark = Sparks.local();
+        client = cluster.connect(new Options());
+        spark.session.conf().set("spark.sql.catalog.fawn", FawnCatalog.class.getName());
+        spark.session.conf().set("spark.sql.catalog.fawn.managers", cluster.manager());
+        spark.session.conf().set("spark.sql.catalog.fawn.value.format", "utf8");
+        spark.session.conf().set("spark.sql.catalog.fawn.confirm.truncate", "true");
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        if (cluster != null) {
+            client.close();
+            spark.close();
+            cluster.close();
+        }
+    }
+
+    @BeforeEach
+    void empty() throws Exception {
+        client.flushAll();
+        spark.tasks();
+        spark.reset();
+    }
+
+    private static Dataset<Row> rows(int count) {
+        return spark.session.range(0, count).selectExpr("concat('k', id) as key", "concat('v', id) as value");
+    }
+
+    private static void write(Dataset<Row> rows, String mode, String... options) {
+        rows.write().format("fawn").options(Sparks.options(cluster, options)).mode(mode).save();
+    }
+
+    private static String get(String key) throws Exception {
+        return client.get(key.getBytes(StandardCharsets.UTF_8))
+                .map(value -> new String(value.bytes, StandardCharsets.UTF_8)).orElse(null);
+    }
+
+    private static long count() {
+        return spark.read(cluster).count();
+    }
+
+    @Test
+    void rowsThatAreWrittenTwiceAreOneRecord() throws Exception {
+        write(rows(5000), "append");
+        write(rows(5000), "append");
+        assertEquals(10_000, spark.records());
+        assertEquals(5000, count());
+        assertEquals("v4999", get("k4999"));
+    }
+
+    @Test
+    void ofTwoRowsOfATaskTheLaterWins() throws Exception {
+        Dataset<Row> rows = spark.session.range(0, 20_000, 1, 1)
+                .selectExpr("concat('k', id % 10) as key", "string(id) as value");
+        write(rows, "append");
+        for (int id = 0; id < 10; id++) {
+            assertEquals(String.valueOf(19_990 + id), get("k" + id));
+        }
+    }
+
+    @Test
+    void overwriteDeletesWhatWasThere() throws Exception {
+        write(rows(3000), "append");
+        write(rows(10), "overwrite", "confirm.truncate", "true");
+        assertEquals(10, count());
+    }
+
+    @Test
+    void rowsCanBeDeletedByTheirKeys() throws Exception {
+        write(rows(3000), "append");
+        write(rows(2000).select("key"), "append", "operation", "delete");
+        assertEquals(1000, count());
+        assertEquals(null, get("k1999"));
+        assertEquals("v2000", get("k2000"));
+    }
+
+    @Test
+    void writesWaitForTheCommitIfTheyAreToldTo() throws Exception {
+        write(rows(3000), "append", "write.when", "commit");
+        assertEquals(3000, count());
+        // A task that fails has written nothing.
+        Dataset<Row> failing = spark.session.range(0, 1000, 1, 1)
+                .selectExpr("concat('f', id) as key", "if(id = 999, raise_error('no'), 'x') as value");
+        org.junit.jupiter.api.Assertions.assertThrows(Exception.class,
+                () -> write(failing, "append", "write.when", "commit"));
+        assertEquals(null, get("f0"));
+        org.junit.jupiter.api.Assertions.assertThrows(Exception.class, () -> write(failing, "append"));
+        assertEquals("x", get("f0"));
+    }
+
+    @Test
+    void recordsExpire() throws Exception {
+        write(rows(10), "append", "ttl", "1h");
+        long expiry = client.get("k1".getBytes(StandardCharsets.UTF_8)).orElseThrow().expiry;
+        long ahead = expiry - System.currentTimeMillis() / 1000;
+        assertTrue(ahead > 3500 && ahead <= 3600, ahead + " s");
+        write(spark.session.sql("select 'a' as key, 'x' as value, timestamp_seconds(4000000000) as expiry "
+                + "union all select 'b', 'x', null union all select 'c', 'x', timestamp_seconds(1000)"), "append", "ttl", "1h");
+        assertEquals(4_000_000_000L, client.get(new byte[] {'a'}).orElseThrow().expiry);
+        long other = client.get(new byte[] {'b'}).orElseThrow().expiry - System.currentTimeMillis() / 1000;
+        assertTrue(other > 3500 && other <= 3600, other + " s");
+        assertFalse(client.get(new byte[] {'c'}).isPresent());
+        write(spark.session.sql("select 'd' as key, 'x' as value"), "append", "ttl", "1s");
+        assertEquals("x", get("d"));
+        long end = System.currentTimeMillis() + 10_000;
+        while (get("d") != null) {
+            assertTrue(System.currentTimeMillis() < end, "it does not expire");
+            Thread.sleep(100);
+        }
+    }
+
+    @Test
+    void limitsHold() throws Exception {
+        long beganNs = System.nanoTime();
+        write(rows(1000), "append", "job.records.per.second", "500");
+        double seconds = (System.nanoTime() - beganNs) / 1e9;
+        assertTrue(seconds > 1.7, seconds + " s for 1000 records at 500 a second");
+        assertTrue(spark.metric("ms that tasks waited for replies and rate limits") > 1500, "no waits");
+        beganNs = System.nanoTime();
+        spark.read(cluster, "task.bytes.per.second", "2000", "partitions", "2").collectAsList();
+        seconds = (System.nanoTime() - beganNs) / 1e9;
+        // Two tasks at a time read 7,780 bytes.
+        assertTrue(seconds > 1.5, seconds + " s for 7780 bytes at 4000 a second");
+    }
+
+    @Test
+    void sqlReadsWritesAndDeletes() throws Exception {
+        spark.session.sql("insert into fawn.records values ('a', '1'), ('b', '2'), ('c', '3')");
+        assertEquals("3", get("c"));
+        assertEquals(3, spark.session.sql("select * from fawn.records").count());
+        spark.session.sql("delete from fawn.records where key in ('a', 'none') or key = 'b'");
+        assertEquals("[c,3,0]", spark.session.sql("select key, value, flags from fawn.records").first().toString());
+        spark.session.sql("create table fawn.users (key string, name string, age int) tblproperties ('value.format' = 'json')");
+        spark.session.sql("insert into fawn.users values ('u1', 'Ann', 31)");
+        assertEquals("{\"name\":\"Ann\",\"age\":31}", get("u1"));
+        assertEquals(31, spark.session.sql("select age from fawn.users where key = 'u1'").first().getInt(0));
+        spark.session.sql("create table fawn.sessions (key string, value string, expiry timestamp)");
+        spark.session.sql("insert into fawn.sessions values ('s', 'x', timestamp_seconds(4000000000))");
+        assertEquals(4_000_000_000L, client.get(new byte[] {'s'}).orElseThrow().expiry);
+        spark.session.sql("drop table fawn.users");
+        assertTrue(get("u1") != null, "a record is gone with the table's name");
+        Exception error = org.junit.jupiter.api.Assertions.assertThrows(Exception.class,
+                () -> spark.session.sql("delete from fawn.records where value = '3'"));
+        assertTrue(error.getMessage() != null);
+        assertEquals("3", get("c"));
+        spark.session.sql("delete from fawn.records");
+        assertEquals(0, count());
+    }
+
+    @Test
+    void overwriteOfSomeKeysLeavesTheOthers() throws Exception {
+        write(rows(100), "append");
+        spark.session.sql("select 'k1' as key, 'new' as value")
+                .writeTo("fawn.records").overwrite(org.apache.spark.sql.functions.col("key").isin("k1", "k2"));
+        assertEquals(99, count());
+        assertEquals("new", get("k1"));
+        assertEquals(null, get("k2"));
+    }
+}
