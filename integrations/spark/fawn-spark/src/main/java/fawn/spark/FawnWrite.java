@@ -47,9 +47,6 @@ final class FawnWrite implements Write, BatchWrite, StreamingWrite {
 
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
-        if (before != null) {
-            before.run();
-        }
         return factory(info);
     }
 
@@ -59,6 +56,9 @@ final class FawnWrite implements Write, BatchWrite, StreamingWrite {
     }
 
     private FawnWriterFactory factory(PhysicalWriteInfo info) {
+        if (before != null) {
+            before.run();
+        }
         int parallelism = SparkContext.getOrCreate().defaultParallelism();
         int atATime = Math.max(1, Math.min(info.numPartitions(), parallelism));
         return new FawnWriterFactory(settings, layout, schema, atATime);

@@ -36,9 +36,9 @@ final class Names {
             IN_FLIGHT, IN_FLIGHT_BYTES, KEY_FORMAT, VALUE_FORMAT, VALUE_ERRORS, AVRO_SCHEMA, COLUMNS_PREFIX, SPLIT_BYTES,
             PARTITIONS, GETS_PER_TASK, RUNTIME_FILTER_KEYS, STATISTICS, TASK_RECORDS, TASK_BYTES, JOB_RECORDS, JOB_BYTES,
             OPERATION, TTL, WRITE_WHEN, CONFIRM_TRUNCATE);
-    /** What Spark itself adds to the options of tables and catalogs. */
-    static final List<String> SPARKS =
-            List.of("provider", "owner", "comment", "location", "external", "is_managed_location", "collation");
+    /** What Spark itself adds to the options of tables, catalogs and streams. */
+    static final List<String> SPARKS = List.of("provider", "owner", "comment", "location", "external", "is_managed_location",
+            "collation", "checkpointlocation", "queryname");
 
     private Names() {}
 }

@@ -152,6 +152,19 @@ class FormatsTest {
     }
 
     @Test
+    void certificatesAreShown() throws Exception {
+        try (Cluster safe = Cluster.start(1, 1, true)) {
+            String files = safe.certificatesDirectory().toString();
+            String[] options = {"tls.ca", files + "/ca.pem", "tls.cert", files + "/app.pem", "tls.key", files + "/app-key.pem"};
+            spark.session.sql("select 'k' as key, 'v' as value").write().format("fawn")
+                    .options(Sparks.options(safe, options)).mode("append").save();
+            assertEquals(1, spark.read(safe, options).where("key = 'k' and value = X'76'").count());
+            Exception error = assertThrows(Exception.class, () -> spark.read(safe, "connect.timeout", "1s").count());
+            assertTrue(OptionsTest.messages(error).contains("the cluster does not answer"), OptionsTest.messages(error));
+        }
+    }
+
+    @Test
     void binaryKeysAreReadAsBytes() throws Exception {
         byte[] key = {0, (byte) 0xff, 10};
         client.put(key, utf8("v"));

@@ -148,11 +148,16 @@ class PushdownTest {
         Dataset<Row> side = spark.session.read()
                 .parquet(System.getProperty("java.io.tmpdir") + "/fawn-spark-join-" + ProcessHandle.current().pid());
         side.createOrReplaceTempView("side");
-        spark.reset();
-        List<Row> rows = spark.session.sql("select kv.key, value from kv join side on kv.key = side.k where side.id < 20")
-                .collectAsList();
-        assertEquals(20, rows.size());
-        assertEquals(20, spark.gets());
-        assertEquals(20, spark.records());
+        for (String isAdaptive : List.of("false", "true")) {
+            spark.session.conf().set("spark.sql.adaptive.enabled", isAdaptive);
+            spark.tasks();
+            spark.reset();
+            List<Row> rows = spark.session.sql("select kv.key, value from kv join side on kv.key = side.k where side.id < 20")
+                    .collectAsList();
+            assertEquals(20, rows.size());
+            assertEquals(20, spark.gets());
+            assertEquals(20, spark.records());
+        }
+        spark.session.conf().set("spark.sql.adaptive.enabled", "false");
     }
 }

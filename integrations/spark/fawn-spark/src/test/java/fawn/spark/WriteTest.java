@@ -174,6 +174,19 @@ class WriteTest {
     }
 
     @Test
+    void streamsWriteEachOfTheirRows() throws Exception {
+        java.nio.file.Path files = java.nio.file.Files.createTempDirectory("fawn-spark-stream");
+        rows(700).write().parquet(files.resolve("in").toString());
+        spark.session.readStream().schema("key STRING, value STRING").parquet(files.resolve("in").toString())
+                .writeStream().format("fawn").options(Sparks.options(cluster)).outputMode("append")
+                .option("checkpointLocation", files.resolve("checkpoint").toString())
+                .trigger(org.apache.spark.sql.streaming.Trigger.AvailableNow()).start().awaitTermination();
+        assertEquals(700, count());
+        assertEquals("v699", get("k699"));
+        org.apache.commons.io.FileUtils.deleteDirectory(files.toFile());
+    }
+
+    @Test
     void overwriteOfSomeKeysLeavesTheOthers() throws Exception {
         write(rows(100), "append");
         spark.session.sql("select 'k1' as key, 'new' as value")
