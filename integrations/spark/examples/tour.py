@@ -6,7 +6,7 @@
 import os
 import sys
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 managers = sys.argv[1] if len(sys.argv) > 1 else os.environ["FAWN_MANAGERS"]
@@ -36,6 +36,12 @@ table.groupBy((f.col("age") / 30).cast("int").alias("decade")).count().orderBy("
 # A join with few keys becomes gets of these keys.
 wanted = spark.createDataFrame([("user:000001",), ("user:000002",)], "key STRING")
 table.join(f.broadcast(wanted), "key").show()
+
+# Any number of rows, joined with their records by gets.
+lookup = spark.sparkContext._jvm.fawn.spark.FawnLookup
+rows = spark.range(20_000).select(f.format_string("user:%06d", f.col("id") * 10).alias("key"))
+joined = DataFrame(lookup.join(rows._jdf, "key", {"managers": managers, "value.format": "utf8"}), spark)
+print("found:", joined.where("value is not null").count(), "of", joined.count())
 
 # The same in SQL, by a catalog.
 spark.sql("CREATE TABLE fawn.users (key STRING, name STRING, age INT) TBLPROPERTIES ('value.format' = 'json')")

@@ -56,7 +56,7 @@ final class FawnScan implements Scan, Batch, SupportsReportStatistics, SupportsR
     }
 
     /** Tasks that run at a time, at most. */
-    private static int parallelism() {
+    static int parallelism() {
         return SparkContext.getOrCreate().defaultParallelism();
     }
 

@@ -17,7 +17,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class KeySet {
     /** All keys. */
     static final KeySet ALL = new KeySet(null, true);
-    private static final int MOST_KEY_BYTES = 65_535;
+    static final int MOST_KEY_BYTES = 65_535;
 
     /** {@code null} for all. */
     private final Set<ByteBuffer> keys;

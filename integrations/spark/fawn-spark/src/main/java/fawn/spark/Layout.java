@@ -7,7 +7,6 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.LongType;
-import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampType;
@@ -140,7 +139,8 @@ final class Layout implements Serializable {
         }
     }
 
+    /** Conditions on strings of another collation than the usual one would not be gets of their bytes. */
     private static boolean isBytes(DataType type) {
-        return type instanceof StringType || type instanceof BinaryType;
+        return type.equals(DataTypes.StringType) || type instanceof BinaryType;
     }
 }

@@ -53,7 +53,7 @@ final class RecordBuilder {
             throw new IOException("a row has no key: filter such rows out");
         }
         byte[] bytes = bytes(row, key);
-        if (bytes.length == 0 || bytes.length > 65_535) {
+        if (bytes.length == 0 || bytes.length > KeySet.MOST_KEY_BYTES) {
             throw new IOException("a key has 1 to 65535 bytes, not " + bytes.length + ": filter such rows out");
         }
         return bytes;

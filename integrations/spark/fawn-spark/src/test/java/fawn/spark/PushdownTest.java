@@ -142,6 +142,22 @@ class PushdownTest {
     }
 
     @Test
+    void lookupsJoinAnyNumberOfRowsByGets() throws Exception {
+        Dataset<Row> rows = spark.session.range(0, 20_000, 1, 4).selectExpr("concat('key:', id * 6) as k", "id");
+        Dataset<Row> joined = FawnLookup.join(rows, "k", Sparks.options(cluster, "value.format", "utf8"));
+        assertEquals("k STRING,id BIGINT NOT NULL,value STRING,flags BIGINT,expiry TIMESTAMP,cas BIGINT".replace(" NOT NULL", ""),
+                joined.schema().toDDL().replace(" NOT NULL", ""));
+        // Half of the keys are there.
+        assertEquals("[20000,10000,10000,0]", joined.selectExpr("count(*)", "count(value)",
+                "count_if(value = concat('value ', id * 6) and flags = 0 and cas is not null)", "count(expiry)").first().toString());
+        assertEquals(1, FawnLookup.join(spark.session.sql("select string(null) as k"), "k", Sparks.options(cluster))
+                .where("value is null").count());
+        Exception error = org.junit.jupiter.api.Assertions.assertThrows(IllegalArgumentException.class,
+                () -> FawnLookup.join(rows, "id", Sparks.options(cluster)));
+        assertEquals("the rows have no column 'id' of type STRING or BINARY", error.getMessage());
+    }
+
+    @Test
     void joinsOnTheKeyBecomeGets() throws Exception {
         spark.session.range(0, 1000).selectExpr("concat('key:', id * 7) as k", "id").write().mode("overwrite")
                 .parquet(System.getProperty("java.io.tmpdir") + "/fawn-spark-join-" + ProcessHandle.current().pid());
