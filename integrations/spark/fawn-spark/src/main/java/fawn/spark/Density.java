@@ -60,6 +60,9 @@ final class Density {
             double bytes = 0;
             for (Scan scan : scans) {
                 ScanPart part = scan.next();
+                if (part == null) {
+                    return null;
+                }
                 share += share(part.interval);
                 for (Map.Entry<byte[], Value> entry : part.entries().entrySet()) {
                     records++;

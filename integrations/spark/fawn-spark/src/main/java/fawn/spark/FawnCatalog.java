@@ -11,6 +11,7 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
@@ -74,7 +75,14 @@ public final class FawnCatalog implements TableCatalog {
                 all.put(property.toLowerCase(java.util.Locale.ROOT), value);
             }
         });
-        FawnTable made = new FawnTable(name + "." + table.name(), schema, new CaseInsensitiveStringMap(all), false);
+        StructType columns = new StructType();
+        String key = new Layout(new Settings(all)).key;
+        for (StructField field : schema.fields()) {
+            // No record has a null for its key. Spark updates rows only by what is never null.
+            boolean isNullable = field.nullable() && !field.name().equals(key);
+            columns = columns.add(new StructField(field.name(), field.dataType(), isNullable, field.metadata()));
+        }
+        FawnTable made = new FawnTable(name + "." + table.name(), columns, new CaseInsensitiveStringMap(all), false);
         if (table.name().equals(RECORDS) || tables.putIfAbsent(table.name(), made) != null) {
             throw new TableAlreadyExistsException(table);
         }
@@ -88,6 +96,10 @@ public final class FawnCatalog implements TableCatalog {
 
     @Override
     public boolean dropTable(Identifier table) {
+        if (table.name().equals(RECORDS)) {
+            throw new UnsupportedOperationException("table " + RECORDS + " is all records of the cluster and is not dropped: "
+                    + "delete them with TRUNCATE TABLE");
+        }
         return tables.remove(table.name()) != null;
     }
 

@@ -10,11 +10,14 @@ import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
+import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
@@ -22,7 +25,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** All records of a cluster as a table. What is known of a record and is no column can be selected by its name nevertheless. */
-final class FawnTable implements SupportsRead, SupportsWrite, SupportsDeleteV2, SupportsMetadataColumns {
+final class FawnTable implements SupportsRead, SupportsWrite, SupportsDeleteV2, SupportsMetadataColumns,
+        SupportsRowLevelOperations {
     private final String name;
     private final StructType schema;
     private final CaseInsensitiveStringMap options;
@@ -109,6 +113,11 @@ final class FawnTable implements SupportsRead, SupportsWrite, SupportsDeleteV2, 
         Settings own = with(info.options());
         layout.checkWrite(info.schema(), own);
         return new FawnWriteBuilder(own, layout, info.schema());
+    }
+
+    @Override
+    public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
+        return () -> new RowChanges(this, with(info.options()), layout, info.command());
     }
 
     @Override

@@ -18,18 +18,23 @@ final class FawnWriter implements DataWriter<InternalRow> {
     private final InFlight writes;
 
     /** Says nothing: what was written is in the cluster. */
-    private static final class Written implements WriterCommitMessage {
+    static final class Written implements WriterCommitMessage {
         private static final long serialVersionUID = 1;
     }
 
-    FawnWriter(Settings settings, RecordBuilder records, Spool spool, Pace pace, Counts counts) throws IOException {
+    FawnWriter(Settings settings, RecordBuilder records, Pace pace, Counts counts) throws IOException {
         this.settings = settings;
         this.records = records;
-        this.spool = spool;
         this.pace = pace;
         this.counts = counts;
         lease = ClientPool.take(settings.client);
         writes = new InFlight(lease.client(), settings.retryTimeout, counts);
+        try {
+            spool = settings.writeWhen == Settings.WriteWhen.COMMIT ? new Spool() : null;
+        } catch (IOException error) {
+            lease.close();
+            throw error;
+        }
     }
 
     @Override

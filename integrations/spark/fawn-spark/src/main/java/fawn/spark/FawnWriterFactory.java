@@ -27,11 +27,10 @@ final class FawnWriterFactory implements DataWriterFactory, StreamingDataWriterF
 
     @Override
     public DataWriter<InternalRow> createWriter(int partition, long task) {
+        RecordBuilder records = new RecordBuilder(settings, layout, schema);
+        Counts counts = new Counts();
         try {
-            RecordBuilder records = new RecordBuilder(settings, layout, schema);
-            Spool spool = settings.writeWhen == Settings.WriteWhen.COMMIT ? new Spool() : null;
-            Counts counts = new Counts();
-            return new FawnWriter(settings, records, spool, new Pace(settings, atATime, counts), counts);
+            return new FawnWriter(settings, records, new Pace(settings, atATime, counts), counts);
         } catch (IOException error) {
             throw new UncheckedIOException(error.getMessage(), error);
         }

@@ -14,7 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 
 /**
- * Puts and deletes under way, a bounded number of them. Of two writes to one key the second begins once the first has ended,
+ * Changes of keys under way, a bounded number of them. Of two writes to one key the second begins once the first has ended,
  * so that the later row wins.
  */
 final class InFlight {
@@ -32,29 +32,44 @@ final class InFlight {
         this.counts = counts;
     }
 
-    /** A put or, without an item, a delete. */
+    /** What is done to a key. */
+    interface Change {
+        /** Begins it, for the first time or again. */
+        CompletableFuture<?> begin(FawnClient client);
+
+        /** Judges what came of it. */
+        default void end(Object result) throws IOException {
+            // A put or a delete has nothing to tell.
+        }
+    }
+
     private static final class Write {
         private final byte[] key;
-        private final Item item;
+        private final Change change;
         private CompletableFuture<?> future;
 
-        private Write(byte[] key, Item item) {
+        private Write(byte[] key, Change change) {
             this.key = key;
-            this.item = item;
+            this.change = change;
         }
 
         private void begin(FawnClient client) {
-            future = item == null ? client.deleteAsync(key) : client.putAsync(key, item);
+            future = change.begin(client);
         }
     }
 
     /** Begins a put or, with {@code null} for the item, a delete; waits while too much is under way. */
     void add(byte[] key, Item item) throws IOException {
+        change(key, item == null ? client -> client.deleteAsync(key) : client -> client.putAsync(key, item));
+    }
+
+    /** Begins a change of a key; waits while too much is under way. */
+    void change(byte[] key, Change change) throws IOException {
         ByteBuffer name = ByteBuffer.wrap(key);
         while (byKey.containsKey(name) || writes.size() >= MOST) {
             endFirst();
         }
-        Write write = new Write(key, item);
+        Write write = new Write(key, change);
         write.begin(client);
         writes.add(write);
         byKey.put(name, write);
@@ -73,9 +88,10 @@ final class InFlight {
         for (;;) {
             long beganNs = System.nanoTime();
             try {
-                write.future.get();
+                Object result = write.future.get();
                 writes.poll();
                 byKey.remove(ByteBuffer.wrap(write.key));
+                write.change.end(result);
                 return;
             } catch (ExecutionException error) {
                 if (!(error.getCause() instanceof FawnException)) {

@@ -29,6 +29,15 @@ final class RecordBuilder {
     private final InternalRow fieldRow;
 
     RecordBuilder(Settings settings, Layout layout, StructType schema) {
+        this(settings, layout, schema, settings.operation == Settings.Operation.PUT);
+    }
+
+    /** One of rows that have keys alone. */
+    static RecordBuilder ofKeys(Settings settings, Layout layout, StructType schema) {
+        return new RecordBuilder(settings, layout, schema, false);
+    }
+
+    private RecordBuilder(Settings settings, Layout layout, StructType schema, boolean hasValues) {
         this.settings = settings;
         columns = schema.fields();
         key = place(schema, layout.key);
@@ -39,9 +48,8 @@ final class RecordBuilder {
         fields = Arrays.stream(all.fieldNames()).mapToInt(name -> place(schema, name)).toArray();
         fieldValues = new Object[fields.length];
         fieldRow = new GenericInternalRow(fieldValues);
-        boolean isPut = settings.operation == Settings.Operation.PUT;
         ValueFormat format = ValueFormat.of(settings);
-        encoder = format == null || !isPut ? null : format.encoder(all);
+        encoder = format == null || !hasValues ? null : format.encoder(all);
     }
 
     private static int place(StructType schema, String name) {

@@ -6,10 +6,17 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import fawn.client.Cluster;
 import fawn.client.FawnClient;
+import fawn.client.Item;
 import fawn.client.Options;
+import fawn.client.Value;
 import java.nio.charset.StandardCharsets;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.connector.write.DeltaWriter;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -165,12 +172,73 @@ class WriteTest {
         assertEquals(4_000_000_000L, client.get(new byte[] {'s'}).orElseThrow().expiry);
         spark.session.sql("drop table fawn.users");
         assertTrue(get("u1") != null, "a record is gone with the table's name");
-        Exception error = org.junit.jupiter.api.Assertions.assertThrows(Exception.class,
-                () -> spark.session.sql("delete from fawn.records where value = '3'"));
-        assertTrue(error.getMessage() != null);
-        assertEquals("3", get("c"));
+        spark.session.sql("delete from fawn.records where value = '3'");
+        assertEquals(null, get("c"));
         spark.session.sql("delete from fawn.records");
         assertEquals(0, count());
+    }
+
+    private static Value value(String key) throws Exception {
+        return client.get(key.getBytes(StandardCharsets.UTF_8)).orElseThrow();
+    }
+
+    @Test
+    void rowsAreUpdatedAndMerged() throws Exception {
+        spark.session.sql("create table fawn.people (key string, name string, age int) tblproperties ('value.format' = 'json')");
+        spark.session.sql("insert into fawn.people values ('p1', 'Ann', 31), ('p2', 'Bob', 27), ('p3', 'Cid', 44)");
+        client.put("p2".getBytes(StandardCharsets.UTF_8), Item.of("{\"name\":\"Bob\",\"age\":27}".getBytes(StandardCharsets.UTF_8))
+                .withFlags(7).expiringAt(4_000_000_000L));
+        long untouched = value("p3").cas;
+        spark.session.sql("update fawn.people set age = age + 1 where age < 40");
+        assertEquals("{\"name\":\"Ann\",\"age\":32}", get("p1"));
+        assertEquals("{\"name\":\"Bob\",\"age\":28}", get("p2"));
+        // What the statement does not name stays.
+        assertEquals(7, value("p2").flags);
+        assertEquals(4_000_000_000L, value("p2").expiry);
+        assertEquals(untouched, value("p3").cas);
+        spark.session.sql("update fawn.people set key = 'p9' where key = 'p1'");
+        assertEquals(null, get("p1"));
+        assertEquals("{\"name\":\"Ann\",\"age\":32}", get("p9"));
+        spark.session.sql("merge into fawn.people t using (select * from values ('p2', 'x', 1), ('p3', 'gone', 2), ('p4', 'Dan', 3) "
+                + "as s(key, name, age)) s on t.key = s.key when matched and s.name = 'gone' then delete "
+                + "when matched then update set name = s.name when not matched then insert *");
+        assertEquals("{\"name\":\"x\",\"age\":28}", get("p2"));
+        assertEquals(null, get("p3"));
+        assertEquals("{\"name\":\"Dan\",\"age\":3}", get("p4"));
+        spark.session.sql("delete from fawn.people where age > 30");
+        assertEquals(2, count());
+        spark.session.sql("drop table fawn.people");
+    }
+
+    @Test
+    void aRecordThatWasChangedSinceItWasReadIsNotUpdated() throws Exception {
+        spark.session.sql("insert into fawn.records values ('a', '1')");
+        Settings settings = new Settings(Sparks.options(cluster));
+        StructType rows = new StructType().add("key", "string").add("value", "string");
+        StructType versions = new StructType().add("flags", "bigint").add("expiry", "timestamp").add("cas", "bigint");
+        RowChangeWriter.Factory factory = new RowChangeWriter.Factory(settings, new Layout(settings), rows,
+                new StructType().add("key", "string"), versions, 1);
+        long cas = value("a").cas;
+        InternalRow version = new GenericInternalRow(new Object[] {0L, null, cas});
+        InternalRow id = new GenericInternalRow(new Object[] {UTF8String.fromString("a")});
+        InternalRow row = new GenericInternalRow(new Object[] {UTF8String.fromString("a"), UTF8String.fromString("2")});
+        // Twice, as two attempts would: the second finds what the first has done.
+        for (int attempt = 0; attempt < 2; attempt++) {
+            DeltaWriter<InternalRow> writer = factory.createWriter(0, attempt);
+            writer.update(version, id, row);
+            writer.commit();
+            writer.close();
+            assertEquals("2", get("a"));
+        }
+        client.put(new byte[] {'a'}, new byte[] {'3'});
+        DeltaWriter<InternalRow> writer = factory.createWriter(0, 3);
+        writer.update(version, id, row);
+        Exception error = org.junit.jupiter.api.Assertions.assertThrows(Exception.class, writer::commit);
+        assertEquals("another program has changed the record of key a since it was read: run the statement again",
+                error.getMessage());
+        writer.abort();
+        writer.close();
+        assertEquals("3", get("a"));
     }
 
     @Test
