@@ -31,7 +31,7 @@ final class Deletion {
         Counts counts = new Counts();
         try (ClientPool.Lease lease = ClientPool.take(settings.client)) {
             if (keys.isBounded()) {
-                InFlight deletes = new InFlight(lease.client(), settings.retryTimeout, counts);
+                InFlight deletes = new InFlight(lease.client(), settings, counts);
                 for (byte[] key : keys.keys()) {
                     deletes.add(key, null);
                 }

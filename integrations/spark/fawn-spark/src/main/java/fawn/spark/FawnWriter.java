@@ -28,7 +28,7 @@ final class FawnWriter implements DataWriter<InternalRow> {
         this.pace = pace;
         this.counts = counts;
         lease = ClientPool.take(settings.client);
-        writes = new InFlight(lease.client(), settings.retryTimeout, counts);
+        writes = new InFlight(lease.client(), settings, counts);
         try {
             spool = settings.writeWhen == Settings.WriteWhen.COMMIT ? new Spool() : null;
         } catch (IOException error) {

@@ -3,11 +3,9 @@ package fawn.spark;
 import fawn.client.FawnException;
 import fawn.client.Value;
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.util.ArrayDeque;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
 
 /** The records of some keys, as far as there are any. A bounded number of gets is under way at a time. */
 final class GetSource implements RecordSource {
@@ -78,17 +76,11 @@ final class GetSource implements RecordSource {
         for (;;) {
             long beganNs = System.nanoTime();
             try {
-                return future.get();
-            } catch (ExecutionException error) {
-                if (!(error.getCause() instanceof FawnException)) {
-                    throw new IOException(error.getCause());
-                }
-                retry.after((FawnException) error.getCause());
+                return Reply.of(future, read.settings.client.timeout);
+            } catch (FawnException error) {
+                retry.after(error);
                 counts.gets++;
                 future = lease.client().getAsync(key);
-            } catch (InterruptedException error) {
-                Thread.currentThread().interrupt();
-                throw new InterruptedIOException("the task was interrupted while it waited for a get");
             } finally {
                 counts.waitNs += System.nanoTime() - beganNs;
             }

@@ -4,14 +4,14 @@ import fawn.client.FawnClient;
 import fawn.client.FawnException;
 import fawn.client.Item;
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /**
  * Changes of keys under way, a bounded number of them. Of two writes to one key the second begins once the first has ended,
@@ -19,16 +19,17 @@ import java.util.concurrent.ExecutionException;
  */
 final class InFlight {
     private static final int MOST = 512;
+    private static final long SLACK_NS = 2_000_000_000L;
 
     private final FawnClient client;
-    private final Duration retryTimeout;
+    private final Settings settings;
     private final Counts counts;
     private final ArrayDeque<Write> writes = new ArrayDeque<>();
     private final Map<ByteBuffer, Write> byKey = new HashMap<>();
 
-    InFlight(FawnClient client, Duration retryTimeout, Counts counts) {
+    InFlight(FawnClient client, Settings settings, Counts counts) {
         this.client = client;
-        this.retryTimeout = retryTimeout;
+        this.settings = settings;
         this.counts = counts;
     }
 
@@ -88,21 +89,15 @@ final class InFlight {
         for (;;) {
             long beganNs = System.nanoTime();
             try {
-                Object result = write.future.get();
+                Object result = Reply.of(write.future, settings.client.timeout);
                 writes.poll();
                 byKey.remove(ByteBuffer.wrap(write.key));
                 write.change.end(result);
                 return;
-            } catch (ExecutionException error) {
-                if (!(error.getCause() instanceof FawnException)) {
-                    throw new IOException(error.getCause());
-                }
-                retry = retry == null ? new Retry(retryTimeout, counts) : retry;
-                retry.after((FawnException) error.getCause());
+            } catch (FawnException error) {
+                retry = retry == null ? new Retry(settings.retryTimeout, counts) : retry;
+                retry.after(error);
                 write.begin(client);
-            } catch (InterruptedException error) {
-                Thread.currentThread().interrupt();
-                throw new InterruptedIOException("the task was interrupted while it waited for a write");
             } finally {
                 counts.waitNs += System.nanoTime() - beganNs;
             }
@@ -112,13 +107,15 @@ final class InFlight {
     /** Waits, whatever comes of them and even if the thread is interrupted, until none is under way that could still count. */
     void abandon() {
         boolean wasInterrupted = Thread.interrupted();
+        // All were begun by now, and end within one time-out.
+        long deadlineNs = System.nanoTime() + settings.client.timeout.toNanos() + SLACK_NS;
         while (!writes.isEmpty()) {
             try {
-                writes.peek().future.get();
+                writes.peek().future.get(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
                 writes.poll();
             } catch (InterruptedException error) {
                 wasInterrupted = true;
-            } catch (ExecutionException error) {
+            } catch (ExecutionException | TimeoutException error) {
                 writes.poll();
             }
         }

@@ -72,7 +72,7 @@ final class RowChangeWriter implements DeltaWriter<InternalRow> {
         counts = new Counts();
         pace = new Pace(of.settings, of.atATime, counts);
         lease = ClientPool.take(of.settings.client);
-        writes = new InFlight(lease.client(), of.settings.retryTimeout, counts);
+        writes = new InFlight(lease.client(), of.settings, counts);
     }
 
     @Override
