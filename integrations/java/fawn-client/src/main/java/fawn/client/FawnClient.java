@@ -247,7 +247,12 @@ public final class FawnClient implements AutoCloseable {
 
     /** Deletes what is there if it is the version that was got, or put: {@link Value#cas}. */
     public Swap deleteCas(byte[] key, long cas) throws FawnException {
-        return write(key, deletion(cas), FawnClient::swap);
+        return await(deleteCasAsync(key, cas));
+    }
+
+    /** As {@link #deleteCas}; a failure is a {@link FawnException}. Waits only while too much is in flight. */
+    public CompletableFuture<Swap> deleteCasAsync(byte[] key, long cas) {
+        return begin(Request.Want.WRITE, key, deletion(cas), FawnClient::swap);
     }
 
     private static byte[] deletion(Long compare) {

@@ -65,14 +65,14 @@ public final class Cluster implements AutoCloseable {
     }
 
     /** Starts a node, for the first time or again. */
-    void startNode(String name) throws IOException {
+    public void startNode(String name) throws IOException {
         launch(name, List.of("node", "--name", name, "--dir", directory.resolve(name).toString(), "--memory", "64M",
                 "--threads", "1", "--virtual-ids", "2", "--listen", "127.0.0.1:0", "--cluster-listen", "127.0.0.1:0",
                 "--manager", manager), "serving memcached on ");
     }
 
     /** Kills a process with SIGKILL. */
-    void kill(String name) {
+    public void kill(String name) {
         processes.get(name).destroyForcibly().onExit().join();
     }
 
@@ -81,7 +81,7 @@ public final class Cluster implements AutoCloseable {
         return manager;
     }
 
-    Certificates certificates() {
+    public Certificates certificates() {
         return Certificates.inDirectory(certificates, "app");
     }
 
