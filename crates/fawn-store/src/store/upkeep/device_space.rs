@@ -71,7 +71,7 @@ impl DeviceSpace {
     /// Space that only deletes and merges may use: the largest slice, two segments, a new manifest, and the page of each segment
     /// that the slices that are merged and those to be merged next have in common.
     pub(super) fn reserve_bytes(&self, sealed: &SealedRecords, buffers: &WriteBuffers) -> u64 {
-        let shared = sealed.segment_total().segments as u64 * PAGE_BYTES as u64;
+        let shared = sealed.segment_total().segments * PAGE_BYTES as u64;
         let manifest = self.seen.map_or(0, |room| room.manifest_bytes);
         largest_slice(sealed) + 2 * buffers.segment_bytes() as u64 + manifest + shared
     }
