@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::report::Tenth;
 
-/// The longest latency that is told from longer ones, nanoseconds: an hour.
-const LONGEST_NS: u64 = 3_600_000_000_000;
+/// The longest latency that is told from longer ones, nanoseconds: ten years, which simulated devices that fall behind may take.
+const LONGEST_NS: u64 = 315_360_000_000_000_000;
 
 /// Latencies, in nanoseconds, exact to a thousandth.
 #[derive(Clone, Debug)]
@@ -133,6 +133,13 @@ mod tests {
         let mut twice = latencies.clone();
         twice.merge(&latencies);
         assert_eq!(twice.count(), 2000);
+    }
+
+    #[test]
+    fn a_latency_of_days_is_no_shorter_than_it_was() {
+        let mut latencies = Latencies::default();
+        latencies.add(Duration::from_hours(100));
+        assert!((latencies.longest_us() / 360e9 - 1.0).abs() < 0.002, "{}", latencies.longest_us());
     }
 
     #[test]

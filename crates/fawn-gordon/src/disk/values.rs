@@ -232,6 +232,8 @@ impl DiskValues {
         queue.policy = self.policy.unwrap_or(queue.policy);
         self.place(model)?;
         if let [Some(idle), Some(read), Some(write)] = [self.idle_w, self.read_w, self.write_w] {
+            check_range("read_w", self.read_w, idle..=1_000_000.0)?;
+            check_range("write_w", self.write_w, idle..=1_000_000.0)?;
             let source = self.source.clone().unwrap_or_else(|| "as given".to_owned()).into();
             disk.power = Some(DiskPower { watts: DeviceWatts { idle, read, write }, source });
         }

@@ -275,11 +275,11 @@ fn check(model: &FlashModel) -> Result<(), ValuesError> {
     range(bus.command_cycles <= MOST, "command_cycles", "at most 1,048,576")?;
     range(!model.design.cells.reads.is_empty(), "read_us", "one time or more")?;
     range(!model.design.cells.programs.is_empty(), "program_us", "one time or more")?;
-    range(model.spare_factor > 0.0 && model.spare_factor < 1.0, "spare_factor", "between 0 and 1")?;
+    range(model.spare_factor > 0.0 && model.spare_factor < 1.0, "spare_factor", "above 0 and below 1")?;
     range(model.rated_erases != Some(0), "rated_erases", "1 or more")?;
     let watts = model.power.unwrap_or(DiePower { idle_w: 0.0, active_w: 0.0 });
     range((0.0..=1e6).contains(&watts.idle_w), "die_idle_w", "watts from 0 to 10^6")?;
-    range((0.0..=1e6).contains(&watts.active_w), "die_active_w", "watts from 0 to 10^6")
+    range((watts.idle_w..=1e6).contains(&watts.active_w), "die_active_w", "watts from die_idle_w to 10^6")
 }
 
 #[cfg(test)]
@@ -334,7 +334,7 @@ mod tests {
             ("buses = 2", "buses = 0", "buses is 0"),
             ("buses = 2\npackages_per_bus = 1\ndies_per_package = 2", HUGE, "at most 2^24 can be simulated"),
             ("blocks_per_plane = 64\npages_per_block = 32\npage_bytes = 4096", LARGE, "at most 2^60 bytes"),
-            ("spare_factor = 0.1", "spare_factor = 1", "between 0 and 1"),
+            ("spare_factor = 0.1", "spare_factor = 1", "above 0 and below 1"),
             ("buses = 2", "bus = 2", "line 1: unknown field `bus`"),
             ("buses = 2", "preset = \"none\"", "there is no preset `none`; there are gordon-slc-40, "),
         ] {

@@ -90,6 +90,15 @@ impl SurveyRatings {
         }
     }
 
+    /// The machines and options with a rating that a catalogue does not have.
+    pub fn unknown_to(&self, catalogue: &Catalogue) -> Vec<String> {
+        let is_machine = |name: &str| catalogue.options.iter().any(|option| option.machine == name);
+        let is_option = |name: &str| catalogue.options.iter().any(|option| option.name == name);
+        let machines = self.machines.iter().map(|rating| &rating.machine).filter(|name| !is_machine(name));
+        let options = self.storage.iter().map(|rating| &rating.option).filter(|name| !is_option(name));
+        machines.map(|name| format!("machine `{name}`")).chain(options.map(|name| format!("option `{name}`"))).collect()
+    }
+
     /// These ratings, and those of `others` for machines and options that these do not rate.
     #[must_use]
     pub fn completed_by(mut self, others: Self) -> Self {

@@ -38,6 +38,9 @@ use serde::{Deserialize, Serialize};
 use super::space::DesignSpace;
 use crate::node::NodeDesign;
 
+/// Processors, or devices of storage, of a design.
+const MOST_PARTS: u32 = 4096;
+
 /// Designs of a file at most.
 const MOST_DESIGNS: usize = 10_000;
 
@@ -164,8 +167,12 @@ fn fault(design: &NodeDesign) -> Option<&'static str> {
     let devices = storage.watts;
     let prices =
         [processor.price_dollars, design.memory.price_dollars, storage.price_dollars, design.base_price_dollars];
-    if design.processors == 0 || storage.devices == 0 {
-        return Some("it needs at least one processor and one device of storage");
+    if design.name.trim().is_empty() {
+        return Some("a design needs a name");
+    }
+    let counts = 1..=MOST_PARTS;
+    if !counts.contains(&design.processors) || !counts.contains(&storage.devices) {
+        return Some("it needs from 1 to 4,096 processors, and as many devices of storage");
     }
     if !rates.into_iter().all(is_rate) {
         return Some("rates and frequencies must be from 0.001 to 10^18 per second");
@@ -242,7 +249,9 @@ mod tests {
             SurveyFile::parse(&serde_json::to_string(&file).unwrap()).unwrap_err().to_string()
         };
         assert!(refused(|file| file.nodes[0].hz = 0.0).contains("`own`: rates"));
-        assert!(refused(|file| file.nodes[0].processors = 0).contains("at least one processor"));
+        assert!(refused(|file| file.nodes[0].processors = 0).contains("from 1 to 4,096 processors"));
+        assert!(refused(|file| file.nodes[0].processors = 1_000_000_000).contains("from 1 to 4,096 processors"));
+        assert!(refused(|file| file.nodes[0].name = " ".to_owned()).contains("needs a name"));
         assert!(refused(|file| file.nodes[0].overhead_share = 1.0).contains("overhead_share"));
         assert!(refused(|file| file.nodes[0].storage.watts.read = 0.0).contains("watts"));
         assert!(refused(|file| file.nodes[0].storage.read.seconds_per_access = -1.0).contains("access"));

@@ -1,4 +1,4 @@
-//! Readers of what people write for surveys and simulators: designs, ratings, flash arrays and catalogues. What is read
+//! Readers of what people write for surveys and simulators: designs, ratings, flash arrays, disks and catalogues. What is read
 //! can be reckoned with: no number in it is infinite, and designs are bounded however short the text is that asks for
 //! them.
 
@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 use fawn_check::random::Random;
+use fawn_gordon::disk::DiskValues;
+use fawn_gordon::disk::presets::named;
 use fawn_gordon::flash::{FlashValues, presets};
 use fawn_gordon::node::NodeDesign;
 use fawn_gordon::survey::SurveyFile;
@@ -327,6 +329,80 @@ impl Target for FlashFiles {
             assert!(cells.read(page).seconds().is_finite() && cells.program(page).seconds().is_finite());
         }
         assert!(model.design.bus.mega_transfers > 0.0 && model.spare_factor < 1.0);
+        true
+    }
+}
+
+/// A disk of one's own.
+pub struct DiskFiles;
+
+impl Target for DiskFiles {
+    fn name(&self) -> &'static str {
+        "disk-file"
+    }
+
+    fn valid(&self, random: &mut Random) -> Input {
+        let track = random.within(1, 2000);
+        let seek = random.within(1, 9);
+        let mut values: Vec<(&str, String)> = vec![
+            ("name", "\"a disk\"".to_owned()),
+            ("rpm", number(random, 10.0).trim_end_matches(".0").to_owned()),
+            ("heads", random.within(1, 20).to_string()),
+            ("cylinders", random.within(100, 200_000).to_string()),
+            ("zones", random.within(1, 32).to_string()),
+            ("outer_track_sectors", (track + random.below(1000)).to_string()),
+            ("inner_track_sectors", track.to_string()),
+            ("seek_ms", format!("[0.{seek}, {}, {}]", seek + 1, 2 * seek + 2)),
+            ("head_switch_ms", format!("0.{}", random.below(9))),
+            ("write_settle_ms", format!("0.{}", random.below(9))),
+            ("interface_mb_per_s", random.within(1, 900).to_string()),
+            ("queue_depth", random.within(1, 64).to_string()),
+            ("policy", "\"shortest-seek\"".to_owned()),
+        ];
+        if random.chance(1, 2) {
+            values.retain(|_| random.chance(1, 3));
+            values.push(("preset", format!("\"{}\"", random.pick(&named()).name)));
+        }
+        if random.chance(1, 3) {
+            values.extend([("idle_w", "5".to_owned()), ("read_w", "8".to_owned()), ("write_w", "9".to_owned())]);
+        }
+        let mut text: String = values.iter().map(|(name, value)| format!("{name} = {value}\n")).collect();
+        if random.chance(1, 2) {
+            let sectors = random.below(1 << 16);
+            write!(text, "[buffer]\nsegments = 4\nsegment_sectors = {sectors}\nwrite_sectors = {sectors}\n")
+                .expect("memory takes text");
+        }
+        vec![text.into_bytes()]
+    }
+
+    fn cost(&self) -> u64 {
+        4
+    }
+
+    fn most_bytes(&self, input: &Input) -> u64 {
+        parser_bytes(input)
+    }
+
+    fn execute(&self, input: &Input) -> bool {
+        let Some(Ok(values)) = text(input).map(|text| DiskValues::parse(&text)) else { return false };
+        let Ok(disk) = values.disk() else { return false };
+        let model = &disk.model;
+        let layout = model.layout().expect("what is taken has a layout");
+        assert!(layout.sectors() > 0 && model.revolution_ms() > 0.0 && model.interface_bytes_per_s > 0.0);
+        for sector in [0, layout.sectors() / 2, layout.sectors() - 1] {
+            let place = layout.place(sector);
+            assert!(place.cylinder < layout.cylinders() && place.head < model.heads, "{sector}: {place:?}");
+            assert!((0.0..1.0).contains(&place.angle), "{sector}: {place:?}");
+        }
+        let far = layout.cylinders() - 1;
+        for distance in [0, 1.min(far), far / 3, far] {
+            let ms = model.seek.time_ms(distance);
+            assert!((0.0..1e6).contains(&ms), "{ms} ms over {distance} cylinders");
+        }
+        if let Some(power) = disk.power {
+            let watts = power.watts;
+            assert!(watts.idle >= 0.0 && watts.read.is_finite() && watts.write.is_finite(), "{watts:?}");
+        }
         true
     }
 }

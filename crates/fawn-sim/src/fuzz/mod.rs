@@ -88,6 +88,7 @@ pub const TARGETS: &[&dyn Target] = &[
     &designs::Ratings,
     &designs::Catalogues,
     &designs::FlashFiles,
+    &designs::DiskFiles,
 ];
 
 /// Runs a closure and tells how many bytes it held at most.

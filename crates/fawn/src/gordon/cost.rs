@@ -97,7 +97,7 @@ const SECONDS_PER_GB: f64 = 4.0;
 /// A catalogue or ratings cannot be read or used.
 pub fn run(arguments: &CostArguments) -> anyhow::Result<CommandStatus> {
     let catalogue = catalogue(&arguments.catalog)?;
-    let report = CostReport::of(&arguments.question(), &catalogue, &arguments.ratings.ratings()?);
+    let report = CostReport::of(&arguments.question(), &catalogue, &arguments.ratings.ratings(&catalogue)?);
     unless_closed(if arguments.json { print_json(&report) } else { print(&report) })?;
     Ok(CommandStatus::Done)
 }

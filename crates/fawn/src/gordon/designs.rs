@@ -12,6 +12,7 @@ use fawn_gordon::survey::{SurveyFile, simulated};
 use fawn_plan::Catalogue;
 
 use super::typed::TypedFlags;
+use crate::tell::tell;
 
 /// The paper's designs.
 pub const PAPER: &str = "gordon-2009";
@@ -60,17 +61,20 @@ pub struct DesignSet {
 }
 
 impl RatingArguments {
-    /// The ratings to use.
+    /// The ratings to use for a catalogue. Tells which of the file's are of nothing in it.
     ///
     /// # Errors
     /// The file cannot be read or understood.
-    pub fn ratings(&self) -> anyhow::Result<SurveyRatings> {
+    pub fn ratings(&self, catalogue: &Catalogue) -> anyhow::Result<SurveyRatings> {
         let mut ratings = match &self.ratings {
             None => SurveyRatings::today(),
             Some(file) => {
                 let told = file.display();
                 let text = fawn_files::text::read(file).with_context(|| format!("cannot read the ratings {told}"))?;
                 let own = SurveyRatings::parse(&text).with_context(|| format!("cannot use the ratings {told}"))?;
+                for name in own.unknown_to(catalogue) {
+                    tell(format_args!("fawn: {told}: the catalogue has no {name}, so its rating is not used"));
+                }
                 own.completed_by(SurveyRatings::today())
             }
         };
@@ -120,7 +124,7 @@ impl DesignArguments {
     }
 
     fn catalogue(&self, catalogue: &Catalogue) -> anyhow::Result<DesignSet> {
-        let (designs, left_out) = designs(catalogue, &self.catalogues.ratings()?);
+        let (designs, left_out) = designs(catalogue, &self.catalogues.ratings(catalogue)?);
         Ok(DesignSet { title: catalogue.title.clone(), designs, left_out })
     }
 

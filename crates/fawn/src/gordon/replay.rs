@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use fawn_files::links;
@@ -247,6 +247,15 @@ impl TraceSource {
             }
         }
         scan.finish();
+        if scan.reads + scan.writes + scan.discards + scan.flushes == 0 {
+            tell_damage(&name, &scan);
+            return Err(match &arguments.volume {
+                Some(volume) => {
+                    anyhow!("{name} has no request of volume {volume}: leave --volume out to see how many there are")
+                }
+                None => anyhow!("{name} has no request of format {}: name another one with --format", scan.format),
+            });
+        }
         if let Some(writer) = converted {
             writer.finish().context("cannot write the compact trace")?;
         }
@@ -293,17 +302,7 @@ impl TraceSource {
 
     /// Tells damage on standard error.
     fn tell_damage(&self) {
-        let scan = &self.scan;
-        for damage in &scan.damage {
-            tell(format_args!("fawn: {}: {damage}", self.name));
-        }
-        let more = scan.damaged - scan.damage.len() as u64;
-        if more > 0 {
-            tell(format_args!("fawn: {}: {} more lines or blocks are damaged", self.name, grouped(more)));
-        }
-        if let Some(why) = &scan.ended_early {
-            tell(format_args!("fawn: {}: the trace ends early: {why}", self.name));
-        }
+        tell_damage(&self.name, &self.scan);
     }
 
     fn status(&self) -> CommandStatus {
@@ -332,6 +331,19 @@ impl TraceSource {
             grouped(scan.flushes),
             seconds(scan.seconds),
         )
+    }
+}
+
+fn tell_damage(name: &str, scan: &TraceScan) {
+    for damage in &scan.damage {
+        tell(format_args!("fawn: {name}: {damage}"));
+    }
+    let more = scan.damaged - scan.damage.len() as u64;
+    if more > 0 {
+        tell(format_args!("fawn: {name}: {} more lines or blocks are damaged", grouped(more)));
+    }
+    if let Some(why) = &scan.ended_early {
+        tell(format_args!("fawn: {name}: the trace ends early: {why}"));
     }
 }
 

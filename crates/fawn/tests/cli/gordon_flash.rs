@@ -52,6 +52,13 @@ fn writes_are_amplified_as_theory_has_it_and_the_first_state_is_told() {
     let zipf = json(&fawn(&[&mqsim[..], &workload, &["--workload", "zipf"]].concat()));
     assert_eq!((&zipf["first_state"]["way"], &zipf["first_state"]["passes"]), (&"bounded-fill".into(), &4.into()));
     assert_eq!(zipf["write_amplification"]["theory"], Value::Null);
+    // The closed form and theory are of writes to all of the device.
+    let part = json(&fawn(&[&mqsim[..], &workload, &["--span", "16M"]].concat()));
+    assert_eq!(part["first_state"]["way"], "bounded-fill", "{part}");
+    let discards = json(&fawn(&[&mqsim[..], &workload, &["--trims", "30%"]].concat()));
+    let amplification = &discards["write_amplification"];
+    assert_eq!(amplification["theory"], Value::Null, "{amplification}");
+    assert!(amplification["theory_source"].as_str().unwrap().contains("discards"), "{amplification}");
 }
 
 #[test]
@@ -112,7 +119,8 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
         (&["--policy", "best"], "e.g. d:10"),
         (&["--first-state", "full"], "e.g. fill:3"),
         (&["--bus-bits", "12"], "`bus_bits` must be 8 or 16"),
-        (&["--spare", "100%"], "between 0 and 1"),
+        (&["--spare", "100%"], "`spare_factor` must be above 0 and below 1"),
+        (&["--die-idle-w", "0.02", "--die-active-w", "0.01"], "watts from die_idle_w"),
         (&["--dram", "1M"], "choose larger super-pages"),
         (&["--array", "mqsim-default", "--wear-out"], "--rated-erases"),
         (&["--bytes", "8K..4K"], "e.g. 2K..256K"),

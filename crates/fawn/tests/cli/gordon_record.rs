@@ -151,6 +151,7 @@ fn what_is_not_there_is_told_with_what_is() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("here.recording");
     let name = file.to_str().unwrap();
+    std::fs::write(&file, "yesterday's").unwrap();
     for (arguments, code, says) in [
         (&["--interface", "wire7"][..], 1, "there is no network interface wire7: there are "),
         (&["--disk", "tape7"], 1, "/proc/diskstats has no disk tape7"),
@@ -159,8 +160,10 @@ fn what_is_not_there_is_told_with_what_is() {
         (&["--requests", name], 2, "name another file"),
         (&["--requests", "/"], 1, "it is a directory: name a file in it"),
         (&["--requests", "-"], 2, "--requests writes a file: name one"),
+        (&["--", "/no/such/program"], 1, "cannot start /no/such/program"),
     ] {
         let run = fawn(&[&["gordon", "record", name, "--seconds", "1s"], arguments].concat());
         assert!(run.code == code && run.stderr.contains(says), "{arguments:?}: {run:?}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "yesterday's", "{arguments:?}");
     }
 }

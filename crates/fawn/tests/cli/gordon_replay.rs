@@ -68,6 +68,18 @@ fn damaged_lines_are_counted_and_told_with_their_numbers() {
 }
 
 #[test]
+fn a_trace_without_a_request_is_refused() {
+    let trace = sample("msr.csv");
+    for (arguments, says) in [
+        (["--volume", "nosuch"], "has no request of volume nosuch: leave --volume out"),
+        (["--format", "alibaba"], "has no request of format alibaba: name another one with --format"),
+    ] {
+        let run = fawn(&[&["gordon", "replay", &trace, "--on", "sata-1tb-2008"], &arguments[..]].concat());
+        assert!(run.code == 1 && run.stderr.contains(says) && run.stdout.is_empty(), "{arguments:?}: {run:?}");
+    }
+}
+
+#[test]
 fn a_trace_is_converted_and_the_compact_one_gives_the_same_result() {
     let dir = tempfile::tempdir().unwrap();
     let compact = dir.path().join("web.trace");

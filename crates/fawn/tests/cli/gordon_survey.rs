@@ -81,6 +81,8 @@ fn designs_of_a_file_and_of_a_catalogue_are_surveyed() {
         report["points"].as_array().unwrap().len()
     };
     assert_eq!(today(&["--ratings", ratings_file.to_str().unwrap()]), today(&[]), "those built in are still used");
+    let unused = survey(&["--nodes", "2", "--ratings", ratings_file.to_str().unwrap()]);
+    assert!(unused.code == 0 && unused.stderr.contains("so its rating is not used"), "{unused:?}");
 
     let run = survey(&["--designs", designs_file.to_str().unwrap(), "--guess-writes"]);
     assert!(run.code == 2 && run.stderr.contains("--guess-writes has no effect on designs of a file"), "{run:?}");
@@ -102,7 +104,7 @@ fn designs_of_a_file_and_of_a_catalogue_are_surveyed() {
     }
     std::fs::write(&designs_file, designs.replace("processors = 4", "processors = 0")).unwrap();
     let run = survey(&["--designs", designs_file.to_str().unwrap()]);
-    assert!(run.code == 1 && run.stderr.contains("at least one processor"), "{run:?}");
+    assert!(run.code == 1 && run.stderr.contains("from 1 to 4,096 processors"), "{run:?}");
 }
 
 #[test]

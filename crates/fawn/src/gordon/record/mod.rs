@@ -117,15 +117,24 @@ pub fn run(arguments: &RecordArguments) -> anyhow::Result<CommandStatus> {
     let devices = machine.disks().iter().filter_map(machine::RecordedDisk::device).collect();
     // First, as it is what may fail: a recording of that name is not replaced in vain.
     let requests = arguments.requests.as_ref().map(|path| RequestRecorder::start(path, devices)).transpose()?;
+    let mut child = start(&arguments.command, arguments.json)?;
     let told = || format!("cannot write {}", arguments.file.display());
-    let file = create(&arguments.file, "FILE", arguments.requests.as_deref())?;
-    let mut writer = RecordingWriter::new(file, &head).with_context(told)?;
+    let file = create(&arguments.file, "FILE", arguments.requests.as_deref());
+    let mut writer = match file.and_then(|file| RecordingWriter::new(file, &head).with_context(told)) {
+        Ok(writer) => writer,
+        Err(error) => {
+            if let Some(child) = &mut child {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+            return Err(error);
+        }
+    };
     if !arguments.json {
         for (column, why) in machine.absences() {
             tell(format_args!("fawn: {column} is not measured: {why}"));
         }
     }
-    let child = start(&arguments.command, arguments.json)?;
     let mut run = RecordingRun { child, ended: None, requests, sums: RecordingSums::default() };
     let recorded = run.record(&mut machine, &mut writer, arguments, &stop);
     let status = run.wait_for_child();
