@@ -82,7 +82,7 @@ fn a_fuller_drive_and_a_drained_store_write_more() {
     for pair in MEASURED.windows(2).filter(|pair| pair[0].index == pair[1].index) {
         assert!(0.98 * pair[0].store * pair[0].ftl <= pair[1].store * pair[1].ftl, "{pair:?}");
     }
-    assert_eq!(amplification(Index::Indexed, 0.7), None);
+    assert!(amplification(Index::Indexed, 0.7).is_some() && amplification(Index::Indexed, 0.76).is_none());
     let crammed = plan("today", &workload(10e12, 1e6, 3), 0.95).with_puts(1e5, Some(600.0));
     let wear = crammed.ranked[0].drive_wear.unwrap();
     assert!(wear.full > 0.75 && wear.years.is_none(), "nothing was measured of drives so full: {wear:?}");
