@@ -24,7 +24,7 @@ pub struct DiskActivity {
     pub seek_ns: u64,
     /// The head waited for a sector.
     pub rotation_ns: u64,
-    /// The head read or wrote what was asked for.
+    /// The head read or wrote what was asked for, or read ahead.
     pub transfer_ns: u64,
     /// Extents of the write buffer, or parts of them, that reached the platters.
     pub drains: u64,
@@ -526,6 +526,7 @@ impl DiskDevice {
         let next = from + read.sectors;
         self.cache.insert(from, next);
         let whole = self.mechanism.transfer(begin_ns, from, read.sectors, false);
+        self.activity.transfer_ns += whole.end_ns - begin_ns;
         self.arm = whole.arm;
         self.read_ahead = (next < limit).then(|| {
             let switch_ns = self.mechanism.positioning(whole.arm, whole.end_ns, next, false).total_ns();

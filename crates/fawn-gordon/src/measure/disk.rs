@@ -38,6 +38,8 @@ pub struct DiskReport {
     pub outstanding: Option<usize>,
     /// What was served.
     pub throughput: Throughput,
+    /// Seconds until all that was written is on the platters: the simulated time, or longer.
+    pub settled_s: f64,
     /// Bytes per second, read and written.
     pub bytes_per_s: f64,
     /// Requests per second.
@@ -52,11 +54,11 @@ pub struct DiskReport {
     pub latency_parts: Vec<PartShare>,
     /// How requests were served.
     pub services: DiskServices,
-    /// What the arm and the head did.
+    /// What the arm and the head did until then.
     pub resources: Vec<ResourceShare>,
     /// Parts of the write buffer that were brought to the platters.
     pub drains: u64,
-    /// Modelled energy; absent if the disk's power is not known.
+    /// Modelled energy until then; absent if the disk's power is not known.
     pub energy: Option<EnergyReport>,
 }
 
@@ -132,18 +134,19 @@ impl DiskMeasurement {
             ],
             throughput.requests,
         );
+        // The disk goes on after the last reply.
+        let settled_s = throughput.elapsed_s.max(self.device.now_ns() as f64 / 1e9);
         let active_s = (activity.seek_ns + activity.rotation_ns + activity.transfer_ns) as f64 / 1e9;
         let energy = self.power.as_ref().map(|power| {
             let bytes = throughput.bytes_read + throughput.bytes_written;
             // The head does not tell for whom it moves: both kinds have their share by bytes.
             let reading = throughput.bytes_read as f64 / (bytes as f64).max(1.0);
-            let on_s = throughput.elapsed_s.max(active_s);
-            let joules = power.watts.joules(on_s, active_s * reading, active_s * (1.0 - reading));
+            let joules = power.watts.joules(settled_s, active_s * reading, active_s * (1.0 - reading));
             let told = format!(
                 "{} W at rest, {} W reading, {} W writing ({}); time of the head by bytes read and written",
                 power.watts.idle, power.watts.read, power.watts.write, power.source
             );
-            EnergyReport::of(joules, on_s, bytes, told)
+            EnergyReport::of(joules, settled_s, bytes, told)
         });
         DiskReport {
             name: self.model.name.to_string(),
@@ -158,7 +161,8 @@ impl DiskMeasurement {
             write_latency: writes.summary(),
             latency_parts,
             services,
-            resources: resources(activity, throughput.elapsed_s),
+            resources: resources(activity, settled_s),
+            settled_s,
             drains: activity.drains,
             energy,
             throughput,
@@ -166,10 +170,10 @@ impl DiskMeasurement {
     }
 }
 
-/// What the arm and the head did, the longest first.
-fn resources(activity: DiskActivity, elapsed_s: f64) -> Vec<ResourceShare> {
+/// What the arm and the head did in so many seconds, the longest first.
+fn resources(activity: DiskActivity, on_s: f64) -> Vec<ResourceShare> {
     let DiskActivity { seek_ns, rotation_ns, transfer_ns, .. } = activity;
-    let share = |ns: u64| (ns as f64 / 1e9 / elapsed_s.max(f64::MIN_POSITIVE)).min(1.0);
+    let share = |ns: u64| (ns as f64 / 1e9 / on_s.max(f64::MIN_POSITIVE)).min(1.0);
     let mut all: Vec<ResourceShare> =
         [("arm (seeks)", seek_ns), ("platters (rotation)", rotation_ns), ("head (transfer)", transfer_ns)]
             .into_iter()
@@ -242,5 +246,34 @@ mod tests {
         let mean = report.latency.unwrap().mean_us;
         let sum: f64 = report.latency_parts.iter().map(|part| part.mean_us).sum();
         assert!((sum / mean - 1.0).abs() < 1e-6, "{sum} {mean}");
+    }
+
+    /// The head's busy share altogether, and the report.
+    fn report(addresses: AddressPattern, read_share: f64, requests: u64) -> (f64, DiskReport) {
+        let preset = presets::preset("sata-1tb-2008").unwrap();
+        let disk = DiskMeasurement::new(preset.model, preset.power).unwrap();
+        let (arrivals, capacity_bytes) = (Arrivals::Together, disk.capacity_bytes());
+        let pattern = TracePattern { addresses, arrivals, read_share, capacity_bytes, requests, seed: 1 };
+        let report = disk.run(pattern.trace().unwrap(), requests, Pacing::Saturated, 1, &Nobody).unwrap();
+        (report.resources.iter().map(|it| it.busy_share).sum(), report)
+    }
+
+    #[test]
+    fn reading_ahead_is_work_of_the_head() {
+        let (busy, report) = report(AddressPattern::Sequential { bytes: 1 << 20 }, 1.0, 500);
+        assert!(report.services.read_hits > 400, "{:?}", report.services);
+        assert!((0.85..=1.0).contains(&busy), "{busy}");
+        let watts = report.energy.unwrap().modelled_w;
+        assert!((12.4..=13.0).contains(&watts), "a disk that reads takes 13 W, one at rest 9 W: {watts}");
+    }
+
+    #[test]
+    fn what_is_written_behind_takes_time_and_energy_after_the_last_reply() {
+        let addresses = AddressPattern::Uniform { least_bytes: 4096, most_bytes: 4096 };
+        let (busy, report) = report(addresses, 0.0, 500);
+        assert!(report.settled_s > 10.0 * report.throughput.elapsed_s, "{report:?}");
+        assert!((0.95..=1.0).contains(&busy), "the arm, the platters and the head are busy in turn: {busy}");
+        let energy = report.energy.unwrap();
+        assert!((energy.modelled_j / report.settled_s / energy.modelled_w - 1.0).abs() < 1e-6, "{energy:?}");
     }
 }

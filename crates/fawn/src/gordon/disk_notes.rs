@@ -1,6 +1,7 @@
 //! What is said of a simulated disk, alone or beside other devices.
 
 use fawn_gordon::measure::DiskReport;
+use fawn_gordon::measure::tables::time;
 
 /// The disk that the paper compares with.
 pub const PAPER_DISK: &str = "sata-1tb-2008";
@@ -12,5 +13,16 @@ pub fn notes(report: &DiskReport) -> Vec<String> {
         || format!("Energy of {} is not modelled, since its source states no power.", report.name),
         |energy| format!("Energy of {} is modelled: {}.", report.name, energy.model),
     );
-    vec![told]
+    let mut notes = vec![told];
+    let (replied_s, settled_s) = (report.throughput.elapsed_s, report.settled_s);
+    if settled_s > 1.01 * replied_s {
+        notes.push(format!(
+            "{} had written all to its platters after {}, and replied to the last request after {}. Energy and busy shares \
+             are of the longer time.",
+            report.name,
+            time(settled_s * 1e6),
+            time(replied_s * 1e6)
+        ));
+    }
+    notes
 }
