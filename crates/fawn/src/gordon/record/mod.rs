@@ -135,6 +135,9 @@ pub fn run(arguments: &RecordArguments) -> anyhow::Result<CommandStatus> {
             tell(format_args!("fawn: {column} is not measured: {why}"));
         }
     }
+    if arguments.seconds.is_none() && arguments.command.is_empty() && !arguments.json {
+        tell(format_args!("fawn: recording until Ctrl-C, one sample each {:?}", arguments.period.0));
+    }
     let mut run = RecordingRun { child, ended: None, requests, sums: RecordingSums::default() };
     let recorded = run.record(&mut machine, &mut writer, arguments, &stop);
     let status = run.wait_for_child();
