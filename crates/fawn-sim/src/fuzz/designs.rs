@@ -366,7 +366,8 @@ impl Target for DiskFiles {
         if random.chance(1, 3) {
             values.extend([("idle_w", "5".to_owned()), ("read_w", "8".to_owned()), ("write_w", "9".to_owned())]);
         }
-        let mut text: String = values.iter().map(|(name, value)| format!("{name} = {value}\n")).collect();
+        let lines: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}\n")).collect();
+        let mut text = lines.concat();
         if random.chance(1, 2) {
             let sectors = random.below(1 << 16);
             write!(text, "[buffer]\nsegments = 4\nsegment_sectors = {sectors}\nwrite_sectors = {sectors}\n")
