@@ -20,6 +20,8 @@ final class Standalone implements AutoCloseable {
 
     Standalone() throws IOException {
         directory = Files.createTempDirectory("fawn-spark-standalone");
+        // Workers start executors only where Spark is installed. All jars are on the class path.
+        Files.createDirectories(home().resolve("jars"));
         try (ServerSocket free = new ServerSocket(0)) {
             port = free.getLocalPort();
         }
@@ -34,6 +36,10 @@ final class Standalone implements AutoCloseable {
         return "spark://127.0.0.1:" + port;
     }
 
+    private Path home() {
+        return directory.resolve("home");
+    }
+
     static String classPath() {
         return CLASS_PATH;
     }
@@ -45,6 +51,7 @@ final class Standalone implements AutoCloseable {
         command.addAll(List.of(arguments));
         ProcessBuilder builder = new ProcessBuilder(command);
         builder.environment().put("SPARK_LOCAL_IP", host);
+        builder.environment().put("SPARK_HOME", home().toString());
         File log = directory.resolve(host + ".log").toFile();
         processes.add(builder.redirectErrorStream(true).redirectOutput(log).start());
     }
