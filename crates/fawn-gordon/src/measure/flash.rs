@@ -254,7 +254,8 @@ impl FlashMeasurement {
         let programmed_bytes = programmed as f64 * f64::from(layout.page_bytes);
         let write_amplification = (counts.written > 0).then(|| {
             let effective_spare_factor = effective_spare(translation);
-            let (theory, theory_source) = theory_of(&settings, pattern.as_ref(), effective_spare_factor, &device);
+            let (theory, theory_source) =
+                theory_of(&settings, pattern.as_ref(), effective_spare_factor, &device, throughput.discards > 0);
             AmplificationReport {
                 pages_per_page: counts.data_amplification(),
                 pages_per_page_with_summaries: counts.write_amplification(),
@@ -385,16 +386,19 @@ fn theory_of(
     pattern: Option<&TracePattern>,
     spare: f64,
     device: &Device,
+    has_discards: bool,
 ) -> (Option<f64>, String) {
     let none = |why: &str| (None, why.to_owned());
     let Some(pattern) = pattern else { return none("theory has no write amplification for a trace") };
+    if has_discards {
+        return none("theory has none for a workload with discards");
+    }
     match pattern.addresses {
         AddressPattern::Sequential { .. } => return (Some(1.0), "sequential writes leave nothing to copy".to_owned()),
         AddressPattern::Uniform { .. } => {}
         _ => return none("theory has none for this pattern, only for uniform and for sequential writes"),
     }
-    // The last bytes are fewer than an access.
-    if pattern.capacity_bytes + pattern.capacity_bytes / 100 < device.bytes() {
+    if !pattern.covers(device.bytes()) {
         return none("theory has none for writes to a part of the device");
     }
     if spare <= 0.0 {

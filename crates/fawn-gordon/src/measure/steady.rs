@@ -81,9 +81,8 @@ pub fn warm_up(
 ) -> Result<FirstState, WarmUpError> {
     let settings = *device.translation().settings();
     let fits = closed_form_fits(device)?;
-    // The closed form is of writes to all of the device; the last bytes are fewer than an access.
-    let fits_pattern =
-        fits && pattern.is_none_or(|pattern| pattern.capacity_bytes + pattern.capacity_bytes / 100 >= device.bytes());
+    // The closed form is of writes to all of the device.
+    let fits_pattern = fits && pattern.is_none_or(|pattern| pattern.covers(device.bytes()));
     match resolve(choice, pattern, &settings, fits_pattern) {
         WarmUpChoice::Empty | WarmUpChoice::Auto => {
             Ok(FirstState::new("empty", 0, "nothing was ever written: reads of it touch no flash"))

@@ -86,6 +86,11 @@ pub enum PatternError {
 }
 
 impl TracePattern {
+    /// Whether its accesses go all over a device of so many bytes. The last bytes may be fewer than an access.
+    pub fn covers(&self, device_bytes: u64) -> bool {
+        self.capacity_bytes + self.capacity_bytes / 100 >= device_bytes
+    }
+
     /// The traces behind Figure 4: 200,000 random accesses of 2 to 256 KB, all reads or all writes.
     pub fn paper_random(access: Access, capacity_bytes: u64, seed: u64) -> Self {
         let addresses = AddressPattern::Uniform { least_bytes: 2 << 10, most_bytes: 256 << 10 };

@@ -161,12 +161,8 @@ pub fn run(arguments: &FlashArguments) -> anyhow::Result<CommandStatus> {
         })?;
         return Ok(if report.pages_lost == 0 { CommandStatus::Done } else { CommandStatus::Missing });
     }
-    let mut report = measurement.run(requests, pattern.requests, workload.pacing(), &bar)?;
+    let report = measurement.run(requests, pattern.requests, workload.pacing(), &bar)?;
     bar.0.finish();
-    if let Some(amplification) = report.write_amplification.as_mut().filter(|_| workload.trims > 0.0) {
-        (amplification.theory, amplification.theory_source) =
-            (None, "theory has none for a workload with discards".to_owned());
-    }
     unless_closed(if arguments.json {
         print_json(&WorkloadReport { workload: workload.line(&pattern), report: &report })
     } else {
