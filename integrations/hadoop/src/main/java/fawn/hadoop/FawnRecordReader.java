@@ -91,8 +91,8 @@ final class FawnRecordReader extends RecordReader<Writable, Writable> {
             entries = part.entries().entrySet().iterator();
             count(FawnCounter.PARTS_READ, 1);
             count(FawnCounter.PASSES_REPEATED, part.passes - 1);
-            double done = FawnSplit.number(part.interval.high).subtract(FawnSplit.number(interval.low)).doubleValue();
-            double all = FawnSplit.number(interval.high).subtract(FawnSplit.number(interval.low)).doubleValue();
+            double done = part.interval.high.toNumber().subtract(interval.low.toNumber()).doubleValue();
+            double all = interval.high.toNumber().subtract(interval.low.toNumber()).doubleValue();
             progress = all == 0 ? 1 : (float) (done / all);
         }
     }

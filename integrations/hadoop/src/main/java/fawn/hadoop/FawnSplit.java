@@ -31,30 +31,9 @@ public final class FawnSplit extends InputSplit implements Writable {
     /** The splits of a range: so many intervals that differ by a position at most. */
     static List<FawnSplit> of(Interval range, List<String> membersHosts, int count) {
         List<String> hosts = new ArrayList<>(new LinkedHashSet<>(membersHosts));
-        BigInteger low = number(range.low);
-        BigInteger size = number(range.high).subtract(low).add(BigInteger.ONE);
-        BigInteger parts = size.min(BigInteger.valueOf(count));
         List<FawnSplit> splits = new ArrayList<>();
-        BigInteger begin = low;
-        for (BigInteger part = BigInteger.ONE; part.compareTo(parts) <= 0; part = part.add(BigInteger.ONE)) {
-            BigInteger end = low.add(size.multiply(part).divide(parts));
-            Interval interval = new Interval(position(begin), position(end.subtract(BigInteger.ONE)));
-            splits.add(new FawnSplit(interval, hosts));
-            begin = end;
-        }
+        range.divide(count).forEach(interval -> splits.add(new FawnSplit(interval, hosts)));
         return splits;
-    }
-
-    static BigInteger number(Key position) {
-        return new BigInteger(1, position.toBytes());
-    }
-
-    private static Key position(BigInteger number) {
-        byte[] bytes = number.toByteArray();
-        byte[] position = new byte[Key.BYTES];
-        int length = Math.min(bytes.length, Key.BYTES);
-        System.arraycopy(bytes, bytes.length - length, position, Key.BYTES - length, length);
-        return Key.of(position);
     }
 
     /** The positions of its keys. */
@@ -65,7 +44,7 @@ public final class FawnSplit extends InputSplit implements Writable {
     /** Millionths of all positions: nobody knows how many bytes they hold, but keys are spread evenly. */
     @Override
     public long getLength() {
-        BigInteger size = number(interval.high).subtract(number(interval.low));
+        BigInteger size = interval.size().subtract(BigInteger.ONE);
         return size.multiply(BigInteger.valueOf(MILLION)).divide(POSITIONS).longValueExact();
     }
 

@@ -7,7 +7,6 @@ import fawn.client.RangeMember;
 import fawn.client.wire.Interval;
 import fawn.client.wire.Key;
 import java.io.IOException;
-import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -130,7 +129,7 @@ final class Planner {
             double own = Density.share(range.interval);
             int pieces = (int) Math.max(1, Math.min(100_000, Math.ceil(own / share * 0.999)));
             String owner = range.members.isEmpty() ? "" : range.members.get(0).name;
-            for (Interval piece : cut(range.interval, pieces)) {
+            for (Interval piece : range.interval.divide(pieces)) {
                 Pack pack = open.computeIfAbsent(owner, key -> new Pack());
                 if (pack.share > 0 && pack.share + own / pieces > share * 1.25) {
                     partitions.add(pack.partition());
@@ -159,31 +158,5 @@ final class Planner {
         private FawnPartition partition() {
             return FawnPartition.scan(intervals, new ArrayList<>(hosts));
         }
-    }
-
-    /** Cuts an interval into pieces of about equal length. */
-    static List<Interval> cut(Interval interval, int pieces) {
-        BigInteger low = new BigInteger(1, interval.low.toBytes());
-        BigInteger width = new BigInteger(1, interval.high.toBytes()).subtract(low).add(BigInteger.ONE);
-        List<Interval> cut = new ArrayList<>();
-        Key from = interval.low;
-        for (int at = 1; at < pieces; at++) {
-            BigInteger end = low.add(width.multiply(BigInteger.valueOf(at)).divide(BigInteger.valueOf(pieces)));
-            Key next = key(end);
-            if (next.compareTo(from) > 0) {
-                cut.add(new Interval(from, next.predecessor()));
-                from = next;
-            }
-        }
-        cut.add(new Interval(from, interval.high));
-        return cut;
-    }
-
-    private static Key key(BigInteger number) {
-        byte[] bytes = number.toByteArray();
-        byte[] key = new byte[Key.BYTES];
-        int length = Math.min(bytes.length, Key.BYTES);
-        System.arraycopy(bytes, bytes.length - length, key, Key.BYTES - length, length);
-        return Key.of(key);
     }
 }

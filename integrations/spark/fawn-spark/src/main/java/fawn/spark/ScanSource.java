@@ -40,7 +40,7 @@ final class ScanSource implements RecordSource {
         partBytes = isLimited ? LIMITED_PART_BYTES : PART_BYTES;
         int pieces = isLimited ? 1 : (LANES + intervals.length - 1) / intervals.length;
         for (Interval interval : all(intervals)) {
-            rest.addAll(Planner.cut(interval, pieces));
+            rest.addAll(interval.divide(pieces));
         }
         for (int lane = 0; lane < (isLimited ? 1 : LANES); lane++) {
             open();

@@ -1,5 +1,9 @@
 package fawn.client.wire;
 
+import java.math.BigInteger;
+import java.util.ArrayList;
+import java.util.List;
+
 /** Positions from one to another. */
 public final class Interval {
     /** The whole key space. */
@@ -31,6 +35,26 @@ public final class Interval {
     void write(WireWriter out) {
         low.write(out);
         high.write(out);
+    }
+
+    /** So many intervals that cover it, whose sizes differ by a position at most; no more than it has positions. */
+    public List<Interval> divide(int parts) {
+        BigInteger size = size();
+        BigInteger count = size.min(BigInteger.valueOf(parts));
+        List<Interval> all = new ArrayList<>();
+        Key begin = low;
+        for (int part = 1; part < count.intValueExact(); part++) {
+            Key next = Key.of(low.toNumber().add(size.multiply(BigInteger.valueOf(part)).divide(count)));
+            all.add(new Interval(begin, next.predecessor()));
+            begin = next;
+        }
+        all.add(new Interval(begin, high));
+        return all;
+    }
+
+    /** How many positions it has. */
+    public BigInteger size() {
+        return high.toNumber().subtract(low.toNumber()).add(BigInteger.ONE);
     }
 
     /** Whether a position lies in it. */

@@ -1,5 +1,6 @@
 package fawn.client.wire;
 
+import java.math.BigInteger;
 import java.util.Arrays;
 
 /** A position in the key space: 20 bytes, most significant first. */
@@ -25,6 +26,15 @@ public final class Key implements Comparable<Key> {
         return new Key(Arrays.copyOf(bytes, BYTES));
     }
 
+    /** The position of this number, from 0 to the number of the highest. */
+    static Key of(BigInteger number) {
+        byte[] given = number.toByteArray();
+        byte[] bytes = new byte[BYTES];
+        int length = Math.min(given.length, BYTES);
+        System.arraycopy(given, given.length - length, bytes, BYTES - length, length);
+        return new Key(bytes);
+    }
+
     private static Key filled(int value) {
         byte[] bytes = new byte[BYTES];
         Arrays.fill(bytes, (byte) value);
@@ -42,6 +52,11 @@ public final class Key implements Comparable<Key> {
     /** A copy of the bytes. */
     public byte[] toBytes() {
         return bytes.clone();
+    }
+
+    /** How many positions are lower. */
+    public BigInteger toNumber() {
+        return new BigInteger(1, bytes);
     }
 
     /** The top 64 bits, unsigned. */
