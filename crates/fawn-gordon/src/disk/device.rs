@@ -34,12 +34,24 @@ pub struct DiskActivity {
 #[derive(Clone, Copy, Debug)]
 struct DiskCommand {
     request: DiskRequest,
+    /// When the disk took it from the host. A disk knows nothing of what waits at the host.
+    taken_ns: u64,
     /// When the controller has understood it.
     ready_ns: u64,
     /// Its number, by order of arrival.
     number: u64,
     /// A write that waits for room in the buffer, not for the head.
     needs_room: bool,
+}
+
+/// A flush that waits for the platters.
+#[derive(Clone, Copy, Debug)]
+struct WaitingFlush {
+    request: DiskRequest,
+    /// When the disk took it.
+    taken_ns: u64,
+    /// Its number, after that of each write that it waits for.
+    number: u64,
 }
 
 /// What the head reads beyond the last read.
@@ -135,8 +147,8 @@ pub struct DiskDevice {
     host: VecDeque<DiskRequest>,
     /// Commands that wait for the head, or for room.
     commands: Vec<DiskCommand>,
-    /// Flushes, with the number of the last write that each waits for.
-    flushes: Vec<(DiskRequest, u64)>,
+    /// Flushes that wait for the platters.
+    flushes: Vec<WaitingFlush>,
     due: BinaryHeap<Reverse<Due>>,
     arm: Arm,
     read_ahead: Option<ReadAhead>,
@@ -265,7 +277,9 @@ impl DiskDevice {
             }
             Access::Write => self.take_write(request),
             Access::Flush => match self.buffer.oldest() {
-                Some(_) => self.flushes.push((request, self.number)),
+                Some(_) => {
+                    self.flushes.push(WaitingFlush { request, taken_ns: self.now_ns, number: self.number });
+                }
                 None => self.finish_control(request),
             },
             Access::Discard => self.finish_control(request),
@@ -286,7 +300,8 @@ impl DiskDevice {
     }
 
     fn enqueue(&mut self, request: DiskRequest, ready_ns: u64, needs_room: bool) {
-        self.commands.push(DiskCommand { request, ready_ns, number: self.number, needs_room });
+        let (taken_ns, number) = (self.now_ns, self.number);
+        self.commands.push(DiskCommand { request, taken_ns, ready_ns, number, needs_room });
     }
 
     /// Puts a write into the buffer, at `from_ns`. `false` if there is no room.
@@ -326,6 +341,10 @@ impl DiskDevice {
         let Some(ahead) = self.read_ahead else { return false };
         let first = self.cache.first_of(ahead.from).unwrap_or(ahead.from);
         if !(first..=ahead.limit).contains(&sector) {
+            return false;
+        }
+        // A stream must not keep the head for as long as it lasts.
+        if self.is_any_overdue() {
             return false;
         }
         // The head reads on until it has these sectors, and ahead from there.
@@ -410,26 +429,33 @@ impl DiskDevice {
         self.commands.iter().any(|command| !command.needs_room) || (may_drain && !self.buffer.extents().is_empty())
     }
 
+    /// Whether a command has been in the disk for so long that it comes first.
+    fn is_overdue(&self, taken_ns: u64) -> bool {
+        self.now_ns.saturating_sub(taken_ns) > self.times.longest_wait
+    }
+
+    /// Whether anything waits for the head that comes first by now.
+    fn is_any_overdue(&self) -> bool {
+        self.commands.iter().any(|command| self.is_overdue(command.taken_ns))
+            || self.flushes.iter().any(|flush| self.is_overdue(flush.taken_ns))
+    }
+
     /// What the head does next, by the queue's policy. What has waited for too long comes first.
     fn choose(&self) -> Option<Choice> {
         let for_head = || self.commands.iter().enumerate().filter(|(_, command)| !command.needs_room);
         let oldest = for_head().min_by_key(|(_, command)| command.number);
         let needs_drain = self.commands.iter().filter(|command| command.needs_room);
-        let needs_drain = needs_drain.map(|command| (command.number, command.request.arrival_ns));
-        let needs_drain =
-            needs_drain.chain(self.flushes.iter().map(|(flush, number)| (*number, flush.arrival_ns))).min();
-        let is_first = |arrival_ns: u64| {
-            let waited_ns = self.now_ns.saturating_sub(arrival_ns);
-            self.policy == QueuePolicy::FirstCome || waited_ns > self.times.longest_wait
-        };
+        let needs_drain = needs_drain.map(|command| (command.number, command.taken_ns));
+        let needs_drain = needs_drain.chain(self.flushes.iter().map(|flush| (flush.number, flush.taken_ns))).min();
+        let is_first = |taken_ns: u64| self.policy == QueuePolicy::FirstCome || self.is_overdue(taken_ns);
         let drains_first = match (oldest, needs_drain) {
             (Some((index, command)), other) if other.is_none_or(|(number, _)| command.number < number) => {
-                if is_first(command.request.arrival_ns) {
+                if is_first(command.taken_ns) {
                     return Some(Choice::Command(index));
                 }
                 false
             }
-            (_, Some((_, arrival_ns))) => is_first(arrival_ns) && !self.buffer.extents().is_empty(),
+            (_, Some((_, taken_ns))) => is_first(taken_ns) && !self.buffer.extents().is_empty(),
             _ => false,
         };
         let may_drain = self.must_drain() || oldest.is_none();
@@ -548,11 +574,11 @@ impl DiskDevice {
     /// Ends flushes whose writes are all on the platters.
     fn finish_flushes(&mut self) {
         let oldest = self.buffer.oldest().unwrap_or(u64::MAX);
-        let (done, waiting) = std::mem::take(&mut self.flushes).into_iter().partition(|flush| flush.1 < oldest);
+        let (done, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.flushes).into_iter().partition(|flush| flush.number < oldest);
         self.flushes = waiting;
-        let done: Vec<(DiskRequest, u64)> = done;
-        for (request, _) in done {
-            self.finish_control(request);
+        for flush in done {
+            self.finish_control(flush.request);
         }
     }
 

@@ -74,7 +74,8 @@ pub struct QueueModel {
     pub depth: u32,
     /// Which one is served first.
     pub policy: QueuePolicy,
-    /// A command that has waited for so long is served before all others, in milliseconds.
+    /// A command that has been in the disk for so long is served before all that came later, in milliseconds. Those that
+    /// wait at the host do not count, so that this bounds no latency of a disk that is asked for more than it can serve.
     pub longest_wait_ms: f64,
 }
 

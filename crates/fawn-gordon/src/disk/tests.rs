@@ -166,6 +166,36 @@ fn nothing_waits_for_longer_than_the_model_allows_and_one_service() {
 }
 
 #[test]
+fn what_waits_at_the_host_does_not_take_the_disks_choice_away() {
+    // 1,000 reads per second are more than the disk serves, and most of them wait at the host for longer than 2 s.
+    let disk = DiskDevice::new(&bare()).unwrap();
+    let reads: Vec<_> = random(&disk, Access::Read, 4000).collect();
+    let closed_ms = elapsed_ms(&bare(), reads.iter().copied(), 32);
+    let mut disk = DiskDevice::new(&bare()).unwrap();
+    let timed = reads.iter().map(|read| DiskRequest { arrival_ns: read.id * 1_000_000, ..*read });
+    let done: Vec<_> = OpenReplay::new(&mut disk, timed).map(Result::unwrap).collect();
+    let open_ms = done.iter().map(|done| done.finish_ns).max().unwrap() as f64 / 1e6;
+    assert!(done.iter().any(|done| done.response_ns() > 4_000_000_000));
+    assert!((0.95..1.05).contains(&(open_ms / closed_ms)), "{open_ms} ms, not {closed_ms}");
+}
+
+#[test]
+fn a_stream_that_is_read_ahead_keeps_nothing_else_waiting_for_longer_than_the_model_allows() {
+    let mut model = presets::sata_1tb_2008();
+    model.queue.longest_wait_ms = 100.0;
+    let mut disk = DiskDevice::new(&model).unwrap();
+    let far = disk.sectors() - 8;
+    let requests = (0..2000u64).map(|n| match n {
+        40 => request(n, 0, Access::Read, far, 8),
+        _ => request(n, 0, Access::Read, n * 256, 256),
+    });
+    let done: Vec<_> = ClosedReplay::new(&mut disk, requests, 8).map(Result::unwrap).collect();
+    let hits = done.iter().filter(|done| done.service == DiskService::ReadHit).count();
+    let slow = done.iter().find(|done| done.request.id == 40).unwrap().response_ns();
+    assert!(hits > 1900 && (100_000_000..200_000_000).contains(&slow), "{hits} {slow}");
+}
+
+#[test]
 fn a_read_of_what_was_read_or_read_ahead_needs_no_head() {
     let mut disk = DiskDevice::new(&presets::sata_1tb_2008()).unwrap();
     let mut serve = |request: DiskRequest| {
