@@ -41,6 +41,30 @@ fn every_call_says_what_came_of_it() {
 }
 
 #[test]
+fn a_value_far_above_the_limit_is_refused_and_its_neighbours_are_stored() {
+    let cluster = Cluster::start(2);
+    run(async {
+        let client = cluster.client().await;
+        let long = vec![7; 20 << 20];
+        assert_eq!(client.put("long", &long[..]).await, Err(Error::TooLarge));
+        let mut batch = Batch::new();
+        for at in 0..20 {
+            batch = batch.put(format!("before{at}"), "v");
+        }
+        batch = batch.put("long", &long[..]);
+        for at in 0..20 {
+            batch = batch.put(format!("after{at}"), "v");
+        }
+        let done = client.run(batch).await;
+        for (at, done) in done.iter().enumerate() {
+            assert_eq!(done.as_ref().err(), (at == 20).then_some(&Error::TooLarge), "{at}");
+        }
+        assert_eq!(client.get("long").await.unwrap(), None);
+        assert!(client.get("after19").await.unwrap().is_some());
+    });
+}
+
+#[test]
 fn a_get_with_a_continuation_brings_it_back_with_what_is_there() {
     let cluster = Cluster::start(2);
     let client = blocking::Client::connect(cluster.options()).unwrap();

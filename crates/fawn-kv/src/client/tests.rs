@@ -388,3 +388,26 @@ fn a_front_end_of_an_earlier_release_may_have_carried_out_what_it_says_is_unknow
         assert!(bench.asked().remove(0).id.session >> 32 >= 1 << 30);
     }
 }
+
+#[test]
+fn a_value_that_one_seat_finds_too_long_was_not_stored_only_if_every_try_was_refused() {
+    let mut bench = Bench::new();
+    bench.owned_by(1, 1);
+    let put = bench.put("k");
+    let first = bench.asked().remove(0);
+    bench.pass(200_000);
+    let second = bench.asked().remove(0);
+    bench.answer(&second, Answer::TooLarge);
+    assert_eq!(bench.client.next_ended(), None, "the first may be carried out where more is taken");
+    bench.pass(DEADLINE_US / 2);
+    assert_eq!(bench.asked(), [], "what is too long is not sent again and again");
+    bench.answer(&first, Answer::TooLarge);
+    assert_eq!(bench.client.next_ended(), Some((put, RequestOutcome::Refused(Answer::TooLarge))));
+    let put = bench.put("k");
+    let first = bench.asked().remove(0);
+    bench.pass(200_000);
+    let second = bench.asked().remove(0);
+    bench.answer(&second, Answer::TooLarge);
+    bench.answer(&first, done());
+    assert!(matches!(bench.client.next_ended(), Some((ended, RequestOutcome::Done { .. })) if ended == put));
+}

@@ -21,7 +21,7 @@ pub const MOST_BYTES: usize = 136 << 20;
 /// The longest body before the other side is known.
 pub const MOST_GREETING_BYTES: usize = 4096;
 
-const MESSAGE: u8 = 0;
+pub(super) const MESSAGE: u8 = 0;
 const CONTROL: u8 = 1;
 
 /// What a frame holds.

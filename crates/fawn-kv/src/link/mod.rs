@@ -6,11 +6,12 @@
 //! * [`frame`]: where each message begins and ends, from whom and to whom it is, and its checksum.
 //! * [`control`]: greetings, the roster, enrolment, what managers say to each other and what operators ask.
 //! * [`unauthenticated_limit`]: which callers are cut off before they have said who they are, if there are too many.
-//! * `lane`: the two connections between a pair of seats. [`relay`]: ways around broken links.
+//! * `oversize`: requests that are too long to be taken. `lane`: the two connections between a pair of seats. [`relay`]: ways around broken links.
 
 pub mod control;
 pub mod frame;
 mod lane;
+mod oversize;
 pub mod relay;
 pub mod unauthenticated_limit;
 
@@ -27,3 +28,4 @@ pub fn was_removed(name: &str) -> String {
 pub use control::{Control, Greeted, Greeting, Party, Proxied};
 pub use frame::{Frame, FrameError, Frames};
 pub use lane::Lane;
+pub use oversize::{OversizeFrame, OversizeRequest};

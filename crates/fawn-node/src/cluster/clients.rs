@@ -6,7 +6,7 @@
 
 use super::link::PeerLink;
 use fawn_kv::ids::{Address, SeatId};
-use fawn_kv::link::Party;
+use fawn_kv::link::{OversizeRequest, Party};
 use fawn_kv::wire::MOST_CONTINUATION_BYTES;
 use fawn_kv::wire::Message;
 
@@ -45,6 +45,13 @@ pub fn may_say(seat: SeatId, to: Address, message: &Message) -> bool {
         Message::Scan { .. } => to == seat.node(),
         _ => false,
     }
+}
+
+/// Whether a client may ask this, which is too long to be taken.
+pub fn may_ask(seat: SeatId, party: Party, request: &OversizeRequest) -> bool {
+    let OversizeRequest { to, from, asker, forwarded, .. } = *request;
+    let is_client = matches!(party, Party::Client(_)) && party.may_speak_as(from);
+    is_client && to == seat.front() && asker.address == from && !forwarded
 }
 
 /// What clients hold: looked at now and then.

@@ -1,7 +1,7 @@
 //! One connection to another party of the cluster: its socket, frames that are not whole yet, frames that are not sent yet.
 
 use crate::net::tls::Secure;
-use fawn_kv::link::{Control, Frame, FrameError, Frames, Lane, Party, frame};
+use fawn_kv::link::{Control, Frame, FrameError, Frames, Lane, OversizeFrame, OversizeRequest, Party, frame};
 use fawn_kv::wire::version::OLDEST;
 use fawn_tls::Identity;
 use rustix::event::epoll::EventFlags;
@@ -51,6 +51,10 @@ pub struct PeerLink {
     pub version: u8,
     secure: Option<Box<Secure>>,
     frames: Frames,
+    /// A client's frame that is too long, while it is passed over.
+    oversize: Option<Box<OversizeFrame>>,
+    /// Requests in such frames that were passed over.
+    refused: Vec<OversizeRequest>,
     input: Vec<u8>,
     output: Vec<u8>,
     /// What is sent of `output` with TLS.
@@ -82,6 +86,8 @@ impl PeerLink {
             version: OLDEST,
             secure: None,
             frames: Frames::default(),
+            oversize: None,
+            refused: Vec::new(),
             input: Vec::new(),
             output: Vec::new(),
             cipher: Vec::new(),
@@ -128,7 +134,12 @@ impl PeerLink {
 
     /// Bytes of a frame that is not whole yet.
     pub fn part_bytes(&self) -> usize {
-        self.input.len()
+        self.input.len() + self.oversize.as_ref().map_or(0, |frame| frame.held_bytes())
+    }
+
+    /// Takes the requests that were too long and have been passed over since the last call.
+    pub fn take_refused(&mut self) -> Vec<OversizeRequest> {
+        std::mem::take(&mut self.refused)
     }
 
     /// Since when there has been one.
@@ -151,13 +162,44 @@ impl PeerLink {
         frame::put_control(&mut self.output, control);
     }
 
-    /// Takes off the frames that have come whole. While the other side is not known, only the first: it decides how long
-    /// those may be that came with it.
+    /// Takes off the frames that have come whole, and returns how many bytes they were. While the other side is not known, only
+    /// the first: it decides how long those may be that came with it. A client's frames that are too long are passed over.
+    fn take_from(&mut self, bytes: &[u8], take: &mut impl FnMut(Frame, usize)) -> Result<usize, FrameError> {
+        let is_client = matches!(self.party, Some(Party::Client(_)));
+        let mut used = 0;
+        loop {
+            if let Some(frame) = &mut self.oversize {
+                let (passed, request) = frame.pass(&bytes[used..])?;
+                used += passed;
+                let Some(request) = request else { return Ok(used) };
+                self.refused.push(request);
+                self.oversize = None;
+            }
+            match self.frames.next(&bytes[used..]) {
+                Ok(Ok((frame, length))) => {
+                    take(frame, length);
+                    used += length;
+                    if self.state != LinkState::Up {
+                        return Ok(used);
+                    }
+                }
+                Ok(Err(_)) => return Ok(used),
+                Err(error @ FrameError::TooLong(..)) if is_client && self.state == LinkState::Up => {
+                    self.oversize = Some(Box::new(OversizeFrame::begin(&bytes[used..]).ok_or(error)?));
+                    used += frame::HEADER_BYTES;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The same of what has been received.
     fn take(&mut self, take: &mut impl FnMut(Frame, usize)) -> Result<(), FrameError> {
-        let most = if self.state == LinkState::Up { usize::MAX } else { 1 };
-        let used = take_frames(self.frames, most, &self.input, take)?;
-        self.input.drain(..used);
-        Ok(())
+        let mut input = std::mem::take(&mut self.input);
+        let used = self.take_from(&input, take);
+        input.drain(..*used.as_ref().unwrap_or(&0));
+        self.input = input;
+        used.map(|_| ())
     }
 
     /// Receives once, and takes off the frames that are whole. `buffer` is scratch.
@@ -193,7 +235,7 @@ impl PeerLink {
             over = !received.map_err(|error| FrameError::Malformed(error.to_string()))?;
             self.take(&mut take)?;
         } else if self.input.is_empty() && self.state == LinkState::Up {
-            let used = take_frames(self.frames, usize::MAX, &buffer[..count], &mut take)?;
+            let used = self.take_from(&buffer[..count], &mut take)?;
             self.input.extend_from_slice(&buffer[used..count]);
         } else {
             self.input.extend_from_slice(&buffer[..count]);
@@ -205,7 +247,7 @@ impl PeerLink {
         if self.input.is_empty() && self.input.capacity() > KEEP_BYTES {
             self.input = Vec::new();
         }
-        if self.input.is_empty() {
+        if self.input.is_empty() && self.oversize.is_none() {
             self.part_since_ms = None;
         } else if frames > 0 || self.part_since_ms.is_none() {
             self.part_since_ms = Some(now_ms);
@@ -245,22 +287,6 @@ impl PeerLink {
         }
         Ok(())
     }
-}
-
-/// Takes whole frames off `bytes`, `most` of them; how many bytes they were.
-fn take_frames(
-    frames: Frames,
-    most: usize,
-    bytes: &[u8],
-    take: &mut impl FnMut(Frame, usize),
-) -> Result<usize, FrameError> {
-    let mut used = 0;
-    for _ in 0..most {
-        let Ok((frame, length)) = frames.next(&bytes[used..])? else { break };
-        take(frame, length);
-        used += length;
-    }
-    Ok(used)
 }
 
 #[cfg(test)]

@@ -26,9 +26,9 @@ use crate::runtime::slab::Token;
 use calls::{CallTarget, OutgoingCalls, REDIAL_MS};
 use fawn_kv::ids::{Address, SeatId};
 use fawn_kv::link::unauthenticated_limit::STRANGERS;
-use fawn_kv::link::{Control, Frame, FrameError, Greeted, Greeting, Lane, NO_MEMBER, Party, frame};
+use fawn_kv::link::{Control, Frame, FrameError, Greeted, Greeting, Lane, NO_MEMBER, OversizeRequest, Party, frame};
 use fawn_kv::status::LinkFigures;
-use fawn_kv::wire::Message;
+use fawn_kv::wire::{Answer, Message};
 use leader::LeaderDiscovery;
 use membership::Membership;
 use peers::PeerTable;
@@ -290,6 +290,14 @@ impl ClusterLinks {
             }
             (_, frame) => frames.push((frame, bytes)),
         });
+        for request in link.take_refused() {
+            if known.is_some_and(|party| clients::may_ask(me, party, &request)) {
+                let OversizeRequest { to, from, id, asker, .. } = request;
+                let (continuation, answer) = (None, Answer::TooLarge);
+                let reply = Message::Reply { id, tag: asker.tag, continuation, until: 0, answer };
+                frame::put_message(link.output(), from, to, &reply);
+            }
+        }
         let mut frames = frames.into_iter();
         let goes_on = frames.by_ref().all(|(frame, bytes)| self.take(token, frame, bytes));
         if let Some((seat, mut handed)) = self.handed.take() {

@@ -129,17 +129,97 @@ fn strangers_who_say_nothing_keep_nobody_out() {
     let mut client = call(&mut fixture, [10, 0, 0, 1], 2000);
     assert!(is_over(&idle[0]), "it has waited longest");
     assert!(!idle[1..].iter().any(is_over));
+    client.write_all(&greeting_of_a_client()).unwrap();
+    fixture.turn(2000);
+    let answer = heard(&mut client);
+    assert!(matches!(answer, Frame::Control(Control::Greeted(_))), "{answer:?}");
+}
+
+fn greeting_of_a_client() -> Vec<u8> {
     let (mut greeting, from) = (Vec::new(), Party::Client(0));
     let VersionRange { oldest: lowest, newest: highest } = VersionRange::OWN;
     let (magic, lane, cluster) = (fawn_kv::link::control::MAGIC, Lane::Client, Some(CLUSTER));
     let control = Control::Greeting(Greeting { magic, lowest, highest, cluster, from, to: None, lane });
     frame::put_control(&mut greeting, &control);
-    client.write_all(&greeting).unwrap();
-    fixture.turn(2000);
-    let mut answer = [0; 1024];
-    let count = client.read(&mut answer).unwrap();
-    let (answer, _) = fawn_kv::link::Frames::default().next(&answer[..count]).unwrap().unwrap();
-    assert!(matches!(answer, Frame::Control(Control::Greeted(_))), "{answer:?}");
+    greeting
+}
+
+/// The one frame that waits for somebody.
+fn heard(client: &mut UnixStream) -> Frame {
+    let mut bytes = [0; 1024];
+    let count = client.read(&mut bytes).unwrap();
+    let (frame, used) = fawn_kv::link::Frames::default().next(&bytes[..count]).unwrap().unwrap();
+    assert_eq!(used, count);
+    frame
+}
+
+/// Has the seat receive these bytes of a client; how many bytes of a part it held at most.
+fn send(fixture: &mut Fixture, client: &mut UnixStream, mut bytes: &[u8], now_ms: u64) -> usize {
+    let mut held = 0;
+    while !bytes.is_empty() {
+        match client.write(bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => panic!("{error}"),
+        }
+        fixture.turn(now_ms);
+        let parts = fixture.links.peers.links().iter().map(|(_, link)| link.part_bytes());
+        held = held.max(parts.max().unwrap_or_default());
+    }
+    held
+}
+
+#[test]
+fn a_write_that_is_too_long_is_refused_by_its_name_and_what_comes_after_it_is_read() {
+    let mut fixture = fixture(&[], &[], Names::default());
+    let mut client = call(&mut fixture, [10, 0, 0, 1], 0);
+    send(&mut fixture, &mut client, &greeting_of_a_client(), 0);
+    let Frame::Control(Control::Greeted(Greeted { you: Party::Client(me), .. })) = heard(&mut client) else {
+        panic!("it is no client")
+    };
+    let (me, front) = (Address::Client(me), SeatId(1).front());
+    let asker = fawn_kv::ids::Asker { address: me, tag: 5 };
+    let ask = |number, bytes: usize| {
+        let id = fawn_kv::ids::RequestId { session: 9, number };
+        let mut frame = Vec::new();
+        let message = Message::ask(id, Some(0), asker, b"k".to_vec(), Some(vec![0; bytes]));
+        frame::put_message(&mut frame, front, me, &message);
+        (frame, id, message)
+    };
+    let (long, id, _) = ask(1, 50 << 20);
+    let (short, _, message) = ask(2, 10);
+    let held = send(&mut fixture, &mut client, &[long, short].concat(), 1);
+    assert!(held < 128 << 10, "{held} bytes of a value that is not taken");
+    let (continuation, answer) = (None, Answer::TooLarge);
+    let reply = Message::Reply { id, tag: 5, continuation, until: 0, answer };
+    assert_eq!(heard(&mut client), Frame::Message { to: me, from: front, message: reply });
+    let input = fixture.links.input.pop_front();
+    assert!(matches!(input, Some(LinkInput::Message(_, _, after, _)) if after == message));
+    assert!(fixture.links.input.is_empty() && !is_over(&client));
+
+    // For another seat: nobody answers for that one.
+    let mut astray = Vec::new();
+    let id = fawn_kv::ids::RequestId { session: 9, number: 3 };
+    let message = Message::ask(id, Some(0), asker, b"k".to_vec(), Some(vec![0; 2 << 20]));
+    frame::put_message(&mut astray, SeatId(2).front(), me, &message);
+    send(&mut fixture, &mut client, &astray, 2);
+    assert!(!is_over(&client), "it is dropped, as a short one is");
+
+    let (long, ..) = ask(4, 2 << 20);
+    send(&mut fixture, &mut client, &long[..1 << 20], 1000);
+    fixture.tick(31_001);
+    assert!(is_over(&client), "it has not come whole in time");
+}
+
+#[test]
+fn a_frame_of_absurd_length_ends_the_connection() {
+    let mut fixture = fixture(&[], &[], Names::default());
+    let mut client = call(&mut fixture, [10, 0, 0, 1], 0);
+    send(&mut fixture, &mut client, &greeting_of_a_client(), 0);
+    heard(&mut client);
+    let header = (frame::MOST_BYTES as u32 + 1).to_le_bytes();
+    send(&mut fixture, &mut client, &[&header[..], &[0; 4]].concat(), 1);
+    assert!(is_over(&client));
 }
 
 #[test]

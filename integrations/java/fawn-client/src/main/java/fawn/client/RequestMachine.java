@@ -248,10 +248,12 @@ final class RequestMachine {
         } else if (answer instanceof Answer.Unknown && !request.isGet()) {
             forgotten(ticket, request, ((Answer.Unknown) answer).time, isRefused && !isFlush, now);
         } else if (answer instanceof Answer.Malformed
-                || answer instanceof Answer.TooLarge
                 || answer instanceof Answer.Conditional
                 || Tries.isLasting(answer) && isRefused) {
             end(ticket, RequestOutcome.refused(answer));
+        } else if (answer instanceof Answer.TooLarge) {
+            // A seat with a larger limit may have taken another try, which will be answered as well: no more are begun.
+            requests.setDue(ticket, Long.MAX_VALUE);
         } else if (answer instanceof Answer.NotMine
                 || answer instanceof Answer.AskAgain
                 || answer instanceof Answer.Fenced

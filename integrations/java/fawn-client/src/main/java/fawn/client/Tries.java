@@ -55,11 +55,12 @@ final class Tries {
         close(number);
     }
 
-    /** Whether a refusal is one that a front-end says only after it has tried again for seconds. */
+    /** Whether a refusal is one that another try of the same seat would get as well. */
     static boolean isLasting(Answer answer) {
         return answer instanceof Answer.TooFew
                 || answer instanceof Answer.Full
                 || answer instanceof Answer.Unreadable
+                || answer instanceof Answer.TooLarge
                 || answer instanceof Answer.Ahead;
     }
 

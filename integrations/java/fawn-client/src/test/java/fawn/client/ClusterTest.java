@@ -42,6 +42,26 @@ final class ClusterTest {
     }
 
     @Test
+    void aValueFarAboveTheLimitIsRefusedAndItsNeighboursAreStored() throws Exception {
+        try (Cluster cluster = Cluster.start(1, 1, false); FawnClient client = cluster.connect(new Options())) {
+            List<CompletableFuture<Long>> puts = new ArrayList<>();
+            for (int at = 0; at < 20; at++) {
+                puts.add(client.putAsync(bytes("before" + at), Item.of(bytes("v"))));
+            }
+            byte[] value = new byte[20 << 20];
+            FawnException tooLarge = assertThrows(FawnException.class, () -> client.put(bytes("long"), value));
+            assertEquals(FawnException.Reason.TOO_LARGE, tooLarge.reason());
+            for (int at = 0; at < 20; at++) {
+                puts.add(client.putAsync(bytes("after" + at), Item.of(bytes("v"))));
+            }
+            for (CompletableFuture<Long> put : puts) {
+                put.get();
+            }
+            assertEquals(Optional.empty(), client.get(bytes("long")));
+        }
+    }
+
+    @Test
     void oneKeyIsPutGotComparedCountedAndDeleted() throws Exception {
         try (Cluster cluster = Cluster.start(1, 1, false); FawnClient client = cluster.connect(new Options())) {
             assertEquals(Optional.empty(), client.get(bytes("k")));
