@@ -290,10 +290,11 @@ impl Client {
                 self.rename(ticket, now);
                 self.send(ticket, now.us, out);
             }
-            Answer::Malformed | Answer::Conditional => self.end(ticket, RequestOutcome::Refused(answer)),
             // A seat with a larger limit may have taken another try, which will be answered as well: no more are begun.
             Answer::TooLarge if !is_refused => self.flights.set_due(ticket, u64::MAX),
-            Answer::TooLarge => self.end(ticket, RequestOutcome::Refused(answer)),
+            Answer::Malformed | Answer::Conditional | Answer::TooLarge => {
+                self.end(ticket, RequestOutcome::Refused(answer));
+            }
             // The front-end has tried again and again before it said so.
             Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::Ahead { .. } if is_refused => {
                 self.end(ticket, RequestOutcome::Refused(answer));

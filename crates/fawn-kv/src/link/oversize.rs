@@ -84,12 +84,14 @@ impl OversizeFrame {
     }
 }
 
+/// How an [`Ask`](crate::wire::Message::Ask) with an operation begins, up to the length of that operation.
+type AskHead<'a> = (u32, RequestId, Option<u64>, Asker, bool, &'a [u8], bool, u32);
+
 /// The write that a body of `length` bytes begins with.
 fn read(kept: &[u8], length: usize) -> Option<OversizeRequest> {
     let body = kept.strip_prefix(&[MESSAGE])?;
     let ((to, from), message) = postcard::take_from_bytes::<(Address, Address)>(body).ok()?;
     let (version, ask) = message.split_first()?;
-    type AskHead<'a> = (u32, RequestId, Option<u64>, Asker, bool, &'a [u8], bool, u32);
     let (head, rest) = postcard::take_from_bytes::<AskHead<'_>>(ask).ok()?;
     let (number, id, _, asker, forwarded, key, is_write, operation) = head;
     // What follows the operation is at least the number of its continuation.
