@@ -6,7 +6,8 @@
 //! * [`frame`]: where each message begins and ends, from whom and to whom it is, and its checksum.
 //! * [`control`]: greetings, the roster, enrolment, what managers say to each other and what operators ask.
 //! * [`unauthenticated_limit`]: which callers are cut off before they have said who they are, if there are too many.
-//! * `oversize`: requests that are too long to be taken. `lane`: the two connections between a pair of seats. [`relay`]: ways around broken links.
+//! * `oversize`: writes that are too long to be taken, which are passed over and refused by their names.
+//! * `lane`: the two connections between a pair of seats. [`relay`]: ways around broken links.
 
 pub mod control;
 pub mod frame;
