@@ -538,8 +538,8 @@ fn show(
         match report {
             DeviceReport::Flash(report) => {
                 notes.push(format!("{name}: first state: {}.", report.first_state.sentence));
-                if report.flushes_left_out > 0 {
-                    notes.push(format!("{name}: flushes do nothing, since it acknowledges what is on flash."));
+                if report.throughput.flushes > 0 {
+                    notes.push(format!("{name}: a flush waits for the writes and discards that came before it."));
                 }
                 if let Some(energy) = &report.energy {
                     notes.push(format!("{name}: energy is modelled: {}.", energy.model));
