@@ -207,7 +207,10 @@ pub fn told(error: &MeasurementError, geometry: Geometry, settings: &FtlSettings
         MeasurementError::Ftl(FtlError::Dram { needs, has }) => format!(
             "the FTL needs {needs} bytes of DRAM, and --dram is {has}: give more, a larger --stripe, or fewer --blocks"
         ),
-        MeasurementError::Medium { .. } => format!("{error}: give --blocks below {}", geometry.blocks_per_plane),
+        MeasurementError::Medium { pages } => format!(
+            "--power-cut keeps what is on flash in memory, and {pages} super-pages are too many: give fewer than --blocks {}",
+            geometry.blocks_per_plane
+        ),
         other => other.to_string(),
     }
 }

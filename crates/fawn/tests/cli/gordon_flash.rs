@@ -120,7 +120,10 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
         (&["--first-state", "full"], "e.g. fill:3"),
         (&["--bus-bits", "12"], "write 8 or 16"),
         (&["--spare", "100%"], "--spare is 1, and must be above 0 and below 1"),
-        (&["--die-idle-w", "0.02", "--die-active-w", "0.01"], "--die-active-w is 0.01, and must be watts from --die-idle-w"),
+        (
+            &["--die-idle-w", "0.02", "--die-active-w", "0.01"],
+            "--die-active-w is 0.01, and must be watts from --die-idle-w",
+        ),
         (&["--dram", "1M"], "--dram is 1048576: give more"),
         (&["--array", "mqsim-default", "--wear-out"], "--rated-erases"),
         (&["--bytes", "8K..4K"], "e.g. 2K..256K"),
@@ -231,6 +234,7 @@ fn refused(arguments: &[&str], says: &str) {
 #[test]
 fn what_an_array_or_a_workload_cannot_be_is_told_with_its_flag_its_value_and_what_to_use() {
     refused(&["flash", "--blocks", "8"], "--blocks 8 with --spare 7 % leaves cleaning no room: give --blocks ");
+    refused(&["flash", "--blocks", "200000", "--power-cut"], "are too many: give fewer than --blocks 200000");
     refused(&["flash", "--bus-bits", "7"], "invalid value '7' for '--bus-bits <N>': write 8 or 16");
     refused(&["flash", "--blocks", "64", "--spare", "0"], "--spare is 0, and must be above 0 and below 1");
     refused(&["flash", "--blocks", "64", "--dram", "64K"], "--dram is 65536: give more");
