@@ -26,6 +26,7 @@ use serde::Serialize;
 use super::array::{self, PAPER_ARRAY};
 use super::disk_files;
 use super::disk_notes::{self, PAPER_DISK};
+use super::flash;
 use super::ftl::FtlArguments;
 use super::output::{bar, print};
 use super::typed::TypedFlags;
@@ -538,8 +539,9 @@ fn show(
         match report {
             DeviceReport::Flash(report) => {
                 notes.push(format!("{name}: first state: {}.", report.first_state.sentence));
-                if report.flushes_left_out > 0 {
-                    notes.push(format!("{name}: flushes do nothing, since it acknowledges what is on flash."));
+                notes.extend(flash::without_rates(report));
+                if report.throughput.flushes > 0 {
+                    notes.push(format!("{name}: a flush waits for the writes and discards that came before it."));
                 }
                 if let Some(energy) = &report.energy {
                     notes.push(format!("{name}: energy is modelled: {}.", energy.model));

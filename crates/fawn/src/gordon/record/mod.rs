@@ -71,7 +71,7 @@ pub struct RecordArguments {
     #[arg(long, value_name = "FILE", hide_env = true)]
     pub requests: Option<PathBuf>,
     /// Record processors and disks of this control group alone
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub cgroup: Option<String>,
     /// Network interface; repeat it for several [default: all adapters, without bridges, tunnels and lo]
     #[arg(long, value_name = "NAME")]
@@ -80,7 +80,7 @@ pub struct RecordArguments {
     #[arg(long, value_name = "NAME")]
     pub disk: Vec<String>,
     /// Name of the machine in the recording [default: its host name]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub name: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -88,6 +88,15 @@ pub struct RecordArguments {
     /// Command to record; the recording ends with it
     #[arg(value_name = "COMMAND", last = true)]
     pub command: Vec<String>,
+}
+
+fn parse_name(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if name.is_empty() {
+        Err("write a name with a letter at least, or leave the flag out".to_owned())
+    } else {
+        Ok(name.to_owned())
+    }
 }
 
 fn parse_period(text: &str) -> Result<Span, String> {
