@@ -63,12 +63,13 @@ impl GordonArguments {
         let typed = TypedFlags(typed);
         match &self.command {
             GordonCommand::Cluster(arguments) => arguments.check(&typed),
+            GordonCommand::Cost(arguments) => arguments.check(&typed),
             GordonCommand::Disk(arguments) => arguments.check(&typed),
             GordonCommand::Flash(arguments) => arguments.check(&typed),
             GordonCommand::Replay(arguments) => arguments.check(&typed),
             GordonCommand::Store(arguments) => arguments.check(&typed),
             GordonCommand::Survey(arguments) => arguments.check(&typed),
-            GordonCommand::Cost(_) | GordonCommand::Record(_) => Ok(()),
+            GordonCommand::Record(_) => Ok(()),
         }
     }
 }
