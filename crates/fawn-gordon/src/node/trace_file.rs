@@ -47,8 +47,11 @@ fn line_of(source: &str) -> String {
 /// # Errors
 /// The input fails, or a line is damaged; the error has its number.
 pub fn read_node_trace(
-    input: impl BufRead,
+    mut input: impl BufRead,
 ) -> Result<(Vec<ResourceSample>, BTreeMap<TraceColumn, String>), RecordingError> {
+    if input.fill_buf().is_ok_and(<[u8]>::is_empty) {
+        return Err(RecordingError::Head { line: 1, problem: "the input is empty" });
+    }
     let mut reader = RecordingReader::new(input)?;
     let period_ms = reader.head().period_ms;
     if period_ms > LONGEST_GAP_MS {

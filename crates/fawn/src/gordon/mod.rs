@@ -12,6 +12,7 @@ mod disk_notes;
 mod flash;
 mod ftl;
 mod output;
+mod packed;
 mod record;
 mod recordings;
 mod replay;

@@ -28,6 +28,7 @@ use super::disk_files;
 use super::disk_notes::{self, PAPER_DISK};
 use super::ftl::FtlArguments;
 use super::output::{bar, print};
+use super::packed::refuse_packed;
 use super::typed::TypedFlags;
 use crate::bench::output::Bar;
 use crate::outcome::{CommandStatus, UsageError};
@@ -210,12 +211,13 @@ impl TraceSource {
         let is_stdin = file == Path::new("-");
         let is_read_once = is_stdin || links::is_stream(file);
         let name = if is_stdin { "standard input".to_owned() } else { file.display().to_string() };
-        let input: Box<dyn BufRead> = if is_stdin {
+        let mut input: Box<dyn BufRead> = if is_stdin {
             Box::new(BufReader::new(std::io::stdin()))
         } else {
             links::refuse_directory(file).with_context(|| format!("cannot read {name}"))?;
             Box::new(BufReader::new(File::open(file).with_context(|| format!("cannot read {name}"))?))
         };
+        refuse_packed(&mut input, &name)?;
         let options = arguments.options();
         let (reader, format): (Box<dyn Iterator<Item = _>>, TraceFormat) = if let Some(format) = arguments.format() {
             (Box::new(select(TraceReader::with_options(input, format, options), arguments)), format)

@@ -133,3 +133,27 @@ fn what_cannot_be_simulated_is_told_with_what_to_do() {
     let run = cluster(&[]);
     assert!(run.code == 2 && run.stderr.contains("--design"), "{run:?}");
 }
+
+#[test]
+fn empty_and_packed_files_are_told_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let empty = write("empty", b"");
+    let archive = write("archive", b"7z\xbc\xaf\x27\x1c\0\x04 and what else such a file has");
+    for (file, says) in [(&empty, "is empty: "), (&archive, "is a 7z archive: unpack it with `7z x` first")] {
+        let says = format!("fawn: {file} {says}");
+        for run in [
+            cluster(&[file, "--design", ATOM, "--cpu-mips", "1000"]),
+            fawn(&["gordon", "survey", file, "--cpu-mips", "1000"]),
+            fawn(&["gordon", "replay", file]),
+            fawn(&["gordon", "replay", file, "--format", "msr"]),
+        ] {
+            assert!(run.code == 1 && run.stderr.starts_with(&says) && run.stdout.is_empty(), "{says}: {run:?}");
+            assert!(!run.stderr.contains("line 0"), "{run:?}");
+        }
+    }
+}
