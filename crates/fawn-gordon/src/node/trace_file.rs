@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
+use fawn_report::amount::counted;
+
 use super::sample::ResourceSample;
 use crate::trace::recording::MAX_TEXT_BYTES;
 use crate::trace::{
@@ -84,8 +86,8 @@ pub fn read_node_trace(
     }
     let source = |(column, absent): (TraceColumn, u64)| {
         let source = reader.head().sources[column as usize].clone()?;
-        let without =
-            if absent == 0 { String::new() } else { format!("; {absent} of {samples} samples have no value") };
+        let all = counted(samples, "sample", "samples");
+        let without = if absent == 0 { String::new() } else { format!("; no value in {absent} of {all}") };
         Some((column, source + &without))
     };
     Ok((seconds, TraceColumn::ALL.into_iter().zip(absent).filter_map(source).collect()))

@@ -41,7 +41,7 @@ fn an_empty_input_is_said_to_be_empty() {
 fn values_that_some_samples_lack_are_told_with_the_source() {
     let (samples, sources) = read("column disk_reads from diskstats\nsamples\n0 5\n1000 -\n2000 7\n");
     assert_eq!(samples.iter().map(|sample| sample.disk_reads).collect::<Vec<_>>(), [5.0, 0.0, 7.0]);
-    assert_eq!(sources[&TraceColumn::DiskReads], "diskstats; 1 of 3 samples have no value");
+    assert_eq!(sources[&TraceColumn::DiskReads], "diskstats; no value in 1 of 3 samples");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use fawn_gordon::flash::presets::presets;
 use fawn_gordon::flash::raw::{self, RawBandwidth};
 use fawn_gordon::measure::tables::{self, Sheet, beside};
 use fawn_gordon::measure::{FlashMeasurement, FlashReport};
+use fawn_report::amount::counted;
 use serde_json::json;
 
 use super::array::ArrayArguments;
@@ -84,7 +85,8 @@ impl CutMoment {
         match self {
             Self::Half => Ok((all / 2).max(1)),
             Self::After(count) if count > all => {
-                Err(UsageError(format!("--power-cut {count} is after the last of {all} requests: give fewer")))
+                let all = counted(all, "request", "requests");
+                Err(UsageError(format!("--power-cut {count} is after the last of {all}: give fewer")))
             }
             Self::After(count) => Ok(count),
         }

@@ -20,7 +20,7 @@ use fawn_gordon::trace::{
     BlkparseAction, BlockRequest, CompactWriter, DiskSimTime, TraceFormat, TraceOptions, TraceReader,
 };
 use fawn_report::Watch;
-use fawn_report::amount::{bytes, grouped, seconds};
+use fawn_report::amount::{bytes, counted, grouped, seconds};
 use serde::Serialize;
 
 use super::array::{self, PAPER_ARRAY};
@@ -245,7 +245,7 @@ impl TraceSource {
             }
             let seen = scan.seen();
             if seen.is_multiple_of(STRIDE) {
-                watch.progress(0, 1, &format!("{} requests read", grouped(seen)));
+                watch.progress(0, 1, &format!("{} read", counted(seen, "request", "requests")));
             }
         }
         scan.finish();
@@ -313,8 +313,6 @@ impl TraceSource {
 
     fn line(&self) -> String {
         let scan = &self.scan;
-        let volumes =
-            if scan.volumes == 1 { "1 volume".to_owned() } else { format!("{} volumes", grouped(scan.volumes)) };
         let damaged = if scan.damaged > 0 { format!(", {} damaged", grouped(scan.damaged)) } else { String::new() };
         let unordered = if scan.unordered > 0 {
             format!(", {} before their predecessor", grouped(scan.unordered))
@@ -322,15 +320,16 @@ impl TraceSource {
             String::new()
         };
         format!(
-            "{} ({}): {} reads of {}, {} writes of {}, {} discards, {} flushes, {volumes}, {}{damaged}{unordered}",
+            "{} ({}): {} of {}, {} of {}, {}, {}, {}, {}{damaged}{unordered}",
             self.name,
             scan.format,
-            grouped(scan.reads),
+            counted(scan.reads, "read", "reads"),
             bytes(scan.bytes_read as f64),
-            grouped(scan.writes),
+            counted(scan.writes, "write", "writes"),
             bytes(scan.bytes_written as f64),
-            grouped(scan.discards),
-            grouped(scan.flushes),
+            counted(scan.discards, "discard", "discards"),
+            counted(scan.flushes, "flush", "flushes"),
+            counted(scan.volumes, "volume", "volumes"),
             seconds(scan.seconds),
         )
     }
@@ -342,7 +341,9 @@ fn tell_damage(name: &str, scan: &TraceScan) {
     }
     let more = scan.damaged - scan.damage.len() as u64;
     if more > 0 {
-        tell(format_args!("fawn: {name}: {} more lines or blocks are damaged", grouped(more)));
+        let are = if more == 1 { "is" } else { "are" };
+        let more = counted(more, "more line or block", "more lines or blocks");
+        tell(format_args!("fawn: {name}: {more} {are} damaged"));
     }
     if let Some(why) = &scan.ended_early {
         tell(format_args!("fawn: {name}: the trace ends early: {why}"));
@@ -528,7 +529,8 @@ fn show(
     }
     let mut lines = vec![source.line()];
     if let Some(to) = to {
-        lines.push(format!("{} has the {} requests in the compact format", to.display(), grouped(scan.requests)));
+        let requests = counted(scan.requests, "request", "requests");
+        lines.push(format!("{} has the {requests} in the compact format", to.display()));
     }
     let mut notes = Vec::new();
     for ReplayReport { addresses, report } in reports {
