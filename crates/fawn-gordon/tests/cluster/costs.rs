@@ -1,15 +1,14 @@
 //! Tables 7 and 8, and §6.3, as printed and as they come out.
 
 use fawn_gordon::survey::catalogue::SurveyRatings;
+use fawn_gordon::survey::cost::copies::{CopiedData, FlashNode, NodeDemand, SleepingServer};
 use fawn_gordon::survey::cost::petabyte::{
     DIMM, FLASH_CARD, PETABYTE_GB, PRINTED_TABLE_8, PROCESSOR, PetabyteCost, SATA_DISK, StorageServer, TABLE_7,
     catalogue_costs, servers,
 };
 use fawn_gordon::survey::cost::report::{CostQuestion, CostReport};
 use fawn_gordon::survey::cost::schedule::{DaySchedule, ScheduleError};
-use fawn_gordon::survey::cost::sleeping::{
-    CopiedData, FlashNode, NodeDemand, SleepingServer, all_in_flash, one_in_flash,
-};
+use fawn_gordon::survey::cost::sleeping::{all_in_flash, one_in_flash};
 use fawn_gordon::survey::cost::slices::{PAPER_SLICE, SliceJob, hiding_seconds_per_gb, run_jobs};
 use fawn_gordon::survey::cost::tables::{self, copies, nodes_copies, nodes_slices, slices, table_7, table_8};
 use fawn_plan::Catalogue;

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use clap::Args;
 use comfy_table::CellAlignment;
+use fawn_gordon::survey::cost::copies::{CopiedData, SleepingServer};
 use fawn_gordon::survey::cost::petabyte::servers;
 use fawn_gordon::survey::cost::report::{CostQuestion, CostReport};
-use fawn_gordon::survey::cost::sleeping::{CopiedData, SleepingServer};
 use fawn_gordon::survey::cost::slices::SliceJob;
 use fawn_gordon::survey::cost::tables;
 use fawn_plan::amount::{parse_bytes, parse_mbit};

@@ -39,6 +39,14 @@ pub fn refuse_packed(input: &mut impl BufRead, name: &str) -> anyhow::Result<()>
 mod tests {
     use super::*;
 
+    struct Failing;
+
+    impl std::io::Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::TimedOut.into())
+        }
+    }
+
     fn refusal(bytes: &[u8]) -> Option<String> {
         refuse_packed(&mut &bytes[..], "web.trace").err().map(|error| error.to_string())
     }
@@ -65,12 +73,6 @@ mod tests {
     fn text_and_compact_traces_are_no_packed_files() {
         for bytes in [&b"fawn recording 1\n"[..], b"7z,0,Read\n", b"BZ", b"1", &[b'a'; 300]] {
             assert_eq!(refusal(bytes), None, "{bytes:?}");
-        }
-        struct Failing;
-        impl std::io::Read for Failing {
-            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
-                Err(std::io::ErrorKind::TimedOut.into())
-            }
         }
         assert!(refuse_packed(&mut std::io::BufReader::new(Failing), "web.trace").is_ok(), "the reader says it");
     }

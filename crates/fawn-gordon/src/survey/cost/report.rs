@@ -3,11 +3,12 @@
 use fawn_plan::Catalogue;
 use serde::Serialize;
 
+use super::copies::{CopiedData, FlashNode, NodeDemand, SleepingServer};
 use super::petabyte::{
     CatalogueCost, CostPart, PETABYTE_GB, PRINTED_TABLE_8, PetabyteCost, PrintedCost, TABLE_7, catalogue_costs, servers,
 };
 use super::schedule::{DaySchedule, ScheduleError};
-use super::sleeping::{CopiedData, CopiesCost, FlashNode, NodeDemand, SleepingServer, all_in_flash, one_in_flash};
+use super::sleeping::{CopiesCost, all_in_flash, one_in_flash};
 use super::slices::{ClusterSlice, SliceJob, SliceRun, hiding_seconds_per_gb, run_jobs};
 use crate::node::NodeDesign;
 use crate::survey::catalogue::{SurveyRatings, UnsurveyedOption, designs};

@@ -6,10 +6,7 @@
 use fawn_report::amount::{bytes, counted, seconds};
 use thiserror::Error;
 
-use super::sleeping::{CopiedData, SleepingServer, disk_servers};
-
-/// Seconds of a day.
-pub const SECONDS_A_DAY: f64 = 86_400.0;
+use super::copies::{CopiedData, SECONDS_A_DAY, SleepingServer, disk_servers};
 
 /// How long each disk server is awake per day, without recoveries. It is at most a day.
 #[derive(Clone, Copy, Debug, PartialEq)]
