@@ -9,7 +9,7 @@ use fawn_gordon::measure::steady::WarmUpChoice;
 use fawn_gordon::measure::tables::{self, Sheet, beside};
 use fawn_gordon::measure::{FlashMeasurement, FlashReport, MeasurementError};
 use fawn_gordon::time::SimTime;
-use fawn_report::amount::percent;
+use fawn_report::amount::{counted, percent};
 use serde_json::json;
 
 use super::array::ArrayArguments;
@@ -88,7 +88,8 @@ impl CutMoment {
         match self {
             Self::Half => Ok((all / 2).max(1)),
             Self::After(count) if count > all => {
-                Err(UsageError(format!("--power-cut {count} is after the last of {all} requests: give fewer")))
+                let all = counted(all, "request", "requests");
+                Err(UsageError(format!("--power-cut {count} is after the last of {all}: give fewer")))
             }
             Self::After(count) => Ok(count),
         }

@@ -134,7 +134,7 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
         (&["--power-cut", "0"], "give 1 or more"),
         (
             &["--power-cut", "2k", "--requests", "1k", "--blocks", "64", "--spare", "20%"],
-            "is after the last of 1000 requests",
+            "is after the last of 1,000 requests",
         ),
         (&["--power-cut", "--rate", "5"], "--rate has no effect with --power-cut"),
         (&["--presets", "--blocks", "64"], "--blocks has no effect with --presets"),

@@ -172,7 +172,7 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
             "--blkparse-event has no effect on traces",
         ),
         (&["replay", &sample("recording.txt")], 1, "it is a recording by the second"),
-        (&["replay", "/dev/null"], 1, "it has no lines"),
+        (&["replay", "/dev/null"], 1, "/dev/null is empty: "),
     ] {
         let run = fawn(&[&["gordon"], arguments].concat());
         assert!(run.code == code && run.stderr.contains(says), "{arguments:?}: {run:?}");
