@@ -108,7 +108,7 @@ pub fn flag_of(name: &str) -> String {
 
 impl ArrayArguments {
     /// What is wrong with the values, with the flags that they were given by.
-    fn told(&self, error: &ValuesError) -> String {
+    fn message(&self, error: &ValuesError) -> String {
         match error {
             ValuesError::Range { name, range } => {
                 let value = match *name {
@@ -141,7 +141,7 @@ impl ArrayArguments {
     pub fn model(&self) -> anyhow::Result<FlashModel> {
         let base = model(&self.array)?;
         let changed = self.values().change(&base);
-        changed.map_err(|error| UsageError(format!("the array cannot be simulated: {}", self.told(&error))).into())
+        changed.map_err(|error| UsageError(format!("the array cannot be simulated: {}", self.message(&error))).into())
     }
 
     fn values(&self) -> FlashValues {

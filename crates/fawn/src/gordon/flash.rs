@@ -148,12 +148,12 @@ pub fn run(arguments: &FlashArguments) -> anyhow::Result<CommandStatus> {
     let head = format!("{}: {}", model.name, model.source);
     check_reads(arguments, &settings)?;
     let refusal = ArrayRefusal::of(ArrayOrigin::Flags, &model, settings);
-    let mut measurement = FlashMeasurement::new(model, settings, cuts_power).map_err(|error| refusal.told(&error))?;
+    let mut measurement = FlashMeasurement::new(model, settings, cuts_power).map_err(|error| refusal.error(&error))?;
     let pattern = workload.pattern(measurement.capacity_bytes())?;
     let cut = arguments.power_cut.map(|moment| moment.requests(pattern.requests)).transpose()?;
     let bar = bar()?;
     let filled = measurement.warm_up(arguments.ftl.first_state, Some(&pattern), &bar);
-    filled.map_err(|error| refusal.told(&error))?;
+    filled.map_err(|error| refusal.error(&error))?;
     let lines = [
         head,
         ftl::line(&settings),
@@ -163,7 +163,7 @@ pub fn run(arguments: &FlashArguments) -> anyhow::Result<CommandStatus> {
     let requests = workload.requests(&pattern)?;
     if let Some(after) = cut {
         let first_state = measurement.first_state().clone();
-        let report = measurement.cut_power(requests, after).map_err(|error| refusal.told(&error))?;
+        let report = measurement.cut_power(requests, after).map_err(|error| refusal.error(&error))?;
         bar.0.finish();
         unless_closed(if arguments.json {
             print_json(&json!({
@@ -178,7 +178,7 @@ pub fn run(arguments: &FlashArguments) -> anyhow::Result<CommandStatus> {
         return Ok(if report.pages_lost == 0 { CommandStatus::Done } else { CommandStatus::Missing });
     }
     let report = measurement.run(requests, pattern.requests, workload.pacing(), &bar);
-    let report = report.map_err(|error| refusal.told(&error))?;
+    let report = report.map_err(|error| refusal.error(&error))?;
     bar.0.finish();
     unless_closed(if arguments.json {
         print_json(&WorkloadReport { workload: workload.line(&pattern), report: &report })

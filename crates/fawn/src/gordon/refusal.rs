@@ -15,8 +15,8 @@ use fawn_report::amount::{counted, percent};
 use super::array::flag_of;
 use crate::outcome::UsageError;
 
-/// Divisors that are all told. Of more, the nearest two are.
-const MOST_TOLD: usize = 12;
+/// Divisors up to which all are listed. Of more, the nearest two are.
+const MOST_LISTED: usize = 12;
 
 /// What changes an array's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +67,8 @@ impl<'a> ArrayRefusal<'a> {
         Self { origin, geometry: model.design.geometry, settings }
     }
 
-    /// The error as the user is told: a usage error, unless the array wore out.
-    pub fn told(&self, error: &MeasurementError) -> anyhow::Error {
+    /// The error with what to change: a usage error, unless the array wore out.
+    pub fn error(&self, error: &MeasurementError) -> anyhow::Error {
         let array = match self.origin {
             ArrayOrigin::Flags => "the array",
             ArrayOrigin::Device(name) => name,
@@ -151,8 +151,8 @@ impl<'a> ArrayRefusal<'a> {
         let write_points = largest(1, settings.write_points_per_set, |write_points_per_set| {
             has_room(FtlSettings { write_points_per_set, ..settings })
         });
-        let told = [("--low-blocks", low_blocks), ("--write-points", write_points)];
-        told.into_iter().filter_map(|(flag, most)| Some(format!("{flag} {} or less", most?))).collect()
+        let flags = [("--low-blocks", low_blocks), ("--write-points", write_points)];
+        flags.into_iter().filter_map(|(flag, most)| Some(format!("{flag} {} or less", most?))).collect()
     }
 
     fn of_stripe(&self, error: StripeError) -> String {
@@ -227,14 +227,14 @@ fn divisors_near(of: u32, side: u32) -> String {
     divisors.extend(divisors.clone().into_iter().map(|low| of / low));
     divisors.sort_unstable();
     divisors.dedup();
-    if divisors.len() > MOST_TOLD {
+    if divisors.len() > MOST_LISTED {
         let above = divisors.partition_point(|divisor| *divisor < side).clamp(1, divisors.len() - 1);
         divisors = divisors[above - 1..=above].to_vec();
     }
-    let told: Vec<String> = divisors.iter().map(u32::to_string).collect();
-    match told.split_last() {
+    let texts: Vec<String> = divisors.iter().map(u32::to_string).collect();
+    match texts.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-        _ => told.concat(),
+        _ => texts.concat(),
     }
 }
 
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn divisors_are_all_told_or_the_two_that_are_nearest() {
+    fn divisors_are_all_listed_or_the_two_that_are_nearest() {
         assert_eq!([1, 2, 4, 12].map(|of| divisors_near(of, 5)), ["1", "1 or 2", "1, 2 or 4", "1, 2, 3, 4, 6 or 12"]);
         assert_eq!(
             [0, 7, 721, 5_000].map(|side| divisors_near(720, side)),

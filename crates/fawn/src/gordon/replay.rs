@@ -494,12 +494,12 @@ fn on_array(
     let origin = ArrayOrigin::Device(name);
     let settings = arguments.ftl.settings(&model, origin, arguments.seed)?;
     let refusal = ArrayRefusal::of(origin, &model, settings);
-    let mut measurement = FlashMeasurement::new(model, settings, false).map_err(|error| refusal.told(&error))?;
-    measurement.warm_up(arguments.ftl.first_state, None, bar).map_err(|error| refusal.told(&error))?;
+    let mut measurement = FlashMeasurement::new(model, settings, false).map_err(|error| refusal.error(&error))?;
+    measurement.warm_up(arguments.ftl.first_state, None, bar).map_err(|error| refusal.error(&error))?;
     let mut supply = source.supply(measurement.capacity_bytes(), arguments.trace.speed)?;
     let pacing = arguments.trace.pacing(&source.scan);
     let report = measurement.run(supply.by_ref(), source.scan.requests, pacing, bar);
-    let report = report.map_err(|error| refusal.told(&error))?;
+    let report = report.map_err(|error| refusal.error(&error))?;
     Ok(ReplayReport { addresses: supply.address_map().fit().clone(), report: DeviceReport::Flash(Box::new(report)) })
 }
 

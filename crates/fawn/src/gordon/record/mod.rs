@@ -76,7 +76,7 @@ pub struct RecordArguments {
     /// Network interface; repeat it for several [default: all adapters, without bridges, tunnels and lo]
     #[arg(long, value_name = "NAME")]
     pub interface: Vec<String>,
-    /// Disk, such as sda; repeat it for several [default: all that lie on no other]
+    /// Disk, e.g. sda; repeat it for several [default: all that lie on no other]
     #[arg(long, value_name = "NAME")]
     pub disk: Vec<String>,
     /// Name of the machine in the recording [default: its host name]
