@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 
+use anyhow::anyhow;
 use fawn_gordon::flash::presets::preset;
 use fawn_gordon::flash::{FlashModel, Geometry};
 use fawn_gordon::ftl::settings::CleaningSettings;
@@ -69,19 +70,23 @@ impl<'a> ArrayRefusal<'a> {
 
     /// The error with what to change: a usage error, unless the array wore out.
     pub fn error(&self, error: &MeasurementError) -> anyhow::Error {
-        let array = match self.origin {
-            ArrayOrigin::Flags => "the array",
-            ArrayOrigin::Device(name) => name,
-        };
         match error {
             MeasurementError::Ftl(FtlError::WornOut { .. })
             | MeasurementError::WarmUp(WarmUpError::Ftl(FtlError::WornOut { .. })) => {
-                anyhow::anyhow!(
-                    "{array} cannot serve all requests: {error}; leave --wear-out out, or raise {}",
-                    self.origin.name("rated_erases")
-                )
+                let name = match self.origin {
+                    ArrayOrigin::Flags => String::new(),
+                    ArrayOrigin::Device(name) => format!("{name}: "),
+                };
+                let rated_erases = self.origin.name("rated_erases");
+                anyhow!("{name}{error}; leave --wear-out out, or raise {rated_erases}")
             }
-            _ => UsageError(format!("{array} cannot be simulated: {}", self.sentence(error))).into(),
+            _ => {
+                let array = match self.origin {
+                    ArrayOrigin::Flags => "the array",
+                    ArrayOrigin::Device(name) => name,
+                };
+                UsageError(format!("{array} cannot be simulated: {}", self.sentence(error))).into()
+            }
         }
     }
 

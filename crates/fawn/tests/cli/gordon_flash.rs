@@ -289,7 +289,7 @@ fn the_blocks_and_the_spare_that_are_advised_suffice() {
 #[test]
 fn an_array_that_wears_out_says_what_makes_it_last() {
     for more in [&["--rated-erases", "1"][..], &["--rated-erases", "2", "--first-state", "fill:9"]] {
-        let run = fawn(&[SMALL, &["--spare", "20%", "--wear-out", "--requests", "100k"], more].concat());
+        let run = fawn(&[SMALL, &["--wear-out", "--requests", "100k"], more].concat());
         assert!(run.code == 1 && run.stderr.contains("the array is worn out: "), "{run:?}");
         assert!(run.stderr.contains("leave --wear-out out, or raise --rated-erases"), "{run:?}");
         assert_eq!(run.stderr.lines().count(), 1, "{run:?}");

@@ -107,6 +107,6 @@ fn a_comparison_of_which_no_store_takes_all_puts_is_no_success() {
 #[test]
 fn one_of_a_thing_is_told_in_the_singular() {
     let run = store(&["--stores", "pages", "--puts-per-second", "1", "--erases", "1"]);
-    assert!(run.code == 0 && run.stdout.contains("; 1 put per record first, then 1 with "), "{run:?}");
+    assert!(run.code == 0 && run.stdout.contains("; 1 put per record first, then 0.5 with "), "{run:?}");
     assert!(run.stdout.contains("Years are at 1 put per second, ") && run.stdout.contains("erased 1 time."), "{run:?}");
 }
