@@ -48,7 +48,7 @@ pub fn check_text(name: &'static str, text: Option<&str>) -> Result<(), ValuesEr
     match text {
         Some(text) if text.trim().is_empty() => Err(ValuesError::Range {
             name,
-            range: "a text with a letter at least; leave it out for the usual one".to_owned(),
+            range: "a text that is not blank; leave it out for the usual one".to_owned(),
         }),
         _ => Ok(()),
     }

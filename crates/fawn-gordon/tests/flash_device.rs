@@ -315,6 +315,17 @@ fn a_device_whose_blocks_are_worn_out_says_so() {
 }
 
 #[test]
+fn a_device_that_wears_out_while_it_is_filled_says_so() {
+    for (rated, seed) in [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1), (5, 1)] {
+        let mut settings = FtlSettings { seed, ..striped() };
+        settings.wear.endurance = Some(Endurance::gordon(rated));
+        let mut device = Device::new(&small(), settings, false).unwrap();
+        let error = device.fill_untimed(|filling| filling.uniform(100, seed)).unwrap_err();
+        assert!(matches!(error, FtlError::WornOut { retired: 1.. }), "{rated} {seed}: {error}");
+    }
+}
+
+#[test]
 fn an_ftl_that_needs_more_dram_than_there_is_is_refused() {
     let stripe = Stripe { buses: 1, dies: 1, planes: 1 };
     let settings = FtlSettings { stripe, ..FtlSettings::gordon() };

@@ -29,6 +29,13 @@ pub fn counted(count: u64, one: &str, more: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { more })
 }
 
+/// `1 put`, `2.5 puts`: three digits.
+pub fn several(amount: f64, one: &str, more: &str) -> String {
+    let told = digits(amount);
+    let what = if told == "1" { one } else { more };
+    format!("{told} {what}")
+}
+
 fn grouped_digits(digits: &str) -> String {
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -158,6 +165,8 @@ mod tests {
     fn one_is_told_in_the_singular() {
         let told = [0, 1, 2, 1000].map(|count| counted(count, "copy", "copies"));
         assert_eq!(told, ["0 copies", "1 copy", "2 copies", "1,000 copies"]);
+        let told = [0.5, 1.0, 1.0001, 2.5].map(|amount| several(amount, "put", "puts"));
+        assert_eq!(told, ["0.5 puts", "1 put", "1 put", "2.5 puts"]);
     }
 
     #[test]

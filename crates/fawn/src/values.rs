@@ -22,7 +22,7 @@ pub enum ValueError {
     #[error("`{0}` is not a duration; write a number with an optional ms, s, m, h or d, e.g. 90s or 1.5h")]
     Duration(String),
     /// Not a number of things.
-    #[error("`{0}` is not a number of entries; write one with an optional K, M or G (powers of 1000), e.g. 10M")]
+    #[error("`{0}` is not a count; write a number with an optional K, M or G (powers of 1000), e.g. 10M")]
     Count(String),
     /// Not an acknowledgement mode.
     #[error("`{0}` is not an acknowledgement mode; write durable, interval:MS (e.g. interval:50) or memory")]
@@ -221,10 +221,19 @@ impl FromStr for FileMode {
     }
 }
 
-/// Parses a number of entries to measure with.
+/// Parses a switch. `fawn gordon` has many.
+pub fn parse_switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" | "true" | "yes" | "1" => Ok(true),
+        "off" | "false" | "no" | "0" => Ok(false),
+        _ => Err("write on or off".to_owned()),
+    }
+}
+
+/// Parses a number of entries, requests or the like to measure with.
 pub fn parse_entries(text: &str) -> Result<Count, String> {
     match text.parse::<Count>().map_err(|error| error.to_string())? {
-        Count(0) => Err("there is nothing to measure without entries: give 1 or more".to_owned()),
+        Count(0) => Err("0 leaves nothing to measure: give 1 or more".to_owned()),
         count => Ok(count),
     }
 }
@@ -241,8 +250,8 @@ pub fn parse_value_bytes(text: &str) -> Result<Size, String> {
 /// Parses the exponent of Zipf's law.
 pub fn parse_exponent(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(exponent) if exponent.is_finite() && exponent > 0.0 => Ok(exponent),
-        _ => Err("Zipf's law needs a positive exponent: give e.g. 0.99".to_owned()),
+        Ok(exponent) if (0.01..=10.0).contains(&exponent) => Ok(exponent),
+        _ => Err("Zipf's law has an exponent from 0.01 to 10 here: give e.g. 0.99".to_owned()),
     }
 }
 

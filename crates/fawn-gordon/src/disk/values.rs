@@ -436,8 +436,8 @@ mod tests {
         let with = |from: &str, to: &str| disk(&WHOLE.replace(from, to)).unwrap_err().to_string();
         for (from, to, says) in [
             ("rpm = 5400\n", "", "it lacks `rpm`"),
-            ("rpm = 5400", "rpm = 5400\nname = ''", "`name` must be a text with a letter"),
-            ("rpm = 5400", "rpm = 5400\nsource = ' '", "`source` must be a text with a letter"),
+            ("rpm = 5400", "rpm = 5400\nname = ''", "`name` must be a text that is not blank"),
+            ("rpm = 5400", "rpm = 5400\nsource = ' '", "`source` must be a text that is not blank"),
             ("seek_ms = [1, 9, 18]\n", "", "it lacks `seek_ms`"),
             ("rpm = 5400", "rpm = 0", "`rpm` must be from 1 to 1000000"),
             ("heads = 4", "heads = 257", "`heads` must be from 1 to 256"),

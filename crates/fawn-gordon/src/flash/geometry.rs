@@ -30,7 +30,7 @@ pub enum GeometryError {
     #[error("{0} is 0; every count of a geometry is at least 1")]
     Zero(&'static str),
     /// More dies or buses than events can name.
-    #[error("{0} dies; at most 2^24 can be simulated")]
+    #[error("{0} dies; at most 2^24 can be simulated, so make buses, packages or dies fewer")]
     TooManyDies(u64),
 }
 

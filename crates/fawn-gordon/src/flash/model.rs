@@ -344,8 +344,8 @@ mod tests {
             ("spare_factor = 0.1", "spare_factor = 1", "above 0 and below 1"),
             ("buses = 2", "die_idle_w = 0.003\nbuses = 2", "it lacks `die_active_w`, which goes with `die_idle_w`"),
             ("buses = 2", "die_active_w = 0.04\nbuses = 2", "it lacks `die_idle_w`, which goes with `die_active_w`"),
-            ("buses = 2", "name = ' '\nbuses = 2", "`name` must be a text with a letter"),
-            ("buses = 2", "source = ''\nbuses = 2", "`source` must be a text with a letter"),
+            ("buses = 2", "name = ' '\nbuses = 2", "`name` must be a text that is not blank"),
+            ("buses = 2", "source = ''\nbuses = 2", "`source` must be a text that is not blank"),
             ("buses = 2", "bus = 2", "line 1: unknown field `bus`"),
             ("buses = 2", "preset = \"none\"", "there is no preset `none`; there are gordon-slc-40, "),
         ] {

@@ -48,13 +48,13 @@ struct WriteBarriers {
 }
 
 impl WriteBarriers {
-    /// A flush comes. It waits for so many writes and trims.
+    /// Adds a flush. Returns how many writes and trims it waits for.
     fn flush(&mut self, number: u64, id: u32) -> u32 {
         self.waiting.push((number, id));
         self.changes_under_way
     }
 
-    /// A write or a trim is acknowledged. The flushes behind it, each of which waits for one less.
+    /// Ends a write or a trim. Returns the flushes that waited for it.
     fn change_done(&mut self, number: u64) -> Vec<u32> {
         self.changes_under_way -= 1;
         self.waiting.iter().filter(|(flush, _)| *flush > number).map(|(_, id)| *id).collect()

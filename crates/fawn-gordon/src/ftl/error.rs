@@ -1,5 +1,7 @@
 //! Why an FTL cannot be had, or goes on no longer.
 
+use fawn_report::amount::counted;
+
 use super::striping::StripeError;
 use crate::flash::GeometryError;
 
@@ -47,7 +49,7 @@ pub enum FtlError {
         least: u32,
     },
     /// Too many blocks are worn out to hold what the host may write.
-    #[error("the array is worn out: {retired} super-blocks have failed")]
+    #[error("the array is worn out: {} failed", counted((*retired).into(), "super-block has", "super-blocks have"))]
     WornOut {
         /// Super-blocks out of service.
         retired: u32,

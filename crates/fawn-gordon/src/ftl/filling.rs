@@ -10,6 +10,8 @@ use super::settings::FtlSettings;
 use super::table::PageRange;
 use super::translation::Translation;
 
+const KEPT_FOR_COPIES: &str = "the last erased block is kept for copies";
+
 /// An FTL that is filled.
 #[derive(Debug)]
 pub struct Filling<'a> {
@@ -75,7 +77,9 @@ impl<'a> Filling<'a> {
             if let Some(placement) = self.translation.place_write(logical) {
                 break placement;
             }
-            assert!(self.translation.make_room_for(logical), "no write point can ever take logical page {logical}");
+            if !self.translation.make_room_for(logical) {
+                return Err(self.worn_out("a write point takes every logical page, sooner or later"));
+            }
             self.settle()?;
         };
         self.program(placement, Content::Data { logical, stamp: 0 }, false);
@@ -119,13 +123,12 @@ impl<'a> Filling<'a> {
     fn clean(&mut self, set: u32) -> Result<(), FtlError> {
         let Some(victim) = self.translation.begin_cleaning(set) else { return Ok(()) };
         for (page, logical) in victim.pages {
-            let placement =
-                self.translation.place_copy(page, logical).expect("the last erased block is kept for copies");
+            let placement = self.translation.place_copy(page, logical).ok_or_else(|| self.worn_out(KEPT_FOR_COPIES))?;
             let stamp = self.medium.as_ref().and_then(|medium| medium.stamp(page)).unwrap_or(0);
             self.program(placement, Content::Data { logical, stamp }, true);
         }
         for page in victim.records {
-            let placement = self.translation.place_record_copy(page).expect("the last erased block is kept for copies");
+            let placement = self.translation.place_record_copy(page).ok_or_else(|| self.worn_out(KEPT_FOR_COPIES))?;
             if let Some(placement) = placement {
                 let ranges: Vec<PageRange> = self.translation.record_ranges(placement.page);
                 self.program(placement, Content::Record(ranges), true);
@@ -136,6 +139,17 @@ impl<'a> Filling<'a> {
             medium.erase(victim.block);
         }
         self.translation.erased(victim.block)
+    }
+
+    /// Blocks that failed have left no room.
+    ///
+    /// # Panics
+    ///
+    /// No block has failed, so that this is a bug: the invariant does not hold.
+    fn worn_out(&self, invariant: &str) -> FtlError {
+        let retired = self.translation.wear().retired;
+        assert!(retired > 0, "{invariant}");
+        FtlError::WornOut { retired }
     }
 
     /// The steady state of long uniform random writes: the closed form, then as many random writes as use up its stock.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use fawn_report::amount::counted;
 use serde::Serialize;
 
 use crate::trace::{Access, BlockRequest, SECTOR_BYTES};
@@ -84,23 +85,25 @@ impl AddressFit {
     pub fn sentence(&self) -> String {
         let Self { volumes, trace_bytes, device_bytes, wrapped, left_out } = *self;
         let bytes = |bytes: u64| fawn_report::amount::bytes(bytes as f64);
-        let grouped = fawn_report::amount::grouped;
-        let layout =
-            if volumes > 1 { format!(", {} volumes one after the other", grouped(volumes)) } else { String::new() };
+        let layout = if volumes > 1 {
+            format!(", {} one after the other", counted(volumes, "volume", "volumes"))
+        } else {
+            String::new()
+        };
         let sentence = if wrapped == 0 {
             format!("addresses up to {} as they are{layout}", bytes(trace_bytes))
         } else {
             format!(
-                "addresses up to {}{layout}, on {}: {} requests past the end begin from 0 again",
+                "addresses up to {}{layout}, on {}: {} from 0 again",
                 bytes(trace_bytes),
                 bytes(device_bytes),
-                grouped(wrapped)
+                counted(wrapped, "request past the end begins", "requests past the end begin")
             )
         };
         if left_out == 0 {
             return sentence;
         }
-        format!("{sentence}; {} requests are larger than the device and left out", grouped(left_out))
+        format!("{sentence}; {} larger than the device and left out", counted(left_out, "request is", "requests are"))
     }
 }
 
@@ -124,7 +127,14 @@ mod tests {
         assert_eq!(offset(request(9, 0, 4 << 20)), None);
         let fit = map.fit();
         assert_eq!((fit.volumes, fit.trace_bytes, fit.wrapped, fit.left_out), (2, 4 << 20, 1, 1));
-        assert!(fit.sentence().contains("1 requests past the end") && fit.sentence().contains("2 volumes"));
+        assert_eq!(
+            fit.sentence(),
+            "addresses up to 4.19 MB, 2 volumes one after the other, on 3.15 MB: 1 request past the end begins from 0 \
+             again; 1 request is larger than the device and left out"
+        );
+        let several = AddressFit { wrapped: 2, left_out: 2_000, ..fit.clone() }.sentence();
+        assert!(several.contains("2 requests past the end begin"), "{several}");
+        assert!(several.contains("2,000 requests are larger"), "{several}");
     }
 
     #[test]

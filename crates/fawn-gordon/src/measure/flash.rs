@@ -40,7 +40,7 @@ pub enum MeasurementError {
     /// What is on flash would take too much memory.
     #[error(
         "a power cut needs what is on flash in memory, and {pages} super-pages are more than {MOST_MEDIUM_PAGES}; make \
-         the array smaller, such as with fewer blocks"
+         the array smaller, e.g. with fewer blocks"
     )]
     Medium {
         /// Super-pages of the array.

@@ -123,7 +123,7 @@ fn a_closed_form_without_spare_blocks_is_refused() {
         FlashMeasurement::new(model(8), FtlSettings { spare_factor: 0.6, ..FtlSettings::gordon() }, true);
     let measurement = measurement.as_mut().unwrap();
     let error = measurement.warm_up(WarmUpChoice::ClosedForm, None, &Nobody).unwrap_err();
-    assert!(error.to_string().contains("choose a fill"), "{error}");
+    assert!(error.to_string().contains("fill it by writes"), "{error}");
 }
 
 #[test]

@@ -51,9 +51,7 @@ impl FirstState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SteadyStateError {
     /// The closed form needs more blocks, or no medium.
-    #[error(
-        "the closed form needs more spare blocks than the device has, and no power cut; choose a fill, such as fill:3"
-    )]
+    #[error("the closed form needs more spare blocks than the device has, and no power cut: fill it by writes instead")]
     NoClosedForm,
 }
 
@@ -116,8 +114,8 @@ pub fn warm_up(
             } else {
                 "uniform random addresses"
             };
-            let sentence =
-                format!("bounded fill: every page once, in order, then {passes} times as many page writes at {whose}");
+            let as_many = if passes == 1 { "as many".to_owned() } else { format!("{passes} times as many") };
+            let sentence = format!("bounded fill: every page once, in order, then {as_many} page writes at {whose}");
             Ok(FirstState::new("bounded-fill", 1 + passes, sentence))
         }
     }

@@ -1,7 +1,7 @@
 //! Reports as tables: one alone, or several beside each other.
 
 use fawn_report::TextTable;
-use fawn_report::amount::{bytes, count, digits, grouped, number, percent};
+use fawn_report::amount::{bytes, count, counted, digits, grouped, number, percent};
 
 use super::device_report::DeviceReport;
 use super::disk::DiskReport;
@@ -70,7 +70,7 @@ impl Sheet {
             sheet.add("super-blocks worn out", grouped(spread.retired.into()));
         }
         if let (Some(rated), Some(years)) = (wear.rated_erases, wear.years_at_this_rate) {
-            sheet.add(&format!("years at this rate ({} erases)", grouped(rated.into())), digits(years));
+            sheet.add(&format!("years at this rate ({})", counted(rated.into(), "erase", "erases")), digits(years));
         }
         let has = report.dram.has_bytes.map_or_else(|| "any".to_owned(), |has| bytes(has as f64));
         sheet.add("DRAM: needed, there is", format!("{}, {has}", bytes(report.dram.total_bytes as f64)));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fawn_report::amount::several;
 use serde::{Deserialize, Serialize};
 
 use super::processor::CpuCalibration;
@@ -133,7 +134,8 @@ impl ClusterTrace {
             sample.instructions = calibration.instructions(sample.cpu_seconds);
         }
         let (per_cycle, ghz) = (calibration.instructions_per_cycle, calibration.hz / 1e9);
-        let source = format!("processor time at {per_cycle} instructions per cycle and {ghz} GHz");
+        let source =
+            format!("processor time at {} per cycle and {ghz} GHz", several(per_cycle, "instruction", "instructions"));
         self.sources.insert(TraceColumn::Instructions, source);
         true
     }

@@ -141,7 +141,7 @@ impl LsmRun<'_> {
         let log_pages = (LOG_TABLES * memtable_bytes.max(256 << 10)).div_ceil(PAGE_BYTES);
         if !disk.volume.create(FileId::CommitLog, log_pages) {
             let bytes = disk.volume.space().0 * PAGE_BYTES;
-            return Err(StoreTrialError::TooSmall { needed: log_pages * PAGE_BYTES, bytes });
+            return Err(StoreTrialError::Log { needed: log_pages * PAGE_BYTES, bytes });
         }
         let server = LsmServer {
             levels: Levels::new(clients.workload().records, keys_a_file),

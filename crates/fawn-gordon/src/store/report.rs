@@ -1,7 +1,7 @@
 //! Results of several trials beside each other, as rows of text and as JSON.
 
 use fawn_report::TextTable;
-use fawn_report::amount::{digits, percent};
+use fawn_report::amount::{counted, digits, percent, several};
 use serde::Serialize;
 
 use super::result::{DriveYears, StoreResult};
@@ -81,7 +81,15 @@ impl StoreComparison {
                 let result = match tried {
                     Err(error @ StoreTrialError::Stuck(_)) => {
                         let spare = percent(drive.spare_factor);
-                        stuck.push(format!("{} has no row at {spare} spare: {error}.", design.name()));
+                        let name = design.name();
+                        stuck.push(match memory_per_record(*design, &self.workload) {
+                            Some(bytes) => format!(
+                                "{name} with {} B of memory per record has no row at {spare} spare: {error} or \
+                                 --memory-per-record.",
+                                digits(bytes)
+                            ),
+                            None => format!("{name} has no row at {spare} spare: {error}."),
+                        });
                         continue;
                     }
                     tried => tried?,
@@ -117,10 +125,10 @@ impl StoreReport {
         let StoreWorkload { records, value_bytes, get_share, zipf, warm_up, measured, .. } = self.workload;
         let law = zipf.map_or_else(|| "uniform".to_owned(), |exponent| format!("Zipf {exponent}"));
         format!(
-            "{records} records with values of {value_bytes} bytes on {}, {law}; {} puts per record first, then {} \
-             with {} gets",
+            "{records} records with values of {value_bytes} bytes on {}, {law}; {} per record first, then {} with \
+             {} gets",
             self.drive,
-            digits(warm_up),
+            several(warm_up, "put", "puts"),
             digits(measured),
             percent(get_share),
         )
@@ -168,12 +176,7 @@ impl StoreReport {
 
     /// DRAM for each record.
     fn dram(&self, design: StoreDesign) -> String {
-        match design {
-            StoreDesign::Fawn { memory_bytes } => {
-                format!("{} B", digits(memory_bytes as f64 / self.workload.records as f64))
-            }
-            _ => String::new(),
-        }
+        memory_per_record(design, &self.workload).map_or_else(String::new, |bytes| format!("{} B", digits(bytes)))
     }
 
     fn years(&self, years: &DriveYears) -> String {
@@ -227,7 +230,7 @@ impl StoreReport {
     }
 
     fn all_notes(&self) -> Vec<String> {
-        let of = format!("{} puts per second", digits(self.puts_per_s));
+        let of = format!("{} per second", several(self.puts_per_s, "put", "puts"));
         let years = match (self.tbw_bytes, self.rated_erases) {
             (Some(tbw), _) => format!(
                 "Years are at {of} until {} TB are written, the drive's rating. All amplification is charged against \
@@ -236,8 +239,9 @@ impl StoreReport {
             ),
             (None, Some(erases)) => format!(
                 "Years are at {of}, of a drive with {} GB of flash as full as this one, until each block was erased \
-                 {erases} times.",
-                digits(self.full_drive_bytes as f64 / 1e9)
+                 {}.",
+                digits(self.full_drive_bytes as f64 / 1e9),
+                counted(erases.into(), "time", "times")
             ),
             (None, None) => format!(
                 "How often {} may be erased is not known, so years are not: give --erases or --tbw.",
@@ -258,6 +262,14 @@ impl StoreReport {
              written in place without a journal, and leveled compaction with perfect filters."
                 .to_owned(),
         ]
+    }
+}
+
+/// Bytes of DRAM for each record, if the design has a share of memory.
+fn memory_per_record(design: StoreDesign, workload: &StoreWorkload) -> Option<f64> {
+    match design {
+        StoreDesign::Fawn { memory_bytes } => Some(memory_bytes as f64 / workload.records as f64),
+        StoreDesign::PageStore | StoreDesign::Lsm { .. } => None,
     }
 }
 

@@ -173,6 +173,14 @@ pub enum StoreTrialError {
         /// Bytes of the drive.
         bytes: u64,
     },
+    /// The log of the LSM tree does not fit the drive.
+    #[error("{needed} bytes of the LSM tree's log do not fit a drive of {bytes} bytes: lower --memtable or --full")]
+    Log {
+        /// Bytes of the log.
+        needed: u64,
+        /// Bytes of the drive.
+        bytes: u64,
+    },
     /// The drive's capacity is none that can be simulated.
     #[error(
         "a drive of {bytes} bytes cannot be simulated, only one of {low} to {high}: change --records, --value or --full"
@@ -192,7 +200,7 @@ pub enum StoreTrialError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The store refuses puts, and nothing that is under way will change that.
-    #[error("the store takes no more puts: {0}; lower --full, or raise --spare or --memory-per-record")]
+    #[error("the store takes no more puts: {0}; lower --full, or raise --spare")]
     Stuck(String),
     /// No store took all puts.
     #[error("{0}")]
@@ -215,7 +223,9 @@ pub enum StoreTrialError {
 /// What an FTL says, with the flags of `fawn gordon store`.
 fn of_drive(error: &FtlError) -> String {
     match error {
-        FtlError::NoRoom { .. } => "its spare flash leaves cleaning no room: raise --spare, or lower --full".to_owned(),
+        FtlError::NoRoom { .. } => {
+            "its spare flash leaves cleaning no room: raise --spare or --records, or lower --full".to_owned()
+        }
         FtlError::SpareFactor(_) => "--spare must be above 0% and below 100%".to_owned(),
         FtlError::Dram { .. } | FtlError::Geometry(_) | FtlError::Stripe(_) | FtlError::TooSmall { .. } => {
             format!("{error}; choose another --drive, or change --records")

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use fawn_report::amount::counted;
 use thiserror::Error;
 
 use super::lines::{MAX_LINE_BYTES, MAX_SKIPPED_BYTES};
@@ -88,7 +89,7 @@ impl TraceError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LineProblem {
     /// Too many fields, or too few.
-    #[error("it has {found} fields, and should have {expected}")]
+    #[error("it has {}, and should have {expected}", counted(*found as u64, "field", "fields"))]
     Fields {
         /// How many the format has.
         expected: &'static str,

@@ -160,6 +160,7 @@ fn each_damaged_line_is_told_with_its_number_and_the_others_are_read() {
         (TraceFormat::Alibaba, "1,W,8,0,7", "it asks for no bytes"),
         (TraceFormat::Tencent, "1538323200,42,8,2,419", "its operation is unknown"),
         (TraceFormat::Tencent, "1538323200,36028797018963968,8,1,419", "its offset is no number in range"),
+        (TraceFormat::Msr, "nonsense", "it has 1 field, and should have 7"),
         (TraceFormat::Spc, "0,20941264,8192,W", "it has 4 fields, and should have 5 or more"),
         (TraceFormat::Fiu, "1 2 cat 8 8 R 6", "it has 7 fields, and should have 8 or 9"),
         (TraceFormat::Fiu, "1 2 cat 8 8 R 4096 0", "its device is no number in range"),

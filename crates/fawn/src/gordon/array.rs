@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
-use clap::builder::BoolishValueParser;
+use fawn_gordon::disk::presets as disks;
 use fawn_gordon::flash::presets::preset;
 use fawn_gordon::flash::{FlashModel, FlashValues};
 use fawn_gordon::values_file::ValuesError;
 
 use crate::outcome::UsageError;
-use crate::values::{decimal, number, parse_share};
+use crate::values::{decimal, number, parse_share, parse_switch};
 
 /// The paper's array.
 pub const PAPER_ARRAY: &str = "gordon-slc-133";
@@ -68,7 +68,7 @@ pub struct ArrayArguments {
     #[arg(long, value_name = "N", value_parser = number::<u32>(0..=1024))]
     pub command_cycles: Option<u32>,
     /// Whether a second register lets a transfer run beside the cells: on or off
-    #[arg(long, value_name = "SWITCH", value_parser = BoolishValueParser::new())]
+    #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
     pub cache_register: Option<bool>,
     /// Over-provisioning: share of the pages that the host does not see
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
@@ -92,8 +92,8 @@ fn parse_bus_bits(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The flag of a file's value, and the value that was given with it.
-fn flag_of(name: &str) -> String {
+/// The flag of a file's value.
+pub fn flag_of(name: &str) -> String {
     let short = match name {
         "packages_per_bus" => "packages",
         "dies_per_package" => "dies",
@@ -108,7 +108,7 @@ fn flag_of(name: &str) -> String {
 
 impl ArrayArguments {
     /// What is wrong with the values, with the flags that they were given by.
-    fn told(&self, error: &ValuesError) -> String {
+    fn message(&self, error: &ValuesError) -> String {
         match error {
             ValuesError::Range { name, range } => {
                 let value = match *name {
@@ -141,7 +141,7 @@ impl ArrayArguments {
     pub fn model(&self) -> anyhow::Result<FlashModel> {
         let base = model(&self.array)?;
         let changed = self.values().change(&base);
-        changed.map_err(|error| UsageError(format!("the array cannot be simulated: {}", self.told(&error))).into())
+        changed.map_err(|error| UsageError(format!("the array cannot be simulated: {}", self.message(&error))).into())
     }
 
     fn values(&self) -> FlashValues {
@@ -178,6 +178,9 @@ impl ArrayArguments {
 pub fn model(name: &str) -> anyhow::Result<FlashModel> {
     if let Some(preset) = preset(name) {
         return Ok(preset.into());
+    }
+    if disks::preset(name).is_some() {
+        bail!("{name} is a disk: give it to `fawn gordon disk`");
     }
     let text = fawn_files::text::read(Path::new(name)).with_context(|| {
         format!("cannot read the array {name} (`fawn gordon flash --presets` lists those built in)")

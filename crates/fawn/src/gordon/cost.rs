@@ -10,7 +10,7 @@ use fawn_gordon::survey::cost::report::{CostQuestion, CostReport};
 use fawn_gordon::survey::cost::slices::SliceJob;
 use fawn_gordon::survey::cost::tables;
 use fawn_plan::amount::{parse_bytes, parse_mbit};
-use fawn_report::amount::counted;
+use fawn_report::amount::{counted, digits};
 
 use super::designs::{RatingArguments, TODAY};
 use super::typed::TypedFlags;
@@ -100,6 +100,13 @@ const SECONDS_PER_GB: f64 = 4.0;
 /// A catalogue or ratings cannot be read or used, or disk servers have too little time.
 pub fn run(arguments: &CostArguments) -> anyhow::Result<CommandStatus> {
     let catalogue = catalogue(&arguments.catalog)?;
+    let SleepingServer { watts_awake, watts_asleep, .. } = arguments.question().server;
+    if watts_asleep > watts_awake {
+        let awake = digits(watts_awake);
+        let what =
+            format!("--sleep-watts is {watts_asleep}, and a server awake draws {awake} W: give no more than that");
+        return Err(UsageError(what).into());
+    }
     let report = CostReport::of(&arguments.question(), &catalogue, &arguments.ratings.ratings(&catalogue)?)
         .map_err(|error| UsageError(error.to_string()))?;
     unless_closed(if arguments.json { print_json(&report) } else { print(&report) })?;

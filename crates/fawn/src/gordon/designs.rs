@@ -157,6 +157,9 @@ impl DesignArguments {
         if let Some(option) = today.left_out.iter().find(|option| option.name == name) {
             bail!("{name} cannot be simulated, as no {} is known", option.missing.join(" and no "));
         }
+        if name == PAPER || Catalogue::names().any(|catalogue| catalogue == name) {
+            bail!("{name} has many designs: give the name of one; --list prints all names");
+        }
         if !Path::new(name).exists() {
             let names = paper.designs.iter().chain(&today.designs).map(|design| design.name.as_str());
             let near = names.max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use fawn_files::links;
 use fawn_gordon::disk::presets::{named, preset};
 use fawn_gordon::disk::{DiskValues, PoweredDisk};
+use fawn_gordon::flash::presets as arrays;
 use fawn_gordon::values_file;
 
 /// Values that a disk's file has and an array's file has not.
@@ -18,6 +19,9 @@ const OF_DISKS: [&str; 6] = ["rpm", "heads", "cylinders", "seek_ms", "outer_trac
 pub fn disk(name: &str) -> anyhow::Result<PoweredDisk> {
     if let Some(preset) = preset(name) {
         return Ok(preset.into());
+    }
+    if arrays::preset(name).is_some() {
+        bail!("{name} is an array: give it to `fawn gordon flash`");
     }
     let text = fawn_files::text::read(Path::new(name))
         .with_context(|| format!("cannot read the disk {name} (built in are {})", known()))?;

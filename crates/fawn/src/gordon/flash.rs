@@ -1,13 +1,13 @@
 //! `fawn gordon flash`: a flash array under an FTL.
 
 use clap::Args;
+use fawn_gordon::flash::FlashModel;
 use fawn_gordon::flash::presets::presets;
 use fawn_gordon::flash::raw::{self, RawBandwidth};
-use fawn_gordon::flash::{FlashModel, Geometry};
-use fawn_gordon::ftl::{FtlError, FtlSettings, HostRoom};
+use fawn_gordon::ftl::FtlSettings;
 use fawn_gordon::measure::steady::WarmUpChoice;
 use fawn_gordon::measure::tables::{self, Sheet, beside};
-use fawn_gordon::measure::{FlashMeasurement, FlashReport, MeasurementError};
+use fawn_gordon::measure::{FlashMeasurement, FlashReport};
 use fawn_gordon::time::SimTime;
 use fawn_report::amount::{counted, percent};
 use serde_json::json;
@@ -15,12 +15,13 @@ use serde_json::json;
 use super::array::ArrayArguments;
 use super::ftl::{self, FtlArguments};
 use super::output::{bar, print};
+use super::refusal::{ArrayOrigin, ArrayRefusal};
 use super::typed::TypedFlags;
 use super::workload::{WorkloadArguments, WorkloadReport};
 use crate::outcome::{CommandStatus, UsageError};
 use crate::table::print_json;
 use crate::tell::unless_closed;
-use crate::values::{Count, parse_entries};
+use crate::values::Count;
 
 /// Arguments of `fawn gordon flash`.
 #[derive(Debug, Args)]
@@ -97,7 +98,11 @@ impl CutMoment {
 }
 
 fn parse_cut(text: &str) -> Result<CutMoment, String> {
-    if text == "half" { Ok(CutMoment::Half) } else { parse_entries(text).map(|Count(count)| CutMoment::After(count)) }
+    match text.parse::<Count>() {
+        _ if text == "half" => Ok(CutMoment::Half),
+        Ok(Count(requests @ 1..)) => Ok(CutMoment::After(requests)),
+        _ => Err("write half, or a number of requests: give 1 or more, e.g. 100k".to_owned()),
+    }
 }
 
 impl FlashArguments {
@@ -111,6 +116,10 @@ impl FlashArguments {
             return typed.refuse_all::<WorkloadArguments>(&[], "with --raw");
         }
         if self.power_cut.is_some() {
+            if self.ftl.first_state == WarmUpChoice::ClosedForm {
+                let what = "--first-state closed-form cannot be used with --power-cut: give --first-state fill:3";
+                return Err(what.to_owned());
+            }
             typed.refuse(&["rate", "spacing"], "with --power-cut, which serves requests as fast as they are taken")?;
         }
         self.workload.check(typed)
@@ -134,17 +143,17 @@ pub fn run(arguments: &FlashArguments) -> anyhow::Result<CommandStatus> {
         return print_raw(&model, arguments.json);
     }
     let workload = &arguments.workload;
-    let settings = arguments.ftl.settings(&model, workload.seed)?;
+    let settings = arguments.ftl.settings(&model, ArrayOrigin::Flags, workload.seed)?;
     let cuts_power = arguments.power_cut.is_some();
     let head = format!("{}: {}", model.name, model.source);
     check_reads(arguments, &settings)?;
-    let geometry = model.design.geometry;
-    let mut measurement = FlashMeasurement::new(model, settings, cuts_power)
-        .map_err(|error| UsageError(format!("the array cannot be simulated: {}", told(&error, geometry, &settings))))?;
+    let refusal = ArrayRefusal::of(ArrayOrigin::Flags, &model, settings);
+    let mut measurement = FlashMeasurement::new(model, settings, cuts_power).map_err(|error| refusal.error(&error))?;
     let pattern = workload.pattern(measurement.capacity_bytes())?;
     let cut = arguments.power_cut.map(|moment| moment.requests(pattern.requests)).transpose()?;
     let bar = bar()?;
-    measurement.warm_up(arguments.ftl.first_state, Some(&pattern), &bar)?;
+    let filled = measurement.warm_up(arguments.ftl.first_state, Some(&pattern), &bar);
+    filled.map_err(|error| refusal.error(&error))?;
     let lines = [
         head,
         ftl::line(&settings),
@@ -154,7 +163,7 @@ pub fn run(arguments: &FlashArguments) -> anyhow::Result<CommandStatus> {
     let requests = workload.requests(&pattern)?;
     if let Some(after) = cut {
         let first_state = measurement.first_state().clone();
-        let report = measurement.cut_power(requests, after)?;
+        let report = measurement.cut_power(requests, after).map_err(|error| refusal.error(&error))?;
         bar.0.finish();
         unless_closed(if arguments.json {
             print_json(&json!({
@@ -168,7 +177,8 @@ pub fn run(arguments: &FlashArguments) -> anyhow::Result<CommandStatus> {
         })?;
         return Ok(if report.pages_lost == 0 { CommandStatus::Done } else { CommandStatus::Missing });
     }
-    let report = measurement.run(requests, pattern.requests, workload.pacing(), &bar)?;
+    let report = measurement.run(requests, pattern.requests, workload.pacing(), &bar);
+    let report = report.map_err(|error| refusal.error(&error))?;
     bar.0.finish();
     unless_closed(if arguments.json {
         print_json(&WorkloadReport { workload: workload.line(&pattern), report: &report })
@@ -187,49 +197,6 @@ fn check_reads(arguments: &FlashArguments, settings: &FtlSettings) -> Result<(),
         return Err(UsageError(what.to_owned()));
     }
     Ok(())
-}
-
-/// Why an array cannot be simulated, with the flags that change it.
-pub fn told(error: &MeasurementError, geometry: Geometry, settings: &FtlSettings) -> String {
-    match error {
-        MeasurementError::Ftl(FtlError::NoRoom { most, pages, .. }) => {
-            let spare = percent(settings.spare_factor);
-            let blocks = geometry.blocks_per_plane;
-            let more = least_blocks(geometry, settings).map(|least| format!("--blocks {least} or more"));
-            // Rounded up to a tenth of a percent.
-            let least_spare = (1000.0 * (1.0 - *most as f64 / (*pages as f64).max(1.0))).ceil() / 10.0;
-            let spared = (*most > 0).then(|| format!("--spare {least_spare}% or more"));
-            let choices: Vec<String> = more.into_iter().chain(spared).collect();
-            format!(
-                "--blocks {blocks} with --spare {spare} leaves cleaning no room: give {}",
-                if choices.is_empty() { "another --stripe".to_owned() } else { choices.join(", or ") }
-            )
-        }
-        MeasurementError::Ftl(FtlError::Dram { needs, has }) => format!(
-            "the FTL needs {needs} bytes of DRAM, and --dram is {has}: give more, a larger --stripe, or fewer --blocks"
-        ),
-        MeasurementError::Medium { pages } => format!(
-            "--power-cut keeps what is on flash in memory, and {pages} super-pages are too many: give fewer than --blocks {}",
-            geometry.blocks_per_plane
-        ),
-        other => other.to_string(),
-    }
-}
-
-/// The fewest blocks of a plane that leave cleaning room.
-fn least_blocks(geometry: Geometry, settings: &FtlSettings) -> Option<u32> {
-    let fits = |blocks: u32| HostRoom::of(Geometry { blocks_per_plane: blocks, ..geometry }, settings).is_ok();
-    let planes = u64::from(geometry.dies()) * u64::from(geometry.planes_per_die);
-    let (mut low, mut high) = (geometry.blocks_per_plane, geometry.blocks_per_plane);
-    while !fits(high) {
-        low = high;
-        high = high.checked_mul(2).filter(|blocks| *blocks <= 1 << 20 && planes * u64::from(*blocks) < 1 << 31)?;
-    }
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if fits(middle) { high = middle } else { low = middle }
-    }
-    Some(high)
 }
 
 /// Why a report has no rates, if it has none.

@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use fawn_gordon::flash::FlashModel;
 use fawn_gordon::ftl::cleaning::CleaningPolicy;
@@ -12,8 +11,9 @@ use fawn_gordon::measure::steady::WarmUpChoice;
 use fawn_gordon::time::SimTime;
 use fawn_report::amount::counted;
 
+use super::refusal::ArrayOrigin;
 use crate::outcome::UsageError;
-use crate::values::{Size, number};
+use crate::values::{Size, number, parse_switch};
 
 /// Arguments of the FTL.
 #[derive(Debug, Args)]
@@ -35,13 +35,13 @@ pub struct FtlArguments {
     #[arg(long, value_name = "N", value_parser = number::<u32>(1..=65_536))]
     pub queue_depth: Option<u32>,
     /// Join reads of one super-page, and keep the last one read: on or off
-    #[arg(long, value_name = "SWITCH", value_parser = BoolishValueParser::new())]
+    #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
     pub bypass: Option<bool>,
     /// Join waiting writes of one super-page, and serve reads from them: on or off
-    #[arg(long, value_name = "SWITCH", value_parser = BoolishValueParser::new())]
+    #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
     pub combining: Option<bool>,
     /// Read all of a super-page, however little is asked for: on or off
-    #[arg(long, value_name = "SWITCH", value_parser = BoolishValueParser::new())]
+    #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
     pub whole_pages: Option<bool>,
     /// Cleaning: greedy, fifo, random, d:N (the best of N random blocks) or cost-benefit
     #[arg(long, value_name = "POLICY", value_parser = parse_policy)]
@@ -53,13 +53,13 @@ pub struct FtlArguments {
     #[arg(long, value_name = "N", value_parser = number::<u32>(1..=1024))]
     pub copies_ahead: Option<u32>,
     /// Copy inside a die, without the bus: on or off
-    #[arg(long, value_name = "SWITCH", value_parser = BoolishValueParser::new())]
+    #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
     pub copy_back: Option<bool>,
     /// Give cleaned pages blocks of their own: on or off
-    #[arg(long, value_name = "SWITCH", value_parser = BoolishValueParser::new())]
+    #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
     pub cold_apart: Option<bool>,
     /// Dynamic wear levelling, the least-erased block first: on or off
-    #[arg(long, value_name = "SWITCH", value_parser = BoolishValueParser::new())]
+    #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
     pub dynamic_wear: Option<bool>,
     /// Static wear levelling: clean a block that is more than N erases behind
     #[arg(long, value_name = "N", value_parser = number::<u32>(1..))]
@@ -104,7 +104,7 @@ impl FtlArguments {
     ///
     /// # Errors
     /// Blocks are to fail, and nobody knows when.
-    pub fn settings(&self, model: &FlashModel, seed: u64) -> anyhow::Result<FtlSettings> {
+    pub fn settings(&self, model: &FlashModel, origin: ArrayOrigin<'_>, seed: u64) -> anyhow::Result<FtlSettings> {
         let usual = if is_paper_array(model) { FtlChoice::Gordon } else { FtlChoice::Plain };
         let mut settings = match self.ftl.unwrap_or(usual) {
             FtlChoice::Gordon => FtlSettings::gordon(),
@@ -136,7 +136,8 @@ impl FtlArguments {
         settings.wear.spread = self.static_wear;
         if self.wear_out {
             let rated = model.rated_erases.ok_or_else(|| {
-                UsageError(format!("nobody states how many erases {} lasts: give --rated-erases too", model.name))
+                let rated_erases = origin.name("rated_erases");
+                UsageError(format!("--wear-out needs erases that {} is rated for: give {rated_erases} too", model.name))
             })?;
             settings.wear.endurance = Some(Endurance::gordon(rated));
         }

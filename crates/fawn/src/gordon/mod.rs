@@ -15,6 +15,7 @@ mod output;
 mod packed;
 mod record;
 mod recordings;
+mod refusal;
 mod replay;
 mod store;
 mod survey;

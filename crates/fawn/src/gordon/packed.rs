@@ -17,7 +17,7 @@ const PACKED: [(&[u8], &str, &str); 6] = [
 /// What a tar archive has behind the name and the numbers of its first file.
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
-/// Refuses an input that is empty or packed. A failure to read is left to whoever reads on.
+/// Refuses an input that is empty or packed. A failure to read is left to the next read.
 ///
 /// # Errors
 /// It is one of these.

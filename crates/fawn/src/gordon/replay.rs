@@ -30,6 +30,7 @@ use super::flash;
 use super::ftl::FtlArguments;
 use super::output::{bar, print};
 use super::packed::refuse_packed;
+use super::refusal::{ArrayOrigin, ArrayRefusal};
 use super::typed::TypedFlags;
 use crate::bench::output::Bar;
 use crate::outcome::{CommandStatus, UsageError};
@@ -370,13 +371,13 @@ fn convert_into(to: &Path, from: &Path) -> anyhow::Result<CompactWriter<BufWrite
 }
 
 /// A device of a replay.
-enum ReplayDevice {
-    Flash(Box<FlashModel>),
+enum ReplayDevice<'a> {
+    Flash(&'a str, Box<FlashModel>),
     Disk(Box<PoweredDisk>),
 }
 
-impl ReplayDevice {
-    fn named(name: &str) -> anyhow::Result<Self> {
+impl<'a> ReplayDevice<'a> {
+    fn named(name: &'a str) -> anyhow::Result<Self> {
         if disk_files::is_disk(name) {
             return Ok(Self::Disk(Box::new(disk_files::disk(name)?)));
         }
@@ -388,7 +389,7 @@ impl ReplayDevice {
                 disk_files::known()
             );
         }
-        Ok(Self::Flash(Box::new(array::model(name)?)))
+        Ok(Self::Flash(name, Box::new(array::model(name)?)))
     }
 }
 
@@ -452,7 +453,7 @@ pub fn run(arguments: &ReplayArguments) -> anyhow::Result<CommandStatus> {
     let mut reports = Vec::new();
     for device in devices {
         reports.push(match device {
-            ReplayDevice::Flash(model) => on_array(&mut source, *model, arguments, &bar)?,
+            ReplayDevice::Flash(name, model) => on_array(&mut source, name, *model, arguments, &bar)?,
             ReplayDevice::Disk(disk) => {
                 disk_report(&mut source, &arguments.trace, *disk, arguments.outstanding as usize, &bar)?
             }
@@ -485,19 +486,20 @@ pub fn on_disk(
 
 fn on_array(
     source: &mut TraceSource,
+    name: &str,
     model: FlashModel,
     arguments: &ReplayArguments,
     bar: &Bar,
 ) -> anyhow::Result<ReplayReport> {
-    let settings = arguments.ftl.settings(&model, arguments.seed)?;
-    let name = model.name.clone();
-    let mut measurement = FlashMeasurement::new(model, settings, false)
-        .map_err(|error| UsageError(format!("{name} cannot be simulated: {error}")))?;
-    measurement.warm_up(arguments.ftl.first_state, None, bar)?;
+    let origin = ArrayOrigin::Device(name);
+    let settings = arguments.ftl.settings(&model, origin, arguments.seed)?;
+    let refusal = ArrayRefusal::of(origin, &model, settings);
+    let mut measurement = FlashMeasurement::new(model, settings, false).map_err(|error| refusal.error(&error))?;
+    measurement.warm_up(arguments.ftl.first_state, None, bar).map_err(|error| refusal.error(&error))?;
     let mut supply = source.supply(measurement.capacity_bytes(), arguments.trace.speed)?;
     let pacing = arguments.trace.pacing(&source.scan);
     let report = measurement.run(supply.by_ref(), source.scan.requests, pacing, bar);
-    let report = report.with_context(|| format!("{name} did not serve all of the trace"))?;
+    let report = report.map_err(|error| refusal.error(&error))?;
     Ok(ReplayReport { addresses: supply.address_map().fit().clone(), report: DeviceReport::Flash(Box::new(report)) })
 }
 

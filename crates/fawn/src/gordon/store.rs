@@ -10,6 +10,7 @@ use fawn_gordon::flash::presets::{preset, presets};
 use fawn_gordon::store::{DriveSettings, StoreComparison, StoreDesign, StoreReport, StoreTrialError, StoreWorkload};
 use fawn_gordon::time::SimTime;
 use fawn_report::Watch;
+use fawn_report::amount;
 
 use super::output::bar;
 use super::typed::TypedFlags;
@@ -147,6 +148,7 @@ pub fn run(arguments: &StoreTrialArguments) -> anyhow::Result<CommandStatus> {
     let report = report.map_err(|error| match error {
         error @ (StoreTrialError::Number { .. }
         | StoreTrialError::TooSmall { .. }
+        | StoreTrialError::Log { .. }
         | StoreTrialError::Drive { .. }
         | StoreTrialError::Ftl(_)) => UsageError(error.to_string()).into(),
         error => anyhow::Error::from(error),
@@ -183,7 +185,16 @@ impl StoreTrialArguments {
         if !(0.01..=0.95).contains(&self.full) {
             return Err(UsageError("--full must be from 1% to 95%: the store needs space to clean".to_owned()).into());
         }
+        if self.memtable.is_some_and(|memtable| memtable.bytes == 0) {
+            return Err(UsageError("--memtable is 0: give the bytes of a table, e.g. 64K".to_owned()).into());
+        }
         let preset = preset(&self.drive).context("clap has asked for a preset")?;
+        let whole = preset.design.geometry.bytes() as f64;
+        if let Some(tbw) = self.tbw.filter(|tbw| *tbw < whole) {
+            let (tbw, whole) = (amount::bytes(tbw), amount::bytes(whole));
+            let what = format!("--tbw is {tbw}, and {} has {whole} of flash: give more, e.g. 600TB", self.drive);
+            return Err(UsageError(what).into());
+        }
         let bytes = (workload.live_bytes() as f64 / self.full) as u64;
         let spares = if self.spare.is_empty() { vec![preset.spare_factor] } else { self.spare.clone() };
         let mut drives = Vec::new();

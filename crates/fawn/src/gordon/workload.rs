@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use fawn_gordon::measure::{Pacing, WithDiscards};
 use fawn_gordon::trace::{AddressPattern, Arrivals, PatternError, SyntheticTrace, TracePattern};
-use fawn_report::amount::{bytes, grouped, percent};
+use fawn_report::amount::{bytes, counted, grouped, percent};
 use serde::Serialize;
 
 use super::typed::TypedFlags;
@@ -34,7 +34,7 @@ pub struct WorkloadArguments {
     #[arg(long, value_name = "EXPONENT", default_value = "0.99", value_parser = parse_exponent)]
     pub exponent: f64,
     /// Requests per second, whatever the device does [default: as fast as it replies]
-    #[arg(long, value_name = "N", value_parser = parse_entries)]
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
     pub rate: Option<Count>,
     /// Intervals between the requests of --rate
     #[arg(long, default_value = "poisson")]
@@ -116,7 +116,7 @@ impl WorkloadArguments {
         let arrivals = match (self.rate, self.spacing) {
             (None, _) => Arrivals::Together,
             (Some(rate), SpacingChoice::Poisson) => Arrivals::Poisson(1e9 / rate.0 as f64),
-            (Some(rate), SpacingChoice::Fixed) => Arrivals::Every(1_000_000_000 / rate.0.max(1)),
+            (Some(rate), SpacingChoice::Fixed) => Arrivals::Every(1_000_000_000 / rate.0),
         };
         let pattern = TracePattern {
             addresses,
@@ -162,30 +162,40 @@ impl WorkloadArguments {
 
     /// The workload in a line.
     pub fn line(&self, pattern: &TracePattern) -> String {
-        let size = |bytes_: u64| Size { bytes: bytes_ }.to_string();
+        let size = |bytes: u64| Size { bytes };
+        let requests = |kind: &str| counted(pattern.requests, &format!("{kind}request"), &format!("{kind}requests"));
         let what = match pattern.addresses {
             AddressPattern::Uniform { least_bytes, most_bytes } if least_bytes == most_bytes => {
-                format!("uniform random requests of {}", size(least_bytes))
+                format!("{} of {}", requests("uniform random "), size(least_bytes))
             }
             AddressPattern::Uniform { least_bytes, most_bytes } => {
-                format!("uniform random requests of {} to {}", size(least_bytes), size(most_bytes))
+                format!("{} of {} to {}", requests("uniform random "), size(least_bytes), size(most_bytes))
             }
             AddressPattern::Zipf { bytes, exponent } => {
-                format!("requests of {} by Zipf's law ({exponent})", size(bytes))
+                format!("{} of {} by Zipf's law ({exponent})", requests(""), size(bytes))
             }
-            AddressPattern::Sequential { bytes } => format!("sequential requests of {}", size(bytes)),
-            AddressPattern::Pairs { is_sequential: true } => "pairs of 8 KiB and 120 KiB in order".to_owned(),
-            AddressPattern::Pairs { is_sequential: false } => "pairs of 8 KiB and 120 KiB at random".to_owned(),
+            AddressPattern::Sequential { bytes } => format!("{} of {}", requests("sequential "), size(bytes)),
+            AddressPattern::Pairs { is_sequential } => {
+                let order = if is_sequential { "sequential " } else { "random " };
+                format!("{} in pairs of 8 KiB and 120 KiB", requests(order))
+            }
         };
-        let trims = if self.trims > 0.0 { format!(", {} discards", percent(self.trims)) } else { String::new() };
+        let reads = percent(pattern.read_share);
+        let kinds = if self.trims > 0.0 {
+            format!("{} discards, of the others {reads} reads", percent(self.trims))
+        } else {
+            format!("{reads} reads")
+        };
         let rate = self.rate.map_or_else(String::new, |rate| format!(", {} per second", grouped(rate.0)));
-        format!(
-            "Workload: {} {what} over {}, {} reads{trims}{rate}, seed {}",
-            grouped(pattern.requests),
-            bytes(pattern.capacity_bytes as f64),
-            percent(pattern.read_share),
-            self.seed
-        )
+        format!("Workload: {what} over {}, {kinds}{rate}, seed {}", bytes(pattern.capacity_bytes as f64), self.seed)
+    }
+}
+
+/// Requests per second: at most one in each nanosecond of simulated time.
+fn parse_rate(text: &str) -> Result<Count, String> {
+    match parse_entries(text)? {
+        Count(rate) if rate > 1_000_000_000 => Err("simulated time has nanoseconds: give at most 1G".to_owned()),
+        rate => Ok(rate),
     }
 }
 
@@ -209,6 +219,7 @@ mod tests {
     fn sizes_are_one_or_a_range() {
         assert_eq!(parse_bytes("4K"), Ok((4096, 4096)));
         assert_eq!(parse_bytes("2K..256K"), Ok((2048, 262_144)));
+        assert!(parse_rate("1G").is_ok() && parse_rate("1001M").unwrap_err().contains("at most 1G"));
         assert!(parse_bytes("0").is_err() && parse_bytes("8K..4K").is_err() && parse_bytes("x").is_err());
     }
 }

@@ -104,6 +104,8 @@ fn what_cannot_be_simulated_is_told_with_what_to_do() {
     assert!(run.code == 2 && run.stderr.contains("give --cpu-mips"), "{run:?}");
     let run = cluster(&[&b, "--design", "1 Atom 1.9 GHz, 1 flash aray", "--cpu-mips", "2400"]);
     assert!(run.code == 1 && run.stderr.contains("is `1 Atom 1.9 GHz, 1 flash array` meant?"), "{run:?}");
+    let run = fawn(&["gordon", "cluster", "--design", "today"]);
+    assert!(run.code == 1 && run.stderr.contains("today has many designs: give the name of one"), "{run:?}");
     let run = cluster(&[&a, "--design", "Thelio Astra + NVMe 1 TB", "--cpu-mips", "2400"]);
     assert!(run.code == 1 && run.stderr.contains("no processor rating and no read rate of its drive"), "{run:?}");
     let idle = dir.path().join("idle.recording");

@@ -77,6 +77,7 @@ fn one_copy_recovers_nothing_and_each_copy_is_on_another_node() {
 fn what_disks_have_no_time_for_is_refused_with_what_they_have() {
     for (arguments, what) in [
         (&["--changed-per-day", "100PB"][..], "a day has time for at most 475 TB beside waking up"),
+        (&["--sleep-watts", "1000"], "--sleep-watts is 1000, and a server awake draws 446 W: give no more"),
         (&["--wake-time", "100d"], "cannot do so 1 time per day; give --wake-time 86400s or less"),
         (&["--wakes-per-day", "86400"], "give --wake-time 1s or less, or --wakes-per-day 2880 or less"),
         (&["--wakes-per-day", "0", "--changed-per-day", "1TB"], "never wake up take none of the 1 TB"),

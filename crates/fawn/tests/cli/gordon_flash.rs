@@ -114,7 +114,23 @@ fn an_array_of_ones_own_is_read_from_a_file() {
 #[test]
 fn what_cannot_be_meant_is_refused_with_what_can() {
     for (arguments, says) in [
-        (&["--stripe", "3x1x1"][..], "a stripe of 3 buses does not divide the array's 4"),
+        (&["--stripe", "3x1x1"][..], "--stripe 3x1x1 takes 3 buses at a time, and the array has 4: give 1, 2 or 4"),
+        (
+            &["--stripe", "1x3x1"],
+            "--stripe 1x3x1 takes 3 dies of a bus at a time, and a bus has 16: give 1, 2, 4, 8 or 16",
+        ),
+        (&["--stripe", "1x1x3"], "--stripe 1x1x3 takes 3 planes of a die at a time, and a die has 2: give 1 or 2"),
+        (&["--pages", "1", "--blocks", "64"], "--pages 1 leaves no page beside the summary of a block: give --pages 2"),
+        (&["--page-bytes", "1", "--blocks", "64"], "give a larger --stripe, or fewer --pages"),
+        (&["--buses", "4096", "--dies", "4096", "--packages", "4096"], "make buses, packages or dies fewer"),
+        (&["--blocks", "58", "--first-state", "closed-form"], "give --first-state fill:3"),
+        (&["--blocks", "64", "--first-state", "closed-form", "--power-cut"], "cannot be used with --power-cut"),
+        (&["--blocks", "64", "--low-blocks", "1000"], "or --low-blocks 3 or less"),
+        (&["--blocks", "64", "--write-points", "64"], "or --write-points "),
+        (&["--rate", "2G"], "simulated time has nanoseconds: give at most 1G"),
+        (&["--bypass", "maybe"], "write on or off"),
+        (&["--workload", "zipf", "--exponent", "1e308"], "an exponent from 0.01 to 10"),
+        (&["--power-cut", "half a year"], "write half, or a number of requests"),
         (&["--stripe", "4x4"], "e.g. 4x4x2"),
         (&["--policy", "best"], "e.g. d:10"),
         (&["--first-state", "full"], "e.g. fill:3"),
@@ -150,8 +166,11 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
         let run = fawn(&[&["gordon", "flash"], arguments].concat());
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
     }
-    let run = fawn(&["gordon", "flash", "--array", "nowhere.toml"]);
-    assert!(run.code == 1 && run.stderr.contains("--presets"), "{run:?}");
+    for (array, says) in [("nowhere.toml", "--presets"), ("sata-1tb-2008", "is a disk: give it to `fawn gordon disk`")]
+    {
+        let run = fawn(&["gordon", "flash", "--array", array]);
+        assert!(run.code == 1 && run.stderr.contains(says), "{run:?}");
+    }
 }
 
 #[test]
@@ -220,8 +239,10 @@ fn a_disk_refuses_flags_without_an_effect() {
         let run = fawn(&[&["gordon", "disk"], arguments].concat());
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
     }
-    let run = fawn(&["gordon", "disk", "--disk", "floppy"]);
-    assert!(run.code == 1 && run.stderr.contains("built in are hp-97560, "), "{run:?}");
+    for (disk, says) in [("floppy", "built in are hp-97560, "), ("gordon-slc-133", "give it to `fawn gordon flash`")] {
+        let run = fawn(&["gordon", "disk", "--disk", disk]);
+        assert!(run.code == 1 && run.stderr.contains(says), "{run:?}");
+    }
 }
 
 #[track_caller]
@@ -263,6 +284,31 @@ fn the_blocks_and_the_spare_that_are_advised_suffice() {
     assert_eq!(code(&["--blocks", &blocks]), 0, "{run:?}");
     assert_eq!(code(&["--blocks", &fewer]), 2, "{run:?}");
     assert_eq!(code(&["--blocks", "8", "--spare", &spare]), 0, "{run:?}");
+}
+
+#[test]
+fn an_array_that_wears_out_says_what_makes_it_last() {
+    for more in [&["--rated-erases", "1"][..], &["--rated-erases", "2", "--first-state", "fill:9"]] {
+        let run = fawn(&[SMALL, &["--wear-out", "--requests", "100k"], more].concat());
+        assert!(run.code == 1 && run.stderr.contains("the array is worn out: "), "{run:?}");
+        assert!(run.stderr.contains("leave --wear-out out, or raise --rated-erases"), "{run:?}");
+        assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+    }
+}
+
+#[test]
+fn one_of_a_thing_is_told_in_the_singular() {
+    let one = fawn(&[SMALL, &["--requests", "1", "--rated-erases", "1", "--first-state", "fill:1"]].concat()).stdout;
+    for what in [
+        "Workload: 1 uniform random request of 4 KiB over ",
+        "in order, then as many page writes at ",
+        "years at this rate (1 erase)",
+    ] {
+        assert!(one.contains(what), "{what}: {one}");
+    }
+    let pairs = fawn(&[SMALL, &["--requests", "2", "--workload", "pairs", "--trims", "50%"]].concat()).stdout;
+    let line = "Workload: 2 sequential requests in pairs of 8 KiB and 120 KiB over ";
+    assert!(pairs.contains(line) && pairs.contains(", 50 % discards, of the others 50 % reads, seed 1"), "{pairs}");
 }
 
 #[test]

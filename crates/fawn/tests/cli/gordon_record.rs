@@ -57,9 +57,18 @@ fn a_recording_has_a_name_or_that_of_the_host() {
     let file = dir.path().join("here.recording");
     for blank in ["", " "] {
         let run = fawn(&["gordon", "record", file.to_str().unwrap(), "--seconds", "1", "--name", blank]);
-        assert!(run.code == 2 && run.stderr.contains("write a name with a letter at least"), "{run:?}");
+        assert!(run.code == 2 && run.stderr.contains("write a name that is not blank"), "{run:?}");
         assert!(!file.exists());
     }
+}
+
+#[test]
+fn a_recording_that_ends_soon_has_a_sample() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("short.recording");
+    let run = fawn(&["gordon", "record", file.to_str().unwrap(), "--seconds", "5ms"]);
+    assert!(run.code == 0 && run.stdout.contains("short.recording: 1 sample of "), "{run:?}");
+    assert_eq!(samples(&file), 1, "{run:?}");
 }
 
 /// Samples of a recording so far.

@@ -62,7 +62,7 @@ fn damaged_lines_are_counted_and_told_with_their_numbers() {
     std::fs::write(&file, text.replacen('\n', "\nnonsense\n", 1)).unwrap();
     let run = fawn(&["gordon", "replay", file.to_str().unwrap(), "--on", "sata-1tb-2008"]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stderr.contains("web.csv: line 2: it has 1 fields"), "{run:?}");
+    assert!(run.stderr.contains("web.csv: line 2: it has 1 field, and"), "{run:?}");
     for what in ["1 damaged", "recorded", "addresses up to", "modelled: 9 W at rest"] {
         assert!(run.stdout.contains(what), "{what}: {}", run.stdout);
     }
@@ -177,6 +177,35 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
         let run = fawn(&[&["gordon"], arguments].concat());
         assert!(run.code == code && run.stderr.contains(says), "{arguments:?}: {run:?}");
     }
+}
+
+#[test]
+fn an_array_that_cannot_be_simulated_is_told_by_its_name_with_what_to_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("tiny.toml");
+    std::fs::write(&file, "preset = \"mqsim-default\"\nname = \"my tiny array\"\nblocks_per_plane = 48\n").unwrap();
+    let (msr, tiny) = (sample("msr.csv"), file.to_str().unwrap());
+    for (on, more, says) in [
+        (tiny, &[][..], "`blocks_per_plane = 48` with `spare_factor = 0.07` leaves cleaning no room: give "),
+        (tiny, &[], " or more in its file"),
+        (tiny, &["--dram", "1"], "--dram is 1: give more, a larger --stripe, or fewer `blocks_per_plane` in its file"),
+        (tiny, &["--wear-out"], "give `rated_erases` in its file too"),
+        ("mqsim-default", &["--low-blocks", "65536"], "give --low-blocks "),
+        ("mqsim-default", &["--wear-out"], "give `rated_erases` in a file with `preset = \"mqsim-default\"` too"),
+        ("gordon-slc-133", &["--stripe", "5x1x1"], "takes 5 buses at a time, and the array has 4: give 1, 2 or 4"),
+    ] {
+        let run = fawn(&[&["gordon", "replay", &msr, "--on", on], more].concat());
+        assert!(run.code == 2 && run.stderr.contains(says), "{says}: {run:?}");
+        assert!(more == ["--wear-out"] || run.stderr.contains(&format!("{on} cannot be simulated: ")), "{run:?}");
+    }
+    // What is advised suffices.
+    let run = fawn(&["gordon", "replay", &msr, "--on", tiny]);
+    let advised = run.stderr.split("give `blocks_per_plane = ").nth(1).and_then(|rest| rest.split('`').next());
+    let blocks = advised.unwrap_or_else(|| panic!("{run:?}"));
+    std::fs::write(&file, format!("preset = \"mqsim-default\"\nblocks_per_plane = {blocks}\n")).unwrap();
+    assert_eq!(fawn(&["gordon", "replay", &msr, "--on", tiny]).code, 0, "{run:?}");
+    let run = fawn(&["gordon", "replay", &msr, "--on", tiny, "--first-state", "closed-form"]);
+    assert!(run.code == 2 && run.stderr.contains("give --first-state fill:3"), "{run:?}");
 }
 
 #[test]

@@ -77,6 +77,9 @@ fn every_refusal_names_flags_that_help_has() {
         &["--spare", "0"],
         &["--records", "900M", "--value", "60K"],
         &[&stores("lsm")[..], &["--memtable", "1G", "--records", "20k"]].concat(),
+        &[&stores("lsm")[..], &["--memtable", "0", "--records", "20k"]].concat(),
+        &["--tbw", "600"],
+        &["--records", "1000"],
     ] {
         let run = fawn(&[&["gordon", "store"], arguments].concat());
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
@@ -96,5 +99,14 @@ fn every_refusal_names_flags_that_help_has() {
 fn a_comparison_of_which_no_store_takes_all_puts_is_no_success() {
     let run = store(&["--stores", "fawn", "--memory-per-record", "16", "--full", "95%", "--spare", "20%", "--json"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{run:?}");
-    assert!(run.stderr.contains("takes no more puts") && run.stderr.contains("lower --full"), "{run:?}");
+    assert!(run.stderr.contains("FAWN with 16 B of memory per record has no row at 20 % spare: "), "{run:?}");
+    assert!(run.stderr.contains("takes no more puts"), "{run:?}");
+    assert!(run.stderr.contains("lower --full, or raise --spare or --memory-per-record."), "{run:?}");
+}
+
+#[test]
+fn one_of_a_thing_is_told_in_the_singular() {
+    let run = store(&["--stores", "pages", "--puts-per-second", "1", "--erases", "1"]);
+    assert!(run.code == 0 && run.stdout.contains("; 1 put per record first, then 0.5 with "), "{run:?}");
+    assert!(run.stdout.contains("Years are at 1 put per second, ") && run.stdout.contains("erased 1 time."), "{run:?}");
 }

@@ -76,7 +76,7 @@ pub struct RecordArguments {
     /// Network interface; repeat it for several [default: all adapters, without bridges, tunnels and lo]
     #[arg(long, value_name = "NAME")]
     pub interface: Vec<String>,
-    /// Disk, such as sda; repeat it for several [default: all that lie on no other]
+    /// Disk, e.g. sda; repeat it for several [default: all that lie on no other]
     #[arg(long, value_name = "NAME")]
     pub disk: Vec<String>,
     /// Name of the machine in the recording [default: its host name]
@@ -93,7 +93,7 @@ pub struct RecordArguments {
 fn parse_name(text: &str) -> Result<String, String> {
     let name = text.trim();
     if name.is_empty() {
-        Err("write a name with a letter at least, or leave the flag out".to_owned())
+        Err("write a name that is not blank, or leave the flag out".to_owned())
     } else {
         Ok(name.to_owned())
     }
@@ -293,11 +293,12 @@ fn of_known(mut sample: RecordingSample, machine: &MachineCounters) -> Recording
     sample
 }
 
-/// Milliseconds, on a multiple of the period if they are near to one: waking up late by a little is no other sample.
+/// Milliseconds, on a multiple of the period if they are near to one: waking up late by a little is no other sample. A
+/// recording that ends soon after it began still has its time.
 fn on_period(elapsed: Duration, period: Duration) -> u64 {
     let (ms, period_ms) = (elapsed.as_millis() as u64, period.as_millis() as u64);
     let nearest = (ms + period_ms / 2) / period_ms * period_ms;
-    if nearest.abs_diff(ms) * 20 <= period_ms { nearest } else { ms }
+    if nearest > 0 && nearest.abs_diff(ms) * 20 <= period_ms { nearest } else { ms }
 }
 
 impl RecordingSums {
@@ -384,6 +385,9 @@ fn show(
         digits(sums.seconds)
     )];
     let mut notes = Vec::new();
+    if sums.samples == 0 {
+        notes.push("It has no sample, since it ended within a millisecond: record for longer.".to_owned());
+    }
     if let (Some(counts), Some(path)) = (counts, &arguments.requests) {
         lines.push(format!("{}: {}", path.display(), counted(counts.requests, "request", "requests")));
         if counts.lost_events > 0 {
@@ -402,5 +406,6 @@ mod tests {
     fn samples_that_are_a_little_late_begin_on_their_period() {
         let at = |ms| on_period(Duration::from_millis(ms), Duration::from_secs(1));
         assert_eq!([1_000, 1_049, 960, 1_300, 2_500].map(at), [1_000, 1_000, 1_000, 1_300, 2_500]);
+        assert_eq!([0, 1, 49, 51].map(at), [0, 1, 49, 51], "what ends soon has a sample of its own");
     }
 }
