@@ -25,6 +25,10 @@
 //! there. If v changes how many domains or machines there are, *and* that matters, there were fewer than R of them, and
 //! every chain takes the only virtual node of the new one: v.
 //!
+//! Nodes that are archives (004, §6.1: copies on slow disks) stand behind the others in a chain. Where a ring has nodes of
+//! both classes, (2) to (4) hold for each class as long as the number of machines with archives does not change; if it does,
+//! every chain may get an archive in the place of another node, or the other way round.
+//!
 //! Of a node that joins with several virtual IDs, (2) holds as well, one after the other: a chain that has changed got
 //! one of them last, and has it still.
 
@@ -46,6 +50,8 @@ pub struct Ring {
     domains: BTreeMap<DomainId, usize>,
     /// How many machines are in no failure domain, which makes each a domain of its own.
     single_machines: usize,
+    /// At how many places of the ring the archives of each machine stand that has any.
+    archives: BTreeMap<MachineId, usize>,
 }
 
 impl Ring {
@@ -113,6 +119,9 @@ impl Ring {
         }
         self.virtual_nodes.insert(index, virtual_node);
         self.nodes.entry(node).or_insert((machine, 0)).1 += 1;
+        if node.is_archive() {
+            *self.archives.entry(machine).or_insert(0) += 1;
+        }
         let (_, places) = self.machines.entry(machine).or_insert((domain, 0));
         *places += 1;
         if *places == 1 {
@@ -129,6 +138,10 @@ impl Ring {
         *places -= 1;
         if *places == 0 {
             self.nodes.remove(&node);
+        }
+        if let Some(archives) = self.archives.get_mut(&machine).filter(|_| node.is_archive()) {
+            *archives -= 1;
+            self.archives.retain(|_, archives| *archives > 0);
         }
         let (_, places) = self.machines.get_mut(&machine).expect("the machine of each virtual node is counted");
         *places -= 1;
@@ -213,32 +226,53 @@ impl Ring {
     ///   than `replicas`: then each domain has its first member as before, and the places left are filled with the next
     ///   virtual nodes on further machines.
     /// * The members are in ring order in any case.
+    /// * Where nodes of the ring are [archives](NodeId::is_archive), those come after the others, and a chain takes as many
+    ///   of them as it can: all its members but one. Of each class it takes those that the rules above give, on machines
+    ///   that it does not have yet. If there are too few nodes of one class, the other one fills the chain.
     ///
     /// Takes a few steps more than `replicas`, unless one domain has a small part of the ring and every chain needs it.
     pub fn chain(&self, id: &VirtualId, replicas: usize) -> Option<Vec<VirtualNode>> {
         assert!(replicas >= 1, "a chain has one member at least");
         let start = self.index_of(id).ok()?;
         let length = replicas.min(self.machines());
-        let mut first_of_domain = replicas.min(self.domains());
-        let mut more_of_domain = length - first_of_domain;
-        let mut chain: Vec<VirtualNode> = Vec::with_capacity(length);
+        let mut chain = Vec::with_capacity(length);
+        let is_serving = |place: &VirtualNode| !place.node.is_archive();
+        self.take(start, length.saturating_sub(self.archives.len()).max(1), is_serving, &mut chain);
+        self.take(start, length, |place| place.node.is_archive(), &mut chain);
+        // Archives that share a machine with a node that serves leave places to others of those.
+        self.take(start, length, is_serving, &mut chain);
+        assert!(chain.len() == length, "once round the ring leads past every machine and every domain");
+        chain.sort_by_key(|place| (place.node.is_archive(), place.id < *id, place.id));
+        Some(chain)
+    }
+
+    /// Takes nodes of a class into a chain, clockwise from a place, until it has `length` members or there are no more.
+    fn take(
+        &self,
+        start: usize,
+        length: usize,
+        is_of_class: impl Fn(&VirtualNode) -> bool,
+        chain: &mut Vec<VirtualNode>,
+    ) {
+        let mut domains = self.domains() - count_domains(chain);
+        let mut others = Vec::new();
         let clockwise = self.virtual_nodes[start..].iter().chain(&self.virtual_nodes[..start]);
-        for candidate in clockwise {
-            if chain.len() == length {
+        for candidate in clockwise.filter(|place| is_of_class(place)) {
+            if chain.len() >= length || (domains == 0 && chain.len() + others.len() >= length) {
                 break;
             }
-            if chain.iter().any(|member| member.machine == candidate.machine) {
+            if chain.iter().chain(&others).any(|member| member.machine == candidate.machine) {
                 continue;
             }
-            let shares_domain = |member: &VirtualNode| member.domain.is_some() && member.domain == candidate.domain;
-            let left = if chain.iter().any(shares_domain) { &mut more_of_domain } else { &mut first_of_domain };
-            if *left > 0 {
-                *left -= 1;
+            if chain.iter().any(|member| share_domain(member, candidate)) {
+                others.push(*candidate);
+            } else {
+                domains -= 1;
                 chain.push(*candidate);
             }
         }
-        assert!(chain.len() == length, "once round the ring leads past every machine and every domain");
-        Some(chain)
+        let room = length.saturating_sub(chain.len());
+        chain.extend(others.into_iter().take(room));
     }
 
     /// The chain of the range that a key lies in, as [`chain`](Self::chain). `None` if the ring is empty.
@@ -256,4 +290,15 @@ impl Ring {
     fn index_of(&self, id: &VirtualId) -> Result<usize, usize> {
         self.virtual_nodes.binary_search_by_key(id, |virtual_node| virtual_node.id)
     }
+}
+
+/// Whether two places, of distinct machines, may fail together.
+fn share_domain(one: &VirtualNode, other: &VirtualNode) -> bool {
+    one.domain.is_some() && one.domain == other.domain
+}
+
+/// How many domains these members are in, each on a machine of its own.
+fn count_domains(chain: &[VirtualNode]) -> usize {
+    let is_first = |at: usize| !chain[..at].iter().any(|member| share_domain(member, &chain[at]));
+    (0..chain.len()).filter(|at| is_first(*at)).count()
 }

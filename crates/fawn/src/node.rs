@@ -4,7 +4,8 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use fawn_kv::manager::roster::Class;
 use fawn_node::ServeOptions;
 use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_tls::Material;
@@ -12,7 +13,7 @@ use fawn_tls::Material;
 use crate::observe::ObserveArguments;
 use crate::outcome::{CommandStatus, UsageError};
 use crate::resources::{self, check_memory, chosen, cores, default_cache, default_memory, least_memory, parse_threads};
-use crate::serve::arguments::{ClientsArguments, refuse_file};
+use crate::serve::arguments::{ClientsArguments, DEFAULT_LISTEN, refuse_file};
 use crate::values::{Size, ValueError, number, parse_listen};
 
 /// Bytes a second that are copied where nothing is said: a quarter of a gigabit network.
@@ -63,12 +64,33 @@ pub struct MemberArguments {
     pub clients: ClientsArguments,
 }
 
+/// What a node keeps copies for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum NodeClass {
+    /// To answer reads
+    Serving,
+    /// To restore data: other nodes answer reads while one of them has the data
+    Archive,
+}
+
+impl From<NodeClass> for Class {
+    fn from(class: NodeClass) -> Self {
+        match class {
+            NodeClass::Serving => Self::Serving,
+            NodeClass::Archive => Self::Archive,
+        }
+    }
+}
+
 /// Arguments of `fawn node`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
     /// Data directory; created if it does not exist
     #[arg(long, value_name = "DIR", default_value = "./fawn-data")]
     pub dir: PathBuf,
+    /// What the node keeps copies for, permanent; an archive serves no clients, and may have a slow disk
+    #[arg(long, value_enum, value_name = "CLASS", default_value = "serving")]
+    pub class: NodeClass,
     /// DRAM for index, buffers and record cache, at least 8M per thread [default: a quarter of what the machine, its
     /// container and its limits leave]
     #[arg(long, value_name = "SIZE")]
@@ -98,6 +120,10 @@ impl RunArguments {
     /// # Errors
     /// What is wrong.
     pub fn check(&self) -> Result<(), String> {
+        let clients = &self.member.clients;
+        if self.class == NodeClass::Archive && (clients.unix.is_some() || clients.listen != [DEFAULT_LISTEN]) {
+            return Err("an archive serves no clients: leave out --listen and --unix".to_owned());
+        }
         check_memory(self.memory, self.member.threads.unwrap_or_else(cores))
     }
 }
@@ -116,13 +142,13 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<CommandStatus> {
     let threads = member.threads.unwrap_or_else(cores);
     refuse_file(&arguments.dir)?;
     let mut options = options(member, &arguments.dir)?;
-    options.is_node = true;
+    options.class = arguments.class.into();
     options.serve.memory_bytes = arguments.memory.unwrap_or_else(|| default_memory(least_memory(threads))).bytes;
     options.serve.chosen = chosen(arguments.memory, member.threads);
     options.serve.miss_filter = arguments.miss_filter;
     options.copy_bytes_per_s = arguments.copy_rate.bytes;
     options.virtual_ids = arguments.virtual_ids.unwrap_or_else(|| default_virtual_ids(threads));
-    if arguments.no_clients {
+    if arguments.no_clients || arguments.class == NodeClass::Archive {
         options.is_front = false;
         (options.serve.listen, options.serve.unix) = (Vec::new(), None);
     }
@@ -175,7 +201,7 @@ fn options(arguments: &MemberArguments, dir: &Path) -> anyhow::Result<ClusterOpt
         machine: arguments.machine.clone(),
         domain: arguments.domain.clone(),
         virtual_ids: 1,
-        is_node: false,
+        class: Class::Nothing,
         is_front: true,
         cache_bytes: arguments.cache.map_or_else(default_cache, |cache| cache.bytes),
         copy_bytes_per_s: COPY_BYTES_PER_S,

@@ -163,7 +163,9 @@ impl Active {
             let in_memory = chain.config().rules.ack == Ack::Replicated && last > chain.config().first;
             let upto = if in_memory { last } else { self.feed.mark(chain, log) };
             log.commit(upto, !chain.is_silent(), context);
-            self.gets.answer_barred(chain, log, context);
+        }
+        if chain.is_reader() {
+            self.gets.answer_waiting(chain, log, context);
         }
         self.feed.acknowledge(last, chain, log, context);
     }

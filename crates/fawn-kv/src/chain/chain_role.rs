@@ -93,7 +93,7 @@ impl ChainRole {
 
     /// Goes on with whatever can go on.
     pub(super) fn progress<S: RangeStore>(&mut self, data: &mut RangeData, context: &mut Context<'_, S>) {
-        let RangeData { log, copy, level, .. } = data;
+        let RangeData { log, copy, level, scans, .. } = data;
         log.learn_synced(context);
         match &mut self.phase {
             Phase::Active(active) => {
@@ -112,6 +112,7 @@ impl ChainRole {
             Phase::Sealed(attempt) => level.say_synced(*attempt, copy.is_complete(), log, context),
             Phase::Idle | Phase::Learning(_) => {}
         }
+        scans.resume((&self.phase, copy), log, context);
     }
     /// The chain is about to change, and this member is to stay.
     pub(super) fn prepare<S: RangeStore>(

@@ -145,12 +145,29 @@ impl Chain {
         self.members.get(..count).expect("an active chain has members")
     }
 
-    /// Who answers: the tail; in a weak chain the owner, its first member.
+    /// Who answers what changes something: the tail; in a weak chain the owner, its first member.
     pub fn answerer(&self) -> Member {
         if self.is_weak() { self.head() } else { self.tail() }
     }
 
-    /// Whether members other than the answerer may be asked to show a key.
+    /// Who answers gets: the last member that is no archive, or the tail if all are archives; in a weak chain the owner.
+    pub fn reader(&self) -> Member {
+        *self.readers().last().expect("an active chain has members")
+    }
+
+    /// Who may be asked to show a key: all members up to the [reader](Self::reader) where reads are spread, else the reader
+    /// alone.
+    pub fn readers(&self) -> &[Member] {
+        let last = match self.members.iter().rposition(|member| !member.node.is_archive()) {
+            _ if self.is_weak() => 0,
+            Some(place) => place,
+            None => self.members.len().saturating_sub(1),
+        };
+        let first = if self.spreads_reads() { 0 } else { last };
+        self.members.get(first..=last).expect("an active chain has members")
+    }
+
+    /// Whether members other than the reader may be asked to show a key.
     pub fn spreads_reads(&self) -> bool {
         self.rules.spread_reads && !self.is_weak()
     }

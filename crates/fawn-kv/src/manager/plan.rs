@@ -97,14 +97,15 @@ impl<'a> Placement<'a> {
     }
 
     /// Whose log whoever has none gets: the tail's, which has the least that is not committed; in a weak chain the owner's,
-    /// which is what gets have shown.
+    /// which is what gets have shown. An archive's only where nobody else has it.
     /// Rather one that stays: whoever leaves need not be waited for.
     fn source_of(&self, id: RangeId, alive: &[Member], wanted: &[Member]) -> Option<Member> {
         if self.state().is_weak(id) {
             return alive.first().copied();
         }
-        let stays = alive.iter().rfind(|member| wanted.contains(member));
-        stays.or(alive.last()).copied()
+        let rank = |member: &Member| (!member.node.is_archive(), wanted.contains(member));
+        // Of equals the last.
+        alive.iter().max_by_key(|member| rank(member)).copied()
     }
 
     /// The members of the range's chain that live, in their order. Whoever is cut off from others that live is left out; where

@@ -1,7 +1,7 @@
 //! Who is in a cluster, by name, and where: what managers decide beside the protocol, which knows numbers alone.
 
 use crate::ids::{ManagerId, SeatId};
-use fawn_ring::{DomainId, MachineId};
+use fawn_ring::{DomainId, MachineId, NodeId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -10,6 +10,38 @@ pub const MOST_NAME_BYTES: usize = 64;
 
 /// Most seats of one member.
 pub const MOST_SEATS: u32 = 64;
+
+/// What a member keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Class {
+    /// Nothing: it is a front-end alone.
+    Nothing,
+    /// Data that it serves.
+    Serving,
+    /// Copies that are read only if nobody else has them. Since version [`ARCHIVES`](crate::wire::version::ARCHIVES).
+    Archive,
+}
+
+impl Class {
+    /// Whether it has stores.
+    pub fn is_node(self) -> bool {
+        self != Self::Nothing
+    }
+
+    /// What an operator calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "front-end",
+            Self::Serving => "node",
+            Self::Archive => "archive",
+        }
+    }
+
+    /// The bit that the numbers of its seats have.
+    fn seat_bit(self) -> u32 {
+        if self == Self::Archive { NodeId::ARCHIVE as u32 } else { 0 }
+    }
+}
 
 /// A process that asks to be a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,8 +54,8 @@ pub struct Enrolment {
     pub address: String,
     /// Where memcached clients reach it, if they do.
     pub clients: Option<String>,
-    /// It keeps data.
-    pub is_node: bool,
+    /// What it keeps, for life.
+    pub class: Class,
     /// It serves clients.
     pub is_front: bool,
     /// Number of its event loops, which never changes.
@@ -104,8 +136,15 @@ pub enum EnrolError {
     #[error("a member has from 1 to {MOST_SEATS} event loops: not {0}")]
     SeatCount(u32),
     /// It was something else.
-    #[error("{0} cannot change between node and front-end: start it as before, or under another name")]
-    Role(String),
+    #[error("{name} was created as {}, not as {}: start it as before, or under another name", had.name(), has.name())]
+    Class {
+        /// Who.
+        name: String,
+        /// What it was.
+        had: Class,
+        /// What it is now.
+        has: Class,
+    },
     /// Two members in one place.
     #[error("{address} is already the address of {other}: give each member its own --cluster-listen or --advertise")]
     Address {
@@ -147,15 +186,15 @@ impl Roster {
             return Err(EnrolError::SeatCount(asked.seats));
         }
         let name = asked.name.clone();
-        if !asked.is_node && !asked.is_front {
+        if !asked.class.is_node() && !asked.is_front {
             return Err(EnrolError::Idle(name));
         }
         if let Some(Member { said, .. }) = self.members.get(&name) {
             if said.seats != asked.seats {
                 return Err(EnrolError::Seats { name, had: said.seats, has: asked.seats });
             }
-            if said.is_node != asked.is_node {
-                return Err(EnrolError::Role(name));
+            if said.class != asked.class {
+                return Err(EnrolError::Class { name, had: said.class, has: asked.class });
             }
         }
         let mut others = self.members.iter().filter(|(other, _)| **other != name);
@@ -194,8 +233,8 @@ impl Roster {
         let machine = *self.machines.entry(asked.machine.clone()).or_insert(next);
         let next = DomainId(self.domains.len() as u64 + 1);
         let domain = asked.domain.clone().map(|name| *self.domains.entry(name).or_insert(next));
-        let first = self.members.get(&asked.name).map_or(SeatId(self.seats + 1), |known| known.first);
-        self.seats = self.seats.max(first.0 + asked.seats - 1);
+        let first = self.members.get(&asked.name).map_or(SeatId(self.seats + 1 | asked.class.seat_bit()), |known| known.first);
+        self.seats = self.seats.max(first.number() + asked.seats - 1);
         self.members.insert(asked.name.clone(), Member { said: asked.clone(), first, machine, domain });
         true
     }
@@ -208,7 +247,7 @@ impl Roster {
 
     /// Whether a seat was given to a member that is none any more, or would have been by changes that are lost.
     pub fn has_taken(&self, seat: SeatId) -> bool {
-        seat.0 <= self.seats && self.member_of(seat).is_none()
+        seat.number() <= self.seats && self.member_of(seat).is_none()
     }
 
     /// Where a seat is reached.
@@ -227,7 +266,7 @@ mod tests {
             directory: [1; 16],
             address: format!("127.0.0.1:{port}"),
             clients: None,
-            is_node: true,
+            class: Class::Serving,
             is_front: true,
             seats: 2,
             machine: name.to_owned(),
@@ -275,9 +314,9 @@ mod tests {
         let refused = |asked: Enrolment| roster.check(&asked).unwrap_err().to_string();
         assert!(refused(asked("a b", 2)).contains("is not a valid name"));
         assert!(refused(Enrolment { seats: 3, ..asked("a", 1) }).contains("--threads 2"));
-        assert!(refused(Enrolment { is_node: false, ..asked("a", 1) }).contains("under another name"));
+        assert!(refused(Enrolment { class: Class::Nothing, ..asked("a", 1) }).contains("as node, not as front-end"));
         assert!(refused(asked("b", 1)).contains("is already the address of a:"));
-        assert!(refused(Enrolment { is_node: false, is_front: false, ..asked("c", 3) }).contains("neither"));
+        assert!(refused(Enrolment { class: Class::Nothing, is_front: false, ..asked("c", 3) }).contains("neither"));
         assert_eq!(roster.check(&asked("a", 9)), Ok(()), "it may move");
     }
 }

@@ -165,11 +165,10 @@ impl Scanner {
     /// Whom to ask: who answers for the range where nothing has come yet, another member after each try that came to nothing.
     fn whom(&self, stretch: &Stretch, chain: &Chain) -> Member {
         if stretch.least == Position::default() || chain.is_weak() {
-            if planted(Bug::ScanOfAnyMember) { chain.head() } else { chain.answerer() }
+            if planted(Bug::ScanOfAnyMember) { chain.head() } else { chain.reader() }
         } else {
-            let members = &chain.members;
-            let last = stretch.source.and_then(|source| chain.place(source)).unwrap_or(members.len() - 1);
-            members[(last + self.tries) % members.len()]
+            let last = chain.place(stretch.source.unwrap_or(chain.reader())).or_else(|| chain.place(chain.reader()));
+            chain.members[(last.unwrap_or(0) + self.tries) % chain.members.len()]
         }
     }
 

@@ -88,6 +88,7 @@ bugs! {
     SplitLosesFlush: "a split loses the flush watermark",
     MergeLosesFlush: "a merge loses the flush watermarks",
     SpreadWithoutLease: "a member that is not the tail reads without a lease",
+    ReaderDoesNotWait: "a reader before archives shows what is there of keys that are being written",
     SpreadDirty: "a member that is not the tail reads keys that are being written",
     TimeGoesBack: "records are stamped with the head's clock, even where the range's time is later",
     ExpiryByClock: "expiry is judged by a member's own clock",

@@ -17,7 +17,7 @@ use fawn_kv::frontend::{Front, Limits};
 use fawn_kv::ids::{ClusterId, FrontId, NodeId, SeatId};
 use fawn_kv::link::control::Enrolled;
 use fawn_kv::link::was_removed;
-use fawn_kv::manager::roster::Enrolment;
+use fawn_kv::manager::roster::{Class, Enrolment};
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::store::{RangeStore as _, may_adopt};
 use fawn_kv::timing::Timing;
@@ -49,8 +49,8 @@ pub struct ClusterOptions {
     pub domain: Option<String>,
     /// Places on the ring of each of its nodes.
     pub virtual_ids: u32,
-    /// It keeps data.
-    pub is_node: bool,
+    /// What it keeps.
+    pub class: Class,
     /// It serves memcached clients.
     pub is_front: bool,
     /// Bytes of values that its front-end caches.
@@ -165,9 +165,9 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
     })?;
     let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
     let started = StartReport {
-        what: format!("{} {}", if first.is_node { "node" } else { "front-end" }, names.join(", ")),
+        what: format!("{} {}", first.class.name(), names.join(", ")),
         members: members.iter().map(|member| &member.serve).collect(),
-        has_stores: first.is_node,
+        has_stores: first.class.is_node(),
         ack: "as the cluster's settings say".to_owned(),
         read_path: running.fact("fawn_read_path").unwrap_or("none"),
         loops: running.loops(),
@@ -204,14 +204,14 @@ fn admit<'a>(options: &'a ClusterOptions, stop: &AtomicBool) -> Result<EnrolledM
         board.waits_for("it waits until the managers admit it");
     }
     let secure = options.certificates.as_ref().map(Reloading::links).transpose().map_err(refused)?.map(Arc::new);
-    let mut directory = options.is_node.then(|| open_directory(options)).transpose()?;
+    let mut directory = options.class.is_node().then(|| open_directory(options)).transpose()?;
     let seats = directory.as_ref().map_or(options.serve.threads.get(), MemberDirectory::stores);
     let enrolled = ask(options, directory.as_ref(), (seats, &address), secure.as_deref(), stop)?;
     if let Some(directory) = &mut directory {
         let (cluster, secret) = (enrolled.cluster.0, enrolled.secret);
         directory.set_enrolled(cluster, secret, &options.name, enrolled.first.0).map_err(refused)?;
     }
-    tracing::info!("{} is in cluster {} as seat {}", options.name, enrolled.cluster, enrolled.first.0);
+    tracing::info!("{} is in cluster {} as seat {}", options.name, enrolled.cluster, enrolled.first.number());
     if let Some(board) = &options.serve.board {
         board.waits_for("its clients are not served yet");
     }
@@ -265,7 +265,7 @@ fn ask(
         directory: directory.map_or(drawn, MemberDirectory::directory_id),
         address: address.to_owned(),
         clients: options.serve.listen.first().cloned(),
-        is_node: options.is_node,
+        class: options.class,
         is_front: options.is_front,
         seats: seats as u32,
         machine: options.machine.clone().unwrap_or_else(|| options.name.clone()),

@@ -66,7 +66,7 @@ impl Cluster {
             machine: None,
             domain: None,
             virtual_ids: 2,
-            is_node: true,
+            class: Class::Serving,
             is_front: true,
             cache_bytes: 1 << 20,
             copy_bytes_per_s: 128 << 20,

@@ -69,7 +69,7 @@ pub fn why_not_settled(now_us: u64, processes: &Processes, is_idle: bool) -> Str
             return format!("{id:?} goes by {:?}, not by {:?}", range.chain.rules, state.settings.rules);
         }
         for member in &range.chain.members {
-            let node = processes.nodes[member.node.0 as usize].node();
+            let node = processes.nodes[member.node.number() as usize].node();
             let replica =
                 node.and_then(|node| node.replica(*id)).filter(|replica| replica.chain() == Some(&range.chain));
             let Some(replica) = replica else {
@@ -188,7 +188,7 @@ fn contents(
 ) -> Result<(Vec<Kept>, Meta), String> {
     let keys = positions.iter().enumerate().filter(|(_, place)| chain.keys.contains(place));
     let keys: Vec<(Key, Vec<u8>)> = keys.map(|(key, place)| (*place, name(key as u64))).collect();
-    let node = processes.nodes[node.0 as usize].node_mut().ok_or("a member of a chain at rest is down")?;
+    let node = processes.nodes[node.number() as usize].node_mut().ok_or("a member of a chain at rest is down")?;
     let mut meta = node.replica(range).ok_or("a member of a chain at rest has no part in it")?.meta().clone();
     // How many of them are remembered depends on where a copy came from.
     meta.begins.clear();
