@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use fawn_kv::ids::{Consistency, Rules};
-use fawn_kv::manager::roster::Class;
+use fawn_kv::manager::roster::NodeClass;
 use fawn_kv::manager::{Leases, Settings};
 use fawn_manager::{ManagerError, Options, Running, start};
 use fawn_node::cluster::{ClusterOptions, serve_members};
@@ -180,7 +180,7 @@ fn member(serve: &ServeOptions, nodes: u8, number: u8, manager: &str) -> Cluster
         machine: None,
         domain: None,
         virtual_ids: 4,
-        class: Class::Serving,
+        node: NodeClass::Serving,
         is_front: true,
         // All front-ends together have as much as that of one process of a cluster.
         cache_bytes: default_cache() / u64::from(nodes),

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use fawn_kv::manager::roster::Class;
+use fawn_kv::manager::roster::NodeClass;
 use fawn_node::ServeOptions;
 use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_tls::Material;
@@ -66,18 +66,18 @@ pub struct MemberArguments {
 
 /// What a node keeps copies for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum NodeClass {
+pub enum ClassArgument {
     /// To answer reads
     Serving,
     /// To restore data: other nodes answer reads while one of them has the data
     Archive,
 }
 
-impl From<NodeClass> for Class {
-    fn from(class: NodeClass) -> Self {
+impl From<ClassArgument> for NodeClass {
+    fn from(class: ClassArgument) -> Self {
         match class {
-            NodeClass::Serving => Self::Serving,
-            NodeClass::Archive => Self::Archive,
+            ClassArgument::Serving => Self::Serving,
+            ClassArgument::Archive => Self::Archive,
         }
     }
 }
@@ -90,7 +90,7 @@ pub struct RunArguments {
     pub dir: PathBuf,
     /// What the node keeps copies for, permanent; an archive serves no clients, and may have a slow disk
     #[arg(long, value_enum, value_name = "CLASS", default_value = "serving")]
-    pub class: NodeClass,
+    pub class: ClassArgument,
     /// DRAM for index, buffers and record cache, at least 8M per thread [default: a quarter of what the machine, its
     /// container and its limits leave]
     #[arg(long, value_name = "SIZE")]
@@ -121,7 +121,7 @@ impl RunArguments {
     /// What is wrong.
     pub fn check(&self) -> Result<(), String> {
         let clients = &self.member.clients;
-        if self.class == NodeClass::Archive && (clients.unix.is_some() || clients.listen != [DEFAULT_LISTEN]) {
+        if self.class == ClassArgument::Archive && (clients.unix.is_some() || clients.listen != [DEFAULT_LISTEN]) {
             return Err("an archive serves no clients: leave out --listen and --unix".to_owned());
         }
         check_memory(self.memory, self.member.threads.unwrap_or_else(cores))
@@ -142,13 +142,13 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<CommandStatus> {
     let threads = member.threads.unwrap_or_else(cores);
     refuse_file(&arguments.dir)?;
     let mut options = options(member, &arguments.dir)?;
-    options.class = arguments.class.into();
+    options.node = arguments.class.into();
     options.serve.memory_bytes = arguments.memory.unwrap_or_else(|| default_memory(least_memory(threads))).bytes;
     options.serve.chosen = chosen(arguments.memory, member.threads);
     options.serve.miss_filter = arguments.miss_filter;
     options.copy_bytes_per_s = arguments.copy_rate.bytes;
     options.virtual_ids = arguments.virtual_ids.unwrap_or_else(|| default_virtual_ids(threads));
-    if arguments.no_clients || arguments.class == NodeClass::Archive {
+    if arguments.no_clients || arguments.class == ClassArgument::Archive {
         options.is_front = false;
         (options.serve.listen, options.serve.unix) = (Vec::new(), None);
     }
@@ -201,7 +201,7 @@ fn options(arguments: &MemberArguments, dir: &Path) -> anyhow::Result<ClusterOpt
         machine: arguments.machine.clone(),
         domain: arguments.domain.clone(),
         virtual_ids: 1,
-        class: Class::Nothing,
+        node: NodeClass::None,
         is_front: true,
         cache_bytes: arguments.cache.map_or_else(default_cache, |cache| cache.bytes),
         copy_bytes_per_s: COPY_BYTES_PER_S,

@@ -56,12 +56,15 @@ impl ActiveChain {
 
     /// Whether the member may be asked to show a key.
     pub(super) fn is_among_readers(&self) -> bool {
-        self.config.is_weak() || self.config.readers().iter().any(|member| self.config.members.get(self.place) == Some(member))
+        self.config.is_weak()
+            || self.config.readers().iter().any(|member| self.config.members.get(self.place) == Some(member))
     }
 
     /// Whether the member is an archive, and others are there to be asked for what it has.
     pub(super) fn is_spared(&self) -> bool {
-        !self.config.is_weak() && self.config.members.get(self.place).is_some_and(|me| me.node.is_archive()) && !self.is_reader()
+        !self.config.is_weak()
+            && self.config.members.get(self.place).is_some_and(|me| me.node.is_archive())
+            && !self.is_reader()
     }
 
     /// Whether the member is listed first: in a weak chain it is the owner.

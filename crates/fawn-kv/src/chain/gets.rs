@@ -206,7 +206,10 @@ impl Gets {
             // Another member may have committed what is only in the log here, and have shown that it is gone.
             let later = time.max(context.unix).max(log.time());
             let soon = now && !kept.version.as_ref().is_some_and(|version| shown(version, later));
-            (Kept { version: kept.version.filter(|_| now), ..kept }, (soon && grounds != Grounds::Barrier).then_some(Doubt::Future))
+            (
+                Kept { version: kept.version.filter(|_| now), ..kept },
+                (soon && grounds != Grounds::Barrier).then_some(Doubt::Future),
+            )
         });
         let bug = planted(Bug::NoLeaseCheck) || planted(Bug::SpreadWithoutLease);
         match kept {
@@ -337,5 +340,44 @@ mod tests {
         });
         let sent = answer(&mut log);
         assert!(matches!(sent[..], [Message::Reply { answer: Answer::Found(None), .. }]), "{sent:?}");
+    }
+
+    #[test]
+    fn a_reader_before_an_archive_waits_for_what_the_archive_may_have_committed() {
+        let archive = Member { node: NodeId(9 | NodeId::ARCHIVE), incarnation: Incarnation(1) };
+        let config = Chain { epoch: Epoch(1), members: vec![ME, archive], ..Chain::none(Interval::ALL) };
+        let chain = ActiveChain::new(config, 0, 1);
+        let meta = Meta { committed: Position { epoch: Epoch(1), seq: Seq(5) }, ..Meta::default() };
+        let mut log = RangeLog::new((RangeId(0), Interval::ALL, ME), meta, Vec::new(), &SECRET);
+        let (mut store, mut gets) = (Plain::default(), Gets::default());
+        let mut answers = |gets: &mut Gets, log: &mut RangeLog| {
+            let ((), sent) = step_part(&mut store, |context| gets.answer_waiting(&chain, log, context));
+            sent.iter().filter(|message| matches!(message, Message::Reply { answer: Answer::Found(_), .. })).count()
+        };
+        let mut plain = Plain::default();
+        let mut ask = |gets: &mut Gets, log: &mut RangeLog| {
+            step_part(&mut plain, |context| gets.get(get(), &chain, log, context)).1.len()
+        };
+        assert_eq!(ask(&mut gets, &mut log), 1, "nobody writes to the key");
+        step_part(&mut Plain::default(), |context| {
+            log.append_next(Epoch(1), (b"k".to_vec(), SECRET.position(b"k")), Change::Delete, None, context);
+        });
+        assert_eq!(ask(&mut gets, &mut log), 0, "the archive may have acknowledged the deletion");
+        step_part(&mut Plain::default(), |context| {
+            log.append_next(Epoch(1), (b"k".to_vec(), SECRET.position(b"k")), Change::Delete, None, context);
+        });
+        assert_eq!(answers(&mut gets, &mut log), 0);
+        step_part(&mut Plain::default(), |context| log.commit(Seq(6), false, context));
+        assert_eq!(answers(&mut gets, &mut log), 1, "what came after the get is not waited for");
+    }
+
+    #[test]
+    fn an_archive_that_is_asked_passes_the_get_on_to_the_reader() {
+        let me = Member { node: NodeId(ME.node.0 | NodeId::ARCHIVE), ..ME };
+        let config = Chain { epoch: Epoch(1), members: vec![HEAD, me], ..Chain::none(Interval::ALL) };
+        let chain = ActiveChain::new(config, 1, 1);
+        let log = RangeLog::new((RangeId(0), Interval::ALL, me), Meta::default(), Vec::new(), &SECRET);
+        let sent = step_part(&mut Plain::default(), |context| Gets::default().get(get(), &chain, &log, context)).1;
+        assert!(matches!(sent[..], [Message::Get { .. }]), "{sent:?}");
     }
 }

@@ -115,7 +115,8 @@ impl Replica {
     /// The chain, if this member answers reads in it by itself under the lease.
     pub fn reads_under(&self, lease: &Lease, now_us: u64) -> Option<&Chain> {
         let chain = self.role.phase().active_chain()?;
-        (chain.is_among_readers() && !chain.is_silent() && lease.covers(chain.since_us(), now_us)).then_some(chain.config())
+        (chain.is_among_readers() && !chain.is_silent() && lease.covers(chain.since_us(), now_us))
+            .then_some(chain.config())
     }
 
     /// Records that are in memory: the newest committed ones, then what follows.

@@ -400,6 +400,24 @@ mod tests {
     }
 
     #[test]
+    fn an_archive_is_copied_from_only_where_nobody_else_has_the_range() {
+        let archive = |node| node | NodeId::ARCHIVE;
+        let mut view = leading(2, 2);
+        activate(&mut view, &[1, 2]);
+        let placement = |view: &LeaderView, alive: &[Member], wanted: &[Member]| {
+            let (liveness, connectivity) = (NodeLiveness::default(), Connectivity::default());
+            let placement = Placement { view, liveness: &liveness, connectivity: &connectivity, now_us: 0 };
+            placement.source_of(RangeId(1), alive, wanted)
+        };
+        let (serving, leaves, slow) = (member(1), member(2), member(archive(3)));
+        let source = |alive: &[Member], wanted: &[Member]| placement(&view, alive, wanted);
+        assert_eq!(source(&[serving, slow], &[serving, slow]), Some(serving));
+        assert_eq!(source(&[leaves, slow], &[serving, slow]), Some(leaves), "it goes, but has it still");
+        assert_eq!(source(&[slow, member(archive(4))], &[slow]), Some(slow));
+        assert_eq!(source(&[serving, leaves], &[serving, leaves]), Some(leaves), "the tail has the least under way");
+    }
+
+    #[test]
     fn whoever_is_missing_learns_the_range_first() {
         let mut view = leading(2, 1);
         activate(&mut view, &[1]);

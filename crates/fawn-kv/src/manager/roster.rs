@@ -13,25 +13,25 @@ pub const MOST_SEATS: u32 = 64;
 
 /// What a member keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Class {
+pub enum NodeClass {
     /// Nothing: it is a front-end alone.
-    Nothing,
+    None,
     /// Data that it serves.
     Serving,
     /// Copies that are read only if nobody else has them. Since version [`ARCHIVES`](crate::wire::version::ARCHIVES).
     Archive,
 }
 
-impl Class {
+impl NodeClass {
     /// Whether it has stores.
     pub fn is_node(self) -> bool {
-        self != Self::Nothing
+        self != Self::None
     }
 
     /// What an operator calls it.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Nothing => "front-end",
+            Self::None => "front-end",
             Self::Serving => "node",
             Self::Archive => "archive",
         }
@@ -55,7 +55,7 @@ pub struct Enrolment {
     /// Where memcached clients reach it, if they do.
     pub clients: Option<String>,
     /// What it keeps, for life.
-    pub class: Class,
+    pub node: NodeClass,
     /// It serves clients.
     pub is_front: bool,
     /// Number of its event loops, which never changes.
@@ -136,14 +136,14 @@ pub enum EnrolError {
     #[error("a member has from 1 to {MOST_SEATS} event loops: not {0}")]
     SeatCount(u32),
     /// It was something else.
-    #[error("{name} was created as {}, not as {}: start it as before, or under another name", had.name(), has.name())]
+    #[error("{name} was created with class {}, not {}: start it as before, or under another name", had.name(), has.name())]
     Class {
         /// Who.
         name: String,
         /// What it was.
-        had: Class,
+        had: NodeClass,
         /// What it is now.
-        has: Class,
+        has: NodeClass,
     },
     /// Two members in one place.
     #[error("{address} is already the address of {other}: give each member its own --cluster-listen or --advertise")]
@@ -186,15 +186,15 @@ impl Roster {
             return Err(EnrolError::SeatCount(asked.seats));
         }
         let name = asked.name.clone();
-        if !asked.class.is_node() && !asked.is_front {
+        if !asked.node.is_node() && !asked.is_front {
             return Err(EnrolError::Idle(name));
         }
         if let Some(Member { said, .. }) = self.members.get(&name) {
             if said.seats != asked.seats {
                 return Err(EnrolError::Seats { name, had: said.seats, has: asked.seats });
             }
-            if said.class != asked.class {
-                return Err(EnrolError::Class { name, had: said.class, has: asked.class });
+            if said.node != asked.node {
+                return Err(EnrolError::Class { name, had: said.node, has: asked.node });
             }
         }
         let mut others = self.members.iter().filter(|(other, _)| **other != name);
@@ -233,7 +233,8 @@ impl Roster {
         let machine = *self.machines.entry(asked.machine.clone()).or_insert(next);
         let next = DomainId(self.domains.len() as u64 + 1);
         let domain = asked.domain.clone().map(|name| *self.domains.entry(name).or_insert(next));
-        let first = self.members.get(&asked.name).map_or(SeatId(self.seats + 1 | asked.class.seat_bit()), |known| known.first);
+        let first =
+            self.members.get(&asked.name).map_or(SeatId(self.seats + 1 | asked.node.seat_bit()), |known| known.first);
         self.seats = self.seats.max(first.number() + asked.seats - 1);
         self.members.insert(asked.name.clone(), Member { said: asked.clone(), first, machine, domain });
         true
@@ -266,7 +267,7 @@ mod tests {
             directory: [1; 16],
             address: format!("127.0.0.1:{port}"),
             clients: None,
-            class: Class::Serving,
+            node: NodeClass::Serving,
             is_front: true,
             seats: 2,
             machine: name.to_owned(),
@@ -295,6 +296,29 @@ mod tests {
     }
 
     #[test]
+    fn the_seats_of_an_archive_say_so_and_no_other_has_their_number() {
+        let mut roster = Roster::default();
+        let archive = |name, port| Enrolment { node: NodeClass::Archive, ..asked(name, port) };
+        for enrolment in [asked("a", 1), archive("b", 2), asked("c", 3)] {
+            assert!(roster.apply(&Change::Enrol(enrolment)));
+        }
+        let seats = |name: &str| roster.members[name].seats().map(|seat| (seat.number(), seat.is_archive()));
+        assert_eq!(seats("b").collect::<Vec<_>>(), [(3, true), (4, true)]);
+        assert_eq!(seats("c").collect::<Vec<_>>(), [(5, false), (6, false)]);
+        assert_eq!(roster.member_of(roster.members["b"].first).map(|(name, _)| name), Some("b"));
+        assert_eq!(roster.member_of(SeatId(3)), None, "no node that serves has it");
+        let other = roster.check(&asked("b", 2)).unwrap_err().to_string();
+        assert!(other.contains("class archive, not node"), "{other}");
+        let first = roster.members["b"].first;
+        roster.apply(&Change::Strike { name: "b".into() });
+        assert!(roster.has_taken(first));
+        // As older releases say it: whether it is a node.
+        let bytes = |class| postcard::to_allocvec(&class).unwrap();
+        let is_node = |is_node: bool| postcard::to_allocvec(&is_node).unwrap();
+        assert_eq!((bytes(NodeClass::None), bytes(NodeClass::Serving)), (is_node(false), is_node(true)));
+    }
+
+    #[test]
     fn what_a_lost_change_may_have_given_away_nobody_gets() {
         let mut roster = Roster::default();
         roster.apply(&Change::Enrol(asked("a", 1)));
@@ -314,9 +338,9 @@ mod tests {
         let refused = |asked: Enrolment| roster.check(&asked).unwrap_err().to_string();
         assert!(refused(asked("a b", 2)).contains("is not a valid name"));
         assert!(refused(Enrolment { seats: 3, ..asked("a", 1) }).contains("--threads 2"));
-        assert!(refused(Enrolment { class: Class::Nothing, ..asked("a", 1) }).contains("as node, not as front-end"));
+        assert!(refused(Enrolment { node: NodeClass::None, ..asked("a", 1) }).contains("class node, not front-end"));
         assert!(refused(asked("b", 1)).contains("is already the address of a:"));
-        assert!(refused(Enrolment { class: Class::Nothing, is_front: false, ..asked("c", 3) }).contains("neither"));
+        assert!(refused(Enrolment { node: NodeClass::None, is_front: false, ..asked("c", 3) }).contains("neither"));
         assert_eq!(roster.check(&asked("a", 9)), Ok(()), "it may move");
     }
 }

@@ -16,7 +16,7 @@ use fawn_kv::ids::{ClusterId, Consistency};
 use fawn_kv::link::control::Enrolled;
 use fawn_kv::link::{Control, was_removed};
 use fawn_kv::manager::check_virtual_ids;
-use fawn_kv::manager::roster::{Change, Class, Enrolment, Roster};
+use fawn_kv::manager::roster::{Change, Enrolment, NodeClass, Roster};
 use fawn_kv::status::Answer;
 use fawn_kv::wire::version::ARCHIVES;
 use fawn_ring::Secret;
@@ -291,7 +291,7 @@ fn check(newcomer: &Newcomer, identity: Option<&Identity>, facts: &Facts) -> Res
             and another --dir. Keep the old directory until no data are missing: it may have the only copy"
         ));
     }
-    if who.class == Class::Archive {
+    if who.node == NodeClass::Archive {
         check_archive(name, facts)?;
     }
     check_virtual_ids(who.virtual_ids).map_err(|error| error.to_string())?;

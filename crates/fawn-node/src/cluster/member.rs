@@ -17,7 +17,7 @@ use fawn_kv::frontend::{Front, Limits};
 use fawn_kv::ids::{ClusterId, FrontId, NodeId, SeatId};
 use fawn_kv::link::control::Enrolled;
 use fawn_kv::link::was_removed;
-use fawn_kv::manager::roster::{Class, Enrolment};
+use fawn_kv::manager::roster::{Enrolment, NodeClass};
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::store::{RangeStore as _, may_adopt};
 use fawn_kv::timing::Timing;
@@ -50,7 +50,7 @@ pub struct ClusterOptions {
     /// Places on the ring of each of its nodes.
     pub virtual_ids: u32,
     /// What it keeps.
-    pub class: Class,
+    pub node: NodeClass,
     /// It serves memcached clients.
     pub is_front: bool,
     /// Bytes of values that its front-end caches.
@@ -165,9 +165,9 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
     })?;
     let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
     let started = StartReport {
-        what: format!("{} {}", first.class.name(), names.join(", ")),
+        what: format!("{} {}", first.node.name(), names.join(", ")),
         members: members.iter().map(|member| &member.serve).collect(),
-        has_stores: first.class.is_node(),
+        has_stores: first.node.is_node(),
         ack: "as the cluster's settings say".to_owned(),
         read_path: running.fact("fawn_read_path").unwrap_or("none"),
         loops: running.loops(),
@@ -204,7 +204,7 @@ fn admit<'a>(options: &'a ClusterOptions, stop: &AtomicBool) -> Result<EnrolledM
         board.waits_for("it waits until the managers admit it");
     }
     let secure = options.certificates.as_ref().map(Reloading::links).transpose().map_err(refused)?.map(Arc::new);
-    let mut directory = options.class.is_node().then(|| open_directory(options)).transpose()?;
+    let mut directory = options.node.is_node().then(|| open_directory(options)).transpose()?;
     let seats = directory.as_ref().map_or(options.serve.threads.get(), MemberDirectory::stores);
     let enrolled = ask(options, directory.as_ref(), (seats, &address), secure.as_deref(), stop)?;
     if let Some(directory) = &mut directory {
@@ -265,7 +265,7 @@ fn ask(
         directory: directory.map_or(drawn, MemberDirectory::directory_id),
         address: address.to_owned(),
         clients: options.serve.listen.first().cloned(),
-        class: options.class,
+        node: options.node,
         is_front: options.is_front,
         seats: seats as u32,
         machine: options.machine.clone().unwrap_or_else(|| options.name.clone()),

@@ -66,7 +66,7 @@ impl Cluster {
             machine: None,
             domain: None,
             virtual_ids: 2,
-            class: Class::Serving,
+            node: NodeClass::Serving,
             is_front: true,
             cache_bytes: 1 << 20,
             copy_bytes_per_s: 128 << 20,

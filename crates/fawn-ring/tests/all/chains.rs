@@ -94,8 +94,10 @@ proptest! {
     }
 
     #[test]
-    fn a_chain_takes_the_nearest_of_each_class(cluster in mixed_cluster(40), r in replicas()) {
-        let ring = ring(&cluster.virtual_nodes());
+    fn a_chain_takes_the_nearest_of_each_class_where_there_are_no_domains(cluster in mixed_cluster(40), r in replicas()) {
+        let mut places = cluster.virtual_nodes();
+        places.iter_mut().for_each(|place| place.domain = None);
+        let ring = ring(&places);
         let all = ring.virtual_nodes();
         for (start, owner) in all.iter().enumerate() {
             let (archives, serving): (Vec<_>, Vec<_>) =
@@ -104,11 +106,33 @@ proptest! {
             let least = length.saturating_sub(distinct(&archives, |place| place.machine)).max(1);
             let first = slow_chain(&serving, 0, &[], least);
             let then = slow_chain(&archives, 0, &first, length);
-            let chain = ring.chain(&owner.id, r).unwrap();
-            let archives = chain.iter().filter(|place| place.node.is_archive()).copied().collect::<Vec<_>>();
-            prop_assert_eq!(archives, then);
-            prop_assert!(first.iter().all(|place| chain.contains(place)), "{:?} are not in {:?}", first, chain);
+            prop_assert!(ring.chain(&owner.id, r).unwrap().starts_with(&first));
+            prop_assert!(ring.chain(&owner.id, r).unwrap().ends_with(&then));
         }
+    }
+
+    #[test]
+    fn a_chain_of_both_classes_is_in_as_many_domains_as_any_of_so_many_could_be(
+        cluster in mixed_cluster(40),
+        key in key(),
+        r in replicas(),
+    ) {
+        let ring = ring(&cluster.virtual_nodes());
+        let chain = ring.chain_of_key(&key, r).unwrap();
+        let archives = |chain: &[VirtualNode]| chain.iter().filter(|place| place.node.is_archive()).count();
+        let mut one_of_each: Vec<VirtualNode> = Vec::new();
+        for place in ring.virtual_nodes() {
+            if !one_of_each.iter().any(|known| (known.machine, known.node.is_archive()) == (place.machine, place.node.is_archive())) {
+                one_of_each.push(*place);
+            }
+        }
+        let best = (0..1u32 << one_of_each.len())
+            .filter(|chosen| chosen.count_ones() as usize == chain.len())
+            .map(|chosen| (0..one_of_each.len()).filter(|at| chosen >> at & 1 == 1).map(|at| one_of_each[at]).collect::<Vec<_>>())
+            .filter(|other| archives(other) == archives(&chain) && distinct(other, |place| place.machine) == other.len())
+            .map(|other| distinct(&other, domain))
+            .max();
+        prop_assert_eq!(Some(distinct(&chain, domain)), best, "{:?}", chain);
     }
 
     #[test]

@@ -88,7 +88,8 @@ impl Processes {
             state.chain.members.len() > 1
                 && state.pending.is_none()
                 && others.into_iter().all(|member| {
-                    let replica = self.nodes[member.node.number() as usize].node().and_then(|node| node.replica(*range));
+                    let replica =
+                        self.nodes[member.node.number() as usize].node().and_then(|node| node.replica(*range));
                     replica.is_some_and(|replica| replica.chain() == Some(&state.chain))
                 })
         })

@@ -97,7 +97,11 @@ pub fn check(plan: &Plan) -> Result<(), String> {
         return Err(format!("adopts={}, but there are {} nodes at first", plan.adopts, plan.nodes));
     }
     if plan.archives >= plan.nodes + plan.late {
-        return Err(format!("archives={}, but there are {} nodes, of which one serves", plan.archives, plan.nodes + plan.late));
+        return Err(format!(
+            "archives={}, but there are {} nodes, of which one serves",
+            plan.archives,
+            plan.nodes + plan.late
+        ));
     }
     if plan.archives > 0 && plan.rules.consistency == Consistency::Weak {
         return Err("archives, but a weak cluster has none".to_owned());
