@@ -112,6 +112,11 @@ impl Replica {
         self.role.phase().active_chain().map(ActiveChain::config)
     }
 
+    /// Whether the member decides what gets of the range show: one of each chain does.
+    pub fn is_reader(&self) -> bool {
+        self.role.phase().active_chain().is_some_and(|chain| chain.is_reader() && !chain.is_silent())
+    }
+
     /// The chain, if this member answers reads in it by itself under the lease.
     pub fn reads_under(&self, lease: &Lease, now_us: u64) -> Option<&Chain> {
         let chain = self.role.phase().active_chain()?;

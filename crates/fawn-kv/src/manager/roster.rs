@@ -234,7 +234,7 @@ impl Roster {
         let next = DomainId(self.domains.len() as u64 + 1);
         let domain = asked.domain.clone().map(|name| *self.domains.entry(name).or_insert(next));
         let first =
-            self.members.get(&asked.name).map_or(SeatId(self.seats + 1 | asked.node.seat_bit()), |known| known.first);
+            self.members.get(&asked.name).map_or(SeatId((self.seats + 1) | asked.node.seat_bit()), |known| known.first);
         self.seats = self.seats.max(first.number() + asked.seats - 1);
         self.members.insert(asked.name.clone(), Member { said: asked.clone(), first, machine, domain });
         true

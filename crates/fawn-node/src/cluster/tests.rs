@@ -8,6 +8,7 @@ use super::member::{ClusterOptions, Process, start};
 use crate::options::ServeOptions;
 use crate::tests::harness::{Client, PATIENCE, client_of, eventually};
 use fawn_kv::ids::{Incarnation, NodeId, Rules, SeatId};
+use fawn_kv::manager::roster::NodeClass;
 use fawn_kv::manager::{Command, Standing};
 use managers::Managers;
 use std::net::TcpStream;

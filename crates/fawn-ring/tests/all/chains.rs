@@ -96,7 +96,9 @@ proptest! {
     #[test]
     fn a_chain_takes_the_nearest_of_each_class_where_there_are_no_domains(cluster in mixed_cluster(40), r in replicas()) {
         let mut places = cluster.virtual_nodes();
-        places.iter_mut().for_each(|place| place.domain = None);
+        for place in &mut places {
+            place.domain = None;
+        }
         let ring = ring(&places);
         let all = ring.virtual_nodes();
         for (start, owner) in all.iter().enumerate() {

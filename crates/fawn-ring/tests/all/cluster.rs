@@ -64,7 +64,7 @@ pub fn mixed_cluster(places: usize) -> impl Strategy<Value = Cluster> {
     let domains = drawn.prop_flat_map(move |numbers| vec(numbers.prop_map(domain), MACHINES as usize));
     let places = (1..=MACHINES).prop_flat_map(move |machines| vec((0..machines, 0..2u64, key()), 1..=places));
     let archives = prop_oneof![Just(0), 0..MACHINES];
-    (domains, places, archives).prop_map(|(domains, places, archives)| Cluster { domains, places, archives })
+    (domains, places, archives).prop_map(|(domains, places, archives)| Cluster { domains, archives, places })
 }
 
 /// The ring of some virtual nodes.
