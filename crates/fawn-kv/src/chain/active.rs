@@ -32,6 +32,11 @@ impl Active {
         Self { chain, feed, head: Head::default(), gets: Gets::default() }
     }
 
+    /// As [`ActiveChain::let_rest`].
+    pub(super) fn let_rest(&mut self, rests: bool) {
+        self.chain.let_rest(rests);
+    }
+
     pub(super) fn chain(&self) -> &ActiveChain {
         &self.chain
     }

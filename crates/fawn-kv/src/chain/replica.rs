@@ -12,7 +12,7 @@ use super::range_data::RangeData;
 use super::requests::{Flush, Get, Request};
 use super::scan::{LATER_US, Question};
 use super::stats::Tally;
-use crate::ids::{Address, Attempt, Chain, Epoch, Member, Position, RangeId, Seq};
+use crate::ids::{Address, Attempt, Chain, Epoch, Health, Member, Position, RangeId, Seq};
 use crate::range::entry::{Entry, Kept};
 use crate::range::meta::Meta;
 use crate::scan::Found;
@@ -59,6 +59,16 @@ impl Replica {
     ) -> Self {
         let (role, data) = (ChainRole::new(attempt, paused_us), RangeData::new(range, me, recovered, secret));
         Self { role, data, invalid: None }
+    }
+
+    /// What is here may lack what the node acknowledged in the life in which it was written.
+    pub(crate) fn set_behind(&mut self) {
+        self.data.level.set_behind();
+    }
+
+    /// Whether it may, and was not made level since.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.data.level.is_behind()
     }
 
     /// The life that it was part of is over.
@@ -152,7 +162,8 @@ impl Replica {
         let RangeData { log, copy, level, .. } = &self.data;
         let caught_up = self.role.phase().is_caught_up() && copy.is_complete() && !copy.is_damaged();
         let epoch = self.chain().map_or(Epoch(0), |chain| chain.epoch);
-        let (range, last, held, health) = (log.range(), log.last(), level.held(), copy.health(full));
+        let (range, last, held) = (log.range(), log.last(), level.held());
+        let health = if level.is_behind() { Health::Behind } else { copy.health(full) };
         Report { range, last, held, caught_up, epoch, health }
     }
 

@@ -15,6 +15,8 @@ pub enum Health {
     Full,
     /// Part of it could not be read from flash.
     Damaged,
+    /// It may lack records that the node acknowledged before they were durable.
+    Behind,
 }
 
 /// When a write is acknowledged.

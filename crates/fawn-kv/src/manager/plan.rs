@@ -12,7 +12,7 @@ use super::liveness::NodeLiveness;
 use super::range_proposals::RangeProposals;
 use super::state::{Into, State};
 use super::view::LeaderView;
-use crate::ids::{Ack, Member, NodeId, Position, RangeId};
+use crate::ids::{Ack, Health, Member, NodeId, Position, RangeId};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::wire::Report;
@@ -305,6 +305,8 @@ impl<'a> Placement<'a> {
         // that was acknowledged.
         let chain = &self.state().ranges[&id].chain;
         let mut back: Vec<(Position, Member)> = Vec::new();
+        // Archives that rested have acknowledged what they may have lost.
+        let mut is_sure = false;
         let nodes: Vec<NodeId> = if planted(Bug::ReviveFromAnyone) {
             self.liveness.nodes().collect()
         } else {
@@ -315,6 +317,7 @@ impl<'a> Placement<'a> {
             let report = self.reports(old).and_then(|reports| reports.get(&id));
             let any = planted(Bug::ReviveFromAnyone);
             if let Some(report) = report.filter(|report| report.held >= Some(chain.attempt) || any) {
+                is_sure |= report.health != Health::Behind;
                 back.push((report.last, member));
             }
         }
@@ -330,7 +333,8 @@ impl<'a> Placement<'a> {
         // In a weak chain each has what the others may lack: they are waited for while they may still come.
         let is_gone = |member: &Member| self.liveness.is_gone(member.node, self.view, self.now_us);
         let waits_for = |member: &Member| {
-            (chain.rules.ack == Ack::Replicated || (chain.is_weak() && !is_gone(member))) && is_missing(member)
+            let is_unsure = chain.rules.ack == Ack::Replicated || !is_sure;
+            (is_unsure || (chain.is_weak() && !is_gone(member))) && is_missing(member)
         };
         if chain.members.iter().any(waits_for) && !planted(Bug::RevivesEarly) {
             return None;

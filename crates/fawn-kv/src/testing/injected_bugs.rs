@@ -88,6 +88,8 @@ bugs! {
     SplitLosesFlush: "a split loses the flush watermark",
     MergeLosesFlush: "a merge loses the flush watermarks",
     SpreadWithoutLease: "a member that is not the tail reads without a lease",
+    RestForgotten: "an archive that rested does not say that it may lack what it acknowledged",
+    RestsAlone: "an archive acknowledges before it syncs though no other member has synced",
     ReaderDoesNotWait: "a reader before archives shows what is there of keys that are being written",
     SpreadDirty: "a member that is not the tail reads keys that are being written",
     TimeGoesBack: "records are stamped with the head's clock, even where the range's time is later",

@@ -29,6 +29,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// What a process of a cluster is started with.
 #[derive(Clone)]
@@ -51,6 +52,8 @@ pub struct ClusterOptions {
     pub virtual_ids: u32,
     /// What it keeps.
     pub node: NodeClass,
+    /// An archive syncs this much later than it acknowledges, while nodes that are no archives have synced.
+    pub rest: Duration,
     /// It serves memcached clients.
     pub is_front: bool,
     /// Bytes of values that its front-end caches.
@@ -208,6 +211,9 @@ fn admit<'a>(options: &'a ClusterOptions, stop: &AtomicBool) -> Result<EnrolledM
     let seats = directory.as_ref().map_or(options.serve.threads.get(), MemberDirectory::stores);
     let enrolled = ask(options, directory.as_ref(), (seats, &address), secure.as_deref(), stop)?;
     if let Some(directory) = &mut directory {
+        if !options.rest.is_zero() {
+            directory.set_rested().map_err(refused)?;
+        }
         let (cluster, secret) = (enrolled.cluster.0, enrolled.secret);
         directory.set_enrolled(cluster, secret, &options.name, enrolled.first.0).map_err(refused)?;
     }
@@ -326,7 +332,7 @@ fn open_node(
         ..Options::new(enrolled.secret, options.serve.memory_bytes / directory.stores() as u64)
     };
     let plain = directory.is_plain().then(|| directory.interval(number));
-    let (ranges, opening, recovered) = Ranges::open(files, store, plain)
+    let (mut ranges, opening, recovered) = Ranges::open(files, store, plain)
         .map_err(|error| ServeError::Open(error.at(directory.store_path(number).display())))?;
     if ranges.plain().is_some() {
         tracing::info!("the data of store {number} join the cluster once all stores of the directory are open");
@@ -343,7 +349,13 @@ fn open_node(
         secret: enrolled.secret,
     };
     let copy_bytes_per_s = options.copy_bytes_per_s / options.serve.threads.get() as u64;
-    let timing = Timing { copy_bytes_per_s, ..Timing::default() };
+    let timing = Timing {
+        copy_bytes_per_s,
+        rests: !options.rest.is_zero(),
+        rested: directory.rested(),
+        ..Timing::default()
+    };
+    ranges.rest(u32::try_from(options.rest.as_millis()).unwrap_or(u32::MAX));
     Ok(Node::new(identity, nonce()?, timing, ranges, recovered))
 }
 

@@ -68,6 +68,7 @@ impl Cluster {
             domain: None,
             virtual_ids: 2,
             node: NodeClass::Serving,
+            rest: Duration::ZERO,
             is_front: true,
             cache_bytes: 1 << 20,
             copy_bytes_per_s: 128 << 20,

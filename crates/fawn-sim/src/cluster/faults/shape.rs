@@ -38,6 +38,7 @@ impl Plan {
             virtual_ids: virtual_ids.unwrap_or(drawn),
             adopts: 0,
             archives: 0,
+            rests: false,
             // None in three of four seeds; else fewer, as many as members, or more.
             domains: if domains < replicas + 2 { domains } else { 0 },
             rules,
@@ -60,13 +61,14 @@ impl Plan {
             virtual_ids: virtual_ids.unwrap_or(shaped.virtual_ids),
             ..shaped
         };
-        Self { archives: archives(seed, &shaped), ..shaped }
+        let archives = archives(seed, &shaped);
+        Self { archives, rests: archives > 0 && Random::new(seed ^ 0x7265_7374_7300_0000).chance(1, 2), ..shaped }
     }
 
     /// The same, with each member a chain of its own.
     pub fn weak(seed: u64) -> Self {
         let plan = Self::of(seed);
-        Self { rules: Rules { consistency: Consistency::Weak, ..plan.rules }, archives: 0, ..plan }
+        Self { rules: Rules { consistency: Consistency::Weak, ..plan.rules }, archives: 0, rests: false, ..plan }
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Processes {
     pub managers: Managers,
     /// The first so many nodes are started on the stores of one plain directory.
     adopts: usize,
+    /// Archives acknowledge before they sync.
+    archives_rest: bool,
 }
 
 impl Processes {
@@ -33,7 +35,7 @@ impl Processes {
         let nodes = 0..u64::from(plan.nodes + plan.late);
         let nodes = nodes.map(|number| NodeProcess::new(random, number == lost_clock, plan)).collect();
         let fronts = (0..plan.fronts).map(|number| FrontProcess::new(number, patient, random)).collect();
-        Self { nodes, fronts, managers, adopts: plan.adopts as usize }
+        Self { nodes, fronts, managers, adopts: plan.adopts as usize, archives_rest: plan.rests }
     }
 
     /// How many nodes and front-ends there are.
@@ -75,6 +77,10 @@ impl Processes {
     pub fn may_lose_disk(&self, number: usize) -> bool {
         let Some(state) = self.managers.newest_state() else { return false };
         if number < self.adopts && state.adopted.is_empty() {
+            return false;
+        }
+        // Archives that rest may lack what it alone has synced.
+        if self.archives_rest && !state.nodes.keys().any(|id| id.number() as usize == number && id.is_archive()) {
             return false;
         }
         // Nobody has a part in a chain before the managers know it.

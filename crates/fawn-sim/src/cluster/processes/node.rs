@@ -150,6 +150,8 @@ impl NodeProcess {
             virtual_ids: plan.virtual_ids,
             secret: SECRET,
         };
+        let rests = plan.rests && identity.id.is_archive();
+        let timing = Timing { rests, rested: rests, ..timing };
         if let Some(own) = self.own_disk.take() {
             self.node = None;
             self.left = Some(own);

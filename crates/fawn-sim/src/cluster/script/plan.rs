@@ -29,6 +29,8 @@ pub struct Plan {
     pub adopts: u32,
     /// The last so many nodes are archives.
     pub archives: u32,
+    /// Archives acknowledge before they sync.
+    pub rests: bool,
     /// Failure domains that the machines are in by turns; with none, each machine is one of its own.
     pub domains: u32,
     /// What chains go by.
@@ -79,6 +81,7 @@ impl Plan {
             virtual_ids: 1,
             adopts: 0,
             archives: 0,
+            rests: false,
             domains: 0,
             rules: RULES,
             lost_clock: false,
