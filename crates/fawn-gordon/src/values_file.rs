@@ -40,6 +40,20 @@ pub enum ValuesError {
     Unfit(String),
 }
 
+/// Refuses a name or a source that says nothing.
+///
+/// # Errors
+/// It is there, and empty or blank.
+pub fn check_text(name: &'static str, text: Option<&str>) -> Result<(), ValuesError> {
+    match text {
+        Some(text) if text.trim().is_empty() => Err(ValuesError::Range {
+            name,
+            range: "a text with a letter at least; leave it out for the usual one".to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Reads a file: JSON if it begins with a brace, else TOML.
 ///
 /// # Errors

@@ -60,6 +60,43 @@ fn a_read_alone_is_its_overhead_cells_and_transfers() {
 }
 
 #[test]
+fn a_flush_waits_for_the_writes_before_it_and_for_no_others() {
+    let mut device = Device::new(&small(), striped(), true).unwrap();
+    let flush = |at| request(HostKind::Flush, at, 0, 0);
+    let write = |at, page: u64| request(HostKind::Write, at, page * 64 * KB, 64 * KB);
+    let pages = device.bytes() / (64 * KB);
+    let start = SimTime::ZERO;
+    let mut requests: Vec<_> = (0..3).map(|page| write(start, page)).collect();
+    requests.extend([request(HostKind::Trim, start, (pages - 1) * 64 * KB, 64 * KB), flush(start), flush(start)]);
+    requests.extend((3..9).map(|page| write(start, page)));
+    let (report, replies) = run(&mut device, requests, ArrivalMode::Timed);
+    let finished = |number: u64| replies.iter().find(|reply| reply.number == number).unwrap().finished;
+    let before = (0..4).map(finished).max().unwrap();
+    assert!(before > start);
+    assert_eq!((finished(4), finished(5)), (before, before));
+    assert!((6..12).any(|number| finished(number) > before), "it waits for no write behind it: {replies:?}");
+    assert_eq!((report.requests, report.bytes_written), (12, 9 * 64 * KB));
+    // What is acknowledged is on flash: nothing is left to wait for.
+    let now = device.array().now();
+    let (_, replies) = run(&mut device, vec![flush(now)], ArrivalMode::Timed);
+    assert_eq!((replies[0].kind, replies[0].finished), (HostKind::Flush, now));
+}
+
+#[test]
+fn flushes_have_a_place_in_the_queue_until_they_are_done() {
+    let settings = FtlSettings { queue_depth: 2, ..striped() };
+    let mut device = Device::new(&small(), settings, false).unwrap();
+    let at = SimTime::ZERO;
+    device.admit(request(HostKind::Write, at, 0, 64 * KB));
+    device.admit(request(HostKind::Flush, at, 0, 0));
+    assert!(!device.has_room() && device.take_reply().is_none());
+    while device.step().unwrap() {}
+    let kinds: Vec<_> = std::iter::from_fn(|| device.take_reply()).map(|reply| reply.kind).collect();
+    assert_eq!(kinds, [HostKind::Write, HostKind::Flush]);
+    assert!(device.has_room());
+}
+
+#[test]
 fn what_was_never_written_or_is_trimmed_reads_without_touching_flash() {
     let mut settings = striped();
     settings.costs.unmapped_read = SimTime::from_us(3);

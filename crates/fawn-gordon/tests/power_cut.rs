@@ -73,10 +73,11 @@ impl Trial {
         let among = if self.random.next_u64().is_multiple_of(2) { pages / 10 } else { pages };
         let first = below(&mut self.random, among);
         let count = (1 + below(&mut self.random, 3)).min(pages - first);
-        let (kind, mut offset, mut bytes) = match self.random.next_u64() % 20 {
+        let (kind, mut offset, mut bytes) = match self.random.next_u64() % 21 {
             0..2 => (HostKind::Trim, first * page_bytes, count * page_bytes),
             2..6 => (HostKind::Read, first * page_bytes, page_bytes),
             6..9 => (HostKind::Write, first * page_bytes, count * page_bytes),
+            20 => (HostKind::Flush, 0, 0),
             _ => (HostKind::Write, first * page_bytes, page_bytes),
         };
         if kind == HostKind::Write && self.random.next_u64().is_multiple_of(8) {
@@ -84,22 +85,28 @@ impl Trial {
             bytes -= 512;
         }
         self.version += 1;
-        let (version, range) = (self.version, first as u32..(offset + bytes).div_ceil(page_bytes) as u32);
+        let last = (offset + bytes).div_ceil(page_bytes).max(first);
+        let (version, range) = (self.version, first as u32..last as u32);
         let at = self.device.array().now();
         let number = self.device.admit(HostRequest { at, kind, offset, bytes, stamp: version });
         for page in range.clone() {
             match kind {
-                HostKind::Read => {}
+                HostKind::Read | HostKind::Flush => {}
                 HostKind::Write => self.known[page as usize].written = version,
                 HostKind::Trim => self.known[page as usize].trimmed = version,
             }
         }
-        self.under_way.insert(number, (version, range, kind != HostKind::Read));
+        self.under_way.insert(number, (version, range, matches!(kind, HostKind::Write | HostKind::Trim)));
     }
 
     fn take_replies(&mut self) {
         while let Some(reply) = self.device.take_reply() {
             let (version, range, changes) = self.under_way.remove(&reply.number).unwrap();
+            if reply.kind == HostKind::Flush {
+                let mut under_way = self.under_way.iter();
+                let is_overtaken = under_way.any(|(number, (_, _, changes))| *changes && *number < reply.number);
+                assert!(!is_overtaken, "a flush overtook a write");
+            }
             if changes {
                 for page in range {
                     let known = &mut self.known[page as usize];

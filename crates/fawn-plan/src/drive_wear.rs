@@ -51,6 +51,8 @@ pub fn amplification(index: Index, full: f64) -> Option<(f64, f64)> {
 pub struct DriveWear {
     /// Puts a second that a node takes, copies for others included.
     pub puts_a_node: f64,
+    /// How the store finds records, of which the amplification is.
+    pub index: Index,
     /// Share of a node's space that records take, each once.
     pub full: f64,
     /// Bytes that the store writes for each byte of a record; `None` if the drives are fuller than was measured.

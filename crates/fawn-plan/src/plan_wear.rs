@@ -29,7 +29,8 @@ impl DriveWear {
         let nodes = choice.sizing.nodes as f64;
         let full = choice.sizing.stored_bytes / (nodes * value(Quantity::Gb)? * 1e9);
         let puts_a_node = puts_per_second * f64::from(workload.replicas) / nodes;
-        let amplification = amplification(choice.sizing.index.unwrap_or(Index::Indexed), full);
+        let index = choice.sizing.index.unwrap_or(Index::Indexed);
+        let amplification = amplification(index, full);
         let programmed_bytes_per_second =
             amplification.map(|(store, ftl)| puts_a_node * record_bytes(workload.value_bytes) * store * ftl);
         let drives = choice.drives.as_ref().map_or(1.0, |(_, count)| f64::from(*count));
@@ -40,6 +41,7 @@ impl DriveWear {
             .map(|(rating, rate)| rating / rate / SECONDS_A_YEAR);
         Some(Self {
             puts_a_node,
+            index,
             full,
             store_amplification: amplification.map(|(store, _)| store),
             ftl_amplification: amplification.map(|(_, ftl)| ftl),

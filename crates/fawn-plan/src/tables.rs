@@ -53,11 +53,14 @@ fn switches(switches: u64) -> String {
 /// How records are found, and the DRAM of a node that it takes; nothing where DRAM does not matter.
 fn index(sizing: &Sizing) -> String {
     let Some((index, dram)) = sizing.index.zip(sizing.index_bytes) else { return String::new() };
-    let how = match index {
+    format!("{}, {}", index_word(index), bytes(dram))
+}
+
+fn index_word(index: Index) -> &'static str {
+    match index {
         Index::Indexed => "indexed",
         Index::Drained => "drained",
-    };
-    format!("{how}, {}", bytes(dram))
+    }
 }
 
 /// What is reckoned with, and the range where there is one.
@@ -112,13 +115,15 @@ fn left(choice: &RankedOption) -> String {
 
 /// How drives wear under the puts that were asked about; empty if nobody has.
 pub fn wear(plan: &PurchasePlan) -> TextTable {
-    let head = ["option", "puts/s a node", "full", "store ×", "FTL ×", "programmed", "rating", "years of the drives"];
+    let head =
+        ["option", "puts/s a node", "index", "full", "store ×", "FTL ×", "programmed", "rating", "years of the drives"];
     let rows = plan.ranked.iter().filter_map(|choice| {
         let wear = choice.drive_wear?;
         let or = |value: Option<f64>, told: fn(f64) -> String| value.map_or_else(|| "not known".to_owned(), told);
         Some(vec![
             choice.name.clone(),
             count(wear.puts_a_node),
+            index_word(wear.index).to_owned(),
             percent(wear.full),
             or(wear.store_amplification, digits),
             or(wear.ftl_amplification, digits),
@@ -127,7 +132,7 @@ pub fn wear(plan: &PurchasePlan) -> TextTable {
             or(wear.years, |years| format!("≥ {}", digits(years))),
         ])
     });
-    TextTable::of(&head, &[], rows)
+    TextTable::of(&head, &[2], rows)
 }
 
 /// What is assumed of the drives' years, in sentences; none if nobody has asked.
@@ -144,6 +149,19 @@ pub fn wear_notes(plan: &PurchasePlan) -> Vec<String> {
             .to_owned(),
     ];
     let wears = || plan.ranked.iter().filter_map(|choice| choice.drive_wear);
+    if wears().any(|wear| wear.index == Index::Indexed) {
+        out.push(
+            "indexed: both factors were measured with an entry for each record in DRAM. With less --memory the store \
+             drains and writes more."
+                .to_owned(),
+        );
+    }
+    if wears().any(|wear| wear.index == Index::Drained) {
+        out.push(
+            "drained: both factors were measured with too little DRAM for that, on a small store. A large one writes less."
+                .to_owned(),
+        );
+    }
     if wears().any(|wear| wear.rating_bytes.is_none()) {
         out.push("The rating of drives without one in the catalogue is not known: give it with --tbw.".to_owned());
     }

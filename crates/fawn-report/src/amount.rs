@@ -24,6 +24,11 @@ pub fn grouped(number: u64) -> String {
     grouped_digits(&number.to_string())
 }
 
+/// `1 sample`, `2 samples`, `1,000 copies`.
+pub fn counted(count: u64, one: &str, more: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { more })
+}
+
 fn grouped_digits(digits: &str) -> String {
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -147,6 +152,12 @@ mod tests {
         assert_eq!(told, ["40 s", "10 min", "2.5 h", "31.3 %", "0.42 %", "0"]);
         let told = [0.999, 0.9998, 0.999_951, 1.0, 1.0004].map(percent);
         assert_eq!(told, ["99.9 %", "99.98 %", "99.995 %", "100 %", "100 %"]);
+    }
+
+    #[test]
+    fn one_is_told_in_the_singular() {
+        let told = [0, 1, 2, 1000].map(|count| counted(count, "copy", "copies"));
+        assert_eq!(told, ["0 copies", "1 copy", "2 copies", "1,000 copies"]);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What a person at a terminal sees while records move: a bar with rate and time left. Elsewhere nothing is shown.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use fawn_report::amount::counted;
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::tell::tell;
 
@@ -17,7 +19,7 @@ impl TerminalBar {
     /// Counts bytes of a file; `total` bytes in all when known.
     pub fn bytes(total: Option<u64>) -> Self {
         let counts = "{binary_bytes_per_sec}, {msg}";
-        let known = format!("{{bar:30}} {{percent}} % of {{binary_total_bytes}}, {counts}, {{eta}} left");
+        let known = format!("{{bar:30}} {{percent}} % of {{binary_total_bytes}}, {counts}{{left}}");
         let progress = Self::new(total, &known, &format!("{{spinner}} {{binary_bytes}}, {counts}"));
         progress.bar.set_message("0 records");
         progress
@@ -25,19 +27,30 @@ impl TerminalBar {
 
     /// Counts records; `total` records in all when known.
     pub fn records(total: Option<u64>) -> Self {
-        let counts = "{human_pos} records, {per_sec}";
-        let known = format!("{{bar:30}} {{percent}} %, {counts}, {{eta}} left");
-        Self::new(total, &known, &format!("{{spinner}} {counts}"))
+        Self::counting("records", total)
+    }
+
+    /// Counts samples; `total` samples in all when known.
+    pub fn samples(total: Option<u64>) -> Self {
+        Self::counting("samples", total)
+    }
+
+    /// Counts what the template's key is named after.
+    fn counting(key: &str, total: Option<u64>) -> Self {
+        let counts = format!("{{{key}}}, {{per_sec}}");
+        Self::new(total, &format!("{{bar:30}} {{percent}} %, {counts}{{left}}"), &format!("{{spinner}} {counts}"))
     }
 
     /// Counts ranges of a cluster.
     pub fn ranges(total: u64) -> Self {
-        Self::new(Some(total), "{bar:30} {percent} %, {msg}, {eta} left", "{spinner} {msg}")
+        Self::new(Some(total), "{bar:30} {percent} %, {msg}{left}", "{spinner} {msg}")
     }
 
     /// Counts parts of a measurement, however many there are.
     pub fn parts() -> Self {
-        Self::new(Some(1), "{bar:30} {percent} %, {msg}, {eta} left", "{spinner} {msg}")
+        let progress = Self::new(Some(1), "{bar:30} {percent} %, {msg}{left}", "{spinner} {msg}");
+        progress.bar.set_message("starting");
+        progress
     }
 
     /// How far it is, of how much.
@@ -52,7 +65,18 @@ impl TerminalBar {
         }
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(5));
         let template = if total.is_some() { known } else { unknown };
-        bar.set_style(ProgressStyle::with_template(template).expect("the templates above are valid"));
+        let style = ProgressStyle::with_template(template).expect("the templates above are valid");
+        let style = style
+            .with_key("left", |state: &ProgressState, out: &mut dyn Write| {
+                let _ = out.write_str(&left(state.eta()));
+            })
+            .with_key("records", |state: &ProgressState, out: &mut dyn Write| {
+                let _ = out.write_str(&counted(state.pos(), "record", "records"));
+            })
+            .with_key("samples", |state: &ProgressState, out: &mut dyn Write| {
+                let _ = out.write_str(&counted(state.pos(), "sample", "samples"));
+            });
+        bar.set_style(style);
         bar.enable_steady_tick(Duration::from_millis(200));
         Self { bar }
     }
@@ -80,6 +104,11 @@ impl TerminalBar {
     }
 }
 
+/// The time left as the end of a line; nothing where none is left, or where it is not known yet.
+fn left(time: Duration) -> String {
+    if time.as_secs() == 0 { String::new() } else { format!(", {:#} left", HumanDuration(time)) }
+}
+
 impl fawn_transfer::Progress for TerminalBar {
     fn start_at(&self, position: u64) {
         Self::start_at(self, position);
@@ -95,5 +124,16 @@ impl fawn_transfer::Progress for TerminalBar {
 
     fn finish(&self) {
         Self::finish(self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_told_where_there_is_some() {
+        let told = [0, 999, 1_000, 50_000, 7_200_000].map(|ms| left(Duration::from_millis(ms)));
+        assert_eq!(told, ["", "", ", 1s left", ", 50s left", ", 2h left"]);
     }
 }

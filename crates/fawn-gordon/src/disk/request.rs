@@ -1,5 +1,6 @@
 //! What a disk is asked, and what it answers.
 
+use fawn_report::amount::counted;
 use thiserror::Error;
 
 use crate::trace::{Access, BlockRequest, SECTOR_BYTES};
@@ -92,7 +93,10 @@ pub enum DiskRefusal {
         now_ns: u64,
     },
     /// Its sectors are not all on the disk, or there are none.
-    #[error("{sectors} sectors from {sector} on are not on a disk of {disk_sectors} sectors: fit the trace to it")]
+    #[error(
+        "a request of {} from {sector} on is not on a disk of {disk_sectors} sectors: fit the trace to it",
+        counted(*sectors, "sector", "sectors")
+    )]
     Extent {
         /// The first one.
         sector: u64,

@@ -9,7 +9,7 @@ use super::model::{BufferModel, CommandOverheads, DiskModel, QueueModel, QueuePo
 use super::presets::{DiskPower, DiskPreset, named, preset};
 use super::seek::SeekCurve;
 use crate::node::DeviceWatts;
-use crate::values_file::{self, ValuesError};
+use crate::values_file::{self, ValuesError, check_text};
 
 /// A disk with its power.
 #[derive(Clone, Debug, PartialEq)]
@@ -287,6 +287,8 @@ impl DiskValues {
 
     /// Each value alone.
     fn check(&self) -> Result<(), ValuesError> {
+        check_text("name", self.name.as_deref())?;
+        check_text("source", self.source.as_deref())?;
         check_range("rpm", self.rpm, 1..=1_000_000)?;
         check_range("heads", self.heads, 1..=256)?;
         check_range("cylinders", self.cylinders, 2..=10_000_000)?;
@@ -434,6 +436,8 @@ mod tests {
         let with = |from: &str, to: &str| disk(&WHOLE.replace(from, to)).unwrap_err().to_string();
         for (from, to, says) in [
             ("rpm = 5400\n", "", "it lacks `rpm`"),
+            ("rpm = 5400", "rpm = 5400\nname = ''", "`name` must be a text with a letter"),
+            ("rpm = 5400", "rpm = 5400\nsource = ' '", "`source` must be a text with a letter"),
             ("seek_ms = [1, 9, 18]\n", "", "it lacks `seek_ms`"),
             ("rpm = 5400", "rpm = 0", "`rpm` must be from 1 to 1000000"),
             ("heads = 4", "heads = 257", "`heads` must be from 1 to 256"),

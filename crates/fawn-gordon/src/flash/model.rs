@@ -8,7 +8,7 @@ use super::presets::{FlashPreset, preset, presets};
 use super::timing::{BusTiming, CellTiming, DieOptions};
 use super::usage::DiePower;
 use crate::time::SimTime;
-use crate::values_file::{self, ValuesError};
+use crate::values_file::{self, ValuesError, check_text};
 
 /// The largest count of a geometry.
 const MOST: u32 = 1 << 20;
@@ -153,6 +153,8 @@ impl FlashValues {
     }
 
     fn apply(&self, mut model: FlashModel) -> Result<FlashModel, ValuesError> {
+        check_text("name", self.name.as_deref())?;
+        check_text("source", self.source.as_deref())?;
         let set = |place: &mut u32, value: Option<u32>| *place = value.unwrap_or(*place);
         let geometry = &mut model.design.geometry;
         set(&mut geometry.buses, self.buses);
@@ -184,6 +186,11 @@ impl FlashValues {
         let power = model.power;
         let idle_w = self.die_idle_w.or(power.map(|power| power.idle_w));
         let active_w = self.die_active_w.or(power.map(|power| power.active_w));
+        match (idle_w, active_w) {
+            (Some(_), None) => return Err(ValuesError::Alone { lacks: "die_active_w", given: "die_idle_w" }),
+            (None, Some(_)) => return Err(ValuesError::Alone { lacks: "die_idle_w", given: "die_active_w" }),
+            _ => {}
+        }
         model.power = idle_w.zip(active_w).map(|(idle_w, active_w)| DiePower { idle_w, active_w });
         check(&model)?;
         model.name = self.name.clone().unwrap_or(model.name);
@@ -335,6 +342,10 @@ mod tests {
             ("buses = 2\npackages_per_bus = 1\ndies_per_package = 2", HUGE, "at most 2^24 can be simulated"),
             ("blocks_per_plane = 64\npages_per_block = 32\npage_bytes = 4096", LARGE, "at most 2^60 bytes"),
             ("spare_factor = 0.1", "spare_factor = 1", "above 0 and below 1"),
+            ("buses = 2", "die_idle_w = 0.003\nbuses = 2", "it lacks `die_active_w`, which goes with `die_idle_w`"),
+            ("buses = 2", "die_active_w = 0.04\nbuses = 2", "it lacks `die_idle_w`, which goes with `die_active_w`"),
+            ("buses = 2", "name = ' '\nbuses = 2", "`name` must be a text with a letter"),
+            ("buses = 2", "source = ''\nbuses = 2", "`source` must be a text with a letter"),
             ("buses = 2", "bus = 2", "line 1: unknown field `bus`"),
             ("buses = 2", "preset = \"none\"", "there is no preset `none`; there are gordon-slc-40, "),
         ] {

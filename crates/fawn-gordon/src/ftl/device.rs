@@ -38,6 +38,29 @@ struct JoinableReads {
     last: Option<u32>,
 }
 
+/// Flushes, and what they wait for.
+#[derive(Debug, Default)]
+struct WriteBarriers {
+    /// Writes and trims that are not acknowledged.
+    changes_under_way: u32,
+    /// Flushes that are not: their numbers, and where they are among the requests.
+    waiting: Vec<(u64, u32)>,
+}
+
+impl WriteBarriers {
+    /// A flush comes. It waits for so many writes and trims.
+    fn flush(&mut self, number: u64, id: u32) -> u32 {
+        self.waiting.push((number, id));
+        self.changes_under_way
+    }
+
+    /// A write or a trim is acknowledged. The flushes behind it, each of which waits for one less.
+    fn change_done(&mut self, number: u64) -> Vec<u32> {
+        self.changes_under_way -= 1;
+        self.waiting.iter().filter(|(flush, _)| *flush > number).map(|(_, id)| *id).collect()
+    }
+}
+
 /// Requests that are still to be issued.
 struct LookAhead<I> {
     rest: I,
@@ -67,6 +90,7 @@ pub struct Device {
     outstanding: u32,
     admitted: u64,
     reads: JoinableReads,
+    barriers: WriteBarriers,
     replies: VecDeque<HostReply>,
     controller_free_at: SimTime,
     pub(super) services: ServiceCounts,
@@ -98,6 +122,7 @@ impl Device {
             outstanding: 0,
             admitted: 0,
             reads: JoinableReads::default(),
+            barriers: WriteBarriers::default(),
             replies: VecDeque::new(),
             controller_free_at: SimTime::ZERO,
             services: ServiceCounts::default(),
@@ -253,6 +278,11 @@ impl Device {
         let arrived = request.at.min(self.backend.array.now());
         let state = RequestState { number, kind, bytes, arrived, pieces_left: 1, next_free: NONE };
         let id = self.add_request(state);
+        match kind {
+            HostKind::Flush => self.requests[id as usize].pieces_left += self.barriers.flush(number, id),
+            HostKind::Write | HostKind::Trim => self.barriers.changes_under_way += 1,
+            HostKind::Read => {}
+        }
         match kind {
             HostKind::Read | HostKind::Write if bytes > 0 => self.cut(id, &request),
             HostKind::Trim => self.cut_trim(id, offset, bytes),
@@ -501,6 +531,17 @@ impl Device {
         let finished = self.backend.array.now();
         assert!(piece.parts.total() == finished - arrived, "the parts of a latency do not add up to it");
         self.replies.push_back(HostReply { number, kind, bytes, arrived, finished, parts: piece.parts });
+        match kind {
+            HostKind::Read => {}
+            HostKind::Write | HostKind::Trim => {
+                for flush in self.barriers.change_done(number) {
+                    let parts = waited_outside(&self.requests[flush as usize], finished);
+                    let last = PageAccess { parts, ..PageAccess::new(AccessRole::Free, flush, finished) };
+                    self.piece_of_request_done(&last);
+                }
+            }
+            HostKind::Flush => self.barriers.waiting.retain(|(flush, _)| *flush != number),
+        }
     }
 }
 

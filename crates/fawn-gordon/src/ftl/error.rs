@@ -22,13 +22,16 @@ pub enum FtlError {
     },
     /// The spare blocks do not suffice for write points and cleaning.
     #[error(
-        "{logical} logical pages leave cleaning no room: at most {most} do; raise the spare factor or the blocks a set"
+        "{logical} of {pages} pages for the host leave cleaning no room, and at most {most} do; raise the spare factor or \
+         the blocks of a plane"
     )]
     NoRoom {
         /// Logical pages by the spare factor.
         logical: u64,
         /// Logical pages at most.
         most: u64,
+        /// Pages that hold data, spare ones included.
+        pages: u64,
     },
     /// The spare factor is out of range.
     #[error("a spare factor of {0} is not between 0 and 1")]

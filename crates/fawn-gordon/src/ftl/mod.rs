@@ -52,4 +52,4 @@ pub use medium::{Medium, TornPage};
 pub use requests::{ArrivalMode, HostKind, HostReply, HostRequest, RunReport};
 pub use settings::FtlSettings;
 pub use striping::{Layout, Stripe};
-pub use translation::Translation;
+pub use translation::{HostRoom, Translation};

@@ -15,6 +15,9 @@ pub enum HostKind {
     Write,
     /// Trims the super-pages that lie in the range as a whole. It is acknowledged once it survives a power cut.
     Trim,
+    /// A write barrier. It is acknowledged once every write and trim that came before it is: at once if none is under
+    /// way, since an acknowledged write is on flash. It has no extent.
+    Flush,
 }
 
 /// A request of the host.
@@ -100,7 +103,7 @@ impl RunReport {
         match reply.kind {
             HostKind::Read => self.bytes_read += reply.bytes,
             HostKind::Write => self.bytes_written += reply.bytes,
-            HostKind::Trim => {}
+            HostKind::Trim | HostKind::Flush => {}
         }
         self.latency += reply.parts;
         self.longest = self.longest.max(reply.finished - reply.arrived);

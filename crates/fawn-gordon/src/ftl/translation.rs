@@ -86,6 +86,44 @@ pub struct Translation {
     counts: FtlCounts,
 }
 
+/// What of an array is for the host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostRoom {
+    layout: Layout,
+    /// Logical pages.
+    logical: u32,
+    /// Pages of a set that may hold them.
+    room: u32,
+}
+
+impl HostRoom {
+    /// Under an FTL with these settings. Takes no memory.
+    ///
+    /// # Errors
+    ///
+    /// The settings contradict the array or each other.
+    pub fn of(geometry: Geometry, settings: &FtlSettings) -> Result<Self, FtlError> {
+        geometry.check()?;
+        let layout = Layout::new(geometry, settings.stripe)?;
+        settings.check()?;
+        layout.check_summary(settings.summary_bytes_per_page())?;
+        let needs = DramNeed::of(&layout, settings).total();
+        if needs > settings.dram_bytes {
+            return Err(FtlError::Dram { needs, has: settings.dram_bytes });
+        }
+        let cleaning = settings.cleaning;
+        let points = settings.write_points_per_set + u32::from(cleaning.cold_apart);
+        let room = layout.blocks_per_set.saturating_sub(points + cleaning.low_blocks) * layout.data_pages();
+        let pages = u64::from(layout.blocks()) * u64::from(layout.data_pages());
+        let logical = (pages as f64 * (1.0 - settings.spare_factor)).floor() as u64;
+        let most = u64::from(room) * u64::from(layout.sets);
+        if logical > most || logical == 0 {
+            return Err(FtlError::NoRoom { logical, most, pages });
+        }
+        Ok(Self { layout, logical: logical as u32, room })
+    }
+}
+
 impl Translation {
     /// An FTL over an erased array. `keeps_owners` costs four bytes a page; without it the same is found by scanning.
     ///
@@ -105,27 +143,11 @@ impl Translation {
         settings: FtlSettings,
         keeps_owners: bool,
     ) -> Result<Self, FtlError> {
-        geometry.check()?;
-        let layout = Layout::new(geometry, settings.stripe)?;
-        settings.check()?;
-        layout.check_summary(settings.summary_bytes_per_page())?;
-        let needs = DramNeed::of(&layout, &settings).total();
-        if needs > settings.dram_bytes {
-            return Err(FtlError::Dram { needs, has: settings.dram_bytes });
-        }
-        let cleaning = settings.cleaning;
-        let points = settings.write_points_per_set + u32::from(cleaning.cold_apart);
-        let room = layout.blocks_per_set.saturating_sub(points + cleaning.low_blocks) * layout.data_pages();
-        let data_pages = u64::from(layout.blocks()) * u64::from(layout.data_pages());
-        let logical = (data_pages as f64 * (1.0 - settings.spare_factor)).floor() as u64;
-        let most = u64::from(room) * u64::from(layout.sets);
-        if logical > most || logical == 0 {
-            return Err(FtlError::NoRoom { logical, most });
-        }
+        let HostRoom { layout, logical, room } = HostRoom::of(geometry, &settings)?;
         Ok(Self {
-            table: PageTable::new(logical as u32, layout.blocks(), layout.pages_per_block, keeps_owners),
+            table: PageTable::new(logical, layout.blocks(), layout.pages_per_block, keeps_owners),
             allocation: Allocation::new(layout, &settings, room),
-            policy: cleaning.policy.chooser(),
+            policy: settings.cleaning.policy.chooser(),
             random: Xoshiro256PlusPlus::seed_from_u64(settings.seed),
             unfinished_records: Vec::new(),
             counts: FtlCounts::default(),

@@ -77,8 +77,6 @@ pub struct FlashReport {
     pub first_state: FirstState,
     /// When requests were issued.
     pub pacing: Pacing,
-    /// Flushes of the trace, which the array has no need of: it acknowledges what is on flash.
-    pub flushes_left_out: u64,
     /// What was served.
     pub throughput: Throughput,
     /// Bytes per second, read and written.
@@ -205,12 +203,7 @@ impl FlashMeasurement {
         watch: &dyn Watch,
     ) -> Result<FlashReport, MeasurementError> {
         let mut sums = FlashSums::default();
-        let mut flushes = 0;
-        let requests = requests.filter_map(|request| {
-            let host = host_request(&request, 0);
-            flushes += u64::from(host.is_none());
-            host
-        });
+        let requests = requests.map(|request| host_request(&request, 0));
         let mode = if pacing == Pacing::Timed { ArrivalMode::Timed } else { ArrivalMode::Saturated };
         let report = self.device.run(requests, mode, |reply| {
             if sums.served.throughput.requests.is_multiple_of(STRIDE) {
@@ -219,7 +212,7 @@ impl FlashMeasurement {
             sums.add(reply);
         })?;
         sums.served.throughput.elapsed_s = report.elapsed.seconds();
-        Ok(self.report(sums, pacing, flushes))
+        Ok(self.report(sums, pacing))
     }
 
     /// Serves requests until the power fails, and recovers what is on flash. The array must have been made for that.
@@ -231,7 +224,7 @@ impl FlashMeasurement {
         requests: impl Iterator<Item = BlockRequest>,
         after_requests: u64,
     ) -> Result<PowerCutReport, MeasurementError> {
-        let requests = requests.filter_map(|request| host_request(&request, 0));
+        let requests = requests.map(|request| host_request(&request, 0));
         let is_filled = self.first_state.passes > 0;
         let cut = PowerCut { after_requests, is_filled, seed: self.settings.seed };
         Ok(cut.run(self.device, &self.model.design, self.settings, requests)?)
@@ -242,7 +235,7 @@ impl FlashMeasurement {
         &self.first_state
     }
 
-    fn report(self, sums: FlashSums, pacing: Pacing, flushes_left_out: u64) -> FlashReport {
+    fn report(self, sums: FlashSums, pacing: Pacing) -> FlashReport {
         let Self { model, settings, device, first_state, pattern } = self;
         let translation = device.translation();
         let usage = device.array().usage();
@@ -296,7 +289,6 @@ impl FlashMeasurement {
             super_page_bytes: layout.page_bytes,
             first_state,
             pacing,
-            flushes_left_out,
             bytes_per_s: throughput.bytes_per_s(),
             requests_per_s: throughput.requests_per_s(),
             latency: all.summary(),
@@ -326,16 +318,16 @@ impl FlashMeasurement {
     }
 }
 
-/// The request as the FTL takes it. `None` for a flush.
-pub fn host_request(request: &BlockRequest, stamp: u32) -> Option<HostRequest> {
-    let kind = match request.access {
-        Access::Read => HostKind::Read,
-        Access::Write => HostKind::Write,
-        Access::Discard => HostKind::Trim,
-        Access::Flush => return None,
-    };
+/// The request as the FTL takes it. A flush loses its extent.
+pub fn host_request(request: &BlockRequest, stamp: u32) -> HostRequest {
     let BlockRequest { time_ns, offset, bytes, .. } = *request;
-    Some(HostRequest { at: SimTime::from_ns(time_ns), kind, offset, bytes, stamp })
+    let (kind, offset, bytes) = match request.access {
+        Access::Read => (HostKind::Read, offset, bytes),
+        Access::Write => (HostKind::Write, offset, bytes),
+        Access::Discard => (HostKind::Trim, offset, bytes),
+        Access::Flush => (HostKind::Flush, 0, 0),
+    };
+    HostRequest { at: SimTime::from_ns(time_ns), kind, offset, bytes, stamp }
 }
 
 /// Sums over replies.
@@ -356,6 +348,7 @@ impl FlashSums {
             HostKind::Read => Access::Read,
             HostKind::Write => Access::Write,
             HostKind::Trim => Access::Discard,
+            HostKind::Flush => Access::Flush,
         };
         self.served.add(access, reply.bytes, (reply.finished - reply.arrived).ns());
         for (sum, part) in [

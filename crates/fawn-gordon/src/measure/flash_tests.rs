@@ -54,6 +54,29 @@ fn the_paper_s_array_reads_900_mb_a_second_and_says_what_is_busiest() {
 }
 
 #[test]
+fn flushes_are_counted_as_requests() {
+    let model = model(64);
+    let mut measurement =
+        FlashMeasurement::new(model, FtlSettings { spare_factor: 0.2, ..FtlSettings::gordon() }, false).unwrap();
+    measurement.warm_up(WarmUpChoice::Empty, None, &Nobody).unwrap();
+    // A trace may give a flush any extent.
+    let requests = (0..300).map(|at| BlockRequest {
+        time_ns: 0,
+        device: 0,
+        access: if at % 3 == 2 { Access::Flush } else { Access::Write },
+        offset: if at % 3 == 2 { u64::MAX } else { at * 65_536 },
+        bytes: if at % 3 == 2 { 0 } else { 65_536 },
+        response_ns: None,
+    });
+    let report = measurement.run(requests, 300, Pacing::Saturated, &Nobody).unwrap();
+    let Throughput { requests, writes, flushes, elapsed_s, .. } = report.throughput;
+    assert_eq!((requests, writes, flushes), (300, 200, 100));
+    assert!((report.requests_per_s - 300.0 / elapsed_s).abs() < 1e-6, "{report:?}");
+    let table = beside(&[Sheet::of_flash(&report)]);
+    assert!(table.rows.contains(&vec!["reads, writes, discards, flushes".to_owned(), "0, 200, 0, 100".to_owned()]));
+}
+
+#[test]
 fn write_amplification_stands_beside_theory_where_theory_has_any() {
     let mut model: FlashModel = preset("mqsim-default").unwrap().into();
     model.design.geometry.page_bytes = 4_096;

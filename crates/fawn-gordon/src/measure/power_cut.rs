@@ -94,12 +94,12 @@ impl PowerCut {
                 for page in pages.clone() {
                     let known = &mut known[page as usize];
                     match request.kind {
-                        HostKind::Read => {}
+                        HostKind::Read | HostKind::Flush => {}
                         HostKind::Write => known.written = version,
                         HostKind::Trim => known.trimmed = version,
                     }
                 }
-                under_way.insert(number, (version, pages, request.kind != HostKind::Read));
+                under_way.insert(number, (version, pages, matches!(request.kind, HostKind::Write | HostKind::Trim)));
             }
             let goes_on = device.step()?;
             while let Some(reply) = device.take_reply() {
@@ -149,7 +149,7 @@ fn touched(request: &HostRequest, page_bytes: u64) -> std::ops::Range<u32> {
     let end = request.offset + request.bytes;
     let (first, last) = match request.kind {
         HostKind::Trim => (request.offset.div_ceil(page_bytes), end / page_bytes),
-        HostKind::Read | HostKind::Write => (request.offset / page_bytes, end.div_ceil(page_bytes)),
+        HostKind::Read | HostKind::Write | HostKind::Flush => (request.offset / page_bytes, end.div_ceil(page_bytes)),
     };
     first as u32..last.max(first) as u32
 }

@@ -114,6 +114,8 @@ pub struct Throughput {
     pub writes: u64,
     /// Discards.
     pub discards: u64,
+    /// Flushes.
+    pub flushes: u64,
     /// Bytes read.
     pub bytes_read: u64,
     /// Bytes written.
@@ -168,7 +170,7 @@ impl ServedSums {
                 self.writes.add(latency_ns);
             }
             Access::Discard => self.throughput.discards += 1,
-            Access::Flush => {}
+            Access::Flush => self.throughput.flushes += 1,
         }
     }
 }

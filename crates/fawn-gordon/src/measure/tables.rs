@@ -105,8 +105,8 @@ impl Sheet {
             },
         );
         self.add(
-            "reads, writes, discards",
-            format!("{}, {}, {}", grouped(throughput.reads), grouped(throughput.writes), grouped(throughput.discards)),
+            "reads, writes, discards, flushes",
+            [throughput.reads, throughput.writes, throughput.discards, throughput.flushes].map(grouped).join(", "),
         );
         self.add("simulated time", time(throughput.elapsed_s * 1e6));
         self.add("bandwidth", format!("{}/s", bytes(bytes_per_s)));

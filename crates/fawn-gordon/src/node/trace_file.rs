@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
+use fawn_report::amount::counted;
+
 use super::sample::ResourceSample;
 use crate::trace::recording::MAX_TEXT_BYTES;
 use crate::trace::{
@@ -47,8 +49,11 @@ fn line_of(source: &str) -> String {
 /// # Errors
 /// The input fails, or a line is damaged; the error has its number.
 pub fn read_node_trace(
-    input: impl BufRead,
+    mut input: impl BufRead,
 ) -> Result<(Vec<ResourceSample>, BTreeMap<TraceColumn, String>), RecordingError> {
+    if input.fill_buf().is_ok_and(<[u8]>::is_empty) {
+        return Err(RecordingError::Head { line: 1, problem: "the input is empty" });
+    }
     let mut reader = RecordingReader::new(input)?;
     let period_ms = reader.head().period_ms;
     if period_ms > LONGEST_GAP_MS {
@@ -81,8 +86,8 @@ pub fn read_node_trace(
     }
     let source = |(column, absent): (TraceColumn, u64)| {
         let source = reader.head().sources[column as usize].clone()?;
-        let without =
-            if absent == 0 { String::new() } else { format!("; {absent} of {samples} samples have no value") };
+        let all = counted(samples, "sample", "samples");
+        let without = if absent == 0 { String::new() } else { format!("; no value in {absent} of {all}") };
         Some((column, source + &without))
     };
     Ok((seconds, TraceColumn::ALL.into_iter().zip(absent).filter_map(source).collect()))

@@ -81,12 +81,7 @@ impl SimulatedDisk {
         let pages = device.bytes() / PAGE_BYTES;
         let pages = u32::try_from(pages).ok().filter(|pages| *pages < 1 << 30 && *pages > 4 * JOURNAL_PAGES);
         let Some(pages) = pages else {
-            return Err(StoreTrialError::Number {
-                name: "drive's bytes",
-                value: drive.bytes as f64,
-                low: 4e6,
-                high: 4e12,
-            });
+            return Err(StoreTrialError::Drive { bytes: drive.bytes, low: 4_000_000, high: 4_000_000_000_000 });
         };
         let bytes = keeps_bytes.then(|| vec![0; device.bytes() as usize]);
         let versions = cuts_power.then(Versions::default);

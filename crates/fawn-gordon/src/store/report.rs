@@ -67,7 +67,8 @@ impl StoreComparison {
     /// Tries each store on each drive. `progress` is told how many operations are done, and of which store.
     ///
     /// # Errors
-    /// Of the first trial that fails. A store that takes no more puts has a note in the place of a row.
+    /// Of the first trial that fails. A store that takes no more puts has a note in the place of a row; if all do, there is
+    /// no report.
     ///
     /// # Panics
     /// There is no drive.
@@ -88,6 +89,9 @@ impl StoreComparison {
                 let years = result.years(&self.workload, drive, self.puts_per_s, self.tbw_bytes);
                 rows.push(StoreRow { result, years });
             }
+        }
+        if rows.is_empty() {
+            return Err(StoreTrialError::NoRow(stuck.join(" ")));
         }
         let drive = self.drives.first().expect("there is a drive");
         let mut report = StoreReport {

@@ -79,14 +79,14 @@ impl StoreWorkload {
         let number = |name, value: f64, low: f64, high: f64| {
             if value >= low && value <= high { Ok(()) } else { Err(StoreTrialError::Number { name, value, low, high }) }
         };
-        number("records", self.records as f64, 1_000.0, 1e9)?;
-        number("value bytes", f64::from(self.value_bytes), fawn_workload::LEAST_VALUE_BYTES as f64, 65_536.0)?;
-        number("share of gets", self.get_share, 0.0, 1.0)?;
-        number("warm-up", self.warm_up, 0.0, 1_000.0)?;
-        number("measured part", self.measured, 0.01, 1_000.0)?;
-        number("clients", f64::from(self.clients), 1.0, 65_536.0)?;
-        number("exponent of Zipf's law", self.zipf.unwrap_or(1.0), 0.01, 10.0)?;
-        number("rate", self.rate_per_s.unwrap_or(1.0), 0.001, 1e9)
+        number("--records", self.records as f64, 1_000.0, 1e9)?;
+        number("--value", f64::from(self.value_bytes), fawn_workload::LEAST_VALUE_BYTES as f64, 65_536.0)?;
+        number("--gets", self.get_share, 0.0, 1.0)?;
+        number("--warm-up", self.warm_up, 0.0, 1_000.0)?;
+        number("--measured", self.measured, 0.01, 1_000.0)?;
+        number("--clients", f64::from(self.clients), 1.0, 65_536.0)?;
+        number("--zipf", self.zipf.unwrap_or(1.0), 0.01, 10.0)?;
+        number("--rate", self.rate_per_s.unwrap_or(1.0), 0.001, 1e9)
     }
 }
 
@@ -156,7 +156,7 @@ pub enum StoreTrialError {
     /// A number of the workload is out of range.
     #[error("{name} is {value}; it must be from {low} to {high}")]
     Number {
-        /// Which.
+        /// Which: the flag of `fawn gordon store`.
         name: &'static str,
         /// Its value.
         value: f64,
@@ -166,24 +166,37 @@ pub enum StoreTrialError {
         high: f64,
     },
     /// The records do not fit the drive.
-    #[error(
-        "{needed} bytes of records and logs do not fit a drive of {bytes} bytes; give it more bytes, or the store fewer records"
-    )]
+    #[error("{needed} bytes of records and logs do not fit a drive of {bytes} bytes: lower --full")]
     TooSmall {
         /// Bytes that the store needs at least.
         needed: u64,
         /// Bytes of the drive.
         bytes: u64,
     },
+    /// The drive's capacity is none that can be simulated.
+    #[error(
+        "a drive of {bytes} bytes cannot be simulated, only one of {low} to {high}: change --records, --value or --full"
+    )]
+    Drive {
+        /// Bytes that it would have.
+        bytes: u64,
+        /// The fewest.
+        low: u64,
+        /// The most.
+        high: u64,
+    },
     /// The FTL.
-    #[error(transparent)]
+    #[error("the drive cannot be simulated: {}", of_drive(.0))]
     Ftl(#[from] FtlError),
     /// The store does not open.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The store refuses puts, and nothing that is under way will change that.
-    #[error("the store takes no more puts: {0}; give the drive more bytes, or the store more memory")]
+    #[error("the store takes no more puts: {0}; lower --full, or raise --spare or --memory-per-record")]
     Stuck(String),
+    /// No store took all puts.
+    #[error("{0}")]
+    NoRow(String),
     /// What was read is not what was written.
     #[error("record {index} has version {found:?}, and version {expected} was written: this is a bug")]
     Wrong {
@@ -199,6 +212,18 @@ pub enum StoreTrialError {
     Stopped(String),
 }
 
+/// What an FTL says, with the flags of `fawn gordon store`.
+fn of_drive(error: &FtlError) -> String {
+    match error {
+        FtlError::NoRoom { .. } => "its spare flash leaves cleaning no room: raise --spare, or lower --full".to_owned(),
+        FtlError::SpareFactor(_) => "--spare must be above 0% and below 100%".to_owned(),
+        FtlError::Dram { .. } | FtlError::Geometry(_) | FtlError::Stripe(_) | FtlError::TooSmall { .. } => {
+            format!("{error}; choose another --drive, or change --records")
+        }
+        FtlError::WornOut { .. } => format!("{error}; lower --warm-up or --measured"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,7 +231,7 @@ mod tests {
     #[test]
     fn a_number_out_of_range_is_named() {
         let workload = StoreWorkload { get_share: 1.5, ..StoreWorkload::default() };
-        assert_eq!(workload.check().unwrap_err().to_string(), "share of gets is 1.5; it must be from 0 to 1");
+        assert_eq!(workload.check().unwrap_err().to_string(), "--gets is 1.5; it must be from 0 to 1");
         assert!(StoreWorkload::default().check().is_ok());
     }
 }

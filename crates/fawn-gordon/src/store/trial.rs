@@ -40,7 +40,7 @@ pub fn run(
             let options = store_options(memory_bytes);
             let most = options.segment_bytes as u64 / 4 - 256;
             if workload.record_bytes() > most {
-                let (name, high) = ("value bytes", (most - super::settings::HEADER_BYTES) as f64);
+                let (name, high) = ("--value", (most - super::settings::HEADER_BYTES) as f64);
                 return Err(StoreTrialError::Number { name, value: f64::from(workload.value_bytes), low: 8.0, high });
             }
             measure(&mut FawnRun::open(disk(true)?, options, clients)?, workload, drive, design, progress)

@@ -77,6 +77,8 @@ impl SurveyRatings {
 
     fn check(&self) -> Result<(), SurveyFileError> {
         let refused = |design: &String, what| Err(SurveyFileError::Value { design: design.clone(), what });
+        Self::check_names("machine", self.machines.iter().map(|rating| &rating.machine))?;
+        Self::check_names("option", self.storage.iter().map(|rating| &rating.option))?;
         if let Some(rating) = self.machines.iter().find(|rating| !is_rate(rating.seven_zip_mips * 1e6)) {
             return refused(&rating.machine, "seven_zip_mips must be from 10^-9 to 10^12");
         }
@@ -88,6 +90,21 @@ impl SurveyRatings {
             ),
             None => Ok(()),
         }
+    }
+
+    /// Each machine or option is named, and rated once.
+    fn check_names<'a>(what: &'static str, names: impl Iterator<Item = &'a String>) -> Result<(), SurveyFileError> {
+        let mut known = BTreeSet::new();
+        for name in names {
+            if name.trim().is_empty() {
+                let what = "a rating needs the name that its machine or option has in the catalogue";
+                return Err(SurveyFileError::Value { design: name.clone(), what });
+            }
+            if !known.insert(name) {
+                return Err(SurveyFileError::RatedTwice { what, name: name.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// The machines and options with a rating that a catalogue does not have.
@@ -227,6 +244,28 @@ fn design(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_or_an_option_is_named_and_rated_once() {
+        let refused = |text: &str| SurveyRatings::parse(text).unwrap_err().to_string();
+        let machine = |name: &str| {
+            format!("[[machines]]\nmachine = '{name}'\nseven_zip_mips = 1\nsource = 's'\ndate = '2026-01'\n")
+        };
+        let storage = |name: &str| {
+            let rate = "{ bytes_per_second = 1e6, seconds_per_access = 0.1 }";
+            format!("[[storage]]\noption = '{name}'\nread = {rate}\nwrite = {rate}\nsource = 's'\n")
+        };
+        assert!(SurveyRatings::parse(&[machine("a"), machine("b"), storage("a"), storage("b")].concat()).is_ok());
+        let twice = refused(&[machine("a"), storage("b"), storage("b")].concat());
+        assert_eq!(twice, "it rates the option `b` twice: leave one rating out");
+        assert_eq!(
+            refused(&[machine("a"), machine("a")].concat()),
+            "it rates the machine `a` twice: leave one rating out"
+        );
+        for nameless in [machine(" "), storage("")] {
+            assert!(refused(&nameless).contains("a rating needs the name"), "{nameless}");
+        }
+    }
 
     #[test]
     fn todays_options_are_surveyed_or_say_what_is_missing() {

@@ -1,6 +1,6 @@
 //! Pictures of a survey: time against energy, and stacked bars. Every mark has a title that a browser shows.
 
-use fawn_report::amount::{digits, dollars};
+use fawn_report::amount::{counted, digits, dollars};
 use fawn_report::markup::Element;
 use fawn_report::svg::{Drawing, anchored, polyline, root};
 
@@ -70,7 +70,8 @@ pub fn scatter(report: &SurveyReport, workload: Option<usize>, upward: SurveyAxi
     let x = |time: f64| LEFT + (WIDTH - LEFT - RIGHT) * across.share(time);
     let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * up.share(value);
     let what = workload.map_or("all workloads", |at| report.workloads[at].as_str());
-    let label = format!("Time and {} of {} designs, {what}", upward.word(), report.points.len());
+    let designs = counted(report.points.len() as u64, "design", "designs");
+    let label = format!("Time and {} of {designs}, {what}", upward.word());
     let mut out = opened(HEIGHT, &label);
     axes(&mut out, &across, &up, upward);
     let kinds = kinds(report);

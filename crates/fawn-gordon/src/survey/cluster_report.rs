@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fawn_report::TextTable;
-use fawn_report::amount::{digits, dollars, percent};
+use fawn_report::amount::{counted, digits, dollars, percent};
 use serde::Serialize;
 
 use super::point::{RunFigures, SurveyPoint};
@@ -165,14 +165,12 @@ impl ClusterReport {
     /// What it is of, in two lines.
     pub fn heading(&self) -> String {
         let price = |price: Option<f64>| price.map_or_else(|| "an unknown price".to_owned(), dollars);
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
         let pace = if self.settings.paced { "work arrives as recorded" } else { "work follows work" };
         format!(
-            "{}: {} node{}, {} seconds recorded; {pace}\n{}: {} to {} W and {} a node, {} for all; energy is modelled",
+            "{}: {}, {} recorded; {pace}\n{}: {} to {} W and {} a node, {} for all; energy is modelled",
             self.workload,
-            self.nodes,
-            plural(self.nodes),
-            self.recorded_seconds,
+            counted(self.nodes as u64, "node", "nodes"),
+            counted(self.recorded_seconds as u64, "second", "seconds"),
             self.design.name,
             digits(self.design.watts_idle),
             digits(self.design.watts_active),

@@ -65,6 +65,14 @@ pub enum SurveyFileError {
     /// Two designs have one name.
     #[error("two designs have the name `{0}`: give each its own")]
     Twice(String),
+    /// Two ratings are of one machine or option.
+    #[error("it rates the {what} `{name}` twice: leave one rating out")]
+    RatedTwice {
+        /// Of what.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
     /// A value cannot be.
     #[error("`{design}`: {what}")]
     Value {
@@ -170,6 +178,9 @@ fn fault(design: &NodeDesign) -> Option<&'static str> {
     if design.name.trim().is_empty() {
         return Some("a design needs a name");
     }
+    if processor.name.trim().is_empty() || storage.name.trim().is_empty() {
+        return Some("its processor and its storage need names");
+    }
     let counts = 1..=MOST_PARTS;
     if !counts.contains(&design.processors) || !counts.contains(&storage.devices) {
         return Some("it needs from 1 to 4,096 processors, and as many devices of storage");
@@ -252,6 +263,13 @@ mod tests {
         assert!(refused(|file| file.nodes[0].processors = 0).contains("from 1 to 4,096 processors"));
         assert!(refused(|file| file.nodes[0].processors = 1_000_000_000).contains("from 1 to 4,096 processors"));
         assert!(refused(|file| file.nodes[0].name = " ".to_owned()).contains("needs a name"));
+        assert!(refused(|file| file.nodes[0].processor.name = String::new()).contains("storage need names"));
+        assert!(refused(|file| file.nodes[0].storage.name = " ".to_owned()).contains("storage need names"));
+        let twice = refused(|file| {
+            let part = file.spaces[0].storages[0].clone();
+            file.spaces[0].storages.push(part);
+        });
+        assert!(twice.contains("two designs have the name"), "{twice}");
         assert!(refused(|file| file.nodes[0].overhead_share = 1.0).contains("overhead_share"));
         assert!(refused(|file| file.nodes[0].storage.watts.read = 0.0).contains("watts"));
         assert!(refused(|file| file.nodes[0].storage.read.seconds_per_access = -1.0).contains("access"));

@@ -1,7 +1,7 @@
 //! A whole survey.
 
 use fawn_report::Watch;
-use fawn_report::amount::grouped;
+use fawn_report::amount::counted;
 use serde::Serialize;
 
 use super::catalogue::UnsurveyedOption;
@@ -134,14 +134,12 @@ impl SurveyReport {
 
     /// What was run on what, in a line.
     pub fn heading(&self) -> String {
-        let plural =
-            |count: usize, what: &str| format!("{} {what}{}", grouped(count as u64), if count == 1 { "" } else { "s" });
         let pace = if self.settings.paced { "; work arrives as recorded" } else { "" };
         format!(
             "{}, {}, {}; relative to {}; compared under {}{pace}",
-            plural(self.points.len(), "design"),
-            plural(self.workloads.len(), "workload"),
-            plural(self.nodes, "node"),
+            counted(self.points.len() as u64, "design", "designs"),
+            counted(self.workloads.len() as u64, "workload", "workloads"),
+            counted(self.nodes as u64, "node", "nodes"),
             self.points[self.reference].name,
             self.settings.bound.word(),
         )

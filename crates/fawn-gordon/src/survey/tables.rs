@@ -1,7 +1,7 @@
 //! A survey as rows of text, for a terminal and for a page.
 
 use fawn_report::TextTable;
-use fawn_report::amount::{digits, dollars, percent};
+use fawn_report::amount::{counted, digits, dollars, percent};
 
 use super::catalogue::UnsurveyedOption;
 use super::point::{BusyResource, SurveyPoint};
@@ -152,8 +152,8 @@ pub fn notes(report: &SurveyReport) -> Vec<String> {
     let mut lines = report.notes.clone();
     for (column, traces) in &report.unmeasured {
         lines.push(format!(
-            "{column} was not measured in {traces} of {} workloads, and takes no time there",
-            report.workloads.len()
+            "{column} was not measured in {traces} of {}, and takes no time there",
+            counted(report.workloads.len() as u64, "workload", "workloads")
         ));
     }
     let mut said: Vec<(&str, Vec<&str>)> = Vec::new();

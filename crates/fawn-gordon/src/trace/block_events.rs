@@ -64,7 +64,6 @@ impl BlockEvent {
         let bytes = parse_number(rest.get(plus + 1)?)?.checked_mul(SECTOR_BYTES)?;
         // A flush has no place; kernels print 0 or the last sector there is.
         let offset = if bytes == 0 { 0 } else { sector.checked_mul(SECTOR_BYTES)? };
-        offset.checked_add(bytes)?;
         if !is_issue {
             let is_flush = letters.starts_with(b"F");
             // A write that asked for a flush completes twice, the second time without a byte.
@@ -73,7 +72,8 @@ impl BlockEvent {
         }
         let access = blkparse_access(letters, bytes).ok()??;
         let bytes = if access == Access::Flush { 0 } else { bytes };
-        Some(Self::Issue(BlockRequest { time_ns, device, access, offset, bytes, response_ns: None }))
+        let request = BlockRequest { time_ns, device, access, offset, bytes, response_ns: None };
+        request.has_place().then_some(Self::Issue(request))
     }
 }
 

@@ -122,8 +122,8 @@ impl Predecessor {
         let offset = self.end.wrapping_add(distance.cast_unsigned());
         let bytes = if flags & LENGTH == 0 { self.bytes } else { take_varint(from)?.checked_mul(unit)? };
         let response_ns = if flags & RESPONSE == 0 { None } else { Some(take_varint(from)?) };
-        let is_right = (bytes > 0 || access == Access::Flush) && offset.checked_add(bytes).is_some();
-        is_right.then_some(BlockRequest { time_ns, device, access, offset, bytes, response_ns })
+        let request = BlockRequest { time_ns, device, access, offset, bytes, response_ns };
+        ((bytes > 0 || access == Access::Flush) && request.has_place()).then_some(request)
     }
 }
 
@@ -202,7 +202,7 @@ impl<W: Write> CompactWriter<W> {
     /// The output cannot be written, or the request has an extent that is empty or too large.
     pub fn push(&mut self, request: &BlockRequest) -> io::Result<()> {
         let is_empty = request.bytes == 0 && request.access != Access::Flush;
-        if is_empty || request.offset.checked_add(request.bytes).is_none() {
+        if is_empty || !request.has_place() {
             return Err(io::Error::new(ErrorKind::InvalidInput, "a request's extent is empty or too large"));
         }
         if self.payload.len() + MAX_REQUEST > HEAD + MAX_PAYLOAD {

@@ -104,8 +104,9 @@ pub enum LineProblem {
     /// Neither a read, nor a write, nor anything else that the format knows.
     #[error("its operation is unknown")]
     Operation,
-    /// The last byte has no 64-bit number.
-    #[error("its extent ends past the largest offset")]
+    /// No device has such a place ([`MAX_REQUEST_BYTES`](super::request::MAX_REQUEST_BYTES),
+    /// [`MAX_END`](super::request::MAX_END)).
+    #[error("it asks for more than 1 TiB, or for a place past the first 2^60 bytes, and no device has that")]
     Extent,
     /// A read or a write of no bytes.
     #[error("it asks for no bytes")]

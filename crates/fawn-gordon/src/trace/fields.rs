@@ -124,7 +124,7 @@ pub fn checked(request: BlockRequest) -> Result<BlockRequest, LineProblem> {
     if request.bytes == 0 && request.access != Access::Flush {
         return Err(LineProblem::Empty);
     }
-    request.offset.checked_add(request.bytes).map(|_| request).ok_or(LineProblem::Extent)
+    if request.has_place() { Ok(request) } else { Err(LineProblem::Extent) }
 }
 
 /// A read or a write, as a letter or a word.

@@ -35,5 +35,5 @@ pub use formats::{BlkparseAction, DiskSimTime, TraceFormat, TraceOptions};
 pub use lines::{MAX_LINE_BYTES, MAX_SKIPPED_BYTES};
 pub use reader::{SampledInput, TraceReader};
 pub use recording::{RecordingError, RecordingHead, RecordingReader, RecordingSample, RecordingWriter};
-pub use request::{Access, BlockRequest, TraceSummary};
+pub use request::{Access, BlockRequest, MAX_END, MAX_REQUEST_BYTES, TraceSummary};
 pub use synthetic::{AddressPattern, Arrivals, PatternError, SyntheticTrace, TracePattern};

@@ -1,5 +1,11 @@
 //! One request of a block trace.
 
+/// Bytes of a request at most: a terabyte. The longest real ones discard a device, in pieces of a few gigabytes.
+pub const MAX_REQUEST_BYTES: u64 = 1 << 40;
+
+/// The byte after a request at most: an exabyte, as for simulated devices.
+pub const MAX_END: u64 = 1 << 60;
+
 /// What a request asks of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Access {
@@ -25,7 +31,8 @@ pub struct BlockRequest {
     pub access: Access,
     /// The first byte.
     pub offset: u64,
-    /// How many bytes, so that `offset + bytes` fits. Above 0, except for a flush.
+    /// How many bytes, at most [`MAX_REQUEST_BYTES`], so that `offset + bytes` is at most [`MAX_END`]. Above 0, except
+    /// for a flush.
     pub bytes: u64,
     /// How long the recorded machine took to reply, in nanoseconds. `None` if the trace does not say.
     pub response_ns: Option<u64>,
@@ -35,6 +42,11 @@ impl BlockRequest {
     /// The byte after the last one.
     pub fn end(&self) -> u64 {
         self.offset + self.bytes
+    }
+
+    /// Whether a device can have the place that is asked for.
+    pub fn has_place(&self) -> bool {
+        self.bytes <= MAX_REQUEST_BYTES && self.offset.checked_add(self.bytes).is_some_and(|end| end <= MAX_END)
     }
 }
 
@@ -72,6 +84,17 @@ impl TraceSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_is_one_that_a_device_can_have() {
+        let has_place = |offset, bytes| {
+            let access = Access::Write;
+            BlockRequest { time_ns: 0, device: 0, access, offset, bytes, response_ns: None }.has_place()
+        };
+        assert!(has_place(0, MAX_REQUEST_BYTES) && has_place(MAX_END - 512, 512));
+        assert!(!has_place(0, MAX_REQUEST_BYTES + 1) && !has_place(0, u64::MAX));
+        assert!(!has_place(MAX_END - 511, 512) && !has_place(u64::MAX, 512));
+    }
 
     #[test]
     fn a_summary_counts_kinds_bytes_and_disorder() {

@@ -156,7 +156,7 @@ fn each_damaged_line_is_told_with_its_number_and_the_others_are_read() {
         (TraceFormat::Msr, "1,web,0,Read,-8,512,7", "its offset is no number in range"),
         (TraceFormat::Msr, "184467440737095517,web,0,Read,8,512,7", "its timestamp is no number in range"),
         (TraceFormat::Alibaba, "4294967296,R,0,512,7", "its device is no number in range"),
-        (TraceFormat::Alibaba, "1,R,18446744073709551615,512,7", "its extent ends past the largest offset"),
+        (TraceFormat::Alibaba, "1,R,18446744073709551615,512,7", "it asks for more than 1 TiB, or for a place past"),
         (TraceFormat::Alibaba, "1,W,8,0,7", "it asks for no bytes"),
         (TraceFormat::Tencent, "1538323200,42,8,2,419", "its operation is unknown"),
         (TraceFormat::Tencent, "1538323200,36028797018963968,8,1,419", "its offset is no number in range"),
@@ -259,8 +259,30 @@ fn requests_that_are_none_are_not_written() {
     let mut writer = CompactWriter::new(Vec::new()).unwrap();
     assert!(writer.push(&BlockRequest { bytes: 0, ..request }).is_err());
     assert!(writer.push(&BlockRequest { offset: u64::MAX, ..request }).is_err());
+    assert!(writer.push(&BlockRequest { offset: 0, bytes: u64::MAX, ..request }).is_err());
+    assert!(writer.push(&BlockRequest { offset: MAX_END, ..request }).is_err());
     writer.push(&BlockRequest { bytes: 0, access: Access::Flush, ..request }).unwrap();
     assert_eq!(read(&writer.finish().unwrap(), TraceFormat::Compact).0.len(), 1);
+}
+
+#[test]
+fn a_request_that_no_device_has_room_for_is_a_damaged_line() {
+    let line = |offset: u64, bytes: u64| format!("128166372003061629,hm,0,Read,{offset},{bytes},71579\n");
+    let text = [line(0, 512), line(0, u64::MAX), line(MAX_END - 511, 512), line(512, 512)].concat();
+    let (requests, errors) = read(text.as_bytes(), TraceFormat::Msr);
+    assert_eq!(requests.iter().map(|request| request.offset).collect::<Vec<_>>(), [0, 512]);
+    assert_eq!(errors.len(), 2);
+    for (error, number) in errors.iter().zip([2, 3]) {
+        assert!(error.starts_with(&format!("line {number}: it asks for more than 1 TiB")), "{error}");
+    }
+}
+
+#[test]
+fn a_flush_has_no_place_whatever_blkparse_prints() {
+    let line = b"  8,16   0        1     0.000000001   123  Q FWS 18446744073709551615 + 0 [fawn]\n";
+    let (requests, errors) = read(line, TraceFormat::Blkparse);
+    assert_eq!(errors, Vec::<String>::new());
+    assert_eq!((requests[0].access, requests[0].offset, requests[0].bytes), (Access::Flush, 0, 0));
 }
 
 fn any_request() -> impl Strategy<Value = BlockRequest> {
@@ -268,8 +290,8 @@ fn any_request() -> impl Strategy<Value = BlockRequest> {
     let number = || prop_oneof![any::<u64>(), 0u64..5000, (0u64..5000).prop_map(|sectors| sectors * 512)];
     (number(), any::<u32>(), access, number(), number(), prop::option::of(number())).prop_map(
         |(time_ns, device, access, offset, bytes, response_ns)| {
-            let bytes = bytes.clamp(u64::from(access != Access::Flush), u64::MAX);
-            let offset = offset.min(u64::MAX - bytes);
+            let bytes = bytes.clamp(u64::from(access != Access::Flush), MAX_REQUEST_BYTES);
+            let offset = offset.min(MAX_END - bytes);
             BlockRequest { time_ns, device, access, offset, bytes, response_ns }
         },
     )
@@ -322,7 +344,7 @@ proptest! {
     ) {
         let (requests, errors) = read(&lines.join(&b'\n'), format);
         prop_assert!(requests.len() + errors.len() <= lines.len());
-        prop_assert!(requests.iter().all(|request| request.offset.checked_add(request.bytes).is_some()));
+        prop_assert!(requests.iter().all(BlockRequest::has_place));
     }
 
     #[test]

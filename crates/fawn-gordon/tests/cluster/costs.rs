@@ -1,12 +1,14 @@
 //! Tables 7 and 8, and §6.3, as printed and as they come out.
 
 use fawn_gordon::survey::catalogue::SurveyRatings;
+use fawn_gordon::survey::cost::copies::{CopiedData, FlashNode, NodeDemand, SleepingServer};
 use fawn_gordon::survey::cost::petabyte::{
     DIMM, FLASH_CARD, PETABYTE_GB, PRINTED_TABLE_8, PROCESSOR, PetabyteCost, SATA_DISK, StorageServer, TABLE_7,
     catalogue_costs, servers,
 };
 use fawn_gordon::survey::cost::report::{CostQuestion, CostReport};
-use fawn_gordon::survey::cost::sleeping::{CopiedData, FlashNode, SleepingServer, all_in_flash, one_in_flash};
+use fawn_gordon::survey::cost::schedule::{DaySchedule, ScheduleError};
+use fawn_gordon::survey::cost::sleeping::{all_in_flash, one_in_flash};
 use fawn_gordon::survey::cost::slices::{PAPER_SLICE, SliceJob, hiding_seconds_per_gb, run_jobs};
 use fawn_gordon::survey::cost::tables::{self, copies, nodes_copies, nodes_slices, slices, table_7, table_8};
 use fawn_plan::Catalogue;
@@ -111,7 +113,11 @@ fn question(bytes: f64) -> CostQuestion {
 }
 
 fn report(bytes: f64) -> CostReport {
-    CostReport::of(&question(bytes), &Catalogue::built_in("today").unwrap(), &SurveyRatings::today())
+    answer(&question(bytes)).unwrap()
+}
+
+fn answer(question: &CostQuestion) -> Result<CostReport, ScheduleError> {
+    CostReport::of(question, &Catalogue::built_in("today").unwrap(), &SurveyRatings::today())
 }
 
 #[test]
@@ -150,6 +156,41 @@ fn copies_and_slices_are_reckoned_for_the_papers_node_and_for_todays() {
 }
 
 #[test]
+fn what_is_not_answered_by_the_data_alone_is_noted() {
+    let asked = question(1e12);
+    let has = |report: &CostReport, what: &str| report.notes.iter().any(|note| note.contains(what));
+    let report = answer(&asked).unwrap();
+    assert!(report.nodes.iter().all(|node| node.all_in_flash.flash_nodes >= 3), "a terabyte fits on one node");
+    assert!(!has(&report, "nothing recovers") && has(&report, "fewer disk servers would hold the data"), "{report:?}");
+    let kinds = "each copy is on another one: Raspberry Pi 5 8 GB + NVMe 2 TB; Compute Module 5 4 GB + NVMe 2 TB";
+    assert!(has(&report, kinds), "a 1 TB node holds one copy: {:?}", report.notes);
+    let alone = CostQuestion { data: CopiedData { copies: 1, ..asked.data }, ..asked };
+    let report = answer(&alone).unwrap();
+    assert!(has(&report, "with one copy nothing recovers") && !has(&report, "fewer"), "{:?}", report.notes);
+    assert_eq!(nodes_copies(&report.nodes).rows.len(), report.nodes.len(), "none is asleep");
+    assert_eq!(nodes_copies(&report.nodes).rows[0][6], "impossible");
+    // Two disk servers take 10.8 TB a day, and four of these nodes write three copies of it.
+    let busy = CopiedData { changed_bytes_per_day: 10.7e12, ..asked.data };
+    let report = answer(&CostQuestion { data: busy, ..asked }).unwrap();
+    assert_eq!(report.nodes[2].all_in_flash.flash_demand, NodeDemand::Writes, "{:?}", report.nodes[2]);
+    assert!(has(&report, "could not write what changes: Raspberry Pi 5 8 GB + NVMe 1 TB"), "{:?}", report.notes);
+    let lost = CostQuestion { losses_per_year: 1.0, ..question(1e18) };
+    assert!(has(&answer(&lost).unwrap(), "keep the disks awake all the time: every kind of node"));
+    let report = answer(&question(1e15)).unwrap();
+    assert!(!has(&report, "fewer") && !has(&report, "awake all") && !has(&report, "with one copy"), "{report:?}");
+}
+
+#[test]
+fn a_question_whose_day_is_too_long_has_no_answer() {
+    let asked = question(1e15);
+    let data = CopiedData { changed_bytes_per_day: 100e15, ..asked.data };
+    let refused = answer(&CostQuestion { data, ..asked }).unwrap_err();
+    assert!(matches!(refused, ScheduleError::Taking { servers: 84.0, .. }), "{refused:?}");
+    let alone = CopiedData { copies: 1, ..data };
+    assert!(answer(&CostQuestion { data: alone, ..asked }).is_ok(), "nothing goes to disks");
+}
+
+#[test]
 fn a_petabyte_on_todays_nodes_has_its_price_or_says_that_it_is_unknown() {
     let catalogue = Catalogue::built_in("today").unwrap();
     let costs = catalogue_costs(&catalogue, 1e6);
@@ -176,7 +217,8 @@ fn sleeping_copies_and_slices_are_shown() {
     };
     let server =
         SleepingServer { watts_asleep: 5.0, wake_seconds: 30.0, ..SleepingServer::of(&servers()[3], 80e6, 125e6) };
-    let (flash, disk) = (all_in_flash(&data, &node), one_in_flash(&data, &node, &server));
+    let schedule = DaySchedule::of(&data, &server).unwrap();
+    let (flash, disk) = (all_in_flash(&data, &node), one_in_flash(&data, &node, &server, &schedule));
     let table = copies(&[("all in flash", flash), ("one in flash", disk)]);
     assert_eq!((table.rows[0][1].as_str(), table.rows[1][2].as_str()), ("750", "6"));
     assert_eq!(table.rows[1][5], "unknown");

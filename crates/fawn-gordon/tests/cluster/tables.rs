@@ -32,10 +32,16 @@ fn a_column_that_is_absent_was_not_measured() {
 }
 
 #[test]
+fn an_empty_input_is_said_to_be_empty() {
+    let error = read_node_trace(&b""[..]).unwrap_err().to_string();
+    assert!(error.starts_with("line 1: the input is empty; a recording begins with"), "{error}");
+}
+
+#[test]
 fn values_that_some_samples_lack_are_told_with_the_source() {
     let (samples, sources) = read("column disk_reads from diskstats\nsamples\n0 5\n1000 -\n2000 7\n");
     assert_eq!(samples.iter().map(|sample| sample.disk_reads).collect::<Vec<_>>(), [5.0, 0.0, 7.0]);
-    assert_eq!(sources[&TraceColumn::DiskReads], "diskstats; 1 of 3 samples have no value");
+    assert_eq!(sources[&TraceColumn::DiskReads], "diskstats; no value in 1 of 3 samples");
 }
 
 #[test]

@@ -49,10 +49,29 @@ fn years_are_the_rating_over_what_store_and_drive_write() {
     assert_eq!(found.rating_bytes, Some(1200e12), "two disks; the catalogue's rating comes first");
     assert!((found.years.unwrap() * rate * 31_557_600.0 / 1200e12 - 1.0).abs() < 1e-9);
     let table = wear(&plan);
-    assert!(table.rows[0][7].starts_with("≥ ") && table.rows[0][6] == "1.2 PB", "{table:?}");
-    assert_eq!(wear_notes(&plan).len(), 2);
+    assert!(table.rows[0][8].starts_with("≥ ") && table.rows[0][7] == "1.2 PB", "{table:?}");
+    assert_eq!(wear_notes(&plan).len(), 3);
     let page = fawn_plan::page(&plan, None);
     assert!(page.contains("<h2>Years of the drives</h2>") && page.contains("1.2 PB"));
+}
+
+#[test]
+fn each_row_says_whether_its_store_was_measured_indexed_or_drained() {
+    let plan = plan("today", &workload(10e12, 1e6, 3), 0.75).with_puts(1e4, None);
+    let rows = wear(&plan).rows;
+    let of = |name: &str| rows.iter().find(|row| row[0] == name).unwrap();
+    let (drained, indexed) = (of("Raspberry Pi 5 8 GB + NVMe 2 TB"), of("Raspberry Pi 5 8 GB + NVMe 1 TB"));
+    assert_eq!((drained[2].as_str(), indexed[2].as_str()), ("drained", "indexed"));
+    for choice in &plan.ranked {
+        let found = choice.drive_wear.unwrap();
+        assert_eq!(Some(found.index), choice.sizing.index);
+        let measured = amplification(found.index, found.full).map(|(store, _)| store);
+        assert_eq!(found.store_amplification, measured, "the word is of what was measured");
+    }
+    let notes = wear_notes(&plan);
+    for word in ["indexed: ", "drained: "] {
+        assert!(notes.iter().any(|note| note.starts_with(word)), "{word}: {notes:?}");
+    }
 }
 
 #[test]
@@ -63,7 +82,7 @@ fn a_drive_without_a_rating_lasts_nobody_knows_how_long() {
     let choice = &unknown.ranked[0];
     assert!(choice.drive_wear.unwrap().programmed_bytes_per_second.is_some());
     assert_eq!(choice.drive_wear.unwrap().years, None);
-    assert_eq!(wear(&unknown).rows[0][7], "not known");
+    assert_eq!(wear(&unknown).rows[0][8], "not known");
     assert!(wear_notes(&unknown).iter().any(|note| note.contains("give it with --tbw")));
     let given = of_today.with_puts(1e5, Some(600.0));
     assert!(given.ranked.iter().all(|choice| choice.drive_wear.unwrap().years.is_some_and(|years| years > 0.0)));

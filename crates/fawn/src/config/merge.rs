@@ -11,6 +11,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use super::check::bad_value;
 use super::file::{self, ConfigFile};
 use super::flags::{Section, ValueKind, sections, variable};
+use super::negative::with_negative_values;
 use super::problem::Problem;
 use super::settings::{Setting, settings};
 use super::variables::{Environment, unknown, without_variables};
@@ -33,7 +34,7 @@ pub fn parse(line: Vec<OsString>, environment: &Environment) -> Result<Fawn, Com
     let usage = |error| CommandLineError::Usage(error, Vec::new());
     let root = Fawn::command();
     let sections = sections(&root);
-    let (mut line, given_off) = without_switches_off(line, &sections);
+    let (mut line, given_off) = without_switches_off(with_negative_values(line, &root), &sections);
     // Once to see what is given, whatever else may be wrong. What is wrong is told by the second time.
     let matches = root.clone().ignore_errors(true).try_get_matches_from(&line).map_err(usage)?;
     let plain = without_variables(root);

@@ -25,6 +25,7 @@
 //! | `settings` | which value counts, and where it is from |
 //! | `problem` | what is wrong, in a sentence |
 //! | `merge` | the command line with what is configured |
+//! | `negative` | negative numbers on the command line |
 //! | `arguments`, `check`, `show` | `fawn config` |
 
 mod arguments;
@@ -32,6 +33,7 @@ mod check;
 mod file;
 mod flags;
 mod merge;
+mod negative;
 mod problem;
 mod settings;
 mod show;

@@ -7,6 +7,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use fawn_gordon::flash::presets::preset;
 use fawn_gordon::flash::{FlashModel, FlashValues};
+use fawn_gordon::values_file::ValuesError;
 
 use crate::outcome::UsageError;
 use crate::values::{decimal, number, parse_share};
@@ -58,7 +59,7 @@ pub struct ArrayArguments {
     #[arg(long, value_name = "US", value_parser = decimal(0.0..=MOST_US))]
     pub erase_us: Option<f64>,
     /// Data lines of a bus: 8 or 16
-    #[arg(long, value_name = "N", value_parser = number::<u32>(8..=16))]
+    #[arg(long, value_name = "N", value_parser = parse_bus_bits)]
     pub bus_bits: Option<u32>,
     /// Millions of transfers per second of a bus
     #[arg(long, value_name = "MT", value_parser = decimal(0.001..=1e6))]
@@ -83,19 +84,64 @@ pub struct ArrayArguments {
     pub rated_erases: Option<u32>,
 }
 
+fn parse_bus_bits(text: &str) -> Result<u32, String> {
+    match text {
+        "8" => Ok(8),
+        "16" => Ok(16),
+        _ => Err("write 8 or 16".to_owned()),
+    }
+}
+
+/// The flag of a file's value, and the value that was given with it.
+fn flag_of(name: &str) -> String {
+    let short = match name {
+        "packages_per_bus" => "packages",
+        "dies_per_package" => "dies",
+        "planes_per_die" => "planes",
+        "blocks_per_plane" => "blocks",
+        "pages_per_block" => "pages",
+        "spare_factor" => "spare",
+        other => other,
+    };
+    format!("--{}", short.replace('_', "-"))
+}
+
 impl ArrayArguments {
+    /// What is wrong with the values, with the flags that they were given by.
+    fn told(&self, error: &ValuesError) -> String {
+        match error {
+            ValuesError::Range { name, range } => {
+                let value = match *name {
+                    "buses" => self.buses.map(f64::from),
+                    "packages_per_bus" => self.packages.map(f64::from),
+                    "dies_per_package" => self.dies.map(f64::from),
+                    "planes_per_die" => self.planes.map(f64::from),
+                    "blocks_per_plane" => self.blocks.map(f64::from),
+                    "pages_per_block" => self.pages.map(f64::from),
+                    "page_bytes" => self.page_bytes.map(f64::from),
+                    "spare_factor" => self.spare,
+                    "die_idle_w" => self.die_idle_w,
+                    "die_active_w" => self.die_active_w,
+                    _ => None,
+                };
+                let given = value.map(|value| format!(" is {value}, and")).unwrap_or_default();
+                format!("{}{given} must be {}", flag_of(name), range.replace("die_idle_w", "--die-idle-w"))
+            }
+            ValuesError::Alone { lacks, given } => {
+                format!("{} needs {} too, as the array does not state it", flag_of(given), flag_of(lacks))
+            }
+            other => other.to_string(),
+        }
+    }
+
     /// The array.
     ///
     /// # Errors
     /// The file cannot be read or understood, or a value cannot be.
     pub fn model(&self) -> anyhow::Result<FlashModel> {
         let base = model(&self.array)?;
-        if base.power.is_none() && self.die_idle_w.is_some() != self.die_active_w.is_some() {
-            let what = "the power of a die needs both --die-idle-w and --die-active-w, as the array states neither";
-            return Err(UsageError(what.to_owned()).into());
-        }
         let changed = self.values().change(&base);
-        changed.map_err(|error| UsageError(format!("the array cannot be simulated: {error}")).into())
+        changed.map_err(|error| UsageError(format!("the array cannot be simulated: {}", self.told(&error))).into())
     }
 
     fn values(&self) -> FlashValues {

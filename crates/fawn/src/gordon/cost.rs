@@ -4,15 +4,17 @@ use std::io::{self, Write};
 
 use clap::Args;
 use comfy_table::CellAlignment;
+use fawn_gordon::survey::cost::copies::{CopiedData, SleepingServer};
 use fawn_gordon::survey::cost::petabyte::servers;
 use fawn_gordon::survey::cost::report::{CostQuestion, CostReport};
-use fawn_gordon::survey::cost::sleeping::{CopiedData, SleepingServer};
 use fawn_gordon::survey::cost::slices::SliceJob;
 use fawn_gordon::survey::cost::tables;
 use fawn_plan::amount::{parse_bytes, parse_mbit};
+use fawn_report::amount::counted;
 
 use super::designs::{RatingArguments, TODAY};
-use crate::outcome::CommandStatus;
+use super::typed::TypedFlags;
+use crate::outcome::{CommandStatus, UsageError};
 use crate::plan::catalogue;
 use crate::table::{print_json, terminal};
 use crate::tell::unless_closed;
@@ -27,7 +29,8 @@ const MOST_DISKS: u64 = 1000;
 The command answers three questions of the Gordon paper (ASPLOS 2009, section 6), on its parts and prices and on \
 those of a catalogue: what storing --data costs in memory, flash and disks (its tables 7 and 8); what one copy in \
 flash and the others on sleeping disks save in energy, and how long a lost node takes to recover; and how long a \
-slice of a cluster loads, computes and stores a job, one after the other or overlapped.
+slice of a cluster loads, computes and stores a job, one after the other or overlapped. Each copy is on another node \
+or server.
 
 Here KB, MB, GB and TB are powers of 1000. Disk servers are those of the paper's table 8, with 16 SATA disks of \
 1.5 TB. The paper has no watts of a sleeping server, no time to wake one up and no rate of losses: their defaults \
@@ -94,15 +97,25 @@ const SECONDS_PER_GB: f64 = 4.0;
 /// Prints what it costs.
 ///
 /// # Errors
-/// A catalogue or ratings cannot be read or used.
+/// A catalogue or ratings cannot be read or used, or disk servers have too little time.
 pub fn run(arguments: &CostArguments) -> anyhow::Result<CommandStatus> {
     let catalogue = catalogue(&arguments.catalog)?;
-    let report = CostReport::of(&arguments.question(), &catalogue, &arguments.ratings.ratings(&catalogue)?);
+    let report = CostReport::of(&arguments.question(), &catalogue, &arguments.ratings.ratings(&catalogue)?)
+        .map_err(|error| UsageError(error.to_string()))?;
     unless_closed(if arguments.json { print_json(&report) } else { print(&report) })?;
     Ok(CommandStatus::Done)
 }
 
+/// Flags of what goes to sleeping disks.
+const OF_SLEEPING_COPIES: &[&str] =
+    &["changed_per_day", "wakes_per_day", "sleep_watts", "wake_time", "disks", "losses"];
+
 impl CostArguments {
+    /// Refuses flags without an effect.
+    pub fn check(&self, typed: &TypedFlags<'_>) -> Result<(), String> {
+        if self.copies > 1 { Ok(()) } else { typed.refuse(OF_SLEEPING_COPIES, "with one copy, none of which sleeps") }
+    }
+
     fn question(&self) -> CostQuestion {
         let [_, _, _, sata] = servers();
         let disk = fawn_gordon::survey::paper::disk();
@@ -147,14 +160,10 @@ fn print(report: &CostReport) -> io::Result<()> {
         report.catalogue,
         table(tables::catalogue(&report.catalogue_costs))
     )?;
-    let copies = report.question.data.copies;
-    writeln!(out, "{copies} copies of it (section 6.1):\n\n{}\n", table(tables::nodes_copies(&report.nodes)))?;
-    let nodes = report.question.slice_nodes;
-    writeln!(
-        out,
-        "Jobs on a slice of {nodes} nodes (section 6.3):\n\n{}\n",
-        table(tables::nodes_slices(&report.nodes))
-    )?;
+    let copies = counted(report.question.data.copies.into(), "copy", "copies");
+    writeln!(out, "{copies} of it (section 6.1):\n\n{}\n", table(tables::nodes_copies(&report.nodes)))?;
+    let nodes = counted(report.question.slice_nodes.into(), "node", "nodes");
+    writeln!(out, "Jobs on a slice of {nodes} (section 6.3):\n\n{}\n", table(tables::nodes_slices(&report.nodes)))?;
     writeln!(
         out,
         "A job that computes for {} s per gigabyte or longer hides the load of the next.",

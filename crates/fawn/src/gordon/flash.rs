@@ -1,11 +1,15 @@
 //! `fawn gordon flash`: a flash array under an FTL.
 
 use clap::Args;
-use fawn_gordon::flash::FlashModel;
 use fawn_gordon::flash::presets::presets;
 use fawn_gordon::flash::raw::{self, RawBandwidth};
+use fawn_gordon::flash::{FlashModel, Geometry};
+use fawn_gordon::ftl::{FtlError, FtlSettings, HostRoom};
+use fawn_gordon::measure::steady::WarmUpChoice;
 use fawn_gordon::measure::tables::{self, Sheet, beside};
-use fawn_gordon::measure::{FlashMeasurement, FlashReport};
+use fawn_gordon::measure::{FlashMeasurement, FlashReport, MeasurementError};
+use fawn_gordon::time::SimTime;
+use fawn_report::amount::{counted, percent};
 use serde_json::json;
 
 use super::array::ArrayArguments;
@@ -84,7 +88,8 @@ impl CutMoment {
         match self {
             Self::Half => Ok((all / 2).max(1)),
             Self::After(count) if count > all => {
-                Err(UsageError(format!("--power-cut {count} is after the last of {all} requests: give fewer")))
+                let all = counted(all, "request", "requests");
+                Err(UsageError(format!("--power-cut {count} is after the last of {all}: give fewer")))
             }
             Self::After(count) => Ok(count),
         }
@@ -132,8 +137,10 @@ pub fn run(arguments: &FlashArguments) -> anyhow::Result<CommandStatus> {
     let settings = arguments.ftl.settings(&model, workload.seed)?;
     let cuts_power = arguments.power_cut.is_some();
     let head = format!("{}: {}", model.name, model.source);
+    check_reads(arguments, &settings)?;
+    let geometry = model.design.geometry;
     let mut measurement = FlashMeasurement::new(model, settings, cuts_power)
-        .map_err(|error| UsageError(format!("the array cannot be simulated: {error}")))?;
+        .map_err(|error| UsageError(format!("the array cannot be simulated: {}", told(&error, geometry, &settings))))?;
     let pattern = workload.pattern(measurement.capacity_bytes())?;
     let cut = arguments.power_cut.map(|moment| moment.requests(pattern.requests)).transpose()?;
     let bar = bar()?;
@@ -171,11 +178,75 @@ pub fn run(arguments: &FlashArguments) -> anyhow::Result<CommandStatus> {
     Ok(CommandStatus::Done)
 }
 
+/// Refuses reads that would all end at once.
+fn check_reads(arguments: &FlashArguments, settings: &FtlSettings) -> Result<(), UsageError> {
+    let is_empty = arguments.ftl.first_state == WarmUpChoice::Empty;
+    if is_empty && arguments.workload.reads >= 1.0 && settings.costs.unmapped_read == SimTime::ZERO {
+        let what = "--reads 100% with --first-state empty reads what was never written, which takes no time: leave \
+                    --first-state out, lower --reads, or give --unmapped-read-us";
+        return Err(UsageError(what.to_owned()));
+    }
+    Ok(())
+}
+
+/// Why an array cannot be simulated, with the flags that change it.
+pub fn told(error: &MeasurementError, geometry: Geometry, settings: &FtlSettings) -> String {
+    match error {
+        MeasurementError::Ftl(FtlError::NoRoom { most, pages, .. }) => {
+            let spare = percent(settings.spare_factor);
+            let blocks = geometry.blocks_per_plane;
+            let more = least_blocks(geometry, settings).map(|least| format!("--blocks {least} or more"));
+            // Rounded up to a tenth of a percent.
+            let least_spare = (1000.0 * (1.0 - *most as f64 / (*pages as f64).max(1.0))).ceil() / 10.0;
+            let spared = (*most > 0).then(|| format!("--spare {least_spare}% or more"));
+            let choices: Vec<String> = more.into_iter().chain(spared).collect();
+            format!(
+                "--blocks {blocks} with --spare {spare} leaves cleaning no room: give {}",
+                if choices.is_empty() { "another --stripe".to_owned() } else { choices.join(", or ") }
+            )
+        }
+        MeasurementError::Ftl(FtlError::Dram { needs, has }) => format!(
+            "the FTL needs {needs} bytes of DRAM, and --dram is {has}: give more, a larger --stripe, or fewer --blocks"
+        ),
+        MeasurementError::Medium { pages } => format!(
+            "--power-cut keeps what is on flash in memory, and {pages} super-pages are too many: give fewer than --blocks {}",
+            geometry.blocks_per_plane
+        ),
+        other => other.to_string(),
+    }
+}
+
+/// The fewest blocks of a plane that leave cleaning room.
+fn least_blocks(geometry: Geometry, settings: &FtlSettings) -> Option<u32> {
+    let fits = |blocks: u32| HostRoom::of(Geometry { blocks_per_plane: blocks, ..geometry }, settings).is_ok();
+    let planes = u64::from(geometry.dies()) * u64::from(geometry.planes_per_die);
+    let (mut low, mut high) = (geometry.blocks_per_plane, geometry.blocks_per_plane);
+    while !fits(high) {
+        low = high;
+        high = high.checked_mul(2).filter(|blocks| *blocks <= 1 << 20 && planes * u64::from(*blocks) < 1 << 31)?;
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { high = middle } else { low = middle }
+    }
+    Some(high)
+}
+
+/// Why a report has no rates, if it has none.
+pub fn without_rates(report: &FlashReport) -> Option<String> {
+    (report.throughput.elapsed_s <= 0.0).then(|| {
+        format!(
+            "{}: no simulated time passed, since no request touched flash; there are no rates. Give another --first-state.",
+            report.name
+        )
+    })
+}
+
 /// What is to be known about a report besides its figures.
 pub fn notes(report: &FlashReport) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = without_rates(report).into_iter().collect();
     if let Some(amplification) = &report.write_amplification {
-        let spare = fawn_report::amount::percent(amplification.effective_spare_factor.max(0.0));
+        let spare = percent(amplification.effective_spare_factor.max(0.0));
         notes.push(if amplification.theory.is_some() {
             format!("Theory: {}, with an effective spare of {spare}.", amplification.theory_source)
         } else {

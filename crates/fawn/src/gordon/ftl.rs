@@ -10,6 +10,7 @@ use fawn_gordon::ftl::wear::Endurance;
 use fawn_gordon::ftl::{FtlSettings, Stripe};
 use fawn_gordon::measure::steady::WarmUpChoice;
 use fawn_gordon::time::SimTime;
+use fawn_report::amount::counted;
 
 use crate::outcome::UsageError;
 use crate::values::{Size, number};
@@ -173,7 +174,7 @@ pub fn line(settings: &FtlSettings) -> String {
     };
     format!(
         "FTL: super-pages of {} x {} x {} (buses x dies x planes), write points {}, bypass {}, combining {}, whole pages \
-         {}, {} requests under way, {policy} cleaning, wear levelling {levelling}, spare {}",
+         {}, {} under way, {policy} cleaning, wear levelling {levelling}, spare {}",
         stripe.buses,
         stripe.dies,
         stripe.planes,
@@ -181,7 +182,7 @@ pub fn line(settings: &FtlSettings) -> String {
         on(settings.read_bypass),
         on(settings.write_combining),
         on(settings.whole_page_reads),
-        settings.queue_depth,
+        counted(u64::from(settings.queue_depth), "request", "requests"),
         fawn_report::amount::percent(settings.spare_factor),
     )
 }

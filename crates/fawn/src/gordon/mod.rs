@@ -12,6 +12,7 @@ mod disk_notes;
 mod flash;
 mod ftl;
 mod output;
+mod packed;
 mod record;
 mod recordings;
 mod replay;
@@ -63,12 +64,13 @@ impl GordonArguments {
         let typed = TypedFlags(typed);
         match &self.command {
             GordonCommand::Cluster(arguments) => arguments.check(&typed),
+            GordonCommand::Cost(arguments) => arguments.check(&typed),
             GordonCommand::Disk(arguments) => arguments.check(&typed),
             GordonCommand::Flash(arguments) => arguments.check(&typed),
             GordonCommand::Replay(arguments) => arguments.check(&typed),
             GordonCommand::Store(arguments) => arguments.check(&typed),
             GordonCommand::Survey(arguments) => arguments.check(&typed),
-            GordonCommand::Cost(_) | GordonCommand::Record(_) => Ok(()),
+            GordonCommand::Record(_) => Ok(()),
         }
     }
 }

@@ -10,6 +10,7 @@ use fawn_gordon::node::workloads::{NODES, TABLE_2, TraceShape, synthetic};
 use fawn_gordon::node::{ClusterTrace, CpuCalibration, TraceColumn, read_node_trace};
 use fawn_gordon::survey::catalogue::CORE_2_INSTRUCTIONS_PER_CYCLE;
 
+use super::packed::refuse_packed;
 use super::typed::TypedFlags;
 use crate::outcome::UsageError;
 use crate::tell::tell;
@@ -104,7 +105,9 @@ impl WorkloadArguments {
         for file in files {
             let told = file.display();
             let opened = File::open(file).with_context(|| format!("cannot open {told}"))?;
-            nodes.push(read_node_trace(BufReader::new(opened)).with_context(|| format!("cannot read {told}"))?);
+            let mut input = BufReader::new(opened);
+            refuse_packed(&mut input, &told.to_string())?;
+            nodes.push(read_node_trace(input).with_context(|| format!("cannot read {told}"))?);
         }
         let mut trace = ClusterTrace::of_nodes(name, nodes);
         self.calibrate(&mut trace)?;

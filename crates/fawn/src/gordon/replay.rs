@@ -20,14 +20,16 @@ use fawn_gordon::trace::{
     BlkparseAction, BlockRequest, CompactWriter, DiskSimTime, TraceFormat, TraceOptions, TraceReader,
 };
 use fawn_report::Watch;
-use fawn_report::amount::{bytes, grouped, seconds};
+use fawn_report::amount::{bytes, counted, grouped, seconds};
 use serde::Serialize;
 
 use super::array::{self, PAPER_ARRAY};
 use super::disk_files;
 use super::disk_notes::{self, PAPER_DISK};
+use super::flash;
 use super::ftl::FtlArguments;
 use super::output::{bar, print};
+use super::packed::refuse_packed;
 use super::typed::TypedFlags;
 use crate::bench::output::Bar;
 use crate::outcome::{CommandStatus, UsageError};
@@ -210,12 +212,13 @@ impl TraceSource {
         let is_stdin = file == Path::new("-");
         let is_read_once = is_stdin || links::is_stream(file);
         let name = if is_stdin { "standard input".to_owned() } else { file.display().to_string() };
-        let input: Box<dyn BufRead> = if is_stdin {
+        let mut input: Box<dyn BufRead> = if is_stdin {
             Box::new(BufReader::new(std::io::stdin()))
         } else {
             links::refuse_directory(file).with_context(|| format!("cannot read {name}"))?;
             Box::new(BufReader::new(File::open(file).with_context(|| format!("cannot read {name}"))?))
         };
+        refuse_packed(&mut input, &name)?;
         let options = arguments.options();
         let (reader, format): (Box<dyn Iterator<Item = _>>, TraceFormat) = if let Some(format) = arguments.format() {
             (Box::new(select(TraceReader::with_options(input, format, options), arguments)), format)
@@ -243,7 +246,7 @@ impl TraceSource {
             }
             let seen = scan.seen();
             if seen.is_multiple_of(STRIDE) {
-                watch.progress(0, 1, &format!("{} requests read", grouped(seen)));
+                watch.progress(0, 1, &format!("{} read", counted(seen, "request", "requests")));
             }
         }
         scan.finish();
@@ -311,8 +314,6 @@ impl TraceSource {
 
     fn line(&self) -> String {
         let scan = &self.scan;
-        let volumes =
-            if scan.volumes == 1 { "1 volume".to_owned() } else { format!("{} volumes", grouped(scan.volumes)) };
         let damaged = if scan.damaged > 0 { format!(", {} damaged", grouped(scan.damaged)) } else { String::new() };
         let unordered = if scan.unordered > 0 {
             format!(", {} before their predecessor", grouped(scan.unordered))
@@ -320,15 +321,16 @@ impl TraceSource {
             String::new()
         };
         format!(
-            "{} ({}): {} reads of {}, {} writes of {}, {} discards, {} flushes, {volumes}, {}{damaged}{unordered}",
+            "{} ({}): {} of {}, {} of {}, {}, {}, {}, {}{damaged}{unordered}",
             self.name,
             scan.format,
-            grouped(scan.reads),
+            counted(scan.reads, "read", "reads"),
             bytes(scan.bytes_read as f64),
-            grouped(scan.writes),
+            counted(scan.writes, "write", "writes"),
             bytes(scan.bytes_written as f64),
-            grouped(scan.discards),
-            grouped(scan.flushes),
+            counted(scan.discards, "discard", "discards"),
+            counted(scan.flushes, "flush", "flushes"),
+            counted(scan.volumes, "volume", "volumes"),
             seconds(scan.seconds),
         )
     }
@@ -340,7 +342,9 @@ fn tell_damage(name: &str, scan: &TraceScan) {
     }
     let more = scan.damaged - scan.damage.len() as u64;
     if more > 0 {
-        tell(format_args!("fawn: {name}: {} more lines or blocks are damaged", grouped(more)));
+        let are = if more == 1 { "is" } else { "are" };
+        let more = counted(more, "more line or block", "more lines or blocks");
+        tell(format_args!("fawn: {name}: {more} {are} damaged"));
     }
     if let Some(why) = &scan.ended_early {
         tell(format_args!("fawn: {name}: the trace ends early: {why}"));
@@ -526,7 +530,8 @@ fn show(
     }
     let mut lines = vec![source.line()];
     if let Some(to) = to {
-        lines.push(format!("{} has the {} requests in the compact format", to.display(), grouped(scan.requests)));
+        let requests = counted(scan.requests, "request", "requests");
+        lines.push(format!("{} has the {requests} in the compact format", to.display()));
     }
     let mut notes = Vec::new();
     for ReplayReport { addresses, report } in reports {
@@ -538,8 +543,9 @@ fn show(
         match report {
             DeviceReport::Flash(report) => {
                 notes.push(format!("{name}: first state: {}.", report.first_state.sentence));
-                if report.flushes_left_out > 0 {
-                    notes.push(format!("{name}: flushes do nothing, since it acknowledges what is on flash."));
+                notes.extend(flash::without_rates(report));
+                if report.throughput.flushes > 0 {
+                    notes.push(format!("{name}: a flush waits for the writes and discards that came before it."));
                 }
                 if let Some(energy) = &report.energy {
                     notes.push(format!("{name}: energy is modelled: {}.", energy.model));

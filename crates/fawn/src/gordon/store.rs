@@ -145,9 +145,10 @@ pub fn run(arguments: &StoreTrialArguments) -> anyhow::Result<CommandStatus> {
     });
     bar.0.finish();
     let report = report.map_err(|error| match error {
-        error @ (StoreTrialError::Number { .. } | StoreTrialError::TooSmall { .. } | StoreTrialError::Ftl(_)) => {
-            UsageError(error.to_string()).into()
-        }
+        error @ (StoreTrialError::Number { .. }
+        | StoreTrialError::TooSmall { .. }
+        | StoreTrialError::Drive { .. }
+        | StoreTrialError::Ftl(_)) => UsageError(error.to_string()).into(),
         error => anyhow::Error::from(error),
     })?;
     unless_closed(if arguments.json { print_json(&report) } else { print(&report) })?;

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use fawn_gordon::measure::{Pacing, WithDiscards};
-use fawn_gordon::trace::{AddressPattern, Arrivals, SyntheticTrace, TracePattern};
+use fawn_gordon::trace::{AddressPattern, Arrivals, PatternError, SyntheticTrace, TracePattern};
 use fawn_report::amount::{bytes, grouped, percent};
 use serde::Serialize;
 
@@ -92,7 +92,15 @@ impl WorkloadArguments {
     /// # Errors
     /// The device is too small for it.
     pub fn pattern(&self, capacity_bytes: u64) -> anyhow::Result<TracePattern> {
-        let span = self.span.map_or(capacity_bytes, |span| span.bytes.min(capacity_bytes));
+        let span = self.span.map_or(capacity_bytes, |span| span.bytes);
+        if span == 0 || span > capacity_bytes {
+            let what = format!(
+                "--span is {}, and the device has {} ({capacity_bytes} bytes): give from 1 byte to that, or leave it out",
+                Size { bytes: span },
+                Size { bytes: capacity_bytes }
+            );
+            return Err(UsageError(what).into());
+        }
         let (least_bytes, most_bytes) = self.bytes;
         if least_bytes != most_bytes && self.workload != WorkloadChoice::Uniform {
             return Err(UsageError("--bytes LEAST..MOST is for --workload uniform: give one size".to_owned()).into());
@@ -119,7 +127,23 @@ impl WorkloadArguments {
             seed: self.seed,
         };
         let fits = pattern.trace();
-        fits.map_err(|error| UsageError(format!("the workload does not fit {}: {error}", bytes(span as f64))))?;
+        fits.map_err(|error| {
+            let place = if self.span.is_some() { "--span" } else { "the device" };
+            UsageError(match (error, self.workload) {
+                (
+                    PatternError::Size,
+                    WorkloadChoice::Pairs | WorkloadChoice::RandomPairs | WorkloadChoice::PaperRandom,
+                ) => {
+                    format!("the workload's requests do not fit {place} of {}: make it larger", Size { bytes: span })
+                }
+                (PatternError::Size, _) => format!(
+                    "--bytes of up to {} do not fit {place} of {}: give smaller requests",
+                    Size { bytes: most_bytes },
+                    Size { bytes: span }
+                ),
+                (error, _) => error.to_string(),
+            })
+        })?;
         Ok(pattern)
     }
 

@@ -133,3 +133,49 @@ fn what_cannot_be_simulated_is_told_with_what_to_do() {
     let run = cluster(&[]);
     assert!(run.code == 2 && run.stderr.contains("--design"), "{run:?}");
 }
+
+#[test]
+fn empty_and_packed_files_are_told_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let empty = write("empty", b"");
+    let archive = write("archive", b"7z\xbc\xaf\x27\x1c\0\x04 and what else such a file has");
+    for (file, says) in [(&empty, "is empty: "), (&archive, "is a 7z archive: unpack it with `7z x` first")] {
+        let says = format!("fawn: {file} {says}");
+        for run in [
+            cluster(&[file, "--design", ATOM, "--cpu-mips", "1000"]),
+            fawn(&["gordon", "survey", file, "--cpu-mips", "1000"]),
+            fawn(&["gordon", "replay", file]),
+            fawn(&["gordon", "replay", file, "--format", "msr"]),
+        ] {
+            assert!(run.code == 1 && run.stderr.starts_with(&says) && run.stdout.is_empty(), "{says}: {run:?}");
+            assert!(!run.stderr.contains("line 0"), "{run:?}");
+        }
+    }
+}
+
+#[test]
+fn one_of_anything_is_told_in_the_singular() {
+    let dir = tempfile::tempdir().unwrap();
+    let head = "fawn recording 1\nperiod_ms 1000\ncolumn disk_reads from x\ncolumn disk_read_bytes from x\nsamples\n";
+    let file = dir.path().join("short.recording");
+    std::fs::write(&file, format!("{head}0 1 4096\n")).unwrap();
+    let file = file.to_str().unwrap();
+    let run = cluster(&[file, "--design", ATOM]);
+    assert!(run.stdout.starts_with("short: 1 node, 1 second recorded;"), "{run:?}");
+    let run = fawn(&["gordon", "survey", file]);
+    assert!(run.stdout.contains("1 workload, 1 node;"), "{run:?}");
+    assert!(run.stdout.contains("was not measured in 1 of 1 workload, and"), "{run:?}");
+    let trace = dir.path().join("one.csv");
+    std::fs::write(&trace, "128166372003061629,web,0,Read,4096,4096,500\n").unwrap();
+    let run = fawn(&["gordon", "replay", trace.to_str().unwrap(), "--format", "msr", "--on", "sata-1tb-2008"]);
+    let line = "(msr): 1 read of 4.1 KB, 0 writes of 0 B, 0 discards, 0 flushes, 1 volume, 0 s";
+    assert!(run.stdout.contains(line), "{run:?}");
+    let recorded = dir.path().join("here.recording");
+    let run = fawn(&["gordon", "record", recorded.to_str().unwrap(), "--seconds", "100ms", "--period", "100ms"]);
+    assert!(run.stdout.contains("here.recording: 1 sample of "), "{run:?}");
+}

@@ -118,20 +118,23 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
         (&["--stripe", "4x4"], "e.g. 4x4x2"),
         (&["--policy", "best"], "e.g. d:10"),
         (&["--first-state", "full"], "e.g. fill:3"),
-        (&["--bus-bits", "12"], "`bus_bits` must be 8 or 16"),
-        (&["--spare", "100%"], "`spare_factor` must be above 0 and below 1"),
-        (&["--die-idle-w", "0.02", "--die-active-w", "0.01"], "watts from die_idle_w"),
-        (&["--dram", "1M"], "choose larger super-pages"),
+        (&["--bus-bits", "12"], "write 8 or 16"),
+        (&["--spare", "100%"], "--spare is 1, and must be above 0 and below 1"),
+        (
+            &["--die-idle-w", "0.02", "--die-active-w", "0.01"],
+            "--die-active-w is 0.01, and must be watts from --die-idle-w",
+        ),
+        (&["--dram", "1M"], "--dram is 1048576: give more"),
         (&["--array", "mqsim-default", "--wear-out"], "--rated-erases"),
         (&["--bytes", "8K..4K"], "e.g. 2K..256K"),
         (&["--workload", "zipf", "--bytes", "4K..8K"], "give one size"),
-        (&["--workload", "paper-random", "--span", "64K"], "does not fit"),
-        (&["--blocks", "4"], "leave cleaning no room"),
+        (&["--workload", "paper-random", "--span", "64K"], "do not fit --span of 64 KiB: make it larger"),
+        (&["--blocks", "4"], "leaves cleaning no room"),
         (&["--raw", "--presets"], "cannot be used with"),
         (&["--power-cut", "0"], "give 1 or more"),
         (
             &["--power-cut", "2k", "--requests", "1k", "--blocks", "64", "--spare", "20%"],
-            "is after the last of 1000 requests",
+            "is after the last of 1,000 requests",
         ),
         (&["--power-cut", "--rate", "5"], "--rate has no effect with --power-cut"),
         (&["--presets", "--blocks", "64"], "--blocks has no effect with --presets"),
@@ -140,7 +143,7 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
         (&["--exponent", "1.2"], "--exponent has no effect without --workload zipf"),
         (&["--workload", "pairs", "--bytes", "8K"], "--bytes has no effect on a workload of the paper"),
         (&["--spacing", "fixed"], "--spacing has no effect without --rate"),
-        (&["--array", "mqsim-default", "--die-idle-w", "1"], "needs both --die-idle-w and --die-active-w"),
+        (&["--array", "mqsim-default", "--die-idle-w", "1"], "--die-idle-w needs --die-active-w too"),
         (&["--erase-us", "NaN"], "write a number from 0 to 1000000000"),
         (&["--bus-mt", "0"], "write a number from 0.001 to 1000000"),
     ] {
@@ -219,4 +222,90 @@ fn a_disk_refuses_flags_without_an_effect() {
     }
     let run = fawn(&["gordon", "disk", "--disk", "floppy"]);
     assert!(run.code == 1 && run.stderr.contains("built in are hp-97560, "), "{run:?}");
+}
+
+#[track_caller]
+fn refused(arguments: &[&str], says: &str) {
+    let run = fawn(&[&["gordon"], arguments].concat());
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
+    assert!(run.stderr.contains(says), "{says}: {}", run.stderr);
+}
+
+#[test]
+fn what_an_array_or_a_workload_cannot_be_is_told_with_its_flag_its_value_and_what_to_use() {
+    refused(&["flash", "--blocks", "8"], "--blocks 8 with --spare 7 % leaves cleaning no room: give --blocks ");
+    refused(&["flash", "--blocks", "200000", "--power-cut"], "are too many: give fewer than --blocks 200000");
+    refused(&["flash", "--bus-bits", "7"], "invalid value '7' for '--bus-bits <N>': write 8 or 16");
+    refused(&["flash", "--blocks", "64", "--spare", "0"], "--spare is 0, and must be above 0 and below 1");
+    refused(&["flash", "--blocks", "64", "--dram", "64K"], "--dram is 65536: give more");
+    refused(
+        &["flash", "--array", "mqsim-default", "--die-idle-w", "0.003"],
+        "--die-idle-w needs --die-active-w too, as the array does not state it",
+    );
+    refused(&["flash", "--blocks", "64", "--bytes", "1T"], "--bytes of up to 1 TiB do not fit the device of ");
+    for (device, says) in [("flash", "the device has"), ("disk", "the device has")] {
+        refused(&[device, "--span", "900T"], says);
+        refused(&[device, "--span", "0"], says);
+    }
+}
+
+#[test]
+fn the_blocks_and_the_spare_that_are_advised_suffice() {
+    let run = fawn(&["gordon", "flash", "--blocks", "8"]);
+    let after = |what: &str| {
+        let rest = run.stderr.split(what).nth(1).unwrap_or_else(|| panic!("{what}: {run:?}"));
+        rest.split(' ').next().unwrap().to_owned()
+    };
+    let (blocks, spare) = (after("give --blocks "), after("or --spare "));
+    let fewer = (blocks.parse::<u32>().unwrap() - 1).to_string();
+    let quick = ["gordon", "flash", "--requests", "10", "--first-state", "empty"];
+    let code = |more: &[&str]| fawn(&[&quick[..], more].concat()).code;
+    assert_eq!(code(&["--blocks", &blocks]), 0, "{run:?}");
+    assert_eq!(code(&["--blocks", &fewer]), 2, "{run:?}");
+    assert_eq!(code(&["--blocks", "8", "--spare", &spare]), 0, "{run:?}");
+}
+
+#[test]
+fn reads_of_what_was_never_written_have_no_rates() {
+    let empty = [SMALL, &["--first-state", "empty", "--requests", "100"]].concat();
+    refused(
+        &[&empty[1..], &["--reads", "100%"]].concat(),
+        "--reads 100% with --first-state empty reads what was never",
+    );
+    let run = fawn(&[&empty[..], &["--reads", "100%", "--unmapped-read-us", "3"]].concat());
+    assert!(run.code == 0 && !run.stdout.contains("no simulated time"), "{run:?}");
+    let run = fawn(&[&empty[..], &["--reads", "0", "--trims", "100%", "--bytes", "512"]].concat());
+    assert!(run.code == 0 && run.stdout.contains("no simulated time passed"), "{run:?}");
+}
+
+#[test]
+fn a_negative_number_is_refused_by_the_flag_that_it_is_for() {
+    refused(&["flash", "--rate", "-1"], "invalid value '-1' for '--rate <N>'");
+    refused(&["flash", "--buses", "-4"], "invalid value '-4' for '--buses <N>': write a whole number from 1 to 4096");
+    refused(&["flash", "--spare", "-5%"], "invalid value '-5%' for '--spare <SHARE>'");
+    refused(&["disk", "--seek-ms", "-1,2,3"], "invalid value '-1,2,3' for '--seek-ms <MS>'");
+    refused(&["store", "--memory-per-record", "16,-1"], "write a number from 0.5 to 10000");
+    refused(&["cost", "--sleep-watts", "-3"], "invalid value '-3' for '--sleep-watts <WATTS>'");
+    refused(&["replay", "a.csv", "--speed", "-1"], "invalid value '-1' for '--speed <FACTOR>'");
+}
+
+#[test]
+fn a_file_of_an_array_names_what_it_lacks() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("drive.toml");
+    for (text, says) in [
+        ("preset = 'mqsim-default'\ndie_idle_w = 0.003", "it lacks `die_active_w`, which goes with `die_idle_w`"),
+        ("preset = 'mqsim-default'\nname = ''", "`name` must be a text"),
+        ("preset = 'sata-1tb-2008'\nname = ' '", "`name` must be a text"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let command = if text.contains("sata") { "disk" } else { "flash" };
+        let run = fawn(&[
+            "gordon",
+            command,
+            &format!("--{}", if command == "disk" { "disk" } else { "array" }),
+            file.to_str().unwrap(),
+        ]);
+        assert!(run.code == 1 && run.stderr.contains(says), "{says}: {run:?}");
+    }
 }

@@ -51,6 +51,17 @@ fn a_command_is_recorded_until_it_ends_and_its_failure_is_told() {
     assert!(run.code == 1 && run.stderr.contains("cannot start there-is-no-such-program"), "{run:?}");
 }
 
+#[test]
+fn a_recording_has_a_name_or_that_of_the_host() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("here.recording");
+    for blank in ["", " "] {
+        let run = fawn(&["gordon", "record", file.to_str().unwrap(), "--seconds", "1", "--name", blank]);
+        assert!(run.code == 2 && run.stderr.contains("write a name with a letter at least"), "{run:?}");
+        assert!(!file.exists());
+    }
+}
+
 /// Samples of a recording so far.
 fn samples(file: &Path) -> usize {
     let text = std::fs::read_to_string(file).unwrap_or_default();

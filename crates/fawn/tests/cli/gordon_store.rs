@@ -54,11 +54,47 @@ fn what_cannot_be_tried_is_refused_with_what_to_do() {
         (&["--stores", "lsm", "--memory-per-record", "9"], "--memory-per-record has no effect without fawn"),
         (&["--stores", "fawn", "--memtable", "9M"], "--memtable has no effect without lsm"),
         (&["--memory-per-record", "0"], "write a number from 0.5 to 10000"),
-        (&["--value", "64K", "--stores", "fawn"], "value bytes is 65536; it must be from 8 to"),
-        (&["--spare", "0"], "a spare factor of 0 is not between 0 and 1"),
+        (&["--value", "64K", "--stores", "fawn"], "--value is 65536; it must be from 8 to"),
+        (&["--spare", "0"], "--spare must be above 0% and below 100%"),
     ] {
         let run = store(arguments);
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
         assert!(run.stderr.contains(says), "{says}: {}", run.stderr);
     }
+}
+
+#[test]
+fn every_refusal_names_flags_that_help_has() {
+    let help = fawn(&["gordon", "store", "--help"]).stdout;
+    let stores = |which: &'static str| ["--stores", which];
+    for arguments in [
+        &["--records", "10"][..],
+        &["--value", "70000"],
+        &["--zipf", "100"],
+        &["--rate", "0"],
+        &["--full", "95%", "--records", "1000"],
+        &["--spare", "99%", "--records", "1000"],
+        &["--spare", "0"],
+        &["--records", "900M", "--value", "60K"],
+        &[&stores("lsm")[..], &["--memtable", "1G", "--records", "20k"]].concat(),
+    ] {
+        let run = fawn(&[&["gordon", "store"], arguments].concat());
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
+        let error = run.stderr.lines().find(|line| line.starts_with("error: ")).unwrap_or_else(|| panic!("{run:?}"));
+        let flags: Vec<&str> = error
+            .split(|part: char| !(part.is_ascii_lowercase() || part == '-'))
+            .filter(|word| word.starts_with("--") && word.len() > 2)
+            .collect();
+        assert!(!flags.is_empty(), "{error}");
+        for flag in flags {
+            assert!(help.contains(&format!("{flag} ")), "{flag}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_comparison_of_which_no_store_takes_all_puts_is_no_success() {
+    let run = store(&["--stores", "fawn", "--memory-per-record", "16", "--full", "95%", "--spare", "20%", "--json"]);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{run:?}");
+    assert!(run.stderr.contains("takes no more puts") && run.stderr.contains("lower --full"), "{run:?}");
 }

@@ -279,7 +279,13 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
 fn years_of_the_drives_follow_from_puts_and_a_rating() {
     let unknown = plan(&[TEN_TERABYTES, &["--put-rate", "100k"]].concat());
     assert_eq!(unknown.code, 0, "{unknown:?}");
-    for what in ["Years of the drives:", "not known", "give it with --tbw", "at 100 K puts per second all the time"] {
+    for what in [
+        "Years of the drives:",
+        "not known",
+        "give it with --tbw",
+        "at 100 K puts per second all the time",
+        "drained: both factors",
+    ] {
         assert!(unknown.stdout.contains(what), "{what}: {}", unknown.stdout);
     }
     let rated =
@@ -287,6 +293,7 @@ fn years_of_the_drives_follow_from_puts_and_a_rating() {
     assert_eq!(rated["puts_per_second"].as_f64(), Some(100_000.0));
     let wear = &rated["ranked"][0]["drive_wear"];
     assert!(wear["years"].as_f64().unwrap() > 0.0 && wear["rating_bytes"].as_f64() == Some(600e12), "{wear}");
+    assert_eq!(wear["index"].as_str(), rated["ranked"][0]["sizing"]["index"].as_str(), "{wear}");
     assert!(!plan(TEN_TERABYTES).stdout.contains("Years of the drives"));
     let alone = plan(&[TEN_TERABYTES, &["--tbw", "600TB"]].concat());
     assert_eq!(alone.code, 2, "a rating without puts says nothing: {alone:?}");

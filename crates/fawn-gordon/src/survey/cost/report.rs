@@ -3,10 +3,12 @@
 use fawn_plan::Catalogue;
 use serde::Serialize;
 
+use super::copies::{CopiedData, FlashNode, NodeDemand, SleepingServer};
 use super::petabyte::{
     CatalogueCost, CostPart, PETABYTE_GB, PRINTED_TABLE_8, PetabyteCost, PrintedCost, TABLE_7, catalogue_costs, servers,
 };
-use super::sleeping::{CopiedData, CopiesCost, FlashNode, SleepingServer, all_in_flash, one_in_flash};
+use super::schedule::{DaySchedule, ScheduleError};
+use super::sleeping::{CopiesCost, all_in_flash, one_in_flash};
 use super::slices::{ClusterSlice, SliceJob, SliceRun, hiding_seconds_per_gb, run_jobs};
 use crate::node::NodeDesign;
 use crate::survey::catalogue::{SurveyRatings, UnsurveyedOption, designs};
@@ -87,7 +89,11 @@ pub struct CostReport {
 
 impl CostReport {
     /// Answers a question.
-    pub fn of(question: &CostQuestion, catalogue: &Catalogue, ratings: &SurveyRatings) -> Self {
+    ///
+    /// # Errors
+    /// The disk servers' day is too short for what they are to take.
+    pub fn of(question: &CostQuestion, catalogue: &Catalogue, ratings: &SurveyRatings) -> Result<Self, ScheduleError> {
+        let schedule = DaySchedule::of(&question.data, &question.server)?;
         let gb = question.data.bytes / 1e9;
         let is_printed = (gb / PETABYTE_GB - 1.0).abs() < 1e-9;
         let row = |(printed, server): (PrintedCost, _)| Table8Row {
@@ -97,15 +103,17 @@ impl CostReport {
         };
         let (today, mut left_out) = designs(catalogue, ratings);
         let gordon = paper::max_efficiency();
-        let mut nodes = vec![node_costs(question, &gordon, "Gordon node (paper)", GORDON_BYTES)];
+        let mut nodes = vec![node_costs(question, &schedule, &gordon, "Gordon node (paper)", GORDON_BYTES)];
         for design in today {
             let option = catalogue.options.iter().find(|option| option.name == design.name);
             match option.and_then(|option| option.value(fawn_plan::Quantity::Gb)) {
-                Some(gb) => nodes.push(node_costs(question, &design, &design.name, gb * 1e9)),
+                Some(gb) => nodes.push(node_costs(question, &schedule, &design, &design.name, gb * 1e9)),
                 None => left_out.push(UnsurveyedOption { name: design.name, missing: vec!["space"] }),
             }
         }
-        Self {
+        let mut notes = notes(is_printed);
+        notes.extend(copies_notes(question.data.copies, &nodes));
+        Ok(Self {
             question: *question,
             table_7: TABLE_7.to_vec(),
             table_8: PRINTED_TABLE_8.into_iter().zip(servers()).map(row).collect(),
@@ -114,12 +122,18 @@ impl CostReport {
             left_out,
             hiding_seconds_per_gb: hiding_seconds_per_gb(&nodes[0].slice),
             nodes,
-            notes: notes(is_printed),
-        }
+            notes,
+        })
     }
 }
 
-fn node_costs(question: &CostQuestion, design: &NodeDesign, name: &str, bytes: f64) -> NodeCosts {
+fn node_costs(
+    question: &CostQuestion,
+    schedule: &DaySchedule,
+    design: &NodeDesign,
+    name: &str,
+    bytes: f64,
+) -> NodeCosts {
     let (watts, storage) = (design.watts(), &design.storage);
     let devices = f64::from(storage.devices);
     let node = FlashNode {
@@ -140,7 +154,7 @@ fn node_costs(question: &CostQuestion, design: &NodeDesign, name: &str, bytes: f
     NodeCosts {
         name: name.to_owned(),
         all_in_flash: all_in_flash(&question.data, &node),
-        one_in_flash: one_in_flash(&question.data, &node, &question.server),
+        one_in_flash: one_in_flash(&question.data, &node, &question.server, schedule),
         in_turn: run_jobs(&slice, &question.job, false),
         overlapped: run_jobs(&slice, &question.job, true),
         slice,
@@ -166,5 +180,34 @@ fn notes(is_printed: bool) -> Vec<String> {
             .to_owned(),
     );
     notes.push("no price of an Atom is known, so that a Gordon node has none; energy is modelled".to_owned());
+    notes
+}
+
+/// What has to be known of the copies: that nothing recovers one alone, what asks for more nodes than the data, and disks
+/// that never sleep.
+fn copies_notes(copies: u32, nodes: &[NodeCosts]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if copies == 1 {
+        notes.push("with one copy nothing recovers the data of a lost node, and no copy sleeps on disks".to_owned());
+    }
+    let named = |is_meant: &dyn Fn(&NodeCosts) -> bool| {
+        let names: Vec<&str> = nodes.iter().filter(|node| is_meant(node)).map(|node| node.name.as_str()).collect();
+        let is_all = names.len() == nodes.len();
+        (!names.is_empty()).then(|| if is_all { "every kind of node".to_owned() } else { names.join("; ") })
+    };
+    let in_flash =
+        |node: &NodeCosts, demand| [node.all_in_flash, node.one_in_flash].iter().any(|it| it.flash_demand == demand);
+    if let Some(names) = named(&|node| in_flash(node, NodeDemand::Copies)) {
+        notes.push(format!("fewer flash nodes would hold the data, but each copy is on another one: {names}"));
+    }
+    if let Some(names) = named(&|node| in_flash(node, NodeDemand::Writes)) {
+        notes.push(format!("fewer flash nodes would hold the data, but could not write what changes: {names}"));
+    }
+    if nodes.iter().any(|node| node.one_in_flash.disk_demand == Some(NodeDemand::Copies)) {
+        notes.push("fewer disk servers would hold the data, but each copy is on another one".to_owned());
+    }
+    if let Some(names) = named(&|node| node.one_in_flash.awake_share >= 1.0) {
+        notes.push(format!("changes and losses of nodes keep the disks awake all the time: {names}"));
+    }
     notes
 }

@@ -104,13 +104,12 @@ pub fn slices(ways: &[(&str, SliceRun)]) -> TextTable {
     TextTable::of(&head, &[], rows)
 }
 
-/// §6.1 for several kinds of nodes.
+/// §6.1 for several kinds of nodes. Where there is one copy, none is asleep.
 pub fn nodes_copies(nodes: &[NodeCosts]) -> TextTable {
     let ways = nodes.iter().flat_map(|node| {
-        [
-            (format!("{}: all in flash", node.name), node.all_in_flash),
-            ("  one in flash, others asleep".to_owned(), node.one_in_flash),
-        ]
+        let asleep = ("  one in flash, others asleep".to_owned(), node.one_in_flash);
+        let has_others = node.one_in_flash.disk_servers > 0;
+        [(format!("{}: all in flash", node.name), node.all_in_flash)].into_iter().chain(has_others.then_some(asleep))
     });
     let ways: Vec<(String, CopiesCost)> = ways.collect();
     copies(&ways.iter().map(|(name, cost)| (name.as_str(), *cost)).collect::<Vec<_>>())

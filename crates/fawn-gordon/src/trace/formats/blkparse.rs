@@ -48,8 +48,9 @@ impl Events {
         }
         fields.expect(7..=usize::MAX, "7 or more")?;
         let has_extent = fields.get(8) == b"+";
-        let (offset, bytes) =
-            if has_extent { (fields.sectors(7, "sector")?, fields.sectors(9, "number of sectors")?) } else { (0, 0) };
+        let bytes = if has_extent { fields.sectors(9, "number of sectors")? } else { 0 };
+        // A flush has no place; kernels print 0 or the last sector there is.
+        let offset = if bytes == 0 { 0 } else { fields.sectors(7, "sector")? };
         let Some(access) = access(fields.get(6), bytes)? else { return Ok(None) };
         let device = device_of(major, minor)?;
         checked(BlockRequest { time_ns, device, access, offset, bytes, response_ns: None }).map(Some)

@@ -16,7 +16,7 @@ use clap::Args;
 use fawn_gordon::trace::{COLUMNS, RecordingHead, RecordingSample, RecordingWriter, TraceColumn};
 use fawn_node::signals;
 use fawn_report::TextTable;
-use fawn_report::amount::{bytes, count, digits, grouped};
+use fawn_report::amount::{bytes, count, counted, digits, grouped};
 use serde_json::{Map, Value, json};
 
 use self::machine::MachineCounters;
@@ -71,7 +71,7 @@ pub struct RecordArguments {
     #[arg(long, value_name = "FILE", hide_env = true)]
     pub requests: Option<PathBuf>,
     /// Record processors and disks of this control group alone
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub cgroup: Option<String>,
     /// Network interface; repeat it for several [default: all adapters, without bridges, tunnels and lo]
     #[arg(long, value_name = "NAME")]
@@ -80,7 +80,7 @@ pub struct RecordArguments {
     #[arg(long, value_name = "NAME")]
     pub disk: Vec<String>,
     /// Name of the machine in the recording [default: its host name]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub name: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -88,6 +88,15 @@ pub struct RecordArguments {
     /// Command to record; the recording ends with it
     #[arg(value_name = "COMMAND", last = true)]
     pub command: Vec<String>,
+}
+
+fn parse_name(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if name.is_empty() {
+        Err("write a name with a letter at least, or leave the flag out".to_owned())
+    } else {
+        Ok(name.to_owned())
+    }
 }
 
 fn parse_period(text: &str) -> Result<Span, String> {
@@ -202,7 +211,7 @@ impl RecordingRun {
         stop: &AtomicBool,
     ) -> anyhow::Result<()> {
         let period = arguments.period.0;
-        let bar = TerminalBar::records(arguments.seconds.map(|span| (span.0.as_millis() / period.as_millis()) as u64));
+        let bar = TerminalBar::samples(arguments.seconds.map(|span| (span.0.as_millis() / period.as_millis()) as u64));
         let begin = Instant::now();
         let end = arguments.seconds.map(|span| begin + span.0);
         let mut before = machine.read();
@@ -360,7 +369,7 @@ fn show(
         let source = head.sources[at].clone();
         let sum = source.as_ref().map_or_else(|| "not measured".to_owned(), |_| told(column, sums.values[at]));
         let absent = if sums.absent[at] > 0 && source.is_some() {
-            format!("; {} samples without a value", grouped(sums.absent[at]))
+            format!("; {} without a value", counted(sums.absent[at], "sample", "samples"))
         } else {
             String::new()
         };
@@ -368,17 +377,18 @@ fn show(
     });
     let table = TextTable::of(&["column", "sum", "source"], &[2], rows);
     let mut lines = vec![format!(
-        "{}: {} samples of {}, {} s",
+        "{}: {} of {}, {} s",
         arguments.file.display(),
-        grouped(sums.samples),
+        counted(sums.samples, "sample", "samples"),
         head.machine,
         digits(sums.seconds)
     )];
     let mut notes = Vec::new();
     if let (Some(counts), Some(path)) = (counts, &arguments.requests) {
-        lines.push(format!("{}: {} requests", path.display(), grouped(counts.requests)));
+        lines.push(format!("{}: {}", path.display(), counted(counts.requests, "request", "requests")));
         if counts.lost_events > 0 {
-            notes.push(format!("The kernel lost {} events: some requests are missing.", grouped(counts.lost_events)));
+            let events = counted(counts.lost_events, "event", "events");
+            notes.push(format!("The kernel lost {events}: some requests are missing."));
         }
     }
     print(&lines, &[table], &notes)

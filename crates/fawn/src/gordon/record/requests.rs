@@ -1,7 +1,7 @@
 //! Each request to the disks, as the kernel traces it.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, ErrorKind, Read};
+use std::io::{self, BufWriter, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use fawn_gordon::trace::{BlockEvent, BlockEvents, CompactWriter};
 use rustix::fs::OFlags;
 
@@ -30,6 +30,32 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Bytes of an event's text at most.
 const MOST_LINE_BYTES: usize = 64 << 10;
 
+const ONLY_ROOT: &str =
+    "requests cannot be recorded: only root may trace them, so run this as root or leave --requests out";
+
+/// Where tracefs is, if `look` finds a directory of instances in it.
+///
+/// # Errors
+/// There is none, or nobody but root may see it.
+fn tracefs(look: impl Fn(&Path) -> io::Result<bool>) -> anyhow::Result<&'static Path> {
+    let mut is_hidden = false;
+    for root in TRACEFS.map(Path::new) {
+        match look(&root.join("instances")) {
+            Ok(true) => return Ok(root),
+            Ok(false) => {}
+            Err(error) => is_hidden |= error.kind() == ErrorKind::PermissionDenied,
+        }
+    }
+    if is_hidden {
+        bail!(ONLY_ROOT);
+    }
+    bail!(
+        "requests cannot be recorded, since there is no tracefs: mount it as root (mount -t tracefs nodev {}), or leave \
+         --requests out",
+        TRACEFS[0]
+    )
+}
+
 /// A tracing instance of our own. It goes away with this.
 struct TracingInstance {
     dir: PathBuf,
@@ -37,21 +63,10 @@ struct TracingInstance {
 
 impl TracingInstance {
     fn create() -> anyhow::Result<Self> {
-        let root = TRACEFS.into_iter().map(Path::new).find(|root| root.join("instances").is_dir());
-        let root = root.ok_or_else(|| {
-            anyhow!(
-                "requests cannot be recorded, since there is no tracefs: mount it as root (mount -t tracefs tracefs \
-                 {}), or leave --requests out",
-                TRACEFS[0]
-            )
-        })?;
+        let root = tracefs(|instances| std::fs::metadata(instances).map(|found| found.is_dir()))?;
         let dir = root.join("instances").join(format!("fawn-{}", std::process::id()));
         std::fs::create_dir(&dir).map_err(|error| match error.kind() {
-            ErrorKind::PermissionDenied => {
-                anyhow!(
-                    "requests cannot be recorded: only root may trace them, so run this as root or leave --requests out"
-                )
-            }
+            ErrorKind::PermissionDenied => anyhow!(ONLY_ROOT),
             _ => anyhow!("requests cannot be recorded: {} cannot be made: {error}", dir.display()),
         })?;
         let instance = Self { dir };
@@ -213,5 +228,21 @@ impl EventReader {
             self.requests += 1;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_no_tracefs_is_to_be_seen_the_user_learns_what_to_do() {
+        let [first, second] = TRACEFS.map(Path::new);
+        assert_eq!(tracefs(|_| Ok(true)).unwrap(), first);
+        assert_eq!(tracefs(|instances| Ok(instances.starts_with(second))).unwrap(), second);
+        let refusal = |kind: ErrorKind| tracefs(|_| Err(kind.into())).unwrap_err().to_string();
+        let absent = refusal(ErrorKind::NotFound);
+        assert!(absent.contains("mount it as root (mount -t tracefs nodev /sys/kernel/tracing)"), "{absent}");
+        assert_eq!(refusal(ErrorKind::PermissionDenied), ONLY_ROOT, "it is mounted, and mounting it again is no help");
     }
 }
