@@ -182,7 +182,7 @@ fn member(serve: &ServeOptions, nodes: u8, number: u8, manager: &str) -> Cluster
         domain: None,
         virtual_ids: 4,
         node: NodeClass::Serving,
-            rest: Duration::ZERO,
+        rest: Duration::ZERO,
         is_front: true,
         // All front-ends together have as much as that of one process of a cluster.
         cache_bytes: default_cache() / u64::from(nodes),

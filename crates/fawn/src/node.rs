@@ -21,7 +21,7 @@ use crate::values::{Size, Span, ValueError, number, parse_listen};
 pub const COPY_BYTES_PER_S: u64 = 32 << 20;
 
 /// The longest rest of an archive.
-const MOST_REST: Duration = Duration::from_secs(3600);
+const MOST_REST: Duration = Duration::from_hours(1);
 
 /// The least that may be said.
 const LEAST_COPY_RATE: u64 = 64 << 10;
@@ -242,7 +242,10 @@ fn default_virtual_ids(threads: NonZeroUsize) -> u32 {
 fn parse_rest(text: &str) -> Result<Span, String> {
     let rest: Span = text.parse().map_err(|error: ValueError| error.to_string())?;
     if rest.0 > MOST_REST {
-        return Err(format!("give at most {}h: what an archive has yet to sync is at risk", MOST_REST.as_secs() / 3600));
+        return Err(format!(
+            "give at most {}h: what an archive has yet to sync is at risk",
+            MOST_REST.as_secs() / 3600
+        ));
     }
     Ok(rest)
 }

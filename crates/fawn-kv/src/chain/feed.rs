@@ -228,7 +228,8 @@ mod tests {
         let me = Member { node: NodeId(ME.node.0 | NodeId::ARCHIVE), ..ME };
         let resting = |members: Vec<Member>| {
             let place = members.len() - 1;
-            let mut chain = ActiveChain::new(Chain { epoch: Epoch(1), members, ..Chain::none(Interval::ALL) }, place, 1);
+            let mut chain =
+                ActiveChain::new(Chain { epoch: Epoch(1), members, ..Chain::none(Interval::ALL) }, place, 1);
             chain.let_rest(true);
             chain
         };

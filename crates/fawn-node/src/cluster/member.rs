@@ -349,12 +349,8 @@ fn open_node(
         secret: enrolled.secret,
     };
     let copy_bytes_per_s = options.copy_bytes_per_s / options.serve.threads.get() as u64;
-    let timing = Timing {
-        copy_bytes_per_s,
-        rests: !options.rest.is_zero(),
-        rested: directory.rested(),
-        ..Timing::default()
-    };
+    let timing =
+        Timing { copy_bytes_per_s, rests: !options.rest.is_zero(), rested: directory.rested(), ..Timing::default() };
     ranges.rest(u32::try_from(options.rest.as_millis()).unwrap_or(u32::MAX));
     Ok(Node::new(identity, nonce()?, timing, ranges, recovered))
 }

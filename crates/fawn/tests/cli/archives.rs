@@ -20,8 +20,9 @@ fn command(cluster: &Cluster, what: &str, name: &str, more: &[&str]) -> Command 
     command
 }
 
-fn start_archive(cluster: &mut Cluster, name: &str) {
-    let archive = command(cluster, "node", name, &["--class", "archive"]);
+fn start_archive(cluster: &mut Cluster, name: &str, more: &[&str]) {
+    let mut archive = command(cluster, "node", name, &["--class", "archive"]);
+    archive.args(more);
     let log = cluster.file(&format!("{name}.log"));
     cluster.nodes.insert(name.to_owned(), Process::logged(archive, &log, " ready on "));
 }
@@ -49,8 +50,8 @@ fn await_chains(cluster: &Cluster, head: &str, archives: usize) {
 fn archives_hold_copies_that_are_read_only_once_no_other_node_has_them() {
     let mut cluster = Cluster::start(1, 3);
     cluster.load(&numbered(500));
-    start_archive(&mut cluster, "a1");
-    start_archive(&mut cluster, "a2");
+    start_archive(&mut cluster, "a1", &[]);
+    start_archive(&mut cluster, "a2", &[]);
     await_chains(&cluster, "n1", 2);
     let status = cluster.status();
     let class = |name: &str| {
@@ -97,12 +98,17 @@ fn archives_hold_copies_that_are_read_only_once_no_other_node_has_them() {
 #[test]
 fn a_node_keeps_its_class_and_a_weak_cluster_takes_no_archive() {
     let mut cluster = Cluster::start(1, 2);
-    start_archive(&mut cluster, "a1");
+    start_archive(&mut cluster, "a1", &[]);
     cluster.nodes.remove("a1").unwrap().stop(Signal::TERM);
     let said = refusal(command(&cluster, "node", "a1", &["--listen", "127.0.0.1:0"]));
     assert!(said.contains("a1 was created with class archive, not node: start it as before"), "{said}");
     let said = refusal(command(&cluster, "node", "a2", &["--class", "archive", "--unix", "/tmp/a"]));
     assert!(said.contains("an archive serves no clients: leave out --listen and --unix"), "{said}");
+
+    let said = refusal(command(&cluster, "node", "n3", &["--rest", "1m"]));
+    assert!(said.contains("only an archive may rest: give --class archive, or leave out --rest"), "{said}");
+    let said = refusal(command(&cluster, "node", "a2", &["--class", "archive", "--rest", "2h"]));
+    assert!(said.contains("give at most 1h"), "{said}");
 
     let weak = Cluster::start_as(1, 1, |name, command| {
         if name == "manager" {
@@ -111,4 +117,39 @@ fn a_node_keeps_its_class_and_a_weak_cluster_takes_no_archive() {
     });
     let said = refusal(command(&weak, "node", "a1", &["--class", "archive"]));
     assert!(said.contains("a1 cannot be an archive of a weak cluster"), "{said}");
+}
+
+#[test]
+fn archives_that_rested_do_not_begin_a_chain_again_without_a_node_that_serves() {
+    let mut cluster = Cluster::start(1, 2);
+    start_archive(&mut cluster, "a1", &["--rest", "1h"]);
+    await_chains(&cluster, "n1", 1);
+    let stored = |key: &str| say(cluster.clients(), &format!("set {key} 0 0 1\r\nx"), "\r\n") == "STORED\r\n";
+    wait_for("a write", || stored("first").then_some(()));
+    assert!((0..50).all(|n| stored(&format!("k{n}"))), "the archive's sync is an hour away");
+    for name in ["n1", "a1"] {
+        let mut node = cluster.nodes.remove(name).unwrap();
+        node.child.kill().unwrap();
+        node.child.wait().unwrap();
+    }
+    // At this start it does not rest, but it did.
+    start_archive(&mut cluster, "a1", &[]);
+    let heard = |cluster: &Cluster| {
+        let status = cluster.status();
+        let members = status["members"].as_array()?;
+        members.iter().any(|member| member["name"] == "a1" && member["state"] == "up").then_some(status)
+    };
+    wait_for("the archive", || heard(&cluster));
+    std::thread::sleep(Duration::from_secs(4));
+    let status = cluster.status();
+    let ranges = status["ranges"].as_array().unwrap();
+    let goes_on = |range: &Value| range["chain"].as_array().unwrap().iter().eq(["a1"]);
+    assert!(!ranges.iter().any(goes_on), "the archive may lack what was acknowledged: {status}");
+    cluster.start_node("n1");
+    for n in 0..50 {
+        let value = format!("VALUE k{n} 0 1\r\nx\r\nEND\r\n");
+        wait_for("what was stored", || {
+            (say(cluster.clients(), &format!("get k{n}"), "END\r\n") == value).then_some(())
+        });
+    }
 }
