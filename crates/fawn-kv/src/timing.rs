@@ -63,6 +63,10 @@ pub struct Timing {
     pub broken_us: u64,
     /// A neighbour that has not answered for so long is said to be silent.
     pub silent_us: u64,
+    /// An archive acknowledges what its store has yet to sync, while nodes that are no archives have synced it.
+    pub rests: bool,
+    /// It did so in an earlier life: what its store has at the start may lack what it acknowledged.
+    pub rested: bool,
     /// All members set a range's time back where a record says so: the cluster speaks the version that brought that.
     pub sets_time_back: bool,
 }
@@ -87,6 +91,8 @@ impl Default for Timing {
             gone_us: 30_000_000,
             broken_us: 60_000_000,
             silent_us: 700_000,
+            rests: false,
+            rested: false,
             sets_time_back: true,
         }
     }

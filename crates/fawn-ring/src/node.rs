@@ -10,6 +10,23 @@ use crate::VirtualId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeId(pub u64);
 
+impl NodeId {
+    /// The bit of a number that says that the node is an archive.
+    pub const ARCHIVE: u64 = 1 << 31;
+
+    /// Whether the node is an archive: it keeps copies on slow disks, which are read only if no other node has them.
+    ///
+    /// The number says so, because a node's class never changes and everybody who knows a chain has to know it.
+    pub const fn is_archive(self) -> bool {
+        self.0 & Self::ARCHIVE != 0
+    }
+
+    /// The number without the bit of its class. No two nodes of a cluster have the same one.
+    pub const fn number(self) -> u64 {
+        self.0 & !Self::ARCHIVE
+    }
+}
+
 /// A machine, which fails as a whole. Nodes that share one (one for each of its disks, say) are no replicas for each
 /// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -21,7 +38,7 @@ pub struct DomainId(pub u64);
 
 impl fmt::Display for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
+        write!(f, "{}", self.number())
     }
 }
 

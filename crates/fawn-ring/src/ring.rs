@@ -25,6 +25,10 @@
 //! there. If v changes how many domains or machines there are, *and* that matters, there were fewer than R of them, and
 //! every chain takes the only virtual node of the new one: v.
 //!
+//! Nodes that are archives (004, §6.1: copies on slow disks) stand behind the others in a chain. Where a ring has nodes of
+//! both classes, (2) to (4) hold for each class as long as the number of machines with archives does not change; if it does,
+//! every chain may get an archive in the place of another node, or the other way round.
+//!
 //! Of a node that joins with several virtual IDs, (2) holds as well, one after the other: a chain that has changed got
 //! one of them last, and has it still.
 
@@ -32,6 +36,52 @@ use std::collections::BTreeMap;
 
 use crate::ring_error::RingError;
 use crate::{DomainId, Key, KeyRange, MachineId, Node, NodeId, VirtualId, VirtualNode};
+
+/// What fails as one: a failure domain, or a machine in none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum FailureUnit {
+    Domain(DomainId),
+    Machine(MachineId),
+}
+
+impl FailureUnit {
+    fn of(place: &VirtualNode) -> Self {
+        place.domain.map_or(Self::Machine(place.machine), Self::Domain)
+    }
+}
+
+/// A number for each class of nodes: those that serve, and archives.
+type ByClass = [usize; 2];
+
+fn class(place: &VirtualNode) -> usize {
+    usize::from(place.node.is_archive())
+}
+
+/// Numbers of failure units, by whether they have nodes that serve alone, archives alone, or both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct UnitCounts {
+    of_one: ByClass,
+    of_both: usize,
+}
+
+impl UnitCounts {
+    /// The counter of units with so many places of each class.
+    fn count_mut(&mut self, places: ByClass) -> Option<&mut usize> {
+        match places {
+            [0, 0] => None,
+            [_, 0] => Some(&mut self.of_one[0]),
+            [0, _] => Some(&mut self.of_one[1]),
+            [_, _] => Some(&mut self.of_both),
+        }
+    }
+
+    /// In how many units at most so many members of each class are.
+    fn most(&self, members: ByClass) -> usize {
+        let [serving, archives] = [0, 1].map(|class| members[class].min(self.of_one[class]));
+        let others = members[0] + members[1] - serving - archives;
+        serving + archives + others.min(self.of_both)
+    }
+}
 
 /// All virtual nodes of a cluster, in ring order. A value: it knows who is a member, not who is alive or up to date.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,11 +91,12 @@ pub struct Ring {
     /// Where each node runs, and at how many places of the ring it stands.
     nodes: BTreeMap<NodeId, (MachineId, usize)>,
     /// The domain of each machine, and at how many places of the ring its nodes stand.
-    machines: BTreeMap<MachineId, (Option<DomainId>, usize)>,
-    /// Number of machines of each failure domain.
-    domains: BTreeMap<DomainId, usize>,
-    /// How many machines are in no failure domain, which makes each a domain of its own.
-    single_machines: usize,
+    machines: BTreeMap<MachineId, (Option<DomainId>, ByClass)>,
+    /// At how many places of the ring the nodes of each failure unit stand.
+    units: BTreeMap<FailureUnit, ByClass>,
+    unit_counts: UnitCounts,
+    /// How many machines have nodes of each class.
+    machines_of: ByClass,
 }
 
 impl Ring {
@@ -113,38 +164,42 @@ impl Ring {
         }
         self.virtual_nodes.insert(index, virtual_node);
         self.nodes.entry(node).or_insert((machine, 0)).1 += 1;
-        let (_, places) = self.machines.entry(machine).or_insert((domain, 0));
-        *places += 1;
-        if *places == 1 {
-            *self.machines_in(domain) += 1;
-        }
+        self.count(&virtual_node, |places| *places += 1);
         Ok(())
     }
 
     /// Removes one virtual node: one step of a leave. `None` if nobody stands there.
     pub fn remove(&mut self, id: &VirtualId) -> Option<VirtualNode> {
         let removed = self.virtual_nodes.remove(self.index_of(id).ok()?);
-        let VirtualNode { node, machine, domain, .. } = removed;
-        let (_, places) = self.nodes.get_mut(&node).expect("the node of each virtual node is counted");
+        let (_, places) = self.nodes.get_mut(&removed.node).expect("the node of each virtual node is counted");
         *places -= 1;
         if *places == 0 {
-            self.nodes.remove(&node);
+            self.nodes.remove(&removed.node);
         }
-        let (_, places) = self.machines.get_mut(&machine).expect("the machine of each virtual node is counted");
-        *places -= 1;
-        if *places == 0 {
-            self.machines.remove(&machine);
-            *self.machines_in(domain) -= 1;
-            self.domains.retain(|_, machines| *machines > 0);
-        }
+        self.count(&removed, |places| *places -= 1);
         Some(removed)
     }
 
-    /// The counter of a domain's machines.
-    fn machines_in(&mut self, domain: Option<DomainId>) -> &mut usize {
-        match domain {
-            Some(domain) => self.domains.entry(domain).or_insert(0),
-            None => &mut self.single_machines,
+    /// Changes the number of places of a place's class on its machine, and in its failure unit.
+    fn count(&mut self, place: &VirtualNode, change: impl Fn(&mut usize)) {
+        let (class, unit) = (class(place), FailureUnit::of(place));
+        let (_, places) = self.machines.entry(place.machine).or_insert((place.domain, [0, 0]));
+        let had = places[class] > 0;
+        change(&mut places[class]);
+        match (had, places[class] > 0) {
+            (false, true) => self.machines_of[class] += 1,
+            (true, false) => self.machines_of[class] -= 1,
+            _ => {}
+        }
+        if *places == [0, 0] {
+            self.machines.remove(&place.machine);
+        }
+        let places = self.units.entry(unit).or_default();
+        self.unit_counts.count_mut(*places).into_iter().for_each(|count| *count -= 1);
+        change(&mut places[class]);
+        self.unit_counts.count_mut(*places).into_iter().for_each(|count| *count += 1);
+        if *places == [0, 0] {
+            self.units.remove(&unit);
         }
     }
 
@@ -176,7 +231,7 @@ impl Ring {
 
     /// How many failure domains the machines are in; a machine in none counts as one.
     pub fn domains(&self) -> usize {
-        self.domains.len() + self.single_machines
+        self.units.len()
     }
 
     /// Whether there is no virtual node, so that nobody owns any key.
@@ -212,33 +267,40 @@ impl Ring {
     /// * A virtual node whose *failure domain* is already in the chain is passed over, unless there are fewer domains
     ///   than `replicas`: then each domain has its first member as before, and the places left are filled with the next
     ///   virtual nodes on further machines.
-    /// * The members are in ring order in any case.
+    /// * The members are in ring order.
+    /// * Where nodes of the ring are [archives](NodeId::is_archive), a chain has as many of them as there are machines with
+    ///   any, but for one place; they come after the others. The members are in as many failure domains as so many of each
+    ///   class can be.
     ///
     /// Takes a few steps more than `replicas`, unless one domain has a small part of the ring and every chain needs it.
     pub fn chain(&self, id: &VirtualId, replicas: usize) -> Option<Vec<VirtualNode>> {
         assert!(replicas >= 1, "a chain has one member at least");
         let start = self.index_of(id).ok()?;
         let length = replicas.min(self.machines());
-        let mut first_of_domain = replicas.min(self.domains());
-        let mut more_of_domain = length - first_of_domain;
-        let mut chain: Vec<VirtualNode> = Vec::with_capacity(length);
-        let clockwise = self.virtual_nodes[start..].iter().chain(&self.virtual_nodes[..start]);
-        for candidate in clockwise {
-            if chain.len() == length {
-                break;
-            }
-            if chain.iter().any(|member| member.machine == candidate.machine) {
-                continue;
-            }
-            let shares_domain = |member: &VirtualNode| member.domain.is_some() && member.domain == candidate.domain;
-            let left = if chain.iter().any(shares_domain) { &mut more_of_domain } else { &mut first_of_domain };
-            if *left > 0 {
-                *left -= 1;
-                chain.push(*candidate);
+        let archives = self.machines_of[1].min(length - usize::from(self.machines_of[0] > 0));
+        let mut picks =
+            Picks { chain: Vec::with_capacity(length), left: [length - archives, archives], rest: self.unit_counts };
+        for class in [0, 1] {
+            for candidate in self.clockwise(start).filter(|place| self::class(place) == class) {
+                if picks.left[class] == 0 {
+                    break;
+                }
+                picks.offer(candidate, self.units[&FailureUnit::of(candidate)]);
             }
         }
-        assert!(chain.len() == length, "once round the ring leads past every machine and every domain");
+        // A machine with nodes of both classes is in the chain once: others take the place of its second.
+        while picks.chain.len() < length {
+            let another = self.clockwise(start).find(|place| !picks.has_machine(place));
+            picks.chain.push(*another.expect("the ring has as many machines"));
+        }
+        let mut chain = picks.chain;
+        chain.sort_by_key(|place| (place.node.is_archive(), place.id < *id, place.id));
         Some(chain)
+    }
+
+    /// Once round the ring, from a place on.
+    fn clockwise(&self, start: usize) -> impl Iterator<Item = &VirtualNode> {
+        self.virtual_nodes[start..].iter().chain(&self.virtual_nodes[..start])
     }
 
     /// The chain of the range that a key lies in, as [`chain`](Self::chain). `None` if the ring is empty.
@@ -255,5 +317,38 @@ impl Ring {
     /// Where a virtual ID is in the ring order, or would be.
     fn index_of(&self, id: &VirtualId) -> Result<usize, usize> {
         self.virtual_nodes.binary_search_by_key(id, |virtual_node| virtual_node.id)
+    }
+}
+
+/// Members of a chain, as they are picked.
+struct Picks {
+    chain: Vec<VirtualNode>,
+    /// How many of each class are to come.
+    left: ByClass,
+    /// Failure units that no member is in.
+    rest: UnitCounts,
+}
+
+impl Picks {
+    fn has_machine(&self, candidate: &VirtualNode) -> bool {
+        self.chain.iter().any(|member| member.machine == candidate.machine)
+    }
+
+    /// Picks a place, whose failure unit has so many of each class, unless its machine is in the chain, or the chain would be
+    /// in fewer failure units than it can be.
+    fn offer(&mut self, candidate: &VirtualNode, unit: ByClass) {
+        if self.has_machine(candidate) {
+            return;
+        }
+        let (mut left, mut rest) = (self.left, self.rest);
+        left[class(candidate)] -= 1;
+        let is_new = !self.chain.iter().any(|member| FailureUnit::of(member) == FailureUnit::of(candidate));
+        if is_new {
+            rest.count_mut(unit).into_iter().for_each(|count| *count -= 1);
+        }
+        if usize::from(is_new) + rest.most(left) >= self.rest.most(self.left) {
+            (self.left, self.rest) = (left, rest);
+            self.chain.push(*candidate);
+        }
     }
 }

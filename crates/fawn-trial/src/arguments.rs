@@ -70,6 +70,9 @@ pub struct TrialSizes {
     /// Processes that keep data
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=40))]
     pub nodes: u8,
+    /// Of these nodes, the first that many are archives: they keep copies that others answer reads of
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=39))]
+    pub archives: u8,
     /// Managers
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=7))]
     pub managers: u8,

@@ -189,6 +189,12 @@ impl TrialCluster {
         (0..self.members.len()).filter(is_up).collect()
     }
 
+    /// Whether a node is an archive.
+    fn is_archive(&self, name: &str) -> bool {
+        let number = name.strip_prefix('n').and_then(|number| number.parse::<u8>().ok());
+        number.is_some_and(|number| number <= self.sizes.archives)
+    }
+
     /// Where the managers are reached.
     pub fn managers(&self) -> Vec<String> {
         let managers = self.members.iter().filter(|member| member.role == ProcessRole::Manager);
@@ -218,8 +224,12 @@ impl TrialCluster {
             }
             ProcessRole::Node => {
                 command.args(["node", "--name", &member.name, "--manager", &managers]);
-                command.args(["--cluster-listen", &own(Port::Cluster), "--listen", &own(Port::Client)]);
-                command.args(["--memory", "64M", "--threads", "1"]);
+                command.args(["--cluster-listen", &own(Port::Cluster), "--memory", "64M", "--threads", "1"]);
+                if self.is_archive(&member.name) {
+                    command.args(["--class", "archive"]);
+                } else {
+                    command.args(["--listen", &own(Port::Client)]);
+                }
             }
             ProcessRole::Front => {
                 command.args(["frontend", "--name", &member.name, "--manager", &managers]);

@@ -8,9 +8,11 @@ use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use fawn_kv::ids::{Consistency, Rules};
+use fawn_kv::manager::roster::NodeClass;
 use fawn_kv::manager::{Leases, Settings};
 use fawn_manager::{ManagerError, Options, Running, start};
 use fawn_node::cluster::{ClusterOptions, serve_members};
@@ -179,7 +181,8 @@ fn member(serve: &ServeOptions, nodes: u8, number: u8, manager: &str) -> Cluster
         machine: None,
         domain: None,
         virtual_ids: 4,
-        is_node: true,
+        node: NodeClass::Serving,
+        rest: Duration::ZERO,
         is_front: true,
         // All front-ends together have as much as that of one process of a cluster.
         cache_bytes: default_cache() / u64::from(nodes),

@@ -3,8 +3,10 @@
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use fawn_kv::manager::roster::NodeClass;
 use fawn_node::ServeOptions;
 use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_tls::Material;
@@ -12,11 +14,14 @@ use fawn_tls::Material;
 use crate::observe::ObserveArguments;
 use crate::outcome::{CommandStatus, UsageError};
 use crate::resources::{self, check_memory, chosen, cores, default_cache, default_memory, least_memory, parse_threads};
-use crate::serve::arguments::{ClientsArguments, refuse_file};
-use crate::values::{Size, ValueError, number, parse_listen};
+use crate::serve::arguments::{ClientsArguments, DEFAULT_LISTEN, refuse_file};
+use crate::values::{Size, Span, ValueError, number, parse_listen};
 
 /// Bytes a second that are copied where nothing is said: a quarter of a gigabit network.
 pub const COPY_BYTES_PER_S: u64 = 32 << 20;
+
+/// The longest rest of an archive.
+const MOST_REST: Duration = Duration::from_hours(1);
 
 /// The least that may be said.
 const LEAST_COPY_RATE: u64 = 64 << 10;
@@ -63,12 +68,37 @@ pub struct MemberArguments {
     pub clients: ClientsArguments,
 }
 
+/// What a node keeps copies for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ClassArgument {
+    /// To answer reads
+    Serving,
+    /// To restore data: other nodes answer reads while one of them has the data
+    Archive,
+}
+
+impl From<ClassArgument> for NodeClass {
+    fn from(class: ClassArgument) -> Self {
+        match class {
+            ClassArgument::Serving => Self::Serving,
+            ClassArgument::Archive => Self::Archive,
+        }
+    }
+}
+
 /// Arguments of `fawn node`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
     /// Data directory; created if it does not exist
     #[arg(long, value_name = "DIR", default_value = "./fawn-data")]
     pub dir: PathBuf,
+    /// What the node keeps copies for, permanent; an archive serves no clients, and may have a slow disk
+    #[arg(long, value_enum, value_name = "CLASS", default_value = "serving")]
+    pub class: ClassArgument,
+    /// How long an archive may let its drive rest between syncs, 0 to 1h: records of that time are synced by the nodes
+    /// that serve them alone
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_rest)]
+    pub rest: Span,
     /// DRAM for index, buffers and record cache, at least 8M per thread [default: a quarter of what the machine, its
     /// container and its limits leave]
     #[arg(long, value_name = "SIZE")]
@@ -98,6 +128,13 @@ impl RunArguments {
     /// # Errors
     /// What is wrong.
     pub fn check(&self) -> Result<(), String> {
+        let clients = &self.member.clients;
+        if self.class == ClassArgument::Archive && (clients.unix.is_some() || clients.listen != [DEFAULT_LISTEN]) {
+            return Err("an archive serves no clients: leave out --listen and --unix".to_owned());
+        }
+        if self.class != ClassArgument::Archive && !self.rest.0.is_zero() {
+            return Err("only an archive may rest: give --class archive, or leave out --rest".to_owned());
+        }
         check_memory(self.memory, self.member.threads.unwrap_or_else(cores))
     }
 }
@@ -116,13 +153,14 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<CommandStatus> {
     let threads = member.threads.unwrap_or_else(cores);
     refuse_file(&arguments.dir)?;
     let mut options = options(member, &arguments.dir)?;
-    options.is_node = true;
+    options.node = arguments.class.into();
+    options.rest = arguments.rest.0;
     options.serve.memory_bytes = arguments.memory.unwrap_or_else(|| default_memory(least_memory(threads))).bytes;
     options.serve.chosen = chosen(arguments.memory, member.threads);
     options.serve.miss_filter = arguments.miss_filter;
     options.copy_bytes_per_s = arguments.copy_rate.bytes;
     options.virtual_ids = arguments.virtual_ids.unwrap_or_else(|| default_virtual_ids(threads));
-    if arguments.no_clients {
+    if arguments.no_clients || arguments.class == ClassArgument::Archive {
         options.is_front = false;
         (options.serve.listen, options.serve.unix) = (Vec::new(), None);
     }
@@ -175,7 +213,8 @@ fn options(arguments: &MemberArguments, dir: &Path) -> anyhow::Result<ClusterOpt
         machine: arguments.machine.clone(),
         domain: arguments.domain.clone(),
         virtual_ids: 1,
-        is_node: false,
+        node: NodeClass::None,
+        rest: Duration::ZERO,
         is_front: true,
         cache_bytes: arguments.cache.map_or_else(default_cache, |cache| cache.bytes),
         copy_bytes_per_s: COPY_BYTES_PER_S,
@@ -198,4 +237,15 @@ fn host_name() -> String {
 fn default_virtual_ids(threads: NonZeroUsize) -> u32 {
     let share = resources::memory().amount / threads.get() as u64;
     (2 * (share >> 31) as u32).clamp(2, 8)
+}
+
+fn parse_rest(text: &str) -> Result<Span, String> {
+    let rest: Span = text.parse().map_err(|error: ValueError| error.to_string())?;
+    if rest.0 > MOST_REST {
+        return Err(format!(
+            "give at most {}h: what an archive has yet to sync is at risk",
+            MOST_REST.as_secs() / 3600
+        ));
+    }
+    Ok(rest)
 }

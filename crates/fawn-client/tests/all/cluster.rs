@@ -2,6 +2,7 @@
 
 use fawn_client::{Client, Options};
 use fawn_kv::manager::Leases;
+use fawn_kv::manager::roster::NodeClass;
 use fawn_kv::status::{Answer, Question, Status};
 use fawn_manager::{Operator, Running, Tls};
 use fawn_node::ServeOptions;
@@ -84,7 +85,8 @@ impl Cluster {
             machine: None,
             domain: None,
             virtual_ids: 2,
-            is_node: true,
+            node: NodeClass::Serving,
+            rest: Duration::ZERO,
             is_front: true,
             cache_bytes: 1 << 20,
             copy_bytes_per_s: 128 << 20,

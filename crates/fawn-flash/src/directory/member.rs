@@ -179,6 +179,19 @@ impl MemberDirectory {
         self.card.cluster.zip(self.card.seat)
     }
 
+    /// Whether the node has, at some time, acknowledged what it had yet to sync.
+    pub fn rested(&self) -> bool {
+        self.card.rested
+    }
+
+    /// From here on the node may acknowledge what it has yet to sync: durable when this returns.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_rested(&mut self) -> Result<(), DirectoryError> {
+        if self.card.rested { Ok(()) } else { self.write(MemberFile { rested: true, ..self.card.clone() }) }
+    }
+
     /// Gives the node its name: durable when this returns.
     ///
     /// # Errors

@@ -34,6 +34,8 @@ const END: &str = "end";
 pub(super) struct MemberFile {
     pub directory: [u8; 16],
     pub grown: bool,
+    /// The node has acknowledged what it had yet to sync.
+    pub rested: bool,
     pub name: Option<String>,
     pub cluster: Option<[u8; 16]>,
     pub seat: Option<u32>,
@@ -42,7 +44,7 @@ pub(super) struct MemberFile {
 impl MemberFile {
     /// That of a node that nobody knows yet.
     pub fn new(grown: bool) -> io::Result<Self> {
-        Ok(Self { directory: random()?, grown, name: None, cluster: None, seat: None })
+        Ok(Self { directory: random()?, grown, rested: false, name: None, cluster: None, seat: None })
     }
 
     /// The file's text, without its checksum.
@@ -51,6 +53,9 @@ impl MemberFile {
         let mut line = |line: String| writeln!(text, "{line}").expect("writing to a string cannot fail");
         if self.grown {
             line("grown".to_owned());
+        }
+        if self.rested {
+            line("rested".to_owned());
         }
         if let Some(name) = &self.name {
             line(format!("name {name}"));
@@ -81,10 +86,11 @@ impl MemberFile {
         let mut lines = text.strip_suffix('\n')?.lines();
         (lines.next() == Some(TITLE)).then_some(())?;
         let directory = parse_hex(lines.next()?.strip_prefix("directory ")?)?;
-        let mut card = Self { directory, grown: false, name: None, cluster: None, seat: None };
+        let mut card = Self { directory, grown: false, rested: false, name: None, cluster: None, seat: None };
         while let Some(line) = lines.next() {
             match line.split_once(' ').unwrap_or((line, "")) {
                 ("grown", "") => card.grown = true,
+                ("rested", "") => card.rested = true,
                 ("name", name) => card.name = Some(name.to_owned()),
                 ("cluster", cluster) => card.cluster = Some(parse_hex(cluster)?),
                 ("seat", seat) => card.seat = Some(seat.parse().ok()?),

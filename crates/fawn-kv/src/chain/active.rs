@@ -32,6 +32,11 @@ impl Active {
         Self { chain, feed, head: Head::default(), gets: Gets::default() }
     }
 
+    /// As [`ActiveChain::let_rest`].
+    pub(super) fn let_rest(&mut self, rests: bool) {
+        self.chain.let_rest(rests);
+    }
+
     pub(super) fn chain(&self) -> &ActiveChain {
         &self.chain
     }
@@ -163,7 +168,9 @@ impl Active {
             let in_memory = chain.config().rules.ack == Ack::Replicated && last > chain.config().first;
             let upto = if in_memory { last } else { self.feed.mark(chain, log) };
             log.commit(upto, !chain.is_silent(), context);
-            self.gets.answer_barred(chain, log, context);
+        }
+        if chain.is_reader() {
+            self.gets.answer_waiting(chain, log, context);
         }
         self.feed.acknowledge(last, chain, log, context);
     }

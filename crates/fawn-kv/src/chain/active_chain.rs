@@ -15,6 +15,8 @@ pub(super) struct ActiveChain {
     since_us: u64,
     /// Place in the chain; 0 is the head.
     place: usize,
+    /// The member acknowledges what its store has yet to sync.
+    rests: bool,
     /// The successor, or a member after it, has no room for more values.
     full_below: bool,
 }
@@ -22,7 +24,17 @@ pub(super) struct ActiveChain {
 impl ActiveChain {
     /// A chain that is active as of now, for the member at that place; 0 is the head.
     pub(super) fn new(config: Chain, place: usize, now_us: u64) -> Self {
-        Self { config, since_us: now_us, place, full_below: false }
+        Self { config, since_us: now_us, place, rests: false, full_below: false }
+    }
+
+    /// The member is on a node whose store rests: an archive acknowledges before it syncs, where others sync at once.
+    pub(super) fn let_rest(&mut self, rests: bool) {
+        self.rests = rests && (self.is_spared() || planted(Bug::RestsAlone));
+    }
+
+    /// Whether the member acknowledges what its store has yet to sync.
+    pub(super) fn rests(&self) -> bool {
+        self.rests
     }
 
     /// The chain as the manager has configured it.
@@ -47,6 +59,24 @@ impl ActiveChain {
     /// Whether nobody comes after the member.
     pub(super) fn is_tail(&self) -> bool {
         self.place + 1 == self.config.members.len() || self.config.is_weak()
+    }
+
+    /// Whether the member decides what gets show. Every member of a weak chain does so of its own copy.
+    pub(super) fn is_reader(&self) -> bool {
+        self.config.is_weak() || self.config.place(self.config.reader()) == Some(self.place)
+    }
+
+    /// Whether the member may be asked to show a key.
+    pub(super) fn is_among_readers(&self) -> bool {
+        self.config.is_weak()
+            || self.config.readers().iter().any(|member| self.config.members.get(self.place) == Some(member))
+    }
+
+    /// Whether the member is an archive, and others are there to be asked for what it has.
+    pub(super) fn is_spared(&self) -> bool {
+        !self.config.is_weak()
+            && self.config.members.get(self.place).is_some_and(|me| me.node.is_archive())
+            && !self.is_reader()
     }
 
     /// Whether the member is listed first: in a weak chain it is the owner.

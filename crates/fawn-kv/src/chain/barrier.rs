@@ -1,4 +1,4 @@
-//! Barriers of a tail: a record that the head appends after a get has come. Once it is committed, so is all that was
+//! Barriers of a reader: a record that the head appends after a get has come. Once it is committed, so is all that was
 //! acknowledged before the get.
 
 use crate::ids::Seq;

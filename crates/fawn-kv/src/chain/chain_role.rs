@@ -93,7 +93,7 @@ impl ChainRole {
 
     /// Goes on with whatever can go on.
     pub(super) fn progress<S: RangeStore>(&mut self, data: &mut RangeData, context: &mut Context<'_, S>) {
-        let RangeData { log, copy, level, .. } = data;
+        let RangeData { log, copy, level, scans, .. } = data;
         log.learn_synced(context);
         match &mut self.phase {
             Phase::Active(active) => {
@@ -112,6 +112,18 @@ impl ChainRole {
             Phase::Sealed(attempt) => level.say_synced(*attempt, copy.is_complete(), log, context),
             Phase::Idle | Phase::Learning(_) => {}
         }
+        scans.resume((&self.phase, copy), log, context);
+        if context.timing.rests && !self.may_rest(data, context) {
+            context.store.end_rest();
+        }
+    }
+
+    /// Whether nothing waits for what this member has yet to sync.
+    fn may_rest<S: RangeStore>(&self, data: &RangeData, context: &Context<'_, S>) -> bool {
+        self.phase.active_chain().is_some_and(|chain| {
+            let half = (chain.config().rules.unsynced / 2, (0, context.timing.pending_bytes / 2));
+            chain.rests() && !data.level.awaits_sync() && !data.log.lags(half.0, half.1, context)
+        })
     }
     /// The chain is about to change, and this member is to stay.
     pub(super) fn prepare<S: RangeStore>(
@@ -256,6 +268,7 @@ impl ChainRole {
             self.pauses.record(context.now_us.saturating_sub(since));
         }
         let mut active = Active::new(chain, place, after.seq, context.now_us);
+        active.let_rest(context.timing.rests);
         // Every member has it, synced; or, in a weak chain, this one has.
         data.log.commit(after.seq, answers, context);
         let (time, change) = (data.log.time(), Change::Begin { after });

@@ -91,7 +91,7 @@ impl FeedState {
         }
         // What is committed is synced by every member.
         let durable = chain.config().rules.ack == Ack::Durable;
-        if committed > log.synced() && durable && !planted(Bug::CommitWithoutMark) {
+        if committed > self.mark(chain, log) && durable && !planted(Bug::CommitWithoutMark) {
             return Err("Have: it commits records that are not synced here");
         }
         if last > self.successor_has {
@@ -103,7 +103,8 @@ impl FeedState {
     /// Up to where all members up to this one have synced.
     pub(super) fn mark(&self, chain: &ActiveChain, log: &RangeLog) -> Seq {
         let at_tail = chain.is_tail();
-        let synced = if planted(Bug::CommitWithoutOwnSync) && at_tail { log.last().seq } else { log.synced() };
+        let unsynced = chain.rests() || (planted(Bug::CommitWithoutOwnSync) && at_tail);
+        let synced = if unsynced { log.last().seq } else { log.synced() };
         if chain.is_head() || (planted(Bug::CommitWithoutMark) && at_tail) { synced } else { self.mark.min(synced) }
     }
 
@@ -220,5 +221,31 @@ mod tests {
         let other = Entry { time: 2, ..entry(6) };
         assert!(!come(&mut log, &[other], 6).0, "the record with this number is another");
         assert!(!come(&mut log, &[], Seq::MOST.0 + 1).0);
+    }
+
+    #[test]
+    fn an_archive_that_rests_acknowledges_what_the_others_have_synced_and_alone_what_it_has_synced() {
+        let me = Member { node: NodeId(ME.node.0 | NodeId::ARCHIVE), ..ME };
+        let resting = |members: Vec<Member>| {
+            let place = members.len() - 1;
+            let mut chain =
+                ActiveChain::new(Chain { epoch: Epoch(1), members, ..Chain::none(Interval::ALL) }, place, 1);
+            chain.let_rest(true);
+            chain
+        };
+        let meta = Meta { committed: entry(5).position, ..Meta::default() };
+        let mut log = RangeLog::new((RangeId(0), Interval::ALL, me), meta, Vec::new(), &SECRET);
+        let mut feed = FeedState::new(Seq(5), Seq(5), 1);
+        let chain = resting(vec![OTHER, me]);
+        let fed = |context: &mut Context<'_, Plain>| {
+            let entries = vec![Arc::new(entry(6)), Arc::new(entry(7))];
+            feed.fed(entries, Seq(6), &chain, &mut log, context)
+        };
+        assert!(step_part(&mut Plain::default(), fed).0.is_ok());
+        assert!(chain.rests() && log.synced() == Seq(5));
+        assert_eq!(feed.mark(&chain, &log), Seq(6), "the other one has synced that");
+        let other = Member { node: NodeId(OTHER.node.0 | NodeId::ARCHIVE), ..OTHER };
+        assert!(!resting(vec![other, me]).rests(), "nobody syncs at once");
+        assert_eq!(feed.mark(&resting(vec![other, me]), &log), Seq(5));
     }
 }

@@ -1,6 +1,8 @@
-//! Gets: under a lease that is checked after the value was read, or at the tail behind a barrier.
+//! Gets: under a lease that is checked after the value was read, or behind a barrier.
 //!
-//! Where reads are spread, any member answers for keys that nobody is writing (CRAQ, Terrace and Freedman 2009).
+//! The reader of a chain answers them: the tail, which shows what is committed, or the last member before those that are
+//! archives. That one learns later than the tail what is committed; so it first waits for what is in its log of the key.
+//! Where reads are spread, others answer for keys that nobody is writing (CRAQ, Terrace and Freedman 2009).
 
 use super::active_chain::ActiveChain;
 use super::barrier::Barrier;
@@ -15,17 +17,39 @@ use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::wire::{Answer, Message};
 use fawn_ring::Key;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// What a version is judged by that is read: as of what is committed, and as of the log's end.
 type AsOf = [(u32, u64); 2];
 
-/// Gets that a member answers: those that wait for flash, and at the tail those that wait for a barrier.
+/// What makes an answer the newest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grounds {
+    /// A lease: there is no newer chain. The key had no record under way when the get came.
+    Lease,
+    /// A lease, and what was under way when the get came is committed.
+    Committed,
+    /// A barrier that began after the get came. It needs no lease.
+    Barrier,
+}
+
+/// Why a version that is found may not be what is to be shown: another member may judge it by another time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doubt {
+    /// A record under way sets the range's time back.
+    Past,
+    /// It expires soon, or is flushed.
+    Future,
+}
+
+/// Gets that a member answers: those that wait for flash, and at the reader those that wait for a commit or a barrier.
 #[derive(Debug, Default)]
 pub(super) struct Gets {
-    /// For flash; the flag says that a barrier lies behind them, so that they need no lease.
-    reads: BTreeMap<Ticket, (Get, bool, AsOf)>,
+    /// For flash.
+    reads: BTreeMap<Ticket, (Get, Grounds, AsOf)>,
+    /// For the commit of what was in the log when they came, in its order.
+    uncommitted: VecDeque<(Seq, Get)>,
     /// For a barrier that begins after them.
     unbarred: Vec<Get>,
     /// For the barrier that is under way.
@@ -35,7 +59,7 @@ pub(super) struct Gets {
 
 impl Gets {
     fn waiting(&self) -> usize {
-        self.reads.len() + self.unbarred.len() + self.barred.len()
+        self.reads.len() + self.uncommitted.len() + self.unbarred.len() + self.barred.len()
     }
 
     /// A client asks for a key.
@@ -57,22 +81,26 @@ impl Gets {
             get.answer(Answer::NotMine, context);
         } else if crowded {
             get.answer(Answer::Busy, context);
-        } else if chain.is_tail() {
-            self.get_at_tail(get, leased || planted(Bug::NoLeaseCheck), chain, log, context);
-        } else if !chain.config().rules.spread_reads {
+        } else if chain.is_reader() {
+            self.get_at_reader(get, leased || planted(Bug::NoLeaseCheck), chain, log, context);
+        } else if chain.is_spared() {
+            // Whoever asks is of an older release, or has an old map.
+            took(Path::ArchiveSpared);
+            pass_on(get, chain, log, context);
+        } else if !chain.is_among_readers() {
             get.answer(Answer::NotMine, context);
         } else if log.is_clean(&get.lies) && (leased || planted(Bug::SpreadWithoutLease)) {
             // Whatever is committed anywhere is in this log: without a record of the key that may not be, the newest
             // version here is the newest there is.
             took(Path::SpreadClean);
-            self.look(get, false, chain, log, context);
+            self.look(get, Grounds::Lease, chain, log, context);
         } else {
             took(Path::SpreadDirty);
             pass_on(get, chain, log, context);
         }
     }
 
-    fn get_at_tail<S: RangeStore>(
+    fn get_at_reader<S: RangeStore>(
         &mut self,
         get: Get,
         leased: bool,
@@ -82,26 +110,34 @@ impl Gets {
     ) {
         if planted(Bug::BarrierBefore) && self.barrier.is_under_way() && !leased {
             self.barred.push(get);
-        } else if leased {
-            self.look(get, false, chain, log, context);
-        } else {
+        } else if !leased {
             self.unbarred.push(get);
+        } else if chain.is_tail() || log.is_clean(&get.lies) || planted(Bug::ReaderDoesNotWait) {
+            self.look(get, Grounds::Lease, chain, log, context);
+        } else {
+            self.await_commit(get, log);
         }
+    }
+
+    /// The tail may have committed, and answered, whatever is in this log by now.
+    fn await_commit(&mut self, get: Get, log: &RangeLog) {
+        took(Path::CommitAwaited);
+        self.uncommitted.push_back((log.last().seq, get));
     }
 
     fn look<S: RangeStore>(
         &mut self,
         get: Get,
-        barred: bool,
+        grounds: Grounds,
         chain: &ActiveChain,
         log: &RangeLog,
         context: &mut Context<'_, S>,
     ) {
         match context.store.lookup(log.range(), &get.key, context.tickets.1) {
-            Lookup::Known(kept) => self.found(get, kept, barred, chain, log, context),
+            Lookup::Known(kept) => self.found(get, kept, grounds, chain, log, context),
             Lookup::Later => {
                 let as_of = as_of(&get.lies, log);
-                self.reads.insert(context.wait(log.range()), (get, barred, as_of));
+                self.reads.insert(context.wait(log.range()), (get, grounds, as_of));
             }
         }
     }
@@ -115,16 +151,16 @@ impl Gets {
         log: &RangeLog,
         context: &mut Context<'_, S>,
     ) {
-        let Some((get, barred, read_as_of)) = self.reads.remove(&ticket) else { return };
+        let Some((get, grounds, read_as_of)) = self.reads.remove(&ticket) else { return };
         let unchecked = planted(Bug::LeaseCheckedBefore) || planted(Bug::NoLeaseCheck);
-        let spread = planted(Bug::SpreadWithoutLease) && !chain.is_tail();
-        if barred || context.has_lease(chain.since_us()) || unchecked || spread {
+        let spread = planted(Bug::SpreadWithoutLease) && !chain.is_reader();
+        if grounds == Grounds::Barrier || context.has_lease(chain.since_us()) || unchecked || spread {
             if kept.is_some() && read_as_of != as_of(&get.lies, log) {
                 // What was newest then may be gone by now, and what is newest now not: it was never seen to be gone.
-                return self.look(get, barred, chain, log, context);
+                return self.look(get, grounds, chain, log, context);
             }
-            self.found(get, kept, barred, chain, log, context);
-        } else if chain.is_tail() {
+            self.found(get, kept, grounds, chain, log, context);
+        } else if chain.is_reader() {
             took(Path::LeaseRunOut);
             self.unbarred.push(get);
         } else {
@@ -149,7 +185,7 @@ impl Gets {
         &mut self,
         get: Get,
         kept: Option<Kept>,
-        barred: bool,
+        grounds: Grounds,
         chain: &ActiveChain,
         log: &RangeLog,
         context: &mut Context<'_, S>,
@@ -163,23 +199,27 @@ impl Gets {
             let time = if planted(Bug::ExpiryByClock) { context.unix } else { alive.time };
             let now = kept.version.as_ref().is_some_and(|version| shown(version, time));
             // It is gone here, and there again where the record is committed that sets the time back: at the tail first.
-            let is_set_back = log.time() < alive.time && !chain.is_tail();
+            let is_set_back = log.time() < alive.time && !chain.is_tail() && grounds == Grounds::Lease;
             if is_set_back && !now && kept.version.as_ref().is_some_and(|version| shown(version, log.time())) {
-                return (kept, true);
+                return (kept, Some(Doubt::Past));
             }
             // Another member may have committed what is only in the log here, and have shown that it is gone.
             let later = time.max(context.unix).max(log.time());
             let soon = now && !kept.version.as_ref().is_some_and(|version| shown(version, later));
-            (Kept { version: kept.version.filter(|_| now), ..kept }, soon && !barred)
+            (
+                Kept { version: kept.version.filter(|_| now), ..kept },
+                (soon && grounds != Grounds::Barrier).then_some(Doubt::Future),
+            )
         });
         let bug = planted(Bug::NoLeaseCheck) || planted(Bug::SpreadWithoutLease);
-        // By this member's clock, or its log, it is gone, by what is committed it is not: the head's clock decides.
         match kept {
-            Some((_, true)) if chain.is_tail() => self.unbarred.push(get),
-            Some((_, true)) => pass_on(get, chain, log, context),
+            Some((_, Some(_))) if !chain.is_reader() => pass_on(get, chain, log, context),
+            Some((_, Some(Doubt::Past))) => self.await_commit(get, log),
+            // By this member's clock, or its log, it is gone, by what is committed it is not: the head's clock decides.
+            Some((_, Some(Doubt::Future))) => self.unbarred.push(get),
             kept => {
                 assert!(
-                    barred || context.has_lease(chain.since_us()) || bug,
+                    grounds == Grounds::Barrier || context.has_lease(chain.since_us()) || bug,
                     "whoever answers a get has a lease or a barrier"
                 );
                 let until = log.meta().alive.flush_due(|| get.lies);
@@ -188,18 +228,26 @@ impl Gets {
         }
     }
 
-    /// At the tail: answers gets behind a barrier that is committed, and begins one for those that wait for it.
-    pub(super) fn answer_barred<S: RangeStore>(
+    /// At the reader: answers gets that waited for a commit, and those behind a barrier that is committed, and begins one for
+    /// those that wait for it.
+    pub(super) fn answer_waiting<S: RangeStore>(
         &mut self,
         chain: &ActiveChain,
         log: &mut RangeLog,
         context: &mut Context<'_, S>,
     ) {
         let (committed, log_end) = (log.committed().seq, log.last().seq);
+        while let Some((_, get)) = self.uncommitted.pop_front_if(|(seq, _)| *seq <= committed) {
+            if context.has_lease(chain.since_us()) {
+                self.look(get, Grounds::Committed, chain, log, context);
+            } else {
+                self.unbarred.push(get);
+            }
+        }
         if self.barrier.take_committed(committed) {
             for get in std::mem::take(&mut self.barred) {
                 took(Path::BarrierRead);
-                self.look(get, true, chain, log, context);
+                self.look(get, Grounds::Barrier, chain, log, context);
             }
         }
         let lost = self.barrier.is_lost(context.now_us, context.timing.resend_us);
@@ -243,11 +291,11 @@ fn as_of(lies: &Key, log: &RangeLog) -> AsOf {
     [log.meta().alive.as_of(lies), log.suffix().ahead().as_of(lies)]
 }
 
-/// The tail decides what this member cannot.
+/// The reader decides what this member cannot.
 fn pass_on<S: RangeStore>(get: Get, chain: &ActiveChain, log: &RangeLog, context: &mut Context<'_, S>) {
-    let (range, tail) = (log.range(), chain.config().tail());
+    let (range, reader) = (log.range(), chain.config().reader());
     let Get { id, asker, wedge, key, continuation, .. } = get;
-    context.send(tail, Message::Get { range, id, asker, wedge, key, place: None, continuation });
+    context.send(reader, Message::Get { range, id, asker, wedge, key, place: None, continuation });
 }
 
 #[cfg(test)]
@@ -276,7 +324,7 @@ mod tests {
         let mut gets = Gets::default();
         let ((), sent) = step_part(&mut store, |context| {
             gets.get(get(), &chain, &log, context);
-            gets.answer_barred(&chain, &mut log, context);
+            gets.answer_waiting(&chain, &mut log, context);
         });
         assert!(matches!(sent[..], [Message::Barrier { number: 1, .. }]), "{sent:?}");
         let head = Address::Node(HEAD.node);
@@ -284,7 +332,7 @@ mod tests {
         assert!(gets.barrier_at(head, (Epoch(1), 1), Seq(5), &chain).is_err(), "it was there before");
         assert_eq!(gets.barrier_at(head, (Epoch(1), 1), Seq(6), &chain), Ok(()));
         let mut answer =
-            |log: &mut RangeLog| step_part(&mut store, |context| gets.answer_barred(&chain, log, context)).1;
+            |log: &mut RangeLog| step_part(&mut store, |context| gets.answer_waiting(&chain, log, context)).1;
         assert!(answer(&mut log).is_empty());
         step_part(&mut Plain::default(), |context| {
             log.append_next(Epoch(1), NO_KEY, Change::Nothing, None, context);
@@ -292,5 +340,44 @@ mod tests {
         });
         let sent = answer(&mut log);
         assert!(matches!(sent[..], [Message::Reply { answer: Answer::Found(None), .. }]), "{sent:?}");
+    }
+
+    #[test]
+    fn a_reader_before_an_archive_waits_for_what_the_archive_may_have_committed() {
+        let archive = Member { node: NodeId(9 | NodeId::ARCHIVE), incarnation: Incarnation(1) };
+        let config = Chain { epoch: Epoch(1), members: vec![ME, archive], ..Chain::none(Interval::ALL) };
+        let chain = ActiveChain::new(config, 0, 1);
+        let meta = Meta { committed: Position { epoch: Epoch(1), seq: Seq(5) }, ..Meta::default() };
+        let mut log = RangeLog::new((RangeId(0), Interval::ALL, ME), meta, Vec::new(), &SECRET);
+        let (mut store, mut gets) = (Plain::default(), Gets::default());
+        let mut answers = |gets: &mut Gets, log: &mut RangeLog| {
+            let ((), sent) = step_part(&mut store, |context| gets.answer_waiting(&chain, log, context));
+            sent.iter().filter(|message| matches!(message, Message::Reply { answer: Answer::Found(_), .. })).count()
+        };
+        let mut plain = Plain::default();
+        let mut ask = |gets: &mut Gets, log: &mut RangeLog| {
+            step_part(&mut plain, |context| gets.get(get(), &chain, log, context)).1.len()
+        };
+        assert_eq!(ask(&mut gets, &mut log), 1, "nobody writes to the key");
+        step_part(&mut Plain::default(), |context| {
+            log.append_next(Epoch(1), (b"k".to_vec(), SECRET.position(b"k")), Change::Delete, None, context);
+        });
+        assert_eq!(ask(&mut gets, &mut log), 0, "the archive may have acknowledged the deletion");
+        step_part(&mut Plain::default(), |context| {
+            log.append_next(Epoch(1), (b"k".to_vec(), SECRET.position(b"k")), Change::Delete, None, context);
+        });
+        assert_eq!(answers(&mut gets, &mut log), 0);
+        step_part(&mut Plain::default(), |context| log.commit(Seq(6), false, context));
+        assert_eq!(answers(&mut gets, &mut log), 1, "what came after the get is not waited for");
+    }
+
+    #[test]
+    fn an_archive_that_is_asked_passes_the_get_on_to_the_reader() {
+        let me = Member { node: NodeId(ME.node.0 | NodeId::ARCHIVE), ..ME };
+        let config = Chain { epoch: Epoch(1), members: vec![HEAD, me], ..Chain::none(Interval::ALL) };
+        let chain = ActiveChain::new(config, 1, 1);
+        let log = RangeLog::new((RangeId(0), Interval::ALL, me), Meta::default(), Vec::new(), &SECRET);
+        let sent = step_part(&mut Plain::default(), |context| Gets::default().get(get(), &chain, &log, context)).1;
+        assert!(matches!(sent[..], [Message::Get { .. }]), "{sent:?}");
     }
 }

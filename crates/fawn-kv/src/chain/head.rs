@@ -69,7 +69,7 @@ impl Head {
         self.sessions.forget_overfull(chain, log, context);
     }
 
-    /// The tail wants a barrier.
+    /// The member that answers gets wants a barrier.
     pub(super) fn barrier<S: RangeStore>(
         &self,
         from: Address,
@@ -78,15 +78,15 @@ impl Head {
         log: &mut RangeLog,
         context: &mut Context<'_, S>,
     ) {
-        let tail = chain.config().tail();
-        // A tail whose barrier does not come asks again.
+        let reader = chain.config().reader();
+        // A reader whose barrier does not come asks again.
         if chain.is_head()
             && chain.epoch() == epoch
-            && from == Address::Node(tail.node)
+            && from == Address::Node(reader.node)
             && !self.is_crowded(chain, log, context)
         {
             let seq = log.append_next(epoch, NO_KEY, Change::Nothing, None, context);
-            context.send(tail, Message::BarrierAt { range: log.range(), epoch, number, seq });
+            context.send(reader, Message::BarrierAt { range: log.range(), epoch, number, seq });
         }
     }
 

@@ -98,6 +98,8 @@ struct PreparedAttempt {
 pub(super) struct LevelState {
     /// The attempt as of which the log was made level last.
     held: Option<Attempt>,
+    /// The log may lack what the node acknowledged in an earlier life.
+    is_behind: bool,
     /// What was written for an attempt before the member seals.
     prepared: Option<PreparedAttempt>,
 }
@@ -105,7 +107,22 @@ pub(super) struct LevelState {
 impl LevelState {
     /// A log that was made level as of an attempt.
     pub(super) fn as_of(held: Option<Attempt>) -> Self {
-        Self { held, prepared: None }
+        Self { held, is_behind: false, prepared: None }
+    }
+
+    /// Whether the log may lack what the node acknowledged in an earlier life.
+    pub(super) fn is_behind(&self) -> bool {
+        self.is_behind
+    }
+
+    /// The log is of a life that acknowledged what was not durable.
+    pub(super) fn set_behind(&mut self) {
+        self.is_behind = !planted(Bug::RestForgotten);
+    }
+
+    /// Whether a member that rests waits for what it has written for a change of its chain.
+    pub(super) fn awaits_sync(&self) -> bool {
+        self.prepared.is_some_and(|prepared| !prepared.told)
     }
 
     /// The attempt as of which the log was made level last.
@@ -115,6 +132,7 @@ impl LevelState {
 
     /// The log is level as of an attempt.
     pub(super) fn hold(&mut self, attempt: Attempt) {
+        self.is_behind = false;
         self.held = Some(attempt);
     }
 

@@ -12,7 +12,7 @@ use super::range_data::RangeData;
 use super::requests::{Flush, Get, Request};
 use super::scan::{LATER_US, Question};
 use super::stats::Tally;
-use crate::ids::{Address, Attempt, Chain, Epoch, Member, Position, RangeId, Seq};
+use crate::ids::{Address, Attempt, Chain, Epoch, Health, Member, Position, RangeId, Seq};
 use crate::range::entry::{Entry, Kept};
 use crate::range::meta::Meta;
 use crate::scan::Found;
@@ -59,6 +59,16 @@ impl Replica {
     ) -> Self {
         let (role, data) = (ChainRole::new(attempt, paused_us), RangeData::new(range, me, recovered, secret));
         Self { role, data, invalid: None }
+    }
+
+    /// What is here may lack what the node acknowledged in the life in which it was written.
+    pub(crate) fn set_behind(&mut self) {
+        self.data.level.set_behind();
+    }
+
+    /// Whether it may, and was not made level since.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.data.level.is_behind()
     }
 
     /// The life that it was part of is over.
@@ -112,11 +122,16 @@ impl Replica {
         self.role.phase().active_chain().map(ActiveChain::config)
     }
 
+    /// Whether the member decides what gets of the range show: one of each chain does.
+    pub fn is_reader(&self) -> bool {
+        self.role.phase().active_chain().is_some_and(|chain| chain.is_reader() && !chain.is_silent())
+    }
+
     /// The chain, if this member answers reads in it by itself under the lease.
     pub fn reads_under(&self, lease: &Lease, now_us: u64) -> Option<&Chain> {
         let chain = self.role.phase().active_chain()?;
-        let reads = (chain.is_tail() && !chain.is_silent()) || chain.config().spreads_reads();
-        (reads && lease.covers(chain.since_us(), now_us)).then_some(chain.config())
+        (chain.is_among_readers() && !chain.is_silent() && lease.covers(chain.since_us(), now_us))
+            .then_some(chain.config())
     }
 
     /// Records that are in memory: the newest committed ones, then what follows.
@@ -147,7 +162,8 @@ impl Replica {
         let RangeData { log, copy, level, .. } = &self.data;
         let caught_up = self.role.phase().is_caught_up() && copy.is_complete() && !copy.is_damaged();
         let epoch = self.chain().map_or(Epoch(0), |chain| chain.epoch);
-        let (range, last, held, health) = (log.range(), log.last(), level.held(), copy.health(full));
+        let (range, last, held) = (log.range(), log.last(), level.held());
+        let health = if level.is_behind() { Health::Behind } else { copy.health(full) };
         Report { range, last, held, caught_up, epoch, health }
     }
 

@@ -2,7 +2,8 @@
 //! read as a learner copies it, and what was read is at last exactly what the range had as of one record
 //! (`crate::scan` does so).
 //!
-//! Whoever has seen nothing yet asks the tail, which must hold a lease: so nothing is missing that was acknowledged before.
+//! Whoever has seen nothing yet asks the reader, which must hold a lease: so nothing is missing that was acknowledged before.
+//! A reader before archives first waits until all is committed that is in its log, as the tail may have acknowledged it.
 //! From then on any replica will do that is all there, has committed all that the asker has seen, and goes on from it. In a
 //! weak range the owner alone answers, as each member has a log of its own.
 
@@ -11,7 +12,7 @@ use super::context::Context;
 use super::local_copy::LocalCopy;
 use super::log::RangeLog;
 use super::phase::Phase;
-use crate::ids::{Asker, Position, RequestId};
+use crate::ids::{Asker, Position, RequestId, Seq};
 use crate::range::entry::{Change, Entry, Kept};
 use crate::scan::{Found, Sought};
 use crate::store::{Part, RangeStore, Scan, Ticket};
@@ -45,16 +46,20 @@ struct Scanning {
     at: Position,
 }
 
-/// Those who are no members and read from here, by the scan that they wait for.
+/// Those who are no members and read from here.
 #[derive(Debug, Default)]
 pub(super) struct Scans {
+    /// By the scan that they wait for.
     waiting: BTreeMap<Ticket, Scanning>,
+    /// For the commit of what was in the log when they asked.
+    uncommitted: Vec<(Seq, Question, Sought)>,
 }
 
 impl Scans {
     /// Nobody is answered any more.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
+        self.uncommitted.clear();
     }
 
     /// One who is no member asks what is in the range.
@@ -67,6 +72,44 @@ impl Scans {
         context: &mut Context<'_, S>,
     ) {
         log.note_follower(context.now_us);
+        let begins = question.least == Position::default() && !planted(Bug::ScanOfAnyMember);
+        let lags = phase.active_chain().is_some_and(|chain| chain.is_reader() && !chain.is_tail());
+        if begins && lags && log.committed() < log.last() && !planted(Bug::ReaderDoesNotWait) {
+            // Whoever asks for something else does not wait for what it asked before.
+            self.uncommitted.retain(|(_, other, _)| other.asker != question.asker);
+            if self.uncommitted.len() < MOST_SCANS {
+                took(Path::CommitAwaited);
+                self.uncommitted.push((log.last().seq, question, sought));
+            } else {
+                show(&question, Found::Later { wait_us: LATER_US }, log, context);
+            }
+            return;
+        }
+        self.begin(question, sought, (phase, copy), log, context);
+    }
+
+    /// Goes on with those who have waited for a commit.
+    pub(super) fn resume<S: RangeStore>(
+        &mut self,
+        (phase, copy): (&Phase, &LocalCopy),
+        log: &RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
+        let committed = log.committed().seq;
+        while let Some(at) = self.uncommitted.iter().position(|(upto, ..)| *upto <= committed) {
+            let (_, question, sought) = self.uncommitted.remove(at);
+            self.begin(question, sought, (phase, copy), log, context);
+        }
+    }
+
+    fn begin<S: RangeStore>(
+        &mut self,
+        question: Question,
+        sought: Sought,
+        (phase, copy): (&Phase, &LocalCopy),
+        log: &RangeLog,
+        context: &mut Context<'_, S>,
+    ) {
         let answer = match may_scan(&question, phase, copy, log, context) {
             Err(refusal) => Some(refusal),
             Ok(()) => match sought {
@@ -167,7 +210,7 @@ fn may_scan<S: RangeStore>(
         return Err(Found::NotMine);
     }
     if least == Position::default() && !planted(Bug::ScanOfAnyMember) {
-        let Some(chain) = chain.filter(|chain| chain.is_tail()) else { return Err(Found::NotMine) };
+        let Some(chain) = chain.filter(|chain| chain.is_reader()) else { return Err(Found::NotMine) };
         if !context.has_lease(chain.since_us()) {
             return Err(Found::Later { wait_us: LATER_US });
         }

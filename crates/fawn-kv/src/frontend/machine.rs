@@ -357,7 +357,7 @@ impl Front {
         let asker = Asker { address: Address::Front(self.id), tag: Tag { flight: tag, number }.into() };
         match &flight.work {
             Work::Get => {
-                let to = if flight.sent.is_none() { reader(chain, tag) } else { chain.answerer().node };
+                let to = if flight.sent.is_none() { reader(chain, tag) } else { chain.reader().node };
                 out.push((Address::Node(to), Message::Get { range, id, asker, wedge, key, place, continuation: None }));
             }
             Work::Write { operation, answered } => {
@@ -435,7 +435,7 @@ impl Front {
                 let mine = Asker { address: Address::Front(self.id), tag: 0 };
                 let place = Some(place);
                 let get = Message::Get { range, id, asker: mine, wedge: own.epoch, key, place, continuation };
-                out.push((Address::Node(chain.answerer().node), get));
+                out.push((Address::Node(chain.reader().node), get));
             }
             (None, _, Some(owner)) => {
                 self.counts.forwards += 1;
@@ -464,7 +464,8 @@ impl Front {
     }
 }
 
-/// Whom to ask for a key: the one that answers, or any member where reads are spread.
+/// Whom to ask for a key: the one that answers gets, or another one where reads are spread.
 fn reader(chain: &Chain, tag: u64) -> NodeId {
-    if chain.spreads_reads() { chain.members[tag as usize % chain.members.len()].node } else { chain.answerer().node }
+    let readers = chain.readers();
+    readers[tag as usize % readers.len()].node
 }

@@ -15,6 +15,8 @@ pub enum Health {
     Full,
     /// Part of it could not be read from flash.
     Damaged,
+    /// It may lack records that the node acknowledged before they were durable.
+    Behind,
 }
 
 /// When a write is acknowledged.
@@ -145,13 +147,66 @@ impl Chain {
         self.members.get(..count).expect("an active chain has members")
     }
 
-    /// Who answers: the tail; in a weak chain the owner, its first member.
+    /// Who answers what changes something: the tail; in a weak chain the owner, its first member.
     pub fn answerer(&self) -> Member {
         if self.is_weak() { self.head() } else { self.tail() }
     }
 
-    /// Whether members other than the answerer may be asked to show a key.
+    /// Who answers gets: the last member that is no archive, or the tail if all are archives; in a weak chain the owner.
+    pub fn reader(&self) -> Member {
+        *self.readers().last().expect("an active chain has members")
+    }
+
+    /// Who may be asked to show a key: all members up to the [reader](Self::reader) where reads are spread, else the reader
+    /// alone.
+    pub fn readers(&self) -> &[Member] {
+        let last = match self.members.iter().rposition(|member| !member.node.is_archive()) {
+            _ if self.is_weak() => 0,
+            Some(place) => place,
+            None => self.members.len().saturating_sub(1),
+        };
+        let first = if self.spreads_reads() { 0 } else { last };
+        self.members.get(first..=last).expect("an active chain has members")
+    }
+
+    /// Whether members other than the reader may be asked to show a key.
     pub fn spreads_reads(&self) -> bool {
         self.rules.spread_reads && !self.is_weak()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Incarnation;
+
+    /// Members by number; those of 10 and more are archives.
+    fn chain(members: &[u64], rules: Rules) -> Chain {
+        let node = |number: u64| NodeId(number | if number < 10 { 0 } else { NodeId::ARCHIVE });
+        let member = |number: &u64| Member { node: node(*number), incarnation: Incarnation(1) };
+        Chain { members: members.iter().map(member).collect(), rules, ..Chain::none(Interval::ALL) }
+    }
+
+    #[test]
+    fn archives_are_asked_only_where_nobody_else_is() {
+        let readers = |members: &[u64], spread_reads| {
+            let chain = chain(members, Rules { spread_reads, ..Rules::default() });
+            assert_eq!(chain.readers().last(), Some(&chain.reader()));
+            chain.readers().iter().map(|member| member.node.number()).collect::<Vec<_>>()
+        };
+        assert_eq!(readers(&[1, 2, 3], false), [3]);
+        assert_eq!(readers(&[1, 2, 3], true), [1, 2, 3]);
+        assert_eq!(readers(&[1, 10, 11], false), [1]);
+        assert_eq!(readers(&[1, 2, 10], true), [1, 2]);
+        assert_eq!(readers(&[10, 11], false), [11]);
+        assert_eq!(readers(&[10, 11], true), [10, 11]);
+        assert_eq!(readers(&[10, 1], false), [1], "the tail, of a chain that is not as it should be yet");
+    }
+
+    #[test]
+    fn the_owner_of_a_weak_chain_alone_is_asked() {
+        let rules = Rules { consistency: Consistency::Weak, spread_reads: true, ..Rules::default() };
+        let chain = chain(&[1, 2, 3], rules);
+        assert_eq!((chain.readers(), chain.answerer()), (&chain.members[..1], chain.head()));
     }
 }

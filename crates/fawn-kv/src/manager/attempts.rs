@@ -282,7 +282,7 @@ impl Attempts {
             .pending
             .iter()
             .filter_map(|pending| pending.source)
-            .any(|source| range.chain.rules.ack == Ack::Replicated && range.chain.place(source).is_none());
+            .any(|source| acknowledges_unsynced(&range.chain) && range.chain.place(source).is_none());
         let (attempt, end, begun) = (range.attempt, self.highest(id, after, placement.state()).seq, range.chain.first);
         let first = if revives && !planted(Bug::NumbersAgain) {
             Seq(end.max(begun).0 + 2 * u64::from(range.chain.rules.unsynced)).next()
@@ -420,6 +420,11 @@ fn source_for(chain: &Chain, member: Member, source: Option<Member>) -> Option<M
     let revives = source.is_some_and(|source| chain.place(source).is_none());
     let keeps = chain.is_weak() && (revives || chain.place(member).is_some());
     source.map(|source| if keeps { member } else { source })
+}
+
+/// Whether a member of the chain may have acknowledged what it has not synced.
+fn acknowledges_unsynced(chain: &Chain) -> bool {
+    chain.rules.ack == Ack::Replicated || chain.members.iter().any(|member| member.node.is_archive())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::liveness::NodeLiveness;
 use super::range_proposals::RangeProposals;
 use super::state::{Into, State};
 use super::view::LeaderView;
-use crate::ids::{Ack, Member, NodeId, Position, RangeId};
+use crate::ids::{Ack, Health, Member, NodeId, Position, RangeId};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::wire::Report;
@@ -97,14 +97,15 @@ impl<'a> Placement<'a> {
     }
 
     /// Whose log whoever has none gets: the tail's, which has the least that is not committed; in a weak chain the owner's,
-    /// which is what gets have shown.
+    /// which is what gets have shown. An archive's only where nobody else has it.
     /// Rather one that stays: whoever leaves need not be waited for.
     fn source_of(&self, id: RangeId, alive: &[Member], wanted: &[Member]) -> Option<Member> {
         if self.state().is_weak(id) {
             return alive.first().copied();
         }
-        let stays = alive.iter().rfind(|member| wanted.contains(member));
-        stays.or(alive.last()).copied()
+        let rank = |member: &Member| (!member.node.is_archive(), wanted.contains(member));
+        // Of equals the last.
+        alive.iter().max_by_key(|member| rank(member)).copied()
     }
 
     /// The members of the range's chain that live, in their order. Whoever is cut off from others that live is left out; where
@@ -304,6 +305,8 @@ impl<'a> Placement<'a> {
         // that was acknowledged.
         let chain = &self.state().ranges[&id].chain;
         let mut back: Vec<(Position, Member)> = Vec::new();
+        // Archives that rested have acknowledged what they may have lost.
+        let mut is_sure = false;
         let nodes: Vec<NodeId> = if planted(Bug::ReviveFromAnyone) {
             self.liveness.nodes().collect()
         } else {
@@ -314,6 +317,7 @@ impl<'a> Placement<'a> {
             let report = self.reports(old).and_then(|reports| reports.get(&id));
             let any = planted(Bug::ReviveFromAnyone);
             if let Some(report) = report.filter(|report| report.held >= Some(chain.attempt) || any) {
+                is_sure |= report.health != Health::Behind;
                 back.push((report.last, member));
             }
         }
@@ -329,7 +333,8 @@ impl<'a> Placement<'a> {
         // In a weak chain each has what the others may lack: they are waited for while they may still come.
         let is_gone = |member: &Member| self.liveness.is_gone(member.node, self.view, self.now_us);
         let waits_for = |member: &Member| {
-            (chain.rules.ack == Ack::Replicated || (chain.is_weak() && !is_gone(member))) && is_missing(member)
+            let is_unsure = chain.rules.ack == Ack::Replicated || !is_sure;
+            (is_unsure || (chain.is_weak() && !is_gone(member))) && is_missing(member)
         };
         if chain.members.iter().any(waits_for) && !planted(Bug::RevivesEarly) {
             return None;
@@ -396,6 +401,24 @@ mod tests {
         let alone = NewAttempt::of(vec![member(2)], Some(member(2)));
         assert!(steps(&view, &[2]).iter().all(|step| matches!(step, PlanStep::Begin(new) if *new == alone)));
         assert!(steps(&view, &[]).iter().all(|step| *step == PlanStep::Wait));
+    }
+
+    #[test]
+    fn an_archive_is_copied_from_only_where_nobody_else_has_the_range() {
+        let archive = |node| node | NodeId::ARCHIVE;
+        let mut view = leading(2, 2);
+        activate(&mut view, &[1, 2]);
+        let placement = |view: &LeaderView, alive: &[Member], wanted: &[Member]| {
+            let (liveness, connectivity) = (NodeLiveness::default(), Connectivity::default());
+            let placement = Placement { view, liveness: &liveness, connectivity: &connectivity, now_us: 0 };
+            placement.source_of(RangeId(1), alive, wanted)
+        };
+        let (serving, leaves, slow) = (member(1), member(2), member(archive(3)));
+        let source = |alive: &[Member], wanted: &[Member]| placement(&view, alive, wanted);
+        assert_eq!(source(&[serving, slow], &[serving, slow]), Some(serving));
+        assert_eq!(source(&[leaves, slow], &[serving, slow]), Some(leaves), "it goes, but has it still");
+        assert_eq!(source(&[slow, member(archive(4))], &[slow]), Some(slow));
+        assert_eq!(source(&[serving, leaves], &[serving, leaves]), Some(leaves), "the tail has the least under way");
     }
 
     #[test]

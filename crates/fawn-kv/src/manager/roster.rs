@@ -1,7 +1,7 @@
 //! Who is in a cluster, by name, and where: what managers decide beside the protocol, which knows numbers alone.
 
 use crate::ids::{ManagerId, SeatId};
-use fawn_ring::{DomainId, MachineId};
+use fawn_ring::{DomainId, MachineId, NodeId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -10,6 +10,38 @@ pub const MOST_NAME_BYTES: usize = 64;
 
 /// Most seats of one member.
 pub const MOST_SEATS: u32 = 64;
+
+/// What a member keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NodeClass {
+    /// Nothing: it is a front-end alone.
+    None,
+    /// Data that it serves.
+    Serving,
+    /// Copies that are read only if nobody else has them. Since version [`ARCHIVES`](crate::wire::version::ARCHIVES).
+    Archive,
+}
+
+impl NodeClass {
+    /// Whether it has stores.
+    pub fn is_node(self) -> bool {
+        self != Self::None
+    }
+
+    /// What an operator calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "front-end",
+            Self::Serving => "node",
+            Self::Archive => "archive",
+        }
+    }
+
+    /// The bit that the numbers of its seats have.
+    fn seat_bit(self) -> u32 {
+        if self == Self::Archive { NodeId::ARCHIVE as u32 } else { 0 }
+    }
+}
 
 /// A process that asks to be a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,8 +54,8 @@ pub struct Enrolment {
     pub address: String,
     /// Where memcached clients reach it, if they do.
     pub clients: Option<String>,
-    /// It keeps data.
-    pub is_node: bool,
+    /// What it keeps, for life.
+    pub node: NodeClass,
     /// It serves clients.
     pub is_front: bool,
     /// Number of its event loops, which never changes.
@@ -104,8 +136,15 @@ pub enum EnrolError {
     #[error("a member has from 1 to {MOST_SEATS} event loops: not {0}")]
     SeatCount(u32),
     /// It was something else.
-    #[error("{0} cannot change between node and front-end: start it as before, or under another name")]
-    Role(String),
+    #[error("{name} was created with class {}, not {}: start it as before, or under another name", had.name(), has.name())]
+    Class {
+        /// Who.
+        name: String,
+        /// What it was.
+        had: NodeClass,
+        /// What it is now.
+        has: NodeClass,
+    },
     /// Two members in one place.
     #[error("{address} is already the address of {other}: give each member its own --cluster-listen or --advertise")]
     Address {
@@ -147,15 +186,15 @@ impl Roster {
             return Err(EnrolError::SeatCount(asked.seats));
         }
         let name = asked.name.clone();
-        if !asked.is_node && !asked.is_front {
+        if !asked.node.is_node() && !asked.is_front {
             return Err(EnrolError::Idle(name));
         }
         if let Some(Member { said, .. }) = self.members.get(&name) {
             if said.seats != asked.seats {
                 return Err(EnrolError::Seats { name, had: said.seats, has: asked.seats });
             }
-            if said.is_node != asked.is_node {
-                return Err(EnrolError::Role(name));
+            if said.node != asked.node {
+                return Err(EnrolError::Class { name, had: said.node, has: asked.node });
             }
         }
         let mut others = self.members.iter().filter(|(other, _)| **other != name);
@@ -194,8 +233,9 @@ impl Roster {
         let machine = *self.machines.entry(asked.machine.clone()).or_insert(next);
         let next = DomainId(self.domains.len() as u64 + 1);
         let domain = asked.domain.clone().map(|name| *self.domains.entry(name).or_insert(next));
-        let first = self.members.get(&asked.name).map_or(SeatId(self.seats + 1), |known| known.first);
-        self.seats = self.seats.max(first.0 + asked.seats - 1);
+        let first =
+            self.members.get(&asked.name).map_or(SeatId((self.seats + 1) | asked.node.seat_bit()), |known| known.first);
+        self.seats = self.seats.max(first.number() + asked.seats - 1);
         self.members.insert(asked.name.clone(), Member { said: asked.clone(), first, machine, domain });
         true
     }
@@ -208,7 +248,7 @@ impl Roster {
 
     /// Whether a seat was given to a member that is none any more, or would have been by changes that are lost.
     pub fn has_taken(&self, seat: SeatId) -> bool {
-        seat.0 <= self.seats && self.member_of(seat).is_none()
+        seat.number() <= self.seats && self.member_of(seat).is_none()
     }
 
     /// Where a seat is reached.
@@ -227,7 +267,7 @@ mod tests {
             directory: [1; 16],
             address: format!("127.0.0.1:{port}"),
             clients: None,
-            is_node: true,
+            node: NodeClass::Serving,
             is_front: true,
             seats: 2,
             machine: name.to_owned(),
@@ -256,6 +296,29 @@ mod tests {
     }
 
     #[test]
+    fn the_seats_of_an_archive_say_so_and_no_other_has_their_number() {
+        let mut roster = Roster::default();
+        let archive = |name, port| Enrolment { node: NodeClass::Archive, ..asked(name, port) };
+        for enrolment in [asked("a", 1), archive("b", 2), asked("c", 3)] {
+            assert!(roster.apply(&Change::Enrol(enrolment)));
+        }
+        let seats = |name: &str| roster.members[name].seats().map(|seat| (seat.number(), seat.is_archive()));
+        assert_eq!(seats("b").collect::<Vec<_>>(), [(3, true), (4, true)]);
+        assert_eq!(seats("c").collect::<Vec<_>>(), [(5, false), (6, false)]);
+        assert_eq!(roster.member_of(roster.members["b"].first).map(|(name, _)| name), Some("b"));
+        assert_eq!(roster.member_of(SeatId(3)), None, "no node that serves has it");
+        let other = roster.check(&asked("b", 2)).unwrap_err().to_string();
+        assert!(other.contains("class archive, not node"), "{other}");
+        let first = roster.members["b"].first;
+        roster.apply(&Change::Strike { name: "b".into() });
+        assert!(roster.has_taken(first));
+        // As older releases say it: whether it is a node.
+        let bytes = |class| postcard::to_allocvec(&class).unwrap();
+        let is_node = |is_node: bool| postcard::to_allocvec(&is_node).unwrap();
+        assert_eq!((bytes(NodeClass::None), bytes(NodeClass::Serving)), (is_node(false), is_node(true)));
+    }
+
+    #[test]
     fn what_a_lost_change_may_have_given_away_nobody_gets() {
         let mut roster = Roster::default();
         roster.apply(&Change::Enrol(asked("a", 1)));
@@ -275,9 +338,9 @@ mod tests {
         let refused = |asked: Enrolment| roster.check(&asked).unwrap_err().to_string();
         assert!(refused(asked("a b", 2)).contains("is not a valid name"));
         assert!(refused(Enrolment { seats: 3, ..asked("a", 1) }).contains("--threads 2"));
-        assert!(refused(Enrolment { is_node: false, ..asked("a", 1) }).contains("under another name"));
+        assert!(refused(Enrolment { node: NodeClass::None, ..asked("a", 1) }).contains("class node, not front-end"));
         assert!(refused(asked("b", 1)).contains("is already the address of a:"));
-        assert!(refused(Enrolment { is_node: false, is_front: false, ..asked("c", 3) }).contains("neither"));
+        assert!(refused(Enrolment { node: NodeClass::None, is_front: false, ..asked("c", 3) }).contains("neither"));
         assert_eq!(roster.check(&asked("a", 9)), Ok(()), "it may move");
     }
 }

@@ -26,7 +26,7 @@ impl State {
         if chain.members.is_empty() || !chain.keys.contains(&middle) {
             return None;
         }
-        let seat = SeatId::of(Address::Node(chain.answerer().node))?;
+        let seat = SeatId::of(Address::Node(chain.reader().node))?;
         let front = FrontId(seat.0);
         alive.keys().find(|member| member.front == front).copied()
     }

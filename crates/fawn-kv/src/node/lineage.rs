@@ -51,6 +51,7 @@ pub(crate) fn inherit<S: RangeStore>(
     let whole = parents.len() == over.len() && parents.iter().all(|(parent, _)| parent.is_complete());
     let level = parents.iter().all(|(_, level)| *level);
     let damaged = parents.iter().any(|(parent, _)| parent.is_damaged());
+    let behind = parents.iter().any(|(parent, _)| parent.is_behind());
     let usable = whole && (over.len() == 1 || level);
     took(match (usable, over.len(), level) {
         (true, 1, true) => Path::SplitInherited,
@@ -78,6 +79,9 @@ pub(crate) fn inherit<S: RangeStore>(
         let mut replica = Replica::inherited(me, attempt, range, (recovered, paused_us), context.secret);
         if damaged {
             replica.damage();
+        }
+        if behind && !level {
+            replica.set_behind();
         }
         replicas.insert(range, replica);
     }

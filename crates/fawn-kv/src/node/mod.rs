@@ -450,7 +450,13 @@ impl<S: RangeStore> Node<S> {
         }
         let secret = &self.identity.secret;
         let replicas = std::mem::take(&mut self.recovered).into_iter();
-        self.replicas.extend(replicas.map(|(range, recovered)| (range, Replica::new(range, me, recovered, secret))));
+        self.replicas.extend(replicas.map(|(range, recovered)| {
+            let mut replica = Replica::new(range, me, recovered, secret);
+            if self.timing.rested {
+                replica.set_behind();
+            }
+            (range, replica)
+        }));
     }
 
     /// The managers are of another cluster than what is here: it stays as it is.

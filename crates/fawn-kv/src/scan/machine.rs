@@ -162,15 +162,19 @@ impl Scanner {
         Some((range, chain.clone()))
     }
 
-    /// Whom to ask: who answers for the range where nothing has come yet, another member after each try that came to nothing.
+    /// Whom to ask: who answers gets of the range where nothing has come yet, another member after each try that came to
+    /// nothing; an archive only where there are no others.
     fn whom(&self, stretch: &Stretch, chain: &Chain) -> Member {
         if stretch.least == Position::default() || chain.is_weak() {
-            if planted(Bug::ScanOfAnyMember) { chain.head() } else { chain.answerer() }
-        } else {
-            let members = &chain.members;
-            let last = stretch.source.and_then(|source| chain.place(source)).unwrap_or(members.len() - 1);
-            members[(last + self.tries) % members.len()]
+            return if planted(Bug::ScanOfAnyMember) { chain.head() } else { chain.reader() };
         }
+        let serving = chain.members.iter().filter(|member| !member.node.is_archive()).copied();
+        let mut members: Vec<Member> = serving.collect();
+        if members.is_empty() {
+            members.clone_from(&chain.members);
+        }
+        let last = members.iter().position(|member| Some(*member) == stretch.source).unwrap_or(members.len() - 1);
+        members[(last + self.tries) % members.len()]
     }
 
     /// A message has come.

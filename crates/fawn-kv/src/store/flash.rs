@@ -197,6 +197,11 @@ impl FlashStore {
         &self.store
     }
 
+    /// As [`Store::rest`].
+    pub fn rest(&mut self, ms: u32) {
+        self.store.rest(ms);
+    }
+
     /// As [`Store::take_batch`].
     pub fn take_batch(&mut self, now_ms: u64) -> Option<Batch> {
         self.store.take_batch(now_ms)
@@ -688,6 +693,10 @@ impl RangeStore for FlashStore {
     fn forgotten(&self, range: RangeId) -> Seq {
         let Some(image) = self.images.ranges.get(&range) else { return Seq(0) };
         image.forgotten.max(Seq(self.store.upkeep().horizon(&image.keys)))
+    }
+
+    fn end_rest(&mut self) {
+        self.store.end_rest();
     }
 
     fn durable(&self) -> Gate {

@@ -181,6 +181,9 @@ pub trait RangeStore {
     /// cannot be brought up to date by what was written since.
     fn forgotten(&self, range: RangeId) -> Seq;
 
+    /// Somebody waits for what was written to be durable: a store that lets its device rest between syncs does not until then.
+    fn end_rest(&mut self) {}
+
     /// Up to here everything is durable.
     fn durable(&self) -> Gate;
 }

@@ -49,6 +49,8 @@ paths! {
     BarrierRead: "a get is answered behind a barrier",
     LeaseRunOut: "a lease runs out while a value is read",
     SpreadClean: "a member that is not the tail answers a get",
+    CommitAwaited: "a get waits at the reader for a record that the tail may have committed",
+    ArchiveSpared: "an archive passes a get on",
     SpreadDirty: "a member that is not the tail passes a get on",
     FlushedByWedges: "all is flushed, through the owners of all wedges",
     FlushFollowsOwner: "a flush of a wedge goes on through its next owner",

@@ -181,8 +181,16 @@ fn stretches(ranges: impl IntoIterator<Item = Interval>) -> Vec<Interval> {
     stretches
 }
 
-/// Nodes with different names, on machines of their own.
+/// Nodes with different names, on machines of their own; none is an archive.
 fn nodes() -> impl Strategy<Value = Vec<NewNode>> {
+    let serving = |node: NewNode| NewNode { name: NodeId(node.name).number(), ..node };
+    let named = |nodes: &Vec<NewNode>| nodes.iter().map(|node| node.name).collect::<BTreeSet<_>>().len() == nodes.len();
+    let nodes = mixed_nodes().prop_map(move |nodes| nodes.into_iter().map(serving).collect::<Vec<_>>());
+    nodes.prop_filter("names differ", named)
+}
+
+/// Nodes with different names, on machines of their own; half of them are archives.
+fn mixed_nodes() -> impl Strategy<Value = Vec<NewNode>> {
     let node = (any::<u64>(), prop::option::of(0..4u64), 1..=8u32);
     let nodes = prop::collection::vec(node, 2..8);
     let distinct =
@@ -252,6 +260,26 @@ proptest! {
         let lack: Vec<Interval> = lack.map(|range| range.chain.keys).collect();
         prop_assert_eq!(copied.len(), lack.len(), "one each");
         prop_assert_eq!(stretches(copied.into_iter().map(|(_, keys)| keys)), stretches(lack));
+        prop_assert!(bench.nodes[&node].is_empty(), "it may go");
+    }
+}
+
+proptest! {
+    #[test]
+    fn nodes_of_both_classes_come_and_go_and_chains_are_as_the_ring_says(mut nodes in mixed_nodes(), replicas in 1..5u32) {
+        let newcomer = nodes.pop().unwrap();
+        let mut bench = Bench::new(replicas, &nodes);
+        let before = bench.ring();
+        let is_settled = |bench: &Bench, ring: &Ring| {
+            bench.ranges().iter().all(|(last, (_, range))| nodes_of(range) == wanted(ring, last, replicas))
+        };
+        bench.start(&newcomer);
+        bench.settle();
+        prop_assert!(is_settled(&bench, &bench.ring()), "{:?}", bench.ranges());
+        let (node, incarnation, standing) = (NodeId(newcomer.name), Incarnation(1), Standing::Draining);
+        bench.work(Effects { propose: vec![Command::Stand { node, incarnation, standing }], ..Effects::default() });
+        bench.settle();
+        prop_assert!(is_settled(&bench, &before), "{:?}", bench.ranges());
         prop_assert!(bench.nodes[&node].is_empty(), "it may go");
     }
 }

@@ -12,12 +12,13 @@ use crate::consensus::Proposal;
 use crate::links::rate_limited_log::RateLimitedLog;
 use crate::links::table::{LinkId, LinkTable};
 use crate::replicated_state::{Decision, Facts};
-use fawn_kv::ids::ClusterId;
+use fawn_kv::ids::{ClusterId, Consistency};
 use fawn_kv::link::control::Enrolled;
 use fawn_kv::link::{Control, was_removed};
 use fawn_kv::manager::check_virtual_ids;
-use fawn_kv::manager::roster::{Change, Enrolment, Roster};
+use fawn_kv::manager::roster::{Change, Enrolment, NodeClass, Roster};
 use fawn_kv::status::Answer;
+use fawn_kv::wire::version::ARCHIVES;
 use fawn_ring::Secret;
 use fawn_tls::Identity;
 use std::collections::BTreeMap;
@@ -290,8 +291,28 @@ fn check(newcomer: &Newcomer, identity: Option<&Identity>, facts: &Facts) -> Res
             and another --dir. Keep the old directory until no data are missing: it may have the only copy"
         ));
     }
+    if who.node == NodeClass::Archive {
+        check_archive(name, facts)?;
+    }
     check_virtual_ids(who.virtual_ids).map_err(|error| error.to_string())?;
     facts.roster.check(who).map_err(|error| error.to_string())?;
+    Ok(())
+}
+
+/// Whether the cluster takes archives.
+fn check_archive(name: &str, facts: &Facts) -> Result<(), String> {
+    if facts.genesis.is_some_and(|genesis| genesis.settings.rules.consistency == Consistency::Weak) {
+        return Err(format!(
+            "{name} cannot be an archive of a weak cluster, whose members do not have the same records: start it \
+            without --class"
+        ));
+    }
+    if facts.version < ARCHIVES {
+        return Err(format!(
+            "{name} cannot be an archive yet, as a member of this cluster runs an older release: upgrade all members \
+            first (fawn status lists them)"
+        ));
+    }
     Ok(())
 }
 

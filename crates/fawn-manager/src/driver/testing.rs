@@ -3,7 +3,7 @@
 use super::committed::CommittedState;
 use crate::replicated_state::{Decision, Genesis};
 use fawn_kv::ids::{ClusterId, Rules};
-use fawn_kv::manager::roster::{Change, Enrolment, Roster};
+use fawn_kv::manager::roster::{Change, Enrolment, NodeClass, Roster};
 use fawn_kv::manager::{Leases, Settings};
 
 /// A process with one seat, and a directory of its own.
@@ -15,7 +15,7 @@ pub fn enrolment(name: &str) -> Enrolment {
         directory,
         address: format!("{name}:1"),
         clients: None,
-        is_node: true,
+        node: NodeClass::Serving,
         is_front: true,
         seats: 1,
         machine: name.to_owned(),

@@ -4,7 +4,7 @@ use fawn_kv::ids::{Address, ClusterId, Incarnation, Member, NodeId, SeatId};
 use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::frame::{put_control, put_message};
 use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Lane, Party};
-use fawn_kv::manager::roster::Enrolment;
+use fawn_kv::manager::roster::{Enrolment, NodeClass};
 use fawn_kv::status::{Answer, Question, Status};
 use fawn_kv::wire::Message;
 use fawn_kv::wire::version::{NEWEST, OLDEST};
@@ -183,7 +183,7 @@ pub fn enrolment(name: &str, port: u16) -> Enrolment {
         directory: [port as u8; 16],
         address: format!("127.0.0.1:{port}"),
         clients: None,
-        is_node: true,
+        node: NodeClass::Serving,
         is_front: true,
         seats: 1,
         machine: name.to_owned(),

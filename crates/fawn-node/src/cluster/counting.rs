@@ -1,4 +1,4 @@
-//! Counting the items of a node: of all its ranges, and of those whose tail it is.
+//! Counting the items of a node: of all its ranges, and of those of which it answers gets.
 
 use super::ranges::Ranges;
 use fawn_kv::node::Node;
@@ -16,18 +16,18 @@ const COUNTED_A_TURN: usize = 64;
 pub struct ItemCounts {
     /// Of all its ranges.
     pub all: Holdings,
-    /// Of the ranges whose tail it is: so each item of a cluster is counted once.
-    pub tails: Holdings,
+    /// Of the ranges of which it answers gets: so each item of a cluster is counted once.
+    pub answered: Holdings,
 }
 
 impl ItemCounts {
-    /// The sums over parts of the key space, of which some are of ranges whose tail the node is.
-    fn of(held: Vec<Holdings>, is_tail: &[bool]) -> Self {
+    /// The sums over parts of the key space, of which some are of ranges of which the node answers gets.
+    fn of(held: Vec<Holdings>, is_reader: &[bool]) -> Self {
         let mut counted = Self::default();
-        for (held, is_tail) in held.into_iter().zip(is_tail) {
+        for (held, is_reader) in held.into_iter().zip(is_reader) {
             add(&mut counted.all, held);
-            if *is_tail {
-                add(&mut counted.tails, held);
+            if *is_reader {
+                add(&mut counted.answered, held);
             }
         }
         counted
@@ -38,8 +38,8 @@ impl ItemCounts {
 #[derive(Debug)]
 struct RunningCount {
     count: Count,
-    /// Of each part, whether the node is the tail of its range.
-    is_tail: Vec<bool>,
+    /// Of each part, whether the node answers gets of its range.
+    is_reader: Vec<bool>,
 }
 
 impl RunningCount {
@@ -49,20 +49,20 @@ impl RunningCount {
             let (keys, role) = (replica.keys(), replica.figures().role);
             all.push(keys);
             if role != Role::Idle {
-                let is_tail = matches!(role, Role::Tail | Role::Alone);
+                let is_reader = replica.is_reader();
                 let stretches = replica.meta().alive.flushed(&keys);
-                parts.extend(stretches.map(|(keys, flushed)| (CountedKeys { keys, flushed }, is_tail)));
+                parts.extend(stretches.map(|(keys, flushed)| (CountedKeys { keys, flushed }, is_reader)));
             }
         }
         parts.sort_unstable_by_key(|(part, _)| part.keys.low);
-        let (parts, is_tail) = parts.into_iter().unzip();
-        Self { count: Count::new(parts, all), is_tail }
+        let (parts, is_reader) = parts.into_iter().unzip();
+        Self { count: Count::new(parts, all), is_reader }
     }
 
     /// Counts so many entries; the sums once all parts are counted.
     fn step(&mut self, node: &Node<Ranges>, entries: usize) -> Option<ItemCounts> {
         let held = node.store().flash().store().contents().count_on(&mut self.count, entries)?;
-        Some(ItemCounts::of(held, &self.is_tail))
+        Some(ItemCounts::of(held, &self.is_reader))
     }
 }
 

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use fawn_kv::ids::SeatId;
     use fawn_kv::link::Greeted;
-    use fawn_kv::manager::roster::{Change, Roster};
+    use fawn_kv::manager::roster::{Change, NodeClass, Roster};
     use std::net::TcpListener;
 
     fn enrolled(roster: &Roster) -> Enrolled {
@@ -243,7 +243,7 @@ mod tests {
             directory: [1; 16],
             address: "127.0.0.1:1".to_owned(),
             clients: None,
-            is_node: true,
+            node: NodeClass::Serving,
             is_front: true,
             seats: 1,
             machine: "a".to_owned(),

@@ -17,7 +17,7 @@ use fawn_kv::frontend::{Front, Limits};
 use fawn_kv::ids::{ClusterId, FrontId, NodeId, SeatId};
 use fawn_kv::link::control::Enrolled;
 use fawn_kv::link::was_removed;
-use fawn_kv::manager::roster::Enrolment;
+use fawn_kv::manager::roster::{Enrolment, NodeClass};
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::store::{RangeStore as _, may_adopt};
 use fawn_kv::timing::Timing;
@@ -29,6 +29,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// What a process of a cluster is started with.
 #[derive(Clone)]
@@ -49,8 +50,10 @@ pub struct ClusterOptions {
     pub domain: Option<String>,
     /// Places on the ring of each of its nodes.
     pub virtual_ids: u32,
-    /// It keeps data.
-    pub is_node: bool,
+    /// What it keeps.
+    pub node: NodeClass,
+    /// An archive syncs this much later than it acknowledges, while nodes that are no archives have synced.
+    pub rest: Duration,
     /// It serves memcached clients.
     pub is_front: bool,
     /// Bytes of values that its front-end caches.
@@ -165,9 +168,9 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
     })?;
     let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
     let started = StartReport {
-        what: format!("{} {}", if first.is_node { "node" } else { "front-end" }, names.join(", ")),
+        what: format!("{} {}", first.node.name(), names.join(", ")),
         members: members.iter().map(|member| &member.serve).collect(),
-        has_stores: first.is_node,
+        has_stores: first.node.is_node(),
         ack: "as the cluster's settings say".to_owned(),
         read_path: running.fact("fawn_read_path").unwrap_or("none"),
         loops: running.loops(),
@@ -204,14 +207,17 @@ fn admit<'a>(options: &'a ClusterOptions, stop: &AtomicBool) -> Result<EnrolledM
         board.waits_for("it waits until the managers admit it");
     }
     let secure = options.certificates.as_ref().map(Reloading::links).transpose().map_err(refused)?.map(Arc::new);
-    let mut directory = options.is_node.then(|| open_directory(options)).transpose()?;
+    let mut directory = options.node.is_node().then(|| open_directory(options)).transpose()?;
     let seats = directory.as_ref().map_or(options.serve.threads.get(), MemberDirectory::stores);
     let enrolled = ask(options, directory.as_ref(), (seats, &address), secure.as_deref(), stop)?;
     if let Some(directory) = &mut directory {
+        if !options.rest.is_zero() {
+            directory.set_rested().map_err(refused)?;
+        }
         let (cluster, secret) = (enrolled.cluster.0, enrolled.secret);
         directory.set_enrolled(cluster, secret, &options.name, enrolled.first.0).map_err(refused)?;
     }
-    tracing::info!("{} is in cluster {} as seat {}", options.name, enrolled.cluster, enrolled.first.0);
+    tracing::info!("{} is in cluster {} as seat {}", options.name, enrolled.cluster, enrolled.first.number());
     if let Some(board) = &options.serve.board {
         board.waits_for("its clients are not served yet");
     }
@@ -265,7 +271,7 @@ fn ask(
         directory: directory.map_or(drawn, MemberDirectory::directory_id),
         address: address.to_owned(),
         clients: options.serve.listen.first().cloned(),
-        is_node: options.is_node,
+        node: options.node,
         is_front: options.is_front,
         seats: seats as u32,
         machine: options.machine.clone().unwrap_or_else(|| options.name.clone()),
@@ -326,7 +332,7 @@ fn open_node(
         ..Options::new(enrolled.secret, options.serve.memory_bytes / directory.stores() as u64)
     };
     let plain = directory.is_plain().then(|| directory.interval(number));
-    let (ranges, opening, recovered) = Ranges::open(files, store, plain)
+    let (mut ranges, opening, recovered) = Ranges::open(files, store, plain)
         .map_err(|error| ServeError::Open(error.at(directory.store_path(number).display())))?;
     if ranges.plain().is_some() {
         tracing::info!("the data of store {number} join the cluster once all stores of the directory are open");
@@ -343,7 +349,9 @@ fn open_node(
         secret: enrolled.secret,
     };
     let copy_bytes_per_s = options.copy_bytes_per_s / options.serve.threads.get() as u64;
-    let timing = Timing { copy_bytes_per_s, ..Timing::default() };
+    let timing =
+        Timing { copy_bytes_per_s, rests: !options.rest.is_zero(), rested: directory.rested(), ..Timing::default() };
+    ranges.rest(u32::try_from(options.rest.as_millis()).unwrap_or(u32::MAX));
     Ok(Node::new(identity, nonce()?, timing, ranges, recovered))
 }
 

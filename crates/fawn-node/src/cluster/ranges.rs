@@ -105,6 +105,11 @@ impl Ranges {
         Ok((Self { engine, reader, fetches, free: Vec::new(), pushed: false, asked: true }, opening, ranges))
     }
 
+    /// As [`FlashStore::rest`].
+    pub fn rest(&mut self, ms: u32) {
+        self.store().rest(ms);
+    }
+
     /// The store.
     pub fn flash(&self) -> &FlashStore {
         &self.engine.store_ref().0
@@ -302,6 +307,13 @@ impl RangeStore for Ranges {
 
     fn forgotten(&self, range: RangeId) -> Seq {
         self.flash().forgotten(range)
+    }
+
+    fn end_rest(&mut self) {
+        // Each step of a node says so: only what has to be written is something to look after.
+        if self.flash().store().log().unbatched_bytes() > 0 {
+            self.store().end_rest();
+        }
     }
 
     fn durable(&self) -> Gate {

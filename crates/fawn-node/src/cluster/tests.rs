@@ -8,6 +8,7 @@ use super::member::{ClusterOptions, Process, start};
 use crate::options::ServeOptions;
 use crate::tests::harness::{Client, PATIENCE, client_of, eventually};
 use fawn_kv::ids::{Incarnation, NodeId, Rules, SeatId};
+use fawn_kv::manager::roster::NodeClass;
 use fawn_kv::manager::{Command, Standing};
 use managers::Managers;
 use std::net::TcpStream;
@@ -66,7 +67,8 @@ impl Cluster {
             machine: None,
             domain: None,
             virtual_ids: 2,
-            is_node: true,
+            node: NodeClass::Serving,
+            rest: Duration::ZERO,
             is_front: true,
             cache_bytes: 1 << 20,
             copy_bytes_per_s: 128 << 20,

@@ -8,7 +8,7 @@ use crate::shard::stores::LoopStats;
 use fawn_store::{Ack, WrittenBytes};
 use std::collections::BTreeMap;
 
-/// Figures of what lies at the tails of a cluster's process, where that is counted.
+/// Figures of the items for which a cluster's process answers gets, where they are counted.
 pub const TAIL_ITEMS: &str = "fawn_tail_items";
 
 /// See [`TAIL_ITEMS`].

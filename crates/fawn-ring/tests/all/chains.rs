@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::cluster::{cluster, key, named_nodes, replicas, ring, ring_and_newcomer};
+use crate::cluster::{cluster, key, mixed_cluster, named_nodes, replicas, ring, ring_and_newcomer};
 use fawn_ring::{DomainId, Interval, Key, MachineId, Node, NodeId, Ring, RingError, VirtualId, VirtualNode};
 use proptest::prelude::*;
 
@@ -16,15 +16,16 @@ fn distinct<T: Ord>(chain: &[VirtualNode], what: impl Fn(&VirtualNode) -> T) -> 
 }
 
 /// The rule by the letter: walk once round, note the first of each machine; of these, the first of each domain come
-/// first, then the others; of this list the first R, in the order of the walk.
-fn slow_chain(ring: &Ring, start: usize, replicas: usize) -> Vec<VirtualNode> {
-    let all = ring.virtual_nodes();
+/// first, then the others; of this list as many as make a chain of R of those that it has already, in the order of the walk.
+fn slow_chain(all: &[VirtualNode], start: usize, chain: &[VirtualNode], replicas: usize) -> Vec<VirtualNode> {
     let mut walk: Vec<VirtualNode> = all[start..].iter().chain(&all[..start]).copied().collect();
-    let (mut machines, mut domains) = (BTreeSet::new(), BTreeSet::new());
+    let mut machines: BTreeSet<_> = chain.iter().map(|member| member.machine).collect();
+    let mut domains: BTreeSet<_> = chain.iter().map(domain).collect();
     walk.retain(|virtual_node| machines.insert(virtual_node.machine));
     let (firsts, others): (Vec<VirtualNode>, Vec<_>) =
         walk.iter().partition(|virtual_node| domains.insert(domain(virtual_node)));
-    let chosen: Vec<VirtualId> = firsts.iter().chain(&others).take(replicas).map(|chosen| chosen.id).collect();
+    let room = replicas.saturating_sub(chain.len());
+    let chosen: Vec<VirtualId> = firsts.iter().chain(&others).take(room).map(|chosen| chosen.id).collect();
     walk.retain(|virtual_node| chosen.contains(&virtual_node.id));
     walk
 }
@@ -64,11 +65,76 @@ proptest! {
     }
 
     #[test]
+    fn archives_come_last_and_take_all_places_but_one(cluster in mixed_cluster(40), key in key(), r in replicas()) {
+        let ring = ring(&cluster.virtual_nodes());
+        let chain = ring.chain_of_key(&key, r).unwrap();
+        prop_assert_eq!(chain.len(), r.min(ring.machines()));
+        prop_assert_eq!(distinct(&chain, |member| member.machine), chain.len());
+        prop_assert!(chain.is_sorted_by_key(|member| member.node.is_archive()), "archives come last");
+        let (archives, serving): (Vec<_>, Vec<_>) =
+            ring.virtual_nodes().iter().partition(|place| place.node.is_archive());
+        let machines = distinct(&archives, |place| place.machine);
+        let served = chain.iter().filter(|place| !place.node.is_archive()).count();
+        if !serving.is_empty() {
+            prop_assert!(served >= 1.max(chain.len().saturating_sub(machines)), "{:?}", chain);
+        }
+        // A machine that has nodes of both classes is in a chain once.
+        let shared = serving.iter().filter(|one| archives.iter().any(|other| other.machine == one.machine)).count();
+        if shared == 0 && !serving.is_empty() {
+            prop_assert_eq!(served, 1.max(chain.len().saturating_sub(machines)), "{:?}", chain);
+        }
+    }
+
+    #[test]
     fn a_chain_takes_the_nearest_that_the_rule_allows_in_ring_order(cluster in cluster(40), r in replicas()) {
         let ring = ring(&cluster.virtual_nodes());
         for (start, owner) in ring.virtual_nodes().iter().enumerate() {
-            prop_assert_eq!(ring.chain(&owner.id, r).unwrap(), slow_chain(&ring, start, r));
+            prop_assert_eq!(ring.chain(&owner.id, r).unwrap(), slow_chain(ring.virtual_nodes(), start, &[], r));
         }
+    }
+
+    #[test]
+    fn a_chain_takes_the_nearest_of_each_class_where_there_are_no_domains(cluster in mixed_cluster(40), r in replicas()) {
+        let mut places = cluster.virtual_nodes();
+        for place in &mut places {
+            place.domain = None;
+        }
+        let ring = ring(&places);
+        let all = ring.virtual_nodes();
+        for (start, owner) in all.iter().enumerate() {
+            let (archives, serving): (Vec<_>, Vec<_>) =
+                all[start..].iter().chain(&all[..start]).partition(|place| place.node.is_archive());
+            let length = r.min(ring.machines());
+            let least = length.saturating_sub(distinct(&archives, |place| place.machine)).max(1);
+            let first = slow_chain(&serving, 0, &[], least);
+            let then = slow_chain(&archives, 0, &first, length);
+            prop_assert!(ring.chain(&owner.id, r).unwrap().starts_with(&first));
+            prop_assert!(ring.chain(&owner.id, r).unwrap().ends_with(&then));
+        }
+    }
+
+    #[test]
+    fn a_chain_of_both_classes_is_in_as_many_domains_as_any_of_so_many_could_be(
+        cluster in mixed_cluster(40),
+        key in key(),
+        r in replicas(),
+    ) {
+        let ring = ring(&cluster.virtual_nodes());
+        let chain = ring.chain_of_key(&key, r).unwrap();
+        let archives = |chain: &[VirtualNode]| chain.iter().filter(|place| place.node.is_archive()).count();
+        let mut one_of_each: Vec<VirtualNode> = Vec::new();
+        for place in ring.virtual_nodes() {
+            if !one_of_each.iter().any(|known| (known.machine, known.node.is_archive()) == (place.machine, place.node.is_archive())) {
+                one_of_each.push(*place);
+            }
+        }
+        let best = (0..1u32 << one_of_each.len())
+            .filter(|chosen| chosen.count_ones() as usize == chain.len())
+            .map(|chosen| (0..one_of_each.len()).filter(|at| chosen >> at & 1 == 1).map(|at| one_of_each[at]).collect::<Vec<_>>())
+            .filter(|other| archives(other) == archives(&chain) && distinct(other, |place| place.machine) == other.len())
+            .map(|other| distinct(&other, domain))
+            .max();
+        prop_assert_eq!(Some(distinct(&chain, domain)), best, "{:?}", chain);
     }
 
     #[test]
@@ -83,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_joins_does_not_matter(cluster in cluster(40)) {
+    fn the_order_of_joins_does_not_matter(cluster in mixed_cluster(40)) {
         let mut virtual_nodes = cluster.virtual_nodes();
         let forwards = ring(&virtual_nodes);
         virtual_nodes.reverse();

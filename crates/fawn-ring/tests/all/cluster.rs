@@ -27,6 +27,8 @@ pub fn key() -> impl Strategy<Value = Key> {
 #[derive(Clone, Debug)]
 pub struct Cluster {
     domains: Vec<Option<DomainId>>,
+    /// The nodes of machines below this number are archives.
+    archives: u64,
     places: Vec<(u64, u64, Key)>,
 }
 
@@ -36,7 +38,7 @@ impl Cluster {
         let mut taken = Ring::new();
         let stands = |(machine, disk, key): &(u64, u64, Key)| VirtualNode {
             id: VirtualId(*key),
-            node: NodeId(machine * 2 + disk),
+            node: NodeId((machine * 2 + disk) | if *machine < self.archives { NodeId::ARCHIVE } else { 0 }),
             machine: MachineId(*machine),
             domain: self.domains[*machine as usize],
         };
@@ -49,14 +51,20 @@ impl Cluster {
     }
 }
 
-/// Clusters with up to two nodes a machine and up to `places` virtual nodes, at least one.
+/// Clusters without archives, with up to two nodes a machine and up to `places` virtual nodes, at least one.
 pub fn cluster(places: usize) -> impl Strategy<Value = Cluster> {
+    mixed_cluster(places).prop_map(|cluster| Cluster { archives: 0, ..cluster })
+}
+
+/// The same clusters, half of them with archives.
+pub fn mixed_cluster(places: usize) -> impl Strategy<Value = Cluster> {
     // Of the numbers drawn, four are domains, and the others none: so no machine is in one, or most are, or all.
     let drawn = prop_oneof![Just(4..8u64), Just(0..6u64), Just(0..4u64)];
     let domain = |number| (number < 4).then_some(DomainId(number));
     let domains = drawn.prop_flat_map(move |numbers| vec(numbers.prop_map(domain), MACHINES as usize));
     let places = (1..=MACHINES).prop_flat_map(move |machines| vec((0..machines, 0..2u64, key()), 1..=places));
-    (domains, places).prop_map(|(domains, places)| Cluster { domains, places })
+    let archives = prop_oneof![Just(0), 0..MACHINES];
+    (domains, places, archives).prop_map(|(domains, places, archives)| Cluster { domains, archives, places })
 }
 
 /// The ring of some virtual nodes.

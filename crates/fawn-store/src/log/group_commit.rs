@@ -8,6 +8,9 @@ use crate::store::LogStats;
 /// Unsynced bytes at which an interval batch leaves before its time.
 const INTERVAL_BATCH_BYTES: usize = 1 << 20;
 
+/// Unsynced bytes at which the batch of a log that rests leaves before its time.
+const REST_BATCH_BYTES: usize = 4 << 20;
+
 /// The instance under which entries for all ranges, present and to come, are logged.
 pub(crate) const ALL_RANGES: u64 = 0;
 
@@ -16,6 +19,10 @@ pub(crate) const ALL_RANGES: u64 = 0;
 pub struct GroupCommit {
     writer: LogWriter,
     ack: Ack,
+    /// Milliseconds for which batches wait, though answers do not go by them.
+    rest_ms: u32,
+    /// Somebody waits for what is in the log by now: batches do not rest.
+    awaited: bool,
     in_flight: bool,
     /// Milliseconds at which the oldest unsynced record was noticed.
     pending_since_ms: Option<u64>,
@@ -45,6 +52,8 @@ impl GroupCommit {
         Self {
             writer,
             ack,
+            rest_ms: 0,
+            awaited: false,
             in_flight: false,
             pending_since_ms: None,
             closing: false,
@@ -172,19 +181,37 @@ impl GroupCommit {
             return self.take_mark();
         }
         let since = *self.pending_since_ms.get_or_insert(now_ms);
-        if let Ack::Interval { ms } = self.ack {
-            let due = now_ms >= since + u64::from(ms) || self.closing;
-            if !due && self.writer.pending_bytes() < INTERVAL_BATCH_BYTES {
-                return None;
-            }
+        let (waits_ms, most_bytes) = self.wait();
+        let due = now_ms >= since + u64::from(waits_ms) || self.closing || self.awaited;
+        if !due && self.writer.pending_bytes() < most_bytes {
+            return None;
         }
         let batch = self.writer.take()?;
+        self.awaited &= self.writer.pending_bytes() > 0;
         // A page that goes before the batch keeps nobody waiting.
         if batch.gate > self.writer.durable() {
             self.pending_since_ms = None;
         }
         self.batches += 1;
         Some(self.send(batch))
+    }
+
+    /// For how many milliseconds a batch waits, and at how many bytes it leaves nevertheless.
+    fn wait(&self) -> (u32, usize) {
+        match self.ack {
+            Ack::Interval { ms } => (ms, INTERVAL_BATCH_BYTES),
+            Ack::Durable | Ack::Memory => (self.rest_ms, REST_BATCH_BYTES.min(self.writer.longest_batch_bytes() / 2)),
+        }
+    }
+
+    /// Batches wait for so long, so that the device rests between them; 0: they do not.
+    pub fn rest(&mut self, ms: u32) {
+        self.rest_ms = ms;
+    }
+
+    /// Somebody waits for what is in the log by now to be durable: it does not rest until then.
+    pub fn end_rest(&mut self) {
+        self.awaited = self.writer.pending_bytes() > 0;
     }
 
     fn send(&mut self, batch: ClosedBatch) -> Batch {
@@ -219,10 +246,8 @@ impl GroupCommit {
     /// When [`Store::take_batch`](crate::Store::take_batch) becomes due, on the same clock; `None` when nothing waits for time to
     /// pass.
     pub fn batch_deadline_ms(&self) -> Option<u64> {
-        let Ack::Interval { ms } = self.ack else {
-            return None;
-        };
-        (!self.in_flight).then_some(self.pending_since_ms? + u64::from(ms))
+        let (ms, _) = self.wait();
+        (ms > 0 && !self.in_flight && !self.awaited).then_some(self.pending_since_ms? + u64::from(ms))
     }
 
     /// The batch in flight came back, durable or not.
@@ -316,6 +341,23 @@ mod tests {
         let mut log = GroupCommit::replaying(writer(), ack, LogPosition::default());
         log.begin(writer());
         log
+    }
+
+    #[test]
+    fn a_log_that_rests_keeps_batches_until_somebody_waits_for_them() {
+        let mut log = log(Ack::Durable);
+        log.rest(1000);
+        log.append_for_all(&Entry::Flush { watermark: 1 }).unwrap();
+        assert!(log.take_batch(100).is_none() && log.batch_deadline_ms() == Some(1100));
+        log.end_rest();
+        assert_eq!(log.batch_deadline_ms(), None, "it is due");
+        let batch = log.take_batch(101).unwrap();
+        log.end_flight();
+        log.written(batch.gate, batch.pages);
+        assert!(log.durable() >= batch.gate);
+        log.append_for_all(&Entry::Flush { watermark: 2 }).unwrap();
+        assert!(log.take_batch(200).is_none(), "it was awaited once");
+        assert!(log.take_batch(1200).is_some());
     }
 
     #[test]

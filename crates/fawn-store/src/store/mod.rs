@@ -338,6 +338,16 @@ impl Store {
         self.writes.take_batch(now_ms)
     }
 
+    /// As [`GroupCommit::rest`].
+    pub fn rest(&mut self, ms: u32) {
+        self.writes.log_mut().rest(ms);
+    }
+
+    /// As [`GroupCommit::end_rest`].
+    pub fn end_rest(&mut self) {
+        self.writes.log_mut().end_rest();
+    }
+
     /// Takes note of what a batch came to. A failure stops the store: what a failed sync left is unknown, and trying
     /// again would prove nothing.
     pub fn committed(&mut self, committed: WrittenBatch) {

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 #[test]
 fn every_node_answers_for_every_key_while_two_of_them_do_not_hear_each_other() {
     let dir = tempfile::tempdir().unwrap();
-    let sizes = TrialSizes { nodes: 3, managers: 1, fronts: 1, replicas: 3, clients: 1, rate: 1, keys: 1 };
+    let sizes = TrialSizes { nodes: 3, archives: 0, managers: 1, fronts: 1, replicas: 3, clients: 1, rate: 1, keys: 1 };
     let mut cluster =
         TrialCluster::new(Network::loopback(), TrialShape::Cluster, sizes, (&fawn(), dir.path(), "durable")).unwrap();
     cluster.start_all(PATIENCE).unwrap();

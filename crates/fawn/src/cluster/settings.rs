@@ -66,7 +66,7 @@ fn told(changes: &[PlannedChange], roster: &Roster) -> String {
     let name = |seat: &SeatId| match roster.member_of(*seat) {
         Some((name, member)) if member.said.seats > 1 => format!("{name}/{}", seat.0 - member.first.0),
         Some((name, _)) => name.to_owned(),
-        None => format!("seat {}", seat.0),
+        None => format!("seat {}", seat.number()),
     };
     let names = |seats: &[SeatId]| seats.iter().map(&name).collect::<Vec<_>>().join(" → ");
     let mut table = new_table(["keys", "share", "chain", "would be"]);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use comfy_table::{Cell, Color, Table, presets};
 use fawn_kv::ids::{Ack, SeatId};
 use fawn_kv::manager::Standing;
-use fawn_kv::manager::roster::Member;
+use fawn_kv::manager::roster::{Member, NodeClass};
 use fawn_kv::status::unserved::{SILENT_MS, UnservedRanges};
 use fawn_kv::status::{LinkFigures, ManagerStatus, RangeStatus, Role, SeatFigures, SeatStatus, Status};
 use fawn_ring::Interval;
@@ -421,7 +421,8 @@ fn members(status: &Status, rates: &Rates) -> Table {
         let size = |bytes| Size { bytes }.to_string();
         table.add_row([
             Cell::new(name),
-            Cell::new(state).fg(colour),
+            Cell::new(if member.said.node == NodeClass::Archive { format!("{state}, archive") } else { state })
+                .fg(colour),
             Cell::new(&member.said.address),
             Cell::new(format!("{head}/{mid}/{tail}")),
             now(had.lag(&lasts).to_string()),
@@ -452,7 +453,7 @@ fn named(status: &Status, seat: SeatId) -> String {
     match status.roster.member_of(seat) {
         Some((name, member)) if member.said.seats > 1 => format!("{name}/{}", seat.0 - member.first.0),
         Some((name, _)) => name.to_owned(),
-        None => format!("seat {}", seat.0),
+        None => format!("seat {}", seat.number()),
     }
 }
 
@@ -531,7 +532,7 @@ fn member_json(status: &Status, rates: &Rates, name: &str, member: &Member) -> V
     let seats = had.seats.iter().map(|seat| {
         let standing = seat.standing.map(|standing| format!("{standing:?}").to_lowercase());
         json!({
-            "seat": seat.seat.0,
+            "seat": seat.seat.number(),
             "incarnation": seat.incarnation.map(|incarnation| incarnation.0),
             "standing": standing,
             "heard_ms": seat.heard_ms,
@@ -541,6 +542,7 @@ fn member_json(status: &Status, rates: &Rates, name: &str, member: &Member) -> V
     let (head, mid, tail) = had.roles();
     json!({
         "name": name,
+        "class": member.said.node.name(),
         "state": had.state().0,
         "address": member.said.address,
         "clients": member.said.clients,

@@ -13,11 +13,14 @@ use crate::observe::ObserveArguments;
 use crate::resources::{self, check_memory, chosen, cores, counted, default_memory, least_memory, parse_threads};
 use crate::values::{AckMode, FileMode, Size, Span, ValueError, number, parse_listen};
 
+/// Where memcached clients are served by default.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:11211";
+
 /// How memcached clients are served.
 #[derive(Debug, Args)]
 pub struct ClientsArguments {
     /// Address to listen on; port 0 picks a free port; may be given several times
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:11211", value_parser = parse_listen)]
+    #[arg(long, value_name = "ADDR:PORT", default_value = DEFAULT_LISTEN, value_parser = parse_listen)]
     pub listen: Vec<String>,
     /// Also listen on this Unix socket
     #[arg(long, value_name = "PATH")]

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod archives;
 mod arguments;
 mod bench;
 mod bench_net;

@@ -41,11 +41,11 @@ impl Endpoint {
 
     /// What adds up over the cluster.
     fn totals(&mut self) -> SeatTotals {
-        let tails = self.counter.last(self.node.as_ref().map(NodeHost::node)).tails;
+        let answered = self.counter.last(self.node.as_ref().map(NodeHost::node)).answered;
         SeatTotals {
             operations: self.requests.answered_operations(),
-            tail_items: tails.entries.round() as u64,
-            tail_bytes: tails.bytes.round() as u64,
+            tail_items: answered.entries.round() as u64,
+            tail_bytes: answered.bytes.round() as u64,
             device: self.node().map_or(0, |node| device_id(node.store().device())),
         }
     }
@@ -143,10 +143,10 @@ pub(super) fn of(endpoint: &Endpoint, _: Now) -> LoopStats {
             figures.numbers.push((name.to_owned(), number));
         }
     }
-    let tails = endpoint.node().map(count).unwrap_or_default().tails;
+    let answered = endpoint.node().map(count).unwrap_or_default().answered;
     figures.numbers.extend([
-        (stats::TAIL_ITEMS.to_owned(), tails.entries.round() as u64),
-        (stats::TAIL_BYTES.to_owned(), tails.bytes.round() as u64),
+        (stats::TAIL_ITEMS.to_owned(), answered.entries.round() as u64),
+        (stats::TAIL_BYTES.to_owned(), answered.bytes.round() as u64),
     ]);
     if let Some(node) = endpoint.node() {
         engines::add(&mut figures, &node.store().flash().store().stats());

@@ -12,7 +12,7 @@ pub const LEADERLESS_MS: u64 = 3000;
 
 /// Puts a seat's figures on a page.
 pub fn measure(sample: &SeatSample, page: &mut Page) {
-    let seat = sample.figures.seat.0.to_string();
+    let seat = sample.figures.seat.number().to_string();
     page.put(&all::SEAT_INFO, &[&seat, &sample.member], true);
     page.put(&all::MANAGERS, &[&seat], sample.managers);
     page.put(&all::LEADERLESS, &[&seat], sample.leaderless_ms as f64 / 1e3);
@@ -110,7 +110,7 @@ fn range(figures: &RangeFigures, seat: &str, page: &mut Page) {
 
 /// Why the seat does not serve as it should.
 pub fn troubles(sample: &SeatSample) -> Vec<String> {
-    let (seat, member) = (sample.figures.seat.0, &sample.member);
+    let (seat, member) = (sample.figures.seat.number(), &sample.member);
     let mut troubles: Vec<String> = sample.figures.trouble.iter().chain(&sample.waits_for).cloned().collect();
     if sample.leaderless_ms > LEADERLESS_MS {
         let seconds = sample.leaderless_ms / 1000;

@@ -87,7 +87,7 @@ impl Redundancy {
         };
         for (id, range) in agreed.ranges.iter().filter(|(_, range)| range.chain.keys.overlaps(&keys)) {
             let chain = &range.chain;
-            if let Some(member) = chain.members.iter().find(|member| !has(member.node.0 as usize, &chain.keys)) {
+            if let Some(member) = chain.members.iter().find(|member| !has(member.node.number() as usize, &chain.keys)) {
                 return Err(format!(
                     "node {number} is to drop {dropped:?}, but {member:?} has no whole copy of {id:?}: {chain:?}"
                 ));

@@ -411,7 +411,7 @@ impl SimulatedClient {
         match encode(asking) {
             None => {
                 let spread = chain.spreads_reads() && asking.tries == 1;
-                let to = if spread { *self.random.pick(&chain.members) } else { chain.answerer() };
+                let to = if spread { *self.random.pick(chain.readers()) } else { chain.reader() };
                 out.push((
                     Address::Node(to.node),
                     Message::Get { range, id, asker, wedge, key, place: None, continuation: None },

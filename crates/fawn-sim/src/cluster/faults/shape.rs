@@ -37,6 +37,8 @@ impl Plan {
             replicas,
             virtual_ids: virtual_ids.unwrap_or(drawn),
             adopts: 0,
+            archives: 0,
+            rests: false,
             // None in three of four seeds; else fewer, as many as members, or more.
             domains: if domains < replicas + 2 { domains } else { 0 },
             rules,
@@ -54,16 +56,25 @@ impl Plan {
             trace: false,
         };
         let shaped = Scenario::of(seed).shape(plan);
-        Self {
+        let shaped = Self {
             replicas: wanted.unwrap_or(shaped.replicas),
             virtual_ids: virtual_ids.unwrap_or(shaped.virtual_ids),
             ..shaped
-        }
+        };
+        let archives = archives(seed, &shaped);
+        Self { archives, rests: archives > 0 && Random::new(seed ^ 0x7265_7374_7300_0000).chance(1, 2), ..shaped }
     }
 
     /// The same, with each member a chain of its own.
     pub fn weak(seed: u64) -> Self {
         let plan = Self::of(seed);
-        Self { rules: Rules { consistency: Consistency::Weak, ..plan.rules }, ..plan }
+        Self { rules: Rules { consistency: Consistency::Weak, ..plan.rules }, archives: 0, rests: false, ..plan }
     }
+}
+
+/// How many of the nodes are archives: none in three of four seeds, else fewer than there are members of a chain, or as many.
+fn archives(seed: u64, plan: &Plan) -> u32 {
+    let mut random = Random::new(seed ^ 0x6172_6368_6976_6573);
+    let most = plan.replicas.min(plan.nodes + plan.late - 1).min(plan.nodes + plan.late - plan.adopts);
+    if most > 0 && random.chance(1, 4) { random.within(1, u64::from(most)) as u32 } else { 0 }
 }

@@ -100,6 +100,7 @@ mod tests {
     use fawn_check::random::Random;
 
     use super::*;
+    use crate::cluster::script::plan::Plan;
 
     const LINK: (Party, Party) = (Party::Node(0), Party::Node(1));
 
@@ -126,7 +127,7 @@ mod tests {
     fn a_held_back_kind_comes_late_and_others_in_time() {
         let (mut links, mut kernel) = (LinkEmulation::default(), Kernel::new(Random::new(1), true));
         links.hold_back(LINK.1, "heartbeat", 5000);
-        let ping = Message::AskView { asker: LINK.0.address(), known: 0 };
+        let ping = Message::AskView { asker: LINK.0.address(&Plan::plain()), known: 0 };
         assert_eq!(links.delay(&mut kernel, LINK, &ping), 50);
         links.hold_back(LINK.1, "ask-view", 5000);
         assert_eq!(links.delay(&mut kernel, LINK, &ping), 5050);

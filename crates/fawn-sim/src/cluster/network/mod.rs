@@ -19,11 +19,12 @@ use crate::cluster::network::emulation::LinkEmulation;
 use crate::cluster::network::party::{LinkSet, Party};
 use crate::cluster::network::sessions::{is_front_session, is_routed_session};
 use crate::cluster::network::traffic::MessageCounts;
+use crate::cluster::script::plan::Plan;
 use crate::cluster::summary::Summary;
 
 /// Links, ways around them, and what was sent.
-#[derive(Default)]
 pub struct SimNetwork {
+    plan: Plan,
     links: LinkEmulation,
     /// By node and front-end: ways around links that are broken.
     relays: BTreeMap<Party, Relay>,
@@ -36,6 +37,12 @@ pub struct SimNetwork {
 }
 
 impl SimNetwork {
+    /// The network of a cluster of that plan, over which nothing has been sent.
+    pub fn new(plan: Plan) -> Self {
+        let (links, relays, traffic) = (LinkEmulation::default(), BTreeMap::new(), MessageCounts::default());
+        Self { plan, links, relays, leading: Vec::new(), traffic, messages: 0, fenced: 0 }
+    }
+
     /// What the links do to messages.
     pub fn links(&mut self) -> &mut LinkEmulation {
         &mut self.links
@@ -62,7 +69,7 @@ impl SimNetwork {
     /// Sends a message, over the link or around it.
     pub fn send(&mut self, kernel: &mut Kernel, from: Party, to: Address, message: &Message) {
         let relay = self.relays.get_mut(&from);
-        match relay.and_then(|relay| relay.detour(kernel.now_us(), (to, from.address()), message)) {
+        match relay.and_then(|relay| relay.detour(kernel.now_us(), (to, from.address(&self.plan)), message)) {
             Some((by, relayed)) => self.send_by_link(kernel, from, by, &relayed),
             None => self.send_by_link(kernel, from, to, message),
         }
@@ -79,7 +86,7 @@ impl SimNetwork {
         for at in 0..receivers {
             let to = match to {
                 Address::Manager => Party::Manager(self.leading[at]),
-                Address::Node(node) => Party::Node(node.0 as usize),
+                Address::Node(node) => Party::Node(node.number() as usize),
                 Address::Front(front) => Party::Front(front.0 as usize),
                 Address::Client(client) => Party::Client(client as usize),
             };
@@ -87,7 +94,7 @@ impl SimNetwork {
             self.traffic.count(from, to, message, bytes.len());
             for _ in 0..self.links.copies(kernel, (from, to), once) {
                 let delay = self.links.delay(kernel, (from, to), message);
-                kernel.after(delay, Event::Deliver { to, from: from.address(), bytes: bytes.clone() });
+                kernel.after(delay, Event::Deliver { to, from: from.address(&self.plan), bytes: bytes.clone() });
             }
         }
     }
@@ -100,11 +107,11 @@ impl SimNetwork {
 
     /// A node or front-end starts, in a cluster of so many nodes and front-ends.
     pub fn start_relay(&mut self, party: Party, timing: &Timing, (nodes, fronts): (usize, usize)) {
-        let mut relay = Relay::new(party.address(), timing);
+        let mut relay = Relay::new(party.address(&self.plan), timing);
         relay.switch(true);
         let others = (0..fronts).map(Party::Front).chain((0..nodes).map(Party::Node));
         let others = others.filter(|other| other.seat() != party.seat());
-        relay.set_helpers(others.map(Party::address).collect());
+        relay.set_helpers(others.map(|other| other.address(&self.plan)).collect());
         self.relays.insert(party, relay);
     }
 
@@ -130,7 +137,7 @@ impl SimNetwork {
     ) -> Option<(Address, Message)> {
         let Some(relay) = self.relays.get_mut(&to) else { return Some((from, message)) };
         let mut out = Vec::new();
-        let taken = relay.receive(kernel.now_us(), (to.address(), from, message), &mut out);
+        let taken = relay.receive(kernel.now_us(), (to.address(&self.plan), from, message), &mut out);
         for (to_whom, _, message) in out {
             self.send_by_link(kernel, to, to_whom, &message);
         }

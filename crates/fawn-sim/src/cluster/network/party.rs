@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use fawn_kv::ids::{Address, FrontId, NodeId};
+use fawn_kv::ids::{Address, FrontId};
+
+use crate::cluster::script::plan::Plan;
 
 /// Whoever sends and receives messages, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,11 +21,11 @@ pub enum Party {
 pub type LinkSet = BTreeSet<(Party, Party)>;
 
 impl Party {
-    /// The address that messages to it have.
-    pub fn address(self) -> Address {
+    /// The address that messages to it have in a cluster of that plan.
+    pub fn address(self, plan: &Plan) -> Address {
         match self {
             Self::Manager(_) => Address::Manager,
-            Self::Node(node) => Address::Node(NodeId(node as u64)),
+            Self::Node(node) => Address::Node(plan.node_id(node)),
             Self::Front(front) => Address::Front(FrontId(front as u32)),
             Self::Client(client) => Address::Client(client as u32),
         }

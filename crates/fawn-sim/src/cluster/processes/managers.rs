@@ -1,7 +1,7 @@
 //! The managers: one log that all agree on, as a consensus library would run it, and leaders that may not know yet that
 //! they no longer lead.
 
-use fawn_kv::ids::{ClusterId, Incarnation, NodeId};
+use fawn_kv::ids::{ClusterId, Incarnation};
 use fawn_kv::manager::{Command, Effects, Manager, Settings, Standing, State};
 use fawn_kv::timing::Timing;
 use fawn_kv::wire::Message;
@@ -100,7 +100,8 @@ impl Managers {
     /// The life of a node that the operator may have leave, or stay; or why not. Some stay always.
     pub fn may_stand(&self, node: usize, standing: Standing) -> Result<Incarnation, String> {
         let state = self.leaders_state().ok_or("no manager leads")?;
-        let registered = state.nodes.get(&NodeId(node as u64)).ok_or("no manager knows the node")?;
+        let registered = state.nodes.iter().find(|(id, _)| id.number() as usize == node);
+        let (_, registered) = registered.ok_or("no manager knows the node")?;
         let members = state.nodes.values().filter(|node| node.standing == Standing::Member).count();
         if standing == Standing::Member || members > 1 + state.settings.replicas as usize {
             Ok(registered.incarnation)

@@ -7,7 +7,6 @@ pub mod node;
 pub mod store;
 
 use fawn_check::random::Random;
-use fawn_kv::ids::NodeId;
 use fawn_kv::node::Node;
 
 use crate::cluster::network::party::Party;
@@ -25,6 +24,8 @@ pub struct Processes {
     pub managers: Managers,
     /// The first so many nodes are started on the stores of one plain directory.
     adopts: usize,
+    /// Archives acknowledge before they sync.
+    archives_rest: bool,
 }
 
 impl Processes {
@@ -34,7 +35,7 @@ impl Processes {
         let nodes = 0..u64::from(plan.nodes + plan.late);
         let nodes = nodes.map(|number| NodeProcess::new(random, number == lost_clock, plan)).collect();
         let fronts = (0..plan.fronts).map(|number| FrontProcess::new(number, patient, random)).collect();
-        Self { nodes, fronts, managers, adopts: plan.adopts as usize }
+        Self { nodes, fronts, managers, adopts: plan.adopts as usize, archives_rest: plan.rests }
     }
 
     /// How many nodes and front-ends there are.
@@ -74,11 +75,16 @@ impl Processes {
 
     /// Whether everything that a node has is on all the other members of its chains, of which there are some.
     pub fn may_lose_disk(&self, number: usize) -> bool {
-        let id = NodeId(number as u64);
         let Some(state) = self.managers.newest_state() else { return false };
         if number < self.adopts && state.adopted.is_empty() {
             return false;
         }
+        // Archives that rest may lack what it alone has synced.
+        if self.archives_rest && !state.nodes.keys().any(|id| id.number() as usize == number && id.is_archive()) {
+            return false;
+        }
+        // Nobody has a part in a chain before the managers know it.
+        let Some(id) = state.nodes.keys().copied().find(|id| id.number() as usize == number) else { return true };
         state.ranges.iter().all(|(range, state)| {
             let is_to_be = state.pending.iter().any(|pending| pending.target.iter().any(|member| member.node == id));
             if !state.chain.has_node(id) {
@@ -88,7 +94,8 @@ impl Processes {
             state.chain.members.len() > 1
                 && state.pending.is_none()
                 && others.into_iter().all(|member| {
-                    let replica = self.nodes[member.node.0 as usize].node().and_then(|node| node.replica(*range));
+                    let replica =
+                        self.nodes[member.node.number() as usize].node().and_then(|node| node.replica(*range));
                     replica.is_some_and(|replica| replica.chain() == Some(&state.chain))
                 })
         })

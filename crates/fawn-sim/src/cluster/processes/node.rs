@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fawn_check::random::Random;
-use fawn_kv::ids::{Address, Attempt, ClusterId, NodeId, RangeId};
+use fawn_kv::ids::{Address, Attempt, ClusterId, RangeId};
 use fawn_kv::link::Lane;
 use fawn_kv::node::inbox::Inbox;
 use fawn_kv::node::{Identity, Node};
@@ -144,12 +144,14 @@ impl NodeProcess {
     pub fn start(&mut self, number: usize, plan: &Plan, timing: Timing, now_us: u64) -> Option<u32> {
         let machine = MachineId(if plan.shared { number as u64 / 2 } else { number as u64 });
         let identity = Identity {
-            id: NodeId(number as u64),
+            id: plan.node_id(number),
             machine,
             domain: (plan.domains > 0).then(|| DomainId(machine.0 % u64::from(plan.domains))),
             virtual_ids: plan.virtual_ids,
             secret: SECRET,
         };
+        let rests = plan.rests && identity.id.is_archive();
+        let timing = Timing { rests, rested: rests, ..timing };
         if let Some(own) = self.own_disk.take() {
             self.node = None;
             self.left = Some(own);

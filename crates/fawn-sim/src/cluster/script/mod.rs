@@ -67,14 +67,14 @@ impl Script {
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Plan { nodes, late, shared, replicas, virtual_ids, rules, lost_clock, on_flash, clients, .. } = self.plan;
-        let Plan { adopts, domains, keys, fronts, hasty, managers, faults_us, fixed, .. } = self.plan;
+        let Plan { adopts, archives, rests, domains, keys, fronts, hasty, managers, faults_us, fixed, .. } = self.plan;
         let Rules { consistency, min_write_replicas, spread_reads, ack, unsynced: _ } = rules;
         let (weak, in_memory) = (consistency == Consistency::Weak, ack == Ack::Replicated);
         writeln!(f, "seed {}", self.seed)?;
         write!(f, "plan nodes={nodes} late={late} shared={shared} replicas={replicas} virtual={virtual_ids}")?;
         write!(
             f,
-            " adopts={adopts} domains={domains} least={min_write_replicas} spread={spread_reads} lost-clock={lost_clock} flash={on_flash}"
+            " adopts={adopts} archives={archives} rests={rests} domains={domains} least={min_write_replicas} spread={spread_reads} lost-clock={lost_clock} flash={on_flash}"
         )?;
         write!(f, " fronts={fronts} hasty={hasty} weak={weak} in-memory={in_memory}")?;
         writeln!(f, " clients={clients} keys={keys} managers={managers} until={faults_us} fixed={fixed}")?;

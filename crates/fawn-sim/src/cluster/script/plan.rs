@@ -1,6 +1,6 @@
 //! What a run is made of.
 
-use fawn_kv::ids::{Ack, Consistency, Rules};
+use fawn_kv::ids::{Ack, Consistency, NodeId, Rules};
 
 /// Those of a plain cluster. Little may be unsynced, so that what is bounded meets its bounds.
 pub const RULES: Rules = Rules {
@@ -27,6 +27,10 @@ pub struct Plan {
     pub virtual_ids: u32,
     /// The first so many nodes are started on the stores of one plain directory, which the cluster begins with.
     pub adopts: u32,
+    /// The last so many nodes are archives.
+    pub archives: u32,
+    /// Archives acknowledge before they sync.
+    pub rests: bool,
     /// Failure domains that the machines are in by turns; with none, each machine is one of its own.
     pub domains: u32,
     /// What chains go by.
@@ -56,6 +60,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The name in the cluster of the node of a number, which says of which class it is.
+    pub fn node_id(&self, number: usize) -> NodeId {
+        let serving = (self.nodes + self.late).saturating_sub(self.archives) as usize;
+        NodeId(number as u64 | if number < serving { 0 } else { NodeId::ARCHIVE })
+    }
+
     /// For how long a lease lasts, in microseconds.
     pub fn lease_us(&self) -> u64 {
         if self.hasty { 400_000 } else { 2_000_000 }
@@ -70,6 +80,8 @@ impl Plan {
             replicas: 3,
             virtual_ids: 1,
             adopts: 0,
+            archives: 0,
+            rests: false,
             domains: 0,
             rules: RULES,
             lost_clock: false,

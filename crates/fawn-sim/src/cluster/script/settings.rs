@@ -12,13 +12,15 @@ pub const MOST_US: u64 = 600_000_000;
 const MOST_PLACES: u32 = 256;
 
 /// Every setting with the least and the most that it may be; `None`: it is true or false.
-pub const SETTINGS: [(&str, Option<(u64, u64)>); 20] = [
+pub const SETTINGS: [(&str, Option<(u64, u64)>); 22] = [
     ("nodes", Some((1, 32))),
     ("late", Some((0, 32))),
     ("shared", None),
     ("replicas", Some((1, 16))),
     ("virtual", Some((1, 16))),
     ("adopts", Some((0, 2))),
+    ("archives", Some((0, 15))),
+    ("rests", None),
     ("domains", Some((0, 16))),
     ("least", Some((1, 16))),
     ("spread", None),
@@ -60,6 +62,8 @@ pub fn set(plan: &mut Plan, setting: &str) -> Result<(), String> {
         "shared" => plan.shared = choice,
         "replicas" => plan.replicas = number as u32,
         "virtual" => plan.virtual_ids = number as u32,
+        "rests" => plan.rests = choice,
+        "archives" => plan.archives = number as u32,
         "adopts" => plan.adopts = number as u32,
         "domains" => plan.domains = number as u32,
         "least" => plan.rules.min_write_replicas = number as u8,
@@ -93,6 +97,16 @@ pub fn check(plan: &Plan) -> Result<(), String> {
     }
     if plan.adopts > plan.nodes {
         return Err(format!("adopts={}, but there are {} nodes at first", plan.adopts, plan.nodes));
+    }
+    if plan.archives >= plan.nodes + plan.late {
+        return Err(format!(
+            "archives={}, but there are {} nodes, of which one serves",
+            plan.archives,
+            plan.nodes + plan.late
+        ));
+    }
+    if plan.archives > 0 && plan.rules.consistency == Consistency::Weak {
+        return Err("archives, but a weak cluster has none".to_owned());
     }
     let places = (plan.nodes + plan.late) * plan.virtual_ids;
     if places > MOST_PLACES {

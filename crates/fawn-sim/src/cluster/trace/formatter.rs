@@ -185,7 +185,7 @@ pub fn line(message: &Message) -> String {
         Message::Farewell { member: who, .. } | Message::NodeCutOff { member: who } => member(*who),
         Message::FrontFarewell { member } | Message::FrontCutOff { member } => format!("life {}", member.incarnation.0),
         Message::Heartbeat { member: who, silent, .. } => {
-            let silent: Vec<String> = silent.iter().map(|node| format!(" no n{}", node.0)).collect();
+            let silent: Vec<String> = silent.iter().map(|node| format!(" no n{}", node.number())).collect();
             format!("{}{}", member(*who), silent.concat())
         }
         Message::Learn { source, .. } => format!("from {}", member(*source)),
@@ -263,9 +263,9 @@ fn place(position: Position) -> String {
 
 fn member(member: Member) -> String {
     if member.incarnation.0 == 1 {
-        format!("n{}", member.node.0)
+        format!("n{}", member.node.number())
     } else {
-        format!("n{}'{}", member.node.0, member.incarnation.0)
+        format!("n{}'{}", member.node.number(), member.incarnation.0)
     }
 }
 

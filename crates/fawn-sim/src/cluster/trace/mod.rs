@@ -53,7 +53,7 @@ impl Trace {
         if self.show.shows(now_us, message, &line) {
             let from = match from {
                 Address::Manager => "m".into(),
-                Address::Node(node) => Party::Node(node.0 as usize).to_string(),
+                Address::Node(node) => Party::Node(node.number() as usize).to_string(),
                 Address::Front(front) => Party::Front(front.0 as usize).to_string(),
                 Address::Client(client) => Party::Client(client as usize).to_string(),
             };

@@ -1,7 +1,7 @@
 //! What goes wrong, what the operator does, and how all is mended at last.
 
 use fawn_check::random::Random;
-use fawn_kv::ids::{Ack, NodeId, Rules};
+use fawn_kv::ids::{Ack, Rules};
 use fawn_kv::manager::{Command, Standing};
 use fawn_kv::node::Node;
 
@@ -122,7 +122,7 @@ impl World {
     /// The operator has a node leave, or stay.
     fn stand(&mut self, number: usize, standing: Standing) {
         if let Ok(incarnation) = self.processes.managers.may_stand(number, standing) {
-            self.propose_after(1000, Command::Stand { node: NodeId(number as u64), incarnation, standing });
+            self.propose_after(1000, Command::Stand { node: self.plan.node_id(number), incarnation, standing });
         }
     }
 

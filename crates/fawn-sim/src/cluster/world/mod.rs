@@ -87,7 +87,7 @@ impl World {
             plan,
             timing,
             kernel: Kernel::new(random, plan.fixed),
-            network: SimNetwork::default(),
+            network: SimNetwork::new(plan),
             processes,
             clients,
             checkers: Checkers::new(script, &timing, agreed),

@@ -1,6 +1,7 @@
 //! Clients ask, are answered, and dump the cluster; the checkers hear of all of it.
 
 use fawn_check::KvOperation;
+use fawn_kv::node::Node;
 
 use crate::cluster::clients::operation::{About, Conclusion};
 use crate::cluster::event::Event;
@@ -79,8 +80,12 @@ impl World {
 
     /// By all clocks a value is expired.
     pub fn expired(&mut self, key: u64, value: u64, operation: u64) -> Result<(), String> {
+        // While no chain has the key, nobody has seen that it is gone: a clock that is wrong by then may bring it back.
+        let lies = self.checkers.answers.positions()[key as usize];
+        let mut replicas = self.processes.running().flat_map(Node::replicas);
+        let is_served = replicas.any(|(_, replica)| replica.chain().is_some_and(|chain| chain.keys.contains(&lies)));
         // A put that comes late is gone at once.
-        if self.clients.is_any_asking(|asking| asking.operation == KvOperation::Put { value }) {
+        if !is_served || self.clients.is_any_asking(|asking| asking.operation == KvOperation::Put { value }) {
             self.kernel.after(100_000, Event::Expired { key, value, operation });
             return Ok(());
         }

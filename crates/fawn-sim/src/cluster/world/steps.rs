@@ -48,7 +48,8 @@ impl World {
         self.begin_reads(number, run, reads);
         if self.processes.nodes[number].begin_sync(written, durable, failed) {
             // What is acknowledged unsynced is at stake for longer.
-            let slow = self.faults.settings().rules.ack == Ack::Replicated && self.kernel.chance(1, 4);
+            let rests = self.plan.rests && self.plan.node_id(number).is_archive();
+            let slow = (self.faults.settings().rules.ack == Ack::Replicated || rests) && self.kernel.chance(1, 4);
             let delay = self.kernel.delay(100, if slow { 200_000 } else { 2000 });
             self.kernel.after(delay, Event::Synced { node: number, run, gate: written });
         }

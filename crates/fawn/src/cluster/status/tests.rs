@@ -3,7 +3,7 @@
 use fawn_kv::ids::{
     Attempt, Chain, ClusterId, Epoch, Incarnation, ManagerId, Member as Replica, NodeId, Position, RangeId, Rules, Seq,
 };
-use fawn_kv::manager::roster::{Change, Enrolment, Roster};
+use fawn_kv::manager::roster::{Change, Enrolment, NodeClass, Roster};
 use fawn_kv::manager::{Leases, Settings};
 use fawn_kv::status::{RangeFigures, SeatDetails};
 
@@ -66,7 +66,7 @@ fn enrolment(number: u32) -> Enrolment {
         directory: [number as u8; 16],
         address: format!("10.0.0.{number}:7401"),
         clients: None,
-        is_node: true,
+        node: NodeClass::Serving,
         is_front: true,
         seats: 1,
         machine: format!("m{number}"),

@@ -3,6 +3,7 @@ package fawn.client;
 import fawn.client.wire.Chain;
 import fawn.client.wire.Interval;
 import fawn.client.wire.Key;
+import fawn.client.wire.Member;
 import fawn.client.wire.Pair;
 import java.util.ArrayList;
 import java.util.List;
@@ -11,9 +12,19 @@ import java.util.TreeMap;
 
 /** The newest known chain of every key. Ranges of a map do not overlap. */
 final class ChainMap {
+    /** The bit of a node's number that says that it is an archive. */
+    private static final long ARCHIVE = 1L << 31;
+
     /** By the last key. */
     private final TreeMap<Key, Pair<Long, Chain>> chains = new TreeMap<>();
     private long number;
+
+    /** The members of a chain that are no archives, head first; all where there are no others. */
+    static List<Member> readable(Chain chain) {
+        List<Member> serving = new ArrayList<>(chain.members);
+        serving.removeIf(member -> (member.node & ARCHIVE) != 0);
+        return serving.isEmpty() ? chain.members : serving;
+    }
 
     /** As of which change of the manager's it is; whatever is newer is still to be learnt. */
     long number() {

@@ -9,7 +9,7 @@ public final class RangeInfo {
     public final long id;
     /** The positions of its keys. */
     public final Interval interval;
-    /** The members of its chain. The one that answers reads comes first: the tail, in a weak cluster the owner. */
+    /** The members of its chain. The one that answers reads comes first; archives come last. */
     public final List<RangeMember> members;
 
     RangeInfo(long id, Interval interval, List<RangeMember> members) {

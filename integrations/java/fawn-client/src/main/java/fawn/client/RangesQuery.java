@@ -56,14 +56,16 @@ final class RangesQuery {
 
     private static List<RangeMember> members(Chain chain, LongFunction<Pair<String, RosterMember>> memberOf) {
         List<RangeMember> members = new ArrayList<>();
-        for (Member member : chain.members) {
+        List<Member> ordered = new ArrayList<>(ChainMap.readable(chain));
+        if (chain.rules.consistency != Consistency.WEAK) {
+            Collections.reverse(ordered);
+        }
+        chain.members.stream().filter(member -> !ordered.contains(member)).forEach(ordered::add);
+        for (Member member : ordered) {
             Pair<String, RosterMember> known = memberOf.apply(member.node);
             if (known != null) {
                 members.add(new RangeMember(known.first, HostPort.hostOf(known.second.said.address)));
             }
-        }
-        if (chain.rules.consistency != Consistency.WEAK) {
-            Collections.reverse(members);
         }
         return members;
     }

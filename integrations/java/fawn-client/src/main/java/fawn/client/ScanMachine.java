@@ -166,17 +166,19 @@ final class ScanMachine {
         return range;
     }
 
-    /** Whom to ask: who answers for the range where nothing has come yet, another member after each try in vain. */
+    /**
+     * Whom to ask: who answers gets of the range where nothing has come yet, another member after each try in vain; an
+     * archive only where there are no others.
+     */
     private Member whom(ScanStretch stretch, Chain chain) {
-        List<Member> members = chain.members;
         if (isWeak(chain)) {
-            return members.get(0);
+            return chain.members.get(0);
         }
-        int tail = members.size() - 1;
+        List<Member> members = ChainMap.readable(chain);
+        int place = members.size() - 1;
         if (ScanStretch.compare(stretch.least, ScanStretch.NOTHING) == 0) {
-            return members.get(tail);
+            return members.get(place);
         }
-        int place = tail;
         for (int at = 0; stretch.source != null && at < members.size(); at++) {
             if (isSame(members.get(at), stretch.source)) {
                 place = at;

@@ -11,8 +11,8 @@ public final class Enrolment {
     public final String address;
     /** The field {@code clients}; {@code null} for none. */
     public final String clients;
-    /** The field {@code isNode}. */
-    public final boolean isNode;
+    /** The field {@code node}. */
+    public final NodeClass node;
     /** The field {@code isFront}. */
     public final boolean isFront;
     /** The field {@code seats}. */
@@ -32,7 +32,7 @@ public final class Enrolment {
             byte[] directory,
             String address,
             String clients,
-            boolean isNode,
+            NodeClass node,
             boolean isFront,
             long seats,
             String machine,
@@ -43,7 +43,7 @@ public final class Enrolment {
         this.directory = directory;
         this.address = address;
         this.clients = clients;
-        this.isNode = isNode;
+        this.node = node;
         this.isFront = isFront;
         this.seats = seats;
         this.machine = machine;
@@ -58,7 +58,7 @@ public final class Enrolment {
                 in.fixed(16),
                 in.string(),
                 in.option(WireReader::string),
-                in.bool(),
+                NodeClass.read(in),
                 in.bool(),
                 in.u32(),
                 in.string(),
@@ -72,7 +72,7 @@ public final class Enrolment {
         out.fixed(directory, 16);
         out.string(address);
         out.option(clients, (value1, out1) -> out1.string(value1));
-        out.bool(isNode);
+        node.write(out);
         out.bool(isFront);
         out.u32(seats);
         out.string(machine);

@@ -117,8 +117,8 @@ public abstract class Found {
     }
 
     /**
-     * Number 3: not here, not all here, damaged while others have it, or not the tail: asks the manager for a view, and
-     * elsewhere.
+     * Number 3: not here, not all here, damaged while others have it, or not the reader: asks the manager for a view,
+     * and elsewhere.
      */
     public static final class NotMine extends Found {
         @Override

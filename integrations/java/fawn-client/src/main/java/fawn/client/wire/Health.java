@@ -11,7 +11,12 @@ public enum Health {
      * Number 2: part of it could not be read; once others have the range the node leaves the chain, and copies it
      * whole.
      */
-    DAMAGED;
+    DAMAGED,
+    /**
+     * Number 3: the log is of a life in which the node acknowledged what it had not synced; a chain does not begin
+     * again with such logs alone while another member is missing. Since version 7.
+     */
+    BEHIND;
 
     static Health read(WireReader in) throws WireException {
         return in.variant(values());

@@ -248,8 +248,9 @@ public abstract class Message {
     }
 
     /**
-     * Number 2: as {@code Request}, to the tail, or to any member where reads are spread, or to the owner of a weak
-     * chain; a member that cannot answer sends it on to the tail.
+     * Number 2: as {@code Request}, to the *reader*: the last member that is no archive, or the tail if all are
+     * archives; where reads are spread, to any member up to the reader; in a weak chain to the owner; a member that
+     * cannot answer sends it on to the reader.
      */
     public static final class Get extends Message {
         /** An instance of a range, with its own log. None comes twice. */
@@ -438,7 +439,7 @@ public abstract class Message {
     }
 
     /**
-     * Number 6: a tail without a lease to the head, when gets wait; again, under the next number, if it is not
+     * Number 6: a reader without a lease to the head, when gets wait; again, under the next number, if it is not
      * answered.
      */
     public static final class Barrier extends Message {
@@ -472,7 +473,7 @@ public abstract class Message {
         }
     }
 
-    /** Number 7: the head to the tail. */
+    /** Number 7: the head to the reader. */
     public static final class BarrierAt extends Message {
         /** An instance of a range, with its own log. None comes twice. */
         public final long range;
@@ -1868,8 +1869,8 @@ public abstract class Message {
     }
 
     /**
-     * Number 46: a client, or a front-end for one that lists keys, to the tail while {@code least} is 0, then to any
-     * member; after 3 s to another one.
+     * Number 46: a client, or a front-end for one that lists keys, to the reader while {@code least} is 0, then to any
+     * member, an archive only where all are; after 3 s to another one.
      */
     public static final class Scan extends Message {
         /** An instance of a range, with its own log. None comes twice. */

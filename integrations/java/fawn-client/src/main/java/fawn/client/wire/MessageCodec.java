@@ -5,7 +5,7 @@ public final class MessageCodec {
     /** The oldest version that this client speaks. */
     public static final int OLDEST = 3;
     /** The newest. */
-    public static final int NEWEST = 6;
+    public static final int NEWEST = 7;
 
     private static final int FAREWELLS = 4;
     private static final int SCANS = 5;

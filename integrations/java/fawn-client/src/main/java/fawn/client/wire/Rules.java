@@ -9,7 +9,7 @@ public final class Rules {
     public final Ack ack;
     /** A chain of fewer members takes no writes. */
     public final int minWriteReplicas;
-    /** Members other than the tail answer gets of keys that nobody is writing. */
+    /** Members before the reader answer gets of keys that nobody is writing. */
     public final boolean spreadReads;
     /** Records that a member has not synced, at most. */
     public final long unsynced;
