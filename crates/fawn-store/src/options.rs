@@ -19,6 +19,8 @@ pub struct Options {
     pub memory: u64,
     /// When a put is answered.
     pub ack: Ack,
+    /// Milliseconds for which batches of the log wait, so that the device rests between them; 0: they do not.
+    pub rest_ms: u32,
     /// Bytes of an open segment; 0 derives it from `memory`.
     pub segment_bytes: usize,
     /// Pages of the commit log; 0 derives it from the segment's size. Fixed when the store is made.
@@ -65,6 +67,7 @@ impl Options {
             secret,
             memory,
             ack: Ack::Durable,
+            rest_ms: 0,
             segment_bytes: 0,
             log_pages: 0,
             slices: 0,

@@ -197,11 +197,6 @@ impl FlashStore {
         &self.store
     }
 
-    /// As [`Store::rest`].
-    pub fn rest(&mut self, ms: u32) {
-        self.store.rest(ms);
-    }
-
     /// As [`Store::take_batch`].
     pub fn take_batch(&mut self, now_ms: u64) -> Option<Batch> {
         self.store.take_batch(now_ms)
@@ -696,7 +691,7 @@ impl RangeStore for FlashStore {
     }
 
     fn end_rest(&mut self) {
-        self.store.end_rest();
+        self.store.replication().end_rest();
     }
 
     fn durable(&self) -> Gate {

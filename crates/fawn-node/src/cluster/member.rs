@@ -328,11 +328,12 @@ fn open_node(
         index: number as u32,
         count: directory.stores() as u32,
         ack: Ack::Durable,
+        rest_ms: u32::try_from(options.rest.as_millis()).unwrap_or(u32::MAX),
         miss_filter: options.serve.miss_filter,
         ..Options::new(enrolled.secret, options.serve.memory_bytes / directory.stores() as u64)
     };
     let plain = directory.is_plain().then(|| directory.interval(number));
-    let (mut ranges, opening, recovered) = Ranges::open(files, store, plain)
+    let (ranges, opening, recovered) = Ranges::open(files, store, plain)
         .map_err(|error| ServeError::Open(error.at(directory.store_path(number).display())))?;
     if ranges.plain().is_some() {
         tracing::info!("the data of store {number} join the cluster once all stores of the directory are open");
@@ -351,7 +352,6 @@ fn open_node(
     let copy_bytes_per_s = options.copy_bytes_per_s / options.serve.threads.get() as u64;
     let timing =
         Timing { copy_bytes_per_s, rests: !options.rest.is_zero(), rested: directory.rested(), ..Timing::default() };
-    ranges.rest(u32::try_from(options.rest.as_millis()).unwrap_or(u32::MAX));
     Ok(Node::new(identity, nonce()?, timing, ranges, recovered))
 }
 

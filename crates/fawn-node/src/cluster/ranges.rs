@@ -105,11 +105,6 @@ impl Ranges {
         Ok((Self { engine, reader, fetches, free: Vec::new(), pushed: false, asked: true }, opening, ranges))
     }
 
-    /// As [`FlashStore::rest`].
-    pub fn rest(&mut self, ms: u32) {
-        self.store().rest(ms);
-    }
-
     /// The store.
     pub fn flash(&self) -> &FlashStore {
         &self.engine.store_ref().0

@@ -48,11 +48,11 @@ pub struct GroupCommit {
 
 impl GroupCommit {
     /// That of a store whose log is about to be replayed from `start`.
-    pub(crate) fn replaying(writer: LogWriter, ack: Ack, start: LogPosition) -> Self {
+    pub(crate) fn replaying(writer: LogWriter, (ack, rest_ms): (Ack, u32), start: LogPosition) -> Self {
         Self {
             writer,
             ack,
-            rest_ms: 0,
+            rest_ms,
             awaited: false,
             in_flight: false,
             pending_since_ms: None,
@@ -204,13 +204,8 @@ impl GroupCommit {
         }
     }
 
-    /// Batches wait for so long, so that the device rests between them; 0: they do not.
-    pub fn rest(&mut self, ms: u32) {
-        self.rest_ms = ms;
-    }
-
     /// Somebody waits for what is in the log by now to be durable: it does not rest until then.
-    pub fn end_rest(&mut self) {
+    pub(crate) fn end_rest(&mut self) {
         self.awaited = self.writer.pending_bytes() > 0;
     }
 
@@ -337,16 +332,19 @@ mod tests {
     use crate::log::LogShape;
 
     fn log(ack: Ack) -> GroupCommit {
+        resting_log(ack, 0)
+    }
+
+    fn resting_log(ack: Ack, rest_ms: u32) -> GroupCommit {
         let writer = || LogWriter::new(LogShape { ring_pages: 64, salt: 1 }, 1, 0, LogPosition::default(), usize::MAX);
-        let mut log = GroupCommit::replaying(writer(), ack, LogPosition::default());
+        let mut log = GroupCommit::replaying(writer(), (ack, rest_ms), LogPosition::default());
         log.begin(writer());
         log
     }
 
     #[test]
     fn a_log_that_rests_keeps_batches_until_somebody_waits_for_them() {
-        let mut log = log(Ack::Durable);
-        log.rest(1000);
+        let mut log = resting_log(Ack::Durable, 1000);
         log.append_for_all(&Entry::Flush { watermark: 1 }).unwrap();
         assert!(log.take_batch(100).is_none() && log.batch_deadline_ms() == Some(1100));
         log.end_rest();

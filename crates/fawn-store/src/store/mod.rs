@@ -97,7 +97,7 @@ impl Parts {
         let ages = self.segments.iter().flatten().map(|view| view.age + 1);
         let next_age = ages.chain(self.emptied.iter().map(|emptied| emptied.below)).max().unwrap_or(1);
         let buffers = WriteBuffers::new(self.segment_bytes, next_age);
-        let log = GroupCommit::replaying(self.log, self.options.ack, self.log_start);
+        let log = GroupCommit::replaying(self.log, (self.options.ack, self.options.rest_ms), self.log_start);
         let ranges = RangeTable::new(self.ranges);
         let sealed = SealedRecords::new(self.slices, self.segments, self.emptied);
         let flushed = ranges.flushed_everywhere();
@@ -336,16 +336,6 @@ impl Store {
     /// The next batch of the commit log to write, if one is due at `now_ms` (a monotonic clock). One at a time.
     pub fn take_batch(&mut self, now_ms: u64) -> Option<Batch> {
         self.writes.take_batch(now_ms)
-    }
-
-    /// As [`GroupCommit::rest`].
-    pub fn rest(&mut self, ms: u32) {
-        self.writes.log_mut().rest(ms);
-    }
-
-    /// As [`GroupCommit::end_rest`].
-    pub fn end_rest(&mut self) {
-        self.writes.log_mut().end_rest();
     }
 
     /// Takes note of what a batch came to. A failure stops the store: what a failed sync left is unknown, and trying

@@ -292,11 +292,6 @@ impl WritePath {
         self.log.is_synced() && !waits_for_seal
     }
 
-    /// The log, so that it rests or does not.
-    pub(super) fn log_mut(&mut self) -> &mut GroupCommit {
-        &mut self.log
-    }
-
     /// The next batch to write, if one is due at `now_ms`.
     pub(super) fn take_batch(&mut self, now_ms: u64) -> Option<Batch> {
         if self.stopped.is_some() { None } else { self.log.take_batch(now_ms) }

@@ -43,6 +43,11 @@ impl<'a> Replication<'a> {
     /// Bytes that an entry of a range takes in the log beside its own.
     pub const ENTRY_BYTES: usize = ENTRY_HEADER_BYTES;
 
+    /// Somebody waits for what is in the log by now to be durable: it does not [rest](crate::Options::rest_ms) until then.
+    pub fn end_rest(&mut self) {
+        self.0.writes.log.end_rest();
+    }
+
     /// Appends what the owner of a range writes to the log. It is durable once
     /// [`logged`](crate::log::GroupCommit::logged) reaches the gate. A [`checkpoint`](Self::checkpoint) of as many bytes
     /// as the first of `reserves`, headers of entries included, will still find room, and after a restart one of the
