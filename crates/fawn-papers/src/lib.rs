@@ -38,6 +38,7 @@ pub mod testbed;
 
 pub use error::Error;
 pub use finding::Finding;
+pub use gordon::traces::GordonTraces;
 pub use list::{ExperimentEntry, LIST, Paper, find};
 pub use output::{json, write};
 pub use result_cache::{ResultCache, StoredFinding};
