@@ -8,7 +8,7 @@ use fawn_meter::Meter;
 use fawn_report::Watch;
 use serde::{Deserialize, Serialize};
 
-use crate::gordon::traces::GordonTraces;
+use crate::traces::GordonTraces;
 
 /// How large experiments are, and how long they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -8,11 +8,11 @@ use fawn_report::Watch;
 
 use crate::error::Error;
 use crate::finding::Finding;
-use crate::gordon::traces::GordonTraces;
 use crate::list::{ExperimentEntry, Paper};
 use crate::result_cache::{ResultCache, StoredFinding};
 use crate::run::{Run, Scale, Tools};
 use crate::testbed::machine::Program;
+use crate::traces::GordonTraces;
 
 /// Carries out these experiments, in the order of the list; what was measured before is told again, unless it is to be measured
 /// anew. What is finished is kept at once, so that an interruption costs one experiment at most.

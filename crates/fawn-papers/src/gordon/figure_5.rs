@@ -11,10 +11,11 @@ use fawn_gordon::trace::BlockRequest;
 use serde_json::json;
 
 use super::simulated;
-use super::traces::{GordonTraces, as_in_the_paper, recorded};
+use super::traces::recorded;
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding};
 use crate::run::Run;
+use crate::traces::{GordonTraces, as_in_the_paper};
 
 /// What a workload asks of the array.
 enum WorkloadRequests {

@@ -18,7 +18,7 @@ pub(crate) mod table_4;
 pub(crate) mod table_5;
 pub(crate) mod table_6;
 pub(crate) mod tables_7_8;
-pub mod traces;
+pub(crate) mod traces;
 
 use crate::finding::{Finding, RowOrigin};
 
@@ -41,10 +41,10 @@ mod tests {
     use fawn_bench::DeviceReader;
     use fawn_report::Nobody;
 
-    use super::traces::GordonTraces;
     use super::*;
     use crate::list::{LIST, Paper};
     use crate::run::{Run, Scale, Tools};
+    use crate::traces::GordonTraces;
 
     /// All of them, at the smallest scale: they need neither files nor servers.
     #[test]

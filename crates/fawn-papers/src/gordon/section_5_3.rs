@@ -4,12 +4,13 @@ use fawn_gordon::node::{ClusterModel, ClusterTrace, NodeDesign, NodeRates, Trace
 use serde_json::json;
 
 use super::simulated;
-use super::traces::{RecordedJob, recorded};
+use super::traces::recorded;
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding};
 use crate::run::Run;
+use crate::traces::RecordedJob;
 
-/// A node that is less busy than this waits.
+/// The share of a second below which a node is not busy.
 const QUIET: f64 = 0.1;
 
 /// Simulates it.
@@ -28,7 +29,8 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         ("estimate_s", "estimate, s", Some(1)),
         ("is_bracketed", "bracketed", None),
         ("sync_share", "sync/measured", Some(2)),
-        ("quiet_s", "all nodes wait, s", Some(1)),
+        ("quiet_s", "lost while no node is busy, s", Some(1)),
+        ("partly_s", "lost while the busiest is partly busy, s", Some(1)),
     ]);
     let Some(runs) = recorded(run, &mut finding)? else {
         return Ok(Finding::skipped(
@@ -68,23 +70,26 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
 fn replayed(job: &RecordedJob, own: &NodeDesign, measured_s: f64, node: &NodeDesign) -> serde_json::Value {
     let seconds = |model: ClusterModel| model.seconds(&job.trace, node, None);
     let (nosync, sync) = (seconds(ClusterModel::nosync()), seconds(ClusterModel::sync()));
+    let (quiet_s, partly_s) = lost_seconds(&job.trace, own);
     json!({
         "workload": job.workload.name, "way": job.way, "recorded_on": own.name, "node": node.name,
         "measured_s": measured_s, "nosync_s": nosync, "sync_s": sync,
         "estimate_s": seconds(ClusterModel::estimate(10, 4)),
         "is_bracketed": nosync <= measured_s && measured_s <= sync,
         "sync_share": sync / measured_s,
-        "quiet_s": quiet_seconds(&job.trace, own),
+        "quiet_s": quiet_s, "partly_s": partly_s,
     })
 }
 
-/// Seconds of a recording in which every node was less than [`QUIET`] busy.
-fn quiet_seconds(trace: &ClusterTrace, node: &NodeDesign) -> usize {
+/// Time of a recording in which its busiest node could have done more: in seconds with no busy node, and in the others.
+fn lost_seconds(trace: &ClusterTrace, node: &NodeDesign) -> (f64, f64) {
     let rates = NodeRates::of(node);
     let knows_misses = trace.is_measured(TraceColumn::CacheMisses);
-    let is_quiet = |second: &usize| {
-        let samples = trace.nodes.iter().filter_map(|samples| samples.get(*second));
-        samples.map(|sample| rates.demand(sample, knows_misses).longest()).fold(0.0, f64::max) < QUIET
-    };
-    (0..trace.seconds()).filter(is_quiet).count()
+    let (mut quiet_s, mut partly_s) = (0.0, 0.0);
+    for second in 0..trace.seconds() {
+        let samples = trace.nodes.iter().filter_map(|samples| samples.get(second));
+        let busiest = samples.map(|sample| rates.demand(sample, knows_misses).longest()).fold(0.0, f64::max);
+        *(if busiest < QUIET { &mut quiet_s } else { &mut partly_s }) += (1.0 - busiest).max(0.0);
+    }
+    (quiet_s, partly_s)
 }
