@@ -55,9 +55,9 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     finding.charts =
         vec![Chart::bars("Upper bound over the measured time", "workload", Axis::linear("sync_share", "times"))];
     finding.note(format!(
-        "{inside} of {} measured times lie between the bounds. On the node where a job was recorded, no second of it takes longer \
-         than a second, so sync ends no later than the job. The gap up to the measured time is time in which no node is fully \
-         used: jobs wait for containers, for heartbeats, and for their client",
+        "{inside} of {} measured times lie between the bounds. On the node where a job was recorded, a second of it takes longer \
+         than a second only where the node did more than its rates allow. So sync mostly ends before the job. The gap is time in \
+         which no node is fully used: jobs wait for containers, for heartbeats, and for their client",
         inside + outside
     ));
     finding.note(
