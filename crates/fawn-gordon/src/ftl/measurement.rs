@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_trace_past_the_end_begins_from_0_and_flushes_take_nothing() {
-        let design = paper_array(GordonCells::Slc, 133.0, 8);
+        let design = paper_array(GordonCells::Slc, 133.0, 32);
         let settings = paper_settings(64, true);
         let request =
             |access, offset, bytes| BlockRequest { time_ns: 0, device: 0, access, offset, bytes, response_ns: None };
