@@ -185,7 +185,13 @@ mod tests {
 
     /// What is noted of these rows.
     fn noted(rows: &[Option<Energy>], meter: Option<Meter>) -> Finding {
-        let tools = Tools { fawn: "fawn".into(), peers: None, device: DeviceReader::Own, meter };
+        let tools = Tools {
+            fawn: "fawn".into(),
+            peers: None,
+            device: DeviceReader::Own,
+            meter,
+            traces: crate::GordonTraces::Synthetic,
+        };
         let run = Run { scale: Scale::Tiny, dir: "x".into(), tools: &tools, watch: &Nobody };
         let mut finding = Finding::of(COLUMNS);
         for energy in rows {

@@ -22,6 +22,17 @@ pub enum Error {
     /// A flash array that cannot be simulated.
     #[error(transparent)]
     Simulated(#[from] FtlError),
+    /// Recordings of the workloads of the Gordon paper.
+    #[error(
+        "{}: {what}; record them again with integrations/hadoop/record, or give --traces synthetic",
+        path.display()
+    )]
+    Recordings {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// A server, or a cluster of them, that was started to be measured.
     #[error("{name} {what}")]
     Server {

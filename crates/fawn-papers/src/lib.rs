@@ -13,6 +13,7 @@
 //! * [`mod@run`]: what an experiment is given; [`finding`]: what it has found.
 //! * `sosp`, `dht`, `energy`, `gordon`: the experiments, a folder for each paper; `cost`: tables that follow from the papers' own
 //!   inputs. Those of Gordon are simulated by [`fawn_gordon`], whatever the machine.
+//! * [`traces`]: recordings of the workloads of the Gordon paper.
 //! * [`testbed`]: the machine, stores, files, servers and clusters that are measured, and load on them.
 //! * [`efficiency`]: queries a joule, or what stands for them where there is no meter.
 //! * [`output`]: pictures, the page, and all files.
@@ -35,6 +36,7 @@ pub mod run;
 pub mod runner;
 mod sosp;
 pub mod testbed;
+pub mod traces;
 
 pub use error::Error;
 pub use finding::Finding;
@@ -44,3 +46,4 @@ pub use result_cache::{ResultCache, StoredFinding};
 pub use run::{Run, Scale, Tools};
 pub use runner::{Again, run};
 pub use testbed::machine::{MachineInfo, Program};
+pub use traces::GordonTraces;

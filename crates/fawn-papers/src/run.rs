@@ -8,6 +8,8 @@ use fawn_meter::Meter;
 use fawn_report::Watch;
 use serde::{Deserialize, Serialize};
 
+use crate::traces::GordonTraces;
+
 /// How large experiments are, and how long they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -51,6 +53,8 @@ pub struct Tools {
     pub device: DeviceReader,
     /// What meters the energy; `None`: nothing does.
     pub meter: Option<Meter>,
+    /// Where the workloads of the Gordon paper come from.
+    pub traces: GordonTraces,
 }
 
 /// What an experiment is told.

@@ -7,10 +7,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use fawn_report::Watch;
 
 use crate::error::Error;
-use crate::list::ExperimentEntry;
+use crate::finding::Finding;
+use crate::list::{ExperimentEntry, Paper};
 use crate::result_cache::{ResultCache, StoredFinding};
 use crate::run::{Run, Scale, Tools};
 use crate::testbed::machine::Program;
+use crate::traces::GordonTraces;
 
 /// Carries out these experiments, in the order of the list; what was measured before is told again, unless it is to be measured
 /// anew. What is finished is kept at once, so that an interruption costs one experiment at most.
@@ -31,9 +33,12 @@ pub fn run(
         watch.progress(0, total, "metering the machine at rest");
         meter.rest()?;
     }
+    let is_of_gordon = entries.iter().any(|entry| entry.paper == Paper::Gordon);
+    let traces = if is_of_gordon { tools.traces.label()? } else { String::new() };
     for entry in entries {
         // What could not be measured then may be now.
-        let measured = cache.get(entry.name, scale).is_some_and(|kept| !kept.finding.is_skipped());
+        let is_told = |finding: &Finding| !finding.is_skipped() && !GordonTraces::is_other(finding, &traces);
+        let measured = cache.get(entry.name, scale).is_some_and(|kept| is_told(&kept.finding));
         if again == Again::Measure || !measured {
             let told = EntryWatch { watch, name: entry.name, done, of: entry.seconds(scale), total };
             told.progress(0, 1, "beginning");
@@ -118,7 +123,6 @@ mod tests {
     use fawn_report::Nobody;
 
     use super::*;
-    use crate::finding::Finding;
     use crate::list::LIST;
 
     #[test]
@@ -127,7 +131,13 @@ mod tests {
         let mut cache = ResultCache::open(dir.path()).unwrap();
         let mut found = ExperimentEntry { run: |_| Ok(Finding::default()), ..LIST[0] };
         let skipped = ExperimentEntry { run: |_| Ok(Finding::skipped("no <program>".to_owned())), ..LIST[0] };
-        let tools = Tools { fawn: "fawn".into(), peers: None, device: DeviceReader::Own, meter: None };
+        let tools = Tools {
+            fawn: "fawn".into(),
+            peers: None,
+            device: DeviceReader::Own,
+            meter: None,
+            traces: GordonTraces::Synthetic,
+        };
         let program = Program { version: "1".into(), commit: "c".into(), command: String::new() };
         let mut run = |entry: &ExperimentEntry| {
             run(&mut cache, &[entry], Scale::Tiny, (&tools, &program, Again::Tell), &Nobody).unwrap();

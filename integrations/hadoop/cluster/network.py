@@ -68,6 +68,16 @@ def remove(identity, namespaces):
         os.rmdir(HOSTS)
 
 
+def limit(machines, megabits):
+    """Has each machine send at most so many megabits a second."""
+    for machine in machines:
+        command = ["ip", "netns", "exec", machine.namespace, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf",
+                   "rate", f"{megabits}mbit", "burst", "256kb", "latency", "50ms"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NetworkError(f"the network cannot be limited: {done.stderr.strip()}; leave --network out")
+
+
 def enter(namespace):
     """Has this process, and those it starts, in a namespace."""
     libc = ctypes.CDLL(None, use_errno=True)

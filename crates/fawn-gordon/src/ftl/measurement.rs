@@ -11,6 +11,7 @@ use super::striping::Stripe;
 use crate::flash::FlashDesign;
 use crate::flash::presets::{GordonCells, gordon};
 use crate::time::SimTime;
+use crate::trace::{Access, BlockRequest};
 
 const KB: u64 = 1_024;
 
@@ -106,12 +107,7 @@ impl BandwidthTest {
     ///
     /// The settings contradict the array.
     pub fn bandwidth(&self, design: &FlashDesign, settings: FtlSettings) -> Result<f64, FtlError> {
-        let mut device = Device::new(design, settings, false)?;
-        let span = span(&device);
-        let fill = Self { order: AccessOrder::Sequential(256 * KB), read_share: 0.0, bytes: span };
-        device.run(fill.requests(span), ArrivalMode::Saturated, |_| {})?;
-        let report = device.run(self.requests(span), ArrivalMode::Saturated, |_| {})?;
-        Ok(report.bytes_per_second())
+        bandwidth_of(design, settings, |span| self.requests(span))
     }
 
     /// Bytes a second of transfers in an order, of reads or of writes alone. Writes go once around the array, so that erases count
@@ -132,6 +128,73 @@ impl BandwidthTest {
     }
 }
 
+/// Bytes a second of recorded reads and writes on a device that was written once in order. Times do not count: requests are
+/// issued as soon as the queue has a place. What lies past the device's end begins from 0 again.
+///
+/// # Errors
+///
+/// The settings contradict the array.
+pub fn bandwidth_of_trace(
+    design: &FlashDesign,
+    settings: FtlSettings,
+    trace: &[BlockRequest],
+) -> Result<f64, FtlError> {
+    bandwidth_of(design, settings, |span| {
+        let mut all = Vec::with_capacity(trace.len());
+        for request in trace {
+            let kind = match request.access {
+                Access::Read => HostKind::Read,
+                Access::Write => HostKind::Write,
+                Access::Discard | Access::Flush => continue,
+            };
+            let (mut offset, mut left) = (request.offset % span, request.bytes);
+            while left > 0 {
+                let bytes = left.min(span - offset);
+                all.push(HostRequest { at: SimTime::ZERO, kind, offset, bytes, stamp: 0 });
+                (offset, left) = (0, left - bytes);
+            }
+        }
+        all
+    })
+}
+
+/// Bytes a second of requests over a span, on a device that was written once in order.
+fn bandwidth_of(
+    design: &FlashDesign,
+    settings: FtlSettings,
+    requests: impl FnOnce(u64) -> Vec<HostRequest>,
+) -> Result<f64, FtlError> {
+    let mut device = Device::new(design, settings, false)?;
+    let span = span(&device);
+    let fill = BandwidthTest { order: AccessOrder::Sequential(256 * KB), read_share: 0.0, bytes: span };
+    device.run(fill.requests(span), ArrivalMode::Saturated, |_| {})?;
+    let report = device.run(requests(span), ArrivalMode::Saturated, |_| {})?;
+    Ok(report.bytes_per_second())
+}
+
 fn span(device: &Device) -> u64 {
     device.bytes() / (1_024 * KB) * (1_024 * KB)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_past_the_end_begins_from_0_and_flushes_take_nothing() {
+        let design = paper_array(GordonCells::Slc, 133.0, 32);
+        let settings = paper_settings(64, true);
+        let request =
+            |access, offset, bytes| BlockRequest { time_ns: 0, device: 0, access, offset, bytes, response_ns: None };
+        let span = span(&Device::new(&design, settings, false).unwrap());
+        let near: Vec<_> = (0..64).map(|at| request(Access::Read, at * 128 * KB, 128 * KB)).collect();
+        let mut far: Vec<_> = near.iter().map(|it| BlockRequest { offset: it.offset + 3 * span, ..*it }).collect();
+        far.push(request(Access::Flush, 0, 0));
+        let rate = |trace: &[BlockRequest]| bandwidth_of_trace(&design, settings, trace).unwrap();
+        assert_eq!(rate(&near), rate(&far));
+        // One that crosses the end is the same bytes in two pieces.
+        let crossing = [request(Access::Read, span - 64 * KB, 128 * KB)];
+        let pieces = [request(Access::Read, span - 64 * KB, 64 * KB), request(Access::Read, 0, 64 * KB)];
+        assert_eq!(rate(&crossing), rate(&pieces));
+    }
 }

@@ -1,4 +1,6 @@
 //! Gordon, ASPLOS 2009: simulated by `fawn-gordon`, or computed from the paper's own inputs. Nothing is measured on this machine.
+//!
+//! What needs workloads takes recordings, or synthetic traces ([`traces`]).
 
 pub(crate) mod figure_4;
 pub(crate) mod figure_5;
@@ -6,6 +8,7 @@ pub(crate) mod figure_6;
 pub(crate) mod figure_7;
 pub(crate) mod figure_8;
 pub(crate) mod section_4_1;
+pub(crate) mod section_5_3;
 pub(crate) mod section_6_3;
 pub(crate) mod survey;
 pub(crate) mod table_1;
@@ -15,6 +18,7 @@ pub(crate) mod table_4;
 pub(crate) mod table_5;
 pub(crate) mod table_6;
 pub(crate) mod tables_7_8;
+pub(crate) mod traces;
 
 use crate::finding::{Finding, RowOrigin};
 
@@ -30,39 +34,57 @@ fn computed(columns: &[(&str, &str, Option<usize>)]) -> Finding {
     Finding { state: RowOrigin::Computed, ..Finding::of(columns) }
 }
 
-/// What every finding says that runs on traces.
-fn synthetic(finding: &mut Finding) {
-    finding.note(
-        "the paper's traces are lost. These runs use synthetic traces with the bytes of Table 2, whose processor \
-         activity is fitted to the speeds of Table 6",
-    );
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use fawn_bench::DeviceReader;
     use fawn_report::Nobody;
 
     use super::*;
     use crate::list::{LIST, Paper};
     use crate::run::{Run, Scale, Tools};
+    use crate::traces::GordonTraces;
 
     /// All of them, at the smallest scale: they need neither files nor servers.
     #[test]
     fn every_experiment_has_its_rows_the_papers_and_says_what_it_is() {
-        let tools = Tools { fawn: "fawn".into(), peers: None, device: DeviceReader::Own, meter: None };
+        every_experiment(&tools(GordonTraces::Synthetic));
+        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(GordonTraces::FOLDER);
+        every_experiment(&tools(GordonTraces::Recorded(recorded)));
+    }
+
+    fn tools(traces: GordonTraces) -> Tools {
+        Tools { fawn: "fawn".into(), peers: None, device: DeviceReader::Own, meter: None, traces }
+    }
+
+    fn every_experiment(tools: &Tools) {
+        let is_synthetic = tools.traces == GordonTraces::Synthetic;
         let mut count = 0;
         for entry in LIST.iter().filter(|entry| entry.paper == Paper::Gordon) {
-            let run = Run { scale: Scale::Tiny, dir: "nowhere".into(), tools: &tools, watch: &Nobody };
+            let needs_traces = entry.what.contains("traces");
+            if !is_synthetic && !needs_traces {
+                continue;
+            }
+            let run = Run { scale: Scale::Tiny, dir: "nowhere".into(), tools, watch: &Nobody };
             let finding = (entry.run)(&run).unwrap();
+            count += 1;
+            if is_synthetic && entry.name == "gordon-section-5-3" {
+                assert!(finding.is_skipped(), "nobody has measured the time of synthetic jobs");
+                continue;
+            }
             assert!(finding.rows.len() >= entry.rows(Scale::Tiny), "{}: {} rows", entry.name, finding.rows.len());
-            assert!(["simulated", "computed"].contains(&finding.who()), "{}", entry.name);
-            let drawn_without_numbers = entry.name == "gordon-figure-6" || entry.name == "gordon-figure-7";
+            let is_recorded = !is_synthetic && entry.name == "gordon-table-2";
+            assert_eq!(finding.who() == "measured", is_recorded, "{}", entry.name);
+            let drawn_without_numbers =
+                ["gordon-figure-6", "gordon-figure-7", "gordon-section-5-3"].contains(&entry.name);
             assert_eq!(finding.published.is_empty(), drawn_without_numbers, "{}", entry.name);
             assert!(!finding.notes.is_empty(), "{}", entry.name);
-            let says_synthetic =
-                finding.notes.iter().any(|note| note.contains("synthetic") || note.contains("traces are lost"));
-            assert_eq!(says_synthetic, entry.what.contains("synthetic"), "{}", entry.name);
+            let named = finding.parameters.get("traces").and_then(|it| it.as_str()).unwrap_or_default();
+            let expected = if is_synthetic { "synthetic" } else { "recorded in " };
+            assert!(needs_traces == named.starts_with(expected), "{}: {named}", entry.name);
+            let is_said = |note: &String| note.contains(if is_synthetic { "synthetic" } else { "record" });
+            assert!(!needs_traces || finding.notes.iter().any(is_said), "{}", entry.name);
             for row in finding.rows.iter().chain(&finding.published) {
                 for name in row.keys() {
                     assert!(finding.columns.iter().any(|column| column.name == *name), "{}: {name}", entry.name);
@@ -71,15 +93,14 @@ mod tests {
             for picture in &finding.pictures {
                 assert!(picture.contains("<svg"), "{}", entry.name);
             }
-            count += 1;
         }
-        assert_eq!(count, 14);
+        assert_eq!(count, if is_synthetic { 15 } else { 7 });
     }
 
     /// What is printed beside what comes out, where both are the same by the paper's own inputs.
     #[test]
     fn table_1_and_section_4_1_come_out_as_printed() {
-        let tools = Tools { fawn: "fawn".into(), peers: None, device: DeviceReader::Own, meter: None };
+        let tools = tools(GordonTraces::Synthetic);
         let run = Run { scale: Scale::Tiny, dir: "nowhere".into(), tools: &tools, watch: &Nobody };
         for (finding, column, percent) in
             [(table_1::run(&run).unwrap(), "mib_a_second", 1.0), (section_4_1::run(&run).unwrap(), "value", 2.0)]

@@ -1,9 +1,10 @@
-//! The survey that Table 6 and Figures 6 to 8 show: the paper's 84 configurations on synthetic traces after Table 2.
+//! The survey that Table 6 and Figures 6 to 8 show: the paper's 84 configurations on recorded or synthetic traces.
 
-use fawn_gordon::node::workloads::{NODES, TraceShape, suite};
 use fawn_gordon::survey::table6::DESIGNS;
 use fawn_gordon::survey::{SurveyPoint, SurveyReport, SurveySettings, paper};
 
+use super::traces;
+use crate::error::Error;
 use crate::finding::Finding;
 use crate::run::Run;
 
@@ -15,13 +16,13 @@ pub const MIN_T: &str = DESIGNS[5];
 pub const MAX_E_DISK: &str = "4 Atom 1.9 GHz, 1 disk";
 
 /// Makes the survey.
-pub fn make(run: &Run<'_>, finding: &mut Finding) -> SurveyReport {
-    let nodes = run.pick(4, NODES, NODES);
-    finding.parameter("nodes", nodes);
-    finding.parameter("seed", 1);
-    let traces = suite(&TraceShape::fitted(), nodes, 1);
-    SurveyReport::of(&paper::space().designs(), &traces, &SurveySettings::default(), run.watch)
-        .expect("the paper has designs and workloads")
+///
+/// # Errors
+/// A recording cannot be read.
+pub fn make(run: &Run<'_>, finding: &mut Finding) -> Result<SurveyReport, Error> {
+    let traces = traces::workloads(run, finding)?;
+    let report = SurveyReport::of(&paper::space().designs(), &traces, &SurveySettings::default(), run.watch);
+    Ok(report.expect("the paper has designs and workloads"))
 }
 
 /// The design of this name.

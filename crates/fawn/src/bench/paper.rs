@@ -1,14 +1,15 @@
 //! `fawn bench paper`: the experiments of the papers on this machine, as a page, tables and JSON.
 
+use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::presets;
 use fawn_bench::{DeviceReader, Peers, children};
 use fawn_papers::finding::RowOrigin;
-use fawn_papers::{Again, ExperimentEntry, LIST, MachineInfo, Program, ResultCache, Scale, Tools};
+use fawn_papers::{Again, ExperimentEntry, GordonTraces, LIST, MachineInfo, Program, ResultCache, Scale, Tools};
 use serde_json::json;
 
 use super::energy::MeterArguments;
@@ -30,7 +31,8 @@ Each experiment repeats what a table or a figure of a paper shows. It reports th
 are of other machines, of 2008 to 2010. `fawn bench paper list` names the experiments.
 
 Those of the FAWN papers measure this machine. Those of the Gordon paper simulate, or compute from the paper's own \
-inputs: they do not depend on the machine.
+inputs: they do not depend on the machine. Its workloads are recordings, or synthetic if there are none; the output \
+says which. --traces chooses.
 
 DIR keeps all results, and the command prints them again without measuring: an interruption costs only the \
 experiment that was running. Running experiments keep their data below DIR, and remove them afterwards: at full \
@@ -90,6 +92,10 @@ pub struct RunPaperArguments {
     /// Program that measures other engines [default: fawn-peers, beside this program or in PATH]
     #[arg(long, value_name = "PATH", hide_env = true)]
     pub peer_program: Option<PathBuf>,
+    /// Workloads of the Gordon paper: recorded, synthetic, or a directory that integrations/hadoop/record has made
+    /// [default: recorded, which are in results/gordon-traces, if that is here; else synthetic]
+    #[arg(long, value_name = "recorded|synthetic|DIR", hide_env = true)]
+    pub traces: Option<PathBuf>,
     #[command(flatten)]
     pub meter: MeterArguments,
     /// Print JSON
@@ -144,7 +150,25 @@ pub fn tools(peers: Option<&std::path::Path>, meter: &MeterArguments) -> anyhow:
     let found = Peers::find(peers, Some(&fawn), path.as_deref());
     // One that is named must be there.
     let peers = if peers.is_some() { Some(found?) } else { found.ok() };
-    Ok(Tools { fawn, peers, device: DeviceReader::installed(), meter: meter.open()? })
+    let traces = GordonTraces::Synthetic;
+    Ok(Tools { fawn, peers, device: DeviceReader::installed(), meter: meter.open()?, traces })
+}
+
+/// The workloads of the Gordon paper that a flag means.
+fn traces(chosen: Option<&Path>) -> anyhow::Result<GordonTraces> {
+    let folder = match chosen {
+        None => return Ok(GordonTraces::usual()),
+        Some(word) if word == Path::new("synthetic") => return Ok(GordonTraces::Synthetic),
+        Some(word) if word == Path::new("recorded") => Path::new(GordonTraces::FOLDER),
+        Some(folder) => folder,
+    };
+    if !GordonTraces::are_in(folder) {
+        bail!(
+            "{} has no recordings: name a directory with an index.json of integrations/hadoop/record, or give --traces synthetic",
+            folder.display()
+        );
+    }
+    Ok(GordonTraces::Recorded(folder.to_owned()))
 }
 
 /// Runs experiments, or lists them.
@@ -160,8 +184,9 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<CommandStatus> {
     let Some(dir) = &arguments.dir else { bail!("name a directory for the data: --dir DIR") };
     let is_asked = |entry: &ExperimentEntry| arguments.names.iter().any(|name| name == ALL || name == entry.name);
     let entries: Vec<&ExperimentEntry> = LIST.iter().filter(|entry| is_asked(entry)).collect();
-    let (tools, program, scale) =
-        (tools(arguments.peer_program.as_deref(), &arguments.meter)?, program(), arguments.scale.into());
+    let traces = traces(arguments.traces.as_deref())?;
+    let tools = Tools { traces, ..tools(arguments.peer_program.as_deref(), &arguments.meter)? };
+    let (program, scale) = (program(), arguments.scale.into());
     let again = if arguments.again { Again::Measure } else { Again::Tell };
     let mut keeper = ResultCache::open(dir)?;
     let bar = Bar(TerminalBar::parts());
@@ -208,6 +233,11 @@ fn print(found: &[(&ExperimentEntry, &fawn_papers::StoredFinding)], page: &std::
         table.add_row([entry.name, kept.finding.who(), &rows, &seconds, &kept.date]);
     }
     writeln!(out, "{}", table.trim_fmt())?;
+    let traces: BTreeSet<&str> =
+        found.iter().filter_map(|(_, kept)| kept.finding.parameters.get("traces")?.as_str()).collect();
+    for traces in traces {
+        writeln!(out, "the workloads of the Gordon paper: {traces}")?;
+    }
     for (entry, kept) in found {
         if let RowOrigin::Skipped(why) = &kept.finding.state {
             writeln!(out, "note: {} was skipped: {why}", entry.name)?;

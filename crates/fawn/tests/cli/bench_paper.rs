@@ -451,3 +451,34 @@ fn the_example_of_the_help_ranks_this_machine() {
         (&"declared".into(), &serde_json::json!([]))
     );
 }
+
+/// Findings of other traces are not told as those of these.
+#[test]
+fn the_workloads_of_gordon_are_recorded_or_synthetic_and_the_output_says_which() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results/gordon-traces");
+    let run = |traces: &[&str]| {
+        let fixed = ["gordon-table-2", "gordon-section-5-3", "--scale", "tiny", "--dir", data.to_str().unwrap()];
+        paper(&[&fixed[..], traces].concat())
+    };
+    let synthetic = run(&["--traces", "synthetic"]);
+    assert_eq!(synthetic.code, 0, "{synthetic:?}");
+    assert!(synthetic.stdout.contains("the workloads of the Gordon paper: synthetic\n"), "{synthetic:?}");
+    assert!(synthetic.stdout.contains("gordon-section-5-3 was skipped") && synthetic.stdout.contains("--traces DIR"));
+    let found = run(&["--traces", recorded]);
+    assert_eq!(found.code, 0, "{found:?}");
+    assert!(found.stdout.contains("the workloads of the Gordon paper: recorded in "), "{found:?}");
+    assert!(!found.stdout.contains("skipped") && !found.stdout.contains("paper: synthetic"), "{found:?}");
+    let page = std::fs::read_to_string(data.join("report/gordon-table-2.csv")).unwrap();
+    assert!(page.contains("HDFS to HDFS") && !page.contains("synthetic"), "{page}");
+    // By default it is what is here; this directory has no recordings.
+    let usual = run(&[]);
+    assert!(usual.code == 0 && usual.stdout.contains("the workloads of the Gordon paper: synthetic\n"), "{usual:?}");
+    for (traces, says) in
+        [("recorded", "results/gordon-traces has no recordings"), ("/", "/ has no recordings: name a")]
+    {
+        let refused = run(&["--traces", traces]);
+        assert!(refused.code == 1 && refused.stderr.contains(says), "{traces}: {refused:?}");
+    }
+}

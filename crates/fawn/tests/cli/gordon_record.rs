@@ -139,6 +139,62 @@ fn what_a_command_prints_is_kept_out_of_json() {
     assert!(run.stderr.contains("hello"), "{run:?}");
 }
 
+/// A control group of this test, where this runs as root and there are groups.
+struct TestGroup {
+    dir: std::path::PathBuf,
+    name: String,
+}
+
+impl TestGroup {
+    fn create() -> Option<Self> {
+        let root = Path::new("/sys/fs/cgroup");
+        let parent = if root.join("cgroup.controllers").exists() { root.to_owned() } else { root.join("cpuacct") };
+        let name = format!("fawn-record-test-{}", std::process::id());
+        let dir = parent.join(&name);
+        std::fs::create_dir(&dir).ok()?;
+        Some(Self { dir, name })
+    }
+}
+
+impl Drop for TestGroup {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.dir);
+    }
+}
+
+/// Processor time is the group's, and a disk that is named as the machine's own is read from `/proc`.
+#[test]
+fn a_group_has_its_own_processor_time_beside_all_that_its_device_does() {
+    let stats = std::fs::read_to_string("/proc/diskstats").unwrap_or_default();
+    let Some(device) = stats.lines().find_map(|line| line.split_ascii_whitespace().nth(2)) else {
+        eprintln!("skipped: /proc/diskstats has no disk");
+        return;
+    };
+    let Some(group) = TestGroup::create() else {
+        eprintln!("skipped: no control group can be made; run this as root where /sys/fs/cgroup is mounted");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("here.recording");
+    // The command joins the group and computes; what this test does beside it is not in the group.
+    let procs = group.dir.join("cgroup.procs");
+    let spin = format!("echo $$ > {} && timeout 0.6 sh -c 'while :; do :; done'; true", procs.display());
+    let arguments = ["gordon", "record", file.to_str().unwrap(), "--cgroup", &group.name, "--device", device, "--json"];
+    let run = fawn(&[&arguments[..], &["--period", "100ms", "--", "sh", "-c", &spin]].concat());
+    assert_eq!(run.code, 0, "{run:?}");
+    let summary: Value = serde_json::from_str(&run.stdout).unwrap();
+    let columns = &summary["columns"];
+    let cpu_source = columns["cpu_seconds"]["source"].as_str().unwrap();
+    assert!(cpu_source.contains(&group.name), "{summary}");
+    let seconds = columns["cpu_seconds"]["sum"].as_f64().unwrap();
+    assert!(seconds > 0.01 && seconds < 5.0, "{summary}");
+    for column in ["disk_read_bytes", "disk_write_bytes", "disk_reads", "disk_writes"] {
+        assert_eq!(columns[column]["source"], format!("/proc/diskstats ({device})"), "{summary}");
+    }
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains(&format!("column disk_writes from /proc/diskstats ({device})")), "{text}");
+}
+
 /// Where tracefs is and this runs as root, requests are recorded; elsewhere the command says what to do.
 #[test]
 fn requests_are_recorded_or_the_reason_is_told() {
@@ -175,6 +231,8 @@ fn what_is_not_there_is_told_with_what_is() {
     for (arguments, code, says) in [
         (&["--interface", "wire7"][..], 1, "there is no network interface wire7: there are "),
         (&["--disk", "tape7"], 1, "/proc/diskstats has no disk tape7"),
+        (&["--device", "tape7"], 1, "/proc/diskstats has no disk tape7"),
+        (&["--device", "tape7", "--disk", "tape7"], 2, "cannot be used with"),
         (&["--cgroup", "no/such/group"], 1, "there is no control group no/such/group"),
         (&["--period", "1ms"], 2, "from 10ms to 1h"),
         (&["--requests", name], 2, "name another file"),

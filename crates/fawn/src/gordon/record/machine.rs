@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use fawn_gordon::recorder::{ResourceCounters, cgroup, proc};
+use fawn_gordon::recorder::{DiskCounters, ResourceCounters, cgroup, proc};
 use fawn_gordon::trace::{COLUMNS, TraceColumn};
 
 use super::instructions::{CountedEvent, ProcessorCounters};
@@ -49,6 +49,8 @@ pub struct MachineCounters {
     group: Option<GroupFiles>,
     interfaces: Vec<String>,
     disks: Vec<RecordedDisk>,
+    /// Whether the disks are this machine's alone: all that they do counts, whatever group it is for.
+    are_own_disks: bool,
     instructions: Option<ProcessorCounters>,
     cache_misses: Option<ProcessorCounters>,
     sources: [Option<String>; COLUMNS],
@@ -56,19 +58,27 @@ pub struct MachineCounters {
 }
 
 impl MachineCounters {
-    /// Looks for all counters. Empty lists stand for every network adapter, or where there is none every interface but the loopback, and for every disk.
+    /// Looks for all counters. Empty lists stand for every network adapter, or where there is none every interface but the
+    /// loopback, and for every disk. `own_disks` stand in for `disks`, and are read from `/proc` whatever the group.
     ///
     /// # Errors
     /// What was named is not there.
-    pub fn find(group: Option<&str>, interfaces: &[String], disks: &[String]) -> anyhow::Result<Self> {
+    pub fn find(
+        group: Option<&str>,
+        interfaces: &[String],
+        disks: &[String],
+        own_disks: &[String],
+    ) -> anyhow::Result<Self> {
         let group_files = group.map(find_group).transpose()?;
         let interfaces = chosen_interfaces(interfaces)?;
-        let disks = chosen_disks(disks)?;
+        let are_own_disks = !own_disks.is_empty();
+        let disks = chosen_disks(if are_own_disks { own_disks } else { disks })?;
         let mut all = Self {
             ticks_per_second: rustix::param::clock_ticks_per_second() as f64,
             group: group_files,
             interfaces,
             disks,
+            are_own_disks,
             instructions: None,
             cache_misses: None,
             sources: [const { None }; COLUMNS],
@@ -103,36 +113,46 @@ impl MachineCounters {
 
     /// The totals now.
     pub fn read(&mut self) -> ResourceCounters {
-        let text = |path: &Path| std::fs::read_to_string(path).ok();
         let mut now = ResourceCounters::default();
         now.set(TraceColumn::Instructions, self.instructions.as_mut().and_then(ProcessorCounters::read));
         now.set(TraceColumn::CacheMisses, self.cache_misses.as_mut().and_then(ProcessorCounters::read));
         let network = text(Path::new("/proc/net/dev"));
         let is_interface = |name: &str| self.interfaces.iter().any(|chosen| chosen == name);
         now.set_network(network.and_then(|dev| proc::network(&dev, is_interface)));
+        now.set(TraceColumn::CpuSeconds, self.cpu_seconds());
+        now.set_disks(self.disk_counters());
+        now
+    }
+
+    fn cpu_seconds(&self) -> Option<f64> {
+        match &self.group {
+            None => proc::cpu_seconds(&text(Path::new("/proc/stat"))?, self.ticks_per_second),
+            Some(GroupFiles::Unified(dir)) => cgroup::cpu_seconds_v2(&text(&dir.join("cpu.stat"))?),
+            Some(GroupFiles::Split { cpuacct, .. }) => cgroup::cpu_seconds_v1(&text(&cpuacct.join("cpuacct.usage"))?),
+        }
+    }
+
+    fn disk_counters(&self) -> Option<DiskCounters> {
         let is_numbered = |numbers: &str| self.disks.iter().any(|disk| disk.numbers.as_deref() == Some(numbers));
         let is_named = |name: &str| self.disks.iter().any(|disk| disk.name == name);
-        let (cpu, disks) = match &self.group {
-            None => (
-                text(Path::new("/proc/stat")).and_then(|stat| proc::cpu_seconds(&stat, self.ticks_per_second)),
-                text(Path::new("/proc/diskstats")).and_then(|stats| proc::disks(&stats, is_named)),
-            ),
-            Some(GroupFiles::Unified(dir)) => (
-                text(&dir.join("cpu.stat")).and_then(|stat| cgroup::cpu_seconds_v2(&stat)),
-                text(&dir.join("io.stat")).map(|stat| cgroup::disks_v2(&stat, is_numbered)),
-            ),
-            Some(GroupFiles::Split { cpuacct, blkio }) => (
-                text(&cpuacct.join("cpuacct.usage")).and_then(|usage| cgroup::cpu_seconds_v1(&usage)),
-                text(&Path::new(CGROUPS).join("blkio").join(BLKIO_BYTES))
-                    .filter(|of_root| cgroup::counts_disks_v1(of_root, is_numbered))
-                    .and_then(|_| text_with_descendants(blkio, BLKIO_BYTES))
-                    .zip(text_with_descendants(blkio, "blkio.throttle.io_serviced"))
-                    .map(|(bytes, serviced)| cgroup::disks_v1(&bytes, &serviced, is_numbered)),
-            ),
-        };
-        now.set(TraceColumn::CpuSeconds, cpu);
-        now.set_disks(disks);
-        now
+        match self.group_of_disks() {
+            None => proc::disks(&text(Path::new("/proc/diskstats"))?, is_named),
+            Some(GroupFiles::Unified(dir)) => Some(cgroup::disks_v2(&text(&dir.join("io.stat"))?, is_numbered)),
+            Some(GroupFiles::Split { blkio, .. }) => {
+                let of_root = text(&Path::new(CGROUPS).join("blkio").join(BLKIO_BYTES))?;
+                if !cgroup::counts_disks_v1(&of_root, is_numbered) {
+                    return None;
+                }
+                let bytes = text_with_descendants(blkio, BLKIO_BYTES)?;
+                let serviced = text_with_descendants(blkio, "blkio.throttle.io_serviced")?;
+                Some(cgroup::disks_v1(&bytes, &serviced, is_numbered))
+            }
+        }
+    }
+
+    /// The group whose share of the disks counts. `None`: all that they do counts.
+    fn group_of_disks(&self) -> Option<&GroupFiles> {
+        self.group.as_ref().filter(|_| !self.are_own_disks)
     }
 
     fn start_processor_counters(&mut self, group: Option<&str>) {
@@ -166,7 +186,7 @@ impl MachineCounters {
                 Some(GroupFiles::Unified(dir)) => dir.join("cpu.stat").display().to_string(),
                 Some(GroupFiles::Split { cpuacct, .. }) => cpuacct.join("cpuacct.usage").display().to_string(),
             },
-            _ => match &self.group {
+            _ => match self.group_of_disks() {
                 None => format!("/proc/diskstats ({})", disks()),
                 Some(GroupFiles::Unified(dir)) => format!("{} ({})", dir.join("io.stat").display(), disks()),
                 Some(GroupFiles::Split { blkio, .. }) => {
@@ -185,23 +205,29 @@ impl MachineCounters {
             }
             TraceColumn::NetworkInBytes | TraceColumn::NetworkOutBytes => "/proc/net/dev cannot be read".to_owned(),
             _ if self.disks.is_empty() => "/sys/block lists no disk: name one with --disk".to_owned(),
-            _ => match (&self.group, self.disks.iter().find_map(|disk| disk.numbers.as_ref())) {
+            _ => match (self.group_of_disks(), self.disks.iter().find_map(|disk| disk.numbers.as_ref())) {
                 (Some(GroupFiles::Split { blkio, .. }), Some(numbers)) => format!(
                     "the kernel counts disks of a control group only once it has a limit: set a high one, with \
-                     echo {numbers} 1000000000000 > {}",
+                     echo {numbers} 1000000000000 > {}, or name a disk that nobody else uses with --device",
                     blkio.join("blkio.throttle.read_bps_device").display()
                 ),
-                _ => "neither /proc nor the control group counts accesses to disks".to_owned(),
+                (Some(_), _) => {
+                    "the control group counts no disks: name one that nobody else uses with --device".to_owned()
+                }
+                (None, _) => "/proc/diskstats cannot be read".to_owned(),
             },
         }
     }
 }
 
+fn text(path: &Path) -> Option<String> {
+    std::fs::read_to_string(path).ok()
+}
+
 /// A file of version 1 that counts the groups below this one too, as `cpuacct.usage` does. Older kernels have one for the
 /// group alone.
 fn text_with_descendants(blkio: &Path, name: &str) -> Option<String> {
-    let of_all = blkio.join(format!("{name}_recursive"));
-    std::fs::read_to_string(of_all).or_else(|_| std::fs::read_to_string(blkio.join(name))).ok()
+    text(&blkio.join(format!("{name}_recursive"))).or_else(|| text(&blkio.join(name)))
 }
 
 /// Where a control group's files are.

@@ -43,7 +43,8 @@ says so and is never 0. Simulations of clusters read it.
 
 By default it is of the whole machine: processors from /proc/stat, network adapters from /proc/net/dev, disks from \
 /proc/diskstats without those that lie on others. --cgroup takes processors and disks of one control group, of \
-version 1 or 2. Instructions and cache misses need hardware counters, which most virtual machines \
+version 1 or 2. --device takes all that a disk does, whatever the group: name a disk that nobody else uses, such as \
+the loop device of a container. Instructions and cache misses need hardware counters, which most virtual machines \
 lack. What the page cache answers reaches no disk.
 
 --requests also records each request to the disks, with its response time, in the compact format of `fawn gordon \
@@ -79,6 +80,10 @@ pub struct RecordArguments {
     /// Disk, e.g. sda; repeat it for several [default: all that lie on no other]
     #[arg(long, value_name = "NAME")]
     pub disk: Vec<String>,
+    /// Disk that is this machine's alone, such as loop3: all that it does counts, also with --cgroup; repeat it for
+    /// several
+    #[arg(long, value_name = "NAME", conflicts_with = "disk")]
+    pub device: Vec<String>,
     /// Name of the machine in the recording [default: its host name]
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub name: Option<String>,
@@ -117,7 +122,8 @@ pub fn run(arguments: &RecordArguments) -> anyhow::Result<CommandStatus> {
         check_output(requests, "--requests", [arguments.file.as_path()])?;
     }
     let stop = signals::asked_to_stop().context("cannot wait for signals")?;
-    let mut machine = MachineCounters::find(arguments.cgroup.as_deref(), &arguments.interface, &arguments.disk)?;
+    let mut machine =
+        MachineCounters::find(arguments.cgroup.as_deref(), &arguments.interface, &arguments.disk, &arguments.device)?;
     let head = RecordingHead {
         machine: arguments.name.clone().unwrap_or_else(host_name).trim().replace(['\n', '\r'], " "),
         period_ms: arguments.period.0.as_millis() as u64,
