@@ -129,12 +129,12 @@ fn what_cannot_be_measured_is_refused() {
     for (arguments, says) in [
         (&["get"][..], "--dir"),
         (&["load", "--dir", "x", "--entries", "many"], "e.g. 10M"),
-        (&["load", "--dir", "x", "--entries", "0"], "without entries: give 1 or more"),
+        (&["load", "--dir", "x", "--entries", "0"], "leaves nothing to measure: give 1 or more"),
         (&["load", "--dir", "x", "--value-bytes", "4"], "a value holds its version: give 8 or more"),
         (&["load", "--dir", "x", "--memory", "0"], "for '--memory <SIZE>': a store needs at least 8M"),
         (&["restart", "--dir", "x", "--memory", "100K"], "for '--memory <SIZE>': a store needs at least 8M"),
         (&["table", "--dir", "x", "--memory", "64M,1M"], "a store needs at least 8M"),
-        (&["hit", "--dir", "x", "--keys", "0"], "without entries: give 1 or more"),
+        (&["hit", "--dir", "x", "--keys", "0"], "leaves nothing to measure: give 1 or more"),
         (&["overwrite", "--dir", "x", "--zipf", "0"], "e.g. 0.99"),
         (&["restart", "--dir", "x", "--at", "2G,1G"], "give ascending sizes"),
         (
