@@ -3,7 +3,6 @@
 use super::active_chain::ActiveChain;
 use super::context::Context;
 use super::log::RangeLog;
-use super::patience::Patience;
 use super::stretch::batch;
 use crate::ids::{Ack, Position, Seq};
 use crate::range::entry::{Change, Entry};
@@ -26,15 +25,13 @@ pub(super) struct FeedState {
     /// The mark that was sent last.
     sent_mark: Seq,
     sent_at_us: u64,
-    patience: Patience,
 }
 
 impl FeedState {
     /// Nothing has passed yet in a chain whose first record is `first`, and which goes on from logs that end at `after`.
     pub(super) fn new(after: Seq, first: Seq, now_us: u64) -> Self {
         let told = (Seq(0), Seq(0), false);
-        let (sent, patience) = (first, Patience::default());
-        Self { mark: after, told, sent, successor_has: first, sent_mark: after, sent_at_us: now_us, patience }
+        Self { mark: after, told, sent: first, successor_has: first, sent_mark: after, sent_at_us: now_us }
     }
 
     /// Records and a mark have come from the predecessor.
@@ -97,7 +94,6 @@ impl FeedState {
         if committed > self.mark(chain, log) && durable && !planted(Bug::CommitWithoutMark) {
             return Err("Have: it commits records that are not synced here");
         }
-        self.patience.acknowledged(last, now_us);
         if last > self.successor_has {
             (self.successor_has, self.sent_at_us) = (last, now_us);
         }
@@ -121,10 +117,7 @@ impl FeedState {
             return;
         }
         let entries = batch(log.suffix().beyond(self.sent), context.timing.batch, context.timing.batch_bytes);
-        if let Some(entry) = entries.last() {
-            self.sent = entry.position.seq;
-            self.patience.sent(self.sent, context.now_us);
-        }
+        self.sent = entries.last().map_or(self.sent, |entry| entry.position.seq);
         (self.sent_mark, self.sent_at_us) = (mark, context.now_us);
         let (range, epoch, to) = (log.range(), chain.epoch(), successor.incarnation);
         context.send(successor, Message::Feed { range, epoch, to, entries, mark });
@@ -151,10 +144,9 @@ impl FeedState {
 
     /// Has what the successor has not acknowledged for long sent again.
     pub(super) fn feed_again<S: RangeStore>(&mut self, chain: &ActiveChain, log: &RangeLog, context: &Context<'_, S>) {
-        let late = context.now_us >= self.sent_at_us + self.patience.wait_us(context.timing.resend_us);
+        let late = context.now_us >= self.sent_at_us + context.timing.resend_us;
         if chain.successor().is_some() && log.committed().seq < log.last().seq && late {
             took(Path::FedAgain);
-            self.patience.sent_again();
             self.sent = self.successor_has;
             self.sent_mark = Seq(0);
             self.sent_at_us = context.now_us;
@@ -255,5 +247,8 @@ mod tests {
         let other = Member { node: NodeId(OTHER.node.0 | NodeId::ARCHIVE), ..OTHER };
         assert!(!resting(vec![other, me]).rests(), "nobody syncs at once");
         assert_eq!(feed.mark(&resting(vec![other, me]), &log), Seq(5));
+        let mut first = ActiveChain::new(resting(vec![me, other]).config().clone(), 0, 1);
+        first.let_rest(true);
+        assert!(!first.rests(), "nor in a chain of archives alone, wherever it stands");
     }
 }
