@@ -349,6 +349,13 @@ pub const LIST: &[ExperimentEntry] = &[
         |_| Ok(crate::gordon::tables_7_8::finding()),
     ),
     entry(
+        (Gordon, "gordon-section-6-1", "§6.1"),
+        "copies on archives: puts, gets, and gets after the only other node is lost",
+        [20, 60, 240],
+        [3; 3],
+        crate::gordon::section_6_1::run,
+    ),
+    entry(
         (Gordon, "gordon-section-6-3", "§6.3"),
         "jobs that take turns on a slice of a cluster, computed",
         [1, 1, 1],

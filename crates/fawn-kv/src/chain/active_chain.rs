@@ -29,7 +29,7 @@ impl ActiveChain {
 
     /// The member is on a node whose store rests: an archive acknowledges before it syncs, where others sync at once.
     pub(super) fn let_rest(&mut self, rests: bool) {
-        self.rests = rests && (self.is_spared() || planted(Bug::RestsAlone));
+        self.rests = rests && (!self.config.reader().node.is_archive() || planted(Bug::RestsAlone));
     }
 
     /// Whether the member acknowledges what its store has yet to sync.

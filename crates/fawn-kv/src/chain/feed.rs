@@ -247,5 +247,8 @@ mod tests {
         let other = Member { node: NodeId(OTHER.node.0 | NodeId::ARCHIVE), ..OTHER };
         assert!(!resting(vec![other, me]).rests(), "nobody syncs at once");
         assert_eq!(feed.mark(&resting(vec![other, me]), &log), Seq(5));
+        let mut first = ActiveChain::new(resting(vec![me, other]).config().clone(), 0, 1);
+        first.let_rest(true);
+        assert!(!first.rests(), "nor in a chain of archives alone, wherever it stands");
     }
 }

@@ -163,7 +163,10 @@ impl Replica {
         let caught_up = self.role.phase().is_caught_up() && copy.is_complete() && !copy.is_damaged();
         let epoch = self.chain().map_or(Epoch(0), |chain| chain.epoch);
         let (range, last, held) = (log.range(), log.last(), level.held());
-        let health = if level.is_behind() { Health::Behind } else { copy.health(full) };
+        let health = match copy.health(full) {
+            Health::Sound | Health::Full if level.is_behind() => Health::Behind,
+            health => health,
+        };
         Report { range, last, held, caught_up, epoch, health }
     }
 

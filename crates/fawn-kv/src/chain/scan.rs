@@ -210,7 +210,9 @@ fn may_scan<S: RangeStore>(
         return Err(Found::NotMine);
     }
     if least == Position::default() && !planted(Bug::ScanOfAnyMember) {
-        let Some(chain) = chain.filter(|chain| chain.is_reader()) else { return Err(Found::NotMine) };
+        let Some(chain) = chain.filter(|chain| chain.is_reader() || chain.is_tail()) else {
+            return Err(Found::NotMine);
+        };
         if !context.has_lease(chain.since_us()) {
             return Err(Found::Later { wait_us: LATER_US });
         }

@@ -317,7 +317,7 @@ impl<'a> Placement<'a> {
             let report = self.reports(old).and_then(|reports| reports.get(&id));
             let any = planted(Bug::ReviveFromAnyone);
             if let Some(report) = report.filter(|report| report.held >= Some(chain.attempt) || any) {
-                is_sure |= report.health != Health::Behind;
+                is_sure |= report.health == Health::Sound || !member.node.is_archive();
                 back.push((report.last, member));
             }
         }
@@ -339,7 +339,8 @@ impl<'a> Placement<'a> {
         if chain.members.iter().any(waits_for) && !planted(Bug::RevivesEarly) {
             return None;
         }
-        let longest = if chain.is_weak() { back.first() } else { back.iter().max() };
+        let rank = |(last, member): &&(Position, Member)| (*last, !member.node.is_archive(), *member);
+        let longest = if chain.is_weak() { back.first() } else { back.iter().max_by_key(rank) };
         let (_, source) = longest.copied()?;
         took(Path::Revived);
         let target = back.into_iter().map(|(_, member)| member).collect();

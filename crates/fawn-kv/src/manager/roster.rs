@@ -1,6 +1,7 @@
 //! Who is in a cluster, by name, and where: what managers decide beside the protocol, which knows numbers alone.
 
 use crate::ids::{ManagerId, SeatId};
+use crate::wire::version::ARCHIVES;
 use fawn_ring::{DomainId, MachineId, NodeId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -240,6 +241,17 @@ impl Roster {
         true
     }
 
+    /// The roster for a peer that speaks a version: older ones know no archives, and hear of nodes.
+    pub fn spoken_in(&self, version: u8) -> Self {
+        let mut roster = self.clone();
+        for member in roster.members.values_mut().filter(|_| version < ARCHIVES) {
+            if member.said.node == NodeClass::Archive {
+                member.said.node = NodeClass::Serving;
+            }
+        }
+        roster
+    }
+
     /// The member that has a seat, and its name.
     pub fn member_of(&self, seat: SeatId) -> Option<(&str, &Member)> {
         let has = |member: &Member| (member.first.0..member.first.0 + member.said.seats).contains(&seat.0);
@@ -307,6 +319,9 @@ mod tests {
         assert_eq!(seats("c").collect::<Vec<_>>(), [(5, false), (6, false)]);
         assert_eq!(roster.member_of(roster.members["b"].first).map(|(name, _)| name), Some("b"));
         assert_eq!(roster.member_of(SeatId(3)), None, "no node that serves has it");
+        assert_eq!(roster.spoken_in(ARCHIVES), roster);
+        let older = roster.spoken_in(ARCHIVES - 1);
+        assert_eq!((older.members["b"].said.node, older.number), (NodeClass::Serving, roster.number));
         let other = roster.check(&asked("b", 2)).unwrap_err().to_string();
         assert!(other.contains("class archive, not node"), "{other}");
         let first = roster.members["b"].first;

@@ -80,7 +80,7 @@ pub(crate) fn inherit<S: RangeStore>(
         if damaged {
             replica.damage();
         }
-        if behind && !level {
+        if behind {
             replica.set_behind();
         }
         replicas.insert(range, replica);

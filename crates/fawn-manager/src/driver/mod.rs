@@ -490,7 +490,7 @@ impl Driver {
             (Control::AskRoster { known }, party) if party != Party::Newcomer => {
                 let roster = &self.committed.facts().roster;
                 if roster.number != known {
-                    peer.outbox.say(&Control::Roster(roster.clone()));
+                    peer.outbox.say(&Control::Roster(roster.spoken_in(peer.version)));
                 }
                 self.table.follow_roster(link);
             }

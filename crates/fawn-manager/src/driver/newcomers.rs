@@ -18,7 +18,7 @@ use fawn_kv::link::{Control, was_removed};
 use fawn_kv::manager::check_virtual_ids;
 use fawn_kv::manager::roster::{Change, Enrolment, NodeClass, Roster};
 use fawn_kv::status::Answer;
-use fawn_kv::wire::version::ARCHIVES;
+use fawn_kv::wire::version::{ARCHIVES, OLDEST};
 use fawn_ring::Secret;
 use fawn_tls::Identity;
 use std::collections::BTreeMap;
@@ -170,7 +170,8 @@ impl Newcomers {
         } else if context.leadership.other_leader().is_some() {
             for Newcomer { link, .. } in std::mem::take(&mut self.waiting) {
                 context.table.say(link, &context.leadership.control());
-                context.table.say(link, &Control::Roster(context.committed.facts().roster.clone()));
+                let version = context.table.peer(link).map_or(OLDEST, |peer| peer.version);
+                context.table.say(link, &Control::Roster(context.committed.facts().roster.spoken_in(version)));
                 context.table.close(link);
             }
         }
@@ -309,8 +310,8 @@ fn check_archive(name: &str, facts: &Facts) -> Result<(), String> {
     }
     if facts.version < ARCHIVES {
         return Err(format!(
-            "{name} cannot be an archive yet, as a member of this cluster runs an older release: upgrade all members \
-            first (fawn status lists them)"
+            "{name} cannot be an archive yet, as a member of this cluster runs an older release, or is away: upgrade and \
+            start all members first (fawn status lists them)"
         ));
     }
     Ok(())

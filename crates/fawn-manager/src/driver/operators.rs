@@ -62,7 +62,10 @@ impl Operators<'_> {
             Question::Status => {
                 let Self { group, committed, seats, separations, .. } = self;
                 let source = StatusSource { group, committed, seats, separations, term, now_us };
-                let status = status::status(source, manager);
+                let mut status = status::status(source, manager);
+                if let Some(peer) = self.table.peer(link) {
+                    status.roster = status.roster.spoken_in(peer.version);
+                }
                 if self.table.speaks(link, TOTALS) {
                     self.table.say(link, &Control::Details(status::details(committed, seats, now_us)));
                 }

@@ -221,7 +221,7 @@ impl LinkTable {
         let mut gone = Vec::new();
         for (link, peer) in &self.peers {
             if peer.hears_roster {
-                peer.outbox.say(&Control::Roster(roster.clone()));
+                peer.outbox.say(&Control::Roster(roster.spoken_in(peer.version)));
             }
             let is_gone = match peer.party {
                 Party::Seat(seat) => roster.member_of(seat).is_none(),

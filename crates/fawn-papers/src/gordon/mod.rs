@@ -1,4 +1,5 @@
-//! Gordon, ASPLOS 2009: simulated by `fawn-gordon`, or computed from the paper's own inputs. Nothing is measured on this machine.
+//! Gordon, ASPLOS 2009: simulated by `fawn-gordon`, or computed from the paper's own inputs. Archives ([`section_6_1`]) alone
+//! are measured on this machine.
 //!
 //! What needs workloads takes recordings, or synthetic traces ([`traces`]).
 
@@ -9,6 +10,7 @@ pub(crate) mod figure_7;
 pub(crate) mod figure_8;
 pub(crate) mod section_4_1;
 pub(crate) mod section_5_3;
+pub(crate) mod section_6_1;
 pub(crate) mod section_6_3;
 pub(crate) mod survey;
 pub(crate) mod table_1;
@@ -61,7 +63,9 @@ mod tests {
     fn every_experiment(tools: &Tools) {
         let is_synthetic = tools.traces == GordonTraces::Synthetic;
         let mut count = 0;
-        for entry in LIST.iter().filter(|entry| entry.paper == Paper::Gordon) {
+        // §6.1 is measured, on servers.
+        let needs_servers = |name: &str| name == "gordon-section-6-1";
+        for entry in LIST.iter().filter(|entry| entry.paper == Paper::Gordon && !needs_servers(entry.name)) {
             let needs_traces = entry.what.contains("traces");
             if !is_synthetic && !needs_traces {
                 continue;

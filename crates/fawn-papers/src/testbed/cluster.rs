@@ -28,6 +28,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct ClusterShape {
     /// Nodes that it begins with.
     pub nodes: u32,
+    /// The last so many of these are archives.
+    pub archives: u32,
+    /// Seconds for which archives rest between syncs.
+    pub rest: u32,
     /// Members of each chain.
     pub replicas: u32,
     /// Places of each node on the ring.
@@ -48,13 +52,24 @@ pub struct TestbedCluster {
     shape: ClusterShape,
     manager: Server,
     manager_address: SocketAddr,
-    nodes: Vec<(Server, SocketAddr)>,
+    nodes: Vec<ClusterNode>,
+}
+
+/// A node's process.
+#[derive(Debug)]
+struct ClusterNode {
+    server: Server,
+    /// Where it serves clients; `None`: it is an archive.
+    clients: Option<SocketAddr>,
 }
 
 impl ClusterShape {
     /// Says in a finding what was measured.
     pub fn tell(&self, finding: &mut Finding) {
         finding.parameter("nodes", self.nodes);
+        if self.archives > 0 {
+            finding.parameter("archives", self.archives);
+        }
         finding.parameter("replicas", self.replicas);
         finding.parameter("virtual_ids", self.virtual_ids);
         finding.parameter("memory_bytes_a_node", self.memory);
@@ -96,14 +111,47 @@ impl TestbedCluster {
         let ClusterShape { memory, virtual_ids, cache, .. } = self.shape;
         let manager = self.manager_address.to_string();
         let (memory, virtual_ids, cache) = (memory.to_string(), virtual_ids.to_string(), cache.to_string());
+        let (is_archive, rest) =
+            (self.nodes.len() as u32 >= self.shape.nodes - self.shape.archives, self.shape.rest.to_string() + "s");
         let mut arguments = vec!["node", "--name", &name, "--dir", &data, "--manager", &manager];
-        arguments.extend(["--cluster-listen", ANY_PORT, "--listen", ANY_PORT, "--threads", "1"]);
+        arguments.extend(["--cluster-listen", ANY_PORT, "--threads", "1"]);
+        let class = if is_archive {
+            ["--class", "archive", "--rest", &rest]
+        } else {
+            ["--class", "serving", "--listen", ANY_PORT]
+        };
+        arguments.extend(class);
         // Nobody else uses this network.
         arguments.extend(["--memory", &memory, "--virtual-ids", &virtual_ids, "--cache", &cache, "--copy-rate", "4G"]);
         let mut node = Server::start(&self.fawn, &arguments, &self.dir, &format!("{name}-log"))?;
-        let address = node.address("serving memcached on ")?;
-        self.nodes.push((node, address));
+        let clients = if is_archive {
+            node.address(" ready on ")?;
+            None
+        } else {
+            Some(node.address("serving memcached on ")?)
+        };
+        self.nodes.push(ClusterNode { server: node, clients });
         Ok(())
+    }
+
+    /// Starts a front-end of its own, without a cache; where it serves clients.
+    ///
+    /// # Errors
+    /// [`Error::Server`], [`Error`].
+    pub fn start_front(&self) -> Result<(Server, SocketAddr), Error> {
+        let manager = self.manager_address.to_string();
+        let arguments = ["frontend", "--name", "f1", "--manager", &manager, "--cluster-listen", ANY_PORT];
+        let more = ["--listen", ANY_PORT, "--threads", "1", "--cache", "0"];
+        let mut front = Server::start(&self.fawn, &[&arguments[..], &more].concat(), &self.dir, "f1-log")?;
+        let address = front.address("serving memcached on ")?;
+        let began = Instant::now();
+        while !answers(address).unwrap_or(false) {
+            if began.elapsed() > SETTLED {
+                return Err(Error::Server { name: "f1".to_owned(), what: "answers no client".to_owned() });
+            }
+            thread::sleep(LOOK);
+        }
+        Ok((front, address))
     }
 
     /// Waits until every range has as many members as it is to have, nothing moves, and every node answers clients.
@@ -132,7 +180,7 @@ impl TestbedCluster {
 
     /// A node that does not answer clients yet.
     fn silent(&self) -> Option<SocketAddr> {
-        self.nodes.iter().map(|(_, address)| *address).find(|address| !answers(*address).unwrap_or(false))
+        self.addresses().into_iter().find(|address| !answers(*address).unwrap_or(false))
     }
 
     fn status(&self) -> Result<Value, Error> {
@@ -143,19 +191,24 @@ impl TestbedCluster {
         })
     }
 
-    /// Where clients go: to all nodes.
+    /// Where clients go: to all nodes but archives.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.nodes.iter().map(|(_, address)| *address).collect()
+        self.nodes.iter().filter_map(|node| node.clients).collect()
     }
 
     /// The nodes' processes.
     pub fn pids(&self) -> Vec<u32> {
-        self.nodes.iter().map(|(node, _)| node.pid()).collect()
+        self.nodes.iter().map(|node| node.server.pid()).collect()
     }
 
     /// Takes the last node out, for whoever kills it.
     pub fn take_last(&mut self) -> Option<Server> {
-        self.nodes.pop().map(|(node, _)| node)
+        self.nodes.pop().map(|node| node.server)
+    }
+
+    /// Takes the first node out, for whoever kills it.
+    pub fn take_first(&mut self) -> Option<Server> {
+        (!self.nodes.is_empty()).then(|| self.nodes.remove(0).server)
     }
 
     /// Stops all of it.
@@ -163,7 +216,7 @@ impl TestbedCluster {
     /// # Errors
     /// [`Error::Server`].
     pub fn stop(self) -> Result<(), Error> {
-        let nodes = stop_all(self.nodes.into_iter().map(|(node, _)| node).collect());
+        let nodes = stop_all(self.nodes.into_iter().map(|node| node.server).collect());
         nodes.and(self.manager.stop())
     }
 }
@@ -203,6 +256,8 @@ fn complaint(status: &Value, nodes: usize, replicas: usize) -> Option<String> {
 pub fn shape(run: &Run<'_>, replicas: u32) -> ClusterShape {
     ClusterShape {
         nodes: 3,
+        archives: 0,
+        rest: 0,
         replicas,
         virtual_ids: 1,
         memory: run.pick(8 << 20, 16 << 20, 128 << 20),
@@ -243,7 +298,16 @@ mod tests {
 
     #[test]
     fn a_cluster_says_how_large_it_is() {
-        let shape = ClusterShape { nodes: 3, replicas: 1, virtual_ids: 1, memory: 8 << 20, cache: 0, is_weak: false };
+        let shape = ClusterShape {
+            nodes: 3,
+            archives: 0,
+            rest: 0,
+            replicas: 1,
+            virtual_ids: 1,
+            memory: 8 << 20,
+            cache: 0,
+            is_weak: false,
+        };
         assert_eq!(size(shape, 4 << 30), "3 nodes and 4,096 MiB of keys and values");
         let shape = ClusterShape { replicas: 3, ..shape };
         assert_eq!(size(shape, 1 << 20), "3 nodes and 1 MiB of keys and values, in 3 copies");

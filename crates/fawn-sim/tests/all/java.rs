@@ -409,6 +409,7 @@ fn the_classes_of_the_java_client_are_made_of_these_types() {
         let renamed = |name: &str| if name == "Member" { "RosterMember".to_owned() } else { name.to_owned() };
         schema.structs.insert(renamed(name), text.replace(" to Member", " to RosterMember"));
     }
+    schema.enums.extend(of_roster.enums);
     let document = std::fs::read_to_string(root().join("docs/wire.md")).unwrap();
     let mut files = BTreeMap::new();
     let is_made = |name: &str, text: &str| name != "Interval" && text.contains('`');

@@ -12,6 +12,7 @@ import fawn.client.wire.Enrolment;
 import fawn.client.wire.Interval;
 import fawn.client.wire.Key;
 import fawn.client.wire.Member;
+import fawn.client.wire.NodeClass;
 import fawn.client.wire.Message;
 import fawn.client.wire.Pair;
 import fawn.client.wire.Position;
@@ -42,7 +43,7 @@ final class RangesQueryTest {
             return null;
         }
         String address = seat == 1 ? "[fd00::1]:7401" : "two.example:7401";
-        Enrolment said = new Enrolment(seat == 1 ? "a" : "b", new byte[16], address, null, true, true, 1, "", null, 1, "");
+        Enrolment said = new Enrolment(seat == 1 ? "a" : "b", new byte[16], address, null, NodeClass.SERVING, true, 1, "", null, 1, "");
         return new Pair<>(said.name, new RosterMember(said, seat, seat, null));
     }
 

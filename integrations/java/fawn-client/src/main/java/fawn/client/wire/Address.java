@@ -33,7 +33,7 @@ public abstract class Address {
 
     /** Number 1. */
     public static final class Node extends Address {
-        /** A node, for ever. */
+        /** A node, for ever, with bit 31 set for an archive. */
         public final long value;
 
         /** One of these fields. */

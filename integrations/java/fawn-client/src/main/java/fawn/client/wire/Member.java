@@ -3,7 +3,7 @@ package fawn.client.wire;
 
 /** The type {@code Member} of the wire. */
 public final class Member {
-    /** A node, for ever. */
+    /** A node, for ever, with bit 31 set for an archive. */
     public final long node;
     /** A life of a node or front-end, numbered by the manager from 1. */
     public final long incarnation;

@@ -717,7 +717,7 @@ public abstract class Message {
     public static final class Hello extends Message {
         /** That what it has belongs to, none if it has nothing of any; {@code null} for none. */
         public final byte[] cluster;
-        /** A node, for ever. */
+        /** A node, for ever, with bit 31 set for an archive. */
         public final long node;
         /** Names this start, never used before. */
         public final long nonce;
@@ -1714,7 +1714,7 @@ public abstract class Message {
      * {@code Hello}.
      */
     public static final class Offer extends Message {
-        /** A node, for ever. */
+        /** A node, for ever, with bit 31 set for an archive. */
         public final long node;
         /** The field {@code nonce}. */
         public final long nonce;
