@@ -9,6 +9,7 @@ public final class MessageCodec {
 
     private static final int FAREWELLS = 4;
     private static final int SCANS = 5;
+    private static final int CONTINUATIONS = 6;
 
     private MessageCodec() {}
 
@@ -20,17 +21,17 @@ public final class MessageCodec {
         if (message instanceof Message.Scan || message instanceof Message.Scanned) {
             return SCANS;
         }
-        boolean isNewest = message instanceof Message.Relayed
+        boolean isOfSix = message instanceof Message.Relayed
                 || message instanceof Message.Probe
                 || message instanceof Message.Echo
                 || message instanceof Message.FrontCutOff
                 || message instanceof Message.NodeCutOff
                 || message instanceof Message.Ask && ((Message.Ask) message).continuation != null
-                || message instanceof Message.Reply && isNewest(((Message.Reply) message).answer);
-        return isNewest ? NEWEST : OLDEST;
+                || message instanceof Message.Reply && isOfSix(((Message.Reply) message).answer);
+        return isOfSix ? CONTINUATIONS : OLDEST;
     }
 
-    private static boolean isNewest(Answer answer) {
+    private static boolean isOfSix(Answer answer) {
         return answer instanceof Answer.Conditional || answer instanceof Answer.Ahead;
     }
 
