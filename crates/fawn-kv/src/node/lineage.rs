@@ -5,6 +5,7 @@ use crate::ids::{Attempt, Chain, Member, RangeId};
 use crate::range::meta::Meta;
 use crate::store::{RangeStore, RecoveredRange};
 use crate::testing::coverage::{Path, took};
+use crate::testing::injected_bugs::{Bug, planted};
 use fawn_ring::Interval;
 use std::collections::BTreeMap;
 
@@ -80,7 +81,7 @@ pub(crate) fn inherit<S: RangeStore>(
         if damaged {
             replica.damage();
         }
-        if behind {
+        if behind && !planted(Bug::ChildOfBehindIsSure) {
             replica.set_behind();
         }
         replicas.insert(range, replica);

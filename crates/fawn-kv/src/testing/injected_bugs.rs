@@ -89,6 +89,7 @@ bugs! {
     MergeLosesFlush: "a merge loses the flush watermarks",
     SpreadWithoutLease: "a member that is not the tail reads without a lease",
     RestForgotten: "an archive that rested does not say that it may lack what it acknowledged",
+    ChildOfBehindIsSure: "what comes of a range that may lack records does not say that it may",
     RestsAlone: "an archive acknowledges before it syncs though no other member has synced",
     ReaderDoesNotWait: "a reader before archives shows what is there of keys that are being written",
     SpreadDirty: "a member that is not the tail reads keys that are being written",
