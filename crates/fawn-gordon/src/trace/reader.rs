@@ -25,7 +25,7 @@ const EXCERPT_BYTES: usize = 60;
 /// let request = trace.next().unwrap().unwrap();
 /// assert_eq!((request.offset, request.bytes, request.response_ns), (7_014_609_920, 24_576, Some(4_128_600)));
 /// let error = trace.next().unwrap().unwrap_err();
-/// assert!(error.to_string().starts_with("line 2: it has 1 fields"), "{error}");
+/// assert!(error.to_string().starts_with("line 2: it has 1 field"), "{error}");
 /// assert!(trace.next().is_none());
 /// ```
 #[derive(Debug)]

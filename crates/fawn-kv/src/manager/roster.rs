@@ -19,7 +19,7 @@ pub enum NodeClass {
     None,
     /// Data that it serves.
     Serving,
-    /// Copies that are read only if nobody else has them. Since version [`ARCHIVES`](crate::wire::version::ARCHIVES).
+    /// Copies that are read only if nobody else has them. Since version [`ARCHIVES`].
     Archive,
 }
 
@@ -242,6 +242,7 @@ impl Roster {
     }
 
     /// The roster for a peer that speaks a version: older ones know no archives, and hear of nodes.
+    #[must_use]
     pub fn spoken_in(&self, version: u8) -> Self {
         let mut roster = self.clone();
         for member in roster.members.values_mut().filter(|_| version < ARCHIVES) {
