@@ -122,7 +122,10 @@ impl ChainRole {
     fn may_rest<S: RangeStore>(&self, data: &RangeData, context: &Context<'_, S>) -> bool {
         self.phase.active_chain().is_some_and(|chain| {
             let half = (chain.config().rules.unsynced / 2, (0, context.timing.pending_bytes / 2));
-            chain.rests() && !data.level.awaits_sync() && !data.log.lags(half.0, half.1, context)
+            chain.rests()
+                && context.store.is_logged()
+                && !data.level.awaits_sync()
+                && !data.log.lags(half.0, half.1, context)
         })
     }
     /// The chain is about to change, and this member is to stay.

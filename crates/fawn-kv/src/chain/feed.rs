@@ -56,6 +56,8 @@ impl FeedState {
             }
             if !context.store.takes(log.range(), chain.place()) {
                 took(Path::FeedHasNoRoom);
+                // What a store that rests has yet to sync takes the room.
+                context.store.end_rest();
                 break;
             }
             if planted(Bug::NoSequenceCheck) && entry.position.seq > log.last().seq.next() {

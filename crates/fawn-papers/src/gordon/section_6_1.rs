@@ -46,7 +46,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         let mut cluster = TestbedCluster::start(run, &format!("cluster-{number}"), shape)?;
         let (front, address) = cluster.start_front()?;
         let pids = [cluster.pids(), vec![front.pid()]].concat();
-        let (client, _) = TestbedClient::load(&[address], pids, keys.clone(), run.watch)?;
+        let (mut client, _) = TestbedClient::load(&[address], pids, keys.clone(), run.watch)?;
         let work = |puts: f64| ClientWork { puts, warm_up: time / 3, ..ClientWork::gets(time) };
         let puts = client.run(&work(1.0), "puts")?;
         let gets = client.run(&work(0.0), "gets")?;
@@ -62,6 +62,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         await_answer(address, &format!("get {PROBE}\r\n"), "VALUE")?;
         let seconds = began.elapsed().as_secs_f64();
         await_answer(address, &format!("set {PROBE} 0 0 1\r\nx\r\n"), "STORED")?;
+        client.set_pids([cluster.pids(), vec![front.pid()]].concat());
         let after = client.run(&work(0.0), "gets after the loss")?;
         finding.row(json!({
             "what": what,

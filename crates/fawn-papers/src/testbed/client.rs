@@ -144,6 +144,11 @@ impl<'w> TestbedClient<'w> {
         self.refusals.set(refusals);
     }
 
+    /// From now on these are the servers' processes.
+    pub fn set_pids(&mut self, pids: Vec<u32>) {
+        self.pids = pids;
+    }
+
     /// From now on what is drawn is metered, where there is a meter.
     pub fn set_meter(&mut self, meter: Option<Meter>) {
         self.meter = meter;
