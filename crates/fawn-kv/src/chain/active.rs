@@ -112,7 +112,7 @@ impl Active {
         Ok(())
     }
 
-    /// The tail wants a barrier.
+    /// The reader wants a barrier.
     pub(super) fn barrier<S: RangeStore>(
         &mut self,
         from: Address,

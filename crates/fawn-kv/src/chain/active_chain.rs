@@ -29,7 +29,7 @@ impl ActiveChain {
 
     /// The member is on a node whose store rests: an archive acknowledges before it syncs, where others sync at once.
     pub(super) fn let_rest(&mut self, rests: bool) {
-        self.rests = rests && (!self.config.reader().node.is_archive() || planted(Bug::RestsAlone));
+        self.rests = rests && (self.is_spared() || planted(Bug::RestsAlone));
     }
 
     /// Whether the member acknowledges what its store has yet to sync.
@@ -72,11 +72,10 @@ impl ActiveChain {
             || self.config.readers().iter().any(|member| self.config.members.get(self.place) == Some(member))
     }
 
-    /// Whether the member is an archive, and others are there to be asked for what it has.
+    /// Whether the member is an archive in a chain with nodes that serve: they are asked for what it has.
     pub(super) fn is_spared(&self) -> bool {
-        !self.config.is_weak()
-            && self.config.members.get(self.place).is_some_and(|me| me.node.is_archive())
-            && !self.is_reader()
+        let is_archive = self.config.members.get(self.place).is_some_and(|me| me.node.is_archive());
+        is_archive && !self.config.is_weak() && !self.config.reader().node.is_archive()
     }
 
     /// Whether the member is listed first: in a weak chain it is the owner.

@@ -121,13 +121,14 @@ impl ChainRole {
     /// Whether nothing waits for what this member has yet to sync.
     fn may_rest<S: RangeStore>(&self, data: &RangeData, context: &Context<'_, S>) -> bool {
         self.phase.active_chain().is_some_and(|chain| {
-            let half = (chain.config().rules.unsynced / 2, (0, context.timing.pending_bytes / 2));
+            let (half_records, half_bytes) = (chain.config().rules.unsynced / 2, context.timing.pending_bytes / 2);
             chain.rests()
                 && context.store.is_logged()
                 && !data.level.awaits_sync()
-                && !data.log.lags(half.0, half.1, context)
+                && !data.log.lags(half_records, (0, half_bytes), context)
         })
     }
+
     /// The chain is about to change, and this member is to stay.
     pub(super) fn prepare<S: RangeStore>(
         &mut self,

@@ -1,6 +1,6 @@
 //! The lease under which a node answers reads, and whether it covers a chain.
 //!
-//! Managers grant it (`manager/lease.rs`); [`Node`](crate::node::Node) asks for it and keeps it. Without it a tail answers no read
+//! Managers grant it (`manager/lease.rs`); [`Node`](crate::node::Node) asks for it and keeps it. Without it a reader answers no read
 //! by itself: `gets.rs` first sends a barrier through the chain.
 
 use crate::testing::injected_bugs::{Bug, planted};

@@ -49,7 +49,7 @@ pub struct Rules {
     pub ack: Ack,
     /// A chain of fewer members takes no writes.
     pub min_write_replicas: u8,
-    /// Members other than the tail answer gets of keys that nobody is writing.
+    /// Members before the reader answer gets of keys that nobody is writing.
     pub spread_reads: bool,
     /// Records that are not durable yet, at most, but for some that no client asked for: what a member can lose that was
     /// acknowledged in memory. The numbers of twice so many are skipped when a chain revives.

@@ -13,11 +13,6 @@ pub struct ManagerId(pub u64);
 pub struct SeatId(pub u32);
 
 impl SeatId {
-    /// Whether the node that it runs is an [archive](NodeId::is_archive).
-    pub const fn is_archive(self) -> bool {
-        NodeId(self.0 as u64).is_archive()
-    }
-
     /// The number without what says of which class the node is. No two seats of a cluster have the same one.
     pub const fn number(self) -> u32 {
         NodeId(self.0 as u64).number() as u32

@@ -245,10 +245,9 @@ impl Roster {
     #[must_use]
     pub fn spoken_in(&self, version: u8) -> Self {
         let mut roster = self.clone();
-        for member in roster.members.values_mut().filter(|_| version < ARCHIVES) {
-            if member.said.node == NodeClass::Archive {
-                member.said.node = NodeClass::Serving;
-            }
+        if version < ARCHIVES {
+            let archives = roster.members.values_mut().filter(|member| member.said.node == NodeClass::Archive);
+            archives.for_each(|member| member.said.node = NodeClass::Serving);
         }
         roster
     }
@@ -315,7 +314,9 @@ mod tests {
         for enrolment in [asked("a", 1), archive("b", 2), asked("c", 3)] {
             assert!(roster.apply(&Change::Enrol(enrolment)));
         }
-        let seats = |name: &str| roster.members[name].seats().map(|seat| (seat.number(), seat.is_archive()));
+        let seats = |name: &str| {
+            roster.members[name].seats().map(|seat| (seat.number(), NodeId(u64::from(seat.0)).is_archive()))
+        };
         assert_eq!(seats("b").collect::<Vec<_>>(), [(3, true), (4, true)]);
         assert_eq!(seats("c").collect::<Vec<_>>(), [(5, false), (6, false)]);
         assert_eq!(roster.member_of(roster.members["b"].first).map(|(name, _)| name), Some("b"));

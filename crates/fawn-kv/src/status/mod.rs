@@ -105,7 +105,7 @@ pub struct SeatFigures {
 pub struct SeatTotals {
     /// Operations of clients on one key each that its event loop has answered since it started.
     pub operations: u64,
-    /// Live keys of the ranges whose tail its node is, about: each key of the cluster is in one seat's number.
+    /// Live keys of the ranges of which its node answers gets, about: each key of the cluster is in one seat's number.
     pub tail_items: u64,
     /// Bytes of the records of `tail_items`, about.
     pub tail_bytes: u64,

@@ -80,7 +80,7 @@ pub enum Message {
         /// Unix second at which it is gone; 0 for now.
         due: u32,
     },
-    /// To the tail, or another member where reads are spread: show this key.
+    /// To the reader, or a member before it where reads are spread: show this key.
     Get {
         /// The key's range.
         range: RangeId,
@@ -142,7 +142,7 @@ pub enum Message {
         /// The sender, or a member after it, has no room for more values.
         full: bool,
     },
-    /// To the head, from a tail without a lease: append a record that does nothing.
+    /// To the head, from a reader without a lease: append a record that does nothing.
     Barrier {
         /// The range.
         range: RangeId,
@@ -151,7 +151,7 @@ pub enum Message {
         /// Names the barrier.
         number: u64,
     },
-    /// To the tail: once this record is committed, what was asked before the barrier may be answered.
+    /// To the reader: once this record is committed, what was asked before the barrier may be answered.
     BarrierAt {
         /// The range.
         range: RangeId,

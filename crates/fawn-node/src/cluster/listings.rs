@@ -1,6 +1,6 @@
 //! `lru_crawler metadump` of a cluster: the keys of all ranges, asked for part by part, as the client takes them.
 //!
-//! Each part is what the tail of its range had committed as it was asked: a key that is there all the while is listed once,
+//! Each part is what the reader of its range had committed as it was asked: a key that is there all the while is listed once,
 //! whatever happens to its chain meanwhile, and others may or may not be. Some parts are asked for at a time, others wait their
 //! turn: a connection waits for one at most.
 

@@ -14,8 +14,8 @@ use crate::testbed::client::{ClientWork, ServerKeys, TestbedClient, a_second};
 use crate::testbed::cluster::{ClusterShape, TestbedCluster, shape};
 use crate::testbed::servers::ask;
 
-/// A key that is asked for while a node is gone.
-const PROBE: &str = "probe-of-section-6-1";
+/// Keys that are asked for while a node is gone: so many that some were answered by it.
+const PROBES: usize = 64;
 
 /// The longest that an answer is waited for.
 const ANSWERED: Duration = Duration::from_mins(1);
@@ -53,15 +53,15 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         let each = |measured: &fawn_loadgen::phase::PhaseResult| {
             measured.server_cpu_us.map(|us| us / measured.stats.answered().max(1) as f64)
         };
-        await_answer(address, &format!("set {PROBE} 0 0 1\r\nx\r\n"), "STORED")?;
+        for_each_probe(|key| await_answer(address, &format!("set {key} 0 0 1\r\nx\r\n"), "STORED"))?;
         let lost = cluster.take_first();
         let began = Instant::now();
         if let Some(node) = lost {
             node.kill();
         }
-        await_answer(address, &format!("get {PROBE}\r\n"), "VALUE")?;
+        for_each_probe(|key| await_answer(address, &format!("get {key}\r\n"), "VALUE"))?;
         let seconds = began.elapsed().as_secs_f64();
-        await_answer(address, &format!("set {PROBE} 0 0 1\r\nx\r\n"), "STORED")?;
+        for_each_probe(|key| await_answer(address, &format!("set {key} 0 0 1\r\nx\r\n"), "STORED"))?;
         client.set_pids([cluster.pids(), vec![front.pid()]].concat());
         let after = client.run(&work(0.0), "gets after the loss")?;
         finding.row(json!({
@@ -81,10 +81,15 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     finding.note(
         "clients go to one front-end without a cache. CPU microseconds are those of the front-end and all nodes. The \
         node that is killed is the first: with archives it is the only one that serves, and the archives answer from \
-        then on. All processes share one machine and its disk, so a sync of an archive takes as long as one of the \
+        then on. Gets are answered again once 64 keys are, each asked for until it is. All processes share one machine and its disk, so a sync of an archive takes as long as one of the \
         others. Archives that rest sync every ten seconds. What the disks of archives draw is in `fawn gordon cost`",
     );
     Ok(finding)
+}
+
+/// Does something with each of the probes' keys.
+fn for_each_probe(act: impl Fn(&str) -> Result<(), Error>) -> Result<(), Error> {
+    (0..PROBES).try_for_each(|number| act(&format!("probe-{number}")))
 }
 
 /// Says the same until it is answered so.

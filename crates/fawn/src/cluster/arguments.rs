@@ -143,7 +143,7 @@ pub struct RunManagerArguments {
     /// Least number of members with which a chain accepts writes
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u8>(1..=MOST_REPLICAS as u64))]
     pub min_write_replicas: u8,
-    /// Let all members of a chain answer gets, not only the tail
+    /// Let all members of a chain but archives answer gets, not only the last of them
     #[arg(long)]
     pub spread_reads: bool,
     /// Consistency of the copies of a value, fixed for the cluster's life [default: strong]
@@ -430,7 +430,7 @@ pub struct NewSettingsArguments {
     /// Least number of members with which a chain accepts writes
     #[arg(long, value_name = "N", value_parser = number::<u8>(1..=MOST_REPLICAS as u64))]
     pub min_write_replicas: Option<u8>,
-    /// Whether all members of a chain answer gets, not only the tail
+    /// Whether all members of a chain but archives answer gets, not only the last of them
     #[arg(long, value_name = "BOOL")]
     pub spread_reads: Option<bool>,
     /// Records of a range that a member may hold unsynced
