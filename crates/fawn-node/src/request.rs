@@ -449,8 +449,8 @@ pub enum CompletionStatus {
     Failed,
     /// The store has stopped before the reply's record was durable; the connection writes the error.
     StoreStopped,
-    /// Some stores did not flush; the connection writes the error.
-    FlushFailed,
+    /// Some keys were not flushed; the connection writes the error.
+    FlushFailed(RequestError<'static>),
 }
 
 impl CompletionStatus {
@@ -464,7 +464,7 @@ impl CompletionStatus {
         match self {
             Self::Done | Self::Failed => None,
             Self::StoreStopped => Some(STOPPED),
-            Self::FlushFailed => Some(FLUSH_FAILED),
+            Self::FlushFailed(error) => Some(error),
         }
     }
 }

@@ -50,6 +50,11 @@ impl Flushes {
         self.by_name.len()
     }
 
+    /// Wedges that all of them have yet to flush.
+    fn wedges(&self) -> usize {
+        self.by_name.values().map(|flush| flush.parts.len()).sum()
+    }
+
     fn part(&mut self, name: Name, wedge: WedgeId) -> Option<&mut Part> {
         self.by_name.get_mut(&name)?.parts.get_mut(&wedge)
     }
@@ -81,7 +86,7 @@ impl Flushes {
         let wedges = context.routes.wedges().filter(|(id, _)| wedge.is_none_or(|wedge| wedge == *id));
         let part = |wedge| Part { wedge, reached: RangeMap::default(), asked: Vec::new(), epoch: None, sent_us: None };
         let parts: BTreeMap<WedgeId, Part> = wedges.map(|(id, wedge)| (id, part(wedge.keys))).collect();
-        let full = self.len() >= context.limits.flushes;
+        let full = self.wedges() >= context.limits.flushed_wedges;
         if full || !has_begun || parts.is_empty() {
             context.counts.busy += 1;
             return reply(waiter, Answer::Busy, context.out);

@@ -13,8 +13,9 @@ pub struct Limits {
     pub keys: usize,
     /// … and bytes of what they are answered: whoever is refused asks for fewer.
     pub many_bytes: usize,
-    /// Flushes under way, of all wedges or of one.
-    pub flushes: usize,
+    /// Wedges that flushes under way have yet to flush; with so many no other flush begins. A flush of another front-end can
+    /// take hundreds: it asks for each wedge by itself.
+    pub flushed_wedges: usize,
     /// The cache may have this many times `N log2 N` entries …
     pub cache_factor: u32,
     /// … and no more bytes than this.
@@ -33,7 +34,7 @@ impl Default for Limits {
             waiters: 4096,
             keys: 1024,
             many_bytes: 16 << 20,
-            flushes: 256,
+            flushed_wedges: 65_536,
             cache_factor: 4,
             cache_bytes: 64 << 20,
             retry_us: 100_000,

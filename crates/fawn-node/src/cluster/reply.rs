@@ -76,10 +76,7 @@ pub fn answer(
             context.counters.store_too_large.add(1);
             fail(request, RequestError::TooLarge, out)
         }
-        other => {
-            refusal(other, context.counters).add(1);
-            fail(request, reason(other, context.lack), out)
-        }
+        other => fail(request, failure(other, context.lack, context.counters), out),
     }
 }
 
@@ -98,6 +95,12 @@ fn refusal<'c>(answer: &Answer, counters: &'c Counters) -> &'c Counter {
         Answer::TimedOut => &counters.timed_out,
         _ => &counters.unavailable,
     }
+}
+
+/// Counts a request that gets no answer; what its client is told.
+pub fn failure(answer: &Answer, lack: Option<Lack>, counters: &Counters) -> RequestError<'static> {
+    refusal(answer, counters).add(1);
+    reason(answer, lack)
 }
 
 fn fail(request: &KeyRequest<'_>, error: RequestError<'_>, out: &mut Vec<u8>) -> ReplyStep {

@@ -397,7 +397,7 @@ impl Requests {
             return Vec::new();
         };
         if request.part == RequestPhase::Flushes {
-            self.flushed(ticket, answer == Answer::Flushed, pool);
+            self.flushed(ticket, &answer, pool);
             return Vec::new();
         }
         let is_found = matches!(answer, Answer::Found(_));
@@ -466,13 +466,15 @@ impl Requests {
     }
 
     /// A flush is answered.
-    fn flushed(&mut self, ticket: TaskTicket, done: bool, pool: &mut Pool) {
+    fn flushed(&mut self, ticket: TaskTicket, answer: &Answer, pool: &mut Pool) {
         let request = self.slots[ticket as usize].1.as_ref().expect("what is answered is under way");
         let (client, silent) = (request.client.expect("a request is assigned before the turn ends"), request.quiet);
-        let status = match (done, silent) {
-            (true, _) => CompletionStatus::Done,
-            (false, true) => CompletionStatus::Failed,
-            (false, false) => CompletionStatus::FlushFailed,
+        let status = match answer {
+            Answer::Flushed => CompletionStatus::Done,
+            answer => {
+                let error = reply::failure(answer, self.lack, &self.counters);
+                if silent { CompletionStatus::Failed } else { CompletionStatus::FlushFailed(error) }
+            }
         };
         self.done.push_back(Completion { status, silent, ..Completion::of(client, Vec::new()) });
         self.end(ticket, pool);

@@ -117,6 +117,11 @@ pub trait Backend: Sized {
     /// Memory is reserved for the reply of a task, or else its client is gone.
     fn reserve(&mut self, ticket: TaskTicket, granted: bool, now: Now);
 
+    /// Whether [`flush_all`](Self::flush_all) of one loop flushes what all loops have.
+    fn flushes_for_all_loops(&self) -> bool {
+        false
+    }
+
     /// Flushes all stores of the loop; the client is told once it is done.
     fn flush_all(&mut self, client: ReplyTo, at_unix: u32, quiet: bool, now: Now);
 

@@ -49,21 +49,24 @@ impl Cluster {
 #[test]
 fn replicas_of_the_same_keys_count_the_same_and_each_key_counts_once_in_all() {
     let mut cluster = Cluster::start(2, 2);
-    cluster.load(&numbered(3000));
+    // No more than a count looks up in what is older: which of them are overwrites is known of each, and not from a sample.
+    let keys = 2000;
+    cluster.load(&numbered(keys));
     // What it has is sealed then, and what comes afterwards overwrites it.
     cluster.stop_node("n2");
     cluster.start_node("n2");
     cluster.waits_for_check("ok: 2 members, ");
-    cluster.load(&numbered(3000));
-    let is_near = |number: &Value| number.as_u64().is_some_and(|number| number.abs_diff(3000) <= 30);
+    cluster.load(&numbered(keys));
+    let is_near = |number: &Value, by: u64| number.as_u64().is_some_and(|number| number.abs_diff(keys as u64) <= by);
     let status = wait_for("the same of all", || {
         let status = cluster.status();
         let figures = status["members"].as_array()?.iter().map(|member| &member["seats"][0]["figures"]["items"]);
         let all: Vec<&Value> = figures.collect();
-        (all.len() == 2 && all.iter().all(|items| is_near(items)) && is_near(&status["totals"]["keys"]))
+        // What is sealed counts to a range by its share of the keys: four times the deviation of a range with half of them.
+        (all.len() == 2 && all.iter().all(|items| is_near(items, 10)) && is_near(&status["totals"]["keys"], 90))
             .then_some(status)
     });
-    assert!(status["totals"]["bytes"].as_u64().unwrap() >= 300_000, "{status}");
+    assert!(status["totals"]["bytes"].as_u64().unwrap() >= 200_000, "{status}");
     // All of them are on one file system.
     let free = |status: &Value| status["members"][0]["seats"][0]["figures"]["free_bytes"].as_u64().unwrap() as f64;
     let ratio = status["totals"]["free_bytes"].as_u64().unwrap() as f64 / free(&status);

@@ -147,10 +147,21 @@ fn those_without_a_session_have_their_flush_numbered_in_the_front_ends_own() {
 
 #[test]
 fn more_flushes_than_its_bound_are_refused() {
-    let mut bench = Bench::with(Limits { flushes: 1, ..Limits::default() });
+    let mut bench = Bench::with(Limits { flushed_wedges: 1, ..Limits::default() });
     flush(&mut bench, None, 0);
     assert_eq!(answers(&flush(&mut bench, None, 0)), [Answer::Busy]);
     assert_eq!(bench.front.in_flight(), 1);
+}
+
+#[test]
+fn a_flush_that_asks_for_hundreds_of_wedges_leaves_room_for_another() {
+    let mut bench = Bench::serving();
+    for number in 0..300 {
+        let (id, asker) = (RequestId { number, ..FLUSH }, Asker { address: Address::Front(OTHER), tag: number });
+        let ask = Message::AskFlush { id, answered: Some(4), asker, wedge: Some(WedgeId(0)), due: 0 };
+        assert_eq!(answers(&bench.hear(ask)), []);
+    }
+    assert_eq!(all_asked(&flush(&mut bench, None, 0)).len(), 2, "the heads of both ranges");
 }
 
 #[test]

@@ -174,6 +174,10 @@ impl Backend for Endpoint {
         self.messages.extend(next.into_iter().map(|message| (me, LOCAL, message)));
     }
 
+    fn flushes_for_all_loops(&self) -> bool {
+        true
+    }
+
     fn flush_all(&mut self, client: ReplyTo, at_unix: u32, quiet: bool, _: Now) {
         let message = self.requests.flush(client, at_unix, quiet);
         self.messages.push(self.id.front(), LOCAL, message);

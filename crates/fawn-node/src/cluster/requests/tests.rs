@@ -4,7 +4,7 @@ use super::*;
 use crate::observe::latency::Stamp;
 use crate::protocol::memcached::MEMCACHED;
 use crate::protocol::{ParserEvent, ParserOptions, Protocol};
-use crate::request::ReplySlot;
+use crate::request::{ReplySlot, RequestError};
 use fawn_kv::ids::{Epoch, Position, Seq};
 use fawn_kv::operation::{Cas, Hit, Outcome};
 use fawn_kv::range::entry::{Kept, Shown, Version};
@@ -227,4 +227,21 @@ fn gets_wait_for_one_before_them_that_is_to_look_again() {
     assert_eq!(bench.done().iter().map(|done| done.0).collect::<Vec<_>>(), [first + 2, first + 3, first + 4]);
     assert!(matches!(last[..], [Asked { writes: true, .. }]));
     assert!(bench.requests.again.is_empty());
+}
+
+#[test]
+fn a_flush_that_is_refused_says_why_unless_nobody_is_to_hear_of_it() {
+    let mut bench = Bench::new();
+    let slot = ReplySlot { connection: Token::from_u64(1), answer: 0, part: 0, stamp: Stamp::NONE };
+    let client = ReplyTo { home: 0, slot, request_bytes: 0 };
+    let too_few = RequestError::Server("too few replicas are up for writes, see fawn status");
+    for (quiet, answer, status) in [
+        (false, Answer::Flushed, CompletionStatus::Done),
+        (false, Answer::TooFew, CompletionStatus::FlushFailed(too_few)),
+        (true, Answer::TooFew, CompletionStatus::Failed),
+    ] {
+        let Message::AskFlush { asker, .. } = bench.requests.flush(client, 0, quiet) else { panic!("it asks") };
+        bench.requests.answered(asker.tag, answer, NOW, &mut bench.pool);
+        assert_eq!(bench.requests.next_completion().map(|done| done.status), Some(status));
+    }
 }

@@ -78,7 +78,9 @@ impl<B: Backend> Dispatcher<B> {
         let quiet = self.output.len() == start;
         let answer = flow.answers.open(Finish::Suffix(b""));
         let part = flow.answers.wait_for_part(answer);
-        self.ask_everyone(flow, answer, PeerRequest::FlushAll { at_unix, quiet });
+        if !self.backend.flushes_for_all_loops() {
+            self.ask_everyone(flow, answer, PeerRequest::FlushAll { at_unix, quiet });
+        }
         self.output.queue_rest(&mut self.backend, flow, answer, start);
         flow.answers.close(answer);
         let slot = ReplySlot { connection: flow.token, answer, part, stamp: Stamp::NONE };

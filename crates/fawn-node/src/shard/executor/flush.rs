@@ -2,7 +2,7 @@
 
 use super::ShardExecutor;
 use super::pending::Flush;
-use crate::request::{Completion, CompletionStatus, ReplyTo};
+use crate::request::{Completion, CompletionStatus, FLUSH_FAILED, ReplyTo};
 use crate::runtime::clock::Now;
 use crate::shard::stores::Stores;
 use fawn_store::Refusal;
@@ -25,7 +25,8 @@ impl<S: Stores> ShardExecutor<S> {
                 }
                 Err(refusal) => {
                     tracing::error!("flush_all was refused: {refusal}");
-                    let status = if silent { CompletionStatus::Failed } else { CompletionStatus::FlushFailed };
+                    let status =
+                        if silent { CompletionStatus::Failed } else { CompletionStatus::FlushFailed(FLUSH_FAILED) };
                     return self.gated.push(Completion { status, silent, ..Completion::of(to, Vec::new()) });
                 }
             }

@@ -39,7 +39,7 @@ impl FrontProcess {
         let limits = Limits {
             flights: 64,
             waiters: 8,
-            flushes: 12,
+            flushed_wedges: 24,
             cache_factor: 1,
             retry_us: 100_000,
             deadline_us: if number == 0 && !is_patient { 900_000 } else { 2_500_000 },
