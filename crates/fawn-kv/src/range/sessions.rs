@@ -378,8 +378,10 @@ impl Sessions {
         if left < bounds.sessions || planted(Bug::NamesStay) {
             return horizon;
         }
-        // Those beyond are half as many at most.
+        // Those beyond are half as many at most, unless the range's time was set back since.
         let last = time.max(self.horizon).saturating_add(bounds.early_s.saturating_mul(2));
+        let beyond = self.by.range((Excluded(last_of(last)), Unbounded)).map(|(name, _)| began(*name));
+        let last = beyond.rev().nth(bounds.sessions / 2).unwrap_or(last);
         let to_come = self.by.range((Excluded(last_of(horizon)), Included(last_of(last))));
         let mut upto = horizon;
         for (name, _) in to_come.filter(|(_, session)| goes(session)) {

@@ -219,3 +219,28 @@ fn where_all_sessions_are_named_after_a_horizon_to_come_those_that_are_idle_make
     // It goes no faster than one second for each time that there was no room.
     assert!((HORIZON as u32..HORIZON as u32 + 50).contains(&sessions.horizon()), "{}", sessions.horizon());
 }
+
+#[test]
+fn where_all_sessions_are_named_after_a_time_that_was_set_back_the_oldest_names_make_room() {
+    const AHEAD: u32 = 90_000;
+    let mut sessions = Sessions::default();
+    // As many as are taken before their time has to come are named after the end of all time.
+    let named = |at: usize| {
+        let began = if at < FEW.sessions / 2 { u32::MAX } else { AHEAD + at as u32 };
+        u64::from(began) << 32 | at as u64
+    };
+    for at in 0..FEW.sessions {
+        sessions.commit(&asked(at as u64 + 1, AHEAD, named(at), 1, 0));
+    }
+    sessions.set_back(7);
+    let time = 7 + FEW.least_s + 1;
+    let new = |sessions: &Sessions| RequestId { session: u64::from(sessions.horizon() + 1) << 32, number: 1 };
+    assert_eq!(sessions.known_within(new(&sessions), 0, time, &FEW), RequestStatus::NoRoom);
+    assert!(sessions.makes_room(&FEW, time));
+    let Room { idle_since, horizon } = sessions.overfull(&FEW, time - FEW.least_s, time).expect("it is full");
+    let position = Position { epoch: Epoch(1), seq: Seq(1 << 40) };
+    let change = Change::Expire { idle_since, horizon };
+    sessions.commit(&Entry { position, time, key: Vec::new(), change, asked: None });
+    assert!((AHEAD..AHEAD + FEW.sessions as u32).contains(&sessions.horizon()), "{}", sessions.horizon());
+    assert_eq!(sessions.known_within(new(&sessions), 0, time, &FEW), RequestStatus::New);
+}
