@@ -179,17 +179,17 @@ impl MemberDirectory {
         self.card.cluster.zip(self.card.seat)
     }
 
-    /// Whether the node has, at some time, acknowledged what it had yet to sync.
+    /// Whether the node may have acknowledged what it had yet to sync, without a clean stop since.
     pub fn rested(&self) -> bool {
         self.card.rested
     }
 
-    /// From here on the node may acknowledge what it has yet to sync: durable when this returns.
+    /// Says whether the node may acknowledge from here on what it has yet to sync: durable when this returns.
     ///
     /// # Errors
     /// The system's.
-    pub fn set_rested(&mut self) -> Result<(), DirectoryError> {
-        if self.card.rested { Ok(()) } else { self.write(MemberFile { rested: true, ..self.card.clone() }) }
+    pub fn set_rested(&mut self, rested: bool) -> Result<(), DirectoryError> {
+        if self.card.rested == rested { Ok(()) } else { self.write(MemberFile { rested, ..self.card.clone() }) }
     }
 
     /// Gives the node its name: durable when this returns.

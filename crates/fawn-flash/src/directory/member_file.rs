@@ -34,7 +34,7 @@ const END: &str = "end";
 pub(super) struct MemberFile {
     pub directory: [u8; 16],
     pub grown: bool,
-    /// The node has acknowledged what it had yet to sync.
+    /// The node may have acknowledged what it had yet to sync, and has not stopped cleanly since.
     pub rested: bool,
     pub name: Option<String>,
     pub cluster: Option<[u8; 16]>,

@@ -29,11 +29,11 @@ impl NodeClass {
         self != Self::None
     }
 
-    /// What an operator calls it.
+    /// What an operator calls the class.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "front-end",
-            Self::Serving => "node",
+            Self::Serving => "serving",
             Self::Archive => "archive",
         }
     }

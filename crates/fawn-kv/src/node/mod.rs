@@ -132,6 +132,11 @@ impl<S: RangeStore> Node<S> {
         self.replicas.iter().map(|(range, replica)| (*range, replica))
     }
 
+    /// Whether any of its logs may lack what it acknowledged, as it rested before.
+    pub fn is_behind(&self) -> bool {
+        (self.timing.rested && !self.recovered.is_empty()) || self.replicas.values().any(Replica::is_behind)
+    }
+
     /// The node's part in one range.
     pub fn replica(&self, range: RangeId) -> Option<&Replica> {
         self.replicas.get(&range)

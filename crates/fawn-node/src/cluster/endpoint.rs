@@ -40,6 +40,7 @@ use fawn_tls::Reloading;
 use rustix::fd::OwnedFd;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 /// `epoll_data` of what is no connection.
 const MAILBOX: u64 = WATCHED;
@@ -82,6 +83,8 @@ pub struct EndpointParts {
     pub mailbox: Arc<Mailbox>,
     /// The mailboxes of the process's other endpoints.
     pub local_peers: LocalPeers,
+    /// Of the member's stores those that have yet to stop cleanly with all that they acknowledged.
+    pub open_stores: Arc<AtomicUsize>,
 }
 
 /// An endpoint.
@@ -109,6 +112,7 @@ pub struct Endpoint {
     troubles: Troubles,
     counter: ItemCounter,
     gates: NoGates,
+    open_stores: Arc<AtomicUsize>,
 }
 
 /// No reply of an endpoint waits for a store of its loop.

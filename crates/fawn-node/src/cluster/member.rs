@@ -28,7 +28,7 @@ use rustix::fd::OwnedFd;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What a process of a cluster is started with.
@@ -101,7 +101,7 @@ pub struct Process {
     /// Its loops.
     pub(crate) running: RunningNode,
     /// To be held until they have stopped.
-    directories: Vec<MemberDirectory>,
+    directories: Vec<HeldDirectory>,
     /// Where other processes reach each member.
     pub addresses: Vec<String>,
 }
@@ -120,12 +120,35 @@ impl Process {
     }
 }
 
+/// A member's directory while its stores are open. When they have all stopped cleanly and lack nothing that they acknowledged,
+/// what the directory says of a rest is over.
+#[derive(Debug)]
+pub struct HeldDirectory {
+    directory: MemberDirectory,
+    /// Stores that have yet to stop so.
+    open_stores: Arc<AtomicUsize>,
+}
+
+impl Drop for HeldDirectory {
+    fn drop(&mut self) {
+        if self.open_stores.load(Ordering::Acquire) == 0
+            && let Err(error) = self.directory.set_rested(false)
+        {
+            tracing::warn!("the directory goes on saying that its node has rested: {error}");
+        }
+    }
+}
+
 /// A member that was let in.
 struct EnrolledMember<'a> {
     options: &'a ClusterOptions,
     listener: Option<OwnedFd>,
     address: String,
     directory: Option<MemberDirectory>,
+    /// What its stores have may lack what they acknowledged: they rested before, and have not stopped cleanly since.
+    rested: bool,
+    /// Of its stores those that have yet to stop cleanly with all that they acknowledged.
+    open_stores: Arc<AtomicUsize>,
     enrolled: Enrolled,
     seats: usize,
     secure: Option<Arc<Reloading<fawn_tls::Links>>>,
@@ -155,7 +178,10 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
         let names = names.join(",");
         let Enrolled { secret, cluster, .. } = admitted[0].enrolled;
         addresses.extend(admitted.iter().map(|member| member.address.clone()));
-        directories.extend(admitted.into_iter().filter_map(|member| member.directory));
+        let held = |member: EnrolledMember<'_>| {
+            Some(HeldDirectory { directory: member.directory?, open_stores: member.open_stores })
+        };
+        directories.extend(admitted.into_iter().filter_map(held));
         let read_path = loops.iter().find_map(|seed| Some(seed.node.as_ref()?.store().read_path()));
         let facts = vec![
             ("fawn_read_path", read_path.unwrap_or("none").to_owned()),
@@ -168,7 +194,7 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
     })?;
     let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
     let started = StartReport {
-        what: format!("{} {}", first.node.name(), names.join(", ")),
+        what: format!("{} {}", kind_of(first.node), names.join(", ")),
         members: members.iter().map(|member| &member.serve).collect(),
         has_stores: first.node.is_node(),
         ack: "as the cluster's settings say".to_owned(),
@@ -179,6 +205,11 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
     };
     started.log();
     Ok(Process { running, directories, addresses })
+}
+
+/// What the log calls a process of this class.
+fn kind_of(class: NodeClass) -> &'static str {
+    if class == NodeClass::Serving { "node" } else { class.name() }
 }
 
 /// Has all members let in. One that was removed from the cluster is left out, unless it is the last.
@@ -210,9 +241,10 @@ fn admit<'a>(options: &'a ClusterOptions, stop: &AtomicBool) -> Result<EnrolledM
     let mut directory = options.node.is_node().then(|| open_directory(options)).transpose()?;
     let seats = directory.as_ref().map_or(options.serve.threads.get(), MemberDirectory::stores);
     let enrolled = ask(options, directory.as_ref(), (seats, &address), secure.as_deref(), stop)?;
+    let rested = directory.as_ref().is_some_and(MemberDirectory::rested);
     if let Some(directory) = &mut directory {
         if !options.rest.is_zero() {
-            directory.set_rested().map_err(refused)?;
+            directory.set_rested(true).map_err(refused)?;
         }
         let (cluster, secret) = (enrolled.cluster.0, enrolled.secret);
         directory.set_enrolled(cluster, secret, &options.name, enrolled.first.0).map_err(refused)?;
@@ -221,7 +253,8 @@ fn admit<'a>(options: &'a ClusterOptions, stop: &AtomicBool) -> Result<EnrolledM
     if let Some(board) = &options.serve.board {
         board.waits_for("its clients are not served yet");
     }
-    Ok(EnrolledMember { options, listener: Some(listener), address, directory, enrolled, seats, secure })
+    let (listener, open_stores) = (Some(listener), Arc::new(AtomicUsize::new(seats)));
+    Ok(EnrolledMember { options, listener, address, directory, rested, open_stores, enrolled, seats, secure })
 }
 
 /// Opens the port for other processes; and what they are told to call.
@@ -296,7 +329,8 @@ fn seeds(
     let first = enrolled.first.0;
     let own = mailboxes.iter().filter(|(seat, _)| (first..first + member.seats as u32).contains(&seat.0));
     for (number, (seat, mailbox)) in own.enumerate() {
-        let node = directory.map(|directory| open_node(options, directory, enrolled, number, *seat)).transpose()?;
+        let open = |directory| open_node(options, (directory, member.rested), enrolled, number, *seat);
+        let node = directory.map(open).transpose()?;
         let front = options.is_front.then(|| open_front(options, enrolled, *seat)).transpose()?;
         seeds.push(EndpointParts {
             seat: *seat,
@@ -311,6 +345,7 @@ fn seeds(
             lists: mailboxes.first().is_some_and(|(first, _)| first == seat),
             mailbox: Arc::clone(mailbox),
             local_peers: LocalPeers::new(*seat, mailboxes),
+            open_stores: Arc::clone(&member.open_stores),
         });
     }
     Ok(())
@@ -318,7 +353,7 @@ fn seeds(
 
 fn open_node(
     options: &ClusterOptions,
-    directory: &MemberDirectory,
+    (directory, rested): (&MemberDirectory, bool),
     enrolled: &Enrolled,
     number: usize,
     seat: SeatId,
@@ -350,8 +385,7 @@ fn open_node(
         secret: enrolled.secret,
     };
     let copy_bytes_per_s = options.copy_bytes_per_s / options.serve.threads.get() as u64;
-    let timing =
-        Timing { copy_bytes_per_s, rests: !options.rest.is_zero(), rested: directory.rested(), ..Timing::default() };
+    let timing = Timing { copy_bytes_per_s, rests: !options.rest.is_zero(), rested, ..Timing::default() };
     Ok(Node::new(identity, nonce()?, timing, ranges, recovered))
 }
 

@@ -58,7 +58,7 @@ fn archives_hold_copies_that_are_read_only_once_no_other_node_has_them() {
         let members = status["members"].as_array().unwrap();
         members.iter().find(|member| member["name"] == name).unwrap()["class"].clone()
     };
-    assert_eq!((class("n1"), class("a1")), ("node".into(), "archive".into()));
+    assert_eq!((class("n1"), class("a1")), ("serving".into(), "archive".into()));
     let front = command(&cluster, "frontend", "f1", &["--listen", "127.0.0.1:0", "--cache", "0"]);
     let front = Process::logged(front, &cluster.file("f1.log"), "serving memcached on ");
     let get = |n: usize| say(&front.address, &format!("get k{n}"), "END\r\n");
@@ -101,7 +101,7 @@ fn a_node_keeps_its_class_and_a_weak_cluster_takes_no_archive() {
     start_archive(&mut cluster, "a1", &[]);
     cluster.nodes.remove("a1").unwrap().stop(Signal::TERM);
     let said = refusal(command(&cluster, "node", "a1", &["--listen", "127.0.0.1:0"]));
-    assert!(said.contains("a1 was created with class archive, not node: start it as before"), "{said}");
+    assert!(said.contains("a1 was created with class archive, not serving: start it as before"), "{said}");
     let said = refusal(command(&cluster, "node", "a2", &["--class", "archive", "--unix", "socket"]));
     assert!(said.contains("an archive serves no clients: leave out --listen and --unix"), "{said}");
 
@@ -152,4 +152,31 @@ fn archives_that_rested_do_not_begin_a_chain_again_without_a_node_that_serves() 
             (say(cluster.clients(), &format!("get k{n}"), "END\r\n") == value).then_some(())
         });
     }
+}
+
+#[test]
+fn an_archive_that_rested_and_stopped_cleanly_begins_a_chain_again_alone() {
+    let mut cluster = Cluster::start(1, 2);
+    start_archive(&mut cluster, "a1", &["--rest", "1h"]);
+    await_chains(&cluster, "n1", 1);
+    let front = command(&cluster, "frontend", "f1", &["--listen", "127.0.0.1:0", "--cache", "0"]);
+    let front = Process::logged(front, &cluster.file("f1.log"), "serving memcached on ");
+    let stored = |key: &str| say(&front.address, &format!("set {key} 0 0 1\r\nx"), "\r\n") == "STORED\r\n";
+    wait_for("a write", || stored("first").then_some(()));
+    assert!((0..50).all(|n| stored(&format!("k{n}"))), "the archive's sync is an hour away");
+    let (mut node, mut archive) = (cluster.nodes.remove("n1").unwrap(), cluster.nodes.remove("a1").unwrap());
+    node.child.kill().unwrap();
+    // What it has yet to sync it syncs now. That it rested is over.
+    archive.signal(Signal::TERM);
+    assert!(archive.child.wait().unwrap().success());
+    node.child.wait().unwrap();
+    let file = cluster.file("a1").join("MEMBER");
+    let member = || std::fs::read_to_string(&file).unwrap();
+    assert!(!member().contains("rested"), "{}", member());
+    start_archive(&mut cluster, "a1", &["--rest", "1h"]);
+    for n in 0..50 {
+        let value = format!("VALUE k{n} 0 1\r\nx\r\nEND\r\n");
+        wait_for("what was stored", || (say(&front.address, &format!("get k{n}"), "END\r\n") == value).then_some(()));
+    }
+    assert!(member().contains("\nrested\n"), "it rests again: {}", member());
 }

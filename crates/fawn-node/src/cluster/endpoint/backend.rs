@@ -27,6 +27,7 @@ use fawn_store::flash::Space;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 impl Backend for Endpoint {
     type Seed = EndpointParts;
@@ -52,6 +53,7 @@ impl Backend for Endpoint {
             lists,
             mailbox,
             local_peers,
+            open_stores,
         } = seed;
         let edge = EventFlags::IN | EventFlags::ET;
         epoll::add(&*given.epoll, mailbox.event(), EventData::new_u64(MAILBOX), edge)?;
@@ -99,6 +101,7 @@ impl Backend for Endpoint {
             troubles: Troubles::default(),
             counter: ItemCounter::default(),
             gates: NoGates,
+            open_stores,
         })
     }
 
@@ -280,7 +283,15 @@ impl Backend for Endpoint {
         }
         self.links.flush();
         match self.node {
-            Some(host) => host.into_node().into_store().close().map_err(|error| error.to_string()),
+            Some(host) => {
+                let node = host.into_node();
+                let is_behind = node.is_behind();
+                node.into_store().close().map_err(|error| error.to_string())?;
+                if !is_behind {
+                    self.open_stores.fetch_sub(1, Ordering::Release);
+                }
+                Ok(())
+            }
             None => Ok(()),
         }
     }
