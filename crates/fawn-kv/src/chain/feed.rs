@@ -111,11 +111,11 @@ impl FeedState {
         }
         if last > self.successor_has {
             self.successor_has = last;
-            self.resend.acknowledged(last, now_us);
+            self.resend.answered(last.0, now_us);
         }
         if committed > self.successor_committed {
             self.successor_committed = committed;
-            self.resend.committed(now_us);
+            self.resend.heard(now_us);
         }
         Ok(())
     }
@@ -139,7 +139,8 @@ impl FeedState {
         }
         let entries = batch(log.suffix().beyond(self.sent), context.timing.batch, context.timing.batch_bytes);
         let (last, alone) = (entries.last().map(|entry| entry.position.seq), !self.awaits_answer());
-        self.resend.sent(last.filter(|last| *last > self.first_sent), alone, context.now_us);
+        let first = last.filter(|last| *last > self.first_sent);
+        self.resend.sent(first.map(|last| last.0), alone, context.now_us);
         self.sent = last.unwrap_or(self.sent);
         (self.first_sent, self.sent_mark) = (self.first_sent.max(self.sent), mark);
         let (range, epoch, to) = (log.range(), chain.epoch(), successor.incarnation);
@@ -167,7 +168,8 @@ impl FeedState {
 
     /// Has what the successor has not acknowledged for long sent again.
     pub(super) fn feed_again<S: RangeStore>(&mut self, chain: &ActiveChain, log: &RangeLog, context: &Context<'_, S>) {
-        let is_open = chain.successor().is_some() && log.committed().seq < log.last().seq && self.awaits_answer();
+        // What the successor has committed may have been more than was synced here: it is told that again.
+        let is_open = chain.successor().is_some() && log.committed().seq < log.last().seq;
         if is_open && self.resend.is_late(context.timing.resend_us, context.now_us) {
             took(Path::FedAgain);
             self.sent = self.successor_has;

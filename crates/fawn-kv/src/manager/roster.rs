@@ -325,7 +325,7 @@ mod tests {
         let older = roster.spoken_in(ARCHIVES - 1);
         assert_eq!((older.members["b"].said.node, older.number), (NodeClass::Serving, roster.number));
         let other = roster.check(&asked("b", 2)).unwrap_err().to_string();
-        assert!(other.contains("class archive, not node"), "{other}");
+        assert!(other.contains("class archive, not serving"), "{other}");
         let first = roster.members["b"].first;
         roster.apply(&Change::Strike { name: "b".into() });
         assert!(roster.has_taken(first));
@@ -355,7 +355,7 @@ mod tests {
         let refused = |asked: Enrolment| roster.check(&asked).unwrap_err().to_string();
         assert!(refused(asked("a b", 2)).contains("is not a valid name"));
         assert!(refused(Enrolment { seats: 3, ..asked("a", 1) }).contains("--threads 2"));
-        assert!(refused(Enrolment { node: NodeClass::None, ..asked("a", 1) }).contains("class node, not front-end"));
+        assert!(refused(Enrolment { node: NodeClass::None, ..asked("a", 1) }).contains("class serving, not front-end"));
         assert!(refused(asked("b", 1)).contains("is already the address of a:"));
         assert!(refused(Enrolment { node: NodeClass::None, is_front: false, ..asked("c", 3) }).contains("neither"));
         assert_eq!(roster.check(&asked("a", 9)), Ok(()), "it may move");
