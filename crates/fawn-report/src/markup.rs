@@ -29,8 +29,10 @@ pub fn prose(text: &str) -> String {
         |word: &str| word.strip_prefix("--").is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()));
     let words = |text: &str| {
         let marked = text.split_inclusive(' ').map(|word| {
-            let name = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
-            if is_flag(name) { code(name) + &escape(&word[name.len()..]) } else { escape(word) }
+            let inner = word.trim_start_matches(['(', '"', '“']);
+            let name = inner.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+            let (before, after) = (&word[..word.len() - inner.len()], &inner[name.len()..]);
+            if is_flag(name) { escape(before) + &code(name) + &escape(after) } else { escape(word) }
         });
         marked.collect::<String>()
     };
@@ -115,6 +117,10 @@ mod tests {
             prose("`store ×` < 1: give --kwh and --pue. With --node FILE, -- and -x are text"),
             "<code>store ×</code> &lt; 1: give <code>--kwh</code> and <code>--pue</code>. With <code>--node</code> FILE, \
              -- and -x are text"
+        );
+        assert_eq!(
+            prose("no meter (--meter), \"--memory\""),
+            "no meter (<code>--meter</code>), &quot;<code>--memory</code>&quot;"
         );
         assert_eq!(prose("`a` and `b, without an end"), "<code>a</code> and `b, without an end");
         assert_eq!([prose(""), prose("`"), prose("--é")], ["", "`", "--é"]);
