@@ -78,6 +78,9 @@ fn print(
             result.written
         );
     }
+    for stuck in &report.stuck {
+        println!("note: {stuck}.");
+    }
     for note in &report.notes {
         println!("note: {note}");
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use fawn_report::TextTable;
 use fawn_report::amount::{bytes, count, dollars, percent};
 use fawn_report::html::{FIGURES_STYLE, HtmlPage, list, table};
-use fawn_report::markup::{Element, escape};
+use fawn_report::markup::{Element, escape, prose};
 
 use crate::svg::{colour, svg, whereabouts};
 use crate::tables::{losses, question, ranking, unranked, wear, wear_notes};
@@ -38,11 +38,11 @@ pub fn page(plan: &PurchasePlan, map: Option<&Map>) -> String {
         add("<h2>Years of the drives</h2>");
         add(&table(&wear(plan), "plain"));
         for note in wear_notes(plan) {
-            add(&format!("<p>{}</p>", escape(&note)));
+            add(&format!("<p>{}</p>", prose(&note)));
         }
     }
     if !plan.warnings.is_empty() {
-        let items = list("ul", None, plan.warnings.iter().map(|it| escape(it)));
+        let items = list("ul", None, plan.warnings.iter().map(|it| prose(it)));
         add(&format!("<h2>Notes</h2>\n{items}"));
     }
     if !plan.unranked.is_empty() {

@@ -107,7 +107,8 @@ pub struct ChartRows<'a> {
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 380.0;
 const LEFT: f64 = 84.0;
-const RIGHT: f64 = 16.0;
+/// Half of the longest text below a mark.
+const RIGHT: f64 = 24.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 52.0;
 /// Of a bar with its room.
@@ -120,8 +121,8 @@ const BEHIND: f64 = 90.0;
 /// Between a bar and its text.
 const GAP: f64 = 8.0;
 
-/// Colours that stay apart for most eyes, on white and on black.
-const COLOURS: &[&str] = &["#4477aa", "#ee6677", "#228833", "#bb9911", "#33a8cc", "#aa3377", "#ee8866", "#888888"];
+/// Colours that stay apart for most eyes. Each has a contrast of 3 to white and to black.
+const COLOURS: &[&str] = &["#4477aa", "#ee6677", "#228833", "#a68500", "#2299bb", "#aa3377", "#dd7744", "#888888"];
 
 /// A line of a chart.
 struct Series {
@@ -130,7 +131,7 @@ struct Series {
     points: Vec<(f64, f64)>,
 }
 
-/// The picture, with its legend; `None`: there is nothing to draw.
+/// The picture with its legend, in which a narrow page scrolls it (class `wide`); `None`: there is nothing to draw.
 pub fn draw(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     match chart.kind {
         ChartKind::Lines => lines(chart, rows),
@@ -268,11 +269,16 @@ fn lines(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
             out.add(point.attr("stroke", colour).attr("stroke-width", 2).empty());
         }
     }
-    Some(out.finish() + &legend(&all, rows))
+    Some(scrolled(&out.finish()) + &legend(&all, rows))
 }
 
 fn opened(height: f64, title: &str) -> Drawing {
     Drawing::open(root(Some("chart"), WIDTH, height).attr("role", "img").attr("aria-label", title))
+}
+
+/// A picture that keeps its size on a narrow page.
+fn scrolled(picture: &str) -> String {
+    Element::new("div").attr("class", "wide").around(picture) + "\n"
 }
 
 /// The reference's line has the colour of the own one with the same name.
@@ -349,7 +355,7 @@ fn bars(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     }
     let (middle, low) = (f64::midpoint(beside, WIDTH - BEHIND), height - 10.0);
     out.add(anchored(Element::new("text").attr("x", middle).attr("y", low), "middle").text(&chart.y.title));
-    let mut out = out.finish();
+    let mut out = scrolled(&out.finish());
     if drawn.iter().any(|(is_reference, _, _)| *is_reference) {
         let legend = format!("Full: {}. Dashed: {}.", rows.own_label, rows.reference_label);
         out += &(Element::new("p").attr("class", "legend").around(&legend) + "\n");

@@ -12,6 +12,7 @@ h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2rem}
 th,td{padding:.3rem .5rem;text-align:right;border-bottom:1px solid #8884;vertical-align:top;white-space:nowrap}
 th:first-child,td:first-child,th.text,td.text{text-align:left}th{border-bottom:2px solid #888}
 svg{width:100%;max-width:52rem;height:auto}
+code{font-size:.9em;white-space:nowrap}
 .swatch{display:inline-block;width:.9em;height:.9em;margin-right:.4em;vertical-align:-.1em}
 small{opacity:.75}summary{cursor:pointer}";
 

@@ -17,6 +17,29 @@ pub fn escape(text: &str) -> String {
     out
 }
 
+/// A sentence as markup. What is in backticks and names of flags are code, of which no line begins in the middle.
+pub fn prose(text: &str) -> String {
+    let code = |text: &str| Element::new("code").text(text);
+    // Backticks without a partner are text.
+    let (paired, rest) = match text.rsplit_once('`') {
+        Some((_, rest)) if text.matches('`').count() % 2 == 1 => text.split_at(text.len() - rest.len() - 1),
+        _ => (text, ""),
+    };
+    let is_flag =
+        |word: &str| word.strip_prefix("--").is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()));
+    let words = |text: &str| {
+        let marked = text.split_inclusive(' ').map(|word| {
+            let inner = word.trim_start_matches(['(', '"', '“']);
+            let name = inner.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+            let (before, after) = (&word[..word.len() - inner.len()], &inner[name.len()..]);
+            if is_flag(name) { escape(before) + &code(name) + &escape(after) } else { escape(word) }
+        });
+        marked.collect::<String>()
+    };
+    let parts = paired.split('`').enumerate();
+    parts.map(|(at, part)| if at % 2 == 1 { code(part) } else { words(part) }).collect::<String>() + &escape(rest)
+}
+
 /// An element: its name and its attributes, in the order in which they are added.
 #[derive(Clone, Debug)]
 pub struct Element {
@@ -87,6 +110,21 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sentence_has_its_flags_and_quotes_as_code() {
+        assert_eq!(
+            prose("`store ×` < 1: give --kwh and --pue. With --node FILE, -- and -x are text"),
+            "<code>store ×</code> &lt; 1: give <code>--kwh</code> and <code>--pue</code>. With <code>--node</code> FILE, \
+             -- and -x are text"
+        );
+        assert_eq!(
+            prose("no meter (--meter), \"--memory\""),
+            "no meter (<code>--meter</code>), &quot;<code>--memory</code>&quot;"
+        );
+        assert_eq!(prose("`a` and `b, without an end"), "<code>a</code> and `b, without an end");
+        assert_eq!([prose(""), prose("`"), prose("--é")], ["", "`", "--é"]);
+    }
 
     #[test]
     fn an_element_is_written_as_it_was_put_together() {

@@ -36,5 +36,5 @@ mod versions;
 
 pub use report::{StoreComparison, StoreReport};
 pub use result::StoreResult;
-pub use settings::{DriveSettings, StoreDesign, StoreTrialError, StoreWorkload};
+pub use settings::{DriveSettings, StoreDesign, StoreTrialError, StoreWorkload, StuckTrial, WorkloadNumber};
 pub use trial::run;

@@ -5,7 +5,7 @@ use fawn_report::amount::{counted, digits, percent, several};
 use serde::Serialize;
 
 use super::result::{DriveYears, StoreResult};
-use super::settings::{DriveSettings, StoreDesign, StoreTrialError, StoreWorkload};
+use super::settings::{DriveSettings, StoreDesign, StoreTrialError, StoreWorkload, StuckTrial};
 use super::trial::{operations, run};
 
 const NOT_KNOWN: &str = "not known";
@@ -54,6 +54,9 @@ pub struct StoreReport {
     pub puts_per_s: f64,
     /// A row a trial.
     pub rows: Vec<StoreRow>,
+    /// Trials without a row.
+    #[serde(skip)]
+    pub stuck: Vec<StuckTrial>,
     /// What is to be known beside the figures.
     pub notes: Vec<String>,
 }
@@ -67,8 +70,7 @@ impl StoreComparison {
     /// Tries each store on each drive. `progress` is told how many operations are done, and of which store.
     ///
     /// # Errors
-    /// Of the first trial that fails. A store that takes no more puts has a note in the place of a row; if all do, there is
-    /// no report.
+    /// Of the first trial that fails. A store that takes no more puts has no row; if none has, there is no report.
     ///
     /// # Panics
     /// There is no drive.
@@ -79,16 +81,12 @@ impl StoreComparison {
                 let before = operations(&self.workload) * (rows.len() + stuck.len()) as u64;
                 let tried = run(&self.workload, drive, *design, &mut |done| progress(before + done, design.name()));
                 let result = match tried {
-                    Err(error @ StoreTrialError::Stuck(_)) => {
-                        let spare = percent(drive.spare_factor);
-                        let name = design.name();
-                        stuck.push(match memory_per_record(*design, &self.workload) {
-                            Some(bytes) => format!(
-                                "{name} with {} B of memory per record has no row at {spare} spare: {error} or \
-                                 --memory-per-record.",
-                                digits(bytes)
-                            ),
-                            None => format!("{name} has no row at {spare} spare: {error}."),
+                    Err(StoreTrialError::Stuck(why)) => {
+                        stuck.push(StuckTrial {
+                            design: *design,
+                            memory_per_record: memory_per_record(*design, &self.workload),
+                            spare_factor: drive.spare_factor,
+                            why,
                         });
                         continue;
                     }
@@ -99,7 +97,7 @@ impl StoreComparison {
             }
         }
         if rows.is_empty() {
-            return Err(StoreTrialError::NoRow(stuck.join(" ")));
+            return Err(StoreTrialError::NoRow(stuck));
         }
         let drive = self.drives.first().expect("there is a drive");
         let mut report = StoreReport {
@@ -111,10 +109,10 @@ impl StoreComparison {
             tbw_bytes: self.tbw_bytes,
             puts_per_s: self.puts_per_s,
             rows,
+            stuck,
             notes: Vec::new(),
         };
-        report.notes = stuck;
-        report.notes.extend(report.all_notes());
+        report.notes = report.all_notes();
         Ok(report)
     }
 }
@@ -179,6 +177,11 @@ impl StoreReport {
         memory_per_record(design, &self.workload).map_or_else(String::new, |bytes| format!("{} B", digits(bytes)))
     }
 
+    /// Whether the drive has a rating, without which its years are not known.
+    pub fn is_rated(&self) -> bool {
+        self.tbw_bytes.is_some() || self.rated_erases.is_some()
+    }
+
     fn years(&self, years: &DriveYears) -> String {
         let known = if self.tbw_bytes.is_some() { years.by_tbw } else { years.by_erases };
         known.map_or_else(|| NOT_KNOWN.to_owned(), digits)
@@ -232,36 +235,34 @@ impl StoreReport {
     fn all_notes(&self) -> Vec<String> {
         let of = format!("{} per second", several(self.puts_per_s, "put", "puts"));
         let years = match (self.tbw_bytes, self.rated_erases) {
-            (Some(tbw), _) => format!(
+            (Some(tbw), _) => Some(format!(
                 "Years are at {of} until {} TB are written, the drive's rating. All amplification is charged against \
                  it, so a drive lasts at least as long.",
                 digits(tbw / 1e12)
-            ),
-            (None, Some(erases)) => format!(
+            )),
+            (None, Some(erases)) => Some(format!(
                 "Years are at {of}, of a drive with {} GB of flash as full as this one, until each block was erased \
                  {}.",
                 digits(self.full_drive_bytes as f64 / 1e9),
                 counted(erases.into(), "time", "times")
-            ),
-            (None, None) => format!(
-                "How often {} may be erased is not known, so years are not: give --erases or --tbw.",
-                self.drive
-            ),
+            )),
+            (None, None) => None,
         };
         let idle = self.rows.first().map_or(0.0, |row| row.result.idle_w);
-        vec![
-            format!("{}: {}.", self.drive, self.drive_source),
-            years,
-            format!(
-                "Joules are modelled: cells at work, with the 40 mW of an SLC die (Gordon, Table 3). The dies at rest \
-                 add {} W. Bus, controller and host are left out.",
-                digits(idle)
-            ),
-            "Latencies are those of the simulated drive, made small, without a write cache.".to_owned(),
+        let mut notes = vec![format!("{}: {}.", self.drive, self.drive_source)];
+        notes.extend(years);
+        notes.push(format!(
+            "Joules are modelled: cells at work, with the 40 mW of an SLC die (Gordon, Table 3). The dies at rest add \
+             {} W. Bus, controller and host are left out.",
+            digits(idle)
+        ));
+        notes.push("Latencies are those of the simulated drive, made small, without a write cache.".to_owned());
+        notes.push(
             "FAWN is the store's real code, and each get is checked. The other two are patterns of requests: pages \
              written in place without a journal, and leveled compaction with perfect filters."
                 .to_owned(),
-        ]
+        );
+        notes
     }
 }
 

@@ -1,5 +1,8 @@
 //! What is run: the workload, the drive, the store.
 
+use std::fmt;
+
+use fawn_report::amount::{digits, percent};
 use fawn_store::{OpenError, Options};
 use serde::Serialize;
 
@@ -38,7 +41,7 @@ pub struct StoreWorkload {
 }
 
 impl Default for StoreWorkload {
-    /// 256-byte values, half gets, uniform. A put takes 1 µs of processor time, as `fawn bench store load` measures.
+    /// 256-byte values, half gets, uniform. A put takes 1 µs of processor time, as its store was measured to take.
     fn default() -> Self {
         Self {
             records: 500_000,
@@ -76,17 +79,22 @@ impl StoreWorkload {
     /// # Errors
     /// One of them is out of range.
     pub fn check(&self) -> Result<(), StoreTrialError> {
-        let number = |name, value: f64, low: f64, high: f64| {
-            if value >= low && value <= high { Ok(()) } else { Err(StoreTrialError::Number { name, value, low, high }) }
+        let number = |number, value: f64, low: f64, high: f64| {
+            if value >= low && value <= high {
+                Ok(())
+            } else {
+                Err(StoreTrialError::Number { number, value, low, high })
+            }
         };
-        number("--records", self.records as f64, 1_000.0, 1e9)?;
-        number("--value", f64::from(self.value_bytes), fawn_workload::LEAST_VALUE_BYTES as f64, 65_536.0)?;
-        number("--gets", self.get_share, 0.0, 1.0)?;
-        number("--warm-up", self.warm_up, 0.0, 1_000.0)?;
-        number("--measured", self.measured, 0.01, 1_000.0)?;
-        number("--clients", f64::from(self.clients), 1.0, 65_536.0)?;
-        number("--zipf", self.zipf.unwrap_or(1.0), 0.01, 10.0)?;
-        number("--rate", self.rate_per_s.unwrap_or(1.0), 0.001, 1e9)
+        let least_value = fawn_workload::LEAST_VALUE_BYTES as f64;
+        number(WorkloadNumber::Records, self.records as f64, 1_000.0, 1e9)?;
+        number(WorkloadNumber::ValueBytes, f64::from(self.value_bytes), least_value, 65_536.0)?;
+        number(WorkloadNumber::GetShare, self.get_share, 0.0, 1.0)?;
+        number(WorkloadNumber::WarmUp, self.warm_up, 0.0, 1_000.0)?;
+        number(WorkloadNumber::Measured, self.measured, 0.01, 1_000.0)?;
+        number(WorkloadNumber::Clients, f64::from(self.clients), 1.0, 65_536.0)?;
+        number(WorkloadNumber::ZipfExponent, self.zipf.unwrap_or(1.0), 0.01, 10.0)?;
+        number(WorkloadNumber::Rate, self.rate_per_s.unwrap_or(1.0), 0.001, 1e9)
     }
 }
 
@@ -150,14 +158,74 @@ pub fn store_options(memory_bytes: u64) -> Options {
     options
 }
 
+/// A number of a [`StoreWorkload`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkloadNumber {
+    /// [`StoreWorkload::records`].
+    Records,
+    /// [`StoreWorkload::value_bytes`].
+    ValueBytes,
+    /// [`StoreWorkload::get_share`].
+    GetShare,
+    /// [`StoreWorkload::warm_up`].
+    WarmUp,
+    /// [`StoreWorkload::measured`].
+    Measured,
+    /// [`StoreWorkload::clients`].
+    Clients,
+    /// [`StoreWorkload::zipf`].
+    ZipfExponent,
+    /// [`StoreWorkload::rate_per_s`].
+    Rate,
+}
+
+impl fmt::Display for WorkloadNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Records => "the number of records",
+            Self::ValueBytes => "the number of bytes of a value",
+            Self::GetShare => "the share of gets",
+            Self::WarmUp => "the number of puts per record before the measurement",
+            Self::Measured => "the number of measured puts per record",
+            Self::Clients => "the number of clients",
+            Self::ZipfExponent => "the exponent of Zipf's law",
+            Self::Rate => "the number of operations per second",
+        })
+    }
+}
+
+/// A store that took no more puts on a drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StuckTrial {
+    /// The store.
+    pub design: StoreDesign,
+    /// Bytes of DRAM for each record, if the store has a share of memory.
+    pub memory_per_record: Option<f64>,
+    /// The drive's spare factor.
+    pub spare_factor: f64,
+    /// Why it takes no more.
+    pub why: String,
+}
+
+impl fmt::Display for StuckTrial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.design.name())?;
+        if let Some(bytes) = self.memory_per_record {
+            write!(f, " with {} B of memory per record", digits(bytes))?;
+        }
+        let spare = percent(self.spare_factor);
+        write!(f, " has no row at {spare} spare: the store takes no more puts: {}", self.why)
+    }
+}
+
 /// A trial that cannot be had, or that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreTrialError {
     /// A number of the workload is out of range.
-    #[error("{name} is {value}; it must be from {low} to {high}")]
+    #[error("{number} is {value}; it must be from {low} to {high}")]
     Number {
-        /// Which: the flag of `fawn gordon store`.
-        name: &'static str,
+        /// Which.
+        number: WorkloadNumber,
         /// Its value.
         value: f64,
         /// What it must be at least.
@@ -166,7 +234,7 @@ pub enum StoreTrialError {
         high: f64,
     },
     /// The records do not fit the drive.
-    #[error("{needed} bytes of records and logs do not fit a drive of {bytes} bytes: lower --full")]
+    #[error("{needed} bytes of records and logs do not fit a drive of {bytes} bytes")]
     TooSmall {
         /// Bytes that the store needs at least.
         needed: u64,
@@ -174,7 +242,7 @@ pub enum StoreTrialError {
         bytes: u64,
     },
     /// The log of the LSM tree does not fit the drive.
-    #[error("{needed} bytes of the LSM tree's log do not fit a drive of {bytes} bytes: lower --memtable or --full")]
+    #[error("{needed} bytes of the LSM tree's log do not fit a drive of {bytes} bytes")]
     Log {
         /// Bytes of the log.
         needed: u64,
@@ -182,9 +250,7 @@ pub enum StoreTrialError {
         bytes: u64,
     },
     /// The drive's capacity is none that can be simulated.
-    #[error(
-        "a drive of {bytes} bytes cannot be simulated, only one of {low} to {high}: change --records, --value or --full"
-    )]
+    #[error("a drive of {bytes} bytes cannot be simulated, only one of {low} to {high}")]
     Drive {
         /// Bytes that it would have.
         bytes: u64,
@@ -194,17 +260,17 @@ pub enum StoreTrialError {
         high: u64,
     },
     /// The FTL.
-    #[error("the drive cannot be simulated: {}", of_drive(.0))]
+    #[error("the drive cannot be simulated: {0}")]
     Ftl(#[from] FtlError),
     /// The store does not open.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The store refuses puts, and nothing that is under way will change that.
-    #[error("the store takes no more puts: {0}; lower --full, or raise --spare")]
+    #[error("the store takes no more puts: {0}")]
     Stuck(String),
     /// No store took all puts.
-    #[error("{0}")]
-    NoRow(String),
+    #[error("{}", .0.iter().map(|stuck| format!("{stuck}.")).collect::<Vec<_>>().join(" "))]
+    NoRow(Vec<StuckTrial>),
     /// What was read is not what was written.
     #[error("record {index} has version {found:?}, and version {expected} was written: this is a bug")]
     Wrong {
@@ -220,20 +286,6 @@ pub enum StoreTrialError {
     Stopped(String),
 }
 
-/// What an FTL says, with the flags of `fawn gordon store`.
-fn of_drive(error: &FtlError) -> String {
-    match error {
-        FtlError::NoRoom { .. } => {
-            "its spare flash leaves cleaning no room: raise --spare or --records, or lower --full".to_owned()
-        }
-        FtlError::SpareFactor(_) => "--spare must be above 0% and below 100%".to_owned(),
-        FtlError::Dram { .. } | FtlError::Geometry(_) | FtlError::Stripe(_) | FtlError::TooSmall { .. } => {
-            format!("{error}; choose another --drive, or change --records")
-        }
-        FtlError::WornOut { .. } => format!("{error}; lower --warm-up or --measured"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,7 +293,7 @@ mod tests {
     #[test]
     fn a_number_out_of_range_is_named() {
         let workload = StoreWorkload { get_share: 1.5, ..StoreWorkload::default() };
-        assert_eq!(workload.check().unwrap_err().to_string(), "--gets is 1.5; it must be from 0 to 1");
+        assert_eq!(workload.check().unwrap_err().to_string(), "the share of gets is 1.5; it must be from 0 to 1");
         assert!(StoreWorkload::default().check().is_ok());
     }
 }

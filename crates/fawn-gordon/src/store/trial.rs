@@ -6,7 +6,9 @@ use super::fawn::FawnRun;
 use super::lsm::LsmRun;
 use super::page_store::PageRun;
 use super::result::{StoreResult, TrialCounts};
-use super::settings::{DriveSettings, StoreDesign, StoreTrialError, StoreWorkload, store_options};
+use super::settings::{
+    DriveSettings, HEADER_BYTES, StoreDesign, StoreTrialError, StoreWorkload, WorkloadNumber, store_options,
+};
 use super::snapshot::Snapshot;
 use super::store_run::{Progress, StoreRun};
 
@@ -40,8 +42,12 @@ pub fn run(
             let options = store_options(memory_bytes);
             let most = options.segment_bytes as u64 / 4 - 256;
             if workload.record_bytes() > most {
-                let (name, high) = ("--value", (most - super::settings::HEADER_BYTES) as f64);
-                return Err(StoreTrialError::Number { name, value: f64::from(workload.value_bytes), low: 8.0, high });
+                return Err(StoreTrialError::Number {
+                    number: WorkloadNumber::ValueBytes,
+                    value: f64::from(workload.value_bytes),
+                    low: 8.0,
+                    high: (most - HEADER_BYTES) as f64,
+                });
             }
             measure(&mut FawnRun::open(disk(true)?, options, clients)?, workload, drive, design, progress)
         }

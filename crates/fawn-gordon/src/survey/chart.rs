@@ -8,8 +8,8 @@ use super::pareto::SurveyAxis;
 use super::point::SurveyPoint;
 use super::report::SurveyReport;
 
-/// Colours that stay apart for most eyes, on white and on black.
-const COLOURS: [&str; 6] = ["#4477aa", "#ee6677", "#228833", "#bb9911", "#aa3377", "#33a8cc"];
+/// Colours that stay apart for most eyes. Each has a contrast of 3 to white and to black.
+const COLOURS: [&str; 6] = ["#4477aa", "#ee6677", "#228833", "#a68500", "#aa3377", "#2299bb"];
 /// For what is in no Pareto set.
 const GREY: &str = "#888888";
 
@@ -58,8 +58,8 @@ pub(super) fn row_id(at: usize) -> String {
 }
 
 /// Time against energy or price of all points, on average or on one workload. Time and energy are relative to the reference.
-/// Points of the Pareto set are full, numbered and joined; marks are circles for the first storage of the survey and squares,
-/// triangles and diamonds for others. Each mark is a link to its design's row.
+/// Points of the Pareto set are full and numbered, and joined if the set is of these two axes; marks are circles for the first
+/// storage of the survey and squares, triangles and diamonds for others. Each mark is a link to its design's row.
 pub fn scatter(report: &SurveyReport, workload: Option<usize>, upward: SurveyAxis) -> String {
     let bound = report.settings.bound;
     let set = workload.map_or(&report.pareto, |at| &report.pareto_by_workload[at]);
@@ -78,8 +78,12 @@ pub fn scatter(report: &SurveyReport, workload: Option<usize>, upward: SurveyAxi
     let mut best: Vec<(f64, f64)> =
         places.iter().zip(set).filter(|(_, is_best)| **is_best == Some(true)).map(|(place, _)| *place).collect();
     best.sort_by(|a, b| a.0.total_cmp(&b.0));
-    out.add(polyline(best.iter().map(|(a, b)| (x(*a), y(*b))), GREY).attr("stroke-dasharray", "4 3").empty());
+    // With a third axis the set is a surface: a line through it would lead up and down.
+    if report.settings.axes.iter().all(|axis| [SurveyAxis::Time, upward].contains(axis)) {
+        out.add(polyline(best.iter().map(|(a, b)| (x(*a), y(*b))), GREY).attr("stroke-dasharray", "4 3").empty());
+    }
     let numbers = if workload.is_none() { report.numbers() } else { vec![None; report.points.len()] };
+    let mut numbered = Vec::new();
     for (at, point) in report.points.iter().enumerate() {
         let (time, value) = places[at];
         if time.is_nan() || value.is_nan() {
@@ -91,9 +95,15 @@ pub fn scatter(report: &SurveyReport, workload: Option<usize>, upward: SurveyAxi
         let mark = mark.around(&Element::new("title").text(&title(point, time, energy)));
         out.add(Element::new("a").attr("href", format_args!("#{}", row_id(at))).around(&mark));
         if let Some(number) = numbers[at] {
-            let text = Element::new("text").px("x", x(time) + 7.0).px("y", y(value) - 6.0).attr("font-weight", 600);
-            out.add(text.text(&number.to_string()));
+            // Not above the picture.
+            let baseline = (y(value) - 6.0).max(TOP);
+            let text = Element::new("text").attr("class", "number").px("x", x(time) + 7.0).px("y", baseline);
+            numbered.push(text.text(&number.to_string()));
         }
+    }
+    // Over all marks.
+    for text in numbered {
+        out.add(text);
     }
     out.finish()
 }

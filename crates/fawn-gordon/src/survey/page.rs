@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fawn_report::html::{FIGURES_STYLE, HtmlPage, list, table, table_with_ids};
-use fawn_report::markup::{Element, escape};
+use fawn_report::markup::{Element, escape, prose};
 
 use super::chart::{kinds, legend, part_colour, row_id, scatter, stacked_bars};
 use super::figures::{Figure7Row, Figure8Row, figure_7, figure_8};
@@ -16,6 +16,7 @@ use super::tables::{self, balance, what_if};
 /// Legends are lines of text. The tables have twelve columns, which fit side by side on a screen of 1,200 pixels.
 const STYLE: &str = "\
 table{font-size:.8rem}th,td{padding:.3rem .4rem}svg.chart{display:block;max-width:36rem}svg a:focus>*{stroke-width:4}
+svg .number{font-weight:600;paint-order:stroke;stroke:Canvas;stroke-width:3px;stroke-linejoin:round}
 ul.legend{list-style:none;padding:0}ul.legend li{display:inline-block;margin-right:1.2em}
 tr:target td{background:#ffd54a66}summary{margin-top:.5rem}";
 
@@ -134,5 +135,5 @@ fn notes(report: &SurveyReport) -> String {
     if items.is_empty() {
         return String::new();
     }
-    format!("<h2>Notes</h2>\n{}", list("ul", None, items.iter().map(|item| escape(item))))
+    format!("<h2>Notes</h2>\n{}", list("ul", None, items.iter().map(|item| prose(item))))
 }

@@ -156,6 +156,13 @@ pub fn notes(report: &SurveyReport) -> Vec<String> {
             counted(report.workloads.len() as u64, "workload", "workloads")
         ));
     }
+    let uncompared = report.pareto.iter().filter(|is_best| is_best.is_none()).count();
+    if uncompared > 0 {
+        let axes: Vec<&str> = report.settings.axes.iter().map(|axis| axis.word()).collect();
+        let designs = counted(uncompared as u64, "design is", "designs are");
+        lines
+            .push(format!("{designs} not compared for the Pareto set: {} must all be known for that", axes.join(", ")));
+    }
     let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
     for point in &report.points {
         for note in &point.notes {

@@ -61,10 +61,7 @@ pub enum TraceError {
         lines: usize,
     },
     /// A recording by the second, which has no single requests. Reading ends.
-    #[error(
-        "it is a recording by the second and has no single requests; give it to `fawn gordon cluster`, and a trace of \
-         `fawn gordon record --requests` here"
-    )]
+    #[error("it is a recording by the second and has no single requests")]
     IsRecording,
     /// The input cannot be read. Reading ends.
     #[error("cannot read the trace: {0}")]

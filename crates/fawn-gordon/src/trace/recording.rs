@@ -78,10 +78,7 @@ pub enum RecordingError {
         problem: &'static str,
     },
     /// A trace of single requests.
-    #[error(
-        "it is a block trace, which has requests to disks alone; give it to `fawn gordon replay`, and a recording by the \
-         second here"
-    )]
+    #[error("it is a block trace, which has requests to disks alone")]
     IsBlockTrace,
     /// The head makes no sense. Nothing can be read.
     #[error("line {line}: {problem}; a recording begins with `{TITLE}`, its columns and `samples`")]

@@ -212,6 +212,11 @@ fn a_third_axis_keeps_the_cheap_and_an_unknown_price_is_in_no_set() {
         assert_eq!(is_best.is_none(), point.processor == "Atom", "nobody says what an Atom costs");
     }
     assert!(report.best().iter().any(|point| point.storage == "disk"), "disks are cheaper");
+    let notes = tables::notes(&report);
+    let uncompared = "36 designs are not compared for the Pareto set: time, energy, price must all be known for that";
+    assert!(notes.iter().any(|note| note == uncompared), "{notes:?}");
+    assert!(!page(&report).contains("<polyline"), "with three axes a line would lead up and down");
+    assert!(page(survey()).contains("<polyline"));
 }
 
 #[test]

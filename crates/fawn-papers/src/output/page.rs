@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use fawn_report::amount::number;
 use fawn_report::chart;
 use fawn_report::html::{HtmlPage, cell, list};
-use fawn_report::markup::{Element, escape};
+use fawn_report::markup::{Element, escape, prose};
 use serde_json::Value;
 
 use crate::finding::{Column, Finding, PAPERS, Row, RowOrigin};
@@ -21,15 +21,15 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding
 h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.2rem;margin:2.5rem 0 .2rem}h3{font-size:1rem;margin-bottom:.3rem}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .7rem;text-align:right;border-bottom:1px solid #8884;vertical-align:top}
-th.text,td.text{text-align:left}td:first-child{white-space:nowrap}th{border-bottom:2px solid #888}
+th.text,td.text{text-align:left}td:first-child{white-space:nowrap}.wide td.text+td.text{min-width:9rem}th{border-bottom:2px solid #888}
 tr.paper td{font-style:italic;background:#8881}
 svg{width:100%;max-width:52rem;height:auto;font-family:system-ui,sans-serif;font-size:13px}
-.chart text{fill:currentColor}.grid{stroke:currentColor;stroke-opacity:.15}.axis{stroke:currentColor}
+.chart{min-width:38rem}.chart text{fill:currentColor}.grid{stroke:currentColor;stroke-opacity:.15}.axis{stroke:currentColor}
 .legend{list-style:none;padding:0;margin:.2rem 0;font-size:.9rem}.legend li{display:inline-block;margin-right:1.4rem}
 .swatch{display:inline-block;width:.8em;height:.8em;margin-right:.4em;border:2px solid currentColor;border-radius:50%}
 .swatch.full{background:currentColor}.swatch.hollow{border-style:dashed}
 small,.quiet{opacity:.75}.warning{border-left:4px solid #ee6677;padding-left:.8rem}
-details{font-size:.9rem}summary{cursor:pointer}nav ul{columns:2;padding-left:1.2rem;font-size:.9rem}code{font-size:.9em}";
+details{font-size:.9rem}summary{cursor:pointer}nav ul{columns:2 20rem;padding-left:1.2rem;font-size:.9rem}code{font-size:.9em}";
 
 /// What the page tells of.
 pub struct PageContent<'a> {
@@ -119,7 +119,7 @@ fn section(entry: &ExperimentEntry, kept: &StoredFinding) -> String {
     if !finding.rows.is_empty() || !finding.published.is_empty() {
         out.push_str(&table(finding));
     }
-    let notes = finding.notes.iter().map(|note| format!("{}.", escape(note.trim_end_matches('.'))));
+    let notes = finding.notes.iter().map(|note| format!("{}.", prose(note.trim_end_matches('.'))));
     out.push_str(&list("ul", Some("quiet"), notes));
     out.push_str(&parameters(&finding.parameters));
     out.push_str("</section>");

@@ -13,6 +13,7 @@ use fawn_plan::amount::{parse_bytes, parse_mbit};
 use fawn_report::amount::{counted, digits};
 
 use super::designs::{RatingArguments, TODAY};
+use super::refusal::of_schedule;
 use super::typed::TypedFlags;
 use crate::outcome::{CommandStatus, UsageError};
 use crate::plan::catalogue;
@@ -108,7 +109,7 @@ pub fn run(arguments: &CostArguments) -> anyhow::Result<CommandStatus> {
         return Err(UsageError(what).into());
     }
     let report = CostReport::of(&arguments.question(), &catalogue, &arguments.ratings.ratings(&catalogue)?)
-        .map_err(|error| UsageError(error.to_string()))?;
+        .map_err(|error| of_schedule(&error))?;
     unless_closed(if arguments.json { print_json(&report) } else { print(&report) })?;
     Ok(CommandStatus::Done)
 }

@@ -11,6 +11,7 @@ use fawn_gordon::node::{ClusterTrace, CpuCalibration, TraceColumn, read_node_tra
 use fawn_gordon::survey::catalogue::CORE_2_INSTRUCTIONS_PER_CYCLE;
 
 use super::packed::refuse_packed;
+use super::refusal::of_recording;
 use super::typed::TypedFlags;
 use crate::outcome::UsageError;
 use crate::tell::tell;
@@ -107,7 +108,7 @@ impl WorkloadArguments {
             let opened = File::open(file).with_context(|| format!("cannot open {told}"))?;
             let mut input = BufReader::new(opened);
             refuse_packed(&mut input, &told.to_string())?;
-            nodes.push(read_node_trace(input).with_context(|| format!("cannot read {told}"))?);
+            nodes.push(read_node_trace(input).map_err(of_recording).with_context(|| format!("cannot read {told}"))?);
         }
         let mut trace = ClusterTrace::of_nodes(name, nodes);
         self.calibrate(&mut trace)?;

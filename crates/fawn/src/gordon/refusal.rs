@@ -1,5 +1,5 @@
-//! Why an array cannot be simulated, and what the user can change: flags of `fawn gordon flash`, or values of a device of
-//! `fawn gordon replay`.
+//! Why something cannot be simulated or read, and what the user can change: flags, or values of a device of
+//! `fawn gordon replay`. The models say what is wrong, and know no flag.
 
 use std::fmt::Display;
 
@@ -11,6 +11,9 @@ use fawn_gordon::ftl::striping::StripeError;
 use fawn_gordon::ftl::{FtlError, FtlSettings, HostRoom, Stripe};
 use fawn_gordon::measure::MeasurementError;
 use fawn_gordon::measure::steady::WarmUpError;
+use fawn_gordon::store::{StoreTrialError, StuckTrial, WorkloadNumber};
+use fawn_gordon::survey::cost::schedule::ScheduleError;
+use fawn_gordon::trace::{RecordingError, TraceError};
 use fawn_report::amount::{counted, percent};
 
 use super::array::flag_of;
@@ -194,6 +197,97 @@ impl<'a> ArrayRefusal<'a> {
                 self.origin.value("pages_per_block", 2)
             ),
         }
+    }
+}
+
+/// What leaves the disk servers of `fawn gordon cost` no time, and what would fit.
+pub fn of_schedule(error: &ScheduleError) -> UsageError {
+    UsageError(match *error {
+        ScheduleError::NoWake { .. } => {
+            format!("{error}; give --wakes-per-day 1 or more, or leave --changed-per-day out")
+        }
+        ScheduleError::Waking { most_wake_seconds, most_wakes_per_day: 0, .. } => {
+            format!("{error}; give --wake-time {most_wake_seconds}s or less")
+        }
+        ScheduleError::Waking { most_wake_seconds, most_wakes_per_day, .. } => format!(
+            "{error}; give --wake-time {most_wake_seconds}s or less, or --wakes-per-day {most_wakes_per_day} or less"
+        ),
+        ScheduleError::Taking { .. } => {
+            format!("{error}, so lower --changed-per-day, --wakes-per-day or --wake-time")
+        }
+    })
+}
+
+/// Why `fawn gordon store` has no figures: a usage error, unless drive or store failed on the way.
+pub fn of_store(error: StoreTrialError) -> anyhow::Error {
+    let what = match &error {
+        StoreTrialError::Number { number, value, low, high } => {
+            format!("{} is {value}; it must be from {low} to {high}", flag_of_workload(*number))
+        }
+        StoreTrialError::TooSmall { .. } => format!("{error}: lower --full"),
+        StoreTrialError::Log { .. } => format!("{error}: lower --memtable or --full"),
+        StoreTrialError::Drive { .. } => format!("{error}: change --records, --value or --full"),
+        StoreTrialError::Ftl(drive) => format!("the drive cannot be simulated: {}", of_drive(drive)),
+        StoreTrialError::NoRow(stuck) => {
+            let notes: Vec<String> = stuck.iter().map(stuck_note).collect();
+            return anyhow!("{}", notes.join(" "));
+        }
+        StoreTrialError::Stuck(_) => return anyhow!("{error}; lower --full, or raise --spare"),
+        StoreTrialError::Open(_) | StoreTrialError::Wrong { .. } | StoreTrialError::Stopped(_) => return error.into(),
+    };
+    UsageError(what).into()
+}
+
+fn flag_of_workload(number: WorkloadNumber) -> &'static str {
+    match number {
+        WorkloadNumber::Records => "--records",
+        WorkloadNumber::ValueBytes => "--value",
+        WorkloadNumber::GetShare => "--gets",
+        WorkloadNumber::WarmUp => "--warm-up",
+        WorkloadNumber::Measured => "--measured",
+        WorkloadNumber::Clients => "--clients",
+        WorkloadNumber::ZipfExponent => "--zipf",
+        WorkloadNumber::Rate => "--rate",
+    }
+}
+
+/// The drive of `fawn gordon store`, which is a preset made smaller.
+fn of_drive(error: &FtlError) -> String {
+    match error {
+        FtlError::NoRoom { .. } => {
+            "its spare flash leaves cleaning no room: raise --spare or --records, or lower --full".to_owned()
+        }
+        FtlError::SpareFactor(_) => "--spare must be above 0% and below 100%".to_owned(),
+        FtlError::Dram { .. } | FtlError::Geometry(_) | FtlError::Stripe(_) | FtlError::TooSmall { .. } => {
+            format!("{error}; choose another --drive, or change --records")
+        }
+        FtlError::WornOut { .. } => format!("{error}; lower --warm-up or --measured"),
+    }
+}
+
+/// A store without a row, and what would give it one.
+pub fn stuck_note(stuck: &StuckTrial) -> String {
+    let memory = if stuck.memory_per_record.is_some() { " or --memory-per-record" } else { "" };
+    format!("{stuck}; lower --full, or raise --spare{memory}.")
+}
+
+/// A trace that cannot be read, and what can.
+pub fn of_trace(error: TraceError) -> anyhow::Error {
+    match error {
+        TraceError::IsRecording => {
+            anyhow!("{error}; give it to `fawn gordon cluster`, and a trace of `fawn gordon record --requests` here")
+        }
+        _ => error.into(),
+    }
+}
+
+/// A recording that cannot be read, and what can.
+pub fn of_recording(error: RecordingError) -> anyhow::Error {
+    match error {
+        RecordingError::IsBlockTrace => {
+            anyhow!("{error}; give it to `fawn gordon replay`, and a recording by the second here")
+        }
+        _ => error.into(),
     }
 }
 

@@ -30,7 +30,7 @@ use super::flash;
 use super::ftl::FtlArguments;
 use super::output::{bar, print};
 use super::packed::refuse_packed;
-use super::refusal::{ArrayOrigin, ArrayRefusal};
+use super::refusal::{ArrayOrigin, ArrayRefusal, of_trace};
 use super::typed::TypedFlags;
 use crate::bench::output::Bar;
 use crate::outcome::{CommandStatus, UsageError};
@@ -225,7 +225,7 @@ impl TraceSource {
             (Box::new(select(TraceReader::with_options(input, format, options), arguments)), format)
         } else {
             let reader = TraceReader::detect_with_options(input, options);
-            let reader = reader.with_context(|| format!("cannot read {name}"))?;
+            let reader = reader.map_err(of_trace).with_context(|| format!("cannot read {name}"))?;
             let format = reader.format();
             (Box::new(select(reader, arguments)), format)
         };

@@ -7,12 +7,13 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use comfy_table::CellAlignment;
 use fawn_gordon::flash::presets::{preset, presets};
-use fawn_gordon::store::{DriveSettings, StoreComparison, StoreDesign, StoreReport, StoreTrialError, StoreWorkload};
+use fawn_gordon::store::{DriveSettings, StoreComparison, StoreDesign, StoreReport, StoreWorkload};
 use fawn_gordon::time::SimTime;
 use fawn_report::Watch;
 use fawn_report::amount;
 
 use super::output::bar;
+use super::refusal::{of_store, stuck_note};
 use super::typed::TypedFlags;
 use crate::outcome::{CommandStatus, UsageError};
 use crate::table::{print_json, terminal};
@@ -145,14 +146,8 @@ pub fn run(arguments: &StoreTrialArguments) -> anyhow::Result<CommandStatus> {
         }
     });
     bar.0.finish();
-    let report = report.map_err(|error| match error {
-        error @ (StoreTrialError::Number { .. }
-        | StoreTrialError::TooSmall { .. }
-        | StoreTrialError::Log { .. }
-        | StoreTrialError::Drive { .. }
-        | StoreTrialError::Ftl(_)) => UsageError(error.to_string()).into(),
-        error => anyhow::Error::from(error),
-    })?;
+    let mut report = report.map_err(of_store)?;
+    report.notes = notes(&report);
     unless_closed(if arguments.json { print_json(&report) } else { print(&report) })?;
     Ok(CommandStatus::Done)
 }
@@ -227,6 +222,17 @@ impl StoreTrialArguments {
         }
         designs
     }
+}
+
+/// What the report says of stores without a row and of years that are not known, with flags that change it.
+fn notes(report: &StoreReport) -> Vec<String> {
+    let mut notes: Vec<String> = report.stuck.iter().map(stuck_note).collect();
+    notes.extend(report.notes.iter().cloned());
+    if !report.is_rated() {
+        let drive = report.drive;
+        notes.push(format!("How often {drive} may be erased is not known, so years are not: give --erases or --tbw."));
+    }
+    notes
 }
 
 fn print(report: &StoreReport) -> io::Result<()> {

@@ -22,8 +22,7 @@ pub struct DaySchedule {
 pub enum ScheduleError {
     /// What changes has no time at which disks take it.
     #[error(
-        "disk servers that never wake up take none of the {} that change per day; give --wakes-per-day 1 or more, or \
-         leave --changed-per-day out",
+        "disk servers that never wake up take none of the {} that change per day",
         bytes(*changed_bytes_per_day)
     )]
     NoWake {
@@ -32,21 +31,23 @@ pub enum ScheduleError {
     },
     /// Waking up alone takes longer than a day.
     #[error(
-        "disk servers that take {} to wake up cannot do so {} per day; {}",
+        "disk servers that take {} to wake up cannot do so {} per day",
         seconds(*wake_seconds),
-        counted(*wakes_per_day as u64, "time", "times"),
-        remedy(*wakes_per_day, *wake_seconds)
+        counted(*wakes_per_day as u64, "time", "times")
     )]
     Waking {
         /// Times per day.
         wakes_per_day: f64,
         /// Seconds of each.
         wake_seconds: f64,
+        /// Whole seconds that each may take so often.
+        most_wake_seconds: f64,
+        /// Times per day that have room at that length; 0 if one has none.
+        most_wakes_per_day: u64,
     },
     /// What changes takes longer than is left of a day.
     #[error(
-        "{} cannot take {} of the {} that change per day; a day has time for at most {} beside waking up, so lower \
-         --changed-per-day, --wakes-per-day or --wake-time",
+        "{} cannot take {} of the {} that change per day; a day has time for at most {} beside waking up",
         counted(*servers as u64, "disk server", "disk servers"),
         counted(*others as u64, "copy", "copies"),
         bytes(*changed_bytes_per_day),
@@ -62,15 +63,6 @@ pub enum ScheduleError {
         /// Bytes of which a day has room.
         most_bytes_per_day: f64,
     },
-}
-
-/// How often servers may wake up instead, or how long they may take.
-fn remedy(wakes_per_day: f64, wake_seconds: f64) -> String {
-    let longest = format!("give --wake-time {}s or less", (SECONDS_A_DAY / wakes_per_day).floor());
-    match (SECONDS_A_DAY / wake_seconds).floor() as u64 {
-        0 => longest,
-        most => format!("{longest}, or --wakes-per-day {most} or less"),
-    }
 }
 
 /// No more than this, in three digits: what is offered must fit.
@@ -98,7 +90,13 @@ impl DaySchedule {
         }
         let waking_seconds = wakes_per_day * server.wake_seconds;
         if waking_seconds > SECONDS_A_DAY {
-            return Err(ScheduleError::Waking { wakes_per_day, wake_seconds: server.wake_seconds });
+            let wake_seconds = server.wake_seconds;
+            return Err(ScheduleError::Waking {
+                wakes_per_day,
+                wake_seconds,
+                most_wake_seconds: (SECONDS_A_DAY / wakes_per_day).floor(),
+                most_wakes_per_day: (SECONDS_A_DAY / wake_seconds).floor() as u64,
+            });
         }
         let rate = servers * server.bytes_per_second() / others;
         let most_bytes_per_day = (SECONDS_A_DAY - waking_seconds) * rate;
@@ -128,8 +126,17 @@ mod tests {
         CopiedData { bytes: 1e15, copies: 3, changed_bytes_per_day, wakes_per_day }
     }
 
-    fn refusal(data: CopiedData, wake_seconds: f64) -> String {
-        DaySchedule::of(&data, &server(wake_seconds)).unwrap_err().to_string()
+    fn refusal(data: CopiedData, wake_seconds: f64) -> ScheduleError {
+        DaySchedule::of(&data, &server(wake_seconds)).unwrap_err()
+    }
+
+    fn most_of_waking(error: ScheduleError) -> Option<(f64, u64)> {
+        match error {
+            ScheduleError::Waking { most_wake_seconds, most_wakes_per_day, .. } => {
+                Some((most_wake_seconds, most_wakes_per_day))
+            }
+            _ => None,
+        }
     }
 
     #[test]
@@ -148,24 +155,20 @@ mod tests {
     #[test]
     fn what_does_not_fit_a_day_is_refused_with_what_would() {
         assert_eq!(
-            refusal(data(100e15, 1.0), 0.0),
+            refusal(data(100e15, 1.0), 0.0).to_string(),
             "84 disk servers cannot take 2 copies of the 100 PB that change per day; a day has time for at most 453 TB \
-             beside waking up, so lower --changed-per-day, --wakes-per-day or --wake-time"
+             beside waking up"
         );
         assert_eq!(
-            refusal(data(1e12, 0.0), 30.0),
-            "disk servers that never wake up take none of the 1 TB that change per day; give --wakes-per-day 1 or more, \
-             or leave --changed-per-day out"
+            refusal(data(1e12, 0.0), 30.0).to_string(),
+            "disk servers that never wake up take none of the 1 TB that change per day"
         );
-        assert_eq!(
-            refusal(data(0.0, 1.0), 8.64e6),
-            "disk servers that take 100 days to wake up cannot do so 1 time per day; give --wake-time 86400s or less"
-        );
-        assert_eq!(
-            refusal(data(0.0, 10_000.0), 30.0),
-            "disk servers that take 30 s to wake up cannot do so 10,000 times per day; give --wake-time 8s or less, \
-             or --wakes-per-day 2880 or less"
-        );
+        let slow = refusal(data(0.0, 1.0), 8.64e6);
+        assert_eq!(slow.to_string(), "disk servers that take 100 days to wake up cannot do so 1 time per day");
+        assert_eq!(most_of_waking(slow), Some((86_400.0, 0)));
+        let often = refusal(data(0.0, 10_000.0), 30.0);
+        assert_eq!(often.to_string(), "disk servers that take 30 s to wake up cannot do so 10,000 times per day");
+        assert_eq!(most_of_waking(often), Some((8.0, 2_880)));
         for wake_seconds in [0.0, 7.0, 1234.5, 86_399.0] {
             let Err(ScheduleError::Taking { most_bytes_per_day, .. }) =
                 DaySchedule::of(&data(1e18, 1.0), &server(wake_seconds))
