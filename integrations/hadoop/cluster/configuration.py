@@ -5,6 +5,7 @@ from xml.sax.saxutils import escape
 
 # Bytes of its disk that a DataNode leaves to FAWN and to what jobs spill.
 SPARE = 32 << 20
+BLOCK = 16 << 20
 # What Hadoop 3 needs to look into the JDK under Java 17.
 OPENS = "--add-opens java.base/java.lang=ALL-UNNAMED"
 LOG4J = """log4j.rootLogger=INFO,console
@@ -73,7 +74,7 @@ def hdfs(master, machine, count):
     own, ports = machine.address, machine.ports
     return {
         "dfs.replication": min(3, count),
-        "dfs.blocksize": 16 << 20,
+        "dfs.blocksize": BLOCK,
         "dfs.permissions.enabled": False,
         "dfs.namenode.safemode.extension": 0,
         "dfs.namenode.rpc-address": f"{master.address}:{master.ports['namenode']}",

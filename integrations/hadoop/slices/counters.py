@@ -3,6 +3,7 @@
 import os
 import subprocess
 
+import configuration
 import disks
 
 SECTOR = 512
@@ -67,9 +68,10 @@ def sync(cluster):
 
 
 def room(cluster):
-    """Bytes that are free on the disks of the machines beside the master, each disk once."""
+    """Bytes that can be taken on the disks of the machines beside the master, each disk once. HDFS leaves some free, and takes a
+    block only where all of it would fit; two may be begun."""
     free = {}
     for machine in cluster.machines[1:]:
         status = os.statvfs(machine.directory)
-        free[os.stat(machine.directory).st_dev] = status.f_bavail * status.f_frsize
+        free[os.stat(machine.directory).st_dev] = max(0, status.f_bavail * status.f_frsize - configuration.SPARE - 2 * configuration.BLOCK)
     return sum(free.values())

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 
+import counters
 import hdfs
 import warehouse
 
@@ -18,6 +19,13 @@ BATCH = 1 << 16
 
 class HoldError(Exception):
     """A slice cannot be loaded, computed on or removed; the message says why and what to do."""
+
+
+def cause(printed):
+    """Why a job has failed, as far as it says so: lines that name an exception, or its last ones."""
+    lines = printed.splitlines()
+    named = [line.strip() for line in lines if re.search(r"(Exception|Error)\b.*: ", line)]
+    return "\n".join((named or lines)[-3:])
 
 
 class Link:
@@ -69,7 +77,7 @@ class Cluster:
             printed.seek(0)
             text = printed.read().decode(errors="replace")
         if code:
-            raise HoldError(f"the job {words[0]} ended with {code}; run this again once its cause is gone:\n{text[-3000:]}")
+            raise HoldError(f"the job {words[0]} ended with {code}; run this again once its cause is gone:\n{cause(text)}")
         return text
 
     def compute(self, number, job, source, flags, lines):
@@ -132,6 +140,10 @@ class HdfsHolder:
         if kept != size:
             raise HoldError(f"HDFS has {kept} bytes of slice {number}, not its {size}: run this again")
         return lines, size
+
+    def has_room(self, size):
+        """Whether so many bytes fit: DataNodes delete blocks some seconds after their file is gone."""
+        return counters.room(self.on.cluster) >= size * self.copies
 
     def clear(self, number):
         self.on.hdfs.remove(self.path(number))
@@ -216,6 +228,11 @@ class FawnHolder:
         if summary["records"] != lines:
             raise HoldError(f"FAWN has taken {summary['records']} records of slice {number}, not its {lines}: run this again")
         return lines, size
+
+    @staticmethod
+    def has_room(_):
+        """Nodes make room of deleted records as they need it."""
+        return True
 
     def clear(self, number):
         self.on.run("remove", "--from", self.source(number))

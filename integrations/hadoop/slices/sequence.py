@@ -12,6 +12,7 @@ import warehouse
 
 STAGES = ("load", "compute", "clear", "store")
 POLL_SECONDS = 0.2
+ROOM_SECONDS = 60
 # One is computed on, and one loads.
 HELD = 2
 
@@ -60,7 +61,19 @@ class Sequence:
                 self.waits[what] = self.waits.get(what, 0.0) + time.monotonic() - began
                 return found
 
+    def wait_for_room(self, number):
+        """Waits for what has been cleared to be free. Whoever takes the slice says so if it never is."""
+        size = sum(end - begin for _, begin, end in self.slices[number - 1])
+        end = time.monotonic() + ROOM_SECONDS
+
+        def attempt(seconds):
+            has_room = self.holder.has_room(size) or time.monotonic() > end
+            return has_room or self.children.stop.wait(seconds)
+
+        self.waited("loading, for room", attempt)
+
     def load(self, number):
+        self.wait_for_room(number)
         with self.span("load", number):
             lines, size = self.holder.load(number, warehouse.blocks(self.folder, self.slices[number - 1]), self.link)
         self.facts[number].update(lines=lines, bytes=size)
