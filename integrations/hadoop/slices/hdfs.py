@@ -19,7 +19,8 @@ def request(address, method, path, body=None, headers=None):
     """Asks once; returns the answer, which is still to be read."""
     connection = http.client.HTTPConnection(address, timeout=SECONDS)
     try:
-        connection.request(method, path, body=body, headers=headers or {}, encode_chunked=bool(headers and "Transfer-Encoding" in headers))
+        is_chunked = bool(headers and "Transfer-Encoding" in headers)
+        connection.request(method, path, body=body, headers=headers or {}, encode_chunked=is_chunked)
         return connection.getresponse()
     except OSError as error:
         connection.close()
@@ -62,7 +63,8 @@ class Hdfs:
         headers = {"Content-Type": "application/octet-stream", "Transfer-Encoding": "chunked"}
         answer = request(address, "PUT", at, blocks, headers)
         if answer.status != 201:
-            raise ServiceError(f"HDFS does not take {path}: {refusal(answer)}; give machines larger disks, or take smaller slices with --slice")
+            raise ServiceError(f"HDFS does not take {path}: {refusal(answer)}; give machines larger disks, or take smaller slices "
+                               "with --slice")
         answer.read()
 
     def size(self, path):

@@ -67,7 +67,8 @@ class Cluster:
 
     def run(self, *words):
         """Runs a workload to its end; returns what it prints."""
-        settings = {"mapreduce.job.tags": self.tag, "dfs.user.home.dir.prefix": f"{self.place}/home", **self.settings}
+        settings = {"mapreduce.job.tags": self.tag, "dfs.user.home.dir.prefix": f"{self.place}/home",
+                    "yarn.app.mapreduce.am.staging-dir": f"{self.place}/staging", **self.settings}
         command = [WORKLOAD, "--cluster", self.cluster.directory]
         for key, value in settings.items():
             command += ["-D", f"{key}={value}"]
@@ -87,8 +88,8 @@ class Cluster:
         if not found:
             raise HoldError(f"the job {job.name} prints no counters:\n{printed[-3000:]}")
         if int(found.group(1)) != lines:
-            raise HoldError(f"slice {number} has {lines} lines, and {job.name} read {found.group(1)} records: a line is to be KEY TAB VALUE "
-                            "without carriage returns, and with --hold fawn no two of a slice may have the same key")
+            raise HoldError(f"slice {number} has {lines} lines, and {job.name} read {found.group(1)} records: use lines without "
+                            "carriage returns, and with --hold fawn a key of its own for each line of a slice")
 
     def streams(self, number, link):
         """The lines of a result, a stream for each file."""

@@ -46,7 +46,8 @@ def of(run, counted, seconds, sync_seconds, combine_seconds, fawn):
         "load_hidden_seconds": round(hidden, 3), "load_to_hide_seconds": round(to_hide, 3),
         "counted": counted, "network": counters.total(counted, "network"), "disk": counters.total(counted, "disk"),
         "stages": None if run.is_overlapped else
-        {stage: {kind: add([counters.total(each, kind) for each in parts]) for kind in ("network", "disk")} for stage, parts in run.by_stage.items()},
+        {stage: {kind: add([counters.total(each, kind) for each in parts]) for kind in ("network", "disk")}
+         for stage, parts in run.by_stage.items()},
         "paper": formula(fawn), "formula": None,
     }
     if count and loaded:

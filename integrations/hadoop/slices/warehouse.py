@@ -153,8 +153,8 @@ class Results:
                 raise WarehouseError(f"{path} is not of this program: name another folder with --to")
             for name, value in wanted.items():
                 if value is not None and self.state.get(name) != value:
-                    words = "the warehouse's files have changed since" if name == "files" else f"{name} was {self.state.get(name)} there, not {value}"
-                    raise WarehouseError(f"{self.folder} has another sequence, {words}: name another folder with --to")
+                    was = "the warehouse's files have changed since" if name == "files" else f"{name} was {self.state.get(name)}, not {value}"
+                    raise WarehouseError(f"{self.folder} has another sequence, {was}: name another folder with --to")
         else:
             if [name for name in os.listdir(self.folder) if name != ".lock"]:
                 raise WarehouseError(f"{self.folder} has files that are no sequence's: name an empty folder with --to")
