@@ -94,6 +94,7 @@ class Yarn:
 
     def __init__(self, cluster):
         self.address = f"{cluster.master.address}:{cluster.master.ports['rm-http']}"
+        self.nodes = [f"{machine.address}:{machine.ports['nm-http']}" for machine in cluster.machines[1:]]
 
     def running(self, tag):
         answer = request(self.address, "GET", f"/ws/v1/cluster/apps?applicationTags={tag}")
@@ -103,12 +104,29 @@ class Yarn:
         return [app["id"] for app in apps if app["state"] not in ENDED]
 
     def kill(self, tag):
-        """Ends all applications with a tag, and waits for that."""
+        """Ends all applications with a tag, and waits until none of their processes is left: one may still write a file."""
         end = time.monotonic() + KILL_SECONDS
+        killed = set()
         while left := self.running(tag):
+            killed.update(left)
             if time.monotonic() > end:
                 raise ServiceError(f"YARN does not end {left[0]}: restart `resourcemanager`, then run this again")
             for each in left:
                 path = f"/ws/v1/cluster/apps/{each}/state?user.name={getpass.getuser()}"
                 request(self.address, "PUT", path, json.dumps({"state": "KILLED"}), {"Content-Type": "application/json"}).read()
             time.sleep(0.3)
+        while killed and self.has_containers(killed) and time.monotonic() < end:
+            time.sleep(0.3)
+
+    def has_containers(self, applications):
+        """Whether a node that answers still has a process of one of these."""
+        marks = tuple(each.removeprefix("application") + "_" for each in applications)
+        for node in self.nodes:
+            try:
+                answer = request(node, "GET", "/ws/v1/node/containers")
+                found = (json.loads(answer.read()).get("containers") or {}).get("container", [])
+            except (ServiceError, ValueError):
+                continue
+            if any(mark in each["id"] for each in found for mark in marks):
+                return True
+        return False
