@@ -3,6 +3,9 @@
 import os
 from xml.sax.saxutils import escape
 
+# Bytes of its disk that a DataNode leaves to FAWN and to what jobs spill.
+SPARE = 32 << 20
+BLOCK = 16 << 20
 # What Hadoop 3 needs to look into the JDK under Java 17.
 OPENS = "--add-opens java.base/java.lang=ALL-UNNAMED"
 LOG4J = """log4j.rootLogger=INFO,console
@@ -71,7 +74,7 @@ def hdfs(master, machine, count):
     own, ports = machine.address, machine.ports
     return {
         "dfs.replication": min(3, count),
-        "dfs.blocksize": 16 << 20,
+        "dfs.blocksize": BLOCK,
         "dfs.permissions.enabled": False,
         "dfs.namenode.safemode.extension": 0,
         "dfs.namenode.rpc-address": f"{master.address}:{master.ports['namenode']}",
@@ -84,6 +87,8 @@ def hdfs(master, machine, count):
         "dfs.datanode.http.address": f"{own}:{ports['datanode-http']}",
         "dfs.datanode.data.dir": os.path.join(machine.directory, "data"),
         "dfs.datanode.directoryscan.interval": -1,
+        # Otherwise a DataNode keeps a gigabyte free, and one on a disk of less takes no block.
+        "dfs.datanode.round-robin-volume-choosing-policy.additional-available-space": SPARE,
     }
 
 

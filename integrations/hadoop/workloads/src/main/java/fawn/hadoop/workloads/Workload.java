@@ -3,6 +3,7 @@ package fawn.hadoop.workloads;
 import fawn.hadoop.FawnInputFormat;
 import fawn.hadoop.FawnKeys;
 import fawn.hadoop.FawnOutputFormat;
+import fawn.hadoop.FawnRecord;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -19,6 +20,7 @@ import org.apache.hadoop.io.Text;
 import org.apache.hadoop.mapreduce.InputFormat;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.MRJobConfig;
+import org.apache.hadoop.mapreduce.Mapper;
 import org.apache.hadoop.mapreduce.OutputFormat;
 import org.apache.hadoop.mapreduce.lib.input.FileInputFormat;
 import org.apache.hadoop.mapreduce.lib.input.KeyValueTextInputFormat;
@@ -36,7 +38,7 @@ public final class Workload {
     private static final List<String> FLAGS = List.of("--from", "--to", "--format", "--bytes", "--maps", "--seed",
             "--reduces", "--words", "--least", "--pages", "--pattern");
     private static final List<String> NAMES = List.of("randomwriter", "identity", "sort", "grep-simple", "grep-complex",
-            "ngram", "webindex", "summary", "print");
+            "ngram", "webindex", "remove", "summary", "print");
     /** A name, up to three words in lower case, one that joins, and another name. */
     private static final String COMPLEX =
             "([A-Z][a-z]+) ([a-z]+ ){1,3}(and|und|et|y|i|of|de|von) ([a-z]+ )?[A-Z][a-z]+";
@@ -81,6 +83,8 @@ public final class Workload {
                 return grep("the");
             case "grep-complex":
                 return grep(COMPLEX);
+            case "remove":
+                return remove(arguments.dataset("--from"));
             case "summary":
                 return Summary.print(conf, arguments.dataset("--from"), isText("sequence"), false);
             case "print":
@@ -167,16 +171,46 @@ public final class Workload {
     }
 
     private int sort(Dataset from, Dataset to) throws Exception {
+        boolean isText = isText("sequence");
         List<String> words = new ArrayList<>(List.of("-r", String.valueOf(arguments.number("--reduces", 2))));
-        words.addAll(List.of("-inFormat", input(read(from, false, "bytes")).getName()));
+        words.addAll(List.of("-inFormat", input(read(from, isText, isText ? "text" : "bytes")).getName()));
+        if (isText) {
+            words.addAll(List.of("-outKey", Text.class.getName(), "-outValue", Text.class.getName()));
+        }
         if (to.isFawn()) {
             write(to);
             words.addAll(List.of("-outFormat", FawnOutputFormat.class.getName()));
+        } else if (isText) {
+            words.addAll(List.of("-outFormat", TextOutputFormat.class.getName()));
         }
         words.add(from.isFawn() ? "/unused" : from.path);
         words.add(to.isFawn() ? "/unused" : to.path);
         Sort.main(hadoops(words));
         return 1;
+    }
+
+    /** Deletes all records of a data set in FAWN: maps read them, and write a deletion of each. */
+    private int remove(Dataset from) throws Exception {
+        if (!from.isFawn()) {
+            throw new IllegalArgumentException("remove deletes records of FAWN: remove files with `cluster fs -- -rm -r`");
+        }
+        Class<? extends InputFormat<?, ?>> input = read(from, false, "record");
+        write(from);
+        apply();
+        Job job = Job.getInstance(conf, "remove");
+        job.setJarByClass(Workload.class);
+        job.setInputFormatClass(input.asSubclass(InputFormat.class));
+        job.setMapperClass(Deletions.class);
+        job.setNumReduceTasks(0);
+        return into(job, from, false);
+    }
+
+    /** A deletion of each record. */
+    public static final class Deletions extends Mapper<BytesWritable, FawnRecord, BytesWritable, FawnRecord> {
+        @Override
+        protected void map(BytesWritable key, FawnRecord record, Context context) throws IOException, InterruptedException {
+            context.write(key, FawnRecord.deletion());
+        }
     }
 
     /** The input's class, or the one that the command line names instead. */
