@@ -70,9 +70,6 @@ pub(crate) struct Tag {
     pub(crate) number: u32,
 }
 
-/// The wait for an answer is twice as long each time, at most so many times.
-const MOST_DOUBLINGS: u32 = 4;
-
 /// Tries that are told apart, and one more that stands for all others.
 const MOST_TRIES: u32 = u64::BITS;
 
@@ -192,8 +189,6 @@ pub(super) struct Flight {
     pub(super) began_us: u64,
     pub(super) sent: Option<LastTry>,
     pub(super) tries: Tries,
-    /// Tries of which nothing was heard in time.
-    pub(super) unheard: u32,
     /// How often it was given another name, as ranges had forgotten its session.
     pub(super) renamed: u8,
     /// The newest version of the key that was seen when its chain was asked first.
@@ -215,7 +210,6 @@ impl Flight {
             began_us,
             sent: None,
             tries: Tries::default(),
-            unheard: 0,
             renamed: 0,
             newest: Age::default(),
             fills: true,
@@ -240,13 +234,6 @@ impl Flight {
     /// Whether it writes in somebody else's session.
     fn is_named(&self) -> bool {
         matches!(self.work, Work::Write { answered: Some(_), .. })
-    }
-
-    /// When it is sent again if nothing is heard of it: of one that was not heard of before, twice as late each time. A link may be
-    /// so slow that answers are merely late.
-    fn next_try_us(&self, retry_us: u64) -> u64 {
-        let wait_us = |refused: bool| if refused { retry_us } else { retry_us << self.unheard.min(MOST_DOUBLINGS) };
-        self.sent.map_or(0, |sent| sent.at_us + wait_us(sent.refused))
     }
 
     /// Bytes that it holds, about.
@@ -290,7 +277,7 @@ impl Flights {
         }
         let (mut due, mut next_us) = (Vec::new(), now_us + retry_us.min(deadline_us));
         for (tag, flight) in self.by_tag.iter() {
-            let at_us = flight.next_try_us(retry_us).min(flight.began_us + deadline_us);
+            let at_us = flight.sent.map_or(0, |sent| sent.at_us + retry_us).min(flight.began_us + deadline_us);
             if at_us <= now_us {
                 due.push(tag);
             } else {
@@ -301,13 +288,9 @@ impl Flights {
         due
     }
 
-    /// Those that wait until more is known of these keys: they were refused, or not heard of in time, or it was not known whom
-    /// to ask.
+    /// Those that wait until more is known of these keys: they were refused, or it was not known whom to ask.
     pub(super) fn waiting(&self, keys: &Interval) -> Vec<u64> {
-        let waits = |flight: &Flight| {
-            let is_open = flight.sent.is_none_or(|sent| sent.refused || flight.unheard > 0);
-            is_open && keys.contains(&flight.place)
-        };
+        let waits = |flight: &Flight| flight.sent.is_none_or(|sent| sent.refused) && keys.contains(&flight.place);
         self.by_tag.iter().filter(|(_, flight)| waits(flight)).map(|(tag, _)| tag).collect()
     }
 

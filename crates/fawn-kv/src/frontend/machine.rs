@@ -123,7 +123,7 @@ impl Front {
                 self.give_up(tag, out);
             } else {
                 unanswered = true;
-                self.send_again(tag, now_us, out);
+                self.send(tag, now_us, out);
             }
         }
         if unanswered {
@@ -305,16 +305,6 @@ impl Front {
         };
         if let Some(sent) = sent {
             self.flights.sent(tag, sent);
-        }
-    }
-
-    /// Sends a request again of which nothing was heard in time, or that could not be sent.
-    fn send_again(&mut self, tag: u64, now_us: u64, out: &mut Vec<(Address, Message)>) {
-        let before = self.flights.get(tag).and_then(|flight| flight.sent).filter(|sent| !sent.refused);
-        self.send(tag, now_us, out);
-        let Some(flight) = self.flights.get_mut(tag) else { return };
-        if before.is_some_and(|before| flight.sent.is_some_and(|sent| sent.at_us > before.at_us)) {
-            flight.unheard += 1;
         }
     }
 
