@@ -14,7 +14,7 @@ pub struct Limits {
     /// … and bytes of what they are answered: whoever is refused asks for fewer.
     pub many_bytes: usize,
     /// Wedges that flushes under way have yet to flush; with so many no other flush begins. A flush of another front-end can
-    /// take hundreds: it asks for each wedge by itself.
+    /// take hundreds: it asks for each wedge by itself. Each flush that is asked for adds them up.
     pub flushed_wedges: usize,
     /// The cache may have this many times `N log2 N` entries …
     pub cache_factor: u32,
@@ -34,7 +34,7 @@ impl Default for Limits {
             waiters: 4096,
             keys: 1024,
             many_bytes: 16 << 20,
-            flushed_wedges: 65_536,
+            flushed_wedges: 8192,
             cache_factor: 4,
             cache_bytes: 64 << 20,
             retry_us: 100_000,

@@ -78,12 +78,13 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     finding.parameter("value_bytes", keys.value_bytes);
     shape.tell(&mut finding);
     ClientWork::gets(time).tell(&mut finding);
-    finding.note(
+    finding.note(format!(
         "clients go to one front-end without a cache. CPU microseconds are those of the front-end and all nodes. The \
         node that is killed is the first: with archives it is the only one that serves, and the archives answer from \
-        then on. Gets are answered again once 64 keys are, each asked for until it is. All processes share one machine and its disk, so a sync of an archive takes as long as one of the \
-        others. Archives that rest sync every ten seconds. What the disks of archives draw is in `fawn gordon cost`",
-    );
+        then on. Gets are answered again once {PROBES} keys are, each asked for until it is. All processes share one \
+        machine and its disk, so a sync of an archive takes as long as one of the others. Archives that rest sync every \
+        ten seconds. What the disks of archives draw is in `fawn gordon cost`",
+    ));
     Ok(finding)
 }
 
