@@ -41,9 +41,22 @@ pub enum Error {
         /// What it did, with its last words.
         what: String,
     },
+    /// An experiment among others.
+    #[error("{name} failed: {source}")]
+    Experiment {
+        /// Its name on the command line.
+        name: &'static str,
+        /// Why it failed.
+        source: Box<Self>,
+    },
     /// A server has answered with what cannot be.
-    #[error("{count} answers over the network were wrong or refused, the first: {first}; nothing was measured")]
+    #[error(
+        "during the phase `{phase}`, {count} answers over the network were wrong or refused, the first: {first}; nothing \
+         was measured"
+    )]
     WrongOverNetwork {
+        /// What the client did.
+        phase: &'static str,
         /// How many.
         count: u64,
         /// The first of them.
@@ -52,6 +65,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Of this experiment.
+    pub(crate) fn of(name: &'static str) -> impl FnOnce(Self) -> Self {
+        move |source| Self::Experiment { name, source: Box::new(source) }
+    }
+
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         |source| Self::Bench(fawn_bench::Error::Io { path, source })

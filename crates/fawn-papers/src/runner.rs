@@ -42,7 +42,8 @@ pub fn run(
         if again == Again::Measure || !measured {
             let told = EntryWatch { watch, name: entry.name, done, of: entry.seconds(scale), total };
             told.progress(0, 1, "beginning");
-            let kept = carry_out(entry, scale, &cache.data(), (tools, program), &told)?;
+            let kept =
+                carry_out(entry, scale, &cache.data(), (tools, program), &told).map_err(Error::of(entry.name))?;
             cache.keep(entry.name, scale, kept)?;
         }
         done += entry.seconds(scale);
@@ -125,19 +126,23 @@ mod tests {
     use super::*;
     use crate::list::LIST;
 
+    fn tools() -> Tools {
+        Tools {
+            fawn: "fawn".into(),
+            peers: None,
+            device: DeviceReader::Own,
+            meter: None,
+            traces: GordonTraces::Synthetic,
+        }
+    }
+
     #[test]
     fn what_was_skipped_is_tried_again_and_what_was_found_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let mut cache = ResultCache::open(dir.path()).unwrap();
         let mut found = ExperimentEntry { run: |_| Ok(Finding::default()), ..LIST[0] };
         let skipped = ExperimentEntry { run: |_| Ok(Finding::skipped("no <program>".to_owned())), ..LIST[0] };
-        let tools = Tools {
-            fawn: "fawn".into(),
-            peers: None,
-            device: DeviceReader::Own,
-            meter: None,
-            traces: GordonTraces::Synthetic,
-        };
+        let tools = tools();
         let program = Program { version: "1".into(), commit: "c".into(), command: String::new() };
         let mut run = |entry: &ExperimentEntry| {
             run(&mut cache, &[entry], Scale::Tiny, (&tools, &program, Again::Tell), &Nobody).unwrap();
@@ -147,6 +152,21 @@ mod tests {
         assert!(!run(&found));
         found.run = |_| panic!("it was found already");
         assert!(!run(&found));
+    }
+
+    #[test]
+    fn an_error_names_its_experiment() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut cache = ResultCache::open(dir.path()).unwrap();
+        let fails = |_: &Run<'_>| {
+            Err(Error::WrongOverNetwork { phase: "puts", count: 2, first: "SERVER_ERROR busy".to_owned() })
+        };
+        let entry = ExperimentEntry { run: fails, ..LIST[0] };
+        let tools = tools();
+        let program = Program { version: "1".into(), commit: "c".into(), command: String::new() };
+        let error = run(&mut cache, &[&entry], Scale::Tiny, (&tools, &program, Again::Tell), &Nobody).unwrap_err();
+        let said = error.to_string();
+        assert!(said.starts_with(&format!("{} failed: during the phase `puts`, 2 answers", entry.name)), "{said}");
     }
 
     #[test]

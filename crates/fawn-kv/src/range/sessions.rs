@@ -34,9 +34,9 @@ pub enum RequestStatus {
 pub struct Bounds {
     /// Sessions.
     pub sessions: usize,
-    /// Requests of one session.
+    /// Requests of one session, and some that came before these.
     pub unanswered: usize,
-    /// Requests of all sessions, and ends of the stretches that flushes have reached.
+    /// Requests of all sessions, and ends of the stretches that flushes have reached. Each session may have one more.
     pub requests: usize,
     /// A session that was used within so many seconds is not forgotten to make room for another.
     pub least_s: u32,
@@ -59,6 +59,11 @@ impl Bounds {
     #[must_use]
     pub fn and(self, more: usize) -> Self {
         Self { sessions: self.sessions + more, requests: self.requests + more, ..self }
+    }
+
+    /// The first so many requests that are not answered are taken, although as many of their session are remembered as may be.
+    fn oldest(&self) -> u64 {
+        1 + self.unanswered as u64 / 64
     }
 
     /// For a member that refuses nobody.
@@ -147,10 +152,13 @@ impl Sessions {
         self.judged(id, |session| match session {
             None if is_full || self.by.len() >= bounds.sessions => RequestStatus::NoRoom,
             None if self.is_too_early(id.session, time, bounds) => RequestStatus::NoRoom,
-            // What makes room is always taken.
-            Some(Session { done, .. }) if is_full || done.len() >= bounds.unanswered => {
+            // What makes room is always taken. So are the oldest requests: none of those that are remembered can be forgotten
+            // before they are answered.
+            Some(session @ Session { done, .. }) if is_full || done.len() >= bounds.unanswered => {
                 let makes_room = done.first().is_some_and(|first| first <= answered);
-                if makes_room { RequestStatus::New } else { RequestStatus::TooMany }
+                let oldest = if is_full { 1 } else { bounds.oldest() };
+                let is_old = id.number.saturating_sub(session.answered.max(answered)) <= oldest;
+                if makes_room || is_old { RequestStatus::New } else { RequestStatus::TooMany }
             }
             _ => RequestStatus::New,
         })

@@ -134,7 +134,7 @@ impl<'w> TestbedClient<'w> {
         };
         let work = ClientWork { puts: 1.0, depth: LOAD_DEPTH, ..ClientWork::gets(Duration::MAX) };
         let loaded = carry_out(&client.plan(&work), phase, &blank, watch)?;
-        client.check(&loaded)?;
+        client.check(&loaded, phase.what)?;
         client.settle()?;
         Ok((client, loaded))
     }
@@ -214,11 +214,11 @@ impl<'w> TestbedClient<'w> {
             what,
         };
         let measured = carry_out(&self.plan(work), phase, &self.ledger, self.watch)?;
-        self.check(&measured)?;
+        self.check(&measured, what)?;
         Ok(measured)
     }
 
-    fn check(&self, measured: &PhaseResult) -> Result<(), Error> {
+    fn check(&self, measured: &PhaseResult, phase: &'static str) -> Result<(), Error> {
         let tally = &measured.stats;
         if self.refusals.get() == Refusals::CountLosses {
             return Ok(());
@@ -226,12 +226,12 @@ impl<'w> TestbedClient<'w> {
         let refused = Some(&tally.refused).filter(|_| self.refusals.get() == Refusals::Fail);
         for faults in [Some(&tally.wrong), refused].into_iter().flatten() {
             if let Some(first) = &faults.first {
-                return Err(Error::WrongOverNetwork { count: faults.count, first: first.clone() });
+                return Err(Error::WrongOverNetwork { phase, count: faults.count, first: first.clone() });
             }
         }
         if tally.misses > 0 {
             let first = "a key that was put was not found".to_owned();
-            return Err(Error::WrongOverNetwork { count: tally.misses, first });
+            return Err(Error::WrongOverNetwork { phase, count: tally.misses, first });
         }
         Ok(())
     }

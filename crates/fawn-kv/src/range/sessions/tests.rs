@@ -98,6 +98,30 @@ fn a_session_with_too_many_requests_waits_until_it_says_that_some_are_answered()
 }
 
 #[test]
+fn the_oldest_request_of_a_session_is_taken_however_many_later_ones_are_remembered() {
+    let (mut sessions, session) = (Sessions::default(), 5 << 32);
+    for number in [3, 4, 5] {
+        sessions.commit(&asked(number, 7, session, number, 1));
+    }
+    let says = |number, bounds: &Bounds| sessions.known_within(RequestId { session, number }, 1, 7, bounds);
+    let none = Bounds { requests: 3, unanswered: 1000, ..FEW };
+    for bounds in [FEW, none] {
+        // Until it is answered, none of the others can be forgotten.
+        assert_eq!([2, 6].map(|number| says(number, &bounds)), [RequestStatus::New, RequestStatus::TooMany]);
+    }
+    // Those that follow it need not wait for its answer.
+    let few_of_many = Bounds { unanswered: 64 * 3, ..FEW };
+    for number in 6..6 + 64 * 3 {
+        sessions.commit(&asked(number, 7, session, number, 1));
+    }
+    let known = [2, 6 + 64 * 3].map(|number| {
+        sessions.known_within(RequestId { session, number }, 1, 7, &Bounds { requests: 1000, ..few_of_many })
+    });
+    assert_eq!(known, [RequestStatus::New, RequestStatus::TooMany]);
+    assert_eq!((few_of_many.oldest(), FEW.oldest(), Bounds::default().oldest()), (4, 1, 65));
+}
+
+#[test]
 fn of_a_session_named_after_a_time_to_come_only_the_name_is_kept_and_there_are_half_as_many_at_most() {
     let (mut sessions, early) = (Sessions::default(), |at: u64| 5000 << 32 | at);
     for at in 1..=2 {
@@ -139,7 +163,8 @@ fn what_a_range_remembers_at_most_fits_into_one_message() {
     };
     let half = |which: u64| {
         let mut half = Sessions::default();
-        for at in 0..(requests + pending) as u64 {
+        // Each session may have one request more.
+        for at in 0..(requests + most + pending) as u64 {
             // Numbers and names that are as long as can be.
             let session = u64::MAX - 2 * (at % (most + pending) as u64) - which;
             let mut entry = asked(u64::MAX - at, u32::MAX, session, u64::MAX - at, u64::MAX / 2);
@@ -150,7 +175,7 @@ fn what_a_range_remembers_at_most_fits_into_one_message() {
         half
     };
     let all = half(0).merged(half(1));
-    assert_eq!((all.len(), all.requests), (2 * (most + pending), 2 * (requests + pending)));
+    assert_eq!((all.len(), all.requests), (2 * (most + pending), 2 * (requests + most + pending)));
     let bytes = postcard::to_allocvec(&all).unwrap();
     assert!((ENCODED_BYTES / 2..=ENCODED_BYTES).contains(&bytes.len()), "{} bytes", bytes.len());
     let again: Sessions = postcard::from_bytes(&bytes).unwrap();
