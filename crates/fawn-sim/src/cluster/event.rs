@@ -75,6 +75,7 @@ pub enum Event {
     Expired {
         key: u64,
         value: u64,
+        expiry: u32,
         operation: u64,
     },
     /// A flush can be due from now on, by one clock or another.

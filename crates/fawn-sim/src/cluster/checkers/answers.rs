@@ -98,12 +98,16 @@ impl AnswerChecker {
         self.deadlines.look_at_wait(now_us, client, asking)
     }
 
-    /// A process goes by a clock that is wrong: whatever has an expiry may be gone from now on, and nothing needs to be.
+    /// A process goes by a clock that is wrong: whatever has an expiry may be gone from now on, and nothing needs to be. What
+    /// was gone comes back where the time of its range has not come so far, which is `reached`.
     ///
     /// # Errors
     /// The history of a key is not linearizable.
-    pub fn note_wrong_clock(&mut self, kernel: &mut Kernel) -> Result<(), String> {
+    pub fn note_wrong_clock(&mut self, kernel: &mut Kernel, reached: impl Fn(&Key) -> u32) -> Result<(), String> {
         if self.clocks.note_wrong() {
+            for key in self.histories.gone_unseen(reached) {
+                self.histories.give_up(key);
+            }
             self.expiries.may_all_expire(kernel, &mut self.histories, &self.clocks)?;
             self.flushes.may_all_be_due(kernel, &mut self.histories, &self.clocks)?;
         }
@@ -226,7 +230,7 @@ impl AnswerChecker {
     ///
     /// # Errors
     /// The history of its key is not linearizable.
-    pub fn expired(&mut self, now_us: u64, value: (u64, u64, u64)) -> Result<(), String> {
+    pub fn expired(&mut self, now_us: u64, value: (u64, u64, u32, u64)) -> Result<(), String> {
         self.expiries.expired(now_us, &mut self.histories, &self.clocks, value)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fawn_check::{KvOperation, KvOutcome};
+use fawn_check::KvOperation;
 
 use crate::cluster::checkers::histories::Histories;
 use crate::cluster::checkers::wrong_clocks::WrongClocks;
@@ -75,7 +75,7 @@ impl Expiries {
         histories.tell(key, |checker| checker.invoke(at_us, operation, KvOperation::Expire { value }))?;
         if clocks.all_know_the_time() {
             let delay = time_of(expiry).saturating_sub(at_us) + WRONG_US + 100_000;
-            kernel.after(delay, Event::Expired { key, value, operation });
+            kernel.after(delay, Event::Expired { key, value, expiry, operation });
         }
         Ok(())
     }
@@ -89,12 +89,13 @@ impl Expiries {
         now_us: u64,
         histories: &mut Histories,
         clocks: &WrongClocks,
-        (key, value, operation): (u64, u64, u64),
+        (key, value, expiry, operation): (u64, u64, u32, u64),
     ) -> Result<(), String> {
-        let is_unknown = self.given_up.contains(&value) || clocks.is_any_wrong();
-        histories.tell(key, |checker| {
-            if is_unknown { checker.unknown(operation) } else { checker.complete(now_us, operation, KvOutcome::Gone) }
-        })
+        if self.given_up.contains(&value) || clocks.is_any_wrong() {
+            histories.tell(key, |checker| checker.unknown(operation))
+        } else {
+            histories.tell_gone(now_us, key, (operation, expiry))
+        }
     }
 
     /// Nobody knows what became of the put of a value.

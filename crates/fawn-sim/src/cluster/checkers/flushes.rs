@@ -3,7 +3,7 @@
 //! Nothing is gone before a clock may say that the flush is due, and all is once all clocks do and the flush was answered.
 //! Another flush, of which nobody knows whether it came later, may have taken its place: then it may never happen.
 
-use fawn_check::{KvOperation, KvOutcome};
+use fawn_check::KvOperation;
 
 use crate::cluster::checkers::histories::Histories;
 use crate::cluster::checkers::wrong_clocks::WrongClocks;
@@ -159,9 +159,11 @@ impl DelayedFlushes {
         let certain = later.certain && !clocks.is_any_wrong();
         self.came_due += u64::from(certain);
         for key in histories.keys_of(later.about) {
-            histories.tell(key, |checker| {
-                if certain { checker.complete(now_us, operation, KvOutcome::Gone) } else { checker.unknown(operation) }
-            })?;
+            if certain {
+                histories.tell_gone(now_us, key, (operation, later.due))?;
+            } else {
+                histories.tell(key, |checker| checker.unknown(operation))?;
+            }
         }
         Ok(())
     }

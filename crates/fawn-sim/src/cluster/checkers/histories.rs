@@ -1,6 +1,6 @@
 //! The history of each key, which a checker judges to be linearizable or not.
 
-use fawn_check::{CheckFailure, Checker, KvModel};
+use fawn_check::{CheckFailure, Checker, KvModel, KvOutcome};
 use fawn_ring::Key;
 
 use crate::cluster::clients::operation::About;
@@ -14,6 +14,8 @@ pub struct Histories {
     positions: Vec<Key>,
     /// By client: the operation that it waits for.
     open: Vec<Option<u64>>,
+    /// By key: the latest second at which it was told to be gone, by all clocks.
+    gone: Vec<u32>,
     next_operation: u64,
     /// Keys whose history is too hard to judge.
     undecided: u64,
@@ -26,6 +28,7 @@ impl Histories {
             checkers: (0..keys).map(|_| Some(Checker::new())).collect(),
             positions: (0..keys).map(position).collect(),
             open: vec![None; clients as usize],
+            gone: vec![0; keys as usize],
             next_operation: 0,
             undecided: 0,
         }
@@ -90,6 +93,25 @@ impl Histories {
         }
     }
 
+    /// By all clocks a key is gone since a second.
+    ///
+    /// # Errors
+    /// The history is not linearizable.
+    pub fn tell_gone(&mut self, now_us: u64, key: u64, (operation, second): (u64, u32)) -> Result<(), String> {
+        self.gone[key as usize] = self.gone[key as usize].max(second);
+        self.tell(key, |checker| checker.complete(now_us, operation, KvOutcome::Gone))
+    }
+
+    /// Keys that were told to be gone since a second which `reached` does not know to have come where they lie: nobody has
+    /// seen that they are, and by a clock that goes back they are not.
+    pub fn gone_unseen(&self, reached: impl Fn(&Key) -> u32) -> Vec<u64> {
+        let is_unseen = |key: &u64| {
+            let gone = self.gone[*key as usize];
+            gone > 0 && reached(&self.positions[*key as usize]) < gone
+        };
+        (0..self.positions.len() as u64).filter(is_unseen).collect()
+    }
+
     /// Tells all keys' checkers that nothing follows.
     ///
     /// # Errors
@@ -117,7 +139,7 @@ impl Histories {
 
 #[cfg(test)]
 mod tests {
-    use fawn_check::{KvOperation, KvOutcome};
+    use fawn_check::KvOperation;
 
     use super::*;
 
@@ -133,5 +155,17 @@ mod tests {
             let told = histories.tell(1, |checker| checker.complete(9, operation, outcome));
             assert_eq!(told.and_then(|()| histories.end()).is_err(), is_judged);
         }
+    }
+
+    #[test]
+    fn keys_whose_range_has_not_reached_the_second_at_which_they_were_gone_are_unseen() {
+        let mut histories = Histories::new(3, 1);
+        for (at_us, (key, second)) in (5..).zip([(0, 10), (1, 20), (1, 15)]) {
+            let operation = histories.new_operation();
+            histories.tell(key, |checker| checker.invoke(at_us, operation, KvOperation::Delete)).unwrap();
+            histories.tell_gone(at_us, key, (operation, second)).unwrap();
+        }
+        let unseen = |second| histories.gone_unseen(|_| second);
+        assert_eq!((unseen(0), unseen(10), unseen(19), unseen(20)), (vec![0, 1], vec![1], vec![1], vec![]));
     }
 }

@@ -255,7 +255,9 @@ impl Invariants {
     }
 
     fn became_active(&mut self, me: Member, range: RangeId, chain: &Chain) -> Result<(), String> {
-        if let Some(given_up) = self.given_up.get_mut(&range) {
+        // A member that was away may become active in an earlier chain only now.
+        let goes_on = self.lost.get(&range).is_some_and(|(epoch, _)| chain.epoch > *epoch);
+        if let Some(given_up) = self.given_up.get_mut(&range).filter(|_| goes_on) {
             given_up.by.get_or_insert_with(|| chain.clone());
         }
         if let Some(before) = self.active.insert((me.node, range), chain.epoch).filter(|before| *before >= chain.epoch)

@@ -8,6 +8,7 @@ pub mod store;
 
 use fawn_check::random::Random;
 use fawn_kv::node::Node;
+use fawn_ring::Key;
 
 use crate::cluster::network::party::Party;
 use crate::cluster::processes::front::FrontProcess;
@@ -46,6 +47,16 @@ impl Processes {
     /// The nodes that run.
     pub fn running(&self) -> impl Iterator<Item = &Node<NodeStore>> {
         self.nodes.iter().filter_map(NodeProcess::node)
+    }
+
+    /// The latest time that the range of a key has come to on any node that runs.
+    pub fn time_at(&self, key: &Key) -> u32 {
+        let replicas = self.running().flat_map(|node| node.replicas().map(|(_, replica)| replica));
+        replicas
+            .filter(|replica| replica.keys().contains(key))
+            .map(|replica| replica.meta().alive.time)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Whether some node was started, and is down.

@@ -179,7 +179,7 @@ impl World {
             Event::MayExpire { key, value, expiry } => {
                 return self.checkers.answers.may_expire(&mut self.kernel, (key, value, expiry));
             }
-            Event::Expired { key, value, operation } => return self.expired(key, value, operation),
+            Event::Expired { key, value, expiry, operation } => return self.expired(key, value, (expiry, operation)),
             Event::MayFlush(operation) => return self.checkers.answers.may_flush(&mut self.kernel, operation),
             Event::Flushed(operation) => return self.checkers.answers.flushed(&mut self.kernel, operation),
             Event::ManagerTick(number) => {

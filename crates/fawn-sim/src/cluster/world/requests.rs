@@ -79,16 +79,16 @@ impl World {
     }
 
     /// By all clocks a value is expired.
-    pub fn expired(&mut self, key: u64, value: u64, operation: u64) -> Result<(), String> {
+    pub fn expired(&mut self, key: u64, value: u64, (expiry, operation): (u32, u64)) -> Result<(), String> {
         // While no chain has the key, nobody has seen that it is gone: a clock that is wrong by then may bring it back.
         let lies = self.checkers.answers.positions()[key as usize];
         let mut replicas = self.processes.running().flat_map(Node::replicas);
         let is_served = replicas.any(|(_, replica)| replica.chain().is_some_and(|chain| chain.keys.contains(&lies)));
         // A put that comes late is gone at once.
         if !is_served || self.clients.is_any_asking(|asking| asking.operation == KvOperation::Put { value }) {
-            self.kernel.after(100_000, Event::Expired { key, value, operation });
+            self.kernel.after(100_000, Event::Expired { key, value, expiry, operation });
             return Ok(());
         }
-        self.checkers.answers.expired(self.now_us(), (key, value, operation))
+        self.checkers.answers.expired(self.now_us(), (key, value, expiry, operation))
     }
 }

@@ -128,7 +128,11 @@ impl World {
         if reading.followed {
             self.checkers.see(ClusterPath::JumpFollowed);
         }
-        if reading.wrong { self.checkers.answers.note_wrong_clock(&mut self.kernel) } else { Ok(()) }
+        if !reading.wrong {
+            return Ok(());
+        }
+        let nodes = &self.processes;
+        self.checkers.answers.note_wrong_clock(&mut self.kernel, |key| nodes.time_at(key))
     }
 
     /// A node starts, with what its store has.
