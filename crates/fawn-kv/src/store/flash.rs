@@ -341,12 +341,12 @@ impl FlashStore {
         }
         let waiting = self.encode(range, &write);
         self.written.0 += 1;
-        let mut is_logged = self.logs_new(&waiting);
-        is_logged = is_logged || self.makes_room() && self.logs_new(&waiting);
+        let mut is_logged = self.logs_new(&waiting) || self.makes_room() && self.logs_new(&waiting);
         is_logged = is_logged || self.logs_tightly(&waiting);
         self.keep_buffer(waiting);
         if !is_logged {
             self.written.0 -= 1;
+            self.end_rest();
             return None;
         }
         self.images.told(range);

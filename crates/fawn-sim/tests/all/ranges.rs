@@ -1,13 +1,15 @@
 //! A node's store of replicated ranges, against a model, with crashes.
 
 use fawn_check::random::Random;
-use fawn_kv::ids::RangeId;
+use fawn_kv::ids::{Attempt, Epoch, Position, RangeId, Seq};
+use fawn_kv::range::entry::{Kept, Version};
 use fawn_kv::store::{FlashStore, OpenedStore, RangeStore};
 use fawn_ring::{Interval, Secret};
 use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_sim::ranges::{MachineCounts, RangeMachine};
-use fawn_store::Options;
+use fawn_store::flash::{FileId, Flash as _};
 use fawn_store::work::MaintenanceWork;
+use fawn_store::{Options, Step, WrittenBatch};
 
 /// Options under which everything happens often.
 fn tiny(random: &mut Random) -> Options {
@@ -78,4 +80,36 @@ fn a_store_looks_after_itself_while_its_log_is_not_durable() {
         assert_eq!(looks, 1, "tick {tick} looks at the device's space");
     }
     assert!(store.durable() < store.written());
+}
+
+#[test]
+fn a_part_of_a_copy_that_finds_no_room_in_the_log_does_not_wait_for_the_end_of_a_rest() {
+    let flash = SimFlash::new(1);
+    let options = Options { rest_ms: 3_600_000, log_pages: 16, ..tiny(&mut Random::new(1)) };
+    let OpenedStore { mut store, mut maintenance, .. } = FlashStore::open(options, &flash).unwrap();
+    let (range, position) = (RangeId(1), Position { epoch: Epoch(1), seq: Seq(1) });
+    store.create(range, Interval::ALL);
+    let value = vec![1; store.longest_record() / 16];
+    for part in 0..500u32 {
+        let version = Version { value: value.clone(), flags: 0, expiry: 0, stale: false, won: false, client_cas: None };
+        let kept = [Kept { key: part.to_be_bytes().to_vec(), position, version: Some(version) }];
+        // Other ranges write little all the time, so that the log is never at rest with nothing to write.
+        let installs = (0..200).any(|round| {
+            store.hold(range, Attempt(part * 1000 + round));
+            let is_installed = store.install(range, &kept).is_some();
+            if let Some(batch) = store.take_batch(1000) {
+                let result = flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
+                store.committed(WrittenBatch { batch, result });
+            }
+            while let Some(work) = store.take_work() {
+                maintenance.submit(work);
+            }
+            if let Step::Event(event) = maintenance.step(&flash) {
+                store.handle(event);
+            }
+            store.step(64);
+            is_installed
+        });
+        assert!(installs, "part {part} finds room in an hour");
+    }
 }

@@ -323,6 +323,10 @@ impl GroupCommit {
 
     pub(crate) fn set_unlogged(&mut self, unlogged: bool) {
         self.unlogged = unlogged;
+        if unlogged {
+            // It waits for room, which comes with a checkpoint, and that with the batch of what is in the log.
+            self.end_rest();
+        }
     }
 }
 
