@@ -14,6 +14,7 @@ mod listing;
 mod pipeline;
 mod request;
 mod stream;
+mod window;
 
 pub use address::Address;
 pub use budget::{Budget, Permit};

@@ -1,8 +1,8 @@
 //! Many requests in flight on one connection.
 //!
 //! Requests come over a bounded channel, in batches, and are sent while the window has room; answers are matched with
-//! requests by their order. Everything is bounded: when the server is slow, the window fills, then the channel, and
-//! then the producer waits. When the consumer of the answers is slow, nothing more is read and the server waits.
+//! requests by their order. Everything is bounded: when the server is slow, the window shrinks and fills, then the channel
+//! fills, and then the producer waits. When the consumer of the answers is slow, nothing more is read and the server waits.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::error::{broken, excerpt};
 use super::stream::ServerStream;
+use super::window::Window;
 use super::{Address, ClientError, MetaReply, ServerConnection};
 
 /// Requests to send together.
@@ -45,12 +46,6 @@ pub trait Answers<T> {
     fn pause(&mut self) -> anyhow::Result<()>;
 }
 
-/// Requests in flight at most, give or take a batch.
-const WINDOW_REQUESTS: usize = 2048;
-
-/// Bytes in flight at most, give or take a batch.
-const WINDOW_BYTES: usize = 8 << 20;
-
 /// Bytes read at a time.
 const READ_SIZE: usize = 256 * 1024;
 
@@ -80,6 +75,7 @@ pub fn run_pipeline<T>(
         parsed: 0,
         flying: VecDeque::new(),
         flying_bytes: 0,
+        window: Window::new(),
         open: true,
         heard: Instant::now(),
     };
@@ -104,9 +100,10 @@ struct Pipeline<T> {
     /// Bytes that have arrived; those before `parsed` have been handed out.
     input: Vec<u8>,
     parsed: usize,
-    /// Requests whose answers are awaited, with their costs.
-    flying: VecDeque<(T, usize)>,
+    /// Requests whose answers are awaited, with their costs, and when they were sent.
+    flying: VecDeque<(T, usize, Instant)>,
     flying_bytes: usize,
+    window: Window,
     /// Whether more requests may come.
     open: bool,
     /// When something last arrived, or was asked after nothing had been.
@@ -136,13 +133,14 @@ impl<T> Pipeline<T> {
 
     /// Whether another batch may be sent.
     fn has_room(&self) -> bool {
-        self.flying.len() < WINDOW_REQUESTS && self.flying_bytes < WINDOW_BYTES
+        self.window.has_room(self.flying.len(), self.flying_bytes)
     }
 
     /// Puts a batch behind what is being sent.
     fn add(&mut self, batch: RequestBatch<T>) {
         self.flying_bytes += batch.requests.iter().map(|(_, cost)| cost).sum::<usize>();
-        self.flying.extend(batch.requests);
+        let now = Instant::now();
+        self.flying.extend(batch.requests.into_iter().map(|(request, cost)| (request, cost, now)));
         if self.sent == self.out.len() {
             self.out = batch.bytes;
             self.sent = 0;
@@ -207,14 +205,19 @@ impl<T> Pipeline<T> {
 
     /// Hands out every whole answer.
     fn hand_out(&mut self, answers: &mut impl Answers<T>) -> anyhow::Result<()> {
+        let mut last = None;
         loop {
             let rest = &self.input[self.parsed..];
             let garbled = || ClientError::Garbled { address: self.address.clone(), line: excerpt(rest) };
             let Some((reply, length)) = MetaReply::parse(rest).map_err(|_| garbled())? else { break };
-            let (request, cost) = self.flying.pop_front().ok_or_else(garbled)?;
+            let (request, cost, sent) = self.flying.pop_front().ok_or_else(garbled)?;
             self.flying_bytes -= cost;
+            last = Some(sent);
             answers.answer(request, reply)?;
             self.parsed += length;
+        }
+        if let Some(sent) = last {
+            self.window.answered(sent, self.heard);
         }
         answers.pause()
     }
