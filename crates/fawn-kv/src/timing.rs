@@ -24,6 +24,40 @@ impl Now {
     }
 }
 
+/// How long answers take, and so for how long one is waited for before the question is sent again.
+///
+/// A link can be so slow, or so full, that answers are merely late. To send everything again then makes them later still.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnswerTime {
+    /// The mean of those that came last; 0: none has come.
+    usual_us: u64,
+    /// How far from it they are, likewise.
+    spread_us: u64,
+}
+
+impl AnswerTime {
+    /// An answer has come, so long after its question was sent first.
+    pub fn took(&mut self, us: u64) {
+        if self.usual_us == 0 {
+            self.usual_us = us;
+        } else {
+            self.spread_us = (3 * self.spread_us + self.usual_us.abs_diff(us)) / 4;
+            self.usual_us = (7 * self.usual_us + us) / 8;
+        }
+    }
+
+    /// For how long an answer is waited for, after so many times in vain: as TCP has it, four spreads longer than usual, but twice
+    /// as long as usual at least, and each time twice as long as before. A question that was lost, and not merely late, is not kept
+    /// waiting for more than ten times `least_us`.
+    pub fn wait_us(&self, least_us: u64, in_vain: u32) -> u64 {
+        let most_us = self.usual_us.saturating_add((4 * self.spread_us).max(self.usual_us));
+        most_us.min(10 * least_us).max(least_us << in_vain.min(MOST_DOUBLINGS))
+    }
+}
+
+/// Without late answers the wait grows to four times the least.
+const MOST_DOUBLINGS: u32 = 2;
+
 /// How long things may take, in microseconds, and how much is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
@@ -95,5 +129,27 @@ impl Default for Timing {
             rested: false,
             sets_time_back: true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_grows_with_what_answers_take_and_with_each_time_in_vain() {
+        let mut time = AnswerTime::default();
+        let waits = |time: &AnswerTime| [0, 1, 2, 3, 90].map(|in_vain| time.wait_us(50, in_vain));
+        assert_eq!(waits(&time), [50, 100, 200, 200, 200]);
+        time.took(60);
+        assert_eq!(waits(&time), [120, 120, 200, 200, 200]);
+        time.took(100);
+        assert_eq!(waits(&time), [130, 130, 200, 200, 200]);
+        time.took(150);
+        assert_eq!(waits(&time), [187, 187, 200, 200, 200], "answers come at very different times");
+        (0..100).for_each(|_| time.took(1000));
+        assert_eq!(waits(&time), [500; 5], "a lost question does not wait for ever");
+        (0..100).for_each(|_| time.took(1));
+        assert_eq!(waits(&time), [50, 100, 200, 200, 200]);
     }
 }

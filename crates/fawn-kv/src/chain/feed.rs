@@ -3,6 +3,7 @@
 use super::active_chain::ActiveChain;
 use super::context::Context;
 use super::log::RangeLog;
+use super::resend_timer::ResendTimer;
 use super::stretch::batch;
 use crate::ids::{Ack, Position, Seq};
 use crate::range::entry::{Change, Entry};
@@ -22,16 +23,28 @@ pub(super) struct FeedState {
     /// Records up to here were sent to the successor, and it has said that it has them up to there.
     sent: Seq,
     successor_has: Seq,
-    /// The mark that was sent last.
+    /// Records up to here were sent at least once.
+    first_sent: Seq,
+    /// The mark that was sent last, and how far the successor says it has committed.
     sent_mark: Seq,
-    sent_at_us: u64,
+    successor_committed: Seq,
+    resend: ResendTimer,
 }
 
 impl FeedState {
     /// Nothing has passed yet in a chain whose first record is `first`, and which goes on from logs that end at `after`.
     pub(super) fn new(after: Seq, first: Seq, now_us: u64) -> Self {
         let told = (Seq(0), Seq(0), false);
-        Self { mark: after, told, sent: first, successor_has: first, sent_mark: after, sent_at_us: now_us }
+        Self {
+            mark: after,
+            told,
+            sent: first,
+            first_sent: first,
+            successor_has: first,
+            sent_mark: after,
+            successor_committed: after,
+            resend: ResendTimer::new(now_us),
+        }
     }
 
     /// Records and a mark have come from the predecessor.
@@ -97,7 +110,12 @@ impl FeedState {
             return Err("Have: it commits records that are not synced here");
         }
         if last > self.successor_has {
-            (self.successor_has, self.sent_at_us) = (last, now_us);
+            self.successor_has = last;
+            self.resend.answered(last.0, now_us);
+        }
+        if committed > self.successor_committed {
+            self.successor_committed = committed;
+            self.resend.heard(now_us);
         }
         Ok(())
     }
@@ -114,13 +132,17 @@ impl FeedState {
     pub(super) fn feed<S: RangeStore>(&mut self, chain: &ActiveChain, log: &RangeLog, context: &mut Context<'_, S>) {
         // The successor has whatever is committed, also what was to be sent again.
         self.sent = self.sent.max(log.committed().seq);
+        self.successor_has = self.successor_has.max(log.committed().seq);
         let (mark, Some(successor)) = (self.mark(chain, log), chain.successor()) else { return };
         if log.last().seq <= self.sent && mark <= self.sent_mark {
             return;
         }
         let entries = batch(log.suffix().beyond(self.sent), context.timing.batch, context.timing.batch_bytes);
-        self.sent = entries.last().map_or(self.sent, |entry| entry.position.seq);
-        (self.sent_mark, self.sent_at_us) = (mark, context.now_us);
+        let (last, alone) = (entries.last().map(|entry| entry.position.seq), !self.awaits_answer());
+        let first = last.filter(|last| *last > self.first_sent);
+        self.resend.sent(first.map(|last| last.0), alone, context.now_us);
+        self.sent = last.unwrap_or(self.sent);
+        (self.first_sent, self.sent_mark) = (self.first_sent.max(self.sent), mark);
         let (range, epoch, to) = (log.range(), chain.epoch(), successor.incarnation);
         context.send(successor, Message::Feed { range, epoch, to, entries, mark });
     }
@@ -146,13 +168,19 @@ impl FeedState {
 
     /// Has what the successor has not acknowledged for long sent again.
     pub(super) fn feed_again<S: RangeStore>(&mut self, chain: &ActiveChain, log: &RangeLog, context: &Context<'_, S>) {
-        let late = context.now_us >= self.sent_at_us + context.timing.resend_us;
-        if chain.successor().is_some() && log.committed().seq < log.last().seq && late {
+        // What the successor has committed may have been more than was synced here: it is told that again.
+        let is_open = chain.successor().is_some() && log.committed().seq < log.last().seq;
+        if is_open && self.resend.is_late(context.timing.resend_us, context.now_us) {
             took(Path::FedAgain);
             self.sent = self.successor_has;
             self.sent_mark = Seq(0);
-            self.sent_at_us = context.now_us;
+            self.resend.sent_again(context.now_us);
         }
+    }
+
+    /// Whether the successor was sent what it has not acknowledged: records, or how far all are synced.
+    fn awaits_answer(&self) -> bool {
+        self.sent > self.successor_has || self.sent_mark > self.successor_committed
     }
 }
 

@@ -1,17 +1,23 @@
 //! How a log follows another.
 
+use super::resend_timer::ResendTimer;
 use crate::ids::{Member, Seq};
 
-/// Whose log it follows, and when that member was asked last.
+/// Whose log it follows, and what that member was asked.
 #[derive(Debug)]
 pub(super) struct Following {
     source: Member,
-    asked_at_us: u64,
+    /// Questions so far, those that were asked again counted once, and how many of them are answered.
+    asked: u64,
+    answered: u64,
+    /// It is to be asked as soon as it can be.
+    is_put_off: bool,
+    resend: ResendTimer,
 }
 
 impl Following {
     pub(super) fn of(source: Member) -> Self {
-        Self { source, asked_at_us: 0 }
+        Self { source, asked: 0, answered: 0, is_put_off: true, resend: ResendTimer::new(0) }
     }
 
     pub(super) fn source(&self) -> Member {
@@ -20,17 +26,28 @@ impl Following {
 
     /// The source is asked now.
     pub(super) fn ask(&mut self, now_us: u64) {
-        self.asked_at_us = now_us;
+        self.is_put_off = false;
+        if self.answered < self.asked {
+            return self.resend.sent_again(now_us);
+        }
+        self.asked += 1;
+        self.resend.sent(Some(self.asked), true, now_us);
+    }
+
+    /// The source has answered.
+    pub(super) fn answered(&mut self, now_us: u64) {
+        self.answered = self.asked;
+        self.resend.answered(self.asked, now_us);
     }
 
     /// The source is not asked, but as soon as it can be.
     pub(super) fn put_off(&mut self) {
-        self.asked_at_us = 0;
+        self.is_put_off = true;
     }
 
     /// Whether it is time to ask again.
     pub(super) fn is_due(&self, now_us: u64, resend_us: u64) -> bool {
-        now_us >= self.asked_at_us + resend_us
+        self.is_put_off || self.resend.is_late(resend_us, now_us)
     }
 }
 
@@ -84,5 +101,13 @@ mod tests {
         assert!(!following.is_due(199, 100) && following.is_due(200, 100));
         following.put_off();
         assert!(following.is_due(101, 100));
+        // An answer that takes long is waited for.
+        following.ask(200);
+        assert!(!following.is_due(399, 100) && following.is_due(400, 100));
+        following.answered(450);
+        following.ask(450);
+        following.answered(750);
+        following.ask(750);
+        assert!(!following.is_due(1435, 100) && following.is_due(1436, 100), "answers take some 343");
     }
 }

@@ -53,7 +53,6 @@ impl Phase {
         }
         let (attempt, committed) = (self.levelling(), data.log.committed());
         let Some(following) = self.following_mut() else { return };
-        following.ask(context.now_us);
         let source = following.source();
         let has_room = !context.store.is_full() && context.store.ready();
         let may_copy = data.copy.is_complete() || context.pace.is_due(context.now_us);
@@ -63,6 +62,7 @@ impl Phase {
             following.put_off();
             return;
         }
+        following.ask(context.now_us);
         if data.copy.is_stuck() {
             data.copy_all(context);
         }
@@ -78,6 +78,13 @@ impl Phase {
         let (now_us, resend_us) = (context.now_us, context.timing.resend_us);
         if self.following().is_some_and(|following| following.is_due(now_us, resend_us)) {
             self.ask(data, context);
+        }
+    }
+
+    /// The source has answered.
+    fn heard(&mut self, now_us: u64) {
+        if let Some(following) = self.following_mut() {
+            following.answered(now_us);
         }
     }
 
@@ -105,6 +112,7 @@ impl Phase {
             }
             PartOutcome::Installed => {}
         }
+        self.heard(context.now_us);
         self.ask(data, context);
         Ok(())
     }
@@ -126,6 +134,7 @@ impl Phase {
         if !for_this || !data.copy.is_complete() || !self.follows(from) {
             return Ok(());
         }
+        self.heard(context.now_us);
         let records = match records {
             Given::Records(records) => records,
             Given::TooOld => {

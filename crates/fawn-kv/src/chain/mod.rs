@@ -25,8 +25,8 @@
 //! * What the node is to the chain: `chain_role` (seal, equalise, activate) with the `phase` that it is in. `learner` copies and
 //!   catches up, [as fast as it may](Pace); `following` is whom it asks. `levelling`: a log that is made like the source's.
 //! * `active`: a member of an `active_chain`. `head`: requests, with `request_queue`, `session_expiry` and `range_clock`; `flush`
-//!   and `wedge_fence`: what else a head logs. `feed`: records, marks and acknowledgements between neighbours. `gets` and
-//!   `barrier`: reads, under a `lease`.
+//!   and `wedge_fence`: what else a head logs. `feed`: records, marks and acknowledgements between neighbours, sent again by a
+//!   `resend_timer`. `gets` and `barrier`: reads, under a `lease`.
 //! * What the node has of the range (`range_data`). `log`: what is committed; `log_suffix`: what follows; `unsynced`: how far it is
 //!   durable; `stretch`: records in memory. `local_copy`: whether all is here. `copy_service` and `scan`: those who read it.
 //! * `requests`: what clients ask. `copying`: parts of copies. `context`: what a step works with. `stats`: what has happened.
@@ -56,6 +56,7 @@ mod range_data;
 mod replica;
 mod request_queue;
 mod requests;
+mod resend_timer;
 mod scan;
 mod session_expiry;
 mod stats;

@@ -44,10 +44,12 @@ impl Front {
         let flight = &*flight;
         match answer {
             Answer::Found(kept) if flight.is_get() => {
+                self.flights.answered(tag, now_us);
                 self.cache.found(tag, (kept.as_ref(), until), (&self.own, &self.routes), &mut self.flights, now_us);
                 self.end(tag, &Answer::Found(kept), out);
             }
             Answer::Done { outcome, position, again, .. } if !flight.is_get() => {
+                self.flights.answered(tag, now_us);
                 let done = (outcome, position, again);
                 self.cache.done(tag, done, until, (&self.own, &self.routes), &mut self.flights, now);
                 self.end(tag, &answer, out);

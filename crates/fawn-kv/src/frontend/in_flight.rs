@@ -8,6 +8,7 @@ use crate::operation::Operation;
 use crate::range::entry::Kept;
 use crate::range::sequence_map::SequenceMap;
 use crate::testing::injected_bugs::{Bug, planted};
+use crate::timing::AnswerTime;
 use crate::wire::version::SURE_UNKNOWNS;
 use crate::wire::{Answer, Message};
 use fawn_ring::{Interval, Key, KeyHasher};
@@ -189,6 +190,8 @@ pub(super) struct Flight {
     pub(super) began_us: u64,
     pub(super) sent: Option<LastTry>,
     pub(super) tries: Tries,
+    /// Tries of which nothing was heard before the next.
+    pub(super) unheard: u32,
     /// How often it was given another name, as ranges had forgotten its session.
     pub(super) renamed: u8,
     /// The newest version of the key that was seen when its chain was asked first.
@@ -210,6 +213,7 @@ impl Flight {
             began_us,
             sent: None,
             tries: Tries::default(),
+            unheard: 0,
             renamed: 0,
             newest: Age::default(),
             fills: true,
@@ -236,10 +240,29 @@ impl Flight {
         matches!(self.work, Work::Write { answered: Some(_), .. })
     }
 
+    /// When it is sent again if nothing is heard of it.
+    fn next_try_us(&self, retry_us: u64, times: &AnswerTimes) -> u64 {
+        let wait_us = |refused: bool| if refused { retry_us } else { times.of(self).wait_us(retry_us, self.unheard) };
+        self.sent.map_or(0, |sent| sent.at_us + wait_us(sent.refused))
+    }
+
     /// Bytes that it holds, about.
     fn bytes(&self) -> usize {
         let operation = if let Work::Write { operation, .. } = &self.work { operation.len() } else { 0 };
         size_of::<Self>() + self.key.len() + operation
+    }
+}
+
+/// How long requests take: values are longer than questions for them.
+#[derive(Debug, Default)]
+struct AnswerTimes {
+    gets: AnswerTime,
+    writes: AnswerTime,
+}
+
+impl AnswerTimes {
+    fn of(&self, flight: &Flight) -> &AnswerTime {
+        if flight.is_get() { &self.gets } else { &self.writes }
     }
 }
 
@@ -256,6 +279,7 @@ pub(super) struct Flights {
     by_key: HashMap<Key, OfKey, BuildHasherDefault<KeyHasher>>,
     /// Writes that others have named.
     by_id: BTreeMap<RequestId, u64>,
+    times: AnswerTimes,
     /// Nothing is due before this, in microseconds.
     quiet_until_us: u64,
     bytes: usize,
@@ -277,7 +301,7 @@ impl Flights {
         }
         let (mut due, mut next_us) = (Vec::new(), now_us + retry_us.min(deadline_us));
         for (tag, flight) in self.by_tag.iter() {
-            let at_us = flight.sent.map_or(0, |sent| sent.at_us + retry_us).min(flight.began_us + deadline_us);
+            let at_us = flight.next_try_us(retry_us, &self.times).min(flight.began_us + deadline_us);
             if at_us <= now_us {
                 due.push(tag);
             } else {
@@ -288,10 +312,22 @@ impl Flights {
         due
     }
 
-    /// Those that wait until more is known of these keys: they were refused, or it was not known whom to ask.
+    /// Those that wait until more is known of these keys: they were refused, or not heard of in time, or it was not known whom
+    /// to ask.
     pub(super) fn waiting(&self, keys: &Interval) -> Vec<u64> {
-        let waits = |flight: &Flight| flight.sent.is_none_or(|sent| sent.refused) && keys.contains(&flight.place);
+        let waits = |flight: &Flight| {
+            let is_open = flight.sent.is_none_or(|sent| sent.refused || flight.unheard > 0);
+            is_open && keys.contains(&flight.place)
+        };
         self.by_tag.iter().filter(|(_, flight)| waits(flight)).map(|(tag, _)| tag).collect()
+    }
+
+    /// A request is answered, and not refused.
+    pub(super) fn answered(&mut self, tag: u64, now_us: u64) {
+        let Some(flight) = self.by_tag.get(tag) else { return };
+        let times = &mut self.times;
+        let time = if flight.is_get() { &mut times.gets } else { &mut times.writes };
+        time.took(now_us.saturating_sub(flight.began_us));
     }
 
     /// Something may be due sooner than was thought.
@@ -352,6 +388,7 @@ impl Flights {
             // An answer to an earlier try, from before, may still come.
             flight.fills = false;
         }
+        flight.unheard += u32::from(flight.sent.is_some_and(|before| !before.refused));
         flight.sent = Some(sent);
     }
 

@@ -14,6 +14,7 @@ use fawn_ring::{Interval, Secret};
 use std::sync::Arc;
 
 mod handover;
+mod late;
 mod older;
 mod refused;
 
