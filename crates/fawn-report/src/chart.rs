@@ -26,6 +26,18 @@ pub struct Chart {
     pub y: Axis,
     /// The column whose values part rows into lines.
     pub series: Option<String>,
+    /// Upright lines with their names, e.g. the sizes of caches; not of bars.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<ChartLimit>,
+}
+
+/// An upright line through a chart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChartLimit {
+    /// Where it is, as a value of the axis to the right.
+    pub at: f64,
+    /// Its name.
+    pub name: String,
 }
 
 /// How rows are drawn.
@@ -57,6 +69,8 @@ pub enum Law {
     Linear,
     /// By powers of ten; what is not above 0 is not drawn.
     Log,
+    /// By powers of two, as numbers of bytes; what is not above 0 is not drawn.
+    Bytes,
 }
 
 impl Axis {
@@ -69,12 +83,17 @@ impl Axis {
     pub fn log(column: &str, title: &str) -> Self {
         Self { law: Law::Log, ..Self::linear(column, title) }
     }
+
+    /// By powers of two, as numbers of bytes.
+    pub fn bytes(column: &str, title: &str) -> Self {
+        Self { law: Law::Bytes, ..Self::linear(column, title) }
+    }
 }
 
 impl Chart {
     /// Points that lines join.
     pub fn lines(title: &str, x: Axis, y: Axis) -> Self {
-        Self { title: title.to_owned(), kind: ChartKind::Lines, x, y, series: None }
+        Self { title: title.to_owned(), kind: ChartKind::Lines, x, y, series: None, limits: Vec::new() }
     }
 
     /// A bar a row, with the text of column `of` beside it.
@@ -86,6 +105,12 @@ impl Chart {
     #[must_use]
     pub fn by(self, column: &str) -> Self {
         Self { series: Some(column.to_owned()), ..self }
+    }
+
+    /// With upright lines.
+    #[must_use]
+    pub fn with_limits(self, limits: Vec<ChartLimit>) -> Self {
+        Self { limits, ..self }
     }
 }
 
@@ -194,13 +219,29 @@ impl AxisScale {
                 let marks = (0..=(last - first) as u32).map(|at| 10f64.powf(first + f64::from(at))).collect();
                 Self { law, low: first, high: last, marks }
             }
+            Law::Bytes => {
+                let (first, last) = (low.log2().floor(), high.log2().ceil().max(low.log2().floor() + 1.0));
+                // No more marks than have room beside each other.
+                let step = ((last - first) / 8.0).ceil().max(1.0);
+                let marks = (0..=((last - first) / step) as u32).map(|at| 2f64.powf(first + step * f64::from(at)));
+                Self { law, low: first, high: last, marks: marks.collect() }
+            }
         }
     }
 
     /// From 0 to 1.
     fn share(&self, value: f64) -> f64 {
-        let value = if self.law == Law::Log { value.log10() } else { value };
+        let value = match self.law {
+            Law::Linear => value,
+            Law::Log => value.log10(),
+            Law::Bytes => value.log2(),
+        };
         (value - self.low) / (self.high - self.low)
+    }
+
+    /// A value beside its mark.
+    fn label(&self, value: f64) -> String {
+        if self.law == Law::Bytes { binary(value) } else { short(value) }
     }
 }
 
@@ -208,6 +249,15 @@ impl AxisScale {
 fn nice(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|it| it * power).find(|it| *it >= least * 0.999_999).unwrap_or(10.0 * power)
+}
+
+/// `64 KiB`.
+fn binary(bytes: f64) -> String {
+    let units = [(2f64.powi(30), "GiB"), (2f64.powi(20), "MiB"), (1024.0, "KiB")];
+    match units.iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{} {name}", short(bytes / unit)),
+        None => format!("{} B", short(bytes)),
+    }
 }
 
 /// A value beside a mark.
@@ -244,18 +294,27 @@ fn lines(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     for mark in &up.marks {
         let at = y(*mark);
         out.add(line("grid").attr("x1", LEFT).attr("x2", right).px("y1", at).px("y2", at).empty());
-        out.add(anchored(Element::new("text").attr("x", LEFT - 8.0).px("y", at + 4.5), "end").text(&short(*mark)));
+        out.add(anchored(Element::new("text").attr("x", LEFT - 8.0).px("y", at + 4.5), "end").text(&up.label(*mark)));
     }
     for mark in &across.marks {
         let at = x(*mark);
         out.add(line("axis").px("x1", at).px("x2", at).attr("y1", bottom).attr("y2", bottom + 5.0).empty());
-        out.add(anchored(Element::new("text").px("x", at).attr("y", bottom + 20.0), "middle").text(&short(*mark)));
+        out.add(anchored(Element::new("text").px("x", at).attr("y", bottom + 20.0), "middle").text(&across.label(*mark)));
     }
     out.add(line("axis").attr("x1", LEFT).attr("x2", right).attr("y1", bottom).attr("y2", bottom).empty());
     let (middle, low, centre) = (f64::midpoint(LEFT, right), HEIGHT - 10.0, f64::midpoint(TOP, bottom));
     out.add(anchored(Element::new("text").attr("x", middle).attr("y", low), "middle").text(&chart.x.title));
     let upright = Element::new("text").attr("transform", format_args!("translate(16 {centre}) rotate(-90)"));
     out.add(anchored(upright, "middle").text(&chart.y.title));
+    // Names of lines that are close to each other take turns in height.
+    let is_inside = |limit: &&ChartLimit| (0.0..=1.0).contains(&across.share(limit.at));
+    for (place, limit) in chart.limits.iter().filter(is_inside).enumerate() {
+        let at = x(limit.at);
+        out.add(line("limit").px("x1", at).px("x2", at).attr("y1", TOP).attr("y2", bottom).empty());
+        let (end, beside) = if at > right - 70.0 { ("end", at - 4.0) } else { ("start", at + 4.0) };
+        let name = Element::new("text").px("x", beside).px("y", TOP + 12.0 + 16.0 * (place % 2) as f64);
+        out.add(anchored(name, end).text(&limit.name));
+    }
     for series in &all {
         let colour = colour_of(&all, series);
         let places: Vec<(f64, f64)> = series.points.iter().map(|(a, b)| (x(*a), y(*b))).collect();
@@ -391,6 +450,22 @@ mod tests {
             reference_word: "paper",
         };
         draw(chart, &rows)
+    }
+
+    #[test]
+    fn limits_are_drawn_inside_and_bytes_have_binary_units() {
+        let rows: Vec<Row> =
+            [(24_000, 9), (134_000_000, 1)].iter().map(|(x, y)| row(json!({ "x": x, "y": y }))).collect();
+        let limit = |at: f64, name: &str| ChartLimit { at, name: name.to_owned() };
+        let limits = vec![limit(49_152.0, "L1 <d>"), limit(1e12, "beyond")];
+        let chart = Chart::lines("caches", Axis::bytes("x", "matrix"), Axis::linear("y", "y")).with_limits(limits);
+        let shown = ChartRows { own: &rows, own_label: "", reference: &[], reference_label: "", reference_word: "" };
+        let drawn = draw(&chart, &shown).unwrap();
+        for what in ["class=\"limit\"", "L1 &lt;d&gt;", ">16 KiB<", ">64 MiB<"] {
+            assert!(drawn.contains(what), "{what}: {drawn}");
+        }
+        assert!(!drawn.contains("beyond"), "{drawn}");
+        assert_eq!(drawn.matches("class=\"limit\"").count(), 1);
     }
 
     #[test]
