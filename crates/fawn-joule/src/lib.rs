@@ -5,10 +5,15 @@
 //!
 //! # Layout
 //!
+//! * [`matrix`]: matrix products over matrix sizes. [`caches`]: the processor's caches.
+//! * [`threads`]: work that threads do for a fixed time.
 //! * [`cost`]: wall time, CPU time and joules of a stretch of work, and the figures of a report that are made of them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod caches;
 pub mod cost;
+pub mod matrix;
+pub mod threads;
 
 pub use cost::{Cost, CostMeter};
