@@ -6,6 +6,7 @@
 //! # Layout
 //!
 //! * [`matrix`]: matrix products over matrix sizes. [`caches`]: the processor's caches.
+//! * [`mod@page`]: pages of HTML. [`measure`]: by which figure rows are compared.
 //! * [`threads`]: work that threads do for a fixed time.
 //! * [`cost`]: wall time, CPU time and joules of a stretch of work, and the figures of a report that are made of them.
 
@@ -14,6 +15,8 @@
 pub mod caches;
 pub mod cost;
 pub mod matrix;
+pub mod measure;
+pub mod page;
 pub mod threads;
 
 pub use cost::{Cost, CostMeter};

@@ -2,9 +2,11 @@
 //!
 //! * [`product`]: the product itself, column by column. [`arena`]: memory for matrices, on base or huge pages.
 //! * [`sweep`]: products of all sizes, each for a fixed time. [`interchange`]: whether the compiler kept the order of the loops.
+//! * [`output`]: a sweep as a table and as a page.
 
 pub mod arena;
 pub mod interchange;
+pub mod output;
 pub mod product;
 pub mod sweep;
 

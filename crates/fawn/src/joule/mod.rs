@@ -2,8 +2,13 @@
 //!
 //! Arguments, files and tables are here, the workloads in `fawn-joule`.
 
+pub mod energy;
+mod matrix;
+mod output;
+
 use clap::{Args, Subcommand};
 
+use self::matrix::MatrixArguments;
 use crate::outcome::CommandStatus;
 
 /// Arguments of `fawn joule`.
@@ -16,12 +21,17 @@ pub struct JouleArguments {
 
 /// The subcommands of `fawn joule`.
 #[derive(Debug, Subcommand)]
-pub enum JouleCommand {}
+pub enum JouleCommand {
+    /// Multiply matrices of growing sizes: work per joule as they outgrow the caches
+    Matrix(Box<MatrixArguments>),
+}
 
 /// Carries out a subcommand.
 ///
 /// # Errors
 /// What the subcommand says.
 pub fn run(arguments: &JouleArguments) -> anyhow::Result<CommandStatus> {
-    match arguments.command {}
+    match &arguments.command {
+        JouleCommand::Matrix(arguments) => matrix::run(arguments),
+    }
 }
