@@ -7,6 +7,7 @@
 //!
 //! * [`matrix`]: matrix products over matrix sizes. [`caches`]: the processor's caches.
 //! * [`mod@page`]: pages of HTML. [`measure`]: by which figure rows are compared.
+//! * [`crypto`]: digests and signatures.
 //! * [`threads`]: work that threads do for a fixed time.
 //! * [`cost`]: wall time, CPU time and joules of a stretch of work, and the figures of a report that are made of them.
 
@@ -14,6 +15,7 @@
 
 pub mod caches;
 pub mod cost;
+pub mod crypto;
 pub mod matrix;
 pub mod measure;
 pub mod page;
