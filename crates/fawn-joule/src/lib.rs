@@ -7,7 +7,7 @@
 //!
 //! * [`matrix`]: matrix products over matrix sizes. [`caches`]: the processor's caches.
 //! * [`mod@page`]: pages of HTML. [`measure`]: by which figure rows are compared.
-//! * [`crypto`]: digests and signatures.
+//! * [`crypto`]: digests and signatures. [`fixed`]: what fixed power does to efficiency.
 //! * [`threads`]: work that threads do for a fixed time.
 //! * [`cost`]: wall time, CPU time and joules of a stretch of work, and the figures of a report that are made of them.
 
@@ -16,6 +16,7 @@
 pub mod caches;
 pub mod cost;
 pub mod crypto;
+pub mod fixed;
 pub mod matrix;
 pub mod measure;
 pub mod page;

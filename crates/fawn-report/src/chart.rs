@@ -29,6 +29,9 @@ pub struct Chart {
     /// Upright lines with their names, e.g. the sizes of caches; not of bars.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<ChartLimit>,
+    /// The column whose text stands beside each point; not of bars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
 }
 
 /// An upright line through a chart.
@@ -46,6 +49,8 @@ pub struct ChartLimit {
 pub enum ChartKind {
     /// Points that lines join.
     Lines,
+    /// Points that nothing joins.
+    Points,
     /// A bar a row.
     Bars,
 }
@@ -93,7 +98,18 @@ impl Axis {
 impl Chart {
     /// Points that lines join.
     pub fn lines(title: &str, x: Axis, y: Axis) -> Self {
-        Self { title: title.to_owned(), kind: ChartKind::Lines, x, y, series: None, limits: Vec::new() }
+        Self { title: title.to_owned(), kind: ChartKind::Lines, x, y, series: None, limits: Vec::new(), label: None }
+    }
+
+    /// Points that nothing joins.
+    pub fn points(title: &str, x: Axis, y: Axis) -> Self {
+        Self { kind: ChartKind::Points, ..Self::lines(title, x, y) }
+    }
+
+    /// With the text of a column beside each point.
+    #[must_use]
+    pub fn labelled(self, column: &str) -> Self {
+        Self { label: Some(column.to_owned()), ..self }
     }
 
     /// A bar a row, with the text of column `of` beside it.
@@ -154,12 +170,13 @@ struct Series {
     name: String,
     is_reference: bool,
     points: Vec<(f64, f64)>,
+    labels: Vec<String>,
 }
 
 /// The picture with its legend, in which a narrow page scrolls it (class `wide`); `None`: there is nothing to draw.
 pub fn draw(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     match chart.kind {
-        ChartKind::Lines => lines(chart, rows),
+        ChartKind::Lines | ChartKind::Points => lines(chart, rows),
         ChartKind::Bars => bars(chart, rows),
     }
 }
@@ -185,9 +202,13 @@ fn series(chart: &Chart, rows: &ChartRows<'_>) -> Vec<Series> {
         for row in rows {
             let (Some(x), Some(y)) = (figure(row, &chart.x), figure(row, &chart.y)) else { continue };
             let name = chart.series.as_ref().map(|column| text(row, column)).unwrap_or_default();
+            let label = chart.label.as_ref().map(|column| text(row, column)).unwrap_or_default();
             match all.iter_mut().find(|series| series.name == name && series.is_reference == is_reference) {
-                Some(series) => series.points.push((x, y)),
-                None => all.push(Series { name, is_reference, points: vec![(x, y)] }),
+                Some(series) => {
+                    series.points.push((x, y));
+                    series.labels.push(label);
+                }
+                None => all.push(Series { name, is_reference, points: vec![(x, y)], labels: vec![label] }),
             }
         }
     }
@@ -319,10 +340,16 @@ fn lines(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
         let colour = colour_of(&all, series);
         let places: Vec<(f64, f64)> = series.points.iter().map(|(a, b)| (x(*a), y(*b))).collect();
         let joined = polyline(places.iter().copied(), colour).attr("stroke-width", 2);
-        out.add(if series.is_reference { joined.attr("stroke-dasharray", "6 4") } else { joined }.empty());
+        let is_joined = chart.kind == ChartKind::Lines;
+        if is_joined {
+            out.add(if series.is_reference { joined.attr("stroke-dasharray", "6 4") } else { joined }.empty());
+        }
+        for ((a, b), label) in places.iter().zip(&series.labels).filter(|(_, label)| !label.is_empty()) {
+            out.add(Element::new("text").px("x", a + 7.0).px("y", b + 4.5).attr("fill", colour).text(label));
+        }
         // Where there are many, the line says it all.
         let few = places.len() <= 40;
-        for (a, b) in places.iter().filter(|_| few) {
+        for (a, b) in places.iter().filter(|_| few || !is_joined) {
             let fill = if series.is_reference { "none" } else { colour };
             let point = Element::new("circle").px("cx", *a).px("cy", *b).attr("r", 4).attr("fill", fill);
             out.add(point.attr("stroke", colour).attr("stroke-width", 2).empty());

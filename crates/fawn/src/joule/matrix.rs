@@ -1,6 +1,5 @@
 //! `fawn joule matrix`: how efficiency falls where a matrix outgrows a cache.
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -10,6 +9,7 @@ use fawn_meter::SystemRoots;
 
 use super::energy::EnergyArguments;
 use super::output::{SuiteOutputArguments, print};
+use super::threads::ThreadCount;
 use crate::bench::output::Bar;
 use crate::outcome::{CommandStatus, UsageError};
 use crate::progress::TerminalBar;
@@ -19,46 +19,6 @@ use crate::values::{Size, decimal};
 
 /// The share of this machine's memory that matrices take at most, unless somebody says otherwise.
 const MEMORY_SHARE: u64 = 4;
-
-/// A number of threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThreadCount {
-    /// As many as this process has cores.
-    All,
-    /// So many.
-    Exactly(usize),
-}
-
-impl FromStr for ThreadCount {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "all" => Ok(Self::All),
-            _ => match text.parse() {
-                Ok(count @ 1..=4096) => Ok(Self::Exactly(count)),
-                _ => Err("write a number of threads from 1 to 4096, or all".to_owned()),
-            },
-        }
-    }
-}
-
-impl ThreadCount {
-    /// Each number once, in the order in which they were asked for.
-    pub fn resolve(counts: &[Self]) -> Vec<usize> {
-        let mut numbers = Vec::new();
-        for count in counts {
-            let number = match count {
-                Self::All => fawn_machine::cores().0.get(),
-                Self::Exactly(number) => *number,
-            };
-            if !numbers.contains(&number) {
-                numbers.push(number);
-            }
-        }
-        numbers
-    }
-}
 
 /// A size of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -122,7 +82,7 @@ pub fn run(arguments: &MatrixArguments) -> anyhow::Result<CommandStatus> {
     unless_closed(if arguments.output.json {
         print_json(&sweep.report)
     } else {
-        print(output::heading(&sweep), &output::table(&sweep), &sweep.report.notes)
+        print(&[(output::heading(&sweep), output::table(&sweep))], &sweep.report.notes)
     })?;
     match sweep.check.filter(|check| !check.passed) {
         Some(check) => {

@@ -2,12 +2,17 @@
 //!
 //! Arguments, files and tables are here, the workloads in `fawn-joule`.
 
+mod crypto;
 pub mod energy;
+mod fixed;
 mod matrix;
 mod output;
+mod threads;
 
 use clap::{Args, Subcommand};
 
+use self::crypto::CryptoArguments;
+use self::fixed::FixedArguments;
 use self::matrix::MatrixArguments;
 use crate::outcome::CommandStatus;
 
@@ -24,6 +29,10 @@ pub struct JouleArguments {
 pub enum JouleCommand {
     /// Multiply matrices of growing sizes: work per joule as they outgrow the caches
     Matrix(Box<MatrixArguments>),
+    /// Compute digests and signatures: work per joule, with openssl beside it
+    Crypto(Box<CryptoArguments>),
+    /// Show what fixed power costs processors, machines and this one
+    Fixed(Box<FixedArguments>),
 }
 
 /// Carries out a subcommand.
@@ -33,5 +42,7 @@ pub enum JouleCommand {
 pub fn run(arguments: &JouleArguments) -> anyhow::Result<CommandStatus> {
     match &arguments.command {
         JouleCommand::Matrix(arguments) => matrix::run(arguments),
+        JouleCommand::Crypto(arguments) => crypto::run(arguments),
+        JouleCommand::Fixed(arguments) => fixed::run(arguments),
     }
 }

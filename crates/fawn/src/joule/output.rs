@@ -60,12 +60,11 @@ fn origin() -> PageOrigin {
     }
 }
 
-/// Prints a table under a line that says what its figures are, and notes.
-pub fn print(heading: &str, table: &TextTable, notes: &[String]) -> std::io::Result<()> {
+/// Prints tables, each under a line that says what its figures are, and then notes.
+pub fn print(tables: &[(&str, TextTable)], notes: &[String]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    if !heading.is_empty() {
-        writeln!(out, "{heading}")?;
+    for (heading, table) in tables {
+        writeln!(out, "{heading}\n{}\n", terminal(table, CellAlignment::Left))?;
     }
-    writeln!(out, "{}", terminal(table, CellAlignment::Left))?;
     notes.iter().try_for_each(|note| writeln!(out, "note: {note}"))
 }
