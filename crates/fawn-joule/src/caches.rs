@@ -90,12 +90,9 @@ mod tests {
 
     #[test]
     fn sizes_have_units_of_powers_of_two() {
-        assert_eq!([size("48K"), size("2M"), size("512"), size("3X"), size("")], [
-            Some(49_152),
-            Some(2 << 20),
-            Some(512),
-            None,
-            None
-        ]);
+        assert_eq!(
+            [size("48K"), size("2M"), size("512"), size("3X"), size("")],
+            [Some(49_152), Some(2 << 20), Some(512), None, None]
+        );
     }
 }

@@ -23,3 +23,9 @@ pub mod page;
 pub mod threads;
 
 pub use cost::{Cost, CostMeter};
+
+/// What a report says if this is no build to measure with.
+pub fn build_note() -> Option<String> {
+    cfg!(debug_assertions)
+        .then(|| "this is a debug build, whose libraries are slow: measure with a release build".to_owned())
+}

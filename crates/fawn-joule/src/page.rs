@@ -42,7 +42,10 @@ const FOLDED: usize = 30;
 impl SuitePage {
     /// A page with a title, what it is about, and where its figures are from.
     pub fn new(title: &str, about: &str, origin: &PageOrigin) -> Self {
-        let mut page = HtmlPage::new(title, &format!("{FIGURES_STYLE}\n{CHART_STYLE}\n.warning{{border-left:4px solid #ee6677;padding-left:.8rem}}"));
+        let mut page = HtmlPage::new(
+            title,
+            &format!("{FIGURES_STYLE}\n{CHART_STYLE}\n.warning{{border-left:4px solid #ee6677;padding-left:.8rem}}"),
+        );
         page.add(Element::new("h1").text(title));
         let PageOrigin { machine, program, command, date } = origin;
         page.add(format!(
@@ -128,7 +131,15 @@ mod tests {
         page.warning("not so");
         page.notes(&["a note".to_owned()]);
         let page = page.finish();
-        for what in ["a &lt;board&gt;", "<svg", "A curve", "<summary>40 rows", "a note.", "class=\"warning\"", "<code>--json</code>"] {
+        for what in [
+            "a &lt;board&gt;",
+            "<svg",
+            "A curve",
+            "<summary>40 rows",
+            "a note.",
+            "class=\"warning\"",
+            "<code>--json</code>",
+        ] {
             assert!(page.contains(what), "{what}: {page}");
         }
         for what in ["<script", "src=", "@import", "url("] {

@@ -320,7 +320,9 @@ fn lines(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     for mark in &across.marks {
         let at = x(*mark);
         out.add(line("axis").px("x1", at).px("x2", at).attr("y1", bottom).attr("y2", bottom + 5.0).empty());
-        out.add(anchored(Element::new("text").px("x", at).attr("y", bottom + 20.0), "middle").text(&across.label(*mark)));
+        out.add(
+            anchored(Element::new("text").px("x", at).attr("y", bottom + 20.0), "middle").text(&across.label(*mark)),
+        );
     }
     out.add(line("axis").attr("x1", LEFT).attr("x2", right).attr("y1", bottom).attr("y2", bottom).empty());
     let (middle, low, centre) = (f64::midpoint(LEFT, right), HEIGHT - 10.0, f64::midpoint(TOP, bottom));
@@ -386,7 +388,11 @@ fn legend(all: &[Series], rows: &ChartRows<'_>) -> String {
         let colour = format!("color:{}", colour_of(all, series));
         let swatch = Element::new("span").attr("class", format_args!("swatch {class}")).attr("style", colour).text("");
         let is_said = series.name.is_empty() || series.name == who;
-        let name = if is_said { String::new() } else { format!("{}: ", escape(&series.name)) };
+        let name = match (is_said, who.is_empty()) {
+            (true, _) => String::new(),
+            (false, true) => escape(&series.name),
+            (false, false) => format!("{}: ", escape(&series.name)),
+        };
         format!("{swatch}{name}{who}")
     });
     list("ul", Some("legend"), items) + "\n"

@@ -112,7 +112,12 @@ mod tests {
         for pair in DIGESTS.chunks(2).filter(|pair| pair.len() == 2) {
             assert_eq!(pair[0].name, pair[1].name);
             for length in [0, 1, 55, 56, 63, 64, 65, 119, 128, 1024, 8192, 9000] {
-                assert_eq!((pair[0].run)(&block[..length]), (pair[1].run)(&block[..length]), "{} {length}", pair[0].name);
+                assert_eq!(
+                    (pair[0].run)(&block[..length]),
+                    (pair[1].run)(&block[..length]),
+                    "{} {length}",
+                    pair[0].name
+                );
             }
         }
     }

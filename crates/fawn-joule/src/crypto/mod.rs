@@ -106,11 +106,14 @@ impl CryptoBench<'_> {
         let notes = &mut self.report.notes;
         match instructions {
             Some(name) => notes.push(format!("this processor's own instructions for SHA are {name}")),
-            None => notes.push("this processor has no instructions for SHA, so both kinds of it do the same".to_owned()),
+            None => {
+                notes.push("this processor has no instructions for SHA, so both kinds of it do the same".to_owned())
+            }
         }
         match &plan.openssl {
             Ok(openssl) => notes.push(format!(
-                "{} counts user CPU time, so it has no time of signing and of verifying alone, and no joules of them",
+                "{} counts its own CPU time with one process, and wall time with several; it signs and verifies in one \
+                 call, so it has no joules of each",
                 openssl.version
             )),
             Err(why) => notes.push(why.clone()),
@@ -170,7 +173,8 @@ impl CryptoBench<'_> {
         let rate = (speed.blocks * block) as f64 / seconds.max(1e-9);
         row.insert("seconds".to_owned(), json!(seconds));
         row.insert("work_a_second".to_owned(), json!(rate));
-        write_row(&mut row, energy.as_ref(), rate, cpu_us(speed.bytes_a_cpu_second, threads));
+        let a_cpu_second = speed.bytes_a_second.filter(|_| threads == 1);
+        write_row(&mut row, energy.as_ref(), rate, cpu_us(a_cpu_second));
         self.push(row, energy);
         Ok(())
     }
@@ -188,7 +192,11 @@ impl CryptoBench<'_> {
         let Some((sign, verify)) = speed.signatures else { return Ok(()) };
         for (what, each) in [("sign", sign), ("verify", verify)] {
             let mut row = head(ours, "openssl", what, threads);
-            write_row(&mut row, None, 0.0, cpu_us(Some(each), threads));
+            if threads == 1 {
+                write_row(&mut row, None, 0.0, cpu_us(Some(each)));
+            } else {
+                row.insert("work_a_second".to_owned(), json!(each));
+            }
             self.report.rows.push(row);
         }
         Ok(())
@@ -215,19 +223,21 @@ impl CryptoBench<'_> {
         let energy = fawn_meter::sum(self.energies.iter().map(Option::as_ref));
         self.report.metered(provenance(&self.report.rows, energy.as_ref()));
         self.report.notes.extend(self.meter.and_then(Meter::loss));
+        self.report.notes.extend(crate::build_note());
         self.report
     }
 }
 
 /// What a row is of. Its work is bytes of a digest, else signatures.
 fn head(name: &str, library: &str, what: &str, threads: usize) -> Map<String, Value> {
-    let cells = [("name", json!(name)), ("library", json!(library)), ("what", json!(what)), ("threads", json!(threads))];
+    let cells =
+        [("name", json!(name)), ("library", json!(library)), ("what", json!(what)), ("threads", json!(threads))];
     cells.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Microseconds of CPU time of an operation, of which all processes together do so many per second of CPU time of each.
-fn cpu_us(a_cpu_second: Option<f64>, processes: usize) -> Option<f64> {
-    a_cpu_second.filter(|rate| *rate > 0.0).map(|rate| 1e6 * processes as f64 / rate)
+/// Microseconds of CPU time of an operation, of which a second of CPU time does so many.
+fn cpu_us(a_cpu_second: Option<f64>) -> Option<f64> {
+    a_cpu_second.filter(|rate| *rate > 0.0).map(|rate| 1e6 / rate)
 }
 
 #[cfg(test)]
@@ -255,9 +265,33 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_several_processes_are_shared_out() {
-        assert_eq!(cpu_us(Some(2000.0), 1), Some(500.0));
-        assert_eq!(cpu_us(Some(2000.0), 2), Some(1000.0));
-        assert_eq!(cpu_us(Some(0.0), 2), None);
+    fn openssl_with_one_process_has_work_a_cpu_second_and_with_several_work_a_second() {
+        let dir = tempfile::tempdir().unwrap();
+        let script = dir.path().join("openssl");
+        // As OpenSSL 3 writes it, whatever is measured.
+        let text = "#!/bin/sh\n[ $1 = version ] && echo OpenSSL 3 && exit\nshift $(($# - 1))\ncase $1 in\n\
+                    sha*) echo +F:4:$1:2000000.00; echo +R:1000:$1:1.0 >&2;;\n*) echo +F2:1:1024:100.0:900.0;;\nesac\n";
+        std::fs::write(&script, text).unwrap();
+        std::process::Command::new("chmod").arg("+x").arg(&script).status().unwrap();
+        let plan = CryptoPlan {
+            threads: vec![1, 2],
+            time: Duration::from_millis(1),
+            blocks: vec![64],
+            openssl: Openssl::find(&script.into()),
+        };
+        let report = run(&plan, None, &Nobody).unwrap();
+        let of = |name: &str, what: &str, threads: u64| {
+            let is_it = |row: &&Map<String, Value>| {
+                row["library"] == "openssl" && row["name"] == name && row["what"] == what && row["threads"] == threads
+            };
+            report.rows.iter().find(is_it).unwrap_or_else(|| panic!("no {name} {what} {threads}")).clone()
+        };
+        assert_eq!(of("SHA-1", "digest", 1)["operations_a_cpu_second"], 2e6);
+        assert!(of("SHA-256", "digest", 2)["operations_a_cpu_second"].is_null());
+        assert!(of("SHA-256", "digest", 2)["work_a_second"].as_f64().unwrap() > 0.0);
+        let one = of("RSA-2048", "verify", 1)["operations_a_cpu_second"].as_f64().unwrap();
+        assert!((one - 900.0).abs() < 1e-6, "{one}");
+        assert_eq!(of("RSA-2048", "sign", 2)["work_a_second"], 100.0);
+        assert_eq!(report.parameters["openssl"], "OpenSSL 3");
     }
 }

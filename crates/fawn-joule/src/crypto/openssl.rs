@@ -1,6 +1,7 @@
 //! `openssl speed` beside our own measurements: the program that the paper used (e-Energy'10 §3.5).
 //!
-//! Without `-elapsed` it counts user CPU time, so its figures are work per CPU second, whatever else the machine does.
+//! With one process it counts user CPU time, so its figures are work per CPU second, whatever else the machine does. With several
+//! (`-multi`) OpenSSL 3 counts wall time, and adds up what each process did per second.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -16,11 +17,11 @@ pub struct Openssl {
 /// What one call has measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OpensslSpeed {
-    /// Bytes per CPU second of all processes, each by its own CPU time; of a digest.
-    pub bytes_a_cpu_second: Option<f64>,
+    /// Bytes per second of all processes, by the clock that the program uses; of a digest.
+    pub bytes_a_second: Option<f64>,
     /// Blocks of all processes.
     pub blocks: u64,
-    /// Signatures and verifications per CPU second, added up likewise.
+    /// Signatures and verifications per second, likewise.
     pub signatures: Option<(f64, f64)>,
 }
 
@@ -44,7 +45,13 @@ impl Openssl {
     ///
     /// # Errors
     /// A sentence for a note.
-    pub fn speed(&self, what: &str, block_bytes: Option<u64>, seconds: u64, processes: usize) -> Result<OpensslSpeed, String> {
+    pub fn speed(
+        &self,
+        what: &str,
+        block_bytes: Option<u64>,
+        seconds: u64,
+        processes: usize,
+    ) -> Result<OpensslSpeed, String> {
         let mut command = Command::new(&self.program);
         command.args(["speed", "-mr", "-seconds", &seconds.to_string()]);
         if let Some(bytes) = block_bytes {
@@ -60,7 +67,7 @@ impl Openssl {
             return Err(failed(log.lines().last().unwrap_or("no message").to_owned()));
         }
         let speed = parse(&out, &log);
-        if speed.bytes_a_cpu_second.is_none() && speed.signatures.is_none() {
+        if speed.bytes_a_second.is_none() && speed.signatures.is_none() {
             return Err(failed("its output has no figures".to_owned()));
         }
         Ok(speed)
@@ -76,7 +83,7 @@ fn parse(out: &str, log: &str) -> OpensslSpeed {
         let fields: Vec<&str> = line.split(':').collect();
         let number = |at: usize| fields.get(at).and_then(|field| field.trim().parse::<f64>().ok());
         match fields[0] {
-            "+F" => speed.bytes_a_cpu_second = number(3),
+            "+F" => speed.bytes_a_second = number(3),
             kind if kind.strip_prefix("+F").is_some_and(|digits| digits.parse::<u32>().is_ok()) => {
                 let figures = if kind == "+F2" { 3 } else { 4 };
                 speed.signatures = number(figures).zip(number(figures + 1));
@@ -97,7 +104,10 @@ mod tests {
     fn recorded_outputs_of_openssl_3_are_read() {
         let log = "+DT:sha1:1:8192\n+R:239102:sha1:0.900000\n";
         let of_sha1 = parse("+H:8192\n+F:4:sha1:2176359537.78\n", log);
-        assert_eq!((of_sha1.bytes_a_cpu_second, of_sha1.blocks, of_sha1.signatures), (Some(2_176_359_537.78), 239_102, None));
+        assert_eq!(
+            (of_sha1.bytes_a_second, of_sha1.blocks, of_sha1.signatures),
+            (Some(2_176_359_537.78), 239_102, None)
+        );
         let of_rsa = parse("+F2:1:1024:16806.250000:279138.000000\n", "+DTP:1024:private:rsa:1\n+R1:16134:1024:0.96\n");
         assert_eq!((of_rsa.signatures, of_rsa.blocks), (Some((16_806.25, 279_138.0)), 0));
         let of_ed25519 = parse("+H:8192\n+F6:0:253:Ed25519:45154.838710:16727.551020\n", "");
@@ -110,7 +120,7 @@ mod tests {
                    Got: +F:4:sha1:1137192960.00 from 1\n+F:4:sha1:2198413312.00\n";
         let log = "+DT:sha1:1:1024\n+R:1036348:sha1:1.000000\n+DT:sha1:1:1024\n+R:1110540:sha1:1.000000\n";
         let speed = parse(out, log);
-        assert_eq!((speed.bytes_a_cpu_second, speed.blocks), (Some(2_198_413_312.0), 2_146_888));
+        assert_eq!((speed.bytes_a_second, speed.blocks), (Some(2_198_413_312.0), 2_146_888));
     }
 
     #[test]
@@ -119,7 +129,8 @@ mod tests {
         assert!(absent.starts_with("no-such-program cannot be run (") && absent.contains("missing"), "{absent}");
         let dir = tempfile::tempdir().unwrap();
         let script = dir.path().join("openssl");
-        let text = "#!/bin/sh\nif [ $1 = version ]; then echo OpenSSL 9; exit 0; fi\n[ $7 = broken ] && exit 3\necho hello\n";
+        let text =
+            "#!/bin/sh\nif [ $1 = version ]; then echo OpenSSL 9; exit 0; fi\n[ $7 = broken ] && exit 3\necho hello\n";
         std::fs::write(&script, text).unwrap();
         std::process::Command::new("chmod").arg("+x").arg(&script).status().unwrap();
         let openssl = Openssl::find(&script.into()).unwrap();

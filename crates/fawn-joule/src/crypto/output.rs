@@ -97,12 +97,13 @@ pub fn page(report: &BenchReport, origin: &PageOrigin) -> String {
                  without. After e-Energy 2010, Table 4.";
     let mut page = SuitePage::new("Cryptography", about, origin);
     let kind = EfficiencyKind::of(&report.rows);
-    let threads: Vec<&Value> = report.rows.iter().filter_map(|row| row.get("threads")).fold(Vec::new(), |mut seen, it| {
-        if !seen.contains(&it) {
-            seen.push(it);
-        }
-        seen
-    });
+    let threads: Vec<&Value> =
+        report.rows.iter().filter_map(|row| row.get("threads")).fold(Vec::new(), |mut seen, it| {
+            if !seen.contains(&it) {
+                seen.push(it);
+            }
+            seen
+        });
     let drawn: Vec<Row> = report.rows.iter().filter(is_digest).map(|row| shown(row, kind, 1e6)).collect();
     for threads in &threads {
         let of = |row: &&Row| row.get("threads") == Some(*threads);
@@ -110,7 +111,7 @@ pub fn page(report: &BenchReport, origin: &PageOrigin) -> String {
         let count = fawn_report::amount::counted(threads.as_u64().unwrap_or(0), "thread", "threads");
         let title = format!("MB per {} over block size, {count}", kind.unit());
         let axes = (Axis::bytes("block_bytes", "block"), Axis::linear("shown", &format!("MB per {}", kind.unit())));
-        page.chart(&Chart::lines(&title, axes.0, axes.1).by("series"), (&rows, "this machine"), (&[], ""));
+        page.chart(&Chart::lines(&title, axes.0, axes.1).by("series"), (&rows, ""), (&[], ""));
     }
     page.table("Digests", &digests(report));
     page.table("Signatures", &signatures(report));

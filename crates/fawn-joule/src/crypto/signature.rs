@@ -120,10 +120,8 @@ mod tests {
     }
 
     /// The beginnings of `openssl dgst -sha256 -sign rsa-1024.der` and of the other key, of "abc".
-    const OF_ABC: [(&[u8], usize, &str); 2] = [
-        (RSA_1024, 128, "9ab68a907ff4d494f177dd7a862e8cb7"),
-        (RSA_2048, 256, "73a092dc8d1d172a84fe797af45f77dd"),
-    ];
+    const OF_ABC: [(&[u8], usize, &str); 2] =
+        [(RSA_1024, 128, "9ab68a907ff4d494f177dd7a862e8cb7"), (RSA_2048, 256, "73a092dc8d1d172a84fe797af45f77dd")];
 
     #[test]
     fn signatures_are_those_of_openssl() {

@@ -109,7 +109,8 @@ impl PointCatalogue {
             format!("{at}{}", error.message().replace('\n', " "))
         })?;
         let is_positive = |value: f64| value.is_finite() && value > 0.0;
-        if let Some(wrong) = catalogue.points.iter().find(|point| !is_positive(point.mips) || !is_positive(point.watts)) {
+        if let Some(wrong) = catalogue.points.iter().find(|point| !is_positive(point.mips) || !is_positive(point.watts))
+        {
             return Err(format!("{}: correct mips and watts, which are more than 0", wrong.name));
         }
         if let Some(unsourced) = catalogue.points.iter().find(|point| point.source.trim().is_empty()) {

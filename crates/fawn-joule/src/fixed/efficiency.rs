@@ -42,7 +42,8 @@ mod tests {
 
     #[test]
     fn what_more_fixed_power_costs_is_the_share_that_the_formula_gives() {
-        for (mips, watts, fixed) in [(1.0, 0.000_44, 0.1), (2000.0, 0.3, 0.1), (82_300.0, 130.0, 0.1), (10.0, 5.0, 2.0)] {
+        for (mips, watts, fixed) in [(1.0, 0.000_44, 0.1), (2000.0, 0.3, 0.1), (82_300.0, 130.0, 0.1), (10.0, 5.0, 2.0)]
+        {
             let before = mips / watts;
             close(lost_share(watts, fixed), 1.0 - with_fixed_power(mips, before, fixed) / before);
         }

@@ -66,6 +66,7 @@ pub fn run(plan: &FixedPlan, meter: Option<&Meter>, watch: &dyn Watch) -> Result
         report.notes.extend(own_notes(&own, plan.fixed_watts));
         report.metered(provenance(&own, energy.as_ref()));
         report.notes.extend(meter.and_then(Meter::loss));
+        report.notes.extend(crate::build_note());
         report.rows.extend(own);
     }
     Ok(report)
@@ -194,7 +195,8 @@ fn load_row(load: f64, mips: f64, idle_watts: f64, full_watts: f64, fixed_watts:
 }
 
 fn own_notes(rows: &[Map<String, Value>], fixed_watts: f64) -> Vec<String> {
-    let known: Vec<&Map<String, Value>> = rows.iter().filter(|row| row.contains_key("watts_kind") && !row.contains_key("load")).collect();
+    let known: Vec<&Map<String, Value>> =
+        rows.iter().filter(|row| row.contains_key("watts_kind") && !row.contains_key("load")).collect();
     let of = |row: &Map<String, Value>, name: &str| row.get(name).and_then(Value::as_f64);
     let Some(at) = best(known.iter().map(|row| of(row, "mips_a_watt").unwrap_or(0.0))) else {
         return vec![
@@ -252,14 +254,19 @@ mod tests {
         assert!(!own[0].contains_key("point_watts") && own[0]["mips"].as_f64().unwrap() > 0.0, "{:?}", own[0]);
         let all = own[1];
         let of = |name: &str| all[name].as_f64().unwrap();
-        assert!((of("mips") / 10.0 - of("mips_a_watt")).abs() < 1e-6 && (of("mips") / 6.0 - of("mips_a_watt_above_idle")).abs() < 1e-6);
+        assert!(
+            (of("mips") / 10.0 - of("mips_a_watt")).abs() < 1e-6
+                && (of("mips") / 6.0 - of("mips_a_watt_above_idle")).abs() < 1e-6
+        );
         // The paper's formula with the machine's own fixed power gives what was measured.
         let again = with_fixed_power(of("mips"), of("mips_a_watt_above_idle"), 4.0);
         assert!((again - of("mips_a_watt")).abs() < 1e-6);
         assert!((own[3]["point_watts"].as_f64().unwrap() - 5.2).abs() < 1e-9, "{:?}", own[3]);
         assert!(all.contains_key("operations_a_hand_read_joule") && !all.contains_key("joules"), "{all:?}");
         let notes = report.notes.join("\n");
-        for what in ["best operating point of this machine is 2 threads", "draws 52 % of its full power", "plug read by hand"] {
+        for what in
+            ["best operating point of this machine is 2 threads", "draws 52 % of its full power", "plug read by hand"]
+        {
             assert!(notes.contains(what), "{what}: {notes}");
         }
     }

@@ -111,13 +111,14 @@ pub fn page(report: &BenchReport, origin: &PageOrigin) -> String {
     let title = format!("MIPS per watt over MIPS, alone and with {fixed} W of fixed power");
     let axes = || (Axis::log("mips", "MIPS"), Axis::log("shown", "MIPS per watt"));
     let chart = Chart::points(&title, axes().0, axes().1).by("series").labelled("label");
-    page.chart(&chart, (&drawn(&is_of_catalogue), "catalogue"), (&[], ""));
+    page.chart(&chart, (&drawn(&is_of_catalogue), ""), (&[], ""));
     page.table("Points of the catalogue", &points(report));
     let own_rows = own(report);
     if !own_rows.rows.is_empty() {
         page.chart(
-            &Chart::points("This machine", Axis::linear("mips", "MIPS"), Axis::linear("shown", "MIPS per watt")).by("series"),
-            (&drawn(&|row| !is_of_catalogue(row)), "this machine"),
+            &Chart::points("This machine", Axis::linear("mips", "MIPS"), Axis::linear("shown", "MIPS per watt"))
+                .by("series"),
+            (&drawn(&|row| !is_of_catalogue(row)), ""),
             (&[], ""),
         );
         page.table("Points of this machine", &own_rows);

@@ -60,7 +60,9 @@ pub fn clock_note(sys: &Path) -> String {
              root, and this command does not",
             governor.trim()
         ),
-        Err(_) => "this machine's points are numbers of threads: the system offers no clock to set (no cpufreq)".to_owned(),
+        Err(_) => {
+            "this machine's points are numbers of threads: the system offers no clock to set (no cpufreq)".to_owned()
+        }
     }
 }
 

@@ -88,7 +88,8 @@ fn huge_bytes_at(smaps: &str, address: usize) -> Option<usize> {
     };
     let mut lines = smaps.lines();
     lines.find(|line| range(line).is_some_and(|(from, to)| (from..to).contains(&address)))?;
-    let kibibytes = lines.take_while(|line| range(line).is_none()).find_map(|line| line.strip_prefix("AnonHugePages:"))?;
+    let kibibytes =
+        lines.take_while(|line| range(line).is_none()).find_map(|line| line.strip_prefix("AnonHugePages:"))?;
     Some(kibibytes.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()? << 10)
 }
 

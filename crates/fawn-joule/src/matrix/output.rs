@@ -99,7 +99,7 @@ pub fn page(sweep: &MatrixSweep, caches: &[Cache], origin: &PageOrigin) -> Strin
     let limits = caches.iter().map(Cache::limit).collect();
     let title = format!("{} over matrix size", unit(kind));
     let chart = Chart::lines(&title, Axis::bytes("matrix_bytes", "matrix"), Axis::linear("shown", unit(kind)));
-    page.chart(&chart.by("series").with_limits(limits), (&drawn, "this machine"), (&[], ""));
+    page.chart(&chart.by("series").with_limits(limits), (&drawn, ""), (&[], ""));
     if !caches.is_empty() {
         let told: Vec<String> = caches.iter().map(Cache::describe).collect();
         page.paragraph(&format!("Caches of the first processor: {}.", told.join(", ")));
@@ -117,9 +117,12 @@ mod tests {
 
     fn sweep(column: &str) -> MatrixSweep {
         let mut report = BenchReport::new("matrix");
-        for (bytes, threads, pages, figure) in
-            [(24_200, 1, "base", 2e9), (24_200, 2, "base", 4e9), (2_096_152, 1, "base", 1e9), (2_096_152, 2, "base", 1.5e9)]
-        {
+        for (bytes, threads, pages, figure) in [
+            (24_200, 1, "base", 2e9),
+            (24_200, 2, "base", 4e9),
+            (2_096_152, 1, "base", 1e9),
+            (2_096_152, 2, "base", 1.5e9),
+        ] {
             report.row(json!({ "matrix_bytes": bytes, "threads": threads, "pages": pages, column: figure }));
         }
         MatrixSweep { report, check: None }

@@ -95,7 +95,8 @@ pub fn run(plan: &MatrixPlan, meter: Option<&Meter>, watch: &dyn Watch) -> Resul
     }
     report.notes.push(match &check {
         Some(check) => check.describe(),
-        None => "the last cache is not known, so whether the compiler kept the order of the loops was not checked".to_owned(),
+        None => "the last cache is not known, so whether the compiler kept the order of the loops was not checked"
+            .to_owned(),
     });
     if let Some(check) = &check {
         report.parameter("interchange_check", json!(check));
@@ -103,6 +104,7 @@ pub fn run(plan: &MatrixPlan, meter: Option<&Meter>, watch: &dyn Watch) -> Resul
     let energy = fawn_meter::sum(energies.iter().map(Option::as_ref));
     report.metered(provenance(&report.rows, energy.as_ref()));
     report.notes.extend(meter.and_then(Meter::loss));
+    report.notes.extend(crate::build_note());
     Ok(MatrixSweep { report, check })
 }
 
@@ -124,7 +126,9 @@ fn describe(plan: &MatrixPlan, sizes: &[usize]) -> BenchReport {
          a FLOP is a multiplication, additions are not counted"
             .to_owned(),
     );
-    report.notes.push("threads share the matrix, each has its columns, and none waits for another between products".to_owned());
+    report
+        .notes
+        .push("threads share the matrix, each has its columns, and none waits for another between products".to_owned());
     report
 }
 
@@ -238,7 +242,11 @@ mod tests {
             assert!((work / of("n") - (work / of("n")).round()).abs() < 1e-3, "{row:?}");
         }
         assert_eq!(sweep.check.unwrap().matrix_bytes, 91 * 91 * 8);
-        assert!(sweep.report.notes.iter().any(|note| note.contains("no energy was metered")), "{:?}", sweep.report.notes);
+        assert!(
+            sweep.report.notes.iter().any(|note| note.contains("no energy was metered")),
+            "{:?}",
+            sweep.report.notes
+        );
     }
 
     #[test]
