@@ -76,7 +76,7 @@ pub fn run(plan: &CryptoPlan, meter: Option<&Meter>, watch: &dyn Watch) -> Resul
         }
         for (ours, theirs) in OPENSSL_SIGNATURES {
             step(theirs);
-            bench.openssl_signatures(openssl, (ours, theirs), *threads)?;
+            bench.openssl_signatures(openssl, (ours, theirs), *threads);
         }
     }
     Ok(bench.finish())
@@ -107,7 +107,7 @@ impl CryptoBench<'_> {
         match instructions {
             Some(name) => notes.push(format!("this processor's own instructions for SHA are {name}")),
             None => {
-                notes.push("this processor has no instructions for SHA, so both kinds of it do the same".to_owned())
+                notes.push("this processor has no instructions for SHA, so both kinds of it do the same".to_owned());
             }
         }
         match &plan.openssl {
@@ -165,7 +165,10 @@ impl CryptoBench<'_> {
         let (seconds, energy) = (began.elapsed().as_secs_f64(), stop(metering)?);
         let speed = match speed {
             Ok(speed) => speed,
-            Err(why) => return self.note(why),
+            Err(why) => {
+                self.note(why);
+                return Ok(());
+            }
         };
         let mut row = head(ours, "openssl", "digest", threads);
         row.insert("instructions".to_owned(), json!(Instructions::Hash.name()));
@@ -179,17 +182,12 @@ impl CryptoBench<'_> {
         Ok(())
     }
 
-    fn openssl_signatures(
-        &mut self,
-        openssl: &Openssl,
-        (ours, theirs): (&str, &str),
-        threads: usize,
-    ) -> Result<(), MeterError> {
+    fn openssl_signatures(&mut self, openssl: &Openssl, (ours, theirs): (&str, &str), threads: usize) {
         let speed = match openssl.speed(theirs, None, self.seconds(), threads) {
             Ok(speed) => speed,
             Err(why) => return self.note(why),
         };
-        let Some((sign, verify)) = speed.signatures else { return Ok(()) };
+        let Some((sign, verify)) = speed.signatures else { return };
         for (what, each) in [("sign", sign), ("verify", verify)] {
             let mut row = head(ours, "openssl", what, threads);
             if threads == 1 {
@@ -199,7 +197,6 @@ impl CryptoBench<'_> {
             }
             self.report.rows.push(row);
         }
-        Ok(())
     }
 
     /// `openssl speed` counts whole seconds.
@@ -207,11 +204,10 @@ impl CryptoBench<'_> {
         self.plan.time.as_secs().max(1)
     }
 
-    fn note(&mut self, why: String) -> Result<(), MeterError> {
+    fn note(&mut self, why: String) {
         if !self.report.notes.contains(&why) {
             self.report.notes.push(why);
         }
-        Ok(())
     }
 
     fn push(&mut self, row: Map<String, Value>, energy: Option<Energy>) {

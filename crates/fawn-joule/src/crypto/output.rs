@@ -27,10 +27,10 @@ fn text(row: &Row, name: &str) -> String {
 /// A figure divided by `unit`, with three digits or more.
 fn figure(row: &Row, name: &str, unit: f64) -> String {
     let Some(value) = row.get(name).and_then(Value::as_f64).map(|value| value / unit) else { return "-".to_owned() };
-    number(value, if value < 100.0 { 1 } else { 0 })
+    number(value, usize::from(value < 100.0))
 }
 
-fn is_digest(row: &&Row) -> bool {
+fn is_digest(row: &Row) -> bool {
     row.get("what").is_some_and(|what| what == "digest")
 }
 
@@ -59,7 +59,7 @@ pub fn digests(report: &BenchReport) -> TextTable {
     let kind = EfficiencyKind::of(&report.rows);
     let head = heads(&["digest", "by", "SHA instructions", "threads", "block"], "MB", kind);
     let lead = ["name", "library", "instructions", "threads", "block_bytes"];
-    let rows = report.rows.iter().filter(is_digest).map(|row| cells(row, &lead, 1e6, kind)).collect();
+    let rows = report.rows.iter().filter(|row| is_digest(row)).map(|row| cells(row, &lead, 1e6, kind)).collect();
     TextTable { head, rows, text: vec![1, 2] }
 }
 
@@ -104,7 +104,7 @@ pub fn page(report: &BenchReport, origin: &PageOrigin) -> String {
             }
             seen
         });
-    let drawn: Vec<Row> = report.rows.iter().filter(is_digest).map(|row| shown(row, kind, 1e6)).collect();
+    let drawn: Vec<Row> = report.rows.iter().filter(|row| is_digest(row)).map(|row| shown(row, kind, 1e6)).collect();
     for threads in &threads {
         let of = |row: &&Row| row.get("threads") == Some(*threads);
         let rows: Vec<Row> = drawn.iter().filter(of).cloned().collect();

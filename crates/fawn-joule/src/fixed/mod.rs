@@ -12,8 +12,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fawn_meter::{Energy, Meter, MeterError, MeterKind, provenance};
+use fawn_report::chart::Row;
 use fawn_report::{BenchReport, Watch};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use catalogue::{OperatingPoint, PointCatalogue};
 use efficiency::{best, lost_share, watts_at_load, with_fixed_power};
@@ -72,12 +73,12 @@ pub fn run(plan: &FixedPlan, meter: Option<&Meter>, watch: &dyn Watch) -> Result
     Ok(report)
 }
 
-fn row_of(value: Value) -> Map<String, Value> {
+fn row_of(value: Value) -> Row {
     let Value::Object(row) = value else { unreachable!("rows are objects") };
     row
 }
 
-fn catalogue_row(point: &OperatingPoint, fixed_watts: f64) -> Map<String, Value> {
+fn catalogue_row(point: &OperatingPoint, fixed_watts: f64) -> Row {
     let alone = point.mips / point.watts;
     row_of(json!({
         "origin": "catalogue",
@@ -95,8 +96,8 @@ fn catalogue_row(point: &OperatingPoint, fixed_watts: f64) -> Map<String, Value>
     }))
 }
 
-fn mark_best(rows: &mut [Map<String, Value>]) {
-    let of = |row: &Map<String, Value>| row.get("mips_a_watt_with_fixed").and_then(Value::as_f64);
+fn mark_best(rows: &mut [Row]) {
+    let of = |row: &Row| row.get("mips_a_watt_with_fixed").and_then(Value::as_f64);
     let highest = rows.iter().filter_map(of).fold(0.0, f64::max);
     for row in rows {
         // What rounding alone tells apart is equally good.
@@ -105,12 +106,12 @@ fn mark_best(rows: &mut [Map<String, Value>]) {
     }
 }
 
-fn named(row: &Map<String, Value>) -> &str {
+fn named(row: &Row) -> &str {
     row.get("point").and_then(Value::as_str).unwrap_or_default()
 }
 
-fn best_notes(rows: &[Map<String, Value>], fixed_watts: f64) -> Option<String> {
-    let of = |name: &'static str| move |row: &Map<String, Value>| row.get(name).and_then(Value::as_f64).unwrap_or(0.0);
+fn best_notes(rows: &[Row], fixed_watts: f64) -> Option<String> {
+    let of = |name: &'static str| move |row: &Row| row.get(name).and_then(Value::as_f64).unwrap_or(0.0);
     let alone = best(rows.iter().map(of("mips_a_watt")))?;
     let marked: Vec<&str> = rows.iter().filter(|row| row.get("is_best") == Some(&json!(true))).map(named).collect();
     Some(format!(
@@ -125,7 +126,7 @@ fn own_rows(
     plan: &FixedPlan,
     meter: Option<&Meter>,
     watch: &dyn Watch,
-) -> Result<(Vec<Map<String, Value>>, Option<Energy>), MeterError> {
+) -> Result<(Vec<Row>, Option<Energy>), MeterError> {
     if let Some(meter) = meter {
         meter.rest()?;
     }
@@ -159,7 +160,7 @@ fn own_rows(
 }
 
 /// The analysis of a point whose energy is known. Its watts have the kind of their meter.
-fn add_power(row: &mut Map<String, Value>, mips: f64, energy: &Energy, fixed_watts: f64) {
+fn add_power(row: &mut Row, mips: f64, energy: &Energy, fixed_watts: f64) {
     let watts = energy.watts;
     let efficiency = mips / watts.max(1e-9);
     row.insert("point_watts".to_owned(), json!(watts));
@@ -176,7 +177,7 @@ fn add_power(row: &mut Map<String, Value>, mips: f64, energy: &Energy, fixed_wat
     }
 }
 
-fn load_row(load: f64, mips: f64, idle_watts: f64, full_watts: f64, fixed_watts: f64) -> Map<String, Value> {
+fn load_row(load: f64, mips: f64, idle_watts: f64, full_watts: f64, fixed_watts: f64) -> Row {
     let (mips, watts) = (load * mips, watts_at_load(load, idle_watts, full_watts));
     let efficiency = mips / watts;
     row_of(json!({
@@ -194,10 +195,10 @@ fn load_row(load: f64, mips: f64, idle_watts: f64, full_watts: f64, fixed_watts:
     }))
 }
 
-fn own_notes(rows: &[Map<String, Value>], fixed_watts: f64) -> Vec<String> {
-    let known: Vec<&Map<String, Value>> =
+fn own_notes(rows: &[Row], fixed_watts: f64) -> Vec<String> {
+    let known: Vec<&Row> =
         rows.iter().filter(|row| row.contains_key("watts_kind") && !row.contains_key("load")).collect();
-    let of = |row: &Map<String, Value>, name: &str| row.get(name).and_then(Value::as_f64);
+    let of = |row: &Row, name: &str| row.get(name).and_then(Value::as_f64);
     let Some(at) = best(known.iter().map(|row| of(row, "mips_a_watt").unwrap_or(0.0))) else {
         return vec![
             "this machine's watts are not known, so its efficiency is not: give a --meter, or --watts and --idle-watts as a \

@@ -9,13 +9,13 @@ use fawn_meter::{Meter, MeterError};
 use crate::cost::Cost;
 use crate::threads::work_for;
 
-/// 64-bit operations of one step of SplitMix64 in the source: one addition, three shifts, three exclusive ors, two multiplications.
+/// 64-bit operations of one step of `SplitMix64` in the source: one addition, three shifts, three exclusive ors, two multiplications.
 const OPERATIONS_A_STEP: u64 = 9;
 /// Generators that a thread steps in turn. They do not depend on each other, so that a processor may overlap them.
 const GENERATORS: usize = 4;
 const STEPS_A_LOOK: u64 = 10_000;
 
-/// One step of SplitMix64.
+/// One step of `SplitMix64`.
 fn step(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut bits = *state;

@@ -93,7 +93,7 @@ fn huge_bytes_at(smaps: &str, address: usize) -> Option<usize> {
     Some(kibibytes.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()? << 10)
 }
 
-/// The value with this number: from -1 to 1, and the same in each run (SplitMix64).
+/// The value with this number: from -1 to 1, and the same in each run (`SplitMix64`).
 pub fn value(number: u64) -> f64 {
     let mut bits = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
