@@ -36,16 +36,18 @@ fn processor_in(cpuinfo: &str) -> Option<String> {
 #[derive(Debug)]
 pub struct SuitePage(HtmlPage);
 
+/// A last column of text takes what room there is.
+const STYLE: &str = "\
+.warning{border-left:4px solid #ee6677;padding-left:.8rem}
+td.text:last-child{white-space:normal;overflow-wrap:anywhere;min-width:12rem}";
+
 /// More rows than these are folded away.
 const FOLDED: usize = 30;
 
 impl SuitePage {
     /// A page with a title, what it is about, and where its figures are from.
     pub fn new(title: &str, about: &str, origin: &PageOrigin) -> Self {
-        let mut page = HtmlPage::new(
-            title,
-            &format!("{FIGURES_STYLE}\n{CHART_STYLE}\n.warning{{border-left:4px solid #ee6677;padding-left:.8rem}}"),
-        );
+        let mut page = HtmlPage::new(title, &format!("{FIGURES_STYLE}\n{CHART_STYLE}\n{STYLE}"));
         page.add(Element::new("h1").text(title));
         let PageOrigin { machine, program, command, date } = origin;
         page.add(format!(

@@ -346,8 +346,11 @@ fn lines(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
         if is_joined {
             out.add(if series.is_reference { joined.attr("stroke-dasharray", "6 4") } else { joined }.empty());
         }
-        for ((a, b), label) in places.iter().zip(&series.labels).filter(|(_, label)| !label.is_empty()) {
-            out.add(Element::new("text").px("x", a + 7.0).px("y", b + 4.5).attr("fill", colour).text(label));
+        // Those of neighbours take turns beside and above, so that they do not lie upon each other.
+        for (at, ((a, b), label)) in places.iter().zip(&series.labels).enumerate().filter(|(_, (_, it))| !it.is_empty())
+        {
+            let (x, y, anchor) = if at % 2 == 0 { (a + 7.0, b + 4.5, "start") } else { (*a, b - 8.0, "middle") };
+            out.add(anchored(Element::new("text").px("x", x).px("y", y), anchor).text(label));
         }
         // Where there are many, the line says it all.
         let few = places.len() <= 40;

@@ -77,6 +77,16 @@ pub fn own(report: &BenchReport) -> TextTable {
     TextTable::of(&head, &[3, 8], rows)
 }
 
+/// The number of a point of the catalogue; threads or load of one of this machine.
+fn label(row: &Row, number: usize) -> String {
+    let of = |name: &str| figure(row, name);
+    match (of("threads"), of("load")) {
+        (Some(threads), _) => fawn_report::amount::counted(threads as u64, "thread", "threads"),
+        (None, Some(load)) => format!("{} load", percent(load)),
+        (None, None) => number.to_string(),
+    }
+}
+
 fn sources(report: &BenchReport) -> TextTable {
     let rows = report.rows.iter().filter(|row| is_of_catalogue(row)).zip(1..);
     let rows = rows.map(|(row, at)| {
@@ -102,7 +112,9 @@ pub fn page(report: &BenchReport, origin: &PageOrigin) -> String {
                 let value = figure(&row, column);
                 row.insert("series".to_owned(), json!(name));
                 row.insert("shown".to_owned(), json!(value));
-                row.insert("label".to_owned(), json!(at.to_string()));
+                // The other series has the same points.
+                let label = if column == "mips_a_watt" { String::new() } else { label(&row, at) };
+                row.insert("label".to_owned(), json!(label));
                 rows.push(row);
             }
         }
@@ -117,7 +129,8 @@ pub fn page(report: &BenchReport, origin: &PageOrigin) -> String {
     if !own_rows.rows.is_empty() {
         page.chart(
             &Chart::points("This machine", Axis::linear("mips", "MIPS"), Axis::linear("shown", "MIPS per watt"))
-                .by("series"),
+                .by("series")
+                .labelled("label"),
             (&drawn(&|row| !is_of_catalogue(row)), ""),
             (&[], ""),
         );
