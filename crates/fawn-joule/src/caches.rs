@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// A cache that holds data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Cache {
+pub struct CpuCache {
     /// 1 is the one beside the core.
     pub level: u32,
     /// All of it.
@@ -17,7 +17,7 @@ pub struct Cache {
     pub shared_by: Option<String>,
 }
 
-impl Cache {
+impl CpuCache {
     /// The caches of the first processor below this `/sys`, the one beside the core first; empty where the system does not tell, as
     /// on some boards and in some virtual machines.
     pub fn all(sys: &Path) -> Vec<Self> {
@@ -71,7 +71,7 @@ mod tests {
     /// A recorded tree.
     fn caches(machine: &str) -> Vec<(u32, u64)> {
         let sys = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(machine).join("sys");
-        Cache::all(&sys).into_iter().map(|cache| (cache.level, cache.bytes)).collect()
+        CpuCache::all(&sys).into_iter().map(|cache| (cache.level, cache.bytes)).collect()
     }
 
     #[test]
@@ -82,9 +82,9 @@ mod tests {
 
     #[test]
     fn caches_are_told_with_their_level_and_size() {
-        let told = |bytes: u64| Cache { level: 2, bytes, shared_by: None }.describe();
+        let told = |bytes: u64| CpuCache { level: 2, bytes, shared_by: None }.describe();
         assert_eq!([told(512 << 10), told(1 << 20)], ["L2 (512 KiB)", "L2 (1 MiB)"]);
-        let limit = Cache { level: 1, bytes: 49_152, shared_by: None }.limit();
+        let limit = CpuCache { level: 1, bytes: 49_152, shared_by: None }.limit();
         assert_eq!((limit.name.as_str(), limit.at as u64), ("L1", 49_152));
     }
 

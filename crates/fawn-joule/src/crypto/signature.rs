@@ -17,7 +17,7 @@ const ED25519: &[u8; 32] = b"a sample key that guards nothing";
 const MESSAGE: &[u8] = b"abc";
 
 /// A piece of work that a thread does again and again.
-pub type Work = Box<dyn FnMut()>;
+pub type SignatureWork = Box<dyn FnMut()>;
 
 /// Signing or verifying by one library.
 #[derive(Clone, Copy, Debug)]
@@ -29,10 +29,15 @@ pub struct SignatureEntry {
     /// `sign` or `verify`.
     pub what: &'static str,
     /// Makes the work of a thread: one signature a call. It panics if a signature is wrong.
-    pub prepare: fn() -> Work,
+    pub prepare: fn() -> SignatureWork,
 }
 
-const fn entry(name: &'static str, library: &'static str, what: &'static str, prepare: fn() -> Work) -> SignatureEntry {
+const fn entry(
+    name: &'static str,
+    library: &'static str,
+    what: &'static str,
+    prepare: fn() -> SignatureWork,
+) -> SignatureEntry {
     SignatureEntry { name, library, what, prepare }
 }
 
@@ -55,7 +60,7 @@ fn rsa_key(der: &[u8]) -> SigningKey<Sha256> {
     SigningKey::new(rsa::PrivateKey::from_pkcs1_der(der).expect("the sample key is a key"))
 }
 
-fn rsa_sign(der: &'static [u8]) -> Work {
+fn rsa_sign(der: &'static [u8]) -> SignatureWork {
     let (key, digest) = (rsa_key(der), Sha256::digest(MESSAGE));
     Box::new(move || {
         let signature = key.sign_prehash(&digest).expect("a sample key signs");
@@ -63,7 +68,7 @@ fn rsa_sign(der: &'static [u8]) -> Work {
     })
 }
 
-fn rsa_verify(der: &'static [u8]) -> Work {
+fn rsa_verify(der: &'static [u8]) -> SignatureWork {
     let (key, digest) = (rsa_key(der), Sha256::digest(MESSAGE));
     let signature = key.sign_prehash(&digest).expect("a sample key signs");
     let key: VerifyingKey<Sha256> = key.verifying_key();
@@ -72,7 +77,7 @@ fn rsa_verify(der: &'static [u8]) -> Work {
     })
 }
 
-fn ring_rsa_sign() -> Work {
+fn ring_rsa_sign() -> SignatureWork {
     let key = RsaKeyPair::from_der(RSA_2048).expect("the sample key is a key");
     let (random, mut signature) = (SystemRandom::new(), vec![0; key.public().modulus_len()]);
     Box::new(move || {
@@ -82,7 +87,7 @@ fn ring_rsa_sign() -> Work {
 }
 
 /// Verifies what the other library has signed.
-fn ring_rsa_verify(der: &'static [u8], algorithm: &'static fast::RsaParameters) -> Work {
+fn ring_rsa_verify(der: &'static [u8], algorithm: &'static fast::RsaParameters) -> SignatureWork {
     use rsa::pkcs1::EncodeRsaPublicKey;
     let key = rsa_key(der);
     let signature: Signature = key.sign_prehash(&Sha256::digest(MESSAGE)).expect("a sample key signs");
@@ -94,14 +99,14 @@ fn ring_rsa_verify(der: &'static [u8], algorithm: &'static fast::RsaParameters) 
     })
 }
 
-fn ed25519_sign() -> Work {
+fn ed25519_sign() -> SignatureWork {
     let key = Ed25519KeyPair::from_seed_unchecked(ED25519).expect("any seed is a key");
     Box::new(move || {
         std::hint::black_box(key.sign(MESSAGE));
     })
 }
 
-fn ed25519_verify() -> Work {
+fn ed25519_verify() -> SignatureWork {
     use ring::signature::KeyPair;
     let key = Ed25519KeyPair::from_seed_unchecked(ED25519).expect("any seed is a key");
     let signature = key.sign(MESSAGE);

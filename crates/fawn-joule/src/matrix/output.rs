@@ -6,7 +6,7 @@ use fawn_report::chart::{Axis, Chart, Row};
 use serde_json::{Value, json};
 
 use super::sweep::MatrixSweep;
-use crate::caches::Cache;
+use crate::caches::CpuCache;
 use crate::measure::EfficiencyKind;
 use crate::page::{PageOrigin, SuitePage};
 
@@ -77,7 +77,7 @@ fn kib(bytes: u64) -> String {
 }
 
 /// The page: the curve over matrix size, with the caches.
-pub fn page(sweep: &MatrixSweep, caches: &[Cache], origin: &PageOrigin) -> String {
+pub fn page(sweep: &MatrixSweep, caches: &[CpuCache], origin: &PageOrigin) -> String {
     let about = "A product of a transposed matrix and a vector, over the size of the matrix. Each point is the same work for \
                  the same time; upright lines are the sizes of the caches. After e-Energy 2010, Figures 4 and 5.";
     let mut page = SuitePage::new("Matrix product over matrix size", about, origin);
@@ -96,12 +96,12 @@ pub fn page(sweep: &MatrixSweep, caches: &[Cache], origin: &PageOrigin) -> Strin
             row
         })
         .collect();
-    let limits = caches.iter().map(Cache::limit).collect();
+    let limits = caches.iter().map(CpuCache::limit).collect();
     let title = format!("{} over matrix size", unit(kind));
     let chart = Chart::lines(&title, Axis::bytes("matrix_bytes", "matrix"), Axis::linear("shown", unit(kind)));
     page.chart(&chart.by("series").with_limits(limits), (&drawn, ""), (&[], ""));
     if !caches.is_empty() {
-        let told: Vec<String> = caches.iter().map(Cache::describe).collect();
+        let told: Vec<String> = caches.iter().map(CpuCache::describe).collect();
         page.paragraph(&format!("Caches of the first processor: {}.", told.join(", ")));
     }
     page.table(heading(sweep), &table(sweep));
@@ -145,7 +145,7 @@ mod tests {
             command: "fawn joule matrix".to_owned(),
             date: "2026-11-29".to_owned(),
         };
-        let caches = [Cache { level: 1, bytes: 48 << 10, shared_by: None }];
+        let caches = [CpuCache { level: 1, bytes: 48 << 10, shared_by: None }];
         let page = page(&sweep("operations_a_hand_read_joule"), &caches, &origin);
         for what in [">L1<", "L1 (48 KiB)", "KFLOPS per W by hand", "2 threads, base pages", "<polyline"] {
             assert!(page.contains(what), "{what}");

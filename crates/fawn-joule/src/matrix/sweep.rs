@@ -11,7 +11,7 @@ use super::MatrixError;
 use super::arena::{Arena, PageSize, value};
 use super::interchange::InterchangeCheck;
 use super::product;
-use crate::caches::Cache;
+use crate::caches::CpuCache;
 use crate::threads::work_for;
 
 /// Sizes of matrices grow by this factor.
@@ -35,7 +35,7 @@ pub struct MatrixPlan {
     /// Bytes of the largest.
     pub largest_bytes: u64,
     /// The processor's caches; empty: not known, and the order of the loops is not checked.
-    pub caches: Vec<Cache>,
+    pub caches: Vec<CpuCache>,
 }
 
 /// What was measured.
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_sweep_has_a_row_for_each_size_threads_and_pages() {
-        let caches = vec![Cache { level: 1, bytes: 16 << 10, shared_by: None }];
+        let caches = vec![CpuCache { level: 1, bytes: 16 << 10, shared_by: None }];
         let plan = MatrixPlan {
             threads: vec![1, 3],
             pages: vec![PageSize::Base, PageSize::Huge],

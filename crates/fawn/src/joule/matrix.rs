@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use fawn_joule::caches::Cache;
+use fawn_joule::caches::CpuCache;
 use fawn_joule::matrix::{MatrixPlan, PageSize, output, run as measure};
 use fawn_meter::SystemRoots;
 
@@ -96,7 +96,7 @@ pub fn run(arguments: &MatrixArguments) -> anyhow::Result<CommandStatus> {
 impl MatrixArguments {
     /// What to measure, and a note if the largest sizes are left out.
     fn plan(&self) -> anyhow::Result<(MatrixPlan, Option<String>)> {
-        let caches = Cache::all(&SystemRoots::under(&self.energy.meter.meter_root).sys);
+        let caches = CpuCache::all(&SystemRoots::under(&self.energy.meter.meter_root).sys);
         let (first, last) = (caches.first().map(|cache| cache.bytes), caches.last().map(|cache| cache.bytes));
         let smallest = self.smallest.map(|size| size.bytes).or_else(|| first.map(|bytes| bytes / 2));
         let mut left_out = None;
