@@ -57,6 +57,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fawn-files",
             "fawn-flash",
             "fawn-gordon",
+            "fawn-joule",
             "fawn-loadgen",
             "fawn-machine",
             "fawn-meter",
