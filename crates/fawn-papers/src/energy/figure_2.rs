@@ -20,7 +20,7 @@ pub fn finding() -> Finding {
     ]);
     finding.state = RowOrigin::Computed;
     let catalogue = PointCatalogue::built_in();
-    for (fixed, watts) in [("none", 0.0), ("0.1 W", PAPER_FIXED_WATTS)] {
+    for (fixed, watts) in [("no fixed power", 0.0), ("0.1 W of fixed power", PAPER_FIXED_WATTS)] {
         for point in &catalogue.points {
             finding.row(json!({
                 "point": point.name,
@@ -36,7 +36,7 @@ pub fn finding() -> Finding {
     for (point, mips_a_watt) in
         [("in-order cores, as the text states", 1000.0), ("multi-GHz quad-cores, as the text states", 100.0)]
     {
-        finding.printed(json!({ "point": point, "fixed": "none", "mips_a_watt": mips_a_watt }));
+        finding.printed(json!({ "point": point, "fixed": "no fixed power", "mips_a_watt": mips_a_watt }));
     }
     let axes = (Axis::log("mips", "MIPS"), Axis::log("mips_a_watt", "MIPS per watt"));
     finding.charts.push(Chart::points("efficiency with fixed power", axes.0, axes.1).by("fixed"));

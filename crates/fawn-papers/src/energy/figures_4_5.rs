@@ -46,8 +46,14 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     };
     let sweep = fawn_joule::matrix::run(&plan, run.tools.meter.as_ref(), run.watch)?;
     let kind = EfficiencyKind::of(&sweep.report.rows);
-    (finding.parameters, finding.rows, finding.notes) =
-        (sweep.report.parameters, sweep.report.rows, sweep.report.notes);
+    (finding.rows, finding.notes) = (sweep.report.rows, sweep.report.notes);
+    for name in ["element", "seconds_a_point", "meter"] {
+        finding.parameters.extend(sweep.report.parameters.get(name).map(|value| (name.to_owned(), value.clone())));
+    }
+    finding.parameter("caches", caches.iter().map(CpuCache::describe).collect::<Vec<_>>().join(", "));
+    if let Some(check) = sweep.check {
+        finding.parameter("columns_over_rows", check.factor);
+    }
     for row in &mut finding.rows {
         let threads = row.get("threads").and_then(serde_json::Value::as_u64).unwrap_or(0);
         let figure = if threads == 1 { "5: one thread" } else { "4: all threads" };
