@@ -36,10 +36,10 @@ fn processor_in(cpuinfo: &str) -> Option<String> {
 #[derive(Debug)]
 pub struct SuitePage(HtmlPage);
 
-/// A last column of text takes what room there is.
+/// A last column of sentences takes what room there is.
 const STYLE: &str = "\
 .warning{border-left:4px solid #ee6677;padding-left:.8rem}
-td.text:last-child{white-space:normal;overflow-wrap:anywhere;min-width:12rem}";
+.sentences td.text:last-child{white-space:normal;overflow-wrap:anywhere;min-width:22rem}";
 
 /// More rows than these are folded away.
 const FOLDED: usize = 30;
@@ -94,6 +94,11 @@ impl SuitePage {
             drawn
         };
         self.0.add(format!("<h2>{}</h2>\n{drawn}", escape(heading)));
+    }
+
+    /// Adds a table whose last column has sentences, such as sources.
+    pub fn sentences(&mut self, heading: &str, rows: &TextTable) {
+        self.0.add(format!("<h2>{}</h2>\n{}", escape(heading), table(rows, "sentences")));
     }
 
     /// Adds notes.

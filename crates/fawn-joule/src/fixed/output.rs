@@ -136,7 +136,7 @@ pub fn page(report: &BenchReport, origin: &PageOrigin) -> String {
         );
         page.table("Points of this machine", &own_rows);
     }
-    page.table("Sources", &sources(report));
+    page.sentences("Sources", &sources(report));
     page.notes(&report.notes);
     page.finish()
 }

@@ -276,3 +276,21 @@ fn points_of_a_file_take_the_place_of_those_that_are_built_in() {
     let run = joule(&[&fixed[..], &[file.to_str().unwrap()], &page].concat());
     assert!(run.code != 0 && run.stderr.contains("name another file"), "{run:?}");
 }
+
+#[test]
+fn the_paper_s_experiments_of_computing_have_their_rows_and_those_of_the_paper() {
+    let (dir, root) = nothing();
+    let data = dir.path().join("data");
+    let names =
+        ["bench", "paper", "energy-figure-2", "energy-figures-4-5", "energy-table-4", "--scale", "tiny", "--json"];
+    let found = json(&fawn(&[&names[..], &["--dir", data.to_str().unwrap(), "--meter-root", &root]].concat()));
+    let findings: Vec<&Value> = found["experiments"].as_array().unwrap().iter().map(|it| &it["finding"]).collect();
+    let rows = |at: usize, kind: &str| findings[at][kind].as_array().unwrap();
+    assert_eq!((rows(0, "rows").len(), rows(0, "published").len()), (30, 2));
+    assert!(rows(1, "rows").len() >= 8 && rows(1, "rows").iter().all(|row| row["mflop_a_cpu_second"].is_number()));
+    // Digests in MB: no processor makes a terabyte a second.
+    let sha1 = rows(2, "rows").iter().find(|row| row["what"] == "SHA-1, MB").unwrap();
+    assert!((1.0..1e6).contains(&sha1["operations_a_cpu_second"].as_f64().unwrap()), "{sha1}");
+    assert_eq!((rows(2, "published").len(), &findings[2]["parameters"]["meter"]), (8, &"none".into()));
+    assert!(data.join("report/energy-table-4.csv").is_file());
+}
