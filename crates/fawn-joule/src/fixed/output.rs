@@ -57,14 +57,20 @@ pub fn points(report: &BenchReport) -> TextTable {
     TextTable::of(&head, &[7, 8, 9], rows)
 }
 
+/// Millions of operations per second of CPU time.
+fn a_cpu_second(row: &Row) -> String {
+    figure(row, "operations_a_cpu_second").map_or_else(|| "-".to_owned(), |it| number(it / 1e6, 0))
+}
+
 /// This machine's points; it has no rows if none was measured.
 pub fn own(report: &BenchReport) -> TextTable {
     let fixed = format!("with {} W more", fixed_watts(report));
-    let head = ["point", "MIPS", "W", "W by", "MIPS/W", "above idle", &fixed, "lost", ""];
+    let head = ["point", "MIPS", "per CPU-s", "W", "W by", "MIPS/W", "above idle", &fixed, "lost", ""];
     let rows = report.rows.iter().filter(|row| !is_of_catalogue(row)).map(|row| {
         vec![
             text(row, "point"),
             told(row, "mips"),
+            a_cpu_second(row),
             told(row, "point_watts"),
             text(row, "watts_kind"),
             told(row, "mips_a_watt"),
@@ -74,7 +80,7 @@ pub fn own(report: &BenchReport) -> TextTable {
             best(row),
         ]
     });
-    TextTable::of(&head, &[3, 8], rows)
+    TextTable::of(&head, &[4, 9], rows)
 }
 
 /// The number of a point of the catalogue; threads or load of one of this machine.
