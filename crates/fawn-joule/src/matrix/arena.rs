@@ -2,7 +2,7 @@
 
 use std::io;
 
-use memmap2::{Advice, MmapMut};
+use memmap2::MmapMut;
 use zerocopy::FromBytes;
 
 /// Of which size the pages are.
@@ -46,8 +46,7 @@ impl Arena {
     pub fn new(values: usize, pages: PageSize) -> io::Result<Self> {
         let (bytes, huge) = (values * size_of::<f64>(), huge_bytes());
         let mut map = MmapMut::map_anon(bytes + huge)?;
-        let advice = if pages == PageSize::Huge { Advice::HugePage } else { Advice::NoHugePage };
-        let refusal = map.advise(advice).err().map(|error| error.to_string());
+        let refusal = advise(&map, pages).err().map(|error| error.to_string());
         let start = map.as_ptr().align_offset(huge).min(huge);
         let slots = <[f64]>::mut_from_bytes(&mut map[start..start + bytes]).expect("a page begins at an f64");
         slots.iter_mut().zip(0..).for_each(|(slot, at)| *slot = value(at));
@@ -71,6 +70,20 @@ impl Arena {
         let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
         let address = self.map.as_ptr() as usize + self.start;
         Some((huge_bytes_at(&smaps, address)? as f64 / self.bytes as f64).min(1.0))
+    }
+}
+
+/// Asks the kernel for pages of this kind, before the memory is touched.
+fn advise(map: &MmapMut, pages: PageSize) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    return map.advise(match pages {
+        PageSize::Base => memmap2::Advice::NoHugePage,
+        PageSize::Huge => memmap2::Advice::HugePage,
+    });
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (map, pages);
+        Err(io::ErrorKind::Unsupported.into())
     }
 }
 

@@ -68,6 +68,7 @@ pub fn run(arguments: &CryptoArguments) -> anyhow::Result<CommandStatus> {
         openssl,
     };
     let meter = arguments.energy.open()?;
+    arguments.energy.check_one_load(&plan.threads)?;
     let bar = Bar(TerminalBar::parts());
     let report = measure(&plan, meter.as_ref(), &bar);
     bar.0.finish();

@@ -26,6 +26,19 @@ pub struct EnergyArguments {
 }
 
 impl EnergyArguments {
+    /// Refuses watts that were read by hand for several numbers of threads: what the plug showed was one load.
+    ///
+    /// # Errors
+    /// [`UsageError`].
+    pub fn check_one_load(&self, threads: &[usize]) -> anyhow::Result<()> {
+        if self.watts.is_some() && threads.len() > 1 {
+            let several =
+                "--watts is what the plug showed under one load: give one number of threads, e.g. --threads all";
+            return Err(UsageError(several.to_owned()).into());
+        }
+        Ok(())
+    }
+
     /// The meter, tried; `None`: there is none.
     ///
     /// # Errors

@@ -73,6 +73,7 @@ pub fn run(arguments: &MatrixArguments) -> anyhow::Result<CommandStatus> {
     arguments.output.check([])?;
     let (plan, left_out) = arguments.plan()?;
     let meter = arguments.energy.open()?;
+    arguments.energy.check_one_load(&plan.threads)?;
     let bar = Bar(TerminalBar::parts());
     let measured = measure(&plan, meter.as_ref(), &bar);
     bar.0.finish();

@@ -169,6 +169,7 @@ fn watts_of_a_plug_have_a_name_of_their_own_and_go_with_no_meter() {
         (&["--idle-watts", "5"], "give --watts, too"),
         (&["--watts", "5", "--idle-watts", "6"], "no more than when it works"),
         (&["--watts", "0"], "more than 0 W"),
+        (&["--watts", "5", "--threads", "1,2"], "give one number of threads"),
     ] {
         let run = joule(&[&SMALL[..], more].concat());
         assert!(run.code == 2 && run.stderr.contains(says), "{says}: {run:?}");
