@@ -6,9 +6,11 @@
 //! # Layout
 //!
 //! * [`cost`]: wall time, CPU time and joules of a stretch of work, and the figures of a report that are made of them.
+//! * [`sort`]: the sort benchmark: records made, sorted from file to file, and validated.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod cost;
+pub mod sort;
 
 pub use cost::{Cost, CostMeter};

@@ -2,6 +2,8 @@
 //!
 //! Arguments, files and tables are here, the workloads in `fawn-joule`.
 
+mod sort;
+
 use clap::{Args, Subcommand};
 
 use crate::outcome::CommandStatus;
@@ -16,12 +18,17 @@ pub struct JouleArguments {
 
 /// The subcommands of `fawn joule`.
 #[derive(Debug, Subcommand)]
-pub enum JouleCommand {}
+pub enum JouleCommand {
+    /// Sort records from file to file: generate, sort, validate
+    Sort(sort::JouleSortArguments),
+}
 
 /// Carries out a subcommand.
 ///
 /// # Errors
 /// What the subcommand says.
 pub fn run(arguments: &JouleArguments) -> anyhow::Result<CommandStatus> {
-    match arguments.command {}
+    match &arguments.command {
+        JouleCommand::Sort(arguments) => sort::run(arguments),
+    }
 }
