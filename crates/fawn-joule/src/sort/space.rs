@@ -32,6 +32,11 @@ impl SpaceNeeds {
         }
     }
 
+    /// Whether something is about to be written to a directory's file system.
+    pub fn has_file_system_of(&self, directory: &Path) -> bool {
+        std::fs::metadata(directory).is_ok_and(|found| self.by_device.contains_key(&found.dev()))
+    }
+
     /// Refuses what does not fit.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! `fawn joule sort`: the sort benchmark's records, generated, sorted and validated.
 
+mod files;
 mod generate;
 mod shape;
 mod validate;
@@ -21,6 +22,8 @@ pub struct JouleSortArguments {
 pub enum JouleSortCommand {
     /// Generate the benchmark's records, and print their checksum
     Generate(generate::GenerateArguments),
+    /// Sort records from files into files, and report what it took
+    Sort(Box<files::SortArguments>),
     /// Check the order and the checksum of records
     Validate(validate::ValidateArguments),
 }
@@ -32,6 +35,7 @@ pub enum JouleSortCommand {
 pub fn run(arguments: &JouleSortArguments) -> anyhow::Result<CommandStatus> {
     match &arguments.command {
         JouleSortCommand::Generate(arguments) => generate::run(arguments),
+        JouleSortCommand::Sort(arguments) => files::run(arguments),
         JouleSortCommand::Validate(arguments) => validate::run(arguments),
     }
 }
