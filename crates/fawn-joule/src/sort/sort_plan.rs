@@ -20,6 +20,8 @@ const LEAST_PIECES: usize = 16;
 const LEAST_PIECES_A_RUN: usize = 4;
 /// Reads of the input at a time.
 pub const READS_AT_A_TIME: usize = 4;
+/// Pieces consist of whole pages unless these would be more than one part in so many.
+const MOST_UNIT_SHARE: usize = 8;
 /// Records of a piece at most, as their places have 32 bits.
 const MOST_PIECE_RECORDS: usize = 1 << 31;
 
@@ -148,8 +150,8 @@ fn memory_for_records(demand: &SortDemand, transfer: usize) -> Option<usize> {
     usize::try_from(demand.memory).unwrap_or(usize::MAX).checked_sub(buffers * transfer)
 }
 
-/// As many records as fill whole pages, if there are so many: then pieces are read from one file without a copy.
+/// As many records as fill whole pages, if that is about as many: then pieces are read from one file without a copy.
 fn whole_pages(demand: &SortDemand, records: usize) -> usize {
     let unit = demand.shape.records_a_page_unit(PAGE_BYTES);
-    if records >= unit { records / unit * unit } else { records }
+    if records >= MOST_UNIT_SHARE * unit { records / unit * unit } else { records }
 }
