@@ -14,6 +14,7 @@ use super::group::SortedPieces;
 use super::input::InputRecords;
 use super::monitor::ByteMonitor;
 use super::output::{Leftovers, OutputFile, directory_of};
+use super::pages::PAGE_BYTES;
 use super::parts::{MergePart, PartWriting, records_between};
 use super::phase::{PhaseMeter, SortPhase};
 use super::piece::InputPiece;
@@ -123,21 +124,7 @@ impl SortJob<'_> {
         meter: Option<&Meter>,
         leftovers: &Leftovers,
     ) -> Result<Phases, SortError> {
-        let directory = self.spool_directory();
-        let page_ends = second.runs * super::pages::PAGE_BYTES as u64;
-        let spool = RunSpool::create(directory, self.input.bytes() + page_ends)?;
-        let mut needs = SpaceNeeds::default();
-        self.add_outputs(&mut needs);
-        let is_shared = needs.has_file_system_of(directory);
-        needs.add(
-            directory,
-            match (is_shared, spool.gives_back()) {
-                (true, true) => self.plan.spool_slack().min(self.input.bytes()),
-                _ => self.input.bytes(),
-            },
-        );
-        needs.check()?;
-
+        let spool = self.create_spool(second)?;
         let phase = PhaseMeter::start("read, sort and spool", meter)?;
         let every = samples_every(&self.options.shape, (self.plan.piece_records * self.plan.pieces_a_group) as u64);
         let mut runs: Vec<SortedRun> = Vec::new();
@@ -156,6 +143,30 @@ impl SortJob<'_> {
         let is_direct = spool.file().is_direct() && outputs.iter().all(|output| output.file().is_direct());
         finish(outputs)?;
         Ok((vec![first, phase.stop()?], is_direct))
+    }
+
+    /// Makes the spool, if it fits with the outputs. Where it does not fit beside all of them, its space goes to them as it is read.
+    fn create_spool(&self, second: &SecondPass) -> Result<RunSpool, SortError> {
+        let (directory, bytes) = (self.spool_directory(), self.input.bytes());
+        let mut spool = RunSpool::create(directory, bytes + second.runs * PAGE_BYTES as u64)?;
+        let needs = |spooled: u64| {
+            let mut needs = SpaceNeeds::default();
+            self.add_outputs(&mut needs);
+            needs.add(directory, spooled);
+            needs.check()
+        };
+        if needs(bytes).is_err()
+            && let Some(not_given_back) = spool.begin_giving_back(bytes, second.readers())
+        {
+            let mut outputs = SpaceNeeds::default();
+            self.add_outputs(&mut outputs);
+            let is_shared = outputs.has_file_system_of(directory);
+            needs(if is_shared { (not_given_back + second.read_ahead()).min(bytes) } else { bytes })?;
+            self.monitor.note("the free space is less than two copies of the records: the spool gives its own back, which takes longer");
+        } else {
+            needs(bytes)?;
+        }
+        Ok(spool)
     }
 
     fn pipeline(&self) -> PiecePipeline<'_> {

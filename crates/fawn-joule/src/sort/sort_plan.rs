@@ -5,7 +5,6 @@ use super::pages::PAGE_BYTES;
 use super::piece::ENTRY_BYTES;
 use super::record::RecordShape;
 use super::run_reader::{BUFFERS_A_RUN, lead_bytes};
-use super::spool::GIVEN_BACK_BYTES;
 use super::writer::BUFFERS_A_RANGE;
 
 /// Transfers of reads and writes, by the memory there is.
@@ -53,6 +52,18 @@ pub struct SortPlan {
     pub second: Option<SecondPass>,
 }
 
+impl SecondPass {
+    /// Stretches of runs that are read at the same time.
+    pub fn readers(&self) -> u64 {
+        self.runs * self.threads as u64
+    }
+
+    /// Bytes that these have read and not merged.
+    pub fn read_ahead(&self) -> u64 {
+        self.readers() * (BUFFERS_A_RUN * self.block) as u64
+    }
+}
+
 /// How runs are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecondPass {
@@ -78,14 +89,6 @@ impl SortPlan {
             more.memory += more.memory / 8 + (1 << 20);
         }
         Err(SortError::Memory { needed: more.memory })
-    }
-
-    /// Bytes beside the output that the spool takes at most while it is merged, if read space can be given back.
-    pub fn spool_slack(&self) -> u64 {
-        self.second.map_or(0, |second| {
-            let a_reader = GIVEN_BACK_BYTES + (BUFFERS_A_RUN + 1) as u64 * second.block as u64;
-            second.runs * second.threads as u64 * a_reader
-        })
     }
 
     fn one_pass(demand: &SortDemand) -> Option<Self> {

@@ -12,15 +12,17 @@ use super::record::RecordShape;
 /// Samples of a run at most, and the bytes of their keys.
 const MOST_SAMPLES: usize = 4096;
 const MOST_SAMPLE_BYTES: usize = 256 << 10;
-/// Space that is given back at a time.
-pub const GIVEN_BACK_BYTES: u64 = 1 << 20;
+/// Space that is given back at a time, by what the spool holds: reads wait meanwhile.
+const GIVEN_BACK_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=64 << 20;
+/// What is read and not given back yet is about this share of the spool at most.
+const MOST_NOT_GIVEN_BACK: u64 = 16;
 
 /// A file of sorted runs.
 #[derive(Debug)]
 pub struct RunSpool {
     file: DirectFile,
-    /// Whether what is read can be given back to the file system.
-    gives_back: bool,
+    /// Bytes that are given back to the file system at a time once they are read; `None`: it keeps them.
+    gives_back: Option<u64>,
 }
 
 impl RunSpool {
@@ -33,9 +35,7 @@ impl RunSpool {
         let file = tempfile::tempfile_in(directory).map_err(failed)?;
         file.set_len(size).map_err(failed)?;
         let name: PathBuf = directory.join("(the spool)");
-        let mut spool = Self { file: DirectFile::new(file, &name), gives_back: false };
-        spool.gives_back = spool.punch(0, PAGE_BYTES as u64).is_ok();
-        Ok(spool)
+        Ok(Self { file: DirectFile::new(file, &name), gives_back: None })
     }
 
     /// The file.
@@ -43,15 +43,19 @@ impl RunSpool {
         &self.file
     }
 
-    /// Whether space is given back as soon as what was there is read.
-    pub fn gives_back(&self) -> bool {
-        self.gives_back
+    /// From now on gives space back as soon as what was there is read, by so many readers at a time, and returns the space that is
+    /// read and not given back at most; `None`: the file system keeps it. Reads take longer.
+    pub fn begin_giving_back(&mut self, bytes: u64, readers: u64) -> Option<u64> {
+        self.punch(0, PAGE_BYTES as u64).ok()?;
+        let at_a_time = bytes / (MOST_NOT_GIVEN_BACK * readers.max(1));
+        let at_a_time = at_a_time.clamp(*GIVEN_BACK_BYTES.start(), *GIVEN_BACK_BYTES.end());
+        self.gives_back = Some(at_a_time);
+        Some((at_a_time * readers).min(bytes))
     }
 
     /// Gives whole pages back to the file system if they are worth it, and returns the first that is kept.
     pub fn give_back(&self, from: u64, to: u64) -> u64 {
-        // A file system that cannot has the space for the whole spool.
-        let is_worth_it = self.gives_back && to >= from + GIVEN_BACK_BYTES;
+        let is_worth_it = self.gives_back.is_some_and(|at_a_time| to >= from + at_a_time);
         if is_worth_it && self.punch(from, to - from).is_ok() { to } else { from }
     }
 

@@ -204,3 +204,18 @@ fn a_sort_that_does_not_fit_is_refused_before_it_begins() {
     assert!(run.code == 1 && run.stderr.contains("free, and 60 MB are needed"), "{run:?}");
     assert_eq!(names(&disk.file("")), ["input"]);
 }
+
+#[test]
+fn a_spool_and_an_output_share_space_for_little_more_than_one_of_them() {
+    let Some(disk) = Disk::new(50) else { return };
+    let records = Records::generate(&[]);
+    let (input, sorted) = (records.name("input"), disk.file("sorted"));
+    let sorted = sorted.to_str().unwrap();
+    let run = sort(&["sort", &input, "-o", sorted, "--memory", "8M", "--threads", "1", "--json"]);
+    let notes = "fawn: the free space is less than two copies of the records: the spool gives its own back";
+    assert!(run.code == 0 && run.stderr.starts_with(notes), "{run:?}");
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(report["parameters"]["passes"], 2);
+    let run = sort(&["validate", sorted, "--input", &input]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+}
