@@ -57,7 +57,8 @@ pub fn generate(
     watch: &(dyn Watch + Sync),
     leftovers: &Leftovers,
 ) -> Result<RecordTotals, SortError> {
-    let size = plan.records * RECORD_BYTES as u64;
+    // What no file system holds is refused as such.
+    let size = plan.records.saturating_mul(RECORD_BYTES as u64);
     let mut needs = SpaceNeeds::default();
     needs.add_file(path, size);
     needs.check()?;

@@ -1,14 +1,14 @@
 //! A sort from files to files.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::mpsc::channel;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use fawn_meter::Meter;
 use fawn_report::Watch;
 
+use super::direct::DirectFile;
 use super::error::SortError;
 use super::group::SortedPieces;
 use super::input::InputRecords;
@@ -71,6 +71,7 @@ pub fn sort(
     watch: &(dyn Watch + Sync),
     leftovers: &Leftovers,
 ) -> Result<SortOutcome, SortError> {
+    assert!(!options.outputs.is_empty(), "sorted records go into files");
     let input = InputRecords::open(&options.inputs, options.shape)?;
     let demand =
         SortDemand { shape: options.shape, records: input.records(), memory: options.memory, threads: options.threads };
@@ -82,7 +83,7 @@ pub fn sort(
         None => job.in_one_pass(meter, leftovers)?,
         Some(second) => job.in_two_passes(second, meter, leftovers)?,
     };
-    let is_direct = is_direct && input.files().all(super::direct::DirectFile::is_direct);
+    let is_direct = is_direct && input.files().all(DirectFile::is_direct);
     Ok(SortOutcome { records: input.records(), plan, is_direct, phases })
 }
 

@@ -70,13 +70,13 @@ impl LoserTree {
     #[inline]
     pub fn replace(&mut self, head: u128, order: &impl HeadOrder) {
         let mut winner = head;
-        let mut node = (self.losers.len() + list_of(head)) / 2;
-        while node > 0 {
+        let mut node = self.losers.len() + list_of(head);
+        while node > 1 {
+            node /= 2;
             let other = self.losers[node];
             let (less, greater) = if is_less(other, winner, order) { (other, winner) } else { (winner, other) };
             self.losers[node] = greater;
             winner = less;
-            node /= 2;
         }
         self.winner = winner;
     }

@@ -1,4 +1,4 @@
-//! The sort benchmark on one machine ("JouleSort", e-Energy 2010, section 3.4.2): records made, sorted from file to file, validated.
+//! The sort benchmark on one machine (e-Energy 2010, section 3.4.2): records made, sorted from file to file, validated.
 //!
 //! # Layout
 //!

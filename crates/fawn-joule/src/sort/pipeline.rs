@@ -45,10 +45,10 @@ impl PiecePipeline<'_> {
             let _ = free.send(None);
         }
         thread::scope(|scope| {
-            let reader = scope.spawn(move || self.read(&to_fill, filled));
+            let reader = scope.spawn(move || self.read(&to_fill, &filled));
             for _ in 0..self.threads {
-                let sorted = sorted.clone();
-                scope.spawn(|| sort_pieces(&to_sort, sorted));
+                let (to_sort, sorted) = (&to_sort, sorted.clone());
+                scope.spawn(move || sort_pieces(to_sort, &sorted));
             }
             drop(sorted);
             let merged = self.merge(&to_merge, &free, &mut take);
@@ -62,7 +62,7 @@ impl PiecePipeline<'_> {
         self.input.records().div_ceil(self.plan.piece_records as u64)
     }
 
-    fn read(&self, free: &Receiver<Option<InputPiece>>, filled: Sender<NumberedPiece>) -> Result<(), SortError> {
+    fn read(&self, free: &Receiver<Option<InputPiece>>, filled: &Sender<NumberedPiece>) -> Result<(), SortError> {
         let transfer = self.plan.transfer;
         let mut bounces = (0..READS_AT_A_TIME).map(|_| Pages::with_bytes(transfer)).collect::<Result<Vec<_>, _>>()?;
         let shape = self.input.shape();
@@ -108,7 +108,7 @@ impl PiecePipeline<'_> {
     }
 }
 
-fn sort_pieces(to_sort: &Mutex<Receiver<NumberedPiece>>, sorted: Sender<NumberedPiece>) {
+fn sort_pieces(to_sort: &Mutex<Receiver<NumberedPiece>>, sorted: &Sender<NumberedPiece>) {
     loop {
         let next = to_sort.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((number, mut piece)) = next else { return };

@@ -106,7 +106,7 @@ mod tests {
         for (record_bytes, key_offset, key_bytes) in [(100, 0, 10), (20, 17, 3), (30, 1, 29), (12, 0, 12), (1, 0, 1)] {
             let shape = RecordShape::new(record_bytes, key_offset, key_bytes).unwrap();
             let records: Vec<Vec<u8>> =
-                (0..50u8).map(|n| (0..record_bytes as u8).map(|at| n.wrapping_mul(at ^ 151)).collect()).collect();
+                (0..50u8).map(|n| (0..record_bytes as u8).map(|at| n.wrapping_mul(at ^ 0x97)).collect()).collect();
             for first in &records {
                 for second in &records {
                     let (by_prefix, by_key) =

@@ -2,6 +2,7 @@
 
 use fawn_machine::process::resident_bytes;
 use fawn_meter::report::{COLUMNS, provenance, sum};
+use fawn_report::amount::counted;
 use fawn_report::{BenchReport, Column, Form, TextTable, column};
 use serde_json::{Map, Value, json};
 
@@ -35,7 +36,9 @@ pub fn report(options: &SortOptions, outcome: &SortOutcome) -> BenchReport {
         report.parameter("merge_read_bytes", second.block);
     }
     report.parameter("direct", outcome.is_direct);
-    report.parameter("peak_memory_bytes", resident_bytes().map(|(_, most)| most));
+    let most = resident_bytes().map(|(_, most)| most);
+    report.parameter("peak_memory_bytes", most);
+    report.notes.push(memory_note(options, outcome, most));
     for phase in &outcome.phases {
         report.row(row(phase, outcome.records));
     }
@@ -51,6 +54,17 @@ pub fn report(options: &SortOptions, outcome: &SortOutcome) -> BenchReport {
         );
     }
     report
+}
+
+/// How many passes there were, and what the process took of the memory that it was given.
+fn memory_note(options: &SortOptions, outcome: &SortOutcome, most: Option<u64>) -> String {
+    let passes = match outcome.plan.second {
+        None => "one pass".to_owned(),
+        Some(second) => format!("two passes, {}", counted(second.runs, "run", "runs")),
+    };
+    let mib = |bytes: u64| format!("{:.0} MiB", bytes as f64 / f64::from(1 << 20));
+    let most = most.map_or_else(String::new, |most| format!("; the process took at most {}", mib(most)));
+    format!("{passes}, --memory {}{most}", mib(options.memory))
 }
 
 /// The table of its rows.

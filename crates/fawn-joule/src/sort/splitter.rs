@@ -21,7 +21,7 @@ impl Splitter<'_> {
 }
 
 /// Divides samples, which are all alike to each other in what they stand for, into as many parts. Between each two is a splitter.
-pub fn choose<'k>(mut samples: Vec<Splitter<'k>>, parts: usize) -> Vec<Splitter<'k>> {
+pub fn choose(mut samples: Vec<Splitter<'_>>, parts: usize) -> Vec<Splitter<'_>> {
     if samples.is_empty() {
         return Vec::new();
     }

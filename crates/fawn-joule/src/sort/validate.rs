@@ -1,9 +1,8 @@
 //! Whether records are in order, and whether they are the same as before.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use fawn_report::Watch;

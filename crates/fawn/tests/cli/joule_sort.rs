@@ -69,7 +69,7 @@ fn records_are_generated_sorted_and_validated() {
     let [input, sorted] = ["input", "sorted"].map(|name| records.name(name));
     let run = sort(&["sort", &input, "-o", &sorted, "--memory", "4M"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    for what in ["read, sort and spool", "merge and write", "records/s", "CPU-s"] {
+    for what in ["read, sort and spool", "merge and write", "records/s", "CPU-s", "note: two passes, "] {
         assert!(run.stdout.contains(what), "{what}: {}", run.stdout);
     }
     let run = sort(&["validate", &sorted, "--input", &input]);
@@ -184,6 +184,8 @@ fn what_cannot_be_sorted_is_refused_with_what_to_do() {
         (2, &["sort", &input, "-o", "a", "-o", "b", "--outputs", "2"], "give one --output"),
         (2, &["validate", &input, "--checksum", "12 34"], "is not a checksum; write the hexadecimal digits"),
         (2, &["generate", "--records", "0", &sorted], "give 1 or more"),
+        (2, &["generate", "--records", "9", "--first", "18446744073709551610", &sorted], "give a smaller --first"),
+        (1, &["generate", "--records", "18446744073709551615", &sorted], "free some space, or write elsewhere"),
     ] {
         let run = sort(arguments);
         assert!(run.code == code && run.stderr.contains(what), "{what}: {run:?}");

@@ -12,7 +12,7 @@ use fawn_report::amount::{bytes, counted};
 use super::shape::{MOST_THREADS, threads_or_cores};
 use crate::bench::output::Bar;
 use crate::interrupt::tell_how_to_go_on;
-use crate::outcome::CommandStatus;
+use crate::outcome::{CommandStatus, UsageError};
 use crate::progress::TerminalBar;
 use crate::table::print_json;
 use crate::tell::unless_closed;
@@ -56,8 +56,12 @@ pub struct GenerateArguments {
 /// Runs it.
 ///
 /// # Errors
-/// What [`fawn_joule::sort::error::SortError`] says.
+/// [`UsageError`], or what [`fawn_joule::sort::error::SortError`] says.
 pub fn run(arguments: &GenerateArguments) -> anyhow::Result<CommandStatus> {
+    if arguments.first.0.checked_add(arguments.records.0).is_none() {
+        let what = "the number of the last record has more than 64 bits: give a smaller --first, or fewer --records";
+        return Err(UsageError(what.to_owned()).into());
+    }
     let plan = GeneratePlan {
         records: arguments.records.0,
         first: arguments.first.0,
