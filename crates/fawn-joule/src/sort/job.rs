@@ -14,7 +14,7 @@ use super::group::SortedPieces;
 use super::input::InputRecords;
 use super::monitor::ByteMonitor;
 use super::output::{Leftovers, OutputFile, directory_of};
-use super::pages::PAGE_BYTES;
+use super::pages::{PAGE_BYTES, PagesPool};
 use super::parts::{MergePart, PartWriting, records_between};
 use super::phase::{PhaseMeter, SortPhase};
 use super::piece::InputPiece;
@@ -78,7 +78,8 @@ pub fn sort(
     let plan = SortPlan::of(&demand)?;
     let passes = if plan.second.is_some() { 4 } else { 2 };
     let monitor = ByteMonitor::new(watch, passes * input.bytes());
-    let job = SortJob { options, input: &input, plan: &plan, monitor: &monitor };
+    let pool = PagesPool::new(plan.transfer);
+    let job = SortJob { options, input: &input, plan: &plan, pool: &pool, monitor: &monitor };
     let (phases, is_direct) = match &plan.second {
         None => job.in_one_pass(meter, leftovers)?,
         Some(second) => job.in_two_passes(second, meter, leftovers)?,
@@ -91,6 +92,8 @@ struct SortJob<'j> {
     options: &'j SortOptions,
     input: &'j InputRecords,
     plan: &'j SortPlan,
+    /// Buffers of writes.
+    pool: &'j PagesPool,
     monitor: &'j ByteMonitor<'j>,
 }
 
@@ -268,7 +271,7 @@ impl SortJob<'_> {
     }
 
     fn writing(&self, threads: usize, what: &'static str) -> PartWriting<'_> {
-        PartWriting { threads, transfer: self.plan.transfer, monitor: self.monitor, what }
+        PartWriting { threads, pool: self.pool, monitor: self.monitor, what }
     }
 
     fn add_outputs(&self, needs: &mut SpaceNeeds) {

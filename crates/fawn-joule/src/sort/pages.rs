@@ -1,5 +1,7 @@
 //! Memory in whole pages, as reads and writes around the page cache need it.
 
+use std::sync::{Mutex, PoisonError};
+
 use memmap2::{Advice, MmapMut};
 
 use super::error::SortError;
@@ -47,6 +49,34 @@ impl Pages {
     #[inline]
     pub fn size(&self) -> usize {
         self.map.len()
+    }
+}
+
+/// Buffers of one size that are used again and again: the system clears new memory, which costs as much as to fill it.
+#[derive(Debug)]
+pub struct PagesPool {
+    bytes: usize,
+    free: Mutex<Vec<Pages>>,
+}
+
+impl PagesPool {
+    /// A pool of buffers of so many bytes, which has none yet.
+    pub fn new(bytes: usize) -> Self {
+        Self { bytes, free: Mutex::default() }
+    }
+
+    /// A buffer. Its bytes may be of its last use.
+    ///
+    /// # Errors
+    /// [`SortError::NoMemory`].
+    pub fn take(&self) -> Result<Pages, SortError> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        free.map_or_else(|| Pages::with_bytes(self.bytes), Ok)
+    }
+
+    /// Keeps a buffer for its next use.
+    pub fn put(&self, pages: Pages) {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(pages);
     }
 }
 

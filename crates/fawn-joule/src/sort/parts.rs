@@ -7,6 +7,7 @@ use std::thread;
 
 use super::error::{SortError, first_cause};
 use super::monitor::ByteMonitor;
+use super::pages::PagesPool;
 use super::writer::{RangeWriter, WriteTarget, write_jobs};
 
 /// Threads that write at most: a device that has so many writes at a time is busy.
@@ -42,20 +43,20 @@ pub fn records_between(from: &[u64], to: &[u64]) -> u64 {
 pub struct PartWriting<'w> {
     /// Threads that merge.
     pub threads: usize,
-    /// Bytes of a write.
-    pub transfer: usize,
+    /// The buffers of writes.
+    pub pool: &'w PagesPool,
     /// What is told how far it is.
     pub monitor: &'w ByteMonitor<'w>,
     /// What it is told.
     pub what: &'w str,
 }
 
-impl PartWriting<'_> {
+impl<'f> PartWriting<'f> {
     /// Has `merge` put the records of each part into its writer, several parts at a time. It gets the part's number, too.
     ///
     /// # Errors
     /// Those of `merge`, or a part cannot be written.
-    pub fn run<'f>(
+    pub fn run(
         &self,
         parts: &[MergePart<'f>],
         merge: impl Fn(usize, &MergePart<'f>, &mut RangeWriter<'f>) -> Result<(), SortError> + Sync,
@@ -66,7 +67,7 @@ impl PartWriting<'_> {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(part) = parts.get(number) else { return Ok(()) };
-                let mut writer = RangeWriter::new(part.target, part.offset, self.transfer, jobs.clone())?;
+                let mut writer = RangeWriter::new(part.target, part.offset, self.pool, jobs.clone())?;
                 merge(number, part, &mut writer)?;
                 writer.finish()?;
             }

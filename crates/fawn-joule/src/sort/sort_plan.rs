@@ -9,8 +9,8 @@ use super::writer::BUFFERS_A_RANGE;
 
 /// Transfers of reads and writes, by the memory there is.
 const TRANSFER_BYTES: std::ops::RangeInclusive<usize> = 64 << 10..=1 << 20;
-/// Reads of a merge: no flash is slower with more, and fewer threads merge rather than that reads are smaller than is good.
-const MOST_BLOCK_BYTES: usize = 4 << 20;
+/// Reads of a merge: no flash is faster with larger ones, and fewer threads merge rather than that reads are smaller than is good.
+const MOST_BLOCK_BYTES: usize = 1 << 20;
 const GOOD_BLOCK_BYTES: usize = 256 << 10;
 const LEAST_BLOCK_BYTES: usize = 4 * PAGE_BYTES;
 /// Pieces that one pass reads at least: a piece is sorted while the next is read.

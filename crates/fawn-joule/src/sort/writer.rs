@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use super::direct::DirectFile;
 use super::error::SortError;
 use super::monitor::ByteMonitor;
-use super::pages::{PAGE_BYTES, Pages};
+use super::pages::{PAGE_BYTES, Pages, PagesPool};
 
 /// Buffers of a range: one is filled while the others are written.
 pub const BUFFERS_A_RANGE: usize = 3;
@@ -89,6 +89,7 @@ pub fn write_jobs(jobs: &Mutex<Receiver<WriteJob<'_>>>, monitor: &ByteMonitor<'_
 /// Fills a range of a file, from its beginning to its end.
 pub struct RangeWriter<'f> {
     target: &'f WriteTarget<'f>,
+    pool: &'f PagesPool,
     jobs: Sender<WriteJob<'f>>,
     buffer: Pages,
     /// The page of the file that the buffer's first byte is in.
@@ -101,23 +102,23 @@ pub struct RangeWriter<'f> {
 }
 
 impl<'f> RangeWriter<'f> {
-    /// Begins at `offset` of the file, with buffers of `transfer` bytes.
+    /// Begins at `offset` of the file, with buffers of a pool.
     ///
     /// # Errors
     /// [`SortError::NoMemory`].
     pub fn new(
         target: &'f WriteTarget<'f>,
         offset: u64,
-        transfer: usize,
+        pool: &'f PagesPool,
         jobs: Sender<WriteJob<'f>>,
     ) -> Result<Self, SortError> {
         let (home, returned) = channel();
         for _ in 1..BUFFERS_A_RANGE {
-            let _ = home.send(Pages::with_bytes(transfer));
+            let _ = home.send(pool.take());
         }
         let from = (offset % PAGE) as usize;
-        let buffer = Pages::with_bytes(transfer)?;
-        Ok(Self { target, jobs, buffer, offset: offset - from as u64, from, at: from, home, returned })
+        let buffer = pool.take()?;
+        Ok(Self { target, pool, jobs, buffer, offset: offset - from as u64, from, at: from, home, returned })
     }
 
     /// Appends bytes.
@@ -174,8 +175,9 @@ impl<'f> RangeWriter<'f> {
     pub fn finish(mut self) -> Result<(), SortError> {
         self.pass_on()?;
         for _ in 1..BUFFERS_A_RANGE {
-            self.returned.recv().map_err(|_| SortError::Stopped)??;
+            self.pool.put(self.returned.recv().map_err(|_| SortError::Stopped)??);
         }
+        self.pool.put(self.buffer);
         Ok(())
     }
 }
@@ -193,6 +195,7 @@ mod tests {
         let bytes: Vec<u8> = (0..50_001u32).map(|at| (at * 13 / 5) as u8).collect();
         let output = OutputFile::create(&path, bytes.len() as u64, &Leftovers::default()).unwrap();
         let (target, monitor) = (WriteTarget::new(output.file(), bytes.len() as u64), ByteMonitor::new(&Nobody, 0));
+        let pool = PagesPool::new(8192);
         let (jobs, received) = channel();
         let received = Mutex::new(received);
         std::thread::scope(|scope| {
@@ -200,7 +203,7 @@ mod tests {
             let jobs = jobs;
             // The last but one lies within a page, and the first ends with one.
             for (from, to) in [(9_000, 50_000), (0, 4096), (4096, 9_000), (50_000, 50_000), (50_000, 50_001)] {
-                let mut writer = RangeWriter::new(&target, from as u64, 8192, jobs.clone()).unwrap();
+                let mut writer = RangeWriter::new(&target, from as u64, &pool, jobs.clone()).unwrap();
                 bytes[from..to].chunks(777).for_each(|part| writer.append(part).unwrap());
                 writer.finish().unwrap();
             }
