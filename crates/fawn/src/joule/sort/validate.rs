@@ -79,7 +79,9 @@ pub fn run(arguments: &ValidateArguments) -> anyhow::Result<CommandStatus> {
     let (summary, expected) = found?;
     let faults = faults(&sorted, &summary, expected.as_ref());
     unless_closed(if arguments.json { print_as_json(&sorted, &summary, &faults) } else { print(&summary) })?;
-    faults.iter().for_each(|fault| tell(format_args!("fawn: {fault}")));
+    for fault in &faults {
+        tell(format_args!("fawn: {fault}"));
+    }
     Ok(if faults.is_empty() { CommandStatus::Done } else { CommandStatus::Missing })
 }
 
