@@ -1,6 +1,6 @@
 //! Where sorted runs are between the two passes: a file without a name, which goes with the process.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
@@ -34,8 +34,8 @@ impl RunSpool {
         let failed = |error: std::io::Error| SortError::io("spool records in", directory, error);
         let file = tempfile::tempfile_in(directory).map_err(failed)?;
         file.set_len(size).map_err(failed)?;
-        let name: PathBuf = directory.join("(the spool)");
-        Ok(Self { file: DirectFile::new(file, &name), gives_back: None })
+        // It has no name: errors are about its directory.
+        Ok(Self { file: DirectFile::new(file, directory), gives_back: None })
     }
 
     /// The file.

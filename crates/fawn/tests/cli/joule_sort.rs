@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::disks::Disk;
@@ -40,8 +41,13 @@ impl Records {
 
     /// A sort in two passes that has begun to write and is not done.
     fn begin_sort(&self) -> Child {
+        self.begin_sort_into(&self.path("sorted"))
+    }
+
+    /// The same, into another file.
+    fn begin_sort_into(&self, sorted: &Path) -> Child {
         let mut command = fawn_command(&["joule", "sort", "sort", "--memory", "3M", "--threads", "1"]);
-        command.args([&self.name("input"), "-o", &self.name("sorted")]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg(self.path("input")).arg("-o").arg(sorted).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
         wait_for("a sort to write", || {
             let counts = std::fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap();
@@ -220,4 +226,19 @@ fn a_spool_and_an_output_share_space_for_little_more_than_one_of_them() {
     assert_eq!(report["parameters"]["passes"], 2);
     let run = sort(&["validate", sorted, "--input", &input]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn a_disk_that_others_fill_meanwhile_ends_a_sort_in_one_sentence() {
+    let Some(disk) = Disk::new(100) else { return };
+    let records = Records::generate(&[]);
+    let child = records.begin_sort_into(&disk.file("sorted"));
+    let signal = |signal| kill_process(Pid::from_child(&child), signal).unwrap();
+    signal(Signal::STOP);
+    let full = std::fs::write(disk.file("others"), vec![1; 100 << 20]);
+    assert_eq!(full.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    signal(Signal::CONT);
+    let run = Run::from(child.wait_with_output().unwrap());
+    assert!(run.code == 1 && run.stderr.ends_with(" is full: free some space, or write elsewhere\n"), "{run:?}");
+    assert_eq!(names(&disk.file("")), ["others"]);
 }
