@@ -117,7 +117,7 @@ fn what_memory_is_too_little_for_is_told() {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 48, ..Config::default() })]
+    #![proptest_config(Config { cases: 32, ..Config::default() })]
 
     #[test]
     fn any_records_are_sorted_as_by_std(
