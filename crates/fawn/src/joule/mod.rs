@@ -7,6 +7,7 @@ pub mod energy;
 mod fixed;
 mod matrix;
 mod output;
+mod sort;
 mod threads;
 
 use clap::{Args, Subcommand};
@@ -33,6 +34,8 @@ pub enum JouleCommand {
     Crypto(Box<CryptoArguments>),
     /// Show what fixed power costs processors, machines and this one
     Fixed(Box<FixedArguments>),
+    /// Sort records from file to file: generate, sort, validate
+    Sort(sort::JouleSortArguments),
 }
 
 /// Carries out a subcommand.
@@ -44,5 +47,6 @@ pub fn run(arguments: &JouleArguments) -> anyhow::Result<CommandStatus> {
         JouleCommand::Matrix(arguments) => matrix::run(arguments),
         JouleCommand::Crypto(arguments) => crypto::run(arguments),
         JouleCommand::Fixed(arguments) => fixed::run(arguments),
+        JouleCommand::Sort(arguments) => sort::run(arguments),
     }
 }
