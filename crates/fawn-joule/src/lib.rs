@@ -6,9 +6,11 @@
 //! # Layout
 //!
 //! * [`cost`]: wall time, CPU time and joules of a stretch of work, and the figures of a report that are made of them.
+//! * [`phrases`]: counting very many phrases in texts.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod cost;
+pub mod phrases;
 
 pub use cost::{Cost, CostMeter};
