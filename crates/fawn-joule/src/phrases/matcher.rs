@@ -7,8 +7,8 @@ use super::filter::{FirstFilter, Marks, SecondFilter};
 use super::hash::{Case, RollingHash};
 use super::patterns::PhraseList;
 use super::plan::{LengthClass, classes};
-use super::scan::{BLOCK, Candidates, scan};
-use super::table::{Finding, PhraseTable};
+use super::scan::{Candidates, scan};
+use super::table::{PhraseTable, SMALL_GROUP};
 
 /// Bits of the first filter for each phrase, if the cache has room for them.
 const FIRST_BITS: usize = 16;
@@ -73,21 +73,44 @@ pub struct MatcherMemory {
     pub tables: usize,
 }
 
+/// Windows that are verified together.
+const BATCH: usize = 1024;
+
 /// What a thread searches with.
 #[derive(Clone, Debug)]
 pub struct Scratch {
     candidates: Candidates,
-    buckets: [(u32, u32); BLOCK],
-    groups: [u32; BLOCK],
+    batch: Batch,
     /// How many windows came how far.
     pub counts: WindowCounts,
+}
+
+/// Windows that have passed the filters, and what the table has for them.
+#[derive(Clone, Debug, Default)]
+struct Batch {
+    places: Vec<u32>,
+    hashes: Vec<u64>,
+    buckets: Vec<(u32, u32)>,
+    groups: Vec<Range<u32>>,
+    /// For each phrase of each small group, whether it goes on as the text does.
+    goes_on: Vec<bool>,
+    /// The last phrase of each large group that does not follow the text.
+    lasts: Vec<u32>,
 }
 
 impl Scratch {
     /// For one thread.
     pub fn new() -> Box<Self> {
-        let counts = WindowCounts::default();
-        Box::new(Self { candidates: Candidates::new(), buckets: [(0, 0); BLOCK], groups: [0; BLOCK], counts })
+        Box::new(Self { candidates: Candidates::new(), batch: Batch::default(), counts: WindowCounts::default() })
+    }
+
+    /// Its memory.
+    pub fn bytes(&self) -> usize {
+        let Batch { places, hashes, buckets, groups, goes_on, lasts } = &self.batch;
+        size_of::<Self>()
+            + 4 * (places.capacity() + lasts.capacity())
+            + 8 * (hashes.capacity() + buckets.capacity() + groups.capacity())
+            + goes_on.capacity()
     }
 }
 
@@ -184,43 +207,65 @@ impl Matcher {
         scratch: &mut Scratch,
         mut found: impl FnMut(u32, u32) -> bool,
     ) {
-        let Scratch { candidates, buckets, groups, counts } = scratch;
+        let Scratch { candidates, batch, counts } = scratch;
         for class in &self.classes {
-            let table = class.table.as_ref().expect("a matcher that is not one-sided has tables");
+            batch.clear();
             let windows = scan(text, starts.clone(), &class.hash, &class.first, candidates, |candidates| {
                 class.sift(candidates, counts);
-                // Three loops, in each of which no access to memory waits for another one.
-                for ((_, hash), bucket) in candidates.iter().zip(buckets.iter_mut()) {
-                    *bucket = table.bucket(hash);
+                for (place, hash) in candidates.iter() {
+                    batch.places.push(place);
+                    batch.hashes.push(hash);
                 }
-                for (((_, hash), bucket), group) in candidates.iter().zip(&*buckets).zip(groups.iter_mut()) {
-                    *group = table.first(hash, *bucket).unwrap_or(u32::MAX);
-                }
-                for ((place, _), group) in candidates.iter().zip(&*groups) {
-                    let rest = &text[place as usize..];
-                    if *group == u32::MAX {
-                        counts.false_passes += 1;
-                        continue;
-                    }
-                    let finding = table.phrases_at(&self.list, *group, rest, |number| {
-                        let length = self.list.at(table.offset(number)).len();
-                        !self.stands_alone(text, place as usize, length) || found(place, class.base + number)
-                    });
-                    if finding == Finding::Nothing
-                        && !table.has_window(&self.list, *group, &rest[..class.hash.window()])
-                    {
-                        counts.false_passes += 1;
-                    }
+                if batch.places.len() >= BATCH {
+                    counts.false_passes += self.verify(class, text, batch, &mut found);
+                    batch.clear();
                 }
             });
             counts.windows += windows as u64;
+            counts.false_passes += self.verify(class, text, batch, &mut found);
         }
     }
 
-    /// Whether no word goes on before or behind a phrase, if that counts.
-    fn stands_alone(&self, text: &[u8], place: usize, length: usize) -> bool {
-        let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
-        !self.options.words || !(is_letter(&text[place - 1]) || text.get(place + length).is_some_and(is_letter))
+    /// Finds the phrases at the places of a batch. Returns at how many of them no phrase begins with the window.
+    fn verify(&self, class: &Class, text: &[u8], batch: &mut Batch, found: &mut impl FnMut(u32, u32) -> bool) -> u64 {
+        let table = class.table.as_ref().expect("a matcher that is not one-sided has tables");
+        let (list, window) = (&self.list, class.hash.window());
+        let Batch { places, hashes, buckets, groups, goes_on, lasts } = batch;
+        // Three loops, in each of which no access to memory waits for another one.
+        buckets.extend(hashes.iter().map(|hash| table.bucket(*hash)));
+        groups.extend(hashes.iter().zip(&*buckets).map(|(hash, bucket)| table.group(*hash, *bucket)));
+        for (place, group) in places.iter().zip(&*groups) {
+            let rest = &text[*place as usize..];
+            if group.len() <= SMALL_GROUP {
+                goes_on.extend(group.clone().map(|number| table.goes_on(list, number, window, rest)));
+            } else {
+                lasts.push(table.last(list, group, window, rest));
+            }
+        }
+        // What the last one compared is in the cache now.
+        let (mut goes_on, mut lasts, mut false_passes) = (goes_on.iter(), lasts.iter(), 0);
+        for (place, group) in places.iter().zip(groups) {
+            let rest = &text[*place as usize..];
+            let mut is_wanted = true;
+            let mut found = |number: u32| {
+                let stands_alone = !self.options.words
+                    || stands_alone(text, *place as usize, list.at(table.offset(number)).len());
+                !stands_alone || found(*place, class.base + number)
+            };
+            let is_found = if group.len() <= SMALL_GROUP {
+                group.clone().zip(&mut goes_on).fold(false, |is_found, (number, goes_on)| {
+                    let is_at = *goes_on && table.is_at(list, number, rest);
+                    is_wanted = is_wanted && (!is_at || found(number));
+                    is_found || is_at
+                })
+            } else {
+                lasts.next().is_some_and(|last| table.phrases_at(list, *last, rest, found))
+            };
+            if !is_found && !table.has_window(list, group.clone(), &rest[..window]) {
+                false_passes += 1;
+            }
+        }
+        false_passes
     }
 
     /// Finds every window in `starts` that passes the filters, and marks it. No phrase begins at another place; at these, phrases may begin.
@@ -279,10 +324,28 @@ impl Matcher {
     }
 }
 
+/// Whether neither a letter nor a digit nor `_` is before or behind a phrase. Bytes beyond ASCII are taken for letters.
+fn stands_alone(text: &[u8], place: usize, length: usize) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
+    !is_letter(&text[place - 1]) && !text.get(place + length).is_some_and(is_letter)
+}
+
 impl MatcherMarks {
     /// Their memory.
     pub fn bytes(&self) -> usize {
         self.0.iter().map(Marks::bytes).sum()
+    }
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        let Self { places, hashes, buckets, groups, goes_on, lasts } = self;
+        places.clear();
+        hashes.clear();
+        buckets.clear();
+        groups.clear();
+        goes_on.clear();
+        lasts.clear();
     }
 }
 

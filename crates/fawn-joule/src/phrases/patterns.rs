@@ -1,10 +1,15 @@
 //! The phrases to look for, as one text with a phrase on each line.
 
+use std::hint::black_box;
+
 use fawn_files::text::{BYTE_ORDER_MARK, compressed, marked};
 use memchr::memchr;
 
 /// Bytes of all phrases together at most: a phrase is named by where it begins, in 32 bits.
 pub const MOST_BYTES: usize = u32::MAX as usize;
+
+/// Bytes of a line of the cache.
+const CACHE_LINE: usize = 64;
 
 /// Why a file is none of phrases. Each message says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -93,6 +98,18 @@ impl PhraseList {
         &text[..memchr(b'\n', text).expect("each phrase ends with a line feed")]
     }
 
+    /// A byte of the phrase that begins at `offset`, or the line feed behind it.
+    #[inline]
+    pub(super) fn byte(&self, offset: u32, at: usize) -> u8 {
+        self.text[offset as usize + at]
+    }
+
+    /// Brings the start of a phrase into the cache, without waiting for it.
+    #[inline]
+    pub(super) fn touch(&self, offset: u32) {
+        let at = offset as usize;
+        black_box(self.text[at] ^ self.text.get(at + CACHE_LINE).copied().unwrap_or_default());
+    }
 
     /// Every phrase, with where it begins.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &[u8])> {

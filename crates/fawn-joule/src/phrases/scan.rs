@@ -16,7 +16,7 @@ const STREAMS: usize = 4;
 const STEPS: usize = 128;
 
 /// Windows between two looks.
-pub const BLOCK: usize = STREAMS * STEPS;
+const BLOCK: usize = STREAMS * STEPS;
 
 /// Windows that have passed a filter: where they begin, and their hashes.
 #[derive(Clone, Debug)]

@@ -133,7 +133,7 @@ pub(super) fn search_pieces(
         None => 0,
         Some(mut turns) => turns.writer.finish().map(|()| turns.writer.lines).map_err(SearchError::Write)?,
     };
-    let a_thread = piece_bytes + size_of::<Scratch>() + BATCH * size_of::<u32>();
+    let a_thread = piece_bytes + Scratch::new().bytes() + BATCH * size_of::<u32>();
     let marks_bytes = marks.as_ref().map_or(0, MatcherMarks::bytes);
     Ok(SearchOutcome {
         bytes: reader.bytes,

@@ -5,22 +5,16 @@
 //! with the same window follow each other in the order of their texts. All phrases that begin at a place of the text are then the
 //! last one that does not follow the text in that order, and what that one begins with.
 
+use std::ops::Range;
+
 use super::hash::{Case, RollingHash};
 use super::patterns::PhraseList;
 
 /// Entries of a bucket on average at most.
 const BUCKET: usize = 4;
 
-/// What the table has for a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finding {
-    /// No phrase begins with this window: the filters were wrong.
-    Nothing,
-    /// Phrases begin with it, and none goes on as the text does.
-    Window,
-    /// At least one phrase begins here.
-    Phrase,
-}
+/// Phrases that begin with the same window are compared one by one if they are so many at most.
+pub const SMALL_GROUP: usize = 16;
 
 /// The table of the phrases of one class.
 #[derive(Clone, Debug)]
@@ -31,8 +25,30 @@ pub struct PhraseTable {
     /// Number of the first entry of each bucket, and of the end.
     buckets: Vec<u32>,
     shift: u32,
-    /// Entries that begin with a shorter phrase of this table, each with the longest such one, sorted.
+    /// Entries of large groups that begin with a shorter phrase of this table, each with the longest such one, sorted.
     nested: Vec<(u32, u32)>,
+    /// The large groups, sorted.
+    large: Vec<LargeGroup>,
+    /// The [tails](tail) of their phrases.
+    tails: Vec<u128>,
+}
+
+/// Phrases that begin with the same window and are too many to compare one by one.
+#[derive(Clone, Copy, Debug)]
+struct LargeGroup {
+    /// Its first entry.
+    first: u32,
+    /// Its first tail.
+    tails: u32,
+}
+
+/// What a text has behind its window, as a number: texts with the same window and different tails are in the order of these. They lie
+/// side by side, so that a search among them does not wait for memory.
+fn tail(case: Case, text: &[u8], window: usize) -> u128 {
+    let mut bytes = [0; 16];
+    let behind = text.get(window..).unwrap_or_default();
+    bytes.iter_mut().zip(behind).for_each(|(byte, other)| *byte = case.fold(*other));
+    u128::from_be_bytes(bytes)
 }
 
 /// The part of an entry that is of the hash.
@@ -47,10 +63,10 @@ impl PhraseTable {
         let mut entries: Vec<u64> = offsets.map(entry).collect();
         entries.sort_unstable();
         order_groups(&mut entries, list, case);
-        let mut table = Self { case, entries, buckets: Vec::new(), shift: 0, nested: Vec::new() };
+        let mut table = Self { case, entries, buckets: Vec::new(), shift: 0, nested: Vec::new(), large: Vec::new(), tails: Vec::new() };
         table.entries.shrink_to_fit();
         table.index();
-        table.nest(list);
+        table.order(list, hash.window());
         table
     }
 
@@ -66,22 +82,38 @@ impl PhraseTable {
         self.buckets.resize(buckets + 1, self.entries.len() as u32);
     }
 
-    /// Finds the longest phrase that each one begins with.
-    fn nest(&mut self, list: &PhraseList) {
-        let mut open: Vec<usize> = Vec::new();
-        for number in 0..self.entries.len() {
+    /// Prepares the search in large groups.
+    fn order(&mut self, list: &PhraseList, window: usize) {
+        let mut from = 0;
+        while from < self.entries.len() {
+            let size = group_size(&self.entries[from..], key(self.entries[from]));
+            if size > SMALL_GROUP {
+                self.large.push(LargeGroup { first: from as u32, tails: self.tails.len() as u32 });
+                let phrases = self.entries[from..from + size].iter().map(|entry| list.at(*entry as u32));
+                self.tails.extend(phrases.map(|phrase| tail(self.case, phrase, window)));
+                self.nest(from..from + size, list);
+            }
+            from += size;
+        }
+        self.nested.shrink_to_fit();
+        self.large.shrink_to_fit();
+        self.tails.shrink_to_fit();
+    }
+
+    /// Finds the longest phrase that each one of a group begins with.
+    fn nest(&mut self, group: Range<usize>, list: &PhraseList) {
+        let mut open = Vec::new();
+        for number in group {
             let phrase = self.phrase(number, list);
-            while let Some(last) = open.last() {
-                let same = key(self.entries[*last]) == key(self.entries[number]);
-                if same && self.case.begins_with(phrase, self.phrase(*last, list)) {
-                    self.nested.push((number as u32, *last as u32));
+            while let Some(last) = open.pop() {
+                if self.case.begins_with(phrase, self.phrase(last, list)) {
+                    self.nested.push((number as u32, last as u32));
+                    open.push(last);
                     break;
                 }
-                open.pop();
             }
             open.push(number);
         }
-        self.nested.shrink_to_fit();
     }
 
     fn phrase<'l>(&self, number: usize, list: &'l PhraseList) -> &'l [u8] {
@@ -105,66 +137,92 @@ impl PhraseTable {
         (self.buckets[number], self.buckets[number + 1])
     }
 
-    /// The first of the entries `from..to`, a bucket's, that has this hash.
+    /// Those of the entries `from..to`, a bucket's, that have this hash.
     #[inline]
-    pub fn first(&self, hash: u64, (from, to): (u32, u32)) -> Option<u32> {
+    pub fn group(&self, hash: u64, (from, to): (u32, u32)) -> Range<u32> {
         let wanted = (hash >> 32) as u32;
         let entries = &self.entries[from as usize..to as usize];
-        let found = if entries.len() > 4 * BUCKET {
-            entries.partition_point(|entry| key(*entry) < wanted)
+        let (mut first, mut size) = (0, 0);
+        if entries.len() > 4 * BUCKET {
+            first = entries.partition_point(|entry| key(*entry) < wanted);
+            size = group_size(&entries[first..], wanted);
         } else {
-            entries.iter().position(|entry| key(*entry) >= wanted)?
-        };
-        (key(*entries.get(found)?) == wanted).then_some(from + found as u32)
+            // Without a branch that depends on the hash.
+            for entry in entries {
+                first += u32::from(key(*entry) < wanted) as usize;
+                size += usize::from(key(*entry) == wanted);
+            }
+        }
+        let first = from + first as u32;
+        first..first + size as u32
     }
 
-    /// Gives `found` the number of every phrase that `text` begins with, the longest first, until it returns false. `first` is the first
-    /// entry with the hash of the window.
-    pub fn phrases_at(&self, list: &PhraseList, first: u32, text: &[u8], mut found: impl FnMut(u32) -> bool) -> Finding {
-        let first = first as usize;
-        let hash = key(self.entries[first]);
-        let is_alone = self.entries.get(first + 1).is_none_or(|next| key(*next) != hash);
-        let mut number = if is_alone {
-            first
-        } else {
-            let size = group(&self.entries[first..], hash);
-            let longest = &text[..text.len().min(list.longest)];
-            let follows = |entry: &u64| self.case.compare(list.at(*entry as u32), longest).is_le();
-            let before = self.entries[first..first + size].partition_point(follows);
-            first + before.max(1) - 1
-        };
-        let mut finding = Finding::Nothing;
+    /// The last phrase of a large group that does not follow `text` in the order of texts, or else the first one. What `text` begins with
+    /// is this phrase, or what this phrase begins with.
+    pub fn last(&self, list: &PhraseList, group: &Range<u32>, window: usize, text: &[u8]) -> u32 {
+        let at = self.large.binary_search_by_key(&group.start, |large| large.first);
+        let tails = &self.tails[self.large[at.expect("each large group has tails")].tails as usize..][..group.len()];
+        let text = &text[..text.len().min(list.longest)];
+        let tail = tail(self.case, text, window);
+        let follows = tails.partition_point(|other| *other < tail);
+        let same = tails[follows..].iter().take_while(|other| **other == tail).count();
+        let from = group.start as usize + follows;
+        let follows = |entry: &u64| self.case.compare(list.at(*entry as u32), text).is_le();
+        let before = from + self.entries[from..from + same].partition_point(follows);
+        (before as u32).saturating_sub(1).max(group.start)
+    }
+
+    /// Gives `found` the number of each phrase that `text` begins with, of a large group of which `last` is the [last](Self::last) one,
+    /// the longest first, until it returns false. Returns whether there is one.
+    pub fn phrases_at(
+        &self,
+        list: &PhraseList,
+        mut last: u32,
+        text: &[u8],
+        mut found: impl FnMut(u32) -> bool,
+    ) -> bool {
+        let mut is_found = false;
         loop {
-            if self.case.begins_with(text, self.phrase(number, list)) {
-                finding = Finding::Phrase;
-                if !found(number as u32) {
-                    return finding;
+            if self.is_at(list, last, text) {
+                is_found = true;
+                if !found(last) {
+                    return true;
                 }
             }
-            match self.nested.binary_search_by_key(&(number as u32), |(long, _)| *long) {
-                Ok(at) => number = self.nested[at].1 as usize,
-                Err(_) => return finding,
+            match self.nested.binary_search_by_key(&last, |(long, _)| *long) {
+                Ok(at) => last = self.nested[at].1,
+                Err(_) => return is_found,
             }
         }
     }
 
-    /// Whether any phrase of the group that begins with the entry `first` has the same first bytes as the window.
-    pub fn has_window(&self, list: &PhraseList, first: u32, window: &[u8]) -> bool {
-        let entries = &self.entries[first as usize..];
-        let hash = key(entries[0]);
-        let group = entries.iter().take_while(|entry| key(**entry) == hash);
-        group.map(|entry| list.at(*entry as u32)).any(|phrase| self.case.begins_with(phrase, window))
+    /// Whether the phrase of an entry ends with the window, or goes on as `text` does at least for a byte. It begins with the window
+    /// unless the hash is wrong. This brings the phrase into the cache.
+    #[inline]
+    pub fn goes_on(&self, list: &PhraseList, number: u32, window: usize, text: &[u8]) -> bool {
+        let offset = self.offset(number);
+        list.touch(offset);
+        let next = list.byte(offset, window);
+        next == b'\n' || text.get(window).is_some_and(|byte| self.case.fold(*byte) == self.case.fold(next))
+    }
+
+    /// Whether `text` begins with the phrase of an entry.
+    #[inline]
+    pub fn is_at(&self, list: &PhraseList, number: u32, text: &[u8]) -> bool {
+        self.case.begins_with(text, self.phrase(number as usize, list))
+    }
+
+    /// Whether any phrase of the group begins with the window.
+    pub fn has_window(&self, list: &PhraseList, mut group: Range<u32>, window: &[u8]) -> bool {
+        group.any(|number| self.case.begins_with(self.phrase(number as usize, list), window))
     }
 
     /// The number of a phrase; `None`: it is not in this table.
     pub fn number_of(&self, list: &PhraseList, hash: u64, phrase: &[u8]) -> Option<u32> {
-        let mut number = None;
-        let first = self.first(hash, self.bucket(hash))?;
-        self.phrases_at(list, first, phrase, |found| {
-            number = (self.phrase(found as usize, list).len() == phrase.len()).then_some(found);
-            false
-        });
-        number
+        let group = self.group(hash, self.bucket(hash));
+        let entries = &self.entries[group.start as usize..group.end as usize];
+        let at = entries.binary_search_by(|entry| self.case.compare(list.at(*entry as u32), phrase)).ok()?;
+        Some(group.start + at as u32)
     }
 
     /// Its memory.
@@ -172,11 +230,13 @@ impl PhraseTable {
         self.entries.capacity() * size_of::<u64>()
             + self.buckets.capacity() * size_of::<u32>()
             + self.nested.capacity() * size_of::<(u32, u32)>()
+            + self.large.capacity() * size_of::<LargeGroup>()
+            + self.tails.capacity() * size_of::<u128>()
     }
 }
 
 /// How many entries at the start have this hash.
-fn group(entries: &[u64], hash: u32) -> usize {
+fn group_size(entries: &[u64], hash: u32) -> usize {
     // Most groups are small, and some have every phrase of the class.
     match entries.iter().take(16).position(|entry| key(*entry) != hash) {
         Some(size) => size,
@@ -188,7 +248,7 @@ fn group(entries: &[u64], hash: u32) -> usize {
 fn order_groups(entries: &mut Vec<u64>, list: &PhraseList, case: Case) {
     let (mut from, mut to) = (0, 0);
     while from < entries.len() {
-        let size = group(&entries[from..], key(entries[from]));
+        let size = group_size(&entries[from..], key(entries[from]));
         let text = |entry: &u64| list.at(*entry as u32);
         entries[from..from + size]
             .sort_unstable_by(|one, other| case.compare(text(one), text(other)).then(one.cmp(other)));
@@ -215,27 +275,40 @@ mod tests {
         (list, hash, table)
     }
 
-    fn found(phrases: &str, window: usize, case: Case, text: &str) -> (Finding, Vec<String>) {
-        let (list, hash, table) = table(phrases, window, case);
-        let hash = hash.of(text.as_bytes());
-        let mut found = Vec::new();
-        let Some(first) = table.first(hash, table.bucket(hash)) else { return (Finding::Nothing, found) };
-        let finding = table.phrases_at(&list, first, text.as_bytes(), |number| {
-            found.push(String::from_utf8(list.at(table.offset(number)).to_vec()).unwrap());
-            true
-        });
-        (finding, found)
+    /// What is found of phrases in two ways: one by one, and by the order of texts.
+    fn found(phrases: &str, window: usize, case: Case, text: &str) -> (Vec<String>, Vec<String>) {
+        let others: String = (0..SMALL_GROUP).map(|at| format!("\n{}~{at}", &phrases[..window])).collect();
+        let (list, hash, table) = table(&(phrases.to_owned() + &others), window, case);
+        let (hash, text) = (hash.of(text.as_bytes()), text.as_bytes());
+        let group = table.group(hash, table.bucket(hash));
+        let phrase = |number: u32| String::from_utf8(list.at(table.offset(number)).to_vec()).unwrap();
+        let goes_on = |number: &u32| table.goes_on(&list, *number, window, text);
+        let is_at = |number: &u32| table.is_at(&list, *number, text);
+        let mut one_by_one: Vec<String> = group.clone().filter(goes_on).filter(is_at).map(phrase).collect();
+        one_by_one.reverse();
+        let mut ordered = Vec::new();
+        if !group.is_empty() {
+            let is_found = table.phrases_at(&list, table.last(&list, &group, window, text), text, |number| {
+                ordered.push(phrase(number));
+                true
+            });
+            assert_eq!(is_found, !ordered.is_empty());
+        }
+        (one_by_one, ordered)
     }
 
     #[test]
     fn every_phrase_that_begins_at_a_place_is_found() {
         let phrases = "abc\nabcde\nabcd\nabd\nabcdf\nabcx\nabca\nxyz\nabcdez";
-        let (finding, all) = found(phrases, 3, Case::Exact, "abcdef");
-        assert_eq!((finding, all), (Finding::Phrase, vec!["abcde".to_owned(), "abcd".to_owned(), "abc".to_owned()]));
-        assert_eq!(found("abcd\nabce", 3, Case::Exact, "abcc").0, Finding::Nothing);
-        assert_eq!(found(phrases, 3, Case::Exact, "abc").1, ["abc"]);
-        assert_eq!(found(phrases, 3, Case::Exact, "ABCD").1, [""; 0]);
-        assert_eq!(found(phrases, 3, Case::AsciiInsensitive, "ABCD!").1, ["abcd", "abc"]);
+        let same = |found: (Vec<String>, Vec<String>), expected: &[&str]| {
+            assert_eq!(found.0, expected);
+            assert_eq!(found.1, expected);
+        };
+        same(found(phrases, 3, Case::Exact, "abcdef"), &["abcde", "abcd", "abc"]);
+        same(found("abcd\nabce", 3, Case::Exact, "abcc"), &[]);
+        same(found(phrases, 3, Case::Exact, "abc"), &["abc"]);
+        same(found(phrases, 3, Case::Exact, "ABCD"), &[]);
+        same(found(phrases, 3, Case::AsciiInsensitive, "ABCD!"), &["abcd", "abc"]);
     }
 
     #[test]
@@ -257,6 +330,8 @@ mod tests {
             assert_eq!(list.at(table.offset(found)), phrase.as_bytes());
         }
         assert_eq!(table.number_of(&list, hash.of(b"http"), b"http2000x"), None);
-        assert!(table.has_window(&list, table.first(hash.of(b"http"), table.bucket(hash.of(b"http"))).unwrap(), b"http"));
+        let group = table.group(hash.of(b"http"), table.bucket(hash.of(b"http")));
+        assert_eq!(group.len(), 20_000);
+        assert!(table.has_window(&list, group, b"http"));
     }
 }
