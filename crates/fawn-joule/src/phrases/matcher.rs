@@ -322,6 +322,15 @@ impl Matcher {
         let number = table.number_of(&self.list, class.hash.of(phrase), phrase);
         class.base + number.expect("each phrase of the list is in its class's table")
     }
+
+    /// Where the phrase with this number begins in the list: the first one of duplicates.
+    ///
+    /// # Panics
+    /// The matcher is one-sided, or there is no such phrase.
+    pub fn offset(&self, number: u32) -> u32 {
+        let class = self.classes.iter().rfind(|class| class.base <= number).expect("the first class begins with 0");
+        class.table.as_ref().expect("a matcher that is not one-sided has tables").offset(number - class.base)
+    }
 }
 
 /// Whether neither a letter nor a digit nor `_` is before or behind a phrase. Bytes beyond ASCII are taken for letters.

@@ -10,7 +10,8 @@
 //! * [`patterns`]: the list of phrases. [`plan`]: which of them are looked for together.
 //! * [`hash`]: the rolling hash. [`filter`]: the filters. [`table`]: the table. [`scan`]: the loop over windows.
 //! * [`matcher`]: all of these for one list, and what it finds in a piece of text.
-//! * [`source`]: texts in pieces. [`lines`]: lines with a phrase. [`search`]: threads that search the pieces.
+//! * [`source`]: texts in pieces. [`lines`]: lines with a phrase. [`mod@search`]: threads that search the pieces.
+//! * [`mod@report`]: what a search has found and has cost.
 
 pub mod filter;
 pub mod hash;
@@ -18,6 +19,7 @@ pub mod lines;
 pub mod matcher;
 pub mod patterns;
 pub mod plan;
+pub mod report;
 pub mod scan;
 pub mod search;
 pub mod source;

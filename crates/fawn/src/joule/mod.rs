@@ -2,8 +2,11 @@
 //!
 //! Arguments, files and tables are here, the workloads in `fawn-joule`.
 
+mod phrases;
+
 use clap::{Args, Subcommand};
 
+use self::phrases::PhrasesArguments;
 use crate::outcome::CommandStatus;
 
 /// Arguments of `fawn joule`.
@@ -16,12 +19,17 @@ pub struct JouleArguments {
 
 /// The subcommands of `fawn joule`.
 #[derive(Debug, Subcommand)]
-pub enum JouleCommand {}
+pub enum JouleCommand {
+    /// Count how often each of many phrases occurs in texts, or print the lines that have one
+    Phrases(Box<PhrasesArguments>),
+}
 
 /// Carries out a subcommand.
 ///
 /// # Errors
 /// What the subcommand says.
 pub fn run(arguments: &JouleArguments) -> anyhow::Result<CommandStatus> {
-    match arguments.command {}
+    match &arguments.command {
+        JouleCommand::Phrases(arguments) => phrases::run(arguments),
+    }
 }
