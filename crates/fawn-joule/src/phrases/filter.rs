@@ -89,10 +89,7 @@ impl SecondFilter {
     #[inline]
     fn place(&self, hash: u64) -> Place {
         let hash = mix(hash);
-        Place {
-            word: (hash >> self.shift) as usize,
-            bits: bit(hash, 0) | bit(hash, 6) | bit(hash, 12) | bit(hash, 18),
-        }
+        Place { word: (hash >> self.shift) as usize, bits: bit(hash, 0) | bit(hash, 6) | bit(hash, 12) | bit(hash, 18) }
     }
 
     /// Takes a hash in.

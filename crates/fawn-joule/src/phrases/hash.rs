@@ -76,9 +76,9 @@ impl RollingHash {
 
     /// The hash of a window, the start of `text`.
     pub fn of(&self, text: &[u8]) -> u64 {
-        text[..self.window].iter().fold(0, |hash, byte| {
-            hash.wrapping_mul(BASE).wrapping_add(self.enter[usize::from(*byte)])
-        })
+        text[..self.window]
+            .iter()
+            .fold(0, |hash, byte| hash.wrapping_mul(BASE).wrapping_add(self.enter[usize::from(*byte)]))
     }
 
     /// The hash of the next window, which has `last` at its end; `before` was the first byte of this one.

@@ -248,8 +248,8 @@ impl Matcher {
             let rest = &text[*place as usize..];
             let mut is_wanted = true;
             let mut found = |number: u32| {
-                let stands_alone = !self.options.words
-                    || stands_alone(text, *place as usize, list.at(table.offset(number)).len());
+                let stands_alone =
+                    !self.options.words || stands_alone(text, *place as usize, list.at(table.offset(number)).len());
                 !stands_alone || found(*place, class.base + number)
             };
             let is_found = if group.len() <= SMALL_GROUP {
@@ -359,13 +359,7 @@ impl Batch {
 }
 
 impl Class {
-    fn build(
-        list: &PhraseList,
-        lengths: LengthClass,
-        cache_bits: usize,
-        base: u32,
-        options: &MatcherOptions,
-    ) -> Self {
+    fn build(list: &PhraseList, lengths: LengthClass, cache_bits: usize, base: u32, options: &MatcherOptions) -> Self {
         let hash = RollingHash::new(lengths.window(), options.case);
         let all = lengths.shortest..=lengths.longest;
         let phrases = || list.iter().filter(|(_, phrase)| all.contains(&phrase.len()));

@@ -18,7 +18,9 @@ pub enum PatternError {
     #[error("it has no phrases: write one on each line")]
     Empty,
     /// More than can be named.
-    #[error("it has {0} bytes, and all phrases together may have {MOST_BYTES}: split the file and search once for each part")]
+    #[error(
+        "it has {0} bytes, and all phrases together may have {MOST_BYTES}: split the file and search once for each part"
+    )]
     TooLarge(usize),
     /// Compressed by this program; the other one unpacks it.
     #[error("it is compressed by {0}: unpack it, e.g. `{1} FILE | fawn joule phrases --patterns - TEXT`")]

@@ -55,7 +55,8 @@ pub fn classes(lengths: &[(usize, usize)]) -> Vec<LengthClass> {
         }
     };
     // The cheapest way to have the lengths from `from` on in so many classes, and where its first class ends.
-    let mut best: Vec<Vec<(f64, usize)>> = vec![(0..distinct).map(|from| (class(from, distinct).cost(), distinct)).collect()];
+    let mut best: Vec<Vec<(f64, usize)>> =
+        vec![(0..distinct).map(|from| (class(from, distinct).cost(), distinct)).collect()];
     for more in 1..MOST_CLASSES.min(distinct) {
         let rest = &best[more - 1];
         let cut = |from: usize| {
@@ -64,7 +65,8 @@ pub fn classes(lengths: &[(usize, usize)]) -> Vec<LengthClass> {
         };
         best.push((0..distinct).map(cut).collect());
     }
-    let number = (0..best.len()).fold(0, |best_of, number| if best[number][0].0 < best[best_of][0].0 { number } else { best_of });
+    let number = (0..best.len())
+        .fold(0, |best_of, number| if best[number][0].0 < best[best_of][0].0 { number } else { best_of });
     let (mut from, mut chosen) = (0, Vec::new());
     for left in (0..=number).rev() {
         let to = best[left][from].1;
@@ -99,7 +101,10 @@ mod tests {
         let lengths: Vec<(usize, usize)> = (1..5000).map(|length| (length, length)).collect();
         let classes = classes(&lengths);
         assert!((1..=MOST_CLASSES).contains(&classes.len()), "{classes:?}");
-        assert_eq!(classes.iter().map(|class| class.phrases).sum::<usize>(), lengths.iter().map(|(_, n)| *n).sum::<usize>());
+        assert_eq!(
+            classes.iter().map(|class| class.phrases).sum::<usize>(),
+            lengths.iter().map(|(_, n)| *n).sum::<usize>()
+        );
         assert!(classes.windows(2).all(|pair| pair[0].longest < pair[1].shortest));
         assert_eq!(classes.last().map(|class| class.longest), Some(4999));
     }

@@ -114,12 +114,17 @@ mod tests {
         let report = report(&matcher, &outcome, NonZeroUsize::MIN, &cost, &cost);
         assert_eq!((&report.parameters["phrases"], &report.parameters["pattern_lines"]), (&json!(2), &json!(4)));
         let row = &report.rows[1];
-        for (name, value) in [("bytes", 27), ("windows", 24), ("passed_second", 3), ("false_passes", 0), ("occurrences", 3)] {
+        for (name, value) in
+            [("bytes", 27), ("windows", 24), ("passed_second", 3), ("false_passes", 0), ("occurrences", 3)]
+        {
             assert_eq!(row[name], value, "{name}");
         }
         assert_eq!(row["work_a_second"], 27.0);
         assert_eq!(report.parameters["classes"][0]["window"], 4);
         let table = report.table(columns());
-        assert!(table.head.contains(&"occurrences".to_owned()) && !table.head.contains(&"lines".to_owned()), "{table:?}");
+        assert!(
+            table.head.contains(&"occurrences".to_owned()) && !table.head.contains(&"lines".to_owned()),
+            "{table:?}"
+        );
     }
 }

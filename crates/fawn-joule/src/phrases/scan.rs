@@ -156,6 +156,9 @@ mod tests {
         assert_eq!(candidates.count(), BLOCK);
         candidates.retain(|hash| hash % 3 == 0);
         let kept: Vec<(u32, u64)> = candidates.iter().collect();
-        assert_eq!(kept, (0..BLOCK as u64).filter(|hash| hash % 3 == 0).map(|hash| (hash as u32, hash)).collect::<Vec<_>>());
+        assert_eq!(
+            kept,
+            (0..BLOCK as u64).filter(|hash| hash % 3 == 0).map(|hash| (hash as u32, hash)).collect::<Vec<_>>()
+        );
     }
 }

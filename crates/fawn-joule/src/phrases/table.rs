@@ -63,7 +63,15 @@ impl PhraseTable {
         let mut entries: Vec<u64> = offsets.map(entry).collect();
         entries.sort_unstable();
         order_groups(&mut entries, list, case);
-        let mut table = Self { case, entries, buckets: Vec::new(), shift: 0, nested: Vec::new(), large: Vec::new(), tails: Vec::new() };
+        let mut table = Self {
+            case,
+            entries,
+            buckets: Vec::new(),
+            shift: 0,
+            nested: Vec::new(),
+            large: Vec::new(),
+            tails: Vec::new(),
+        };
         table.entries.shrink_to_fit();
         table.index();
         table.order(list, hash.window());

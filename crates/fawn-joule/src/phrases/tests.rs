@@ -58,8 +58,12 @@ fn counted(phrases: &[Vec<u8>], texts: &[&[u8]], options: MatcherOptions, way: W
     assert_eq!(outcome.bytes as usize, texts.iter().map(|text| text.len()).sum::<usize>());
     let count = |phrase: &[u8]| outcome.counts[matcher.number_of(phrase) as usize];
     let fold = |phrase: &[u8]| phrase.iter().map(|byte| options.case.fold(*byte)).collect::<Vec<u8>>();
-    let all: BTreeMap<Vec<u8>, u64> =
-        matcher.list().iter().map(|(_, phrase)| (fold(phrase), count(phrase))).filter(|(_, count)| *count > 0).collect();
+    let all: BTreeMap<Vec<u8>, u64> = matcher
+        .list()
+        .iter()
+        .map(|(_, phrase)| (fold(phrase), count(phrase)))
+        .filter(|(_, count)| *count > 0)
+        .collect();
     assert_eq!(all.values().sum::<u64>(), outcome.counts.iter().sum::<u64>(), "no other phrase was counted");
     all
 }
@@ -256,7 +260,8 @@ fn a_line_that_is_longer_than_pieces_is_one_line() {
 /// Windows of a text that pass the filters although no phrase begins with them: predicted, and seen by a table of every window.
 fn false_passes(options: MatcherOptions) -> (f64, f64) {
     let (text, window) = (words(5, 2_000_000), 19);
-    let mut phrases: Vec<Vec<u8>> = (0..60_000u64).map(|at| words(6 + at, 6)[..window + at as usize % 5].to_vec()).collect();
+    let mut phrases: Vec<Vec<u8>> =
+        (0..60_000u64).map(|at| words(6 + at, 6)[..window + at as usize % 5].to_vec()).collect();
     phrases.extend((0..2000).map(|at| text[at * 5000..][..window].to_vec()));
     let known: std::collections::HashSet<&[u8]> = phrases.iter().map(|phrase| &phrase[..window]).collect();
     let others = text.windows(window).filter(|window| !known.contains(window)).count() as u64;
@@ -271,7 +276,8 @@ fn false_passes(options: MatcherOptions) -> (f64, f64) {
 
 #[test]
 fn false_positives_are_as_many_as_predicted() {
-    for (cache_bytes, filter_bits, one_sided) in [(1 << 15, 8, true), (1 << 16, 8, true), (1 << 15, 8, false), (1 << 14, 6, true)]
+    for (cache_bytes, filter_bits, one_sided) in
+        [(1 << 15, 8, true), (1 << 16, 8, true), (1 << 15, 8, false), (1 << 14, 6, true)]
     {
         let options = MatcherOptions { cache_bytes, filter_bits, one_sided, ..MatcherOptions::default() };
         let (predicted, seen) = false_passes(options);

@@ -133,7 +133,9 @@ impl PhrasesArguments {
             }
             [] => Output::Counts,
             [(_, output)] => output,
-            [(one, _), (other, _), ..] => return refused(format!("{one} and {other} print different things: leave one out")),
+            [(one, _), (other, _), ..] => {
+                return refused(format!("{one} and {other} print different things: leave one out"));
+            }
         };
         let of_counts = [(self.zeros, "--zeros"), (self.sort == SortOrder::Count, "--sort count")];
         if let (Some((_, flag)), true) = (of_counts.iter().find(|(is_given, _)| *is_given), output != Output::Counts) {
@@ -333,7 +335,9 @@ fn print(
                 write_phrase(&mut out, phrase)?;
             }
         }
-        (Output::Found, _) => phrases.map(|(phrase, _)| phrase).try_for_each(|phrase| write_phrase(&mut out, phrase))?,
+        (Output::Found, _) => {
+            phrases.map(|(phrase, _)| phrase).try_for_each(|phrase| write_phrase(&mut out, phrase))?
+        }
     }
     out.flush()
 }
