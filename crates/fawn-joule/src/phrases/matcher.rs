@@ -74,7 +74,7 @@ pub struct MatcherMemory {
 }
 
 /// Windows that are verified together.
-const BATCH: usize = 1024;
+const BATCH: usize = 128;
 
 /// What a thread searches with.
 #[derive(Clone, Debug)]

@@ -5,6 +5,8 @@ use std::hint::black_box;
 use fawn_files::text::{BYTE_ORDER_MARK, compressed, marked};
 use memchr::memchr;
 
+use super::hash::Case;
+
 /// Bytes of all phrases together at most: a phrase is named by where it begins, in 32 bits.
 pub const MOST_BYTES: usize = u32::MAX as usize;
 
@@ -113,6 +115,32 @@ impl PhraseList {
         black_box(self.text[at] ^ self.text.get(at + CACHE_LINE).copied().unwrap_or_default());
     }
 
+    /// Whether `text` begins with the phrase that begins at `offset`.
+    #[inline]
+    pub(super) fn is_at(&self, offset: u32, text: &[u8], case: Case) -> bool {
+        let mut phrase = &self.text[offset as usize..];
+        let mut text = text;
+        // Eight bytes at a time, without looking for the end of the phrase first.
+        while let (Case::Exact, Some((word, more)), Some((other, rest))) =
+            (case, phrase.split_first_chunk::<8>(), text.split_first_chunk::<8>())
+        {
+            let word = u64::from_le_bytes(*word);
+            let end = line_feed(word);
+            let different = (word ^ u64::from_le_bytes(*other)).trailing_zeros() / 8;
+            if end < 8 || different < 8 {
+                return end <= different;
+            }
+            (phrase, text) = (more, rest);
+        }
+        let end = memchr(b'\n', phrase).expect("each phrase ends with a line feed");
+        case.begins_with(text, &phrase[..end])
+    }
+
+    /// Whether the phrase that begins at `offset` begins with the window, which is no longer.
+    pub(super) fn has_window(&self, offset: u32, window: &[u8], case: Case) -> bool {
+        case.begins_with(&self.text[offset as usize..], window)
+    }
+
     /// Every phrase, with where it begins.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &[u8])> {
         let mut offset = 0;
@@ -129,6 +157,15 @@ impl PhraseList {
     pub fn bytes(&self) -> usize {
         self.text.capacity()
     }
+}
+
+/// Which of eight bytes is the first line feed, the lowest one being the first; 8: none is.
+fn line_feed(word: u64) -> u32 {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    let zeros = word ^ ONES * b'\n' as u64;
+    // The lowest bit that is set is of a byte that is zero (Hacker's Delight, 6-1).
+    let found = zeros.wrapping_sub(ONES) & !zeros & (ONES << 7);
+    found.trailing_zeros() / 8
 }
 
 #[cfg(test)]
@@ -148,6 +185,24 @@ mod tests {
         assert_eq!((list.count(), list.empty_lines, list.longest), (3, 2, 6));
         for (offset, phrase) in list.iter() {
             assert_eq!(list.at(offset), phrase);
+        }
+    }
+
+    #[test]
+    fn a_text_begins_with_a_phrase_or_not_whatever_their_lengths() {
+        let text: Vec<u8> = (0..40u8).map(|at| b'a' + at % 26).collect();
+        for length in 1..40 {
+            let mut other = text[..length].to_vec();
+            other[length - 1] ^= 0x80;
+            let list = PhraseList::parse([&text[..length], &other, b"behind it"].join(&b'\n')).unwrap();
+            for (offset, phrase) in list.iter() {
+                for end in 0..text.len() {
+                    let is_at = text[..end].starts_with(phrase);
+                    assert_eq!(list.is_at(offset, &text[..end], Case::Exact), is_at, "{length} {end}");
+                    assert_eq!(list.is_at(offset, &text[..end].to_ascii_uppercase(), Case::AsciiInsensitive), is_at);
+                }
+            }
+            assert!(list.is_at(0, &[&text[..length], b"\n\n\n\n\n\n\n\n\n"].concat(), Case::Exact));
         }
     }
 

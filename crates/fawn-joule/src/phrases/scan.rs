@@ -77,44 +77,83 @@ pub fn scan(
     let windows = end.saturating_sub(starts.start);
     let each = windows / STREAMS / STEPS * STEPS;
     if each > 0 {
-        let begins = std::array::from_fn(|stream| starts.start + stream * each);
-        roll::<STREAMS>(text, begins, each, hash, first, candidates, &mut look);
+        let mut stretches =
+            Stretches::<STREAMS>::begin(text, std::array::from_fn(|stream| starts.start + stream * each), hash);
+        for _ in 0..each / STEPS {
+            stretches.roll(first, candidates);
+            if candidates.count > 0 {
+                look(candidates);
+            }
+        }
     }
-    if windows > each * STREAMS {
-        roll::<1>(text, [starts.start + each * STREAMS], windows - each * STREAMS, hash, first, candidates, &mut look);
+    let rest = starts.start + each * STREAMS;
+    if rest < end {
+        let mut stretches = Stretches::begin(text, [rest], hash);
+        for _ in (rest..end).step_by(BLOCK) {
+            let steps = BLOCK.min(end - stretches.places[0]);
+            stretches.roll_some(steps, first, candidates);
+            if candidates.count > 0 {
+                look(candidates);
+            }
+        }
     }
     windows
 }
 
-/// The same for `each` windows from each of `begins` on.
-fn roll<const N: usize>(
-    text: &[u8],
-    begins: [usize; N],
-    each: usize,
-    hash: &RollingHash,
-    first: &FirstFilter,
-    candidates: &mut Candidates,
-    look: &mut impl FnMut(&mut Candidates),
-) {
-    let window = hash.window();
-    // Of the window that begins one byte earlier.
-    let mut hashes = begins.map(|begin| hash.of(&text[begin - 1..]));
-    let mut done = 0;
-    while done < each {
-        let steps = STEPS.min(each - done);
-        let leaving = begins.map(|begin| &text[begin - 1 + done..][..steps]);
-        let entering = begins.map(|begin| &text[begin - 1 + window + done..][..steps]);
-        candidates.count = 0;
-        for step in 0..steps {
+/// Stretches of a text over which windows roll at once.
+struct Stretches<'t, const N: usize> {
+    text: &'t [u8],
+    hash: &'t RollingHash,
+    /// Where the next window of each begins.
+    places: [usize; N],
+    /// The hash of the window before.
+    hashes: [u64; N],
+}
+
+impl<'t, const N: usize> Stretches<'t, N> {
+    fn begin(text: &'t [u8], places: [usize; N], hash: &'t RollingHash) -> Self {
+        Self { text, hash, places, hashes: places.map(|place| hash.of(&text[place - 1..])) }
+    }
+
+    /// The bytes before the next windows, and the last bytes of them.
+    fn bytes(&self, place: usize) -> (&'t [u8], &'t [u8]) {
+        (&self.text[place - 1..], &self.text[place - 1 + self.hash.window()..])
+    }
+
+    /// Takes so many windows of each. The number is a constant: no index is checked.
+    fn roll(&mut self, first: &FirstFilter, candidates: &mut Candidates) {
+        let array = |bytes: &'t [u8]| bytes.first_chunk::<STEPS>().expect("stretches are multiples of the steps");
+        let leaving = self.places.map(|place| array(self.bytes(place).0));
+        let entering = self.places.map(|place| array(self.bytes(place).1));
+        let places = self.places.map(|place| place as u32);
+        let mut hashes = self.hashes;
+        let mut count = 0;
+        for step in 0..STEPS {
             for stream in 0..N {
-                let rolled = hash.roll(hashes[stream], leaving[stream][step], entering[stream][step]);
+                let rolled = self.hash.roll(hashes[stream], leaving[stream][step], entering[stream][step]);
                 hashes[stream] = rolled;
-                candidates.push((begins[stream] + done + step) as u32, rolled, first.has(rolled));
+                // Its place in the arrays is written whether it passes or not, as that is cheaper than to know.
+                candidates.places[count % BLOCK] = places[stream] + step as u32;
+                candidates.hashes[count % BLOCK] = rolled;
+                count += usize::from(first.has(rolled));
             }
         }
-        done += steps;
-        if candidates.count > 0 {
-            look(candidates);
+        candidates.count = count;
+        self.hashes = hashes;
+        self.places = self.places.map(|place| place + STEPS);
+    }
+
+    /// Takes any number of windows, at most as many as there are candidates.
+    fn roll_some(&mut self, steps: usize, first: &FirstFilter, candidates: &mut Candidates) {
+        candidates.count = 0;
+        for stream in 0..N {
+            let (leaving, entering) = self.bytes(self.places[stream]);
+            for (step, (before, last)) in leaving.iter().zip(entering).take(steps).enumerate() {
+                let rolled = self.hash.roll(self.hashes[stream], *before, *last);
+                self.hashes[stream] = rolled;
+                candidates.push((self.places[stream] + step) as u32, rolled, first.has(rolled));
+            }
+            self.places[stream] += steps;
         }
     }
 }

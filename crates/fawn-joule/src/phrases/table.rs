@@ -173,7 +173,7 @@ impl PhraseTable {
         let text = &text[..text.len().min(list.longest)];
         let tail = tail(self.case, text, window);
         let follows = tails.partition_point(|other| *other < tail);
-        let same = tails[follows..].iter().take_while(|other| **other == tail).count();
+        let same = tails[follows..].partition_point(|other| *other == tail);
         let from = group.start as usize + follows;
         let follows = |entry: &u64| self.case.compare(list.at(*entry as u32), text).is_le();
         let before = from + self.entries[from..from + same].partition_point(follows);
@@ -217,12 +217,12 @@ impl PhraseTable {
     /// Whether `text` begins with the phrase of an entry.
     #[inline]
     pub fn is_at(&self, list: &PhraseList, number: u32, text: &[u8]) -> bool {
-        self.case.begins_with(text, self.phrase(number as usize, list))
+        list.is_at(self.offset(number), text, self.case)
     }
 
     /// Whether any phrase of the group begins with the window.
     pub fn has_window(&self, list: &PhraseList, mut group: Range<u32>, window: &[u8]) -> bool {
-        group.any(|number| self.case.begins_with(self.phrase(number as usize, list), window))
+        group.any(|number| list.has_window(self.offset(number), window, self.case))
     }
 
     /// The number of a phrase; `None`: it is not in this table.
