@@ -66,7 +66,7 @@ impl FirstFilter {
 
 /// Where the second filter has the bits of a hash.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct BitPlace {
     word: usize,
     bits: u64,
 }
@@ -87,21 +87,24 @@ impl SecondFilter {
     }
 
     #[inline]
-    fn place(&self, hash: u64) -> Place {
+    fn place(&self, hash: u64) -> BitPlace {
         let hash = mix(hash);
-        Place { word: (hash >> self.shift) as usize, bits: bit(hash, 0) | bit(hash, 6) | bit(hash, 12) | bit(hash, 18) }
+        BitPlace {
+            word: (hash >> self.shift) as usize,
+            bits: bit(hash, 0) | bit(hash, 6) | bit(hash, 12) | bit(hash, 18),
+        }
     }
 
     /// Takes a hash in.
     pub fn insert(&mut self, hash: u64) {
-        let Place { word, bits } = self.place(hash);
+        let BitPlace { word, bits } = self.place(hash);
         self.words[word] |= bits;
     }
 
     /// Whether the hash may be in it.
     #[inline]
     pub fn has(&self, hash: u64) -> bool {
-        let Place { word, bits } = self.place(hash);
+        let BitPlace { word, bits } = self.place(hash);
         self.words[word] & bits == bits
     }
 
@@ -119,11 +122,11 @@ impl SecondFilter {
 /// The filter that is fed forward: the bits of each window that has passed the second filter, in words of the same number. A phrase of
 /// which one bit is missing is nowhere in the text.
 #[derive(Debug)]
-pub struct Marks {
+pub struct WindowMarks {
     words: Vec<AtomicU64>,
 }
 
-impl Marks {
+impl WindowMarks {
     /// No window has passed yet.
     pub fn new(of: &SecondFilter) -> Self {
         Self { words: of.words.iter().map(|_| AtomicU64::new(0)).collect() }
@@ -131,7 +134,7 @@ impl Marks {
 
     /// A window with this hash has passed `of`.
     pub fn mark(&self, of: &SecondFilter, hash: u64) {
-        let Place { word, bits } = of.place(hash);
+        let BitPlace { word, bits } = of.place(hash);
         // Most windows that pass often have marked their bits before, and other cores keep their copies of the word.
         if self.words[word].load(Ordering::Relaxed) & bits != bits {
             self.words[word].fetch_or(bits, Ordering::Relaxed);
@@ -140,7 +143,7 @@ impl Marks {
 
     /// Whether a window with this hash may have passed.
     pub fn has(&self, of: &SecondFilter, hash: u64) -> bool {
-        let Place { word, bits } = of.place(hash);
+        let BitPlace { word, bits } = of.place(hash);
         self.words[word].load(Ordering::Relaxed) & bits == bits
     }
 
@@ -190,7 +193,7 @@ mod tests {
     fn what_no_window_has_marked_is_thinned_out() {
         let mut filter = SecondFilter::new(16 * 10_000);
         (0..10_000).for_each(|at| filter.insert(mix(at)));
-        let marks = Marks::new(&filter);
+        let marks = WindowMarks::new(&filter);
         (0..100).for_each(|at| marks.mark(&filter, mix(at)));
         assert!((0..100).all(|at| marks.has(&filter, mix(at))));
         let left = (0..10_000).filter(|at| marks.has(&filter, mix(*at))).count();

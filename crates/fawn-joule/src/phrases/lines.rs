@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use memchr::{memchr, memrchr};
 
-use super::source::Piece;
+use super::source::TextPiece;
 
 /// What becomes of lines with a phrase.
 pub enum LineOutput<'w> {
@@ -42,7 +42,7 @@ impl<'w> LineWriter<'w> {
     ///
     /// # Errors
     /// Writing failed.
-    pub fn take(&mut self, piece: &Piece, places: &[u32]) -> io::Result<()> {
+    pub fn take(&mut self, piece: &TextPiece, places: &[u32]) -> io::Result<()> {
         let own = piece.own();
         let places = places.iter().map(|place| *place as usize - piece.starts.start);
         let mut done = 0;

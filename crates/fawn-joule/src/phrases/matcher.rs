@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::filter::{FirstFilter, Marks, SecondFilter};
+use super::filter::{FirstFilter, SecondFilter, WindowMarks};
 use super::hash::{Case, RollingHash};
 use super::patterns::PhraseList;
 use super::plan::{LengthClass, classes};
@@ -80,14 +80,14 @@ const BATCH: usize = 128;
 #[derive(Clone, Debug)]
 pub struct Scratch {
     candidates: Candidates,
-    batch: Batch,
+    batch: VerifyBatch,
     /// How many windows came how far.
     pub counts: WindowCounts,
 }
 
 /// Windows that have passed the filters, and what the table has for them.
 #[derive(Clone, Debug, Default)]
-struct Batch {
+struct VerifyBatch {
     places: Vec<u32>,
     hashes: Vec<u64>,
     buckets: Vec<(u32, u32)>,
@@ -101,12 +101,12 @@ struct Batch {
 impl Scratch {
     /// For one thread.
     pub fn new() -> Box<Self> {
-        Box::new(Self { candidates: Candidates::new(), batch: Batch::default(), counts: WindowCounts::default() })
+        Box::new(Self { candidates: Candidates::new(), batch: VerifyBatch::default(), counts: WindowCounts::default() })
     }
 
     /// Its memory.
     pub fn bytes(&self) -> usize {
-        let Batch { places, hashes, buckets, groups, goes_on, lasts } = &self.batch;
+        let VerifyBatch { places, hashes, buckets, groups, goes_on, lasts } = &self.batch;
         size_of::<Self>()
             + 4 * (places.capacity() + lasts.capacity())
             + 8 * (hashes.capacity() + buckets.capacity() + groups.capacity())
@@ -137,7 +137,7 @@ pub struct Matcher {
 
 /// The marks of each class of a matcher, for what passed its filters.
 #[derive(Debug)]
-pub struct MatcherMarks(Vec<Marks>);
+pub struct MatcherMarks(Vec<WindowMarks>);
 
 impl Matcher {
     /// Prepares a search for these phrases.
@@ -227,10 +227,16 @@ impl Matcher {
     }
 
     /// Finds the phrases at the places of a batch. Returns at how many of them no phrase begins with the window.
-    fn verify(&self, class: &Class, text: &[u8], batch: &mut Batch, found: &mut impl FnMut(u32, u32) -> bool) -> u64 {
+    fn verify(
+        &self,
+        class: &Class,
+        text: &[u8],
+        batch: &mut VerifyBatch,
+        found: &mut impl FnMut(u32, u32) -> bool,
+    ) -> u64 {
         let table = class.table.as_ref().expect("a matcher that is not one-sided has tables");
         let (list, window) = (&self.list, class.hash.window());
-        let Batch { places, hashes, buckets, groups, goes_on, lasts } = batch;
+        let VerifyBatch { places, hashes, buckets, groups, goes_on, lasts } = batch;
         // Three loops, in each of which no access to memory waits for another one.
         buckets.extend(hashes.iter().map(|hash| table.bucket(*hash)));
         groups.extend(hashes.iter().zip(&*buckets).map(|(hash, bucket)| table.group(*hash, *bucket)));
@@ -296,7 +302,7 @@ impl Matcher {
 
     /// Filters for the marks of a search.
     pub fn marks(&self) -> MatcherMarks {
-        MatcherMarks(self.classes.iter().map(|class| Marks::new(&class.second)).collect())
+        MatcherMarks(self.classes.iter().map(|class| WindowMarks::new(&class.second)).collect())
     }
 
     /// The class of a phrase.
@@ -342,11 +348,11 @@ fn stands_alone(text: &[u8], place: usize, length: usize) -> bool {
 impl MatcherMarks {
     /// Their memory.
     pub fn bytes(&self) -> usize {
-        self.0.iter().map(Marks::bytes).sum()
+        self.0.iter().map(WindowMarks::bytes).sum()
     }
 }
 
-impl Batch {
+impl VerifyBatch {
     fn clear(&mut self) {
         let Self { places, hashes, buckets, groups, goes_on, lasts } = self;
         places.clear();

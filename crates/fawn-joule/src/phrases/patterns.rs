@@ -102,12 +102,6 @@ impl PhraseList {
         &text[..memchr(b'\n', text).expect("each phrase ends with a line feed")]
     }
 
-    /// A byte of the phrase that begins at `offset`, or the line feed behind it.
-    #[inline]
-    pub(super) fn byte(&self, offset: u32, at: usize) -> u8 {
-        self.text[offset as usize + at]
-    }
-
     /// Brings the start of a phrase into the cache, without waiting for it.
     #[inline]
     pub(super) fn touch(&self, offset: u32) {

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 
 use super::lines::{LineOutput, LineWriter};
 use super::matcher::{Matcher, MatcherMarks, Scratch, WindowCounts};
-use super::source::{Piece, PieceReader, TextInput, TextReadError};
+use super::source::{PieceReader, TextInput, TextPiece, TextReadError};
 
 /// Occurrences that a thread collects before it counts them: while it does, no other one can.
 const BATCH: usize = 1 << 14;
@@ -52,7 +52,7 @@ pub enum SearchError {
 }
 
 /// What the threads of a search share.
-struct Shared<'s> {
+struct SearchState<'s> {
     matcher: &'s Matcher,
     reader: Mutex<PieceReader>,
     counts: Mutex<Vec<u64>>,
@@ -107,7 +107,7 @@ pub(super) fn search_pieces(
         _ => None,
     };
     let piece_bytes = reader.piece_bytes();
-    let shared = Shared {
+    let shared = SearchState {
         matcher,
         reader: Mutex::new(reader),
         counts: Mutex::new(counts),
@@ -124,7 +124,7 @@ pub(super) fn search_pieces(
         }
         shared.work();
     });
-    let Shared { reader, counts, marks, lines, windows, error, .. } = shared;
+    let SearchState { reader, counts, marks, lines, windows, error, .. } = shared;
     if let Some(error) = inner(error) {
         return Err(error);
     }
@@ -150,7 +150,7 @@ fn inner<T>(mutex: Mutex<T>) -> T {
     mutex.into_inner().expect("no thread of a search panics")
 }
 
-impl Shared<'_> {
+impl SearchState<'_> {
     /// What each thread does.
     fn work(&self) {
         let mut scratch = Scratch::new();
@@ -170,7 +170,7 @@ impl Shared<'_> {
     }
 
     fn search(&self, scratch: &mut Scratch) -> Result<(), SearchError> {
-        let (mut piece, mut found) = (Piece::default(), Vec::with_capacity(BATCH));
+        let (mut piece, mut found) = (TextPiece::default(), Vec::with_capacity(BATCH));
         while self.read(&mut piece)? {
             match &self.lines {
                 None => {
@@ -193,7 +193,7 @@ impl Shared<'_> {
         Ok(())
     }
 
-    fn read(&self, piece: &mut Piece) -> Result<bool, SearchError> {
+    fn read(&self, piece: &mut TextPiece) -> Result<bool, SearchError> {
         let mut reader = lock(&self.reader);
         if lock(&self.error).is_some() {
             return Ok(false);
@@ -204,7 +204,7 @@ impl Shared<'_> {
     }
 
     /// Finds phrases, and counts them whenever there are many.
-    fn find(&self, piece: &Piece, scratch: &mut Scratch, found: &mut Vec<u32>) {
+    fn find(&self, piece: &TextPiece, scratch: &mut Scratch, found: &mut Vec<u32>) {
         if let Some(marks) = &self.marks {
             self.matcher.find_windows(&piece.bytes, &piece.starts, scratch, marks, |_| ());
             return;
@@ -226,7 +226,7 @@ impl Shared<'_> {
     }
 
     /// Finds the places where phrases begin.
-    fn find_places(&self, piece: &Piece, scratch: &mut Scratch, places: &mut Vec<u32>) {
+    fn find_places(&self, piece: &TextPiece, scratch: &mut Scratch, places: &mut Vec<u32>) {
         match &self.marks {
             Some(marks) => {
                 self.matcher.find_windows(&piece.bytes, &piece.starts, scratch, marks, |place| places.push(place));
@@ -239,7 +239,7 @@ impl Shared<'_> {
     }
 
     /// Waits for the turn of a piece and takes its lines; false: another thread has failed.
-    fn take(&self, turns: &Mutex<Turns<'_>>, piece: &Piece, places: &[u32]) -> Result<bool, SearchError> {
+    fn take(&self, turns: &Mutex<Turns<'_>>, piece: &TextPiece, places: &[u32]) -> Result<bool, SearchError> {
         let waits = |turns: &mut Turns<'_>| turns.next != piece.number && !turns.is_over;
         let turns = self.turn.wait_while(lock(turns), waits);
         let mut turns = turns.expect("no thread of a search panics");

@@ -43,7 +43,7 @@ pub struct TextReadError {
 
 /// A piece of a text.
 #[derive(Debug, Default)]
-pub struct Piece {
+pub struct TextPiece {
     /// A byte that is before the piece (a line feed where a text begins), the piece, and what phrases that begin in it may go on with.
     pub bytes: Vec<u8>,
     /// The piece.
@@ -56,7 +56,7 @@ pub struct Piece {
     pub ends_line: bool,
 }
 
-impl Piece {
+impl TextPiece {
     /// The bytes of the piece itself.
     pub fn own(&self) -> &[u8] {
         &self.bytes[self.starts.clone()]
@@ -113,7 +113,7 @@ impl PieceReader {
     ///
     /// # Errors
     /// A text cannot be read.
-    pub fn next(&mut self, piece: &mut Piece) -> Result<bool, TextReadError> {
+    pub fn next(&mut self, piece: &mut TextPiece) -> Result<bool, TextReadError> {
         loop {
             if self.current.is_none() && !self.open()? {
                 return Ok(false);
@@ -158,7 +158,7 @@ impl PieceReader {
     }
 
     /// Decides where the piece ends, and keeps the rest for the next one.
-    fn cut(&mut self, piece: &mut Piece, is_over: bool) {
+    fn cut(&mut self, piece: &mut TextPiece, is_over: bool) {
         let length = piece.bytes.len();
         let line_end = if is_over { Some(length) } else { memrchr(b'\n', &piece.bytes[1..]).map(|at| at + 2) };
         piece.begins_line = self.begins_line;
@@ -229,7 +229,7 @@ mod tests {
             TextInput::Reader("a text".to_owned(), Box::new(Dripping(text.as_bytes().to_vec(), at_a_time)))
         });
         let mut reader = PieceReader::with_piece_bytes(inputs, longest, piece_bytes);
-        let (mut piece, mut all) = (Piece::default(), Vec::new());
+        let (mut piece, mut all) = (TextPiece::default(), Vec::new());
         while reader.next(&mut piece).unwrap() {
             assert_eq!(piece.number as usize, all.len());
             assert!(piece.bytes.len() <= reader.piece_bytes());

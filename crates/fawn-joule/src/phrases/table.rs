@@ -1,8 +1,9 @@
 //! The phrases of one class by the hash of their first window, to verify what the filters let pass.
 //!
-//! An entry has eight bytes: the upper half of the hash, and where the phrase begins in the list. Entries are sorted by both, so a
-//! phrase is found by the number of its bucket, which is the first bits of the hash, and few comparisons of hashes. Phrases that begin
-//! with the same window follow each other in the order of their texts. All phrases that begin at a place of the text are then the
+//! An entry has eight bytes: the upper 24 bits of the hash, the byte that follows the window, and where the phrase begins in the list.
+//! Entries are sorted by the hash, so a phrase is found by the number of its bucket, which is the first bits of the hash, and few
+//! comparisons of hashes. The byte spares most looks at phrases that begin with the window and go on in another way. Phrases with
+//! the same hash, a group, follow each other in the order of their texts. All phrases that begin at a place of the text are then the
 //! last one that does not follow the text in that order, and what that one begins with.
 
 use std::ops::Range;
@@ -20,14 +21,14 @@ pub const SMALL_GROUP: usize = 16;
 #[derive(Clone, Debug)]
 pub struct PhraseTable {
     case: Case,
-    /// Upper half of the hash; offset in the list.
+    /// Upper bits of the hash; the [next](next) byte; offset in the list.
     entries: Vec<u64>,
     /// Number of the first entry of each bucket, and of the end.
     buckets: Vec<u32>,
     shift: u32,
     /// Entries of large groups that begin with a shorter phrase of this table, each with the longest such one, sorted.
     nested: Vec<(u32, u32)>,
-    /// The large groups, sorted.
+    /// The large groups whose phrases begin with one window, sorted.
     large: Vec<LargeGroup>,
     /// The [tails](tail) of their phrases.
     tails: Vec<u128>,
@@ -51,15 +52,32 @@ fn tail(case: Case, text: &[u8], window: usize) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
+/// Bits of a hash that an entry has.
+const KEY_BITS: u32 = 24;
+
+/// The part of a hash that an entry has.
+fn key_of(hash: u64) -> u32 {
+    (hash >> (64 - KEY_BITS)) as u32
+}
+
 /// The part of an entry that is of the hash.
 fn key(entry: u64) -> u32 {
-    (entry >> 32) as u32
+    key_of(entry)
+}
+
+/// What stands for the byte behind the window: 0 if nothing is there.
+fn next(case: Case, text: &[u8], window: usize) -> u8 {
+    text.get(window).map_or(0, |byte| case.fold(*byte).max(1))
 }
 
 impl PhraseTable {
     /// A table of the phrases with these offsets; duplicates are in it once, by the first of them.
     pub fn build(list: &PhraseList, offsets: impl Iterator<Item = u32>, hash: &RollingHash, case: Case) -> Self {
-        let entry = |offset: u32| hash.of(list.at(offset)) >> 32 << 32 | u64::from(offset);
+        let entry = |offset: u32| {
+            let phrase = list.at(offset);
+            let next = next(case, phrase, hash.window());
+            u64::from(key_of(hash.of(phrase))) << (64 - KEY_BITS) | u64::from(next) << 32 | u64::from(offset)
+        };
         let mut entries: Vec<u64> = offsets.map(entry).collect();
         entries.sort_unstable();
         order_groups(&mut entries, list, case);
@@ -79,8 +97,8 @@ impl PhraseTable {
     }
 
     fn index(&mut self) {
-        let buckets = self.entries.len().div_ceil(BUCKET).next_power_of_two().clamp(2, 1 << 31);
-        self.shift = 32 - buckets.trailing_zeros();
+        let buckets = self.entries.len().div_ceil(BUCKET).next_power_of_two().clamp(2, 1 << KEY_BITS);
+        self.shift = KEY_BITS - buckets.trailing_zeros();
         self.buckets = Vec::with_capacity(buckets + 1);
         for (number, entry) in self.entries.iter().enumerate() {
             while self.buckets.len() <= (key(*entry) >> self.shift) as usize {
@@ -96,10 +114,14 @@ impl PhraseTable {
         while from < self.entries.len() {
             let size = group_size(&self.entries[from..], key(self.entries[from]));
             if size > SMALL_GROUP {
+                self.nest(from..from + size, list);
+            }
+            // Windows with the same hash may differ, and tails have an order among phrases with one window alone.
+            let window_of = |number: usize| &self.phrase(number, list)[..window];
+            if size > SMALL_GROUP && self.case.compare(window_of(from), window_of(from + size - 1)).is_eq() {
                 self.large.push(LargeGroup { first: from as u32, tails: self.tails.len() as u32 });
                 let phrases = self.entries[from..from + size].iter().map(|entry| list.at(*entry as u32));
                 self.tails.extend(phrases.map(|phrase| tail(self.case, phrase, window)));
-                self.nest(from..from + size, list);
             }
             from += size;
         }
@@ -141,14 +163,14 @@ impl PhraseTable {
     /// The entries of the bucket of a hash.
     #[inline]
     pub fn bucket(&self, hash: u64) -> (u32, u32) {
-        let number = (hash >> 32 >> self.shift) as usize;
+        let number = (key_of(hash) >> self.shift) as usize;
         (self.buckets[number], self.buckets[number + 1])
     }
 
     /// Those of the entries `from..to`, a bucket's, that have this hash.
     #[inline]
     pub fn group(&self, hash: u64, (from, to): (u32, u32)) -> Range<u32> {
-        let wanted = (hash >> 32) as u32;
+        let wanted = key_of(hash);
         let entries = &self.entries[from as usize..to as usize];
         let (mut first, mut size) = (0, 0);
         if entries.len() > 4 * BUCKET {
@@ -168,13 +190,15 @@ impl PhraseTable {
     /// The last phrase of a large group that does not follow `text` in the order of texts, or else the first one. What `text` begins with
     /// is this phrase, or what this phrase begins with.
     pub fn last(&self, list: &PhraseList, group: &Range<u32>, window: usize, text: &[u8]) -> u32 {
-        let at = self.large.binary_search_by_key(&group.start, |large| large.first);
-        let tails = &self.tails[self.large[at.expect("each large group has tails")].tails as usize..][..group.len()];
         let text = &text[..text.len().min(list.longest)];
-        let tail = tail(self.case, text, window);
-        let follows = tails.partition_point(|other| *other < tail);
-        let same = tails[follows..].partition_point(|other| *other == tail);
-        let from = group.start as usize + follows;
+        let (mut from, mut same) = (group.start as usize, group.len());
+        if let Ok(at) = self.large.binary_search_by_key(&group.start, |large| large.first) {
+            let tails = &self.tails[self.large[at].tails as usize..][..group.len()];
+            let tail = tail(self.case, text, window);
+            let before = tails.partition_point(|other| *other < tail);
+            from += before;
+            same = tails[before..].partition_point(|other| *other == tail);
+        }
         let follows = |entry: &u64| self.case.compare(list.at(*entry as u32), text).is_le();
         let before = from + self.entries[from..from + same].partition_point(follows);
         (before as u32).saturating_sub(1).max(group.start)
@@ -205,13 +229,15 @@ impl PhraseTable {
     }
 
     /// Whether the phrase of an entry ends with the window, or goes on as `text` does at least for a byte. It begins with the window
-    /// unless the hash is wrong. This brings the phrase into the cache.
+    /// unless the hash is wrong. If so, this brings the phrase into the cache.
     #[inline]
     pub fn goes_on(&self, list: &PhraseList, number: u32, window: usize, text: &[u8]) -> bool {
-        let offset = self.offset(number);
-        list.touch(offset);
-        let next = list.byte(offset, window);
-        next == b'\n' || text.get(window).is_some_and(|byte| self.case.fold(*byte) == self.case.fold(next))
+        let known = (self.entries[number as usize] >> 32) as u8;
+        let goes_on = known == 0 || known == next(self.case, text, window);
+        if goes_on {
+            list.touch(self.offset(number));
+        }
+        goes_on
     }
 
     /// Whether `text` begins with the phrase of an entry.
@@ -273,6 +299,8 @@ fn order_groups(entries: &mut Vec<u64>, list: &PhraseList, case: Case) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     fn table(phrases: &str, window: usize, case: Case) -> (PhraseList, RollingHash, PhraseTable) {
@@ -326,6 +354,42 @@ mod tests {
         let number = table.number_of(&list, hash.of(b"DEER"), b"DEER").unwrap();
         assert_eq!(list.at(table.offset(number)), b"deer");
         assert_eq!(table.number_of(&list, hash.of(b"deers"), b"deers"), None);
+    }
+
+    #[test]
+    fn different_windows_of_one_hash_are_told_apart() {
+        // So many windows that some share the bits of a hash that an entry has, with large groups among them.
+        let phrases: String =
+            (0..30_000u32).map(|at| format!("{at:05}{}\n", if at % 3 == 0 { "x" } else { "" })).collect();
+        let more: String =
+            (0..40).flat_map(|at| (0..200).map(move |group| format!("{:05}-{at}\n", group * 149))).collect();
+        let (list, hash, table) = table(&(phrases + &more), 5, Case::Exact);
+        let mut by_window: HashMap<&[u8], Vec<&[u8]>> = HashMap::new();
+        list.iter().for_each(|(_, phrase)| by_window.entry(&phrase[..5]).or_default().push(phrase));
+        let mut keys = HashMap::new();
+        let mut shared = 0;
+        for (offset, phrase) in list.iter() {
+            let window = &phrase[..5];
+            shared += usize::from(*keys.entry(key_of(hash.of(phrase))).or_insert(window) != window);
+            let group = table.group(hash.of(phrase), table.bucket(hash.of(phrase)));
+            let text = [phrase, b"!"].concat();
+            let mut found = Vec::new();
+            if group.len() > SMALL_GROUP {
+                let last = table.last(&list, &group, 5, &text);
+                table.phrases_at(&list, last, &text, |number| {
+                    found.push(table.offset(number));
+                    true
+                });
+            } else {
+                let is_at =
+                    |number: &u32| table.goes_on(&list, *number, 5, &text) && table.is_at(&list, *number, &text);
+                found.extend(group.filter(is_at).map(|number| table.offset(number)));
+            }
+            let expected = by_window[window].iter().filter(|other| text.starts_with(other)).count();
+            assert_eq!(found.len(), expected, "{}", String::from_utf8_lossy(phrase));
+            assert!(found.contains(&offset), "{}", String::from_utf8_lossy(phrase));
+        }
+        assert!(shared > 0, "no two windows share a key");
     }
 
     #[test]

@@ -105,7 +105,7 @@ pub enum SortOrder {
 
 /// What is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Output {
+enum PhraseOutput {
     Counts,
     Found,
     Lines,
@@ -117,11 +117,11 @@ impl PhrasesArguments {
     ///
     /// # Errors
     /// [`UsageError`]: flags that do not go together.
-    fn output(&self) -> Result<Output, UsageError> {
-        let chosen: Vec<(&str, Output)> = [
-            (self.lines, ("--lines", Output::Lines)),
-            (self.count_lines, ("--count-lines", Output::LineCount)),
-            (self.found, ("--found", Output::Found)),
+    fn output(&self) -> Result<PhraseOutput, UsageError> {
+        let chosen: Vec<(&str, PhraseOutput)> = [
+            (self.lines, ("--lines", PhraseOutput::Lines)),
+            (self.count_lines, ("--count-lines", PhraseOutput::LineCount)),
+            (self.found, ("--found", PhraseOutput::Found)),
         ]
         .into_iter()
         .filter_map(|(is_given, output)| is_given.then_some(output))
@@ -131,17 +131,19 @@ impl PhrasesArguments {
             [] if self.one_sided => {
                 return refused("--one-sided keeps no counts: add --found, --lines or --count-lines".to_owned());
             }
-            [] => Output::Counts,
+            [] => PhraseOutput::Counts,
             [(_, output)] => output,
             [(one, _), (other, _), ..] => {
                 return refused(format!("{one} and {other} print different things: leave one out"));
             }
         };
         let of_counts = [(self.zeros, "--zeros"), (self.sort == SortOrder::Count, "--sort count")];
-        if let (Some((_, flag)), true) = (of_counts.iter().find(|(is_given, _)| *is_given), output != Output::Counts) {
+        if let (Some((_, flag)), true) =
+            (of_counts.iter().find(|(is_given, _)| *is_given), output != PhraseOutput::Counts)
+        {
             return refused(format!("{flag} is for counts: leave it out, or leave {} out", chosen[0].0));
         }
-        if self.json && output == Output::Lines {
+        if self.json && output == PhraseOutput::Lines {
             return refused("--lines prints the lines as they are: leave --json out, or use --count-lines".to_owned());
         }
         if self.words && self.one_sided {
@@ -183,16 +185,16 @@ pub fn run(arguments: &PhrasesArguments) -> anyhow::Result<CommandStatus> {
     let matcher = Matcher::build(list, options);
     let preparation = cost.stop()?;
     let goal = match output {
-        Output::Counts => SearchGoal::Counts,
-        Output::Found => SearchGoal::Phrases,
-        Output::LineCount => SearchGoal::Lines(LineOutput::Count),
-        Output::Lines => SearchGoal::Lines(LineOutput::Write {
+        PhraseOutput::Counts => SearchGoal::Counts,
+        PhraseOutput::Found => SearchGoal::Phrases,
+        PhraseOutput::LineCount => SearchGoal::Lines(LineOutput::Count),
+        PhraseOutput::Lines => SearchGoal::Lines(LineOutput::Write {
             out: Box::new(BufWriter::with_capacity(1 << 16, io::stdout())),
             spool: tempfile::tempfile,
         }),
     };
     // Lines on a terminal say how far it is.
-    let bar = (output != Output::Lines || !io::stdout().is_terminal()).then(|| TerminalBar::searched(total));
+    let bar = (output != PhraseOutput::Lines || !io::stdout().is_terminal()).then(|| TerminalBar::searched(total));
     let cost = CostMeter::start(meter.as_ref())?;
     let outcome = search(&matcher, inputs(&arguments.texts), goal, threads, &|bytes| {
         bar.iter().for_each(|bar| bar.update(bytes, String::new()));
@@ -215,9 +217,9 @@ pub fn run(arguments: &PhrasesArguments) -> anyhow::Result<CommandStatus> {
         report.notes.iter().for_each(|note| tell(format_args!("note: {note}")));
     }
     let is_found = match output {
-        Output::Counts => outcome.counts.iter().any(|count| *count > 0),
-        Output::Found => Findings::of(&matcher, &outcome).iter().any(|(_, count)| count > 0),
-        Output::Lines | Output::LineCount => outcome.lines > 0,
+        PhraseOutput::Counts => outcome.counts.iter().any(|count| *count > 0),
+        PhraseOutput::Found => PhraseFindings::of(&matcher, &outcome).iter().any(|(_, count)| count > 0),
+        PhraseOutput::Lines | PhraseOutput::LineCount => outcome.lines > 0,
     };
     if !is_found {
         tell(format_args!("fawn: none of {} occurs", counted(matcher.phrases() as u64, "phrase", "phrases")));
@@ -267,12 +269,12 @@ fn inputs(texts: &[PathBuf]) -> Vec<TextInput> {
 }
 
 /// What was found of each phrase.
-struct Findings<'f> {
+struct PhraseFindings<'f> {
     matcher: &'f Matcher,
     outcome: &'f SearchOutcome,
 }
 
-impl<'f> Findings<'f> {
+impl<'f> PhraseFindings<'f> {
     fn of(matcher: &'f Matcher, outcome: &'f SearchOutcome) -> Self {
         Self { matcher, outcome }
     }
@@ -293,13 +295,13 @@ impl<'f> Findings<'f> {
 
 fn print(
     arguments: &PhrasesArguments,
-    output: Output,
+    output: PhraseOutput,
     matcher: &Matcher,
     outcome: &SearchOutcome,
     report: Option<&BenchReport>,
 ) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let findings = Findings::of(matcher, outcome);
+    let findings = PhraseFindings::of(matcher, outcome);
     let mut phrases: Box<dyn Iterator<Item = (&[u8], u64)>> =
         Box::new(findings.iter().filter(|(_, count)| *count > 0 || arguments.zeros));
     if arguments.sort == SortOrder::Count {
@@ -308,12 +310,12 @@ fn print(
         phrases = Box::new(sorted.into_iter());
     }
     match (output, report) {
-        (Output::Lines, _) => {}
-        (Output::LineCount, Some(report)) if arguments.json => {
+        (PhraseOutput::Lines, _) => {}
+        (PhraseOutput::LineCount, Some(report)) if arguments.json => {
             writeln!(out, "{}", json!({ "lines": outcome.lines, "report": report }))?;
         }
-        (Output::LineCount, _) => writeln!(out, "{}", outcome.lines)?,
-        (Output::Counts | Output::Found, Some(report)) if arguments.json => {
+        (PhraseOutput::LineCount, _) => writeln!(out, "{}", outcome.lines)?,
+        (PhraseOutput::Counts | PhraseOutput::Found, Some(report)) if arguments.json => {
             // Too many for a value of their own.
             write!(out, "{{\"phrases\":[")?;
             for (at, (phrase, count)) in phrases.enumerate() {
@@ -323,19 +325,19 @@ fn print(
                 };
                 let comma = if at > 0 { ",\n" } else { "\n" };
                 match output {
-                    Output::Counts => write!(out, "{comma}{}", json!({ name: phrase, "count": count }))?,
+                    PhraseOutput::Counts => write!(out, "{comma}{}", json!({ name: phrase, "count": count }))?,
                     _ => write!(out, "{comma}{}", json!({ name: phrase }))?,
                 }
             }
             writeln!(out, "\n],\"report\":{}}}", json!(report))?;
         }
-        (Output::Counts, _) => {
+        (PhraseOutput::Counts, _) => {
             for (phrase, count) in phrases {
                 write!(out, "{count}\t")?;
                 write_phrase(&mut out, phrase)?;
             }
         }
-        (Output::Found, _) => {
+        (PhraseOutput::Found, _) => {
             phrases.map(|(phrase, _)| phrase).try_for_each(|phrase| write_phrase(&mut out, phrase))?
         }
     }
