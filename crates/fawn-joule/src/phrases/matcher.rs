@@ -101,7 +101,11 @@ struct VerifyBatch {
 impl Scratch {
     /// For one thread.
     pub fn new() -> Box<Self> {
-        Box::new(Self { candidates: Candidates::new(), batch: VerifyBatch::default(), counts: WindowCounts::default() })
+        Box::new(Self {
+            candidates: Candidates::default(),
+            batch: VerifyBatch::default(),
+            counts: WindowCounts::default(),
+        })
     }
 
     /// Its memory.
@@ -149,7 +153,7 @@ impl Matcher {
         let mut base = 0;
         let classes = planned.into_iter().map(|lengths| {
             let class = Class::build(&list, lengths, cache_bits, base, &options);
-            base += class.table.as_ref().map_or(0, PhraseTable::len) as u32;
+            base += class.table.as_ref().map_or(0, PhraseTable::count) as u32;
             class
         });
         let classes = classes.collect();
@@ -168,7 +172,7 @@ impl Matcher {
 
     /// How many different phrases there are; with duplicates if nothing is verified.
     pub fn phrases(&self) -> usize {
-        let count = |class: &Class| class.table.as_ref().map_or(class.lengths.phrases, PhraseTable::len);
+        let count = |class: &Class| class.table.as_ref().map_or(class.lengths.phrases, PhraseTable::count);
         self.classes.iter().map(count).sum()
     }
 

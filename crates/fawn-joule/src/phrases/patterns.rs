@@ -156,7 +156,7 @@ impl PhraseList {
 /// Which of eight bytes is the first line feed, the lowest one being the first; 8: none is.
 fn line_feed(word: u64) -> u32 {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
-    let zeros = word ^ ONES * b'\n' as u64;
+    let zeros = word ^ (ONES * b'\n' as u64);
     // The lowest bit that is set is of a byte that is zero (Hacker's Delight, 6-1).
     let found = zeros.wrapping_sub(ONES) & !zeros & (ONES << 7);
     found.trailing_zeros() / 8

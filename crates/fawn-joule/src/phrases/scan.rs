@@ -26,12 +26,14 @@ pub struct Candidates {
     count: usize,
 }
 
-impl Candidates {
+impl Default for Candidates {
     /// None.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { places: [0; BLOCK], hashes: [0; BLOCK], count: 0 }
     }
+}
 
+impl Candidates {
     /// How many there are.
     pub fn count(&self) -> usize {
         self.count
@@ -170,10 +172,12 @@ mod tests {
             let hash = RollingHash::new(window, Case::Exact);
             let mut filter = FirstFilter::new(1 << 12);
             let wanted: Vec<usize> = (1..text.len() - window).step_by(97).collect();
-            wanted.iter().for_each(|at| filter.insert(hash.of(&text[*at..])));
+            for at in &wanted {
+                filter.insert(hash.of(&text[*at..]));
+            }
             for starts in [1..text.len(), 1..2, 1..128, 3..515, 700..1212, 100..100, 4990..4995] {
                 let mut places = Vec::new();
-                let windows = scan(&text, starts.clone(), &hash, &filter, &mut Candidates::new(), |candidates| {
+                let windows = scan(&text, starts.clone(), &hash, &filter, &mut Candidates::default(), |candidates| {
                     for (place, known) in candidates.iter() {
                         assert_eq!(known, hash.of(&text[place as usize..]));
                         places.push(place as usize);
@@ -190,7 +194,7 @@ mod tests {
 
     #[test]
     fn candidates_keep_what_passes_again() {
-        let mut candidates = Candidates::new();
+        let mut candidates = Candidates::default();
         (0..BLOCK as u32).for_each(|at| candidates.push(at, u64::from(at), true));
         assert_eq!(candidates.count(), BLOCK);
         candidates.retain(|hash| hash % 3 == 0);

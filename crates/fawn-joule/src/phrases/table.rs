@@ -151,7 +151,7 @@ impl PhraseTable {
     }
 
     /// How many different phrases it has.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.entries.len()
     }
 
@@ -313,7 +313,7 @@ mod tests {
 
     /// What is found of phrases in two ways: one by one, and by the order of texts.
     fn found(phrases: &str, window: usize, case: Case, text: &str) -> (Vec<String>, Vec<String>) {
-        let others: String = (0..SMALL_GROUP).map(|at| format!("\n{}~{at}", &phrases[..window])).collect();
+        let others = (0..SMALL_GROUP).map(|at| format!("\n{}~{at}", &phrases[..window])).collect::<Vec<_>>().concat();
         let (list, hash, table) = table(&(phrases.to_owned() + &others), window, case);
         let (hash, text) = (hash.of(text.as_bytes()), text.as_bytes());
         let group = table.group(hash, table.bucket(hash));
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn duplicates_are_one_phrase_and_the_first_of_them_stays() {
         let (list, hash, table) = table("deer\nfawn\nDeer\ndeer\nelks", 4, Case::AsciiInsensitive);
-        assert_eq!(table.len(), 3);
+        assert_eq!(table.count(), 3);
         let number = table.number_of(&list, hash.of(b"DEER"), b"DEER").unwrap();
         assert_eq!(list.at(table.offset(number)), b"deer");
         assert_eq!(table.number_of(&list, hash.of(b"deers"), b"deers"), None);
@@ -359,11 +359,10 @@ mod tests {
     #[test]
     fn different_windows_of_one_hash_are_told_apart() {
         // So many windows that some share the bits of a hash that an entry has, with large groups among them.
-        let phrases: String =
-            (0..30_000u32).map(|at| format!("{at:05}{}\n", if at % 3 == 0 { "x" } else { "" })).collect();
-        let more: String =
-            (0..40).flat_map(|at| (0..200).map(move |group| format!("{:05}-{at}\n", group * 149))).collect();
-        let (list, hash, table) = table(&(phrases + &more), 5, Case::Exact);
+        let plain = (0..30_000u32).map(|at| format!("{at:05}{}", if at % 3 == 0 { "x" } else { "" }));
+        let more = (0..40).flat_map(|at| (0..200).map(move |group| format!("{:05}-{at}", group * 149)));
+        let phrases = plain.chain(more).collect::<Vec<_>>().join("\n");
+        let (list, hash, table) = table(&phrases, 5, Case::Exact);
         let mut by_window: HashMap<&[u8], Vec<&[u8]>> = HashMap::new();
         list.iter().for_each(|(_, phrase)| by_window.entry(&phrase[..5]).or_default().push(phrase));
         let mut keys = HashMap::new();
@@ -394,7 +393,7 @@ mod tests {
 
     #[test]
     fn phrases_with_one_common_start_are_found_by_few_comparisons() {
-        let phrases: String = (0..20_000).map(|number| format!("http{number:05}\n")).collect();
+        let phrases = (0..20_000).map(|number| format!("http{number:05}")).collect::<Vec<_>>().join("\n");
         let (list, hash, table) = table(&phrases, 4, Case::Exact);
         for number in [0, 1, 77, 19_999] {
             let phrase = format!("http{number:05}");

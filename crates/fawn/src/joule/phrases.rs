@@ -28,6 +28,7 @@ use crate::tell::{tell, unless_closed};
 use crate::values::{Size, number};
 
 /// Arguments of `fawn joule phrases`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The command prints a line for each phrase that occurs: the count, a tab, and the phrase. Phrases and texts are \
@@ -197,7 +198,9 @@ pub fn run(arguments: &PhrasesArguments) -> anyhow::Result<CommandStatus> {
     let bar = (output != PhraseOutput::Lines || !io::stdout().is_terminal()).then(|| TerminalBar::searched(total));
     let cost = CostMeter::start(meter.as_ref())?;
     let outcome = search(&matcher, inputs(&arguments.texts), goal, threads, &|bytes| {
-        bar.iter().for_each(|bar| bar.update(bytes, String::new()));
+        if let Some(bar) = &bar {
+            bar.update(bytes, String::new());
+        }
     });
     let cost = cost.stop()?;
     bar.iter().for_each(TerminalBar::finish);
@@ -282,13 +285,13 @@ impl<'f> PhraseFindings<'f> {
     /// Each phrase in the order of the file, with its count; a phrase that may occur, of a one-sided search, has a count of 1.
     fn iter(&self) -> impl Iterator<Item = (&'f [u8], u64)> {
         let Self { matcher, outcome } = self;
-        matcher.list().iter().filter_map(move |(offset, phrase)| match &outcome.marks {
-            Some(marks) => Some((phrase, u64::from(matcher.may_be_in(marks, phrase)))),
-            None => {
-                let number = matcher.number_of(phrase);
-                // Duplicates have the number of the first of them.
-                (matcher.offset(number) == offset).then(|| (phrase, outcome.counts[number as usize]))
+        matcher.list().iter().filter_map(move |(offset, phrase)| {
+            if let Some(marks) = &outcome.marks {
+                return Some((phrase, u64::from(matcher.may_be_in(marks, phrase))));
             }
+            let number = matcher.number_of(phrase);
+            // Duplicates have the number of the first of them.
+            (matcher.offset(number) == offset).then(|| (phrase, outcome.counts[number as usize]))
         })
     }
 }
@@ -338,7 +341,7 @@ fn print(
             }
         }
         (PhraseOutput::Found, _) => {
-            phrases.map(|(phrase, _)| phrase).try_for_each(|phrase| write_phrase(&mut out, phrase))?
+            phrases.map(|(phrase, _)| phrase).try_for_each(|phrase| write_phrase(&mut out, phrase))?;
         }
     }
     out.flush()
