@@ -1,6 +1,7 @@
 //! What a text is searched with: filters and a table for each class of phrases.
 
 use std::collections::BTreeMap;
+use std::hint::black_box;
 use std::ops::Range;
 
 use super::filter::{FirstFilter, SecondFilter, WindowMarks};
@@ -74,7 +75,7 @@ pub struct MatcherMemory {
 }
 
 /// Windows that are verified together.
-const BATCH: usize = 128;
+const BATCH: usize = 512;
 
 /// What a thread searches with.
 #[derive(Clone, Debug)]
@@ -96,6 +97,8 @@ struct VerifyBatch {
     goes_on: Vec<bool>,
     /// The last phrase of each large group that does not follow the text.
     lasts: Vec<u32>,
+    /// Phrases that are compared.
+    offsets: Vec<u32>,
 }
 
 impl Scratch {
@@ -110,9 +113,9 @@ impl Scratch {
 
     /// Its memory.
     pub fn bytes(&self) -> usize {
-        let VerifyBatch { places, hashes, buckets, groups, goes_on, lasts } = &self.batch;
+        let VerifyBatch { places, hashes, buckets, groups, goes_on, lasts, offsets } = &self.batch;
         size_of::<Self>()
-            + 4 * (places.capacity() + lasts.capacity())
+            + 4 * (places.capacity() + lasts.capacity() + offsets.capacity())
             + 8 * (hashes.capacity() + buckets.capacity() + groups.capacity())
             + goes_on.capacity()
     }
@@ -240,19 +243,29 @@ impl Matcher {
     ) -> u64 {
         let table = class.table.as_ref().expect("a matcher that is not one-sided has tables");
         let (list, window) = (&self.list, class.hash.window());
-        let VerifyBatch { places, hashes, buckets, groups, goes_on, lasts } = batch;
-        // Three loops, in each of which no access to memory waits for another one.
+        let VerifyBatch { places, hashes, buckets, groups, goes_on, lasts, offsets } = batch;
+        // Loops in each of which no access to memory waits for another one; short ones, so that a core has many under way, bring what
+        // the next one needs into the cache.
         buckets.extend(hashes.iter().map(|hash| table.bucket(*hash)));
+        black_box(buckets.iter().fold(0, |touched, bucket| touched ^ table.touch(*bucket)));
         groups.extend(hashes.iter().zip(&*buckets).map(|(hash, bucket)| table.group(*hash, *bucket)));
         for (place, group) in places.iter().zip(&*groups) {
             let rest = &text[*place as usize..];
             if group.len() <= SMALL_GROUP {
-                goes_on.extend(group.clone().map(|number| table.goes_on(list, number, window, rest)));
+                for number in group.clone() {
+                    let is_wanted = table.goes_on(number, window, rest);
+                    goes_on.push(is_wanted);
+                    if is_wanted {
+                        offsets.push(table.offset(number));
+                    }
+                }
             } else {
-                lasts.push(table.last(list, group, window, rest));
+                let last = table.last(list, group, window, rest);
+                lasts.push(last);
+                offsets.push(table.offset(last));
             }
         }
-        // What the last one compared is in the cache now.
+        black_box(offsets.iter().fold(0, |touched, offset| touched ^ list.touch(*offset)));
         let (mut goes_on, mut lasts, mut false_passes) = (goes_on.iter(), lasts.iter(), 0);
         for (place, group) in places.iter().zip(groups) {
             let rest = &text[*place as usize..];
@@ -358,13 +371,14 @@ impl MatcherMarks {
 
 impl VerifyBatch {
     fn clear(&mut self) {
-        let Self { places, hashes, buckets, groups, goes_on, lasts } = self;
+        let Self { places, hashes, buckets, groups, goes_on, lasts, offsets } = self;
         places.clear();
         hashes.clear();
         buckets.clear();
         groups.clear();
         goes_on.clear();
         lasts.clear();
+        offsets.clear();
     }
 }
 

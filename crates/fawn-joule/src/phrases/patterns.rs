@@ -1,7 +1,5 @@
 //! The phrases to look for, as one text with a phrase on each line.
 
-use std::hint::black_box;
-
 use fawn_files::text::{BYTE_ORDER_MARK, compressed, marked};
 use memchr::memchr;
 
@@ -102,11 +100,12 @@ impl PhraseList {
         &text[..memchr(b'\n', text).expect("each phrase ends with a line feed")]
     }
 
-    /// Brings the start of a phrase into the cache, without waiting for it.
+    /// Brings the start of a phrase into the cache. Whoever calls this for many phrases waits for all of them at once, and has to use
+    /// the result.
     #[inline]
-    pub(super) fn touch(&self, offset: u32) {
+    pub(super) fn touch(&self, offset: u32) -> u8 {
         let at = offset as usize;
-        black_box(self.text[at] ^ self.text.get(at + CACHE_LINE).copied().unwrap_or_default());
+        self.text[at] ^ self.text.get(at + CACHE_LINE).copied().unwrap_or_default()
     }
 
     /// Whether `text` begins with the phrase that begins at `offset`.

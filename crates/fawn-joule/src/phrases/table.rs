@@ -167,6 +167,12 @@ impl PhraseTable {
         (self.buckets[number], self.buckets[number + 1])
     }
 
+    /// Brings the start of a bucket into the cache, as [`PhraseList::touch`] does a phrase.
+    #[inline]
+    pub fn touch(&self, (from, _): (u32, u32)) -> u8 {
+        self.entries.get(from as usize).map_or(0, |entry| *entry as u8)
+    }
+
     /// Those of the entries `from..to`, a bucket's, that have this hash.
     #[inline]
     pub fn group(&self, hash: u64, (from, to): (u32, u32)) -> Range<u32> {
@@ -229,15 +235,11 @@ impl PhraseTable {
     }
 
     /// Whether the phrase of an entry ends with the window, or goes on as `text` does at least for a byte. It begins with the window
-    /// unless the hash is wrong. If so, this brings the phrase into the cache.
+    /// unless the hash is wrong.
     #[inline]
-    pub fn goes_on(&self, list: &PhraseList, number: u32, window: usize, text: &[u8]) -> bool {
+    pub fn goes_on(&self, number: u32, window: usize, text: &[u8]) -> bool {
         let known = (self.entries[number as usize] >> 32) as u8;
-        let goes_on = known == 0 || known == next(self.case, text, window);
-        if goes_on {
-            list.touch(self.offset(number));
-        }
-        goes_on
+        known == 0 || known == next(self.case, text, window)
     }
 
     /// Whether `text` begins with the phrase of an entry.
@@ -318,7 +320,7 @@ mod tests {
         let (hash, text) = (hash.of(text.as_bytes()), text.as_bytes());
         let group = table.group(hash, table.bucket(hash));
         let phrase = |number: u32| String::from_utf8(list.at(table.offset(number)).to_vec()).unwrap();
-        let goes_on = |number: &u32| table.goes_on(&list, *number, window, text);
+        let goes_on = |number: &u32| table.goes_on(*number, window, text);
         let is_at = |number: &u32| table.is_at(&list, *number, text);
         let mut one_by_one: Vec<String> = group.clone().filter(goes_on).filter(is_at).map(phrase).collect();
         one_by_one.reverse();
@@ -380,8 +382,7 @@ mod tests {
                     true
                 });
             } else {
-                let is_at =
-                    |number: &u32| table.goes_on(&list, *number, 5, &text) && table.is_at(&list, *number, &text);
+                let is_at = |number: &u32| table.goes_on(*number, 5, &text) && table.is_at(&list, *number, &text);
                 found.extend(group.filter(is_at).map(|number| table.offset(number)));
             }
             let expected = by_window[window].iter().filter(|other| text.starts_with(other)).count();
