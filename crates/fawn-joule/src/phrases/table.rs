@@ -167,7 +167,7 @@ impl PhraseTable {
         (self.buckets[number], self.buckets[number + 1])
     }
 
-    /// Brings the start of a bucket into the cache, as [`PhraseList::touch`] does a phrase.
+    /// Brings the start of a bucket into the cache, as `PhraseList::touch` does a phrase.
     #[inline]
     pub fn touch(&self, (from, _): (u32, u32)) -> u8 {
         self.entries.get(from as usize).map_or(0, |entry| *entry as u8)
