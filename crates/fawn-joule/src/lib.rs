@@ -10,6 +10,7 @@
 //! * [`crypto`]: digests and signatures. [`fixed`]: what fixed power does to efficiency.
 //! * [`threads`]: work that threads do for a fixed time.
 //! * [`cost`]: wall time, CPU time and joules of a stretch of work, and the figures of a report that are made of them.
+//! * [`phrases`]: counting very many phrases in texts.
 //! * [`sort`]: the sort benchmark: records made, sorted from file to file, and validated.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -21,6 +22,7 @@ pub mod fixed;
 pub mod matrix;
 pub mod measure;
 pub mod page;
+pub mod phrases;
 pub mod sort;
 pub mod threads;
 

@@ -7,6 +7,7 @@ pub mod energy;
 mod fixed;
 mod matrix;
 mod output;
+mod phrases;
 mod sort;
 mod threads;
 
@@ -15,6 +16,7 @@ use clap::{Args, Subcommand};
 use self::crypto::CryptoArguments;
 use self::fixed::FixedArguments;
 use self::matrix::MatrixArguments;
+use self::phrases::PhrasesArguments;
 use crate::outcome::CommandStatus;
 
 /// Arguments of `fawn joule`.
@@ -36,6 +38,8 @@ pub enum JouleCommand {
     Fixed(Box<FixedArguments>),
     /// Sort records from file to file: generate, sort, validate
     Sort(sort::JouleSortArguments),
+    /// Count how often each of many phrases occurs in texts, or print the lines that have one
+    Phrases(Box<PhrasesArguments>),
 }
 
 /// Carries out a subcommand.
@@ -48,5 +52,6 @@ pub fn run(arguments: &JouleArguments) -> anyhow::Result<CommandStatus> {
         JouleCommand::Crypto(arguments) => crypto::run(arguments),
         JouleCommand::Fixed(arguments) => fixed::run(arguments),
         JouleCommand::Sort(arguments) => sort::run(arguments),
+        JouleCommand::Phrases(arguments) => phrases::run(arguments),
     }
 }

@@ -30,6 +30,7 @@ mod gordon_replay;
 mod gordon_store;
 mod gordon_survey;
 mod joule_compute;
+mod joule_phrases;
 mod joule_sort;
 mod keys;
 mod leader_link;
