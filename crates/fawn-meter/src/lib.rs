@@ -32,9 +32,9 @@
 //! With [`Meter::at_rest_for`] and [`Meter::rest`] the machine is metered at rest first, and an [`Energy`] has the joules above
 //! that.
 //!
-//! An [`Energy`] says how it came about ([`MeterKind`]), what it covers ([`Scope`]), whether it was measured or modelled, and how
+//! An [`Energy`] says how it came about ([`MeterKind`]), what it covers ([`Scope`]), whether it was measured, and how
 //! far it may be off ([`Uncertainty`]). It serialises as it is; [`write_row`] writes it into a row of a report, in which joules
-//! that are modelled have other names than joules that were measured, and [`provenance`] says where they are from. [`start`] and
+//! that are modelled or read by hand have other names than joules that were measured, and [`provenance`] says where they are from. [`start`] and
 //! [`stop`] are for programs that may have no meter, or one that nobody asked for ([`Meter::unasked`]).
 //!
 //! A thread reads an instrument a few times a second at most, and what is kept of the readings does not grow with their number.
@@ -47,7 +47,8 @@
 //! * [`instrument`]: an instrument that can be read; [`sampler`]: the thread that reads it; [`integral`]: readings put together.
 //! * [`rapl`], [`hwmon`], [`battery`], over [`sysfs`] and [`counter`]: instruments of the kernel.
 //! * [`shelly`], [`tasmota`], over [`http`]: plugs on the network.
-//! * [`csv`]: the file of another meter; [`model`], over [`activity`]: no meter, but a model of the machine.
+//! * [`csv`]: the file of another meter; [`model`], over [`activity`]: no meter, but a model of the machine; [`hand`]: a plug that
+//!   somebody reads.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -58,6 +59,7 @@ pub mod counter;
 pub mod csv;
 pub mod error;
 pub mod find;
+pub mod hand;
 pub mod http;
 pub mod hwmon;
 pub mod instrument;
@@ -75,6 +77,7 @@ pub mod tasmota;
 pub use choice::{ChoiceError, MeterChoice};
 pub use error::MeterError;
 pub use find::{MeterTrial, attempt, find};
+pub use hand::HandReading;
 pub use meter::{Meter, Metering, SystemRoots, start, stop};
 pub use reading::{Energy, EnergyPart, Idle, MeterKind, Scope, Uncertainty};
 pub use report::{describe, provenance, sum, write_row};

@@ -10,6 +10,7 @@ use crate::battery::Battery;
 use crate::choice::MeterChoice;
 use crate::csv::Series;
 use crate::error::MeterError;
+use crate::hand::HandReading;
 use crate::hwmon::{Hwmon, Sensor};
 use crate::instrument::{Instrument, InstrumentInfo, OpenInstrument};
 use crate::integral::{GAP, Integral};
@@ -66,6 +67,7 @@ enum MeterSource {
     Tasmota(String),
     Csv(PathBuf),
     Model(Box<PowerModel>, PathBuf),
+    Hand(HandReading),
 }
 
 impl MeterSource {
@@ -77,7 +79,7 @@ impl MeterSource {
             Self::Battery(sys) => Box::new(Battery::open(sys)?),
             Self::Shelly(url) => Box::new(Shelly::open(url)?),
             Self::Tasmota(url) => Box::new(Tasmota::open(url)),
-            Self::Csv(_) | Self::Model(..) => return Ok(None),
+            Self::Csv(_) | Self::Model(..) | Self::Hand(_) => return Ok(None),
         }))
     }
 }
@@ -144,6 +146,15 @@ impl Meter {
             }
         };
         Ok(Some(Self::of(source, kept, info)))
+    }
+
+    /// No meter, but a plug that somebody reads: each stretch has its watts.
+    ///
+    /// # Errors
+    /// No machine draws so much or so little.
+    pub fn by_hand(reading: HandReading) -> Result<Self, MeterError> {
+        reading.check()?;
+        Ok(Self::of(MeterSource::Hand(reading), OpenInstrument::default(), reading.info()))
     }
 
     /// The meter that is read where nobody asks for one: what `auto` takes, or else the processor's counters if they are hidden
@@ -237,7 +248,7 @@ impl Meter {
     /// As [`start`](Self::start) and [`Metering::stop`].
     pub fn rest(&self) -> Result<(), MeterError> {
         let rest = self.owed_rest();
-        if rest.is_zero() || matches!(self.0.source, MeterSource::Model(..)) {
+        if rest.is_zero() || matches!(self.0.source, MeterSource::Model(..) | MeterSource::Hand(_)) {
             return Ok(());
         }
         let Some(metering) = self.bear(self.start())? else { return Ok(()) };
@@ -257,6 +268,7 @@ impl Meter {
     pub fn start(&self) -> Result<Metering, MeterError> {
         let state = match &self.0.source {
             MeterSource::Csv(_) => MeteringState::Csv,
+            MeterSource::Hand(_) => MeteringState::Hand,
             MeterSource::Model(model, proc) => MeteringState::Model(Activity::now(proc, model.device_name())?),
             read => {
                 let instrument = match self.0.kept.take() {
@@ -295,6 +307,7 @@ pub fn stop(metering: Option<Metering>) -> Result<Option<Energy>, MeterError> {
 enum MeteringState {
     Read(Sampler),
     Csv,
+    Hand,
     Model(Activity),
 }
 
@@ -313,7 +326,7 @@ impl Metering {
     pub fn watts(&self) -> Option<f64> {
         match &self.state {
             MeteringState::Read(sampler) => sampler.watts(),
-            MeteringState::Csv | MeteringState::Model(_) => None,
+            MeteringState::Csv | MeteringState::Hand | MeteringState::Model(_) => None,
         }
     }
 
@@ -333,6 +346,13 @@ impl Metering {
                 let idle = Idle { watts: model.idle_watts, seconds: 0.0, uncertainty_watts: 0.0 };
                 let parts = model.parts(seconds, &used);
                 (of_model(info, parts, seconds, model.step_joules(seconds, &used)), Some(idle))
+            }
+            (MeteringState::Hand, MeterSource::Hand(reading)) => {
+                let mut energy = blank(info, reading.watts * seconds, seconds);
+                let step_joules = info.step_watts.unwrap_or(0.0) / 2.0 * seconds;
+                energy.uncertainty =
+                    Uncertainty::of(energy.joules, (info.stated_share, &info.stated_by), step_joules, 0.0);
+                (energy, reading.idle())
             }
             _ => unreachable!("a stretch has its meter's state"),
         };

@@ -23,6 +23,8 @@ pub enum MeterKind {
     Csv,
     /// No meter: a declared model of the machine.
     Model,
+    /// No meter: watts that somebody read off a plug.
+    Hand,
 }
 
 impl MeterKind {
@@ -36,6 +38,7 @@ impl MeterKind {
             Self::Tasmota => "tasmota",
             Self::Csv => "csv",
             Self::Model => "model",
+            Self::Hand => "hand",
         }
     }
 
@@ -44,9 +47,18 @@ impl MeterKind {
         matches!(self, Self::Rapl | Self::Hwmon | Self::Battery | Self::Model)
     }
 
-    /// Whether its joules were measured.
+    /// Whether an instrument measured its joules during the work.
     pub fn is_measured(self) -> bool {
-        self != Self::Model
+        self.prefix().is_empty()
+    }
+
+    /// What precedes `joules` and `watts` in the names of its figures; nothing if they were measured.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Self::Model => "modelled_",
+            Self::Hand => "hand_read_",
+            _ => "",
+        }
     }
 }
 
@@ -106,7 +118,7 @@ pub struct EnergyPart {
 pub struct Energy {
     /// All of it. Measured only if `measured` says so.
     pub joules: f64,
-    /// Whether it was measured; false: modelled.
+    /// Whether it was measured; false: modelled, or read by hand.
     pub measured: bool,
     /// By what.
     pub kind: MeterKind,
@@ -206,12 +218,16 @@ impl Energy {
 impl fmt::Display for Energy {
     /// How it came about, in a line: `measured at the wall by …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = if self.measured { "measured" } else { "modelled, not measured," };
+        let (word, by) = match self.kind {
+            MeterKind::Model => ("modelled, not measured,", "by"),
+            MeterKind::Hand => ("read by hand, not metered,", "from"),
+            _ => ("measured", "by"),
+        };
         let at = match self.scope {
             Scope::Package => "of the processor's package",
             Scope::Board => "of the board",
             Scope::Wall => "at the wall",
         };
-        write!(f, "{word} {at} by {}", self.instrument)
+        write!(f, "{word} {at} {by} {}", self.instrument)
     }
 }

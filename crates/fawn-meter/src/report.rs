@@ -1,20 +1,22 @@
-//! Energy as figures of a report. Joules that were modelled have names of their own, so that none is taken for a measured one.
+//! Energy as figures of a report. Joules that were modelled or read by hand have names of their own, so that none is taken for a
+//! measured one.
 
 use fawn_report::{Column, Form, column};
 use serde_json::{Map, Value, json};
 
-use crate::reading::Energy;
+use crate::reading::{Energy, MeterKind};
 
 /// Adds what `rate` operations a second took to their row: operations per second of CPU time if they took `cpu_us`
 /// microseconds each; and where energy was metered, joules, how far they may be off, watts, operations for each joule, the same
 /// above what the machine draws at rest, and all of `energy` by that name.
 ///
-/// Names of what was modelled have `modelled` in them: `modelled_joules`, `operations_a_modelled_joule`.
+/// Names of what was modelled have `modelled` in them: `modelled_joules`, `operations_a_modelled_joule`; of what was read by hand,
+/// `hand_read`.
 pub fn write_row(row: &mut Map<String, Value>, energy: Option<&Energy>, rate: f64, cpu_us: Option<f64>) {
     let a_cpu_second = cpu_us.filter(|us| *us > 0.0).map(|us| 1e6 / us);
     row.insert("operations_a_cpu_second".to_owned(), json!(a_cpu_second));
     let Some(energy) = energy else { return };
-    let word = if energy.measured { "" } else { "modelled_" };
+    let word = energy.kind.prefix();
     let mut insert = |name: String, value: Option<f64>| row.insert(name, json!(value));
     let each = |watts: f64| (watts > 0.0).then_some(rate / watts);
     insert(format!("{word}joules"), Some(energy.joules));
@@ -41,6 +43,10 @@ pub const COLUMNS: &[Column] = &[
     column("modelled_watts", "modelled W", Form::Number(2)),
     column("operations_a_modelled_joule", "per modelled J", Form::Number(1)),
     column("operations_a_dynamic_modelled_joule", "per modelled J above idle", Form::Number(1)),
+    column("hand_read_joules", "J by hand", Form::Number(2)),
+    column("hand_read_watts", "W by hand", Form::Number(2)),
+    column("operations_a_hand_read_joule", "per J by hand", Form::Number(1)),
+    column("operations_a_dynamic_hand_read_joule", "per J by hand above idle", Form::Number(1)),
 ];
 
 /// Joules of stretches together; `None` where one was not metered, or by another meter than the others, or there is none.
@@ -89,12 +95,14 @@ pub fn provenance(rows: &[Map<String, Value>], energy: Option<&Energy>) -> (&'st
     };
     let mut notes = vec![format!("energy is {}", describe(energy))];
     if let Some(idle) = energy.idle {
-        let how = if energy.measured {
-            format!("measured for {:.1} s before", idle.seconds)
-        } else {
-            "as the model states".to_owned()
+        let how = match energy.kind {
+            MeterKind::Model => "as the model states".to_owned(),
+            MeterKind::Hand => "as the plug showed".to_owned(),
+            _ => format!("measured for {:.1} s before", idle.seconds),
         };
-        let above = if lack(rows, &["operations_a_dynamic_joule", "operations_a_dynamic_modelled_joule"]) {
+        let kinds = ["", MeterKind::Model.prefix(), MeterKind::Hand.prefix()];
+        let names = kinds.map(|word| format!("operations_a_dynamic_{word}joule"));
+        let above = if lack(rows, &names.each_ref().map(String::as_str)) {
             "energy above that is within the error of the readings, and is not reported"
         } else {
             "`above idle` is without these"
@@ -108,7 +116,7 @@ pub fn provenance(rows: &[Map<String, Value>], energy: Option<&Energy>) -> (&'st
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::{Idle, MeterKind, Scope, Uncertainty};
+    use crate::reading::{Idle, Scope, Uncertainty};
 
     fn energy(kind: MeterKind) -> Energy {
         let energy = Energy {
@@ -148,7 +156,12 @@ mod tests {
 
     #[test]
     fn no_name_of_a_measured_joule_is_given_to_a_modelled_one() {
-        let (mut measured, mut modelled) = (Map::new(), Map::new());
+        let (mut measured, mut modelled, mut by_hand) = (Map::new(), Map::new(), Map::new());
+        write_row(&mut by_hand, Some(&energy(MeterKind::Hand)), 2000.0, None);
+        for name in by_hand.keys().filter(|name| name.contains("joule") || name.contains("watts")) {
+            assert!(name.contains("hand_read"), "{name}");
+        }
+        assert_eq!(by_hand["operations_a_hand_read_joule"], 400.0);
         write_row(&mut measured, Some(&energy(MeterKind::Rapl)), 2000.0, None);
         write_row(&mut modelled, Some(&energy(MeterKind::Model)), 2000.0, None);
         let shared: Vec<&String> = modelled.keys().filter(|name| measured.contains_key(*name)).collect();

@@ -19,6 +19,9 @@ pub enum Error {
     /// Load on a server.
     #[error(transparent)]
     Load(#[from] LoadgenError),
+    /// A matrix product.
+    #[error(transparent)]
+    Matrix(#[from] fawn_joule::matrix::MatrixError),
     /// A flash array that cannot be simulated.
     #[error(transparent)]
     Simulated(#[from] FtlError),

@@ -255,6 +255,27 @@ pub const LIST: &[ExperimentEntry] = &[
         crate::energy::table_1::run,
     ),
     entry(
+        (Energy, "energy-figure-2", "Figure 2"),
+        "efficiency of processors with a tenth of a watt of fixed power, computed",
+        [1, 1, 1],
+        [30; 3],
+        |_| Ok(crate::energy::figure_2::finding()),
+    ),
+    entry(
+        (Energy, "energy-figures-4-5", "Figures 4 and 5"),
+        "a matrix product over the size of the matrix, with all threads and with one",
+        [1, 15, 130],
+        [8, 20, 20],
+        crate::energy::figures_4_5::run,
+    ),
+    entry(
+        (Energy, "energy-table-4", "Table 4"),
+        "SHA-1 and RSA, beside openssl where it is installed",
+        [1, 25, 130],
+        [14; 3],
+        crate::energy::table_4::run,
+    ),
+    entry(
         (Gordon, "gordon-table-1", "Table 1"),
         "bandwidth of flash chips, simulated",
         [1, 1, 1],

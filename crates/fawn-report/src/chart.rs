@@ -26,6 +26,21 @@ pub struct Chart {
     pub y: Axis,
     /// The column whose values part rows into lines.
     pub series: Option<String>,
+    /// Upright lines with their names, e.g. the sizes of caches; not of bars.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<ChartLimit>,
+    /// The column whose text stands beside each point; not of bars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+/// An upright line through a chart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChartLimit {
+    /// Where it is, as a value of the axis to the right.
+    pub at: f64,
+    /// Its name.
+    pub name: String,
 }
 
 /// How rows are drawn.
@@ -34,6 +49,8 @@ pub struct Chart {
 pub enum ChartKind {
     /// Points that lines join.
     Lines,
+    /// Points that nothing joins.
+    Points,
     /// A bar a row.
     Bars,
 }
@@ -57,6 +74,8 @@ pub enum Law {
     Linear,
     /// By powers of ten; what is not above 0 is not drawn.
     Log,
+    /// By powers of two, as numbers of bytes; what is not above 0 is not drawn.
+    Bytes,
 }
 
 impl Axis {
@@ -69,12 +88,28 @@ impl Axis {
     pub fn log(column: &str, title: &str) -> Self {
         Self { law: Law::Log, ..Self::linear(column, title) }
     }
+
+    /// By powers of two, as numbers of bytes.
+    pub fn bytes(column: &str, title: &str) -> Self {
+        Self { law: Law::Bytes, ..Self::linear(column, title) }
+    }
 }
 
 impl Chart {
     /// Points that lines join.
     pub fn lines(title: &str, x: Axis, y: Axis) -> Self {
-        Self { title: title.to_owned(), kind: ChartKind::Lines, x, y, series: None }
+        Self { title: title.to_owned(), kind: ChartKind::Lines, x, y, series: None, limits: Vec::new(), label: None }
+    }
+
+    /// Points that nothing joins.
+    pub fn points(title: &str, x: Axis, y: Axis) -> Self {
+        Self { kind: ChartKind::Points, ..Self::lines(title, x, y) }
+    }
+
+    /// With the text of a column beside each point.
+    #[must_use]
+    pub fn labelled(self, column: &str) -> Self {
+        Self { label: Some(column.to_owned()), ..self }
     }
 
     /// A bar a row, with the text of column `of` beside it.
@@ -86,6 +121,12 @@ impl Chart {
     #[must_use]
     pub fn by(self, column: &str) -> Self {
         Self { series: Some(column.to_owned()), ..self }
+    }
+
+    /// With upright lines.
+    #[must_use]
+    pub fn with_limits(self, limits: Vec<ChartLimit>) -> Self {
+        Self { limits, ..self }
     }
 }
 
@@ -129,12 +170,13 @@ struct Series {
     name: String,
     is_reference: bool,
     points: Vec<(f64, f64)>,
+    labels: Vec<String>,
 }
 
 /// The picture with its legend, in which a narrow page scrolls it (class `wide`); `None`: there is nothing to draw.
 pub fn draw(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     match chart.kind {
-        ChartKind::Lines => lines(chart, rows),
+        ChartKind::Lines | ChartKind::Points => lines(chart, rows),
         ChartKind::Bars => bars(chart, rows),
     }
 }
@@ -160,9 +202,13 @@ fn series(chart: &Chart, rows: &ChartRows<'_>) -> Vec<Series> {
         for row in rows {
             let (Some(x), Some(y)) = (figure(row, &chart.x), figure(row, &chart.y)) else { continue };
             let name = chart.series.as_ref().map(|column| text(row, column)).unwrap_or_default();
+            let label = chart.label.as_ref().map(|column| text(row, column)).unwrap_or_default();
             match all.iter_mut().find(|series| series.name == name && series.is_reference == is_reference) {
-                Some(series) => series.points.push((x, y)),
-                None => all.push(Series { name, is_reference, points: vec![(x, y)] }),
+                Some(series) => {
+                    series.points.push((x, y));
+                    series.labels.push(label);
+                }
+                None => all.push(Series { name, is_reference, points: vec![(x, y)], labels: vec![label] }),
             }
         }
     }
@@ -194,13 +240,29 @@ impl AxisScale {
                 let marks = (0..=(last - first) as u32).map(|at| 10f64.powf(first + f64::from(at))).collect();
                 Self { law, low: first, high: last, marks }
             }
+            Law::Bytes => {
+                let (first, last) = (low.log2().floor(), high.log2().ceil().max(low.log2().floor() + 1.0));
+                // No more marks than have room beside each other.
+                let step = ((last - first) / 8.0).ceil().max(1.0);
+                let marks = (0..=((last - first) / step) as u32).map(|at| 2f64.powf(first + step * f64::from(at)));
+                Self { law, low: first, high: last, marks: marks.collect() }
+            }
         }
     }
 
     /// From 0 to 1.
     fn share(&self, value: f64) -> f64 {
-        let value = if self.law == Law::Log { value.log10() } else { value };
+        let value = match self.law {
+            Law::Linear => value,
+            Law::Log => value.log10(),
+            Law::Bytes => value.log2(),
+        };
         (value - self.low) / (self.high - self.low)
+    }
+
+    /// A value beside its mark.
+    fn label(&self, value: f64) -> String {
+        if self.law == Law::Bytes { binary(value) } else { short(value) }
     }
 }
 
@@ -208,6 +270,15 @@ impl AxisScale {
 fn nice(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|it| it * power).find(|it| *it >= least * 0.999_999).unwrap_or(10.0 * power)
+}
+
+/// `64 KiB`.
+fn binary(bytes: f64) -> String {
+    let units = [(2f64.powi(30), "GiB"), (2f64.powi(20), "MiB"), (1024.0, "KiB")];
+    match units.iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{} {name}", short(bytes / unit)),
+        None => format!("{} B", short(bytes)),
+    }
 }
 
 /// A value beside a mark.
@@ -244,26 +315,46 @@ fn lines(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     for mark in &up.marks {
         let at = y(*mark);
         out.add(line("grid").attr("x1", LEFT).attr("x2", right).px("y1", at).px("y2", at).empty());
-        out.add(anchored(Element::new("text").attr("x", LEFT - 8.0).px("y", at + 4.5), "end").text(&short(*mark)));
+        out.add(anchored(Element::new("text").attr("x", LEFT - 8.0).px("y", at + 4.5), "end").text(&up.label(*mark)));
     }
     for mark in &across.marks {
         let at = x(*mark);
         out.add(line("axis").px("x1", at).px("x2", at).attr("y1", bottom).attr("y2", bottom + 5.0).empty());
-        out.add(anchored(Element::new("text").px("x", at).attr("y", bottom + 20.0), "middle").text(&short(*mark)));
+        out.add(
+            anchored(Element::new("text").px("x", at).attr("y", bottom + 20.0), "middle").text(&across.label(*mark)),
+        );
     }
     out.add(line("axis").attr("x1", LEFT).attr("x2", right).attr("y1", bottom).attr("y2", bottom).empty());
     let (middle, low, centre) = (f64::midpoint(LEFT, right), HEIGHT - 10.0, f64::midpoint(TOP, bottom));
     out.add(anchored(Element::new("text").attr("x", middle).attr("y", low), "middle").text(&chart.x.title));
     let upright = Element::new("text").attr("transform", format_args!("translate(16 {centre}) rotate(-90)"));
     out.add(anchored(upright, "middle").text(&chart.y.title));
+    // Names of lines that are close to each other take turns in height.
+    let is_inside = |limit: &&ChartLimit| (0.0..=1.0).contains(&across.share(limit.at));
+    for (place, limit) in chart.limits.iter().filter(is_inside).enumerate() {
+        let at = x(limit.at);
+        out.add(line("limit").px("x1", at).px("x2", at).attr("y1", TOP).attr("y2", bottom).empty());
+        let (end, beside) = if at > right - 70.0 { ("end", at - 4.0) } else { ("start", at + 4.0) };
+        let name = Element::new("text").px("x", beside).px("y", TOP + 12.0 + 16.0 * (place % 2) as f64);
+        out.add(anchored(name, end).text(&limit.name));
+    }
     for series in &all {
         let colour = colour_of(&all, series);
         let places: Vec<(f64, f64)> = series.points.iter().map(|(a, b)| (x(*a), y(*b))).collect();
         let joined = polyline(places.iter().copied(), colour).attr("stroke-width", 2);
-        out.add(if series.is_reference { joined.attr("stroke-dasharray", "6 4") } else { joined }.empty());
+        let is_joined = chart.kind == ChartKind::Lines;
+        if is_joined {
+            out.add(if series.is_reference { joined.attr("stroke-dasharray", "6 4") } else { joined }.empty());
+        }
+        // Those of neighbours take turns beside and above, so that they do not lie upon each other.
+        for (at, ((a, b), label)) in places.iter().zip(&series.labels).enumerate().filter(|(_, (_, it))| !it.is_empty())
+        {
+            let (x, y, anchor) = if at % 2 == 0 { (a + 7.0, b + 4.5, "start") } else { (*a, b - 8.0, "middle") };
+            out.add(anchored(Element::new("text").px("x", x).px("y", y), anchor).text(label));
+        }
         // Where there are many, the line says it all.
         let few = places.len() <= 40;
-        for (a, b) in places.iter().filter(|_| few) {
+        for (a, b) in places.iter().filter(|_| few || !is_joined) {
             let fill = if series.is_reference { "none" } else { colour };
             let point = Element::new("circle").px("cx", *a).px("cy", *b).attr("r", 4).attr("fill", fill);
             out.add(point.attr("stroke", colour).attr("stroke-width", 2).empty());
@@ -300,7 +391,11 @@ fn legend(all: &[Series], rows: &ChartRows<'_>) -> String {
         let colour = format!("color:{}", colour_of(all, series));
         let swatch = Element::new("span").attr("class", format_args!("swatch {class}")).attr("style", colour).text("");
         let is_said = series.name.is_empty() || series.name == who;
-        let name = if is_said { String::new() } else { format!("{}: ", escape(&series.name)) };
+        let name = match (is_said, who.is_empty()) {
+            (true, _) => String::new(),
+            (false, true) => escape(&series.name),
+            (false, false) => format!("{}: ", escape(&series.name)),
+        };
         format!("{swatch}{name}{who}")
     });
     list("ul", Some("legend"), items) + "\n"
@@ -391,6 +486,22 @@ mod tests {
             reference_word: "paper",
         };
         draw(chart, &rows)
+    }
+
+    #[test]
+    fn limits_are_drawn_inside_and_bytes_have_binary_units() {
+        let rows: Vec<Row> =
+            [(24_000, 9), (134_000_000, 1)].iter().map(|(x, y)| row(json!({ "x": x, "y": y }))).collect();
+        let limit = |at: f64, name: &str| ChartLimit { at, name: name.to_owned() };
+        let limits = vec![limit(49_152.0, "L1 <d>"), limit(1e12, "beyond")];
+        let chart = Chart::lines("caches", Axis::bytes("x", "matrix"), Axis::linear("y", "y")).with_limits(limits);
+        let shown = ChartRows { own: &rows, own_label: "", reference: &[], reference_label: "", reference_word: "" };
+        let drawn = draw(&chart, &shown).unwrap();
+        for what in ["class=\"limit\"", "L1 &lt;d&gt;", ">16 KiB<", ">64 MiB<"] {
+            assert!(drawn.contains(what), "{what}: {drawn}");
+        }
+        assert!(!drawn.contains("beyond"), "{drawn}");
+        assert_eq!(drawn.matches("class=\"limit\"").count(), 1);
     }
 
     #[test]

@@ -16,6 +16,15 @@ code{font-size:.9em;white-space:nowrap}
 .swatch{display:inline-block;width:.9em;height:.9em;margin-right:.4em;vertical-align:-.1em}
 small{opacity:.75}summary{cursor:pointer}";
 
+/// What charts need beside [`FIGURES_STYLE`]: they keep a legible size, and a narrow page scrolls them.
+pub const CHART_STYLE: &str = "\
+svg.chart{min-width:38rem;font-family:system-ui,sans-serif;font-size:13px}.chart text{fill:currentColor}
+.grid{stroke:currentColor;stroke-opacity:.15}.axis{stroke:currentColor}
+.limit{stroke:#228833;stroke-width:1.5;stroke-dasharray:3 3}
+.legend{list-style:none;padding:0;margin:.2rem 0;font-size:.9rem}.legend li{display:inline-block;margin-right:1.4rem}
+.swatch{border:2px solid currentColor;border-radius:50%;box-sizing:border-box}
+.swatch.full{background:currentColor}.swatch.hollow{border-style:dashed}";
+
 /// A page.
 #[derive(Clone, Debug)]
 pub struct HtmlPage(Lines);

@@ -16,6 +16,7 @@ use crate::cluster::arguments::{
 use crate::config::{ConfigArguments, Problem};
 use crate::connect::ConnectArguments;
 use crate::gordon::GordonArguments;
+use crate::joule::JouleArguments;
 use crate::node::FrontendArguments;
 use crate::plan::PlanArguments;
 use crate::resources::{check_memory, cores, default_memory, least_memory, parse_threads};
@@ -103,6 +104,8 @@ pub enum Command {
     Plan(Box<PlanArguments>),
     /// Simulate flash, disks and whole nodes, and record this machine for it
     Gordon(GordonArguments),
+    /// Measure what this machine does per joule: sort, search, compute
+    Joule(JouleArguments),
     /// Create, show and renew the certificates of a cluster
     Certs(CertsArguments),
     /// Check the configuration file and the environment, or show the resulting settings

@@ -16,6 +16,7 @@
 //! | `bench` | a store, measured, and servers over a network |
 //! | `plan` | how many nodes, and what they cost |
 //! | `gordon` | simulated flash, disks and nodes; traces and recordings of this machine |
+//! | `joule` | the energy suite: workloads in work per joule |
 //! | `certs` | a cluster's certificates |
 //! | `load`, `dump`, `keys` | the commands that are clients; `connect` says how they reach a server |
 //! | `summary` | what a load or a dump has come to, for people and as JSON |
@@ -45,6 +46,7 @@ mod consistency;
 mod dump;
 mod gordon;
 mod interrupt;
+mod joule;
 mod keys;
 mod load;
 mod local_cluster;
@@ -145,6 +147,7 @@ fn carry_out(fawn: &Fawn) -> anyhow::Result<CommandStatus> {
         Command::Bench(arguments) => bench::run(arguments),
         Command::Plan(arguments) => plan::run(arguments),
         Command::Gordon(arguments) => gordon::run(arguments),
+        Command::Joule(arguments) => joule::run(arguments),
         Command::Certs(arguments) => certs::run(arguments),
         Command::Config(arguments) => config::run(arguments, fawn.config.as_ref()),
         Command::Completions(arguments) => shell::completions(arguments),

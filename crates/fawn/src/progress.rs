@@ -25,6 +25,12 @@ impl TerminalBar {
         progress
     }
 
+    /// Counts bytes of texts that are searched; `total` bytes in all when known.
+    pub fn searched(total: Option<u64>) -> Self {
+        let known = "{bar:30} {percent} % of {binary_total_bytes}, {binary_bytes_per_sec}{left}";
+        Self::new(total, known, "{spinner} {binary_bytes}, {binary_bytes_per_sec}")
+    }
+
     /// Counts records; `total` records in all when known.
     pub fn records(total: Option<u64>) -> Self {
         Self::counting("records", total)

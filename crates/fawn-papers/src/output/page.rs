@@ -24,7 +24,7 @@ th,td{padding:.25rem .7rem;text-align:right;border-bottom:1px solid #8884;vertic
 th.text,td.text{text-align:left}td:first-child{white-space:nowrap}.wide td.text+td.text{min-width:9rem}th{border-bottom:2px solid #888}
 tr.paper td{font-style:italic;background:#8881}
 svg{width:100%;max-width:52rem;height:auto;font-family:system-ui,sans-serif;font-size:13px}
-.chart{min-width:38rem}.chart text{fill:currentColor}.grid{stroke:currentColor;stroke-opacity:.15}.axis{stroke:currentColor}
+.chart{min-width:38rem}.chart text{fill:currentColor}.grid{stroke:currentColor;stroke-opacity:.15}.axis{stroke:currentColor}.limit{stroke:#228833;stroke-width:1.5;stroke-dasharray:3 3}
 .legend{list-style:none;padding:0;margin:.2rem 0;font-size:.9rem}.legend li{display:inline-block;margin-right:1.4rem}
 .swatch{display:inline-block;width:.8em;height:.8em;margin-right:.4em;border:2px solid currentColor;border-radius:50%}
 .swatch.full{background:currentColor}.swatch.hollow{border-style:dashed}

@@ -15,7 +15,7 @@ const NO_SPACE: &str = "SERVER_ERROR no space left on the device";
 
 /// A file system in memory of a given size. A process in a mount namespace of its own holds it; everybody else reaches it
 /// through that process's root.
-struct Disk {
+pub struct Disk {
     holder: Child,
     said: BufReader<ChildStdout>,
     path: PathBuf,
@@ -24,7 +24,7 @@ struct Disk {
 
 impl Disk {
     /// `None`, with a message, where nothing may be mounted.
-    fn new(mib: u32) -> Option<Self> {
+    pub fn new(mib: u32) -> Option<Self> {
         Self::mounted(&format!("size={mib}M"))
     }
 
@@ -56,7 +56,8 @@ impl Disk {
         None
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    /// A file of it.
+    pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 

@@ -1,0 +1,57 @@
+//! `fawn joule`: the energy suite, in work per joule.
+//!
+//! Arguments, files and tables are here, the workloads in `fawn-joule`.
+
+mod crypto;
+pub mod energy;
+mod fixed;
+mod matrix;
+mod output;
+mod phrases;
+mod sort;
+mod threads;
+
+use clap::{Args, Subcommand};
+
+use self::crypto::CryptoArguments;
+use self::fixed::FixedArguments;
+use self::matrix::MatrixArguments;
+use self::phrases::PhrasesArguments;
+use crate::outcome::CommandStatus;
+
+/// Arguments of `fawn joule`.
+#[derive(Debug, Args)]
+pub struct JouleArguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: JouleCommand,
+}
+
+/// The subcommands of `fawn joule`.
+#[derive(Debug, Subcommand)]
+pub enum JouleCommand {
+    /// Multiply matrices of growing sizes: work per joule as they outgrow the caches
+    Matrix(Box<MatrixArguments>),
+    /// Compute digests and signatures: work per joule, with openssl beside it
+    Crypto(Box<CryptoArguments>),
+    /// Show what fixed power costs processors, machines and this one
+    Fixed(Box<FixedArguments>),
+    /// Sort records from file to file: generate, sort, validate
+    Sort(sort::JouleSortArguments),
+    /// Count how often each of many phrases occurs in texts, or print the lines that have one
+    Phrases(Box<PhrasesArguments>),
+}
+
+/// Carries out a subcommand.
+///
+/// # Errors
+/// What the subcommand says.
+pub fn run(arguments: &JouleArguments) -> anyhow::Result<CommandStatus> {
+    match &arguments.command {
+        JouleCommand::Matrix(arguments) => matrix::run(arguments),
+        JouleCommand::Crypto(arguments) => crypto::run(arguments),
+        JouleCommand::Fixed(arguments) => fixed::run(arguments),
+        JouleCommand::Sort(arguments) => sort::run(arguments),
+        JouleCommand::Phrases(arguments) => phrases::run(arguments),
+    }
+}
