@@ -1,23 +1,24 @@
 //! How a log follows another.
 
-use super::resend_timer::ResendTimer;
 use crate::ids::{Member, Seq};
+use crate::timing::AnswerTime;
 
-/// Whose log it follows, and what that member was asked.
+/// Whose log it follows, and when that member was asked.
 #[derive(Debug)]
 pub(super) struct Following {
     source: Member,
-    /// Questions so far, those that were asked again counted once, and how many of them are answered.
-    asked: u64,
-    answered: u64,
-    /// It is to be asked as soon as it can be.
-    is_put_off: bool,
-    resend: ResendTimer,
+    /// When it was asked last; 0: it is to be asked as soon as it can be.
+    asked_at_us: u64,
+    /// When it was asked first what it has not answered.
+    unanswered_since_us: Option<u64>,
+    usual: AnswerTime,
+    /// Times that it was asked again without an answer.
+    in_vain: u32,
 }
 
 impl Following {
     pub(super) fn of(source: Member) -> Self {
-        Self { source, asked: 0, answered: 0, is_put_off: true, resend: ResendTimer::new(0) }
+        Self { source, asked_at_us: 0, unanswered_since_us: None, usual: AnswerTime::default(), in_vain: 0 }
     }
 
     pub(super) fn source(&self) -> Member {
@@ -26,28 +27,29 @@ impl Following {
 
     /// The source is asked now.
     pub(super) fn ask(&mut self, now_us: u64) {
-        self.is_put_off = false;
-        if self.answered < self.asked {
-            return self.resend.sent_again(now_us);
+        self.asked_at_us = now_us;
+        match self.unanswered_since_us {
+            Some(_) => self.in_vain = self.in_vain.saturating_add(1),
+            None => self.unanswered_since_us = Some(now_us),
         }
-        self.asked += 1;
-        self.resend.sent(Some(self.asked), true, now_us);
     }
 
     /// The source has answered.
     pub(super) fn answered(&mut self, now_us: u64) {
-        self.answered = self.asked;
-        self.resend.answered(self.asked, now_us);
+        self.in_vain = 0;
+        if let Some(since_us) = self.unanswered_since_us.take() {
+            self.usual.took(now_us.saturating_sub(since_us));
+        }
     }
 
     /// The source is not asked, but as soon as it can be.
     pub(super) fn put_off(&mut self) {
-        self.is_put_off = true;
+        self.asked_at_us = 0;
     }
 
-    /// Whether it is time to ask again.
+    /// Whether it is time to ask again: for what has not come, or for what may be new.
     pub(super) fn is_due(&self, now_us: u64, resend_us: u64) -> bool {
-        self.is_put_off || self.resend.is_late(resend_us, now_us)
+        now_us >= self.asked_at_us + self.usual.wait_us(resend_us, self.in_vain)
     }
 }
 
