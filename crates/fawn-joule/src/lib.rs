@@ -8,6 +8,8 @@
 //! * [`matrix`]: matrix products over matrix sizes. [`caches`]: the processor's caches.
 //! * [`mod@page`]: pages of HTML. [`measure`]: by which figure rows are compared.
 //! * [`crypto`]: digests and signatures. [`fixed`]: what fixed power does to efficiency.
+//! * [`results`]: the file that keeps a machine's results. [`headline`]: its figures that machines are compared by; [`compare`]:
+//!   machines beside each other.
 //! * [`threads`]: work that threads do for a fixed time.
 //! * [`cost`]: wall time, CPU time and joules of a stretch of work, and the figures of a report that are made of them.
 //! * [`phrases`]: counting very many phrases in texts.
@@ -16,13 +18,16 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod caches;
+pub mod compare;
 pub mod cost;
 pub mod crypto;
 pub mod fixed;
+pub mod headline;
 pub mod matrix;
 pub mod measure;
 pub mod page;
 pub mod phrases;
+pub mod results;
 pub mod sort;
 pub mod threads;
 

@@ -38,6 +38,19 @@ impl EfficiencyKind {
         row.get(self.column())?.as_f64()
     }
 
+    /// How far the joules of a row may be off, as a share of them; `None`: not known, or there are none.
+    pub fn uncertainty_share(self, row: &Row) -> Option<f64> {
+        let word = match self {
+            Self::Measured => "",
+            Self::Modelled => "modelled_",
+            Self::HandRead => "hand_read_",
+            Self::CpuSecond => return None,
+        };
+        let of = |name: String| row.get(&name)?.as_f64();
+        let joules = of(format!("{word}joules")).filter(|joules| *joules > 0.0)?;
+        Some(of(format!("uncertainty_{word}joules"))? / joules)
+    }
+
     /// What work is divided by, for people.
     pub fn unit(self) -> &'static str {
         match self {

@@ -13,7 +13,9 @@ use fawn_tls::Material;
 
 use crate::observe::ObserveArguments;
 use crate::outcome::{CommandStatus, UsageError};
-use crate::resources::{self, check_memory, chosen, cores, default_cache, default_memory, least_memory, parse_threads};
+use crate::resources::{
+    self, check_memory, chosen, cores, default_cache, default_memory, host_name, least_memory, parse_threads,
+};
 use crate::serve::arguments::{ClientsArguments, DEFAULT_LISTEN, refuse_file};
 use crate::values::{Size, Span, ValueError, number, parse_listen};
 
@@ -227,10 +229,6 @@ fn parse_copy_rate(text: &str) -> Result<Size, String> {
         return Err(format!("copies would never finish: give at least {}", Size { bytes: LEAST_COPY_RATE }));
     }
     Ok(rate)
-}
-
-fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Of each event loop: two for every 2 GiB of its share of the machine's DRAM, from 2 to 8.

@@ -21,6 +21,11 @@ pub fn cores() -> NonZeroUsize {
     fawn_machine::cores().0
 }
 
+/// The name of this machine.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// Bytes of memory that this process may use; a machine that says nothing has 1 GiB.
 pub fn memory() -> Limit {
     match fawn_machine::memory() {

@@ -1,8 +1,8 @@
 //! A sweep as a table and as a page.
 
-use fawn_report::TextTable;
 use fawn_report::amount::number;
 use fawn_report::chart::{Axis, Chart, Row};
+use fawn_report::{BenchReport, TextTable};
 use serde_json::{Value, json};
 
 use super::sweep::MatrixSweep;
@@ -84,7 +84,15 @@ pub fn page(sweep: &MatrixSweep, caches: &[CpuCache], origin: &PageOrigin) -> St
     if let Some(check) = sweep.check.as_ref().filter(|check| !check.passed) {
         page.warning(&check.describe());
     }
-    let rows = &sweep.report.rows;
+    add_curve(&mut page, &sweep.report, caches);
+    page.table(heading(sweep), &table(sweep));
+    page.notes(&sweep.report.notes);
+    page.finish()
+}
+
+/// Adds the curve over matrix size to a page, with the caches.
+pub fn add_curve(page: &mut SuitePage, report: &BenchReport, caches: &[CpuCache]) {
+    let rows = &report.rows;
     let kind = EfficiencyKind::of(rows);
     let drawn: Vec<Row> = rows
         .iter()
@@ -104,15 +112,10 @@ pub fn page(sweep: &MatrixSweep, caches: &[CpuCache], origin: &PageOrigin) -> St
         let told: Vec<String> = caches.iter().map(CpuCache::describe).collect();
         page.paragraph(&format!("Caches of the first processor: {}.", told.join(", ")));
     }
-    page.table(heading(sweep), &table(sweep));
-    page.notes(&sweep.report.notes);
-    page.finish()
 }
 
 #[cfg(test)]
 mod tests {
-    use fawn_report::BenchReport;
-
     use super::*;
 
     fn sweep(column: &str) -> MatrixSweep {

@@ -11,7 +11,7 @@
 //! * [`hash`]: the rolling hash. [`filter`]: the filters. [`table`]: the table. [`scan`]: the loop over windows.
 //! * [`matcher`]: all of these for one list, and what it finds in a piece of text.
 //! * [`source`]: texts in pieces. [`lines`]: lines with a phrase. [`mod@search`]: threads that search the pieces.
-//! * [`mod@report`]: what a search has found and has cost.
+//! * [`mod@report`]: what a search has found and has cost. [`sample`]: a text and phrases for machines without a corpus.
 
 pub mod filter;
 pub mod hash;
@@ -20,6 +20,7 @@ pub mod matcher;
 pub mod patterns;
 pub mod plan;
 pub mod report;
+pub mod sample;
 pub mod scan;
 pub mod search;
 pub mod source;

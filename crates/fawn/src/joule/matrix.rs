@@ -96,7 +96,7 @@ pub fn run(arguments: &MatrixArguments) -> anyhow::Result<CommandStatus> {
 
 impl MatrixArguments {
     /// What to measure, and a note if the largest sizes are left out.
-    fn plan(&self) -> anyhow::Result<(MatrixPlan, Option<String>)> {
+    pub(super) fn plan(&self) -> anyhow::Result<(MatrixPlan, Option<String>)> {
         let caches = CpuCache::all(&SystemRoots::under(&self.energy.meter.meter_root).sys);
         let (first, last) = (caches.first().map(|cache| cache.bytes), caches.last().map(|cache| cache.bytes));
         let smallest = self.smallest.map(|size| size.bytes).or_else(|| first.map(|bytes| bytes / 2));

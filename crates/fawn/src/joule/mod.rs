@@ -2,6 +2,8 @@
 //!
 //! Arguments, files and tables are here, the workloads in `fawn-joule`.
 
+mod all;
+mod compare;
 mod crypto;
 pub mod energy;
 mod fixed;
@@ -13,6 +15,8 @@ mod threads;
 
 use clap::{Args, Subcommand};
 
+use self::all::AllArguments;
+use self::compare::CompareArguments;
 use self::crypto::CryptoArguments;
 use self::fixed::FixedArguments;
 use self::matrix::MatrixArguments;
@@ -30,6 +34,10 @@ pub struct JouleArguments {
 /// The subcommands of `fawn joule`.
 #[derive(Debug, Subcommand)]
 pub enum JouleCommand {
+    /// Run every workload at one size, and keep the results for a comparison
+    All(Box<AllArguments>),
+    /// Put machines beside each other: who does more of which work per joule
+    Compare(Box<CompareArguments>),
     /// Multiply matrices of growing sizes: work per joule as they outgrow the caches
     Matrix(Box<MatrixArguments>),
     /// Compute digests and signatures: work per joule, with openssl beside it
@@ -48,6 +56,8 @@ pub enum JouleCommand {
 /// What the subcommand says.
 pub fn run(arguments: &JouleArguments) -> anyhow::Result<CommandStatus> {
     match &arguments.command {
+        JouleCommand::All(arguments) => all::run(arguments),
+        JouleCommand::Compare(arguments) => compare::run(arguments),
         JouleCommand::Matrix(arguments) => matrix::run(arguments),
         JouleCommand::Crypto(arguments) => crypto::run(arguments),
         JouleCommand::Fixed(arguments) => fixed::run(arguments),

@@ -47,7 +47,8 @@ impl SuiteOutputArguments {
     }
 }
 
-fn origin() -> PageOrigin {
+/// Where the figures of this process are from.
+pub fn origin() -> PageOrigin {
     let cores = fawn_machine::cores().0;
     let processor = processor(Path::new("/proc")).unwrap_or_else(|| "unknown processor".to_owned());
     let typed: Vec<String> = std::env::args().skip(1).collect();

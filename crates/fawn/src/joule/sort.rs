@@ -1,6 +1,6 @@
 //! `fawn joule sort`: the sort benchmark's records, generated, sorted and validated.
 
-mod files;
+pub mod files;
 mod generate;
 mod shape;
 mod validate;

@@ -25,6 +25,7 @@ use super::output::print;
 use crate::outcome::CommandStatus;
 use crate::output_file::{check_output, create};
 use crate::progress::TerminalBar;
+use crate::resources::host_name;
 use crate::table::print_json;
 use crate::tell::{tell, unless_closed};
 use crate::values::{Span, parse_wait};
@@ -171,10 +172,6 @@ pub fn run(arguments: &RecordArguments) -> anyhow::Result<CommandStatus> {
         return Ok(CommandStatus::Missing);
     }
     Ok(CommandStatus::Done)
-}
-
-fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Starts the command. What it prints is kept out of JSON.

@@ -122,6 +122,6 @@ pub fn run(arguments: &SortArguments) -> anyhow::Result<CommandStatus> {
 }
 
 /// Three quarters of the memory that is free.
-fn free_memory() -> u64 {
+pub fn free_memory() -> u64 {
     available_memory().map_or(UNKNOWN_MEMORY, |free| free / 4 * 3)
 }
