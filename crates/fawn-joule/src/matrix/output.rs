@@ -20,7 +20,7 @@ fn unit(kind: EfficiencyKind) -> &'static str {
     }
 }
 
-/// Operations of what [`unit`] counts.
+/// Operations of what a unit counts.
 fn scale(kind: EfficiencyKind) -> f64 {
     if kind == EfficiencyKind::CpuSecond { 1e6 } else { 1e3 }
 }

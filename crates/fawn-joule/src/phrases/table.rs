@@ -21,7 +21,7 @@ pub const SMALL_GROUP: usize = 16;
 #[derive(Clone, Debug)]
 pub struct PhraseTable {
     case: Case,
-    /// Upper bits of the hash; the [next](next) byte; offset in the list.
+    /// Upper bits of the hash; the next byte; offset in the list.
     entries: Vec<u64>,
     /// Number of the first entry of each bucket, and of the end.
     buckets: Vec<u32>,
