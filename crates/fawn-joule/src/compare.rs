@@ -150,7 +150,7 @@ impl MachineComparison {
         for (place, title) in (0..).zip(GROUPS) {
             let bars: Vec<Row> =
                 self.rows.iter().filter(|row| row.key.place.0 == place).flat_map(|row| self.bars(row)).collect();
-            let chart = Chart::bars(title, "bar", Axis::linear("percent", "% of the best machine"));
+            let chart = Chart::bars(title, "bar", Axis::linear("percent", "% of the best machine")).by("machine");
             page.chart(&chart, (&bars, ""), (&[], ""));
         }
         page.table("Figures", &self.table());
@@ -164,7 +164,7 @@ impl MachineComparison {
         let most = row.figures[machine].map_or(0.0, |figure| figure.value);
         let bars = self.machines.iter().zip(&row.figures).filter_map(|(machine, figure)| {
             let percent = 100.0 * figure.as_ref()?.value / most;
-            let bar = json!({ "bar": format!("{}: {machine}", row.key.work), "percent": percent });
+            let bar = json!({ "bar": format!("{}: {machine}", row.key.work), "machine": machine, "percent": percent });
             bar.as_object().cloned()
         });
         bars.collect()
@@ -301,7 +301,7 @@ mod tests {
             ["records per CPU-s", "5,000,000", "2,500,000", "a, 2 times"].map(str::to_owned)
         );
         assert!(
-            comparison.notes().iter().any(|note| note.contains("3 figures of one machine have no other beside it"))
+            comparison.notes().iter().any(|note| note.contains("4 figures of one machine have no other beside it"))
         );
         let origin =
             PageOrigin { machine: String::new(), program: String::new(), command: String::new(), date: String::new() };

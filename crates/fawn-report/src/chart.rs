@@ -24,7 +24,7 @@ pub struct Chart {
     pub x: Axis,
     /// Upwards; of bars, their length.
     pub y: Axis,
-    /// The column whose values part rows into lines.
+    /// The column whose values part rows into lines, or bars into colours.
     pub series: Option<String>,
     /// Upright lines with their names, e.g. the sizes of caches; not of bars.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -117,7 +117,7 @@ impl Chart {
         Self { kind: ChartKind::Bars, ..Self::lines(title, Axis::linear(of, ""), y) }
     }
 
-    /// A line for each value of a column.
+    /// A line, or a colour of bars, for each value of a column.
     #[must_use]
     pub fn by(self, column: &str) -> Self {
         Self { series: Some(column.to_owned()), ..self }
@@ -401,6 +401,22 @@ fn legend(all: &[Series], rows: &ChartRows<'_>) -> String {
     list("ul", Some("legend"), items) + "\n"
 }
 
+/// The number of a colour for each bar by its name: bars of one series have one, or else those of one name.
+fn colours_of_bars<'n>(chart: &Chart, rows: &ChartRows<'_>, names: impl Iterator<Item = &'n str>) -> Vec<usize> {
+    let mut known: Vec<String> = Vec::new();
+    let series_of = |name: &str| {
+        let row = rows.own.iter().chain(rows.reference).find(|row| text(row, &chart.x.column) == name);
+        chart.series.as_ref().zip(row).map_or_else(|| name.to_owned(), |(column, row)| text(row, column))
+    };
+    let place = |series: String| {
+        known.iter().position(|other| *other == series).unwrap_or_else(|| {
+            known.push(series);
+            known.len() - 1
+        })
+    };
+    names.map(series_of).map(place).collect()
+}
+
 fn bars(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     let all = rows.own.iter().map(|row| (false, row)).chain(rows.reference.iter().map(|row| (true, row)));
     let mut drawn: Vec<(bool, String, f64)> = all
@@ -416,6 +432,7 @@ fn bars(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     drawn.sort_by_key(|(is_reference, name, _)| (names.iter().position(|known| known == name), *is_reference));
     // The reference alone is no picture.
     drawn.iter().find(|(is_reference, _, _)| !is_reference)?;
+    let colours = colours_of_bars(chart, rows, drawn.iter().map(|(_, name, _)| name.as_str()));
     let up = AxisScale::of(chart.y.law, drawn.iter().map(|(_, _, it)| *it));
     let height = TOP + BAR * drawn.len() as f64 + BOTTOM;
     let word = rows.reference_word;
@@ -437,7 +454,7 @@ fn bars(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     for (at, (is_reference, name, value)) in drawn.iter().enumerate() {
         let (top, end) = (TOP + BAR * at as f64 + 4.0, x(*value));
         let (wide, high, middle) = ((end - beside).max(1.0), BAR - 8.0, top + 13.5);
-        let colour = COLOURS[names.iter().position(|known| known == name).unwrap_or(0) % COLOURS.len()];
+        let colour = COLOURS[colours[at] % COLOURS.len()];
         let label = Element::new("text").px("x", beside - GAP).px("y", middle);
         out.add(anchored(label, "end").text(&who(*is_reference, name)));
         let bar = Element::new("rect").px("x", beside).px("y", top).px("width", wide).attr("height", high);
@@ -486,6 +503,25 @@ mod tests {
             reference_word: "paper",
         };
         draw(chart, &rows)
+    }
+
+    #[test]
+    fn bars_of_one_series_have_one_colour_and_others_one_each() {
+        let rows: Vec<Row> = [("sort: a", "a"), ("sort: b", "b"), ("search: a", "a")]
+            .iter()
+            .map(|(bar, machine)| row(json!({ "bar": bar, "machine": machine, "y": 3 })))
+            .collect();
+        let shown = ChartRows { own: &rows, own_label: "", reference: &[], reference_label: "", reference_word: "" };
+        let chart = Chart::bars("work", "bar", Axis::linear("y", "y"));
+        let colours = |chart: &Chart| {
+            let drawn = draw(chart, &shown).unwrap();
+            COLOURS
+                .iter()
+                .map(|colour| drawn.matches(&format!("fill=\"{colour}\"")).count())
+                .take(3)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!((colours(&chart), colours(&chart.clone().by("machine"))), (vec![1, 1, 1], vec![2, 1, 0]));
     }
 
     #[test]

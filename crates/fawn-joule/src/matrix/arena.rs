@@ -2,6 +2,7 @@
 
 use std::io;
 
+use fawn_workload::mix;
 use memmap2::MmapMut;
 use zerocopy::FromBytes;
 
@@ -106,12 +107,9 @@ fn huge_bytes_at(smaps: &str, address: usize) -> Option<usize> {
     Some(kibibytes.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()? << 10)
 }
 
-/// The value with this number: from -1 to 1, and the same in each run (`SplitMix64`).
+/// The value with this number: from -1 to 1, and the same in each run.
 pub fn value(number: u64) -> f64 {
-    let mut bits = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((bits ^ (bits >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    (mix(number) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
 
 #[cfg(test)]

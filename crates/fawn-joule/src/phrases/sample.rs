@@ -5,6 +5,8 @@
 
 use std::io::{self, Write};
 
+use fawn_workload::mix;
+
 /// Different words of the text.
 const WORDS: u64 = 50_000;
 /// Words of a line.
@@ -15,24 +17,10 @@ const PHRASE_BYTES: usize = 19;
 const CONSONANTS: &[u8] = b"bdfghjklmnprst";
 const VOWELS: &[u8] = b"aeiou";
 
-/// `SplitMix64`: any line is made without those before it.
-#[derive(Clone, Debug)]
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// The number of a word: the lower, the more frequent.
-    fn word(&mut self) -> u64 {
-        let part = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
-        (part * part * part * WORDS as f64) as u64
-    }
+/// The number of a word that is drawn by `number`: the lower, the more frequent.
+fn draw_word(number: u64) -> u64 {
+    let part = (mix(number) >> 11) as f64 / (1u64 << 53) as f64;
+    (part * part * part * WORDS as f64) as u64
 }
 
 /// Adds a word by its number: two syllables if it is a frequent one, else three or more.
@@ -48,9 +36,9 @@ fn add_word(out: &mut Vec<u8>, mut number: u64) {
     }
 }
 
+/// Any line is made without those before it.
 fn line_words(line: u64) -> [u64; LINE_WORDS] {
-    let mut draw = Draw(line.wrapping_mul(0xd134_2543_de82_ef95));
-    std::array::from_fn(|_| draw.word())
+    std::array::from_fn(|place| draw_word(line * LINE_WORDS as u64 + place as u64))
 }
 
 /// Words of a line of the text, as bytes with a line feed.
@@ -85,12 +73,13 @@ pub fn write_text(out: &mut impl Write, bytes: u64) -> io::Result<u64> {
 pub fn phrases(count: u64, lines: u64) -> Vec<u8> {
     let mut out = Vec::new();
     for number in 0..count {
-        let mut draw = Draw(!number);
-        let words = line_words(draw.next() % lines.max(1));
+        // Numbers that draw no word of the text.
+        let chance = mix(!number);
+        let words = line_words(chance % lines.max(1));
         let is_there = number % 2 == 0;
         let start = out.len();
         // As many words as it takes, from a place with enough of them behind.
-        let first = (draw.next() % (LINE_WORDS as u64 / 2)) as usize;
+        let first = (mix(chance) % (LINE_WORDS as u64 / 2)) as usize;
         for (at, word) in words[first..].iter().enumerate() {
             if at >= PHRASE_WORDS && out.len() - start > PHRASE_BYTES {
                 break;

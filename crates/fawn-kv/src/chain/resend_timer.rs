@@ -2,7 +2,7 @@
 
 use crate::timing::AnswerTime;
 
-/// Since when nothing has come back, and how long to wait for it. What is sent is numbered: records, or questions.
+/// Since when nothing has come back, and how long to wait for it. What is sent is numbered, as records are.
 ///
 /// One thing at a time is timed, from when it was sent first. If that was lost, it seems to have taken long, but one among eight
 /// makes little difference; if all are late, they are waited for.

@@ -264,6 +264,11 @@ impl AnswerTimes {
     fn of(&self, flight: &Flight) -> &AnswerTime {
         if flight.is_get() { &self.gets } else { &self.writes }
     }
+
+    fn took(&mut self, flight: &Flight, us: u64) {
+        let time = if flight.is_get() { &mut self.gets } else { &mut self.writes };
+        time.took(us);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -325,9 +330,7 @@ impl Flights {
     /// A request is answered, and not refused.
     pub(super) fn answered(&mut self, tag: u64, now_us: u64) {
         let Some(flight) = self.by_tag.get(tag) else { return };
-        let times = &mut self.times;
-        let time = if flight.is_get() { &mut times.gets } else { &mut times.writes };
-        time.took(now_us.saturating_sub(flight.began_us));
+        self.times.took(flight, now_us.saturating_sub(flight.began_us));
     }
 
     /// Something may be due sooner than was thought.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fawn_report::amount::number;
 use fawn_report::chart;
-use fawn_report::html::{HtmlPage, cell, list};
+use fawn_report::html::{CHART_STYLE, HtmlPage, cell, list};
 use fawn_report::markup::{Element, escape, prose};
 use serde_json::Value;
 
@@ -23,11 +23,8 @@ h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.2rem;margin:2.5rem 0 .2re
 th,td{padding:.25rem .7rem;text-align:right;border-bottom:1px solid #8884;vertical-align:top}
 th.text,td.text{text-align:left}td:first-child{white-space:nowrap}.wide td.text+td.text{min-width:9rem}th{border-bottom:2px solid #888}
 tr.paper td{font-style:italic;background:#8881}
-svg{width:100%;max-width:52rem;height:auto;font-family:system-ui,sans-serif;font-size:13px}
-.chart{min-width:38rem}.chart text{fill:currentColor}.grid{stroke:currentColor;stroke-opacity:.15}.axis{stroke:currentColor}.limit{stroke:#228833;stroke-width:1.5;stroke-dasharray:3 3}
-.legend{list-style:none;padding:0;margin:.2rem 0;font-size:.9rem}.legend li{display:inline-block;margin-right:1.4rem}
-.swatch{display:inline-block;width:.8em;height:.8em;margin-right:.4em;border:2px solid currentColor;border-radius:50%}
-.swatch.full{background:currentColor}.swatch.hollow{border-style:dashed}
+svg{width:100%;max-width:52rem;height:auto}
+.swatch{display:inline-block;width:.9em;height:.9em;margin-right:.4em}
 small,.quiet{opacity:.75}.warning{border-left:4px solid #ee6677;padding-left:.8rem}
 details{font-size:.9rem}summary{cursor:pointer}nav ul{columns:2 20rem;padding-left:1.2rem;font-size:.9rem}code{font-size:.9em}";
 
@@ -48,7 +45,7 @@ pub struct PageContent<'a> {
 /// The page.
 pub fn page(told: &PageContent<'_>) -> String {
     let title = format!("The papers' experiments on {}", told.machine.host);
-    let mut out = HtmlPage::new(&title, STYLE);
+    let mut out = HtmlPage::new(&title, &format!("{STYLE}\n{CHART_STYLE}"));
     let mut add = |what: &str| out.add(what);
     add(&format!("<h1>{}</h1>", escape(&title)));
     add(&format!(
