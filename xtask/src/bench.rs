@@ -124,7 +124,7 @@ fn check_page(page: &str, list: &[ExperimentListing]) -> Vec<String> {
             complaints.push(format!("the page begins {begun} times <{tag}> and ends {ended}"));
         }
     }
-    for what in ["<script", "src=", "@import", "url(", "https:"] {
+    for what in ["<script", "<link", "<iframe", "<image", "src=", "@import", "url("] {
         if page.contains(what) {
             complaints.push(format!("the page loads something from elsewhere: {what}"));
         }
