@@ -46,6 +46,11 @@ impl AnswerTime {
         }
     }
 
+    /// How long it usually takes, in microseconds; 0: none has come.
+    pub fn mean_us(&self) -> u64 {
+        self.usual_us
+    }
+
     /// For how long an answer is waited for, after so many times in vain: as TCP has it, four spreads longer than usual, but twice
     /// as long as usual at least, and each time twice as long as before. A question that was lost, and not merely late, is not kept
     /// waiting for more than ten times `least_us`.

@@ -109,6 +109,9 @@ impl FeedState {
         if committed > self.mark(chain, log) && durable && !planted(Bug::CommitWithoutMark) {
             return Err("Have: it commits records that are not synced here");
         }
+        if (last, committed) == (self.successor_has, self.successor_committed) && self.awaits_answer() {
+            self.resend.repeated();
+        }
         if last > self.successor_has {
             self.successor_has = last;
             self.resend.answered(last.0, now_us);

@@ -4,8 +4,11 @@ use crate::timing::AnswerTime;
 
 /// Since when nothing has come back, and how long to wait for it. What is sent is numbered, as records are.
 ///
-/// One thing at a time is timed, from when it was sent first. If that was lost, it seems to have taken long, but one among eight
-/// makes little difference; if all are late, they are waited for.
+/// One thing at a time is timed, from when it was sent first: if all are late, they are waited for. What was probably lost is
+/// not timed, or many losses would make the wait for each of them longer and longer.
+///
+/// An answer with nothing new in it is to something that could not be used, mostly because what was sent before it is lost.
+/// After a few of them that is sent again at once, as TCP does.
 #[derive(Debug)]
 pub(super) struct ResendTimer {
     /// When something was answered last, or, where nothing was outstanding, when something was sent.
@@ -15,11 +18,18 @@ pub(super) struct ResendTimer {
     usual: AnswerTime,
     /// Times in vain since anything was answered.
     in_vain: u32,
+    /// Answers since then that told nothing new.
+    repeated: u32,
+    /// What was sent was sent again for them since then.
+    is_early: bool,
 }
+
+/// So many answers with nothing new mean that something was lost. One or two mean no more than that a link was late.
+const MOST_REPEATED: u32 = 3;
 
 impl ResendTimer {
     pub(super) fn new(now_us: u64) -> Self {
-        Self { since_us: now_us, timed: None, usual: AnswerTime::default(), in_vain: 0 }
+        Self { since_us: now_us, timed: None, usual: AnswerTime::default(), in_vain: 0, repeated: 0, is_early: false }
     }
 
     /// What is numbered up to `last` was sent for the first time, unless it is `None`; nothing else was outstanding if `alone`.
@@ -42,16 +52,28 @@ impl ResendTimer {
 
     /// Something else has come that was waited for.
     pub(super) fn heard(&mut self, now_us: u64) {
-        (self.since_us, self.in_vain) = (now_us, 0);
+        (self.since_us, self.in_vain, self.repeated, self.is_early) = (now_us, 0, 0, false);
     }
 
-    /// Whether an answer is late: nothing has come for longer than usual, nor for `least_us`.
+    /// An answer has come that tells nothing new.
+    pub(super) fn repeated(&mut self) {
+        self.repeated += 1;
+    }
+
+    /// Whether an answer is late: nothing has come for longer than usual, nor for `least_us`; or something was lost.
     pub(super) fn is_late(&self, least_us: u64, now_us: u64) -> bool {
-        now_us.saturating_sub(self.since_us) >= self.usual.wait_us(least_us, self.in_vain)
+        let waited_us = now_us.saturating_sub(self.since_us);
+        // What was sent again may be on its way.
+        let is_lost = self.repeated >= MOST_REPEATED && !self.is_early && waited_us > self.usual.mean_us();
+        is_lost || waited_us >= self.usual.wait_us(least_us, self.in_vain)
     }
 
     /// What is not answered is sent again.
     pub(super) fn sent_again(&mut self, now_us: u64) {
+        if self.repeated > 0 {
+            self.timed = None;
+        }
+        self.is_early |= self.repeated >= MOST_REPEATED;
         self.since_us = now_us;
         self.in_vain = self.in_vain.saturating_add(1);
     }
@@ -89,5 +111,25 @@ mod tests {
         assert_eq!(wait(&timer), 50, "something has come");
         timer.answered(1, 160);
         assert_eq!(wait(&timer), 320);
+    }
+
+    #[test]
+    fn what_is_lost_is_sent_again_once_at_once() {
+        let mut timer = ResendTimer::new(0);
+        for number in 1..=20 {
+            timer.sent(Some(number), true, 0);
+            timer.answered(number, 4);
+        }
+        timer.sent(Some(21), true, 100);
+        (0..2).for_each(|_| timer.repeated());
+        assert!(!timer.is_late(LEAST_US, 149));
+        timer.repeated();
+        assert!(!timer.is_late(LEAST_US, 104) && timer.is_late(LEAST_US, 105), "what it needs is to come within 4");
+        timer.sent_again(105);
+        (0..9).for_each(|_| timer.repeated());
+        assert!(!timer.is_late(LEAST_US, 204) && timer.is_late(LEAST_US, 205));
+        timer.answered(21, 1000);
+        (0..3).for_each(|_| timer.repeated());
+        assert!(timer.is_late(LEAST_US, 1005), "the next loss; what was sent twice was not timed");
     }
 }

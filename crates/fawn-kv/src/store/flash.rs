@@ -30,6 +30,7 @@ use fawn_store::{
 
 use super::cas::CasNumbers;
 use super::convert::record_of;
+use super::expiry_times::ExpiryTimes;
 use super::images::{Image, Images};
 use super::lookups::{Answer, Fetch};
 use super::reads::FlashReads;
@@ -91,8 +92,7 @@ pub struct FlashStore {
     pub(super) plain: Option<Plain>,
     /// What clients were told while it was not.
     pub(super) cas: CasNumbers,
-    /// What the ranges' times were at a tick, and what had to be durable for them.
-    times: (Gate, BTreeMap<RangeId, u32>),
+    expiry_times: ExpiryTimes,
     /// Writes that are carried out and not in the log yet.
     waiting: VecDeque<Waiting>,
     /// Room for the bytes of the next.
@@ -171,7 +171,7 @@ impl FlashStore {
             reserve_sealed: None,
             uncommitted: usize::MAX,
             may_take_less: true,
-            times: (Gate(0), BTreeMap::new()),
+            expiry_times: ExpiryTimes::default(),
             written: Gate(0),
             logged: VecDeque::new(),
             durable: Gate(0),
@@ -232,14 +232,7 @@ impl FlashStore {
 
     /// To be called about once a second.
     pub fn tick(&mut self) {
-        // No range may lose what has not expired by its own time; nor by one that a power failure could take back.
-        let times = (self.durable() >= self.times.0).then(|| {
-            let now = self.images.ranges.iter().map(|(range, image)| (*range, image.time())).collect();
-            let (_, noted) = std::mem::replace(&mut self.times, (self.written, now));
-            let time = |range, image: &Image| noted.get(range).map_or(0, |noted| image.time().min(*noted));
-            self.images.ranges.iter().map(|(range, image)| (image.keys, time(range, image))).collect()
-        });
-        self.store.replication().tick(times);
+        self.expiry_times.tick((self.durable(), self.written), &self.images, &mut self.store);
         self.settle();
     }
 
@@ -309,10 +302,10 @@ impl FlashStore {
     fn write(&mut self, range: RangeId, write: Write<'_>) -> Gate {
         let waiting = self.encode(range, &write);
         self.written.0 += 1;
+        let is_append = matches!(write, Write::Append(_));
+        self.may_take_less |= !is_append;
         if let Write::Append(entry) = &write {
             self.uncommitted = self.uncommitted.saturating_add(entry.bytes());
-        } else {
-            self.may_take_less = true;
         }
         self.applying = waiting.grows;
         self.reserve = self.reserve.map(|reserve| reserve + waiting.grows);
@@ -326,6 +319,9 @@ impl FlashStore {
             self.images.told(range);
         }
         let applied = self.images.apply(&mut self.store, range, write);
+        if !is_append {
+            self.expiry_times.judge(&self.images, &mut self.store);
+        }
         self.applying = 0;
         self.note(applied);
         self.drain();
@@ -351,6 +347,7 @@ impl FlashStore {
         }
         self.images.told(range);
         let applied = self.images.apply(&mut self.store, range, write);
+        self.expiry_times.judge(&self.images, &mut self.store);
         self.note(applied);
         self.checkpoint_when_due();
         Some(self.written)
@@ -605,12 +602,15 @@ impl RangeStore for FlashStore {
         let Some(image) = self.images.ranges.get(&range) else { return };
         let next = image.next().map(|next| next.position);
         assert_eq!(next, Some(entry.position), "the first record that is not committed is committed next");
-        let record = record_of(entry);
-        if record.is_some_and(|record| !self.store.buffers().has_room_for(&record)) {
+        if record_of(entry).is_some_and(|record| !self.store.buffers().has_room_for(&record)) {
             self.checkpoint();
         }
         if let Some(image) = self.images.ranges.get_mut(&range) {
+            let before = image.expiry_time();
             let committed = image.commit(&mut self.store, Some(lies));
+            if image.expiry_time() < before {
+                self.expiry_times.judge(&self.images, &mut self.store);
+            }
             self.may_take_less = true;
             self.note(committed);
         }

@@ -41,6 +41,8 @@ pub(super) struct Image {
     untold_bytes: (usize, usize),
     /// The open segment that holds records of the range, by its age, and the place of the first of them.
     opened: (u64, Position),
+    /// Parts of a copy have come, and not its end yet.
+    is_copying: bool,
 }
 
 impl Image {
@@ -60,6 +62,7 @@ impl Image {
             untold_bytes: (0, 0),
             // What was there before may be.
             opened: (store.buffers().open_age(), Position::default()),
+            is_copying: false,
         }
     }
 
@@ -83,9 +86,10 @@ impl Image {
         self.suffix_bytes
     }
 
-    /// The range's time, in Unix seconds.
-    pub(super) fn time(&self) -> u32 {
-        self.meta.alive.time
+    /// The Unix second up to which things have expired: the range's time. That of a copy comes with its end, and may be an
+    /// earlier one than here.
+    pub(super) fn expiry_time(&self) -> u32 {
+        if self.is_copying { 0 } else { self.meta.alive.time }
     }
 
     /// The next record to be committed.
@@ -112,6 +116,7 @@ impl Image {
     }
 
     fn install_end(&mut self, meta: Meta, forgotten: Seq) {
+        self.is_copying = false;
         self.forgotten = self.forgotten.max(forgotten);
         self.meta_bytes = bytes_of(&meta);
         self.meta = meta;
@@ -298,6 +303,7 @@ fn change(image: &mut Image, store: &mut Store, write: Write<'_>) -> Result<(), 
             *image = Image::new(image.keys, store);
         }
         Write::Install(kept) => {
+            image.is_copying = true;
             for kept in kept.iter() {
                 let record = record(&kept.key, kept.position, kept.version.as_ref());
                 image.show(store, &record, None, Position::default())?;

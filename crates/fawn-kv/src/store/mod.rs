@@ -11,6 +11,7 @@ use std::sync::Arc;
 mod adopt;
 mod cas;
 mod convert;
+mod expiry_times;
 mod flash;
 mod images;
 mod lookups;

@@ -9,7 +9,7 @@ use fawn_kv::store::{Answer, FlashStore, Gate, Lookup, OpenedStore, Part, RangeS
 use fawn_ring::Key;
 use fawn_store::Options;
 
-use super::model::{RangeModel, RangeWrite, RestartState, brief, is_same};
+use super::model::{RangeModel, RangeWrite, RestartState, brief};
 use super::probe::Probe;
 use super::program::Program;
 use crate::flash::{PowerCut, SimFlash};
@@ -241,13 +241,13 @@ impl RangeMachine {
             }
         }
         let state = &self.model.now().0[&range];
-        let (time, forgotten) = (state.meta.alive.time, self.program.store.forgotten(range));
+        let forgotten = self.program.store.forgotten(range);
         for (key, name) in &self.names {
             let found = copied.get(name);
             match state.newest(name).filter(|must| must.position.seq > since && state.keys.contains(key)) {
                 None => assert!(state.may_return(name, found), "a copy holds no more than the range: {found:?}"),
                 Some(must) => {
-                    let is_right = is_same(must, found, time, forgotten);
+                    let is_right = state.is_same(must, found, forgotten);
                     assert!(is_right, "{} is copied, not {}", brief(Some(must)), brief(found));
                 }
             }

@@ -46,6 +46,8 @@ pub(super) struct RangeState {
     shown: BTreeMap<Vec<u8>, Vec<KeyVersion>>,
     /// What a restart did not find any more, as it was deleted or had expired.
     gone: BTreeMap<Vec<u8>, Vec<Kept>>,
+    /// What its time was before it was set back, and up to where versions were there then.
+    set_back: Vec<(Seq, u32)>,
 }
 
 impl RangeState {
@@ -58,6 +60,7 @@ impl RangeState {
             meta: state.meta.clone(),
             shown: BTreeMap::new(),
             gone: BTreeMap::new(),
+            set_back: Vec::new(),
         }
     }
 
@@ -86,7 +89,26 @@ impl RangeState {
         self.shown.entry(kept.key.clone()).or_default().push(KeyVersion { at, kept });
     }
 
+    /// Whether what was found of a key is what it must be: a delete record may have been dropped, and what has expired, by now or
+    /// before the time was set back.
+    pub(super) fn is_same(&self, must: &Kept, found: Option<&Kept>, forgotten: Seq) -> bool {
+        let seq = must.position.seq;
+        let now = std::iter::once(self.meta.alive.time);
+        let before = self.set_back.iter().filter(|(at, _)| seq <= *at).map(|(_, time)| *time);
+        let times = now.chain(before);
+        let is_gone = |version: &Version| version.expiry != 0 && times.max().is_some_and(|time| version.expiry <= time);
+        match found {
+            Some(found) => must == found,
+            None => must.version.as_ref().is_none_or(is_gone) && seq <= forgotten,
+        }
+    }
+
     fn commit(&mut self, entry: &Entry) {
+        if self.meta.alive.is_set_back(entry) {
+            // Parts of copies have any positions.
+            let shown = self.shown.values().flatten().map(|shown| shown.kept.position.seq);
+            self.set_back.push((shown.fold(entry.position.seq, Seq::max), self.meta.alive.time));
+        }
         self.meta.commit(entry);
         let version = match &entry.change {
             Change::Delete => None,
@@ -132,16 +154,7 @@ impl RangeState {
         let least = shown.iter().rposition(|shown| shown.at.is_none_or(|at| at <= committed));
         let allowed = &shown[least.unwrap_or(0)..];
         let nothing = least.is_none() && self.may_return(key, found);
-        nothing || allowed.iter().any(|shown| is_same(&shown.kept, found, self.meta.alive.time, forgotten))
-    }
-}
-
-/// Whether what was found of a key is what it must be: a delete record or an expired version may have been dropped.
-pub(super) fn is_same(must: &Kept, found: Option<&Kept>, time: u32, forgotten: Seq) -> bool {
-    let is_gone = |version: &Version| version.expiry != 0 && version.expiry <= time;
-    match found {
-        Some(found) => must == found,
-        None => must.version.as_ref().is_none_or(is_gone) && must.position.seq <= forgotten,
+        nothing || allowed.iter().any(|shown| self.is_same(&shown.kept, found, forgotten))
     }
 }
 
@@ -230,6 +243,7 @@ impl RangeModel {
         for (range, found) in ranges {
             let mut heir = RangeState::of(found);
             heir.gone.extend(parents.iter().flat_map(|parent| parent.gone.clone()));
+            heir.set_back.extend(parents.iter().flat_map(|parent| parent.set_back.clone()));
             for (key, shown) in parents.iter().flat_map(|parent| &parent.shown) {
                 if let Some(newest) = shown.last().filter(|_| heir.keys.contains(&self.secret.position(key))) {
                     heir.show(newest.kept.clone(), None);
@@ -258,7 +272,7 @@ impl RangeModel {
         let Some(state) = self.now().0.get(&range) else { return };
         let same = |must: Option<&Kept>| match must {
             None => state.may_return(name, found),
-            Some(must) => is_same(must, found, state.meta.alive.time, store.forgotten(range)),
+            Some(must) => state.is_same(must, found, store.forgotten(range)),
         };
         assert!(
             same(must) || same(state.newest(name)),
@@ -328,7 +342,7 @@ impl RangeModel {
             now.shown.clear();
             for ((_, key), kept) in found.shown.iter().filter(|((of, _), _)| of == range) {
                 let shown = was.shown.get(key).into_iter().flatten().rev().map(|shown| &shown.kept);
-                let gone = shown.filter(|kept| is_same(kept, None, was.meta.alive.time, forgotten));
+                let gone = shown.filter(|kept| was.is_same(kept, None, forgotten));
                 match kept {
                     Some(kept) => now.show(kept.clone(), None),
                     None => now.gone.entry(key.clone()).or_default().extend(gone.cloned()),

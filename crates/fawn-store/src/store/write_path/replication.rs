@@ -166,6 +166,12 @@ impl<'a> Replication<'a> {
         writes.buffers.open_mut().forget_flush();
     }
 
+    /// By these times it is judged from now on what has expired of the intervals, as in [`tick`](Self::tick).
+    pub fn judge_expiry(&mut self, times: Vec<(Interval, u32)>) {
+        let (upkeep, _) = self.0.upkeep_mut();
+        upkeep.judge_expiry(times);
+    }
+
     /// To be called about once a second, instead of [`Store::tick`]: intervals of keys have times of their own, by which
     /// it is judged what has expired of them, and others none. `None`: the same times as before.
     pub fn tick(&mut self, times: Option<Vec<(Interval, u32)>>) {
