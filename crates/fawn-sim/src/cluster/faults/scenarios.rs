@@ -50,6 +50,8 @@ pub enum Scenario {
     Newcomer,
     /// What is said to a node comes late: its orders in its next life, or records once it is out of the chain that they are of.
     Late,
+    /// All nodes that serve stop, so that archives that rest go on alone, and then the power fails.
+    Archives,
 }
 
 /// Draws what happens together, with its times, and how long it takes.
@@ -70,6 +72,7 @@ impl Scenario {
             7 => Self::Jumps,
             8 => Self::Newcomer,
             9 => Self::Late,
+            10 => Self::Archives,
             _ => Self::Mixed,
         }
     }
@@ -127,6 +130,12 @@ impl Scenario {
                 let late = Plan { nodes, replicas, fronts: 0, clients, keys: 4, hasty, ..small };
                 Plan { lost_clock: false, virtual_ids: 1, domains: 0, rules, ..late }
             }
+            Self::Archives => {
+                let mut rules = plan.rules;
+                (rules.ack, rules.min_write_replicas) = (Ack::Durable, 1);
+                let nodes = 3 + plan.keys as u32 % 2;
+                Plan { nodes, replicas: 3, archives: 2, rests: true, lost_clock: false, domains: 0, rules, ..small }
+            }
             Self::Adopted => {
                 let adopts = 1 + plan.keys as u32 % 2;
                 let (shared, machines) = (adopts > 1, plan.replicas + 1);
@@ -147,10 +156,16 @@ impl Scenario {
             Self::Newcomer if plan.nodes == 2 && plan.replicas == 2 => newcomer,
             Self::Late if plan.replicas == 1 => late_drop,
             Self::Late => late_records,
+            Self::Archives if plan.archives > 0 => archives_alone,
             Self::Severed => return severed::actions(random, plan, FIRST_US),
             // What a node alone has is out of reach with it.
             Self::CutOff if plan.replicas > 1 => return Some(severed::cut_off(random, plan, FIRST_US)),
-            Self::Mixed | Self::TakeOver | Self::Adopted | Self::Newcomer | Self::CutOff => return None,
+            Self::Mixed
+            | Self::TakeOver
+            | Self::Adopted
+            | Self::Newcomer
+            | Self::Archives
+            | Self::CutOff => return None,
         };
         let (mut all, mut at_us) = (Vec::new(), FIRST_US);
         while at_us < plan.faults_us {
@@ -347,4 +362,25 @@ fn late_records(random: &mut Random, plan: &Plan) -> (Vec<(u64, FaultAction)>, u
         (held_us, FaultAction::HoldBack { node, kind, for_us: comes_us - held_us }),
     ];
     (actions, for_us + random.within(500_000, 1_000_000))
+}
+
+/// The archives that rest have the chains for themselves until all power fails. Or ranges are split and merged right before that,
+/// and the nodes that serve are back late.
+fn archives_alone(random: &mut Random, plan: &Plan) -> (Vec<(u64, FaultAction)>, u64) {
+    let serving = 0..(plan.nodes + plan.late - plan.archives) as usize;
+    let are_alone = random.chance(1, 2);
+    let power_us = if are_alone { random.within(1_500_000, 4_000_000) } else { random.within(600_000, 1_500_000) };
+    let late_us = if random.chance(1, 3) { 0 } else { random.within(500_000, 3_000_000) };
+    let mut actions = vec![(power_us, FaultAction::PowerFailure { dice: random.word() })];
+    for node in serving {
+        let at_us = if are_alone { random.below(500_000) } else { power_us - 1 };
+        let for_us = power_us - at_us + late_us + random.below(500_000);
+        actions.push((at_us, FaultAction::Crash { node, for_us, dice: random.word() }));
+    }
+    for _ in 0..if are_alone { 0 } else { random.within(1, 5) } {
+        let node = any_node(random, plan);
+        let action = if random.chance(1, 2) { FaultAction::Drain { node } } else { FaultAction::Stay { node } };
+        actions.push((random.below(power_us + late_us), action));
+    }
+    (actions, power_us + late_us + random.within(1_500_000, 3_000_000))
 }

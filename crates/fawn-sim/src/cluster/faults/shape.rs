@@ -61,6 +61,9 @@ impl Plan {
             virtual_ids: virtual_ids.unwrap_or(shaped.virtual_ids),
             ..shaped
         };
+        if shaped.archives > 0 {
+            return shaped;
+        }
         let archives = archives(seed, &shaped);
         Self { archives, rests: archives > 0 && Random::new(seed ^ 0x7265_7374_7300_0000).chance(1, 2), ..shaped }
     }
