@@ -5,7 +5,7 @@ use super::seats::{Liveness, node_of};
 use crate::replicated_state::Decision;
 use fawn_kv::ids::Consistency;
 use fawn_kv::manager::roster::Change;
-use fawn_kv::manager::{Command, Settings, Standing};
+use fawn_kv::manager::{Command, Settings, Standing, State};
 use fawn_kv::status::unserved::{DUMP, held_alone};
 use fawn_kv::status::{NewSettings, PlannedChange, Question};
 use fawn_ring::NodeId;
@@ -49,6 +49,7 @@ pub fn drain(committed: &CommittedState, name: &str, leave: bool) -> Result<Vec<
                 machines.len()
             ));
         }
+        leaves_one_that_serves(state, &nodes, name)?;
     }
     let stand = |node: &NodeId| {
         let known = state.nodes.get(node).filter(|known| known.standing != standing)?;
@@ -58,10 +59,21 @@ pub fn drain(committed: &CommittedState, name: &str, leave: bool) -> Result<Vec<
     Ok(nodes.iter().filter_map(stand).collect())
 }
 
+/// Archives are never to be alone: nobody would make new data durable at once, and chains have one node that serves.
+fn leaves_one_that_serves(state: &State, nodes: &BTreeSet<NodeId>, name: &str) -> Result<(), String> {
+    let mut rest = state.nodes.iter().filter(|(id, node)| node.standing == Standing::Member && !nodes.contains(id));
+    let takes_one = nodes.iter().any(|id| !id.is_archive() && state.nodes.contains_key(id));
+    let leaves_archives = rest.clone().next().is_some();
+    if takes_one && leaves_archives && rest.all(|(id, _)| id.is_archive()) {
+        return Err(format!("without {name} there are only archives: add a node that serves first, which copies from them"));
+    }
+    Ok(())
+}
+
 /// A member is gone for good.
 ///
 /// # Errors
-/// It runs, or data would be lost, and the order is not by force.
+/// It runs, or data would be lost, and the order is not by force; or only archives would be left.
 pub fn remove(
     committed: &CommittedState,
     alive: Liveness<'_>,
@@ -80,6 +92,7 @@ pub fn remove(
         ));
     }
     let nodes: BTreeSet<NodeId> = member.seats().map(node_of).collect();
+    leaves_one_that_serves(state, &nodes, name)?;
     let left = nodes.iter().filter_map(|node| state.by_node.get(node)).map(BTreeSet::len).sum::<usize>();
     let is_its = |seat| nodes.contains(&node_of(seat));
     let is_known = |seat| facts.roster.member_of(seat).is_some();
@@ -168,7 +181,9 @@ mod tests {
     use super::*;
     use crate::links::table::LinkTable;
     use fawn_kv::ids::{Ack, Rules};
-    use fawn_kv::manager::Leases;
+    use fawn_kv::manager::{Effects, Leases};
+    use fawn_kv::manager::roster::{Enrolment, NodeClass};
+    use fawn_ring::MachineId;
 
     #[test]
     fn settings_that_change_are_told_with_what_they_were() {
@@ -192,6 +207,31 @@ mod tests {
         assert_eq!(set(&committed, replicas(3)).map(|decisions| decisions.len()), Ok(1));
         let none = NewSettings { min_write_replicas: Some(0), ..NewSettings::default() };
         assert!(set(&committed, none).unwrap_err().contains("at least one replica"));
+    }
+
+    #[test]
+    fn the_last_node_that_serves_neither_leaves_nor_is_removed_while_there_are_archives() {
+        let mut committed = testing::committed(&["a", "b"]);
+        let archive = Enrolment { node: NodeClass::Archive, ..testing::enrolment("c") };
+        assert!(committed.apply(&Decision::Roster(Change::Enrol(archive)), 0).did);
+        let nodes = ["a", "b", "c"].map(|name| node_of(committed.member(name).unwrap().seats().next().unwrap()));
+        let decide = |committed: &mut CommittedState, command: &Command| {
+            committed.manager_mut().unwrap().committed(0, command, &mut Effects::default());
+        };
+        for node in nodes {
+            let machine = MachineId(node.0);
+            decide(&mut committed, &Command::Register { node, nonce: 1, machine, domain: None, virtual_ids: 1 });
+        }
+        let (seats, table) = (Seats::default(), LinkTable::default());
+        let alive = Liveness { seats: &seats, table: &table, led_us: 0, now_us: 0 };
+        assert!(remove(&committed, alive, "a", true).is_ok() && drain(&committed, "c", true).is_ok());
+        let (node, incarnation) = (nodes[0], committed.state().unwrap().nodes[&nodes[0]].incarnation);
+        decide(&mut committed, &Command::Stand { node, incarnation, standing: Standing::Gone });
+        let why = drain(&committed, "b", true).unwrap_err();
+        assert!(why.contains("only archives"), "{why}");
+        assert_eq!(remove(&committed, alive, "b", true).unwrap_err(), why);
+        assert!(remove(&committed, alive, "c", true).is_ok());
+        assert!(drain(&committed, "b", false).is_ok());
     }
 
     #[test]
