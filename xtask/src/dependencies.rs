@@ -23,6 +23,7 @@ const BANNED: &[(&str, &str)] = &[
 const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-ring", &[]),
     ("fawn-memcache", &[]),
+    ("fawn-resp", &[]),
     ("fawn-files", &[]),
     ("fawn-machine", &[]),
     ("fawn-report", &[]),
@@ -33,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-gordon", &["fawn-plan", "fawn-report", "fawn-ring", "fawn-store", "fawn-workload"]),
     ("fawn-meter", &["fawn-files", "fawn-report"]),
     ("fawn-joule", &["fawn-files", "fawn-machine", "fawn-meter", "fawn-report", "fawn-workload"]),
-    ("fawn-loadgen", &["fawn-machine", "fawn-memcache", "fawn-meter", "fawn-report", "fawn-workload"]),
+    ("fawn-loadgen", &["fawn-machine", "fawn-memcache", "fawn-meter", "fawn-report", "fawn-resp", "fawn-workload"]),
     ("fawn-store", &["fawn-ring"]),
     ("fawn-kv", &["fawn-ring", "fawn-store"]),
     ("fawn-flash", &["fawn-files", "fawn-machine", "fawn-ring", "fawn-store"]),

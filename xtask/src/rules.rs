@@ -21,6 +21,7 @@ const UNSAFE_FILES: &[&str] = &[
 const PURE_CRATES: &[&str] = &[
     "fawn-ring",
     "fawn-memcache",
+    "fawn-resp",
     "fawn-store",
     "fawn-kv",
     "fawn-report",

@@ -11,7 +11,10 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
+use fawn_resp::client::push_command;
+
 use crate::error::LoadgenError;
+use crate::protocol::LoadProtocol;
 
 /// Longest answer to an authentication.
 const LONGEST_ANSWER: usize = 512;
@@ -50,12 +53,18 @@ impl LoadTarget {
     ///
     /// # Errors
     /// [`LoadgenError::Connect`], [`LoadgenError::Authentication`].
-    pub fn dial(&self, secret: Option<&str>, timeout: Duration) -> Result<OwnedFd, LoadgenError> {
+    pub fn dial(
+        &self,
+        secret: Option<&str>,
+        protocol: LoadProtocol,
+        timeout: Duration,
+    ) -> Result<OwnedFd, LoadgenError> {
         let unreachable = |source| LoadgenError::Connect { target: self.to_string(), source };
         let socket = self.connect(timeout).map_err(unreachable)?;
         if let Some(secret) = secret {
-            let said = authenticate(&socket, secret, timeout).map_err(unreachable)?;
-            if said != "STORED" {
+            let (request, yes) = authentication(secret, protocol);
+            let said = authenticate(&socket, &request, timeout).map_err(unreachable)?;
+            if said != yes {
                 return Err(LoadgenError::Authentication { target: self.to_string(), said });
             }
         }
@@ -90,11 +99,26 @@ impl LoadTarget {
     }
 }
 
-/// Sends memcached's authenticating `set`; what the server says.
-fn authenticate(socket: &OwnedFd, secret: &str, timeout: Duration) -> io::Result<String> {
+/// How a client of a protocol authenticates with `user password`, and what it is answered then.
+fn authentication(secret: &str, protocol: LoadProtocol) -> (Vec<u8>, &'static str) {
+    match protocol {
+        LoadProtocol::Text | LoadProtocol::Meta => {
+            (format!("set auth 0 0 {}\r\n{secret}\r\n", secret.len()).into_bytes(), "STORED")
+        }
+        LoadProtocol::Resp => {
+            let (user, password) = secret.split_once(' ').unwrap_or((secret, ""));
+            let mut request = Vec::new();
+            push_command(&mut request, &[b"AUTH", user.as_bytes(), password.as_bytes()]);
+            (request, "+OK")
+        }
+    }
+}
+
+/// Sends an authentication; what the server says.
+fn authenticate(socket: &OwnedFd, request: &[u8], timeout: Duration) -> io::Result<String> {
     sockopt::set_socket_timeout(socket, Timeout::Recv, Some(timeout))?;
     let mut stream = std::fs::File::from(socket.as_fd().try_clone_to_owned()?);
-    stream.write_all(format!("set auth 0 0 {}\r\n{secret}\r\n", secret.len()).as_bytes())?;
+    stream.write_all(request)?;
     let mut answer = Vec::new();
     let mut byte = [0];
     while !answer.ends_with(b"\r\n") && answer.len() < LONGEST_ANSWER {

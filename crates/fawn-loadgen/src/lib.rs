@@ -1,4 +1,4 @@
-//! A load generator for servers that speak memcached's text or meta protocol: `fawn bench net` and `fawn bench ycsb`.
+//! A load generator for servers that speak memcached's text or meta protocol or Redis's: `fawn bench net` and `fawn bench ycsb`.
 //!
 //! Threads with an epoll loop each keep requests in flight over many connections, as fast as they are answered or at a
 //! pace, and look at every value. Requests that leave together share a send, answers that come together a receive;
@@ -45,9 +45,9 @@ pub mod ycsb;
 pub use choice::{Distribution, DistributionError, HotKeys};
 pub use dial::LoadTarget;
 pub use error::LoadgenError;
-pub use fawn_memcache::client::Dialect;
 pub use mix::Mix;
 pub use null::NullServer;
+pub use protocol::LoadProtocol;
 pub use plan::{LoadPace, LoadPlan, Spacing};
 pub use report::table;
 pub use run::{Findings, run};

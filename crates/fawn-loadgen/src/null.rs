@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fawn_memcache::client::Dialect;
+use fawn_resp::{CommandEvent, CommandReader, Excess, ReaderLimits};
 use fawn_workload::write_value;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::error::LoadgenError;
 use crate::pipe::{Pipe, ReceiveOutcome};
-use crate::protocol::{Codec, key};
+use crate::protocol::{Codec, LoadProtocol, key};
 
 /// The entry whose value is shown, and its version.
 pub const SHOWN: (u64, u32) = (0, 1);
@@ -39,10 +39,11 @@ pub struct NullServer {
     out: Vec<u8>,
 }
 
-/// The answers, which are always the same.
+/// The answers to gets, by protocol, which are always the same.
 struct Answers {
-    text_hit: Vec<u8>,
-    meta_hit: Vec<u8>,
+    text: Vec<u8>,
+    meta: Vec<u8>,
+    redis: Vec<u8>,
 }
 
 struct NullConnection {
@@ -57,7 +58,12 @@ struct RequestScanner {
     skip: usize,
     /// What is said when they are there.
     then: &'static [u8],
+    /// Reads commands of Redis's protocol, of which there was one.
+    redis: Option<CommandReader>,
 }
+
+/// Only a set is longer. Its value need not be kept.
+const REDIS_LIMITS: ReaderLimits = ReaderLimits { words: 8, command_bytes: 256 };
 
 impl NullServer {
     /// Listens; port 0 takes a free one. Values have `value_bytes` bytes, at least 8.
@@ -82,7 +88,11 @@ impl NullServer {
             epoll,
             connections: Vec::new(),
             free: Vec::new(),
-            answers: Answers { text_hit: hit(Dialect::Text), meta_hit: hit(Dialect::Meta) },
+            answers: Answers {
+                text: hit(LoadProtocol::Text),
+                meta: hit(LoadProtocol::Meta),
+                redis: hit(LoadProtocol::Resp),
+            },
             buffer: vec![0; LONGEST_LINE + RECEIVE_BYTES],
             out: Vec::new(),
         })
@@ -162,6 +172,12 @@ impl NullServer {
 impl RequestScanner {
     /// Answers what came; how many bytes of it were used.
     fn answer(&mut self, input: &[u8], answers: &Answers, out: &mut Vec<u8>) -> usize {
+        if self.redis.is_none() && self.skip == 0 && input.starts_with(b"*") {
+            self.redis = Some(CommandReader::new(REDIS_LIMITS, false));
+        }
+        if let Some(reader) = &mut self.redis {
+            return answer_redis(reader, input, answers, out);
+        }
         let mut at = 0;
         loop {
             if self.skip > 0 {
@@ -177,8 +193,8 @@ impl RequestScanner {
             let line = &input[at..at + end];
             at += end + 1;
             match line {
-                [b'g', ..] => out.extend_from_slice(&answers.text_hit),
-                [b'm', b'g', ..] => out.extend_from_slice(&answers.meta_hit),
+                [b'g', ..] => out.extend_from_slice(&answers.text),
+                [b'm', b'g', ..] => out.extend_from_slice(&answers.meta),
                 [b's', ..] => self.begin_value(line, b"STORED\r\n", out),
                 [b'm', b's', ..] => self.begin_value(line, b"HD\r\n", out),
                 [b'm', b'n', ..] => out.extend_from_slice(b"MN\r\n"),
@@ -198,13 +214,48 @@ impl RequestScanner {
     }
 }
 
+/// The reply to a set.
+const SET_REPLY: &[u8] = b"+OK\r\n";
+
+/// As [`RequestScanner::answer`], on a connection of Redis's protocol.
+fn answer_redis(reader: &mut CommandReader, input: &[u8], answers: &Answers, out: &mut Vec<u8>) -> usize {
+    let mut at = 0;
+    loop {
+        let step = reader.next(&input[at..]);
+        at += step.consumed;
+        match step.event {
+            CommandEvent::Command(words) => match words.name() {
+                b"GET" => out.extend_from_slice(&answers.redis),
+                b"SET" => out.extend_from_slice(SET_REPLY),
+                _ => out.extend_from_slice(b"-ERR unknown command\r\n"),
+            },
+            CommandEvent::NeedMore { .. } | CommandEvent::Broken(_) => return at,
+            CommandEvent::Excess(Excess::Bytes) => out.extend_from_slice(SET_REPLY),
+            CommandEvent::Excess(Excess::Words) => out.extend_from_slice(b"-ERR too many words\r\n"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn commands_of_rediss_protocol_are_answered_in_it() {
+        let answers = Answers { text: Vec::new(), meta: Vec::new(), redis: b"$1\r\nv\r\n".to_vec() };
+        let input = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2\r\nab\r\n*1\r\n$4\r\nPING\r\n";
+        for cut in 0..=input.len() {
+            let (mut state, mut out) = (RequestScanner::default(), Vec::new());
+            let taken = state.answer(&input[..cut], &answers, &mut out);
+            let taken = taken + state.answer(&input[taken..], &answers, &mut out);
+            let said = "$1\r\nv\r\n+OK\r\n-ERR unknown command\r\n";
+            assert_eq!((taken, String::from_utf8_lossy(&out).as_ref()), (input.len(), said), "cut at {cut}");
+        }
+    }
+
+    #[test]
     fn requests_are_answered_in_order_wherever_they_are_cut() {
-        let answers = Answers { text_hit: b"hit ".to_vec(), meta_hit: b"meta ".to_vec() };
+        let answers = Answers { text: b"hit ".to_vec(), meta: b"meta ".to_vec(), redis: Vec::new() };
         let input = b"get a\r\nset b 0 0 5\r\n12\r\n5\r\nmg c v\r\nms d 3\r\nabc\r\nmn\r\nwhat\r\nset e\r\n";
         let expected = "hit STORED\r\nmeta HD\r\nMN\r\nERROR\r\nCLIENT_ERROR bad command line format\r\n";
         for cut in 0..=input.len() {

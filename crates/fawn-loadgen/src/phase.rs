@@ -152,7 +152,7 @@ fn dial_all(plan: &LoadPlan) -> Result<Vec<(usize, OwnedFd)>, LoadgenError> {
     raise_descriptor_limit(plan.connections);
     let dial = |at: usize| {
         let target = at % plan.targets.len();
-        let socket = LoadTarget::dial(&plan.targets[target], plan.secret.as_deref(), plan.timeout)?;
+        let socket = LoadTarget::dial(&plan.targets[target], plan.secret.as_deref(), plan.protocol, plan.timeout)?;
         Ok((target, socket))
     };
     (0..plan.connections).map(dial).collect()

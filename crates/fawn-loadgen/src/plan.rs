@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use fawn_memcache::client::Dialect;
 use fawn_meter::Meter;
 
 use crate::choice::Distribution;
 use crate::dial::LoadTarget;
+use crate::protocol::LoadProtocol;
 use crate::mix::Mix;
 use crate::ycsb::Workload;
 
@@ -22,7 +22,7 @@ pub struct LoadPlan {
     /// Most requests in flight on a connection, at least 1.
     pub depth: usize,
     /// Which commands are sent.
-    pub protocol: Dialect,
+    pub protocol: LoadProtocol,
     /// Keys that are loaded, at least 1.
     pub keys: u64,
     /// Bytes of each value, at least 8.

@@ -1,7 +1,31 @@
-//! The keys and values that the generator asks for, in requests as [`fawn_memcache::client`] writes them.
+//! The keys and values that the generator asks for, in requests as [`fawn_memcache::client`] and [`fawn_resp::client`] write
+//! them.
 
-use fawn_memcache::client::{Dialect, ParseOutcome, RequestKind, ValueCodec};
+use fawn_memcache::client::{CheckedReply, Dialect, ParseOutcome, RequestKind, ValueCodec};
+use fawn_resp::client as redis;
 use fawn_workload::{mix, write_value};
+
+/// What is spoken with the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadProtocol {
+    /// memcached's `get` and `set`.
+    Text,
+    /// memcached's `mg` and `ms`.
+    Meta,
+    /// Redis's `GET` and `SET`, in RESP2.
+    Resp,
+}
+
+impl LoadProtocol {
+    /// As the command line has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => Dialect::Text.name(),
+            Self::Meta => Dialect::Meta.name(),
+            Self::Resp => "resp",
+        }
+    }
+}
 
 /// Bytes of every key.
 pub const KEY_BYTES: usize = 20;
@@ -29,53 +53,103 @@ const HEX: [[u8; 2]; 256] = {
 
 /// Writes requests and reads replies about entries.
 #[derive(Clone, Debug)]
-pub struct Codec(ValueCodec<KEY_BYTES>);
+pub enum Codec {
+    /// memcached's protocol.
+    Memcached(ValueCodec<KEY_BYTES>),
+    /// Redis's.
+    Redis(redis::ValueCodec<KEY_BYTES>),
+}
 
 impl Codec {
     /// For values of this length.
-    pub fn new(dialect: Dialect, value_bytes: usize) -> Self {
-        Self(ValueCodec::new(dialect, value_bytes))
+    pub fn new(protocol: LoadProtocol, value_bytes: usize) -> Self {
+        match protocol {
+            LoadProtocol::Text => Self::Memcached(ValueCodec::new(Dialect::Text, value_bytes)),
+            LoadProtocol::Meta => Self::Memcached(ValueCodec::new(Dialect::Meta, value_bytes)),
+            LoadProtocol::Resp => Self::Redis(redis::ValueCodec::new(value_bytes)),
+        }
     }
 
     /// Bytes of the longest reply that is expected.
     pub fn hit_bytes(&self) -> usize {
-        self.0.hit_bytes()
+        match self {
+            Self::Memcached(codec) => codec.hit_bytes(),
+            Self::Redis(codec) => codec.hit_bytes(),
+        }
     }
 
     /// Asks for the value of entry `index`.
     #[inline]
     pub fn push_get(&self, index: u64, out: &mut Vec<u8>) {
-        self.0.push_get(&key(index), out);
+        match self {
+            Self::Memcached(codec) => codec.push_get(&key(index), out),
+            Self::Redis(codec) => codec.push_get(&key(index), out),
+        }
     }
 
     /// Sets entry `index` to the value that it has in this version.
     #[inline]
     pub fn push_set(&self, index: u64, version: u32, out: &mut Vec<u8>) {
-        self.0.push_set(&key(index), out, |value| write_value(index, version, value));
+        let fill = |value: &mut [u8]| write_value(index, version, value);
+        match self {
+            Self::Memcached(codec) => codec.push_set(&key(index), out, fill),
+            Self::Redis(codec) => codec.push_set(&key(index), out, fill),
+        }
     }
 
     /// The reply to a get of a key that `value` is stored for. For servers that always say the same.
     pub fn push_hit(&self, key: &[u8; KEY_BYTES], value: &[u8], out: &mut Vec<u8>) {
-        self.0.push_hit(key, value, out);
+        match self {
+            Self::Memcached(codec) => codec.push_hit(key, value, out),
+            Self::Redis(codec) => codec.push_hit(value, out),
+        }
     }
 
     /// The reply to a set that was carried out.
     pub fn stored(&self) -> &'static [u8] {
-        self.0.stored()
+        match self {
+            Self::Memcached(codec) => codec.stored(),
+            Self::Redis(codec) => codec.stored(),
+        }
     }
 
     /// The reply at the beginning of `input` to what was asked of entry `index`.
     #[inline]
     pub fn parse<'a>(&self, asked: RequestKind, index: u64, input: &'a [u8]) -> ParseOutcome<'a> {
-        self.0.parse(asked, || key(index), input)
+        match self {
+            Self::Memcached(codec) => codec.parse(asked, || key(index), input),
+            Self::Redis(codec) => outcome_of(codec.parse(
+                match asked {
+                    RequestKind::Get => redis::RequestKind::Get,
+                    RequestKind::Set => redis::RequestKind::Set,
+                },
+                input,
+            )),
+        }
     }
+}
+
+/// What a server of Redis's protocol says, in the terms of memcached's. Its replies name no key.
+#[inline]
+fn outcome_of(outcome: redis::ParseOutcome<'_>) -> ParseOutcome<'_> {
+    let (reply, bytes) = match outcome {
+        redis::ParseOutcome::Reply(reply, bytes) => (reply, bytes),
+        redis::ParseOutcome::More => return ParseOutcome::More,
+        redis::ParseOutcome::Garbage => return ParseOutcome::Garbage,
+    };
+    let reply = match reply {
+        redis::ValueReply::Value(value) => CheckedReply::Value(value),
+        redis::ValueReply::OtherLength(length) => CheckedReply::OtherLength(length),
+        redis::ValueReply::Miss => CheckedReply::Miss,
+        redis::ValueReply::Stored => CheckedReply::Stored,
+        redis::ValueReply::Refused(text) => CheckedReply::Refused(text),
+    };
+    ParseOutcome::Reply(reply, bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-
-    use fawn_memcache::client::CheckedReply;
 
     use super::*;
 
@@ -88,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_reply_is_that_of_its_entry() {
-        let codec = Codec::new(Dialect::Text, 10);
+        let codec = Codec::new(LoadProtocol::Text, 10);
         let (mut request, mut value, mut reply) = (Vec::new(), [0; 10], Vec::new());
         codec.push_set(5, 9, &mut request);
         write_value(5, 9, &mut value);
@@ -98,5 +172,22 @@ mod tests {
         let parse = |index| codec.parse(RequestKind::Get, index, &reply);
         assert_eq!(parse(5), ParseOutcome::Reply(CheckedReply::Value(&value), whole));
         assert_eq!(parse(6), ParseOutcome::Reply(CheckedReply::OtherKey, whole));
+    }
+
+    #[test]
+    fn a_server_of_rediss_protocol_is_asked_for_the_same_entries() {
+        let codec = Codec::new(LoadProtocol::Resp, 10);
+        let (mut request, mut value, mut reply) = (Vec::new(), [0; 10], Vec::new());
+        codec.push_set(5, 9, &mut request);
+        write_value(5, 9, &mut value);
+        let set = [b"*3\r\n$3\r\nSET\r\n$20\r\n", &key(5)[..], b"\r\n$10\r\n", &value, b"\r\n"].concat();
+        assert_eq!(request, set);
+        codec.push_hit(&key(5), &value, &mut reply);
+        let hit = ParseOutcome::Reply(CheckedReply::Value(&value), reply.len());
+        assert_eq!(codec.parse(RequestKind::Get, 5, &reply), hit);
+        let refused = ParseOutcome::Reply(CheckedReply::Refused(b"LOADING wait"), 15);
+        assert_eq!(codec.parse(RequestKind::Set, 5, b"-LOADING wait\r\n"), refused);
+        assert_eq!(codec.parse(RequestKind::Get, 5, b"$-1\r\n"), ParseOutcome::Reply(CheckedReply::Miss, 5));
+        assert_eq!(codec.parse(RequestKind::Set, 5, codec.stored()), ParseOutcome::Reply(CheckedReply::Stored, 5));
     }
 }

@@ -52,7 +52,7 @@ pub struct BenchArguments {
 pub enum BenchCommand {
     /// Benchmark the storage engine alone, from one thread, as an event loop drives it
     Store(StoreBenchArguments),
-    /// Generate load for any server that speaks memcached's protocol
+    /// Generate load for any server that speaks memcached's protocol or Redis's
     Net(Box<NetBenchArguments>),
     /// Run the YCSB core workloads A, B, C, D and F against any such server
     Ycsb(Box<YcsbArguments>),

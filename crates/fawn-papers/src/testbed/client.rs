@@ -11,7 +11,7 @@ use fawn_loadgen::phase::{LoadPhase, PhaseResult, carry_out};
 use fawn_loadgen::run::version_base;
 use fawn_loadgen::system::processes_cpu_us;
 use fawn_loadgen::versions::KeyVersions;
-use fawn_loadgen::{Dialect, Distribution, LoadPace, LoadPlan, LoadTarget, Mix, Spacing};
+use fawn_loadgen::{Distribution, LoadPace, LoadPlan, LoadProtocol, LoadTarget, Mix, Spacing};
 use fawn_meter::Meter;
 use fawn_report::Watch;
 
@@ -242,7 +242,7 @@ impl<'w> TestbedClient<'w> {
             threads: 1,
             connections: work.connections,
             depth: work.depth,
-            protocol: Dialect::Text,
+            protocol: LoadProtocol::Text,
             keys: self.keys.count,
             value_bytes: self.keys.value_bytes,
             mix: Mix::of_sets(work.puts),

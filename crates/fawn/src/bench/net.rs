@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use fawn_loadgen::{
-    Dialect, Distribution, Findings, HotKeys, LoadPace, LoadPlan, LoadTarget, Mix, NullServer, Spacing, Workload,
+    Distribution, Findings, HotKeys, LoadPace, LoadPlan, LoadProtocol, LoadTarget, Mix, NullServer, Spacing, Workload,
 };
 use fawn_transfer::client::Address;
 
@@ -31,7 +31,7 @@ const VALUE_BYTES: std::ops::RangeInclusive<u64> = 8..=128 << 20;
 /// Arguments of `fawn bench net`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The server may be any that speaks memcached's text or meta protocol. By default the load is a closed loop: each \
+The server may be any that speaks memcached's text or meta protocol, or Redis's. By default the load is a closed loop: each \
 connection keeps --depth requests in flight, and each reply makes room for the next. With --rate it is an open \
 loop: operations follow the clock, and a latency counts from when its operation was due. So a slow server does not \
 hide its queue.
@@ -104,7 +104,7 @@ pub struct GeneratorArguments {
     /// Requests in flight on each connection
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_depth())]
     pub depth: u32,
-    /// Commands to send: get and set (text), or mg and ms (meta)
+    /// Commands to send: get and set (text), mg and ms (meta), or GET and SET of Redis (resp)
     #[arg(long, default_value = "text")]
     pub protocol: ProtocolChoice,
     /// Operations per second, however fast the server replies [default: as fast as it replies]
@@ -148,6 +148,8 @@ pub enum ProtocolChoice {
     Text,
     /// mg and ms
     Meta,
+    /// GET and SET of Redis, for any server that speaks its protocol
+    Resp,
 }
 
 /// The times between operations.
@@ -298,8 +300,9 @@ impl GeneratorArguments {
             connections: self.connections as usize,
             depth: self.depth as usize,
             protocol: match self.protocol {
-                ProtocolChoice::Text => Dialect::Text,
-                ProtocolChoice::Meta => Dialect::Meta,
+                ProtocolChoice::Text => LoadProtocol::Text,
+                ProtocolChoice::Meta => LoadProtocol::Meta,
+                ProtocolChoice::Resp => LoadProtocol::Resp,
             },
             keys: load.keys,
             value_bytes: load.value_bytes,

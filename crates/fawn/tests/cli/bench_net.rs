@@ -110,6 +110,38 @@ fn a_unix_socket_and_a_password_will_do() {
 }
 
 #[test]
+fn redis_is_measured_by_the_same_generator() {
+    let Some(server) = Server::redis(&[]) else { return };
+    let small = ["--protocol", "resp", "--keys", "2k", "--time", "300ms", "--json", "--value-bytes"];
+    let many = ["--connections", "8", "--depth", "8", "--server-pid", &server.pid().to_string(), &server.address];
+    let of = |more: &[&str]| bench(&[&small[..], more, &many].concat());
+    let report = json(&of(&["100", "--load", "--puts", "0.3"]));
+    assert_eq!(row(&report, "load")["operations"], 2000);
+    let all = row(&report, "all");
+    assert_eq!((number(all, "wrong"), number(all, "hit_share")), (0.0, 1.0), "{all}");
+    assert_eq!(report["parameters"]["protocol"], "resp", "{report}");
+    let run = of(&["101"]);
+    assert!(run.code == 1 && run.stderr.contains("has a value of 100 bytes, not 101"), "{run:?}");
+    // Another protocol is told from a server that is wrong.
+    let run = bench(&["--time", "100ms", &server.address]);
+    assert!(run.code == 1 && run.stderr.contains("ERR unknown command"), "{run:?}");
+}
+
+#[test]
+fn a_client_of_redis_authenticates_and_its_refusals_are_told() {
+    let Some(server) = Server::redis(&["--requirepass", "s3cret"]) else { return };
+    let file = |name, password: &str| server.file(name, format!("{password}\n")).to_str().unwrap().to_owned();
+    let (right, wrong) = (file("right", "s3cret"), file("wrong", "guess"));
+    let quick = ["--protocol", "resp", "--keys", "100", "--load", "--time", "100ms", server.address.as_str()];
+    let with = |password: &str| bench(&[&quick[..], &["--user", "default", "--password-file", password]].concat());
+    assert_eq!(with(&right).code, 0);
+    let run = with(&wrong);
+    assert!(run.code == 1 && run.stderr.contains("WRONGPASS"), "{run:?}");
+    let run = bench(&quick);
+    assert!(run.code == 1 && run.stderr.contains("NOAUTH"), "{run:?}");
+}
+
+#[test]
 fn the_generator_is_measured_against_a_server_that_does_nothing() {
     let quick = ["--connections", "4", "--depth", "4", "--time", "200ms", "--warm-up", "50ms", "--puts", "20%"];
     let run = bench(&[&["--calibrate"], &quick[..]].concat());
@@ -138,7 +170,7 @@ fn a_server_that_shows_one_value_for_all_keys_is_found_out() {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().rsplit(' ').next().unwrap();
-    for protocol in ["text", "meta"] {
+    for protocol in ["text", "meta", "resp"] {
         let run = bench(&[address, "--value-bytes", "64", "--time", "200ms", "--protocol", protocol]);
         assert!(run.code == 1 && run.stderr.contains("values were wrong, the first"), "{run:?}");
     }

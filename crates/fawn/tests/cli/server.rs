@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -84,6 +85,39 @@ impl Server {
         });
         let port = text.lines().find_map(|line| line.strip_prefix("TCP INET: ")).expect("memcached tells its TCP port");
         Some(Self { child, address: format!("127.0.0.1:{port}"), dir })
+    }
+
+    /// Starts Redis with more arguments, with nothing on disk.
+    pub fn redis(arguments: &[&str]) -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        // Whoever takes the port in between makes the start fail, and another is tried.
+        for _ in 0..10 {
+            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+            let child = Command::new("redis-server")
+                .args(["--bind", "127.0.0.1", "--port", &port, "--save", "", "--appendonly", "no", "--dir"])
+                .arg(dir.path())
+                .args(arguments)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .spawn();
+            let mut child = match child {
+                Ok(child) => child,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    eprintln!("skipped: Redis is not installed (apt-get install redis-server)");
+                    return None;
+                }
+                Err(error) => panic!("cannot start redis-server: {error}"),
+            };
+            let address = format!("127.0.0.1:{port}");
+            let serves = wait_for("Redis", || match child.try_wait().unwrap() {
+                Some(_) => Some(false),
+                None => TcpStream::connect(&address).ok().map(|_| true),
+            });
+            if serves {
+                return Some(Self { child, address, dir });
+            }
+        }
+        panic!("redis-server ends at once");
     }
 
     /// Stops `fawn serve` cleanly and starts it again with the same data, at the same address.
