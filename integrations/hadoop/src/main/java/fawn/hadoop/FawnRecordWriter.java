@@ -1,5 +1,6 @@
 package fawn.hadoop;
 
+import fawn.client.bulk.Spool;
 import java.io.IOException;
 import java.util.Arrays;
 import org.apache.hadoop.io.BytesWritable;
@@ -60,23 +61,21 @@ abstract class FawnRecordWriter extends RecordWriter<Writable, Writable> {
     /** Puts each record as it comes; all are there once the task has ended. */
     private static final class Direct extends FawnRecordWriter {
         private final FawnStore store;
-        private final PutQueue queue;
 
         Direct(FawnSettings settings, TaskAttemptContext context) throws IOException {
             super(settings);
-            store = new FawnStore(settings);
-            queue = new PutQueue(store, FawnStore.meter(context), settings);
+            store = new FawnStore(settings, context);
         }
 
         @Override
         void write(byte[] key, FawnRecord record) throws IOException, InterruptedException {
-            queue.put(key, record);
+            store.put(key, record);
         }
 
         @Override
         public void close(TaskAttemptContext context) throws IOException, InterruptedException {
             try {
-                queue.flush();
+                store.flush();
             } finally {
                 store.close();
             }
@@ -89,17 +88,17 @@ abstract class FawnRecordWriter extends RecordWriter<Writable, Writable> {
 
         Spooled(FawnSettings settings, TaskAttemptContext context) throws IOException {
             super(settings);
-            spool = new Spool(context.getTaskAttemptID());
+            spool = new Spool(FawnOutputCommitter.spool(context.getTaskAttemptID()));
         }
 
         @Override
         void write(byte[] key, FawnRecord record) throws IOException {
-            spool.add(key, record);
+            spool.add(key, record.isDeletion() ? null : record.value(), record.flags(), record.expiry());
         }
 
         @Override
         public void close(TaskAttemptContext context) throws IOException {
-            spool.close();
+            spool.finish();
         }
     }
 }

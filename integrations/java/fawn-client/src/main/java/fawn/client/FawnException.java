@@ -75,6 +75,24 @@ public final class FawnException extends Exception {
         return reason != Reason.UNKNOWN && reason != Reason.INTERRUPTED;
     }
 
+    /** Whether time may mend it, so that the same operation may succeed later. */
+    public boolean mayPass() {
+        switch (reason) {
+            case TOO_FEW:
+            case FULL:
+            case UNREADABLE:
+            case BUSY:
+            case UNREACHED:
+            case STALLED:
+            case TIMED_OUT:
+            case UNKNOWN:
+            case AHEAD:
+                return true;
+            default:
+                return false;
+        }
+    }
+
     /** Of a refusal. */
     static FawnException refused(Answer answer) {
         return new FawnException(reasonOf(answer));
