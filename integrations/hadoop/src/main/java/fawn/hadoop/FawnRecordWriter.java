@@ -1,5 +1,6 @@
 package fawn.hadoop;
 
+import fawn.client.bulk.ItemSize;
 import fawn.client.bulk.Spool;
 import java.io.IOException;
 import java.util.Arrays;
@@ -12,9 +13,6 @@ import org.apache.hadoop.mapreduce.TaskAttemptContext;
 
 /** Writes a task's records: to the cluster, or into the attempt's spool. */
 abstract class FawnRecordWriter extends RecordWriter<Writable, Writable> {
-    /** What nodes count beside key and value. */
-    private static final int ITEM_OVERHEAD = 63;
-
     private final byte[] prefix;
     private final long mostItemBytes;
 
@@ -36,10 +34,10 @@ abstract class FawnRecordWriter extends RecordWriter<Writable, Writable> {
         byte[] whole = Arrays.copyOf(prefix, prefix.length + written.length);
         System.arraycopy(written, 0, whole, prefix.length, written.length);
         FawnRecord record = value instanceof FawnRecord ? (FawnRecord) value : new FawnRecord(bytes(value, "value"));
-        long size = (long) whole.length + record.value().length + ITEM_OVERHEAD;
-        if (size > mostItemBytes) {
-            throw new IOException("a record of " + size + " bytes is longer than " + FawnKeys.MOST_ITEM_BYTES + " allows, "
-                    + mostItemBytes + ": split it, or start nodes with a larger --max-item-size and set that as well");
+        long size = (long) whole.length + record.value().length;
+        if (ItemSize.of(size) > mostItemBytes) {
+            throw new IOException(ItemSize.tooLarge(whole, size, FawnKeys.MOST_ITEM_BYTES + " allows, " + mostItemBytes,
+                    ", and set " + FawnKeys.MOST_ITEM_BYTES + " alike"));
         }
         write(whole, record);
     }

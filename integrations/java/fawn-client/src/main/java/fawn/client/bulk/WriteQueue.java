@@ -193,12 +193,20 @@ public final class WriteQueue {
         pending.write.end(result);
     }
 
+    private static String sentence(Pending pending, Throwable cause) {
+        boolean isTooLarge = cause instanceof FawnException
+                && ((FawnException) cause).reason() == FawnException.Reason.TOO_LARGE;
+        return isTooLarge
+                ? ItemSize.tooLarge(pending.key.array(), pending.size, "the --max-item-size of a node", "")
+                : "the record of key `" + KeyText.of(pending.key.array()) + "`, with " + pending.size
+                        + " bytes of key and value, cannot be written: " + cause.getMessage();
+    }
+
     /** Begins a write again, after a while that doubles with each try. */
     private void again(Pending pending, Throwable cause) throws IOException, InterruptedException {
         boolean mayPass = cause instanceof FawnException && ((FawnException) cause).mayPass();
         if (!mayPass || System.nanoTime() - pending.beganNs >= patience.toNanos()) {
-            throw new IOException("the record of key `" + KeyText.of(pending.key.array()) + "`, with " + pending.size
-                    + " bytes of key and value, cannot be written: " + cause.getMessage(), cause);
+            throw new IOException(sentence(pending, cause), cause);
         }
         meter.retried();
         meter.progress();

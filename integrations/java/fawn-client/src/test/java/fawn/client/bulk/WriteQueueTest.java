@@ -132,6 +132,18 @@ final class WriteQueueTest implements WriteQueue.Meter {
     }
 
     @Test
+    void aRecordThatNodesFindTooLargeIsNamedWithItsSizeAndTheLimitThatItNeeds() throws Exception {
+        failures.add(Failures.of(FawnException.Reason.TOO_LARGE));
+        put(queue, "k".repeat(200));
+        IOException error = assertThrows(IOException.class, queue::finish);
+        assertEquals("the record of key `" + "k".repeat(100) + "…` has 273 bytes (key, value and 63), more than the --max-item-size of "
+                + "a node: split it, or start all nodes with --max-item-size 273 or more", error.getMessage());
+        assertEquals(1, asked.size(), "it is not tried again");
+        assertEquals("the record of key `a` has 134217729 bytes (key, value and 63), more than x: split it, as no node takes more "
+                + "than 134217728", ItemSize.tooLarge(new byte[] {'a'}, (128 << 20) - 62, "x", " and more"));
+    }
+
+    @Test
     void patienceEnds() throws Exception {
         for (int count = 0; count < 100; count++) {
             failures.add(Failures.of(FawnException.Reason.TOO_FEW));
