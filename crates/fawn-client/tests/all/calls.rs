@@ -72,7 +72,10 @@ fn a_write_that_no_frame_can_carry_is_refused_before_it_is_sent() {
     let began = Instant::now();
     for put in [client.put("k", &value), client.append("k", &value).map(|_| 0)] {
         let Err(Error::Oversize(bytes)) = put else { panic!("no frame is that long: {put:?}") };
-        assert!((value.len() + 2..value.len() + 64).contains(&bytes), "key, value and what is to be done with it: {bytes}");
+        assert!(
+            (value.len() + 2..value.len() + 64).contains(&bytes),
+            "key, value and what is to be done with it: {bytes}"
+        );
         let sentence = Error::Oversize(bytes).to_string();
         assert!(sentence.contains("at most 142606080 bytes") && sentence.contains(&bytes.to_string()), "{sentence}");
     }
