@@ -7,7 +7,7 @@ use crate::error::{ConnectError, Error};
 use crate::links::Dialler;
 use crate::options::Options;
 use crate::value::{Item, Removal, Swap, Value, unix_in};
-use fawn_kv::client::{MOST_CONTINUATION_BYTES, RequestOutcome, Want};
+use fawn_kv::client::{MOST_CONTINUATION_BYTES, MOST_WRITE_BYTES, RequestOutcome, Want};
 use fawn_kv::ids::ClusterId;
 use fawn_kv::operation::{Arithmetic, Delete, Mode, Operation, Outcome};
 use fawn_kv::scan::Bookmark;
@@ -100,6 +100,9 @@ impl Client {
             Want::Get | Want::Flush { .. } => 0,
         };
         let bytes = key.len() + given;
+        if bytes > MOST_WRITE_BYTES {
+            return Err(Error::Oversize(bytes));
+        }
         // What is larger than all that is allowed waits until it is alone.
         let bytes = bytes.min(self.most_bytes) as u32;
         let room = async {

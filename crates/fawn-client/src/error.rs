@@ -1,6 +1,6 @@
 //! Why there is no answer.
 
-use fawn_kv::client::MOST_CONTINUATION_BYTES;
+use fawn_kv::client::{MOST_CONTINUATION_BYTES, MOST_WRITE_BYTES};
 use fawn_kv::wire::Answer;
 use fawn_tls::TlsError;
 use std::time::Duration;
@@ -36,6 +36,9 @@ pub enum Error {
     /// Nothing was done: no continuation has so many bytes.
     #[error("a continuation has at most {MOST_CONTINUATION_BYTES} bytes, not {0}")]
     Continuation(usize),
+    /// Nothing was sent: no cluster can take so many bytes of key and value at a time.
+    #[error("a write has at most {MOST_WRITE_BYTES} bytes of key and value, not {0}: split the value")]
+    Oversize(usize),
     /// Nothing was done: the cluster takes no value that long.
     #[error("the value is too long for the cluster: split it, or start nodes with a larger --max-item-size")]
     TooLarge,

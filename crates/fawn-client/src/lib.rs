@@ -44,7 +44,7 @@ pub use batch::{Batch, BatchOutcome};
 pub use client::Client;
 pub use dump::Dump;
 pub use error::{ConnectError, Error};
-pub use fawn_kv::client::MOST_CONTINUATION_BYTES;
+pub use fawn_kv::client::{MOST_CONTINUATION_BYTES, MOST_WRITE_BYTES};
 pub use fawn_kv::scan::{Bookmark, Cut, Event, What};
 pub use fawn_tls::Material;
 pub use options::Options;

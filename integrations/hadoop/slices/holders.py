@@ -1,5 +1,6 @@
 """The two ways in which a cluster holds a slice: a file of HDFS, or records of FAWN."""
 
+import base64
 import json
 import os
 import re
@@ -15,6 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOAD = os.path.join(os.path.dirname(HERE), "workloads", "workload")
 MAP_INPUT = re.compile(r"Job: Counters: \d+.*?Map input records=(\d+)", re.DOTALL)
 BATCH = 1 << 16
+# A range's time may be behind the clock by this.
+CLOCK_SECONDS = 2
 
 
 class HoldError(Exception):
@@ -89,7 +92,8 @@ class Cluster:
             raise HoldError(f"the job {job.name} prints no counters:\n{printed[-3000:]}")
         if int(found.group(1)) != lines:
             raise HoldError(f"slice {number} has {lines} lines, and {job.name} read {found.group(1)} records: use lines without "
-                            "carriage returns, and with --hold fawn a key of its own for each line of a slice")
+                            "carriage returns, with --hold fawn a key of its own for each line of a slice, and more seconds for --expire "
+                            "if it is set")
 
     def streams(self, number, link):
         """The lines of a result, a stream for each file."""
@@ -115,7 +119,10 @@ class Cluster:
 class HdfsHolder:
     """A slice is a file."""
 
-    def __init__(self, on):
+    # What is deleted is free within this.
+    room_seconds = 60
+
+    def __init__(self, on, _=None):
         self.on = on
         self.copies = min(3, len(on.cluster.machines) - 1)
 
@@ -142,7 +149,7 @@ class HdfsHolder:
             raise HoldError(f"HDFS has {kept} bytes of slice {number}, not its {size}: run this again")
         return lines, size
 
-    def has_room(self, size):
+    def has_room(self, size, _):
         """Whether so many bytes fit: DataNodes delete blocks some seconds after their file is gone."""
         return counters.room(self.on.cluster) >= size * self.copies
 
@@ -154,10 +161,13 @@ class HdfsHolder:
 
 
 class FawnHolder:
-    """A slice is records, whose keys begin with the slice's number. `fawn load` puts them, and a job removes them."""
+    """A slice is records, whose keys begin with the slice's number. `fawn load` puts them, and a job removes them, or they expire."""
 
-    def __init__(self, on):
+    def __init__(self, on, expire=None):
         self.on = on
+        self.expire = expire
+        # When the records of each slice that was loaded expire.
+        self.until = {}
         command = on.cluster.processes["manager"]["command"]
         self.fawn = command[0]
         self.copies = int(command[command.index("--replicas") + 1])
@@ -169,16 +179,23 @@ class FawnHolder:
     def escaped(text):
         return text.replace(b"\\", b"\\\\").replace(b"\t", b"\\t").replace(b"\r", b"\\r")
 
+    def record(self, number, key, value):
+        """A line as `fawn load` reads it."""
+        key = self.source(number).removeprefix("fawn:/").encode() + key
+        if not self.expire:
+            return self.escaped(key) + b"\t" + self.escaped(value) + b"\n"
+        key, value = (base64.b64encode(text).decode() for text in (key, value))
+        return json.dumps({"key_base64": key, "value_base64": value, "exptime": self.until[number]}).encode() + b"\n"
+
     def records(self, number, blocks):
         """Lines as `fawn load` reads them, many at a time."""
-        prefix = self.source(number).removeprefix("fawn:/").encode()
         batch, size = [], 0
         for line in warehouse.lines(blocks):
             key, tab, value = line.partition(b"\t")
             if not tab:
                 raise HoldError(f"slice {number} has a line without a tab, `{line[:60].decode(errors='replace')}`: records of FAWN are "
                                 "KEY TAB VALUE, so mend the file or hold slices in HDFS")
-            batch.append(prefix + self.escaped(key) + b"\t" + self.escaped(value) + b"\n")
+            batch.append(self.record(number, key, value))
             size += len(batch[-1])
             if size > BATCH:
                 yield len(batch), b"".join(batch)
@@ -203,7 +220,9 @@ class FawnHolder:
                 size += len(block)
                 yield block
 
-        command = [self.fawn, "load", "-", "--format", "tsv", "--binary-keys", "--no-resume", "--json", "--to", self.node(number)]
+        self.until[number] = int(time.time()) + (self.expire or 0)
+        form = "jsonl" if self.expire else "tsv"
+        command = [self.fawn, "load", "-", "--format", form, "--binary-keys", "--no-resume", "--json", "--to", self.node(number)]
         with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
             process = self.on.children.start(command, stdin=subprocess.PIPE, stdout=printed, stderr=errors,
                                              env=self.on.cluster.environment(self.on.cluster.master))
@@ -230,13 +249,17 @@ class FawnHolder:
             raise HoldError(f"FAWN has taken {summary['records']} records of slice {number}, not its {lines}: run this again")
         return lines, size
 
-    @staticmethod
-    def has_room(_):
-        """Nodes make room of deleted records as they need it."""
-        return True
+    @property
+    def room_seconds(self):
+        return (self.expire or 0) + CLOCK_SECONDS
+
+    def has_room(self, _, held):
+        """Nodes make room of deleted and expired records as they need it: whether fewer slices than `held` are there."""
+        return not self.expire or sum(until + CLOCK_SECONDS > time.time() for until in self.until.values()) < held
 
     def clear(self, number):
-        self.on.run("remove", "--from", self.source(number))
+        if not self.expire:
+            self.on.run("remove", "--from", self.source(number))
 
     def clear_all(self):
         self.on.run("remove", "--from", f"fawn:{self.on.place}/")

@@ -37,7 +37,7 @@ def of(run, counted, seconds, sync_seconds, combine_seconds, fawn):
     loaded, stored = sum(facts["bytes"] for facts in done), sum(facts["result_bytes"] for facts in done)
     hidden, to_hide = run.hidden_seconds()
     found = {
-        "format": 1, "job": run.job.name, "hold": run.results.state["hold"], "overlap": run.is_overlapped,
+        "format": 1, "job": run.job.name, "hold": run.results.state["hold"], "expire": run.results.state.get("expire"), "overlap": run.is_overlapped,
         "slices": len(run.slices), "done_before": len(run.slices) - count, "done": done,
         "loaded_bytes": loaded, "stored_bytes": stored, "fetched_bytes": run.back.bytes,
         "seconds": round(seconds, 3), "sync_seconds": round(sync_seconds, 3), "combine_seconds": round(combine_seconds, 3),

@@ -12,7 +12,6 @@ import warehouse
 
 STAGES = ("load", "compute", "clear", "store")
 POLL_SECONDS = 0.2
-ROOM_SECONDS = 60
 # One is computed on, and one loads.
 HELD = 2
 
@@ -64,10 +63,11 @@ class Sequence:
     def wait_for_room(self, number):
         """Waits for what has been cleared to be free. Whoever takes the slice says so if it never is."""
         size = sum(end - begin for _, begin, end in self.slices[number - 1])
-        end = time.monotonic() + ROOM_SECONDS
+        end = time.monotonic() + self.holder.room_seconds
+        held = HELD if self.is_overlapped else 1
 
         def attempt(seconds):
-            has_room = self.holder.has_room(size) or time.monotonic() > end
+            has_room = self.holder.has_room(size, held) or time.monotonic() > end
             return has_room or self.children.stop.wait(seconds)
 
         self.waited("loading, for room", attempt)

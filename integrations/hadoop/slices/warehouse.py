@@ -1,5 +1,6 @@
 """A warehouse: a folder of files of lines. It is cut into slices, and takes a result for each."""
 
+import collections
 import fcntl
 import heapq
 import itertools
@@ -119,6 +120,28 @@ def sums(ordered, least):
             yield b"%s\t%d\n" % (key, total)
 
 
+def in_order(ordered, _):
+    """The lines themselves."""
+    return ordered
+
+
+def index(ordered, most):
+    """Lines of a word, the number of its pages, and weight and path of the weightiest: one for each word. The weights that a
+    page has in several slices add up."""
+    for word, group in itertools.groupby(ordered, before_first_tab):
+        pages = collections.Counter()
+        for line in group:
+            count, *postings = line.rstrip(b"\n").partition(b"\t")[2].split(b" ")
+            if len(postings) != 2 * int(count):
+                raise WarehouseError(f"a page of the word `{word.decode(errors='replace')}` has a path with a space: write such paths "
+                                     "with %20, and begin with another folder for --to")
+            for weight, path in zip(postings[::2], postings[1::2]):
+                pages[path] += int(weight)
+        # Java compares strings by units of UTF-16.
+        listed = sorted(pages.items(), key=lambda page: (-page[1], page[0].decode().encode("utf-16-be")))[:most]
+        yield b" ".join([b"%s\t%d" % (word, len(pages))] + [b"%d %s" % (weight, path) for path, weight in listed]) + b"\n"
+
+
 def whole_lines(file):
     for line in file:
         yield line if line.endswith(b"\n") else line + b"\n"
@@ -200,12 +223,12 @@ class Results:
             ordered = heapq.merge(*map(whole_lines, streams), key=job.key)
         return self.write(self.name(number), ordered)
 
-    def combine(self, job, least):
-        """The answer over all slices, out of their results: sums of numbers, or one order; returns its bytes."""
+    def combine(self, job, bound):
+        """The answer over all slices, out of their results; returns its bytes."""
         opened = [open(self.path(self.name(number)), "rb") for number in range(1, len(self.state["slices"]) + 1)]
         try:
             ordered = heapq.merge(*opened, key=job.key)
-            return self.write(RESULT, sums(ordered, least) if job.is_counted else ordered)
+            return self.write(RESULT, job.combine(ordered, bound))
         finally:
             for file in opened:
                 file.close()

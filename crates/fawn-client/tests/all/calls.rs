@@ -4,7 +4,7 @@ use crate::cluster::{Cluster, run};
 use fawn_client::{Batch, BatchOutcome, Error, Item, Options, Removal, Swap, What, blocking};
 use fawn_kv::range::entry::Kept;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[test]
 fn every_call_says_what_came_of_it() {
@@ -62,6 +62,25 @@ fn a_value_far_above_the_limit_is_refused_and_its_neighbours_are_stored() {
         assert_eq!(client.get("long").await.unwrap(), None);
         assert!(client.get("after19").await.unwrap().is_some());
     });
+}
+
+#[test]
+fn a_write_that_no_frame_can_carry_is_refused_before_it_is_sent() {
+    let cluster = Cluster::start(1);
+    let client = blocking::Client::connect(cluster.options()).unwrap();
+    let value = vec![7; fawn_client::MOST_WRITE_BYTES];
+    let began = Instant::now();
+    for put in [client.put("k", &value), client.append("k", &value).map(|_| 0)] {
+        let Err(Error::Oversize(bytes)) = put else { panic!("no frame is that long: {put:?}") };
+        assert!(
+            (value.len() + 2..value.len() + 64).contains(&bytes),
+            "key, value and what is to be done with it: {bytes}"
+        );
+        let sentence = Error::Oversize(bytes).to_string();
+        assert!(sentence.contains("at most 142606080 bytes") && sentence.contains(&bytes.to_string()), "{sentence}");
+    }
+    assert!(began.elapsed() < cluster.options().timeout, "nobody is asked");
+    assert!(client.put("k", "v").is_ok(), "the connection goes on");
 }
 
 #[test]

@@ -20,7 +20,11 @@ pub use machine::{Client, MOST_CONTINUATION_BYTES};
 pub use request::{Limits, RequestOutcome, Want};
 
 use crate::ids::Address;
+use crate::link::frame;
 use crate::wire::Message;
+
+/// The most bytes of key and encoded operation: with all that may be around them, they fit the longest frame.
+pub const MOST_WRITE_BYTES: usize = frame::MOST_BYTES - 256;
 
 /// Puts the name in that whoever is called has given the client.
 pub fn set_asker(message: &mut Message, name: Address) {

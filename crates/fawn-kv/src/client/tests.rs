@@ -1,7 +1,8 @@
 //! What a client asks whom, and what it makes of the answers.
 
-use super::{Client, Limits, RequestOutcome, Want};
-use crate::ids::{Address, FrontId, FrontMember, Incarnation, Position, RequestId, Wedge, WedgeEpoch};
+use super::{Client, Limits, MOST_WRITE_BYTES, RequestOutcome, Want};
+use crate::ids::{Address, Asker, FrontId, FrontMember, Incarnation, Position, RequestId, Wedge, WedgeEpoch};
+use crate::link::frame::{HEADER_BYTES, MOST_BYTES, put_message};
 use crate::operation::{Cas, Operation, Outcome, Store};
 use crate::range::entry::Kept;
 use crate::timing::Now;
@@ -410,4 +411,18 @@ fn a_value_that_one_seat_finds_too_long_was_not_stored_only_if_every_try_was_ref
     bench.answer(&second, Answer::TooLarge);
     bench.answer(&first, done());
     assert!(matches!(bench.client.next_ended(), Some((ended, RequestOutcome::Done { .. })) if ended == put));
+}
+
+#[test]
+fn the_longest_write_fits_a_frame_whatever_its_name_is() {
+    let (id, asker) = (RequestId { session: u64::MAX, number: u64::MAX }, Address::Client(u32::MAX));
+    let asker = Asker { address: asker, tag: u64::MAX };
+    let (key, operation) = (vec![1; 65_535], vec![2; 1]);
+    let given = key.len() + operation.len();
+    let ask = Message::ask(id, Some(u64::MAX), asker, key, Some(operation));
+    let mut bytes = Vec::new();
+    put_message(&mut bytes, Address::Front(FrontId(u32::MAX)), Address::Client(u32::MAX), &ask);
+    // The length of a long operation takes up to five bytes more than that of a short one.
+    let around = bytes.len() - HEADER_BYTES - given + 5;
+    assert!(MOST_WRITE_BYTES + around <= MOST_BYTES, "{around} bytes are around it");
 }

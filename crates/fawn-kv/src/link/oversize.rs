@@ -85,7 +85,7 @@ impl OversizeFrame {
 }
 
 /// How an [`Ask`](crate::wire::Message::Ask) with an operation begins, up to the length of that operation.
-type AskHead<'a> = (u32, RequestId, Option<u64>, Asker, bool, &'a [u8], bool, u32);
+type AskHead<'a> = (u32, RequestId, Option<u64>, Asker, bool, &'a [u8], bool, u64);
 
 /// The write that a body of `length` bytes begins with.
 fn read(kept: &[u8], length: usize) -> Option<OversizeRequest> {
@@ -95,7 +95,7 @@ fn read(kept: &[u8], length: usize) -> Option<OversizeRequest> {
     let (head, rest) = postcard::take_from_bytes::<AskHead<'_>>(ask).ok()?;
     let (number, id, _, asker, forwarded, key, is_write, operation) = head;
     // What follows the operation is at least the number of its continuation.
-    let is_whole = (operation as usize) < length - (kept.len() - rest.len());
+    let is_whole = operation < (length - (kept.len() - rest.len())) as u64;
     let is_ask = number == ASK && (OLDEST..=NEWEST).contains(version) && is_write && !key.is_empty();
     (is_ask && is_whole).then_some(OversizeRequest { to, from, id, asker, forwarded })
 }
@@ -104,7 +104,7 @@ fn read(kept: &[u8], length: usize) -> Option<OversizeRequest> {
 mod tests {
     use super::*;
     use crate::ids::FrontId;
-    use crate::link::frame::put_message;
+    use crate::link::frame::{Frames, put_message};
     use crate::wire::Message;
 
     const FROM: Address = Address::Client(7);
@@ -141,6 +141,19 @@ mod tests {
             }
             assert_eq!(pass(&bytes[..bytes.len() - 1], 1000), Ok(None), "it is not over");
         }
+    }
+
+    #[test]
+    fn a_length_may_be_written_longer_than_it_need_be() {
+        let (value_bytes, mut bytes) = (1 << 20, ask(1, Some(1 << 20)));
+        let value = bytes.len() - value_bytes - 1;
+        bytes[value - 1] |= 0x80;
+        bytes.splice(value..value, [0x80, 0x80, 0x80, 0]);
+        let (length, checksum) = (bytes.len() - HEADER_BYTES, crc32c::crc32c(&bytes[HEADER_BYTES..]));
+        bytes[..4].copy_from_slice(&(length as u32).to_le_bytes());
+        bytes[4..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
+        assert!(matches!(Frames::trusted().next(&bytes), Ok(Ok(_))), "where it is not too long, it is read");
+        assert!(matches!(pass(&bytes, 1000), Ok(Some(_))));
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //!
 //! * `target`: what a target is. [`generate`]: any value of a type that serde can read. [`mutate`]: damage.
 //! * [`pages`]: a flash of one file, made of an input's parts.
-//! * `messages` (targets `message` and `operation`), `managers`, `sessions`, `log`, `manifest`, `segment`, `record`,
+//! * `messages` (targets `message` and `operation`), `oversize`, `managers`, `sessions`, `log`, `manifest`, `segment`, `record`,
 //!   `writes`: the targets, each named as one of what it decodes. `hostile`: a node and a front-end that take messages with
 //!   whatever they say. `strangers`: a manager that hears those who are no members. `peers`: a whole cluster at work, in which
 //!   single fields of messages are changed on their way ([`edit`]).
@@ -31,6 +31,7 @@ mod managers;
 mod manifest;
 mod messages;
 pub mod mutate;
+mod oversize;
 pub mod pages;
 mod peers;
 mod pieces;
@@ -59,6 +60,7 @@ pub use target::{Input, Target};
 pub const TARGETS: &[&dyn Target] = &[
     &messages::Messages,
     &messages::Operations,
+    &oversize::OversizeFrames,
     &managers::Managers,
     &sessions::Sessions,
     &log::CommitLog,

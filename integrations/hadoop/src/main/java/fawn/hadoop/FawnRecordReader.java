@@ -5,6 +5,7 @@ import fawn.client.FawnException;
 import fawn.client.Scan;
 import fawn.client.ScanPart;
 import fawn.client.Value;
+import fawn.client.bulk.RateLimit;
 import fawn.client.wire.Interval;
 import java.io.IOException;
 import java.util.Arrays;
@@ -59,7 +60,7 @@ final class FawnRecordReader extends RecordReader<Writable, Writable> {
         }
         byte[] found = entry.getKey();
         long size = (long) found.length + entry.getValue().bytes.length;
-        long waitNs = rate.take(size, System.nanoTime());
+        long waitNs = rate.take(1, size, System.nanoTime());
         if (waitNs > 0) {
             context.progress();
             TimeUnit.NANOSECONDS.sleep(waitNs);

@@ -1,5 +1,7 @@
 package fawn.hadoop;
 
+import fawn.client.bulk.ItemSize;
+import fawn.client.bulk.Spool;
 import java.io.IOException;
 import java.util.Arrays;
 import org.apache.hadoop.io.BytesWritable;
@@ -11,9 +13,6 @@ import org.apache.hadoop.mapreduce.TaskAttemptContext;
 
 /** Writes a task's records: to the cluster, or into the attempt's spool. */
 abstract class FawnRecordWriter extends RecordWriter<Writable, Writable> {
-    /** What nodes count beside key and value. */
-    private static final int ITEM_OVERHEAD = 63;
-
     private final byte[] prefix;
     private final long mostItemBytes;
 
@@ -35,10 +34,10 @@ abstract class FawnRecordWriter extends RecordWriter<Writable, Writable> {
         byte[] whole = Arrays.copyOf(prefix, prefix.length + written.length);
         System.arraycopy(written, 0, whole, prefix.length, written.length);
         FawnRecord record = value instanceof FawnRecord ? (FawnRecord) value : new FawnRecord(bytes(value, "value"));
-        long size = (long) whole.length + record.value().length + ITEM_OVERHEAD;
-        if (size > mostItemBytes) {
-            throw new IOException("a record of " + size + " bytes is longer than " + FawnKeys.MOST_ITEM_BYTES + " allows, "
-                    + mostItemBytes + ": split it, or start nodes with a larger --max-item-size and set that as well");
+        long size = (long) whole.length + record.value().length;
+        if (ItemSize.of(size) > mostItemBytes) {
+            throw new IOException(ItemSize.tooLarge(whole, size, FawnKeys.MOST_ITEM_BYTES + " allows, " + mostItemBytes,
+                    ", and set " + FawnKeys.MOST_ITEM_BYTES + " alike"));
         }
         write(whole, record);
     }
@@ -60,23 +59,21 @@ abstract class FawnRecordWriter extends RecordWriter<Writable, Writable> {
     /** Puts each record as it comes; all are there once the task has ended. */
     private static final class Direct extends FawnRecordWriter {
         private final FawnStore store;
-        private final PutQueue queue;
 
         Direct(FawnSettings settings, TaskAttemptContext context) throws IOException {
             super(settings);
-            store = new FawnStore(settings);
-            queue = new PutQueue(store, FawnStore.meter(context), settings);
+            store = new FawnStore(settings, context);
         }
 
         @Override
         void write(byte[] key, FawnRecord record) throws IOException, InterruptedException {
-            queue.put(key, record);
+            store.put(key, record);
         }
 
         @Override
         public void close(TaskAttemptContext context) throws IOException, InterruptedException {
             try {
-                queue.flush();
+                store.flush();
             } finally {
                 store.close();
             }
@@ -89,17 +86,17 @@ abstract class FawnRecordWriter extends RecordWriter<Writable, Writable> {
 
         Spooled(FawnSettings settings, TaskAttemptContext context) throws IOException {
             super(settings);
-            spool = new Spool(context.getTaskAttemptID());
+            spool = new Spool(FawnOutputCommitter.spool(context.getTaskAttemptID()));
         }
 
         @Override
         void write(byte[] key, FawnRecord record) throws IOException {
-            spool.add(key, record);
+            spool.add(key, record.isDeletion() ? null : record.value(), record.flags(), record.expiry());
         }
 
         @Override
         public void close(TaskAttemptContext context) throws IOException {
-            spool.close();
+            spool.finish();
         }
     }
 }

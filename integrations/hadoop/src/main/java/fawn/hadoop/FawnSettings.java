@@ -4,6 +4,8 @@ import fawn.client.Certificates;
 import fawn.client.FawnClient;
 import fawn.client.FawnException;
 import fawn.client.Options;
+import fawn.client.bulk.RateLimit;
+import fawn.client.bulk.WriteQueue;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -31,7 +33,7 @@ final class FawnSettings {
     FawnClient connect(int inFlight, int inFlightBytes) throws IOException {
         Options options = new Options()
                 .connectTimeout(Duration.ofSeconds(number(FawnKeys.CONNECT_TIMEOUT, 60, 1, 86_400)))
-                .timeout(Duration.ofSeconds(number(FawnKeys.TIMEOUT, 10, 1, 86_400)));
+                .timeout(timeout());
         if (inFlight > 0) {
             options.inFlight(inFlight).inFlightBytes(inFlightBytes);
         }
@@ -41,6 +43,10 @@ final class FawnSettings {
         } catch (FawnException error) {
             throw new IOException("the job cannot use the cluster at " + managers() + ": " + error.getMessage(), error);
         }
+    }
+
+    private Duration timeout() throws IOException {
+        return Duration.ofSeconds(number(FawnKeys.TIMEOUT, 10, 1, 86_400));
     }
 
     private List<String> managers() throws IOException {
@@ -166,22 +172,23 @@ final class FawnSettings {
         return 1000 * number(FawnKeys.OUTPUT_PATIENCE, 300, 1, 86_400);
     }
 
+    /** The queue of this task's writes. */
+    WriteQueue writeQueue(WriteQueue.Meter meter) throws IOException {
+        return new WriteQueue(outputRate(), meter)
+                .inFlight(inFlight(), inFlightBytes())
+                .patience(Duration.ofMillis(outputPatienceMs()))
+                .timeout(timeout());
+    }
+
     /** What this task may put a second: its own limit, or its share of the job's if that is less. */
     RateLimit outputRate() throws IOException {
-        return new RateLimit(
-                lower(rate(FawnKeys.TASK_RECORDS_RATE), share(rate(FawnKeys.JOB_RECORDS_RATE))),
-                lower(rate(FawnKeys.TASK_BYTES_RATE), share(rate(FawnKeys.JOB_BYTES_RATE))));
-    }
-
-    private static double lower(double one, double other) {
-        return one == 0 || other == 0 ? Math.max(one, other) : Math.min(one, other);
-    }
-
-    private double share(double ofJob) throws IOException {
         int reduces = conf.getInt(MRJobConfig.NUM_REDUCES, 1);
-        int writing = Math.max(1, reduces > 0 ? reduces : conf.getInt(MRJobConfig.NUM_MAPS, 1));
-        int atATime = (int) number(FawnKeys.TASKS_AT_A_TIME, 0, 0, 1_000_000);
-        return ofJob / (atATime > 0 ? atATime : writing);
+        int writing = reduces > 0 ? reduces : conf.getInt(MRJobConfig.NUM_MAPS, 1);
+        int set = (int) number(FawnKeys.TASKS_AT_A_TIME, 0, 0, 1_000_000);
+        int atATime = set > 0 ? set : writing;
+        return new RateLimit(
+                RateLimit.share(rate(FawnKeys.TASK_RECORDS_RATE), rate(FawnKeys.JOB_RECORDS_RATE), atATime),
+                RateLimit.share(rate(FawnKeys.TASK_BYTES_RATE), rate(FawnKeys.JOB_BYTES_RATE), atATime));
     }
 
     private double rate(String key) throws IOException {

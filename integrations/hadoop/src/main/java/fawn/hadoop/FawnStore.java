@@ -1,50 +1,56 @@
 package fawn.hadoop;
 
 import fawn.client.FawnClient;
-import fawn.client.FawnException;
 import fawn.client.Item;
+import fawn.client.bulk.WriteQueue;
 import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
 
-/** The cluster that a task writes to, over a client of its own. */
-final class FawnStore implements PutQueue.Store, AutoCloseable {
+/** The cluster that a task writes to, over a client of its own. It counts in the task's counters. */
+final class FawnStore implements WriteQueue.Meter, AutoCloseable {
+    private final TaskAttemptContext context;
     private final FawnClient client;
     private final long expiresAt;
+    private final WriteQueue queue;
 
-    FawnStore(FawnSettings settings) throws IOException {
+    FawnStore(FawnSettings settings, TaskAttemptContext context) throws IOException {
+        this.context = context;
         expiresAt = settings.expiresAt(System.currentTimeMillis() / 1000);
+        queue = settings.writeQueue(this);
         client = settings.connect(settings.inFlight(), settings.inFlightBytes());
     }
 
-    @Override
-    public CompletableFuture<?> put(byte[] key, FawnRecord record) {
-        if (record.isDeletion()) {
-            return client.deleteAsync(key);
-        }
-        Item item = Item.of(record.value()).withFlags(record.flags());
-        long expiry = record.expiry() != 0 ? record.expiry() : expiresAt;
-        return client.putAsync(key, expiry == 0 ? item : item.expiringAt(expiry));
+    /** Begins to put a record; waits while too many are under way. */
+    void put(byte[] key, FawnRecord record) throws IOException, InterruptedException {
+        long size = (long) key.length + record.value().length;
+        queue.add(key, size, new WriteQueue.Write() {
+            @Override
+            public CompletableFuture<?> begin() {
+                return record.isDeletion() ? client.deleteAsync(key) : client.putAsync(key, item(record));
+            }
+
+            @Override
+            public void end(Object result) {
+                if (record.isDeletion()) {
+                    count(FawnCounter.RECORDS_DELETED, 1);
+                } else {
+                    count(FawnCounter.RECORDS_WRITTEN, 1);
+                    count(FawnCounter.BYTES_WRITTEN, size);
+                }
+            }
+        });
     }
 
-    @Override
-    public boolean isPassing(Throwable cause) {
-        if (!(cause instanceof FawnException)) {
-            return false;
-        }
-        switch (((FawnException) cause).reason()) {
-            case UNKNOWN:
-            case UNREACHED:
-            case TIMED_OUT:
-            case TOO_FEW:
-            case BUSY:
-            case FULL:
-            case UNREADABLE:
-            case AHEAD:
-                return true;
-            default:
-                return false;
-        }
+    private Item item(FawnRecord record) {
+        Item item = Item.of(record.value()).withFlags(record.flags());
+        long expiry = record.expiry() != 0 ? record.expiry() : expiresAt;
+        return expiry == 0 ? item : item.expiringAt(expiry);
+    }
+
+    /** Waits until all is acknowledged. */
+    void flush() throws IOException, InterruptedException {
+        queue.finish();
     }
 
     @Override
@@ -52,18 +58,27 @@ final class FawnStore implements PutQueue.Store, AutoCloseable {
         client.close();
     }
 
-    /** Counts in a task's counters. */
-    static PutQueue.Meter meter(TaskAttemptContext context) {
-        return new PutQueue.Meter() {
-            @Override
-            public void count(FawnCounter counter, long by) {
-                context.getCounter(counter).increment(by);
-            }
+    private void count(FawnCounter counter, long by) {
+        context.getCounter(counter).increment(by);
+    }
 
-            @Override
-            public void progress() {
-                context.progress();
-            }
-        };
+    @Override
+    public void paced(long ns) {
+        count(FawnCounter.RATE_WAIT_MS, ns / 1_000_000);
+    }
+
+    @Override
+    public void waited(long ns) {
+        count(FawnCounter.WRITE_WAIT_MS, ns / 1_000_000);
+    }
+
+    @Override
+    public void retried() {
+        count(FawnCounter.WRITE_RETRIES, 1);
+    }
+
+    @Override
+    public void progress() {
+        context.progress();
     }
 }

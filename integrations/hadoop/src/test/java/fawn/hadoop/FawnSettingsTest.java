@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import fawn.client.bulk.RateLimit;
 import java.io.IOException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.io.BytesWritable;
@@ -88,7 +89,7 @@ final class FawnSettingsTest {
 
     /** How long the second record waits. */
     private static long second(RateLimit rate) {
-        rate.take(1, 0);
-        return rate.take(1, 0);
+        rate.take(1, 1, 0);
+        return rate.take(1, 1, 0);
     }
 }

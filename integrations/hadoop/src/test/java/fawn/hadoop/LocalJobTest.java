@@ -24,7 +24,11 @@ import org.apache.hadoop.io.Text;
 import org.apache.hadoop.mapreduce.Counters;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.Mapper;
+import org.apache.hadoop.mapreduce.TaskAttemptContext;
+import org.apache.hadoop.mapreduce.TaskAttemptID;
 import org.apache.hadoop.mapreduce.TaskCounter;
+import org.apache.hadoop.mapreduce.TaskType;
+import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -108,6 +112,47 @@ final class LocalJobTest {
         }
     }
 
+    private TaskAttemptContext attempt(Cluster cluster, String mode, int mostItemBytes) throws IOException {
+        Configuration conf = job(cluster, mode + "/").getConfiguration();
+        conf.set(FawnKeys.OUTPUT_MODE, mode);
+        conf.setInt(FawnKeys.MOST_ITEM_BYTES, mostItemBytes);
+        return new TaskAttemptContextImpl(conf, new TaskAttemptID("large", 1, TaskType.MAP, 0, mostItemBytes));
+    }
+
+    private static void write(TaskAttemptContext attempt, String key, int valueBytes) throws Exception {
+        FawnRecordWriter writer = FawnRecordWriter.of(attempt);
+        try {
+            writer.write(new Text(key), new FawnRecord(new byte[valueBytes], 1, 0));
+        } finally {
+            writer.close(attempt);
+        }
+        FawnOutputCommitter committer = new FawnOutputCommitter();
+        if (committer.needsTaskCommit(attempt)) {
+            try {
+                committer.commitTask(attempt);
+            } finally {
+                committer.abortTask(attempt);
+            }
+        }
+    }
+
+    /** By the task itself, or by the nodes that refuse it. */
+    private void aRecordThatIsTooLargeIsNamed(Cluster cluster, FawnClient client) throws Exception {
+        int most = 1 << 20;
+        for (String mode : List.of("direct", "commit")) {
+            IOException own = assertThrows(IOException.class, () -> write(attempt(cluster, mode, most), "key\n1", most));
+            String start = "the record of key `" + mode + "/key\\u000a1` has " + (most + mode.length() + 6 + 63) + " bytes (key, value and 63), ";
+            assertTrue(own.getMessage().startsWith(start + "more than fawn.output.max.item.bytes allows, 1048576: split it, or "),
+                    own.getMessage());
+            IOException nodes = assertThrows(IOException.class, () -> write(attempt(cluster, mode, 64 << 20), "key\n1", most));
+            assertTrue(nodes.getMessage().startsWith(start + "more than the --max-item-size of a node: split it, or start all nodes "),
+                    nodes.getMessage());
+            assertEquals(Optional.empty(), client.get(bytes(mode + "/key\n1")));
+            write(attempt(cluster, mode, most), "2", most - mode.length() - 2 - 63);
+            assertTrue(client.get(bytes(mode + "/2")).isPresent(), "a record of that size is stored");
+        }
+    }
+
     private static long count(Counters counters, FawnCounter counter) {
         return counters.findCounter(counter).getValue();
     }
@@ -140,6 +185,8 @@ final class LocalJobTest {
             large.getConfiguration().setBoolean(LARGE, true);
             assertFalse(large.waitForCompletion(false), "nodes do not take such records");
             assertEquals(Optional.empty(), client.get(bytes("large/1")));
+
+            aRecordThatIsTooLargeIsNamed(cluster, client);
 
             Job keyless = job(cluster, "none/");
             keyless.getConfiguration().set(FawnKeys.TLS_KEY, directory.resolve("none.pem").toString());

@@ -4,6 +4,7 @@ import fawn.client.wire.Arithmetic;
 import fawn.client.wire.Bookmark;
 import fawn.client.wire.Cas;
 import fawn.client.wire.Delete;
+import fawn.client.wire.Frame;
 import fawn.client.wire.Interval;
 import fawn.client.wire.Key;
 import fawn.client.wire.MessageCodec;
@@ -36,6 +37,8 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 public final class FawnClient implements AutoCloseable {
     private static final int MOST_KEY_BYTES = 65_535;
+    /** Bytes of key and operation that fit the longest frame, with all that may be around them. */
+    static final int MOST_WRITE_BYTES = Frame.MOST_BYTES - 256;
     private static final int MOST_CONTINUATION_BYTES = 4096 - RequestMachine.OWN_BYTES;
     /** What the driver may take, after a deadline, to say that it has passed. */
     private static final long SLACK_US = 1_000_000;
@@ -156,7 +159,7 @@ public final class FawnClient implements AutoCloseable {
 
     /** As {@link #put(byte[], Item)}; a failure is a {@link FawnException}. Waits only while too much is in flight. */
     public CompletableFuture<Long> putAsync(byte[] key, Item item) {
-        return begin(Request.Want.WRITE, key, item.operation(new Mode.Set(), null),
+        return store(key, item, new Mode.Set(), null,
                 outcome -> stored(outcome).orElseThrow(() -> new IllegalStateException("a set is not refused")));
     }
 
@@ -173,12 +176,12 @@ public final class FawnClient implements AutoCloseable {
 
     /** Puts an item if nothing is there; empty if something is. */
     public OptionalLong add(byte[] key, Item item) throws FawnException {
-        return write(key, item.operation(new Mode.Add(), null), FawnClient::stored);
+        return await(store(key, item, new Mode.Add(), null, FawnClient::stored));
     }
 
     /** Puts an item if something is there; empty if nothing is. */
     public OptionalLong replace(byte[] key, Item item) throws FawnException {
-        return write(key, item.operation(new Mode.Replace(), null), FawnClient::stored);
+        return await(store(key, item, new Mode.Replace(), null, FawnClient::stored));
     }
 
     /** Puts an item if the version that is there is the one that was got, or put: {@link Value#cas}. */
@@ -188,17 +191,17 @@ public final class FawnClient implements AutoCloseable {
 
     /** As {@link #cas}; a failure is a {@link FawnException}. Waits only while too much is in flight. */
     public CompletableFuture<Swap> casAsync(byte[] key, Item item, long cas) {
-        return begin(Request.Want.WRITE, key, item.operation(new Mode.Cas(), cas), FawnClient::swap);
+        return store(key, item, new Mode.Cas(), cas, FawnClient::swap);
     }
 
     /** Adds bytes after the value that is there; empty if none is, or it would become longer than the cluster takes. */
     public OptionalLong append(byte[] key, byte[] value) throws FawnException {
-        return write(key, Item.of(value).operation(new Mode.Append(null), null), FawnClient::stored);
+        return await(store(key, Item.of(value), new Mode.Append(null), null, FawnClient::stored));
     }
 
     /** Adds bytes before the value that is there; empty as with {@link #append}. */
     public OptionalLong prepend(byte[] key, byte[] value) throws FawnException {
-        return write(key, Item.of(value).operation(new Mode.Prepend(null), null), FawnClient::stored);
+        return await(store(key, Item.of(value), new Mode.Prepend(null), null, FawnClient::stored));
     }
 
     /**
@@ -316,6 +319,19 @@ public final class FawnClient implements AutoCloseable {
         return await(begin(Request.Want.WRITE, key, operation, reading));
     }
 
+    private <T> CompletableFuture<T> store(byte[] key, Item item, Mode mode, Long compare, Reading<T> reading) {
+        // Bytes of an operation, which has the value and more, may be more than an array can have.
+        long size = (long) key.length + item.length();
+        return size > MOST_WRITE_BYTES
+                ? CompletableFuture.failedFuture(oversize(size))
+                : begin(Request.Want.WRITE, key, item.operation(mode, compare), reading);
+    }
+
+    private static FawnException oversize(long size) {
+        return new FawnException(FawnException.Reason.OVERSIZE,
+                "a write has at most " + MOST_WRITE_BYTES + " bytes of key and value, not " + size + ": split the value", null);
+    }
+
     private static long resolved(Cas cas, RequestOutcome outcome) {
         return cas instanceof Cas.Known ? ((Cas.Known) cas).value : outcome.position.seq;
     }
@@ -363,8 +379,12 @@ public final class FawnClient implements AutoCloseable {
             return ended;
         }
         long deadlineUs = driver.nowUs() + timeoutUs;
-        // What is larger than all that is allowed waits until it is alone.
         long size = (long) key.length + (operation == null ? 0 : operation.length);
+        if (size > MOST_WRITE_BYTES) {
+            ended.completeExceptionally(oversize(size));
+            return ended;
+        }
+        // What is larger than all that is allowed waits until it is alone.
         int room = (int) Math.min(size, mostBytes);
         FawnException refused = reserve(room, deadlineUs);
         if (refused != null) {

@@ -19,6 +19,8 @@ public final class FawnException extends Exception {
         KEY("a key has 1 to 65535 bytes"),
         /** No continuation has so many bytes. Nothing was done. */
         CONTINUATION("a continuation has at most 4084 bytes"),
+        /** No cluster can take so many bytes of key and value at a time. Nothing was sent. */
+        OVERSIZE("a write has at most 142606080 bytes of key and value: split the value"),
         /** The cluster takes no value that long. Nothing was done. */
         TOO_LARGE("the value is too long for the cluster: split it, or start nodes with a larger --max-item-size"),
         /** Too few nodes that have the key live. Nothing was done. */
@@ -73,6 +75,24 @@ public final class FawnException extends Exception {
     /** Whether it is certain that nothing was changed, nor will be. */
     public boolean isCertain() {
         return reason != Reason.UNKNOWN && reason != Reason.INTERRUPTED;
+    }
+
+    /** Whether time may mend it, so that the same operation may succeed later. */
+    public boolean mayPass() {
+        switch (reason) {
+            case TOO_FEW:
+            case FULL:
+            case UNREADABLE:
+            case BUSY:
+            case UNREACHED:
+            case STALLED:
+            case TIMED_OUT:
+            case UNKNOWN:
+            case AHEAD:
+                return true;
+            default:
+                return false;
+        }
     }
 
     /** Of a refusal. */

@@ -59,6 +59,11 @@ public final class Item {
         return Math.max(1, Math.min(now + seconds, MOST_U32));
     }
 
+    /** Bytes of the value. */
+    int length() {
+        return bytes.length;
+    }
+
     /** Bytes of the operation that stores it. */
     byte[] operation(Mode mode, Long compare) {
         return MessageCodec.encode(

@@ -62,6 +62,27 @@ final class ClusterTest {
     }
 
     @Test
+    void aWriteThatNoFrameCanCarryIsRefusedBeforeItIsSent() throws Exception {
+        try (Cluster cluster = Cluster.start(1, 1, false); FawnClient client = cluster.connect(new Options())) {
+            long beganNs = System.nanoTime();
+            // One that its key makes too long, and one by what is to be done with it.
+            for (int length : List.of(FawnClient.MOST_WRITE_BYTES, FawnClient.MOST_WRITE_BYTES - 1)) {
+                byte[] value = new byte[length];
+                FawnException put = assertThrows(FawnException.class, () -> client.put(bytes("k"), value));
+                FawnException append = assertThrows(FawnException.class, () -> client.append(bytes("k"), value));
+                for (FawnException refused : List.of(put, append)) {
+                    assertEquals(FawnException.Reason.OVERSIZE, refused.reason());
+                    assertTrue(refused.isCertain());
+                    assertTrue(refused.getMessage().startsWith("a write has at most 142606080 bytes of key and value, not "),
+                            refused.getMessage());
+                }
+            }
+            assertTrue(System.nanoTime() - beganNs < 10_000_000_000L, "nobody is asked");
+            client.put(bytes("k"), bytes("v"));
+        }
+    }
+
+    @Test
     void oneKeyIsPutGotComparedCountedAndDeleted() throws Exception {
         try (Cluster cluster = Cluster.start(1, 1, false); FawnClient client = cluster.connect(new Options())) {
             assertEquals(Optional.empty(), client.get(bytes("k")));

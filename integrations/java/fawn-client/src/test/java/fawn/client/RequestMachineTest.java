@@ -188,6 +188,49 @@ final class RequestMachineTest {
     }
 
     @Test
+    void aValueThatOneSeatFindsTooLongWasNotStoredOnlyIfEveryTryWasRefused() {
+        ask(Request.Want.WRITE);
+        Outgoing first = onlySent();
+        pass(Limits.RETRY_LEAST_US);
+        Outgoing second = onlySent();
+        answer(second, new Answer.TooLarge(), VERSION);
+        assertEquals(List.of(), ended, "the first may be carried out where more is taken");
+        pass(DEADLINE_US / 2);
+        assertEquals(List.of(), sent(), "what is too long is not sent again and again");
+        answer(first, new Answer.TooLarge(), VERSION);
+        assertEquals(RequestOutcome.Kind.REFUSED, ended.get(0).kind);
+        assertTrue(ended.get(0).refusal instanceof Answer.TooLarge);
+
+        makeMachine();
+        nowUs = 1;
+        sent();
+        ask(Request.Want.WRITE);
+        Outgoing slow = onlySent();
+        pass(Limits.RETRY_LEAST_US);
+        Outgoing quick = onlySent();
+        answer(quick, new Answer.TooLarge(), VERSION);
+        answer(slow, done(), VERSION);
+        assertEquals(RequestOutcome.Kind.DONE, ended.get(1).kind);
+        assertEquals(2, ended.size());
+    }
+
+    @Test
+    void atItsDeadlineAWriteOfWhichOneTryIsOpenIsUnknownAndOneThatIsTooLongAtOnceIsRefused() {
+        ask(Request.Want.WRITE);
+        answer(onlySent(), new Answer.TooLarge(), VERSION);
+        assertTrue(ended.get(0).refusal instanceof Answer.TooLarge, "there is no other try");
+
+        makeMachine();
+        sent();
+        ask(Request.Want.WRITE);
+        sent();
+        pass(Limits.RETRY_LEAST_US);
+        answer(onlySent(), new Answer.TooLarge(), VERSION);
+        pass(DEADLINE_US);
+        assertEquals(RequestOutcome.Kind.UNKNOWN, ended.get(1).kind);
+    }
+
+    @Test
     void aForgottenSessionEndsAsUnknownUnlessNothingWasDone() {
         ask(Request.Want.WRITE);
         Outgoing first = onlySent();

@@ -1,18 +1,53 @@
 package fawn.spark;
 
+import fawn.client.bulk.RateLimit;
+import fawn.client.bulk.WriteQueue;
+import java.io.InterruptedIOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
 /** What a task has done, as Spark's page shows it. */
-final class Counts {
+final class Counts implements WriteQueue.Meter {
     long records;
     long bytes;
     long gets;
     long retries;
     long waitNs;
+
+    /** Counts records that were read, and waits until the rate lets them pass. */
+    void take(RateLimit rate, long number, long size) throws InterruptedIOException {
+        records += number;
+        bytes += size;
+        long ns = rate.take(number, size, System.nanoTime());
+        if (ns > 0) {
+            try {
+                TimeUnit.NANOSECONDS.sleep(ns);
+            } catch (InterruptedException error) {
+                Thread.currentThread().interrupt();
+                throw new InterruptedIOException("the task was interrupted while it waited for its rate limit");
+            }
+            waitNs += ns;
+        }
+    }
+
+    @Override
+    public void paced(long ns) {
+        waitNs += ns;
+    }
+
+    @Override
+    public void waited(long ns) {
+        waitNs += ns;
+    }
+
+    @Override
+    public void retried() {
+        retries++;
+    }
 
     /** The metrics that reads and writes report. */
     static CustomMetric[] metrics() {

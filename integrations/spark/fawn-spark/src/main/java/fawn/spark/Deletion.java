@@ -1,6 +1,7 @@
 package fawn.spark;
 
 import fawn.client.FawnException;
+import fawn.client.bulk.RateLimit;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 
@@ -31,9 +32,9 @@ final class Deletion {
         Counts counts = new Counts();
         try (ClientPool.Lease lease = ClientPool.take(settings.client)) {
             if (keys.isBounded()) {
-                InFlight deletes = new InFlight(lease.client(), settings, counts);
+                InFlight deletes = new InFlight(lease.client(), settings, new RateLimit(0, 0), counts);
                 for (byte[] key : keys.keys()) {
-                    deletes.add(key, null);
+                    deletes.add(key, null, 0, 0);
                 }
                 deletes.finish();
             } else {

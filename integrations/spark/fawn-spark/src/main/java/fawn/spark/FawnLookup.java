@@ -1,6 +1,7 @@
 package fawn.spark;
 
 import fawn.client.Value;
+import fawn.client.bulk.RateLimit;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -72,7 +73,7 @@ public final class FawnLookup {
         private final int key;
         private final boolean isText;
         private final Iterator<Row> rows;
-        private final Pace pace;
+        private final RateLimit rate;
         private final Read read;
         private final Counts counts = new Counts();
         private final ClientPool.Lease lease;
@@ -82,7 +83,7 @@ public final class FawnLookup {
             this.key = key;
             this.isText = isText;
             this.rows = rows;
-            pace = new Pace(settings, atATime, counts);
+            rate = settings.rate(atATime);
             read = new Read(settings, new Layout(settings), new StructType(), List.of(), 0, 0);
             lease = ClientPool.take(settings.client);
             TaskContext.get().addTaskCompletionListener((TaskCompletionListener) task -> lease.close());
@@ -118,7 +119,7 @@ public final class FawnLookup {
             }
             // The lease is the task's: this source is not closed.
             byte[][] names = keys.stream().map(ByteBuffer::array).toArray(byte[][]::new);
-            GetSource source = new GetSource(lease, read, names, pace, counts);
+            GetSource source = new GetSource(lease, read, names, rate, counts);
             Map<ByteBuffer, Value> found = new HashMap<>();
             while (source.next()) {
                 found.put(ByteBuffer.wrap(source.key()), source.value());

@@ -1,5 +1,6 @@
 package fawn.spark;
 
+import fawn.client.bulk.RateLimit;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -27,10 +28,10 @@ final class FawnReaderFactory implements PartitionReaderFactory {
         RowBuilder rows = new RowBuilder(read);
         try {
             ClientPool.Lease lease = ClientPool.take(read.settings.client);
-            Pace pace = new Pace(read.settings, atATime, counts);
+            RateLimit rate = read.settings.rate(atATime);
             RecordSource source = own.keys == null
-                    ? new ScanSource(lease, read, own.intervals, pace, counts)
-                    : new GetSource(lease, read, own.keys, pace, counts);
+                    ? new ScanSource(lease, read, own.intervals, rate, counts)
+                    : new GetSource(lease, read, own.keys, rate, counts);
             return read.counts > 0 ? new CountReader(read, source, counts) : new RowReader(read, rows, source, counts);
         } catch (IOException error) {
             throw new UncheckedIOException(error.getMessage(), error);

@@ -1,7 +1,10 @@
 package fawn.spark;
 
-import fawn.client.Item;
+import fawn.client.bulk.RateLimit;
+import fawn.client.bulk.Spool;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.DataWriter;
@@ -11,8 +14,9 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 final class FawnWriter implements DataWriter<InternalRow> {
     private final Settings settings;
     private final RecordBuilder records;
+    /** Where records are kept until the attempt may commit; {@code null} if they need not be. */
+    private final Path file;
     private final Spool spool;
-    private final Pace pace;
     private final Counts counts;
     private final ClientPool.Lease lease;
     private final InFlight writes;
@@ -22,15 +26,16 @@ final class FawnWriter implements DataWriter<InternalRow> {
         private static final long serialVersionUID = 1;
     }
 
-    FawnWriter(Settings settings, RecordBuilder records, Pace pace, Counts counts) throws IOException {
+    FawnWriter(Settings settings, RecordBuilder records, RateLimit rate, Counts counts) throws IOException {
         this.settings = settings;
         this.records = records;
-        this.pace = pace;
         this.counts = counts;
         lease = ClientPool.take(settings.client);
-        writes = new InFlight(lease.client(), settings, counts);
+        writes = new InFlight(lease.client(), settings, rate, counts);
         try {
-            spool = settings.writeWhen == Settings.WriteWhen.COMMIT ? new Spool() : null;
+            boolean waits = settings.writeWhen == Settings.WriteWhen.COMMIT;
+            file = waits ? Files.createTempFile("fawn-spark", ".spool") : null;
+            spool = waits ? new Spool(file) : null;
         } catch (IOException error) {
             lease.close();
             throw error;
@@ -45,25 +50,28 @@ final class FawnWriter implements DataWriter<InternalRow> {
         long flags = isPut ? records.flags(row) : 0;
         long expiry = isPut ? records.expiry(row) : 0;
         if (spool == null) {
-            send(key, value, flags, expiry);
+            writes.add(key, value, flags, expiry);
         } else {
             spool.add(key, value, flags, expiry);
         }
     }
 
-    private void send(byte[] key, byte[] value, long flags, long expiry) throws IOException {
-        pace.take(1, (long) key.length + (value == null ? 0 : value.length));
-        Item item = value == null ? null : RecordBuilder.item(value, flags, expiry);
-        writes.add(key, item);
-    }
-
     @Override
     public WriterCommitMessage commit() throws IOException {
         if (spool != null) {
-            spool.replay(this::send);
+            spool.finish();
+            replay();
         }
         writes.finish();
         return new Written();
+    }
+
+    private void replay() throws IOException {
+        try {
+            Spool.read(file, writes::add);
+        } catch (InterruptedException error) {
+            throw new IllegalStateException("writes say that they were interrupted as an I/O error", error);
+        }
     }
 
     @Override
@@ -82,6 +90,7 @@ final class FawnWriter implements DataWriter<InternalRow> {
         lease.close();
         if (spool != null) {
             spool.close();
+            Spool.delete(file);
         }
     }
 }

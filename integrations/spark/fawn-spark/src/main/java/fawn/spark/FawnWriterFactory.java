@@ -30,7 +30,7 @@ final class FawnWriterFactory implements DataWriterFactory, StreamingDataWriterF
         RecordBuilder records = new RecordBuilder(settings, layout, schema);
         Counts counts = new Counts();
         try {
-            return new FawnWriter(settings, records, new Pace(settings, atATime, counts), counts);
+            return new FawnWriter(settings, records, settings.rate(atATime), counts);
         } catch (IOException error) {
             throw new UncheckedIOException(error.getMessage(), error);
         }

@@ -2,6 +2,7 @@ package fawn.spark;
 
 import fawn.client.FawnException;
 import fawn.client.Value;
+import fawn.client.bulk.RateLimit;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Optional;
@@ -14,7 +15,7 @@ final class GetSource implements RecordSource {
     private final ClientPool.Lease lease;
     private final Read read;
     private final byte[][] keys;
-    private final Pace pace;
+    private final RateLimit rate;
     private final Counts counts;
     private final ArrayDeque<CompletableFuture<Optional<Value>>> asked = new ArrayDeque<>();
     /** How many keys were asked for, and how many were answered. */
@@ -23,11 +24,11 @@ final class GetSource implements RecordSource {
     private byte[] key;
     private Value value;
 
-    GetSource(ClientPool.Lease lease, Read read, byte[][] keys, Pace pace, Counts counts) {
+    GetSource(ClientPool.Lease lease, Read read, byte[][] keys, RateLimit rate, Counts counts) {
         this.lease = lease;
         this.read = read;
         this.keys = keys;
-        this.pace = pace;
+        this.rate = rate;
         this.counts = counts;
     }
 
@@ -44,7 +45,7 @@ final class GetSource implements RecordSource {
             ended++;
             if (found.isPresent()) {
                 value = found.get();
-                pace.take(1, (long) key.length + value.bytes.length);
+                counts.take(rate, 1, (long) key.length + value.bytes.length);
                 return true;
             }
         }

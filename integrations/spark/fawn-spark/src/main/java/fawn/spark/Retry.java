@@ -22,7 +22,7 @@ final class Retry {
 
     /** Waits before the next try, or throws what the last one ended with. */
     void after(FawnException error) throws IOException {
-        if (!isPassing(error.reason()) || System.nanoTime() >= deadlineNs) {
+        if (!error.mayPass() || System.nanoTime() >= deadlineNs) {
             throw failed(error);
         }
         counts.retries++;
@@ -37,22 +37,5 @@ final class Retry {
 
     static IOException failed(FawnException error) {
         return new IOException(error.getMessage(), error);
-    }
-
-    /** Whether time may mend it. A put or a delete may be repeated even if the first one was carried out. */
-    private static boolean isPassing(FawnException.Reason reason) {
-        switch (reason) {
-            case BUSY:
-            case TOO_FEW:
-            case UNREADABLE:
-            case UNREACHED:
-            case STALLED:
-            case TIMED_OUT:
-            case UNKNOWN:
-            case AHEAD:
-                return true;
-            default:
-                return false;
-        }
     }
 }

@@ -5,9 +5,10 @@ import fawn.client.FawnException;
 import fawn.client.Item;
 import fawn.client.Swap;
 import fawn.client.Value;
+import fawn.client.bulk.KeyText;
+import fawn.client.bulk.WriteQueue;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -23,7 +24,6 @@ final class RowChangeWriter implements DeltaWriter<InternalRow> {
     private final RecordBuilder ids;
     /** {@code null} where records are only deleted. */
     private final RecordBuilder rows;
-    private final Pace pace;
     private final Counts counts;
     private final ClientPool.Lease lease;
     private final InFlight writes;
@@ -70,25 +70,21 @@ final class RowChangeWriter implements DeltaWriter<InternalRow> {
         hasFlags = Arrays.asList(of.rows.fieldNames()).contains(of.layout.flags);
         hasExpiry = Arrays.asList(of.rows.fieldNames()).contains(of.layout.expiry);
         counts = new Counts();
-        pace = new Pace(of.settings, of.atATime, counts);
         lease = ClientPool.take(of.settings.client);
-        writes = new InFlight(lease.client(), of.settings, counts);
+        writes = new InFlight(lease.client(), of.settings, of.settings.rate(of.atATime), counts);
     }
 
     @Override
     public void insert(InternalRow row) throws IOException {
         byte[] key = rows.key(row);
-        byte[] value = rows.value(row);
-        pace.take(1, (long) key.length + value.length);
-        writes.add(key, RecordBuilder.item(value, rows.flags(row), rows.expiry(row)));
+        writes.add(key, rows.value(row), rows.flags(row), rows.expiry(row));
     }
 
     @Override
     public void delete(InternalRow version, InternalRow id) throws IOException {
         byte[] key = ids.key(id);
         long cas = version.getLong(2);
-        pace.take(1, key.length);
-        writes.change(key, new Checked(lease.client(), key, null, cas));
+        writes.change(key, key.length, new Checked(lease.client(), key, null, cas));
     }
 
     @Override
@@ -99,11 +95,11 @@ final class RowChangeWriter implements DeltaWriter<InternalRow> {
         long flags = hasFlags ? rows.flags(row) : version.getLong(0);
         long oldExpiry = version.isNullAt(1) ? 0 : Math.floorDiv(version.getLong(1), 1_000_000L);
         long expiry = hasExpiry ? rows.expiry(row) : oldExpiry;
-        pace.take(1, (long) newKey.length + value.length);
         if (Arrays.equals(key, newKey)) {
-            writes.change(key, new Checked(lease.client(), key, new Wanted(value, flags, expiry), version.getLong(2)));
+            long size = (long) key.length + value.length;
+            writes.change(key, size, new Checked(lease.client(), key, new Wanted(value, flags, expiry), version.getLong(2)));
         } else {
-            writes.add(newKey, RecordBuilder.item(value, flags, expiry));
+            writes.add(newKey, value, flags, expiry);
             delete(version, id);
         }
     }
@@ -126,7 +122,7 @@ final class RowChangeWriter implements DeltaWriter<InternalRow> {
     }
 
     /** A change of one version of a record. What an earlier attempt has done already is done. */
-    private static final class Checked implements InFlight.Change {
+    private static final class Checked implements WriteQueue.Write {
         private final FawnClient client;
         private final byte[] key;
         /** {@code null}: the record is to be gone. */
@@ -141,12 +137,12 @@ final class RowChangeWriter implements DeltaWriter<InternalRow> {
         }
 
         @Override
-        public CompletableFuture<?> begin(FawnClient own) {
+        public CompletableFuture<?> begin() {
             if (wanted == null) {
-                return own.deleteCasAsync(key, cas);
+                return client.deleteCasAsync(key, cas);
             }
             Item item = RecordBuilder.item(wanted.value, wanted.flags, wanted.expiry);
-            return own.casAsync(key, item, cas);
+            return client.casAsync(key, item, cas);
         }
 
         @Override
@@ -160,7 +156,7 @@ final class RowChangeWriter implements DeltaWriter<InternalRow> {
                 boolean isDone = wanted == null ? !found.isPresent() : found.isPresent() && wanted.is(found.get());
                 if (!isDone) {
                     throw new IOException("another program has changed the record of key "
-                            + new String(key, StandardCharsets.UTF_8) + " since it was read: run the statement again");
+                            + KeyText.of(key) + " since it was read: run the statement again");
                 }
             } catch (FawnException error) {
                 throw Retry.failed(error);

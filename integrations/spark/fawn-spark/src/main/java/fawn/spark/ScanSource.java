@@ -4,6 +4,7 @@ import fawn.client.FawnException;
 import fawn.client.Scan;
 import fawn.client.ScanPart;
 import fawn.client.Value;
+import fawn.client.bulk.RateLimit;
 import fawn.client.wire.Interval;
 import fawn.client.wire.Key;
 import java.io.IOException;
@@ -23,7 +24,7 @@ final class ScanSource implements RecordSource {
 
     private final ClientPool.Lease lease;
     private final Read read;
-    private final Pace pace;
+    private final RateLimit rate;
     private final Counts counts;
     private final ArrayDeque<Interval> rest = new ArrayDeque<>();
     private final ArrayDeque<Scan> lanes = new ArrayDeque<>();
@@ -31,10 +32,10 @@ final class ScanSource implements RecordSource {
     private Iterator<Map.Entry<byte[], Value>> part = Collections.emptyIterator();
     private Map.Entry<byte[], Value> record;
 
-    ScanSource(ClientPool.Lease lease, Read read, byte[][][] intervals, Pace pace, Counts counts) {
+    ScanSource(ClientPool.Lease lease, Read read, byte[][][] intervals, RateLimit rate, Counts counts) {
         this.lease = lease;
         this.read = read;
-        this.pace = pace;
+        this.rate = rate;
         this.counts = counts;
         boolean isLimited = read.limit > 0;
         partBytes = isLimited ? LIMITED_PART_BYTES : PART_BYTES;
@@ -90,7 +91,7 @@ final class ScanSource implements RecordSource {
         for (Map.Entry<byte[], Value> each : next.entries().entrySet()) {
             bytes += each.getKey().length + each.getValue().bytes.length;
         }
-        pace.take(next.entries().size(), bytes);
+        counts.take(rate, next.entries().size(), bytes);
         part = next.entries().entrySet().iterator();
     }
 

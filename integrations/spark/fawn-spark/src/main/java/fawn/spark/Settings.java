@@ -1,5 +1,6 @@
 package fawn.spark;
 
+import fawn.client.bulk.RateLimit;
 import java.io.Serializable;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -87,6 +88,11 @@ final class Settings implements Serializable {
         if (ttl != null && operation == Operation.DELETE) {
             throw new IllegalArgumentException("option ttl says when puts expire: leave it out with operation=delete");
         }
+    }
+
+    /** What one of so many tasks that run at a time may read or write. */
+    RateLimit rate(int atATime) {
+        return new RateLimit(RateLimit.share(taskRecords, jobRecords, atATime), RateLimit.share(taskBytes, jobBytes, atATime));
     }
 
     private enum Confirmed { FALSE, TRUE }

@@ -115,13 +115,4 @@ class OptionsTest {
         assertEquals(2 * 86400, Units.duration("x", "2d").getSeconds());
         assertEquals(250, Units.duration("x", "250 ms").toMillis());
     }
-
-    @Test
-    void limitsOfAJobAreDivided() {
-        assertEquals(0, RateLimiter.share(0, 0, 4));
-        assertEquals(250, RateLimiter.share(0, 1000, 4));
-        assertEquals(100, RateLimiter.share(100, 1000, 4));
-        assertEquals(250, RateLimiter.share(900, 1000, 4));
-        assertEquals(1, RateLimiter.share(0, 2, 4));
-    }
 }

@@ -2,6 +2,7 @@ package fawn.spark;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import fawn.client.Cluster;
@@ -70,6 +71,18 @@ class WriteTest {
 
     private static long count() {
         return spark.read(cluster).count();
+    }
+
+    @Test
+    void aRowThatNodesFindTooLargeIsNamed() throws Exception {
+        Dataset<Row> large = spark.session.sql("select 'large key' as key, repeat('x', 1048576) as value");
+        for (String when : new String[] {"row", "commit"}) {
+            Throwable error = assertThrows(Throwable.class, () -> write(large, "append", "write.when", when));
+            String messages = OptionsTest.messages(error);
+            assertTrue(messages.contains("the record of key `large key` has 1048648 bytes (key, value and 63), more than the "
+                    + "--max-item-size of a node: split it, or start all nodes with --max-item-size 1048648 or more"), messages);
+            assertEquals(null, get("large key"));
+        }
     }
 
     @Test
