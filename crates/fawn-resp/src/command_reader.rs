@@ -175,6 +175,9 @@ impl CommandReader {
                                 return self.broken(consumed, ProtocolError::Quotes);
                             }
                             consumed += taken;
+                            if self.words.len() > self.limits.words {
+                                return CommandStep { consumed, event: CommandEvent::Excess(Excess::Words) };
+                            }
                             if !self.words.is_empty() {
                                 let words = Words { bytes: &self.line, words: &self.words };
                                 return CommandStep { consumed, event: CommandEvent::Command(words) };

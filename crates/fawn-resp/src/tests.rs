@@ -81,9 +81,10 @@ fn a_command_that_is_too_large_is_passed_over_and_the_next_one_read() {
     push_command(&mut input, &[b"PING"]);
     push_command(&mut input, &[&b"w"[..]; 9]);
     push_command(&mut input, &[&b"w"[..]; 8]);
+    input.extend_from_slice(b"a b c d e f g h i\r\n");
     push_command(&mut input, &[&[b'v'; 90][..]; 3]);
     push_command(&mut input, &[b"GET", b"k"]);
-    let said = ["Bytes", "PING", "Words", "w|w|w|w|w|w|w|w", "Bytes", "GET|k"];
+    let said = ["Bytes", "PING", "Words", "w|w|w|w|w|w|w|w", "Words", "Bytes", "GET|k"];
     assert_eq!(whole(&input), said);
     let mut reader = CommandReader::new(LIMITS, false);
     let CommandStep { consumed, event } = reader.next(&input[..450]);

@@ -19,8 +19,9 @@
 //!   single fields of messages are changed on their way ([`edit`]).
 //! * `traces`: readers of block traces, a target each, and of the kernel's events. `recordings`: of recordings, as samples
 //!   and as a node's trace. `counters`: of `/proc` and control groups. `designs`: of what people write for surveys and
-//!   simulators. `pieces`: an input that arrives in pieces.
+//!   simulators. `pieces`: an input that arrives in pieces. `commands`: Redis's protocol, of a client and of a server.
 
+mod commands;
 mod counters;
 mod designs;
 mod edit;
@@ -61,6 +62,8 @@ pub const TARGETS: &[&dyn Target] = &[
     &messages::Messages,
     &messages::Operations,
     &oversize::OversizeFrames,
+    &commands::Commands,
+    &commands::Replies,
     &managers::Managers,
     &sessions::Sessions,
     &log::CommitLog,

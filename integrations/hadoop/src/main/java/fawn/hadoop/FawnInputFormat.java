@@ -30,9 +30,7 @@ public class FawnInputFormat extends InputFormat<Writable, Writable> {
         List<InputSplit> splits = new ArrayList<>();
         try (FawnClient client = settings.connect(0, 0)) {
             for (RangeInfo range : client.ranges()) {
-                List<String> hosts = new ArrayList<>();
-                range.members.forEach(member -> hosts.add(member.host));
-                splits.addAll(FawnSplit.of(range.interval, hosts, settings.splitsPerRange()));
+                splits.addAll(FawnSplit.of(range.interval, range.hosts(), settings.splitsPerRange()));
             }
         } catch (FawnException error) {
             throw new IOException("the job's input cannot be split: " + error.getMessage(), error);

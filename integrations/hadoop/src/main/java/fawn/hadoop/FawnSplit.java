@@ -7,7 +7,6 @@ import java.io.DataOutput;
 import java.io.IOException;
 import java.math.BigInteger;
 import java.util.ArrayList;
-import java.util.LinkedHashSet;
 import java.util.List;
 import org.apache.hadoop.io.Writable;
 import org.apache.hadoop.mapreduce.InputSplit;
@@ -29,8 +28,7 @@ public final class FawnSplit extends InputSplit implements Writable {
     }
 
     /** The splits of a range: so many intervals that differ by a position at most. */
-    static List<FawnSplit> of(Interval range, List<String> membersHosts, int count) {
-        List<String> hosts = new ArrayList<>(new LinkedHashSet<>(membersHosts));
+    static List<FawnSplit> of(Interval range, List<String> hosts, int count) {
         List<FawnSplit> splits = new ArrayList<>();
         range.divide(count).forEach(interval -> splits.add(new FawnSplit(interval, hosts)));
         return splits;

@@ -25,7 +25,7 @@ final class FawnSplitTest {
     }
 
     private static List<FawnSplit> split(Key low, Key high, int count) {
-        return FawnSplit.of(new Interval(low, high), List.of("b", "b", "a"), count);
+        return FawnSplit.of(new Interval(low, high), List.of("b", "a"), count);
     }
 
     @Test

@@ -22,8 +22,13 @@ final class ChainMap {
     /** The members of a chain that are no archives, head first; all where there are no others. */
     static List<Member> readable(Chain chain) {
         List<Member> serving = new ArrayList<>(chain.members);
-        serving.removeIf(member -> (member.node & ARCHIVE) != 0);
+        serving.removeIf(ChainMap::isArchive);
         return serving.isEmpty() ? chain.members : serving;
+    }
+
+    /** Whether a member is on a node of class archive. */
+    static boolean isArchive(Member member) {
+        return (member.node & ARCHIVE) != 0;
     }
 
     /** As of which change of the manager's it is; whatever is newer is still to be learnt. */

@@ -64,7 +64,8 @@ final class RangesQuery {
         for (Member member : ordered) {
             Pair<String, RosterMember> known = memberOf.apply(member.node);
             if (known != null) {
-                members.add(new RangeMember(known.first, HostPort.hostOf(known.second.said.address)));
+                String host = HostPort.hostOf(known.second.said.address);
+                members.add(new RangeMember(known.first, host, ChainMap.isArchive(member)));
             }
         }
         return members;

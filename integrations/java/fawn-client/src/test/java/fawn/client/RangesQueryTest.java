@@ -28,6 +28,9 @@ final class RangesQueryTest {
     private static final Key MIDDLE = Key.of(new byte[] {
         (byte) 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
 
+    /** The number of an archive. */
+    private static final long ARCHIVE = 3 | 1L << 31;
+
     private final List<Outgoing> out = new ArrayList<>();
     private final RangesQuery query = new RangesQuery(1_000_000);
 
@@ -37,8 +40,12 @@ final class RangesQueryTest {
         return new Pair<>(id, new Chain(new Interval(low, high), 1, 1, members, new Position(0, 0), 1, rules));
     }
 
-    /** The members a, b; nobody knows node 9. */
+    /** The members a, b and c, which is an archive; nobody knows node 9. */
     private static Pair<String, RosterMember> memberOf(long seat) {
+        if (seat == ARCHIVE) {
+            Enrolment said = new Enrolment("c", new byte[16], "three.example:7401", null, NodeClass.ARCHIVE, false, 1, "", null, 1, "");
+            return new Pair<>(said.name, new RosterMember(said, seat, seat, null));
+        }
         if (seat > 2) {
             return null;
         }
@@ -70,6 +77,23 @@ final class RangesQueryTest {
         assertEquals("two.example", chain.members.get(0).host);
         assertEquals("fd00::1", chain.members.get(1).host);
         assertEquals("a", ranges.get(1).members.get(0).name, "the owner of a weak range");
+    }
+
+    @Test
+    void recordsAreReadOnTheHostsOfArchivesOnlyIfThereAreNoOthers() {
+        Rules rules = new Rules(Consistency.CHAIN, Ack.DURABLE, 1, false, 100);
+        for (boolean isAlone : new boolean[] {false, true}) {
+            RangesQuery query = new RangesQuery(1_000_000);
+            List<Member> members = isAlone ? List.of(new Member(ARCHIVE, 1))
+                    : List.of(new Member(1, 1), new Member(2, 1), new Member(ARCHIVE, 1));
+            Chain chain = new Chain(new Interval(Key.LOWEST, Key.HIGHEST), 1, 1, members, new Position(0, 0), 1, rules);
+            query.tick(new Now(1, 1000), RangesQueryTest::memberOf, out);
+            query.receive(new Message.View(0, 4, List.of(new Pair<>(1L, chain)), List.of()));
+            query.tick(new Now(2, 1000), RangesQueryTest::memberOf, out);
+            RangeInfo range = query.ended().join().get(0);
+            assertEquals("c", range.members.get(range.members.size() - 1).name);
+            assertEquals(isAlone ? List.of("three.example") : List.of("two.example", "fd00::1"), range.hosts());
+        }
     }
 
     @Test

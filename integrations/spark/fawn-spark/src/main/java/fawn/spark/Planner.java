@@ -3,7 +3,6 @@ package fawn.spark;
 import fawn.client.FawnClient;
 import fawn.client.FawnException;
 import fawn.client.RangeInfo;
-import fawn.client.RangeMember;
 import fawn.client.wire.Interval;
 import fawn.client.wire.Key;
 import java.io.IOException;
@@ -136,7 +135,7 @@ final class Planner {
                     pack = new Pack();
                     open.put(owner, pack);
                 }
-                range.members.forEach(pack::add);
+                pack.hosts.addAll(range.hosts());
                 pack.intervals.add(new byte[][] {piece.low.toBytes(), piece.high.toBytes()});
                 pack.share += own / pieces;
             }
@@ -150,10 +149,6 @@ final class Planner {
         private final List<byte[][]> intervals = new ArrayList<>();
         private final Set<String> hosts = new LinkedHashSet<>();
         private double share;
-
-        private void add(RangeMember member) {
-            hosts.add(member.host);
-        }
 
         private FawnPartition partition() {
             return FawnPartition.scan(intervals, new ArrayList<>(hosts));
