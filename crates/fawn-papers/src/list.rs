@@ -269,6 +269,13 @@ pub const LIST: &[ExperimentEntry] = &[
         crate::energy::figures_4_5::run,
     ),
     entry(
+        (Energy, "energy-tables-2-3", "Tables 2 and 3"),
+        "the sort benchmark in one pass and in two, beside GNU sort where it is installed",
+        [1, 15, 900],
+        [4, 5, 7],
+        crate::energy::tables_2_3::run,
+    ),
+    entry(
         (Energy, "energy-table-4", "Table 4"),
         "SHA-1 and RSA, beside openssl where it is installed",
         [1, 25, 130],
