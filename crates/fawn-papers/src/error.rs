@@ -25,6 +25,12 @@ pub enum Error {
     /// A sort of files.
     #[error(transparent)]
     Sort(#[from] fawn_joule::sort::error::SortError),
+    /// A list of phrases.
+    #[error(transparent)]
+    Phrases(#[from] fawn_joule::phrases::PatternError),
+    /// A search for phrases.
+    #[error(transparent)]
+    Search(#[from] fawn_joule::phrases::SearchError),
     /// A program of others failed.
     #[error("{} failed ({what}): run the experiment without it in PATH, or mend it", program.display())]
     Program {

@@ -283,6 +283,13 @@ pub const LIST: &[ExperimentEntry] = &[
         crate::energy::table_4::run,
     ),
     entry(
+        (Energy, "energy-section-3-6-2", "§3.6.2"),
+        "a search for very many phrases, exact and one-sided, beside grep and ripgrep where they are installed",
+        [2, 10, 180],
+        [8, 8, 12],
+        crate::energy::section_3_6_2::run,
+    ),
+    entry(
         (Gordon, "gordon-table-1", "Table 1"),
         "bandwidth of flash chips, simulated",
         [1, 1, 1],
