@@ -286,7 +286,7 @@ pub const LIST: &[ExperimentEntry] = &[
         (Energy, "energy-section-3-6-2", "§3.6.2"),
         "a search for very many phrases, exact and one-sided, beside grep and ripgrep where they are installed",
         [2, 10, 180],
-        [8, 8, 12],
+        [12, 12, 18],
         crate::energy::section_3_6_2::run,
     ),
     entry(

@@ -39,9 +39,14 @@ pub(super) fn text(row: &Row, column: &str) -> String {
     }
 }
 
-/// A picture of this height.
+/// A picture of the usual width and this height.
 pub(super) fn opened(height: f64, title: &str) -> Drawing {
-    Drawing::open(root(Some("chart"), WIDTH, height).attr("role", "img").attr("aria-label", title))
+    picture("chart", (WIDTH, height), title)
+}
+
+/// A picture of another class and size.
+pub(super) fn picture(class: &str, (width, height): (f64, f64), title: &str) -> Drawing {
+    Drawing::open(root(Some(class), width, height).attr("role", "img").attr("aria-label", title))
 }
 
 /// A picture that keeps its size on a narrow page.

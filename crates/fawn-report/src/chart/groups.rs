@@ -1,48 +1,63 @@
-//! Bars in groups: a text, and below it a bar for each series. The bars have all of the width, however long the texts are.
+//! Bars in groups: a text, and below it a bar for each series. The bars have all of the width, however long the texts are, and a
+//! narrow page shows all of it.
 
-use super::canvas::{AxisScale, BEHIND, TOP, WIDTH, colour, figure, opened, scrolled, short, text};
+use super::canvas::{AxisScale, TOP, colour, figure, picture, short, text};
 use super::model::{Chart, ChartRows};
 use crate::html::list;
 use crate::markup::{Element, escape};
 use crate::svg::anchored;
 
+const WIDTH: f64 = 480.0;
+/// Room for the value behind a bar.
+const BEHIND: f64 = 52.0;
 /// Of the text above a group, with the room before it.
 const HEAD: f64 = 26.0;
 /// Of a bar with its room.
 const BAR: f64 = 18.0;
 const BOTTOM: f64 = 48.0;
 
+/// A bar.
+struct GroupedBar {
+    /// The number of its series.
+    series: usize,
+    is_reference: bool,
+    value: f64,
+}
+
 /// Bars of one text.
 struct BarGroup {
     name: String,
-    /// The number of the series, and how long.
-    bars: Vec<(usize, f64)>,
+    bars: Vec<GroupedBar>,
 }
 
-/// The picture with its legend; `None`: there is nothing to draw. Rows of the reference are not drawn.
+/// The picture with its legend; `None`: there is nothing to draw. Bars of the reference are hollow, below those of their text.
 pub(super) fn draw(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
-    let mut series: Vec<String> = chart.series_order.clone();
+    let mut names: Vec<String> = chart.series_order.clone();
     let mut groups: Vec<BarGroup> = Vec::new();
-    for row in rows.own {
+    let all = rows.own.iter().map(|row| (false, row)).chain(rows.reference.iter().map(|row| (true, row)));
+    for (is_reference, row) in all {
         let Some(value) = figure(row, &chart.y) else { continue };
         let of = chart.series.as_ref().map(|column| text(row, column)).unwrap_or_default();
-        let at = series.iter().position(|known| *known == of).unwrap_or_else(|| {
-            series.push(of);
-            series.len() - 1
+        let of = if is_reference { format!("{of} ({})", rows.reference_word) } else { of };
+        let series = names.iter().position(|known| *known == of).unwrap_or_else(|| {
+            names.push(of);
+            names.len() - 1
         });
+        let bar = GroupedBar { series, is_reference, value };
         let name = text(row, &chart.x.column);
         match groups.iter_mut().find(|group| group.name == name) {
-            Some(group) => group.bars.push((at, value)),
-            None => groups.push(BarGroup { name, bars: vec![(at, value)] }),
+            Some(group) => group.bars.push(bar),
+            None => groups.push(BarGroup { name, bars: vec![bar] }),
         }
     }
-    let values = || groups.iter().flat_map(|group| group.bars.iter().map(|(_, value)| *value));
-    values().next()?;
-    let scale = AxisScale::of(chart.y.law, values());
+    let bars = || groups.iter().flat_map(|group| &group.bars);
+    // The reference alone is no picture.
+    bars().find(|bar| !bar.is_reference)?;
+    let scale = AxisScale::of(chart.y.law, bars().map(|bar| bar.value));
     let x = |value: f64| 1.0 + (WIDTH - 1.0 - BEHIND) * scale.share(value);
     let height = TOP + BOTTOM + groups.iter().map(|group| HEAD + BAR * group.bars.len() as f64).sum::<f64>();
     let bottom = height - BOTTOM;
-    let mut out = opened(height, &chart.title);
+    let mut out = picture("chart narrow", (WIDTH, height), &chart.title);
     for mark in &scale.marks {
         let at = x(*mark);
         let line = Element::new("line").attr("class", "grid").px("x1", at).px("x2", at);
@@ -55,25 +70,26 @@ pub(super) fn draw(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     for group in &groups {
         out.add(Element::new("text").attr("x", 1.0).px("y", top + 19.0).text(&group.name));
         top += HEAD;
-        for (series, value) in &group.bars {
-            let end = x(*value);
-            let bar = Element::new("rect").attr("x", 1.0).px("y", top).px("width", (end - 1.0).max(1.0));
-            out.add(bar.attr("height", BAR - 4.0).attr("fill", colour(*series)).empty());
-            out.add(Element::new("text").px("x", end + 6.0).px("y", top + 11.5).text(&short(*value)));
+        for bar in &group.bars {
+            let (end, colour) = (x(bar.value), colour(bar.series));
+            let drawn = Element::new("rect").attr("x", 1.0).px("y", top).px("width", (end - 1.0).max(1.0));
+            let drawn = drawn.attr("height", BAR - 4.0).attr("fill", if bar.is_reference { "none" } else { colour });
+            let dashed = |it: Element| it.attr("stroke", colour).attr("stroke-dasharray", "5 3");
+            out.add(if bar.is_reference { dashed(drawn) } else { drawn }.empty());
+            out.add(Element::new("text").px("x", end + 6.0).px("y", top + 11.5).text(&short(bar.value)));
             top += BAR;
         }
     }
     out.add(Element::new("text").attr("x", 1.0).attr("y", height - 8.0).text(&chart.y.title));
     // Only what is drawn is explained.
-    let drawn = series
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| groups.iter().any(|group| group.bars.iter().any(|bar| bar.0 == *at)));
-    let items = drawn.map(|(at, name)| {
+    let drawn =
+        names.iter().enumerate().filter_map(|(at, name)| Some((at, name, bars().find(|bar| bar.series == at)?)));
+    let items = drawn.map(|(at, name, bar)| {
         let colour = format!("color:{}", colour(at));
-        Element::new("span").attr("class", "swatch full").attr("style", colour).text("") + &escape(name)
+        let class = if bar.is_reference { "swatch hollow" } else { "swatch full" };
+        Element::new("span").attr("class", class).attr("style", colour).text("") + &escape(name)
     });
-    Some(list("ul", Some("legend"), items) + "\n" + &scrolled(&out.finish()))
+    Some(list("ul", Some("legend"), items) + "\n" + &out.finish())
 }
 
 #[cfg(test)]
@@ -119,6 +135,21 @@ mod tests {
         let second = picture.find(">b<").unwrap();
         assert!(places[1] < second && second < places[2], "{picture}");
         assert_eq!(picture.matches("<rect x=\"1\"").count(), 3, "{picture}");
+    }
+
+    #[test]
+    fn what_is_compared_with_is_hollow_and_no_picture_alone() {
+        let own = [row(json!({ "work": "a", "by": "board", "y": 2 }))];
+        let other = [row(json!({ "work": "b", "by": "board", "y": 1 }))];
+        let drawn = |own: &[Row]| {
+            let shown =
+                ChartRows { own, own_label: "", reference: &other, reference_label: "", reference_word: "paper" };
+            draw(&Chart::groups("t", "work", "by", Axis::linear("y", "%")), &shown)
+        };
+        let picture = drawn(&own).unwrap();
+        assert_eq!((picture.matches("<rect").count(), picture.matches("fill=\"none\"").count()), (2, 1), "{picture}");
+        assert!(picture.contains("board (paper)") && picture.contains("swatch hollow"), "{picture}");
+        assert_eq!(drawn(&[]), None);
     }
 
     #[test]
