@@ -183,7 +183,7 @@ impl<'r> PhraseBench<'r> {
         let [usual, _] = FILTER_BITS;
         let (matcher, counted, cost) = self.search((false, usual), self.whole(), SearchGoal::Counts, self.threads)?;
         let mut row = self.row("exact, counts of phrases", self.text.bytes, self.threads.get(), &cost);
-        self.tell_memory(&mut row, &matcher, &counted);
+        tell_memory(&mut row, &matcher, &counted);
         tell_windows(&mut row, &matcher, &counted);
         finding.rows.push(row);
         let found = counted.counts.iter().filter(|count| **count > 0).count();
@@ -191,7 +191,7 @@ impl<'r> PhraseBench<'r> {
         let (matcher, exact, cost) =
             self.search((false, usual), self.whole(), SearchGoal::Lines(LineOutput::Count), self.threads)?;
         let mut row = self.row("exact, lines with a phrase", self.text.bytes, self.threads.get(), &cost);
-        self.tell_memory(&mut row, &matcher, &exact);
+        tell_memory(&mut row, &matcher, &exact);
         tell_windows(&mut row, &matcher, &exact);
         row.insert("lines".to_owned(), json!(exact.lines));
         row.insert("false_lines".to_owned(), json!(0));
@@ -202,7 +202,7 @@ impl<'r> PhraseBench<'r> {
                 self.search((true, bits), self.whole(), SearchGoal::Lines(LineOutput::Count), self.threads)?;
             let what = format!("one-sided, {bits} bits a phrase");
             let mut row = self.row(&what, self.text.bytes, self.threads.get(), &cost);
-            self.tell_memory(&mut row, &matcher, &outcome);
+            tell_memory(&mut row, &matcher, &outcome);
             let Some(false_lines) = outcome.lines.checked_sub(exact.lines) else {
                 return Err(Error::Wrong(format!(
                     "a one-sided search missed lines with one of {} phrases",
@@ -251,12 +251,6 @@ impl<'r> PhraseBench<'r> {
         row
     }
 
-    fn tell_memory(&self, row: &mut Row, matcher: &Matcher, outcome: &SearchOutcome) {
-        let memory = matcher.memory();
-        let beside = memory.first_filters + memory.second_filters + memory.tables + outcome.memory_bytes;
-        row.insert("beside_phrases_mib".to_owned(), json!(mib(beside as f64)));
-    }
-
     /// Rows of the head of the text, with one thread as other programs have it. How many lines of it have a phrase.
     fn measure_head(&self, finding: &mut Finding) -> Result<u64, Error> {
         let mut exact_lines = 0;
@@ -265,7 +259,7 @@ impl<'r> PhraseBench<'r> {
             let goal = SearchGoal::Lines(LineOutput::Count);
             let (matcher, outcome, cost) = self.search((one_sided, FILTER_BITS[0]), head, goal, NonZeroUsize::MIN)?;
             let mut row = self.row(what, self.text.head_bytes, 1, &cost);
-            self.tell_memory(&mut row, &matcher, &outcome);
+            tell_memory(&mut row, &matcher, &outcome);
             row.insert("lines".to_owned(), json!(outcome.lines));
             finding.rows.push(row);
             if !one_sided {
@@ -308,6 +302,13 @@ impl<'r> PhraseBench<'r> {
         }
         Ok(())
     }
+}
+
+/// What filters, tables, counts and threads take.
+fn tell_memory(row: &mut Row, matcher: &Matcher, outcome: &SearchOutcome) {
+    let memory = matcher.memory();
+    let beside = memory.first_filters + memory.second_filters + memory.tables + outcome.memory_bytes;
+    row.insert("beside_phrases_mib".to_owned(), json!(mib(beside as f64)));
 }
 
 fn mib(bytes: f64) -> f64 {
@@ -389,7 +390,7 @@ fn note(finding: &mut Finding, run: &Run<'_>) {
     let worst = energies.iter().max_by(|one, other| one.open_share().total_cmp(&other.open_share()));
     let (meter, notes) = provenance(&finding.rows, worst);
     finding.parameter("meter", meter);
-    notes.into_iter().for_each(|note| finding.note(note));
+    finding.notes.extend(notes);
     if let Some(times) = beside_grep(&finding.rows) {
         finding.note(times);
     }

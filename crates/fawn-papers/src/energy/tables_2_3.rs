@@ -85,11 +85,11 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let bench = SortBench::prepare(run, &mut finding)?;
     let memory = bench.two_pass_memory()?;
     if bench.fits_one_pass() {
-        bench.measure("one pass", bench.one_pass_memory()?, &mut finding)?;
+        bench.measure("one pass", bench.one_pass_memory(), &mut finding)?;
     } else {
         finding.note(format!(
             "one pass was left out: it needs {} GB of memory, more than three quarters of what is free",
-            number(bench.one_pass_memory()? as f64 / 1e9, 1)
+            number(bench.one_pass_memory() as f64 / 1e9, 1)
         ));
     }
     bench.measure("two passes", memory, &mut finding)?;
@@ -153,17 +153,17 @@ impl<'r> SortBench<'r> {
     }
 
     /// The least memory, to an eighth, in which one pass is enough.
-    fn one_pass_memory(&self) -> Result<u64, Error> {
+    fn one_pass_memory(&self) -> u64 {
         let mut memory = self.bytes().max(1 << 20);
         while SortPlan::of(&self.demand(memory)).map_or(true, |plan| plan.second.is_some()) {
             memory += memory / 8;
         }
-        Ok(memory)
+        memory
     }
 
     fn fits_one_pass(&self) -> bool {
         let free = available_memory().map_or(u64::MAX, |free| free / 4 * 3);
-        self.one_pass_memory().is_ok_and(|memory| memory <= free)
+        self.one_pass_memory() <= free
     }
 
     /// Sorts so often, with a row for each run, one of their mean and one of their deviation.
@@ -358,7 +358,7 @@ fn note(finding: &mut Finding, run: &Run<'_>) {
     let worst = energies.iter().max_by(|one, other| one.open_share().total_cmp(&other.open_share()));
     let (meter, notes) = provenance(&finding.rows, worst);
     finding.parameter("meter", meter);
-    notes.into_iter().for_each(|note| finding.note(note));
+    finding.notes.extend(notes);
     finding.note(
         "`fawn plan --paper energy-tables-2-3` recomputes the paper's tables from their own inputs. The 41 W of the parts at \
          rest are the one figure that does not follow: the paper prints 43",
