@@ -29,6 +29,14 @@ impl CpuCache {
         caches
     }
 
+    /// Bytes of the second level that a thread has if all processors that share it have one; `None`: the system does not tell of a
+    /// second level.
+    pub fn of_a_thread(all: &[Self]) -> Option<u64> {
+        let second = all.iter().find(|cache| cache.level == 2)?;
+        let sharing = second.shared_by.as_deref().and_then(fawn_machine::cpus::parse).map_or(1, |all| all.len().max(1));
+        Some(second.bytes / sharing as u64)
+    }
+
     fn read(dir: &Path) -> Option<Self> {
         let of = |name: &str| fs::read_to_string(dir.join(name)).ok().map(|text| text.trim().to_owned());
         let holds_data = of("type").is_some_and(|kind| kind == "Data" || kind == "Unified");
@@ -78,6 +86,20 @@ mod tests {
     fn caches_of_recorded_machines_are_read_without_those_of_instructions() {
         assert_eq!(caches("epyc-vm"), [(1, 48 << 10), (2, 1 << 20), (3, 32 << 20)]);
         assert_eq!(caches("no-caches"), []);
+    }
+
+    #[test]
+    fn a_thread_has_its_part_of_the_second_level() {
+        let cache = |level: u32, kib: u64, shared_by: Option<&str>| CpuCache {
+            level,
+            bytes: kib << 10,
+            shared_by: shared_by.map(str::to_owned),
+        };
+        let of = |second: CpuCache| CpuCache::of_a_thread(&[cache(1, 32, None), second, cache(3, 2048, Some("0-3"))]);
+        assert_eq!(of(cache(2, 512, Some("0"))), Some(512 << 10));
+        assert_eq!(of(cache(2, 1280, Some("0,4"))), Some(640 << 10));
+        assert_eq!(of(cache(2, 2048, None)), Some(2 << 20));
+        assert_eq!(CpuCache::of_a_thread(&[cache(1, 32, None)]), None);
     }
 
     #[test]

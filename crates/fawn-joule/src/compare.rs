@@ -150,7 +150,8 @@ impl MachineComparison {
         for (place, title) in (0..).zip(GROUPS) {
             let bars: Vec<Row> =
                 self.rows.iter().filter(|row| row.key.place.0 == place).flat_map(|row| self.bars(row)).collect();
-            let chart = Chart::bars(title, "bar", Axis::linear("percent", "% of the best machine")).by("machine");
+            let axis = Axis::linear("percent", "% of the best machine");
+            let chart = Chart::groups(title, "work", "machine", axis).coloured(&self.machines);
             page.chart(&chart, (&bars, ""), (&[], ""));
         }
         page.table("Figures", &self.table());
@@ -164,7 +165,7 @@ impl MachineComparison {
         let most = row.figures[machine].map_or(0.0, |figure| figure.value);
         let bars = self.machines.iter().zip(&row.figures).filter_map(|(machine, figure)| {
             let percent = 100.0 * figure.as_ref()?.value / most;
-            let bar = json!({ "bar": format!("{}: {machine}", row.key.work), "machine": machine, "percent": percent });
+            let bar = json!({ "work": row.key.work, "machine": machine, "percent": percent });
             bar.as_object().cloned()
         });
         bars.collect()

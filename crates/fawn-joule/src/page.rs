@@ -36,9 +36,10 @@ fn processor_in(cpuinfo: &str) -> Option<String> {
 #[derive(Debug)]
 pub struct SuitePage(HtmlPage);
 
-/// A last column of sentences takes what room there is.
+/// Names break where a page is narrow, and figures do not. A last column of sentences takes what room there is.
 const STYLE: &str = "\
 .warning{border-left:4px solid #ee6677;padding-left:.8rem}
+th,td.text{white-space:normal}td.text{min-width:6.5rem}
 .sentences td.text:last-child{white-space:normal;overflow-wrap:anywhere;min-width:22rem}";
 
 /// More rows than these are folded away.

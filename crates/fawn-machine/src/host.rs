@@ -27,9 +27,24 @@ pub fn free_bytes(dir: &Path) -> io::Result<u64> {
     Ok(found.f_bavail * found.f_frsize)
 }
 
+/// The same; `None` where the system does not say, or the file system has no size of its own, as one in memory without a limit.
+pub fn known_free_bytes(dir: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(dir).ok()?;
+    (found.f_blocks > 0).then_some(found.f_bavail * found.f_frsize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_system_without_a_size_has_no_known_room() {
+        let dir = std::env::temp_dir();
+        assert_eq!(known_free_bytes(&dir).map(|bytes| bytes > 0), Some(true));
+        // It has neither files nor a size.
+        assert_eq!(known_free_bytes(Path::new("/proc")), None);
+        assert_eq!(known_free_bytes(&dir.join("absent")), None);
+    }
 
     #[test]
     fn available_memory_is_part_of_all_memory() {

@@ -22,6 +22,26 @@ pub enum Error {
     /// A matrix product.
     #[error(transparent)]
     Matrix(#[from] fawn_joule::matrix::MatrixError),
+    /// A sort of files.
+    #[error(transparent)]
+    Sort(#[from] fawn_joule::sort::error::SortError),
+    /// A list of phrases.
+    #[error(transparent)]
+    Phrases(#[from] fawn_joule::phrases::PatternError),
+    /// A search for phrases.
+    #[error(transparent)]
+    Search(#[from] fawn_joule::phrases::SearchError),
+    /// A program of others failed.
+    #[error("{} failed ({what}): run the experiment without it in PATH, or mend it", program.display())]
+    Program {
+        /// Which.
+        program: PathBuf,
+        /// How, with its last words.
+        what: String,
+    },
+    /// Something was computed that cannot be.
+    #[error("{0}: check this machine's memory and disk; nothing was kept")]
+    Wrong(String),
     /// A flash array that cannot be simulated.
     #[error(transparent)]
     Simulated(#[from] FtlError),

@@ -269,11 +269,25 @@ pub const LIST: &[ExperimentEntry] = &[
         crate::energy::figures_4_5::run,
     ),
     entry(
+        (Energy, "energy-tables-2-3", "Tables 2 and 3"),
+        "the sort benchmark in one pass and in two, beside GNU sort where it is installed",
+        [1, 15, 900],
+        [4, 5, 7],
+        crate::energy::tables_2_3::run,
+    ),
+    entry(
         (Energy, "energy-table-4", "Table 4"),
         "SHA-1 and RSA, beside openssl where it is installed",
         [1, 25, 130],
         [14; 3],
         crate::energy::table_4::run,
+    ),
+    entry(
+        (Energy, "energy-section-3-6-2", "§3.6.2"),
+        "a search for very many phrases, exact and one-sided, beside grep and ripgrep where they are installed",
+        [2, 10, 180],
+        [12, 12, 18],
+        crate::energy::section_3_6_2::run,
     ),
     entry(
         (Gordon, "gordon-table-1", "Table 1"),

@@ -66,7 +66,7 @@ pub struct Run<'a> {
     /// What it may use.
     pub tools: &'a Tools,
     /// Who looks on.
-    pub watch: &'a dyn Watch,
+    pub watch: &'a (dyn Watch + Sync),
 }
 
 impl Run<'_> {

@@ -24,7 +24,7 @@ pub fn run(
     entries: &[&ExperimentEntry],
     scale: Scale,
     (tools, program, again): (&Tools, &Program, Again),
-    watch: &dyn Watch,
+    watch: &(dyn Watch + Sync),
 ) -> Result<(), Error> {
     // Seconds, so that the bar tells how long it takes.
     let total: u64 = entries.iter().map(|entry| entry.seconds(scale)).sum();
@@ -65,7 +65,7 @@ fn carry_out(
     scale: Scale,
     dir: &Path,
     (tools, program): (&Tools, &Program),
-    watch: &dyn Watch,
+    watch: &(dyn Watch + Sync),
 ) -> Result<StoredFinding, Error> {
     // What an interruption has left.
     remove(dir)?;
@@ -100,7 +100,7 @@ pub fn now() -> String {
 
 /// One experiment among all, for those who look on.
 struct EntryWatch<'w> {
-    watch: &'w dyn Watch,
+    watch: &'w (dyn Watch + Sync),
     name: &'static str,
     done: u64,
     of: u64,

@@ -18,7 +18,7 @@ small{opacity:.75}summary{cursor:pointer}";
 
 /// What charts need beside [`FIGURES_STYLE`]: they keep a legible size, and a narrow page scrolls them.
 pub const CHART_STYLE: &str = "\
-svg.chart{min-width:38rem;font-family:system-ui,sans-serif;font-size:13px}.chart text{fill:currentColor}
+svg.chart{min-width:38rem;font-family:system-ui,sans-serif;font-size:13px}svg.narrow{min-width:0;max-width:34rem}.chart text{fill:currentColor}
 .grid{stroke:currentColor;stroke-opacity:.15}.axis{stroke:currentColor}
 .limit{stroke:#228833;stroke-width:1.5;stroke-dasharray:3 3}
 .legend{list-style:none;padding:0;margin:.2rem 0;font-size:.9rem}.legend li{display:inline-block;margin-right:1.4rem}

@@ -137,6 +137,11 @@ mod tests {
         // What the paper's text says of its own points: in-order cores have more than 1,000 MIPS per watt.
         assert!(of("Cortex-A8").mips / of("Cortex-A8").watts > 1000.0);
         assert!(of("Core 2 QX6700").mips / of("Core 2 QX6700").watts < 1000.0);
+        // Where two figures of a point are from two places, both are named.
+        for point in points.iter().filter(|point| point.name.starts_with("Core ")) {
+            let names_both = point.source.contains("MIPS: ") && point.source.contains("thermal design power: https://");
+            assert!(names_both, "{}: {}", point.name, point.source);
+        }
     }
 
     #[test]

@@ -10,12 +10,22 @@ use super::patterns::PhraseList;
 use super::plan::{LengthClass, classes};
 use super::scan::{Candidates, scan};
 use super::table::{PhraseTable, SMALL_GROUP};
+use crate::caches::CpuCache;
 
 /// Bits of the first filter for each phrase, if the cache has room for them.
 const FIRST_BITS: usize = 16;
 
 /// Bits of the first filter for each phrase at least, even if it does not fit the cache.
 const LEAST_FIRST_BITS: usize = 4;
+
+/// Bytes of cache for the first filters where the system does not tell of a second level of caches.
+pub const UNKNOWN_CACHE_BYTES: usize = 1 << 20;
+
+/// Bytes of cache for the first filters on a machine with these caches: what a thread has of the second level.
+pub fn cache_bytes(caches: &[CpuCache]) -> usize {
+    let known = CpuCache::of_a_thread(caches).and_then(|bytes| usize::try_from(bytes).ok());
+    known.unwrap_or(UNKNOWN_CACHE_BYTES)
+}
 
 /// How phrases are compared, and what is spent on it.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +44,7 @@ pub struct MatcherOptions {
 
 impl Default for MatcherOptions {
     fn default() -> Self {
-        Self { case: Case::Exact, words: false, one_sided: false, cache_bytes: 1 << 20, filter_bits: 16 }
+        Self { case: Case::Exact, words: false, one_sided: false, cache_bytes: UNKNOWN_CACHE_BYTES, filter_bits: 16 }
     }
 }
 

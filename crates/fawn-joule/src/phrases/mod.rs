@@ -31,7 +31,7 @@ mod tests;
 
 pub use hash::Case;
 pub use lines::LineOutput;
-pub use matcher::{Matcher, MatcherOptions};
+pub use matcher::{Matcher, MatcherOptions, cache_bytes};
 pub use patterns::{PatternError, PhraseList};
 pub use search::{SearchError, SearchGoal, SearchOutcome, search};
 pub use source::{PIECE_BYTES, TextInput};

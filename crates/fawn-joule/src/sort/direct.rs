@@ -69,13 +69,13 @@ impl DirectFile {
     /// # Errors
     /// What the system says.
     pub fn read_pages(&self, pages: &mut [u8], offset: u64) -> Result<usize, SortError> {
-        let mut done = 0;
+        let (mut done, mut is_given_up) = (0, false);
         while done < pages.len() {
             match self.file.read_at(&mut pages[done..], offset + done as u64) {
                 Ok(0) => break,
                 Ok(read) => done += read,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) if self.gives_up_direct(&error) => {}
+                Err(error) if self.gives_up_direct(&error, &mut is_given_up) => {}
                 Err(error) => return Err(self.failed("read", error)),
             }
             // A piece of a page is the end of the file, or a transfer through the page cache.
@@ -117,12 +117,13 @@ impl DirectFile {
     /// # Errors
     /// What the system says.
     pub fn write_pages(&self, mut pages: &[u8], mut offset: u64) -> Result<(), SortError> {
+        let mut is_given_up = false;
         while !pages.is_empty() {
             match self.file.write_at(pages, offset) {
                 Ok(0) => return Err(self.failed("write", std::io::ErrorKind::WriteZero.into())),
                 Ok(written) => (pages, offset) = (&pages[written..], offset + written as u64),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) if self.gives_up_direct(&error) => {}
+                Err(error) if self.gives_up_direct(&error, &mut is_given_up) => {}
                 Err(error) => return Err(self.failed("write", error)),
             }
         }
@@ -138,10 +139,15 @@ impl DirectFile {
         SortError::io(doing, &self.path, error)
     }
 
-    /// Whether the system refused because of how the transfer was made; the next try goes through the page cache.
-    fn gives_up_direct(&self, error: &std::io::Error) -> bool {
+    /// Whether the system refused because of how the transfer was made; the next try goes through the page cache. It is tried once:
+    /// another thread may have given up between this thread's transfer and its refusal.
+    fn gives_up_direct(&self, error: &std::io::Error, is_given_up: &mut bool) -> bool {
         let is_refused = error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
-        is_refused && self.is_direct.swap(false, Ordering::Relaxed) && set_direct(&self.file, false).is_ok()
+        if !is_refused || std::mem::replace(is_given_up, true) {
+            return false;
+        }
+        self.is_direct.store(false, Ordering::Relaxed);
+        set_direct(&self.file, false).is_ok()
     }
 }
 
@@ -171,5 +177,57 @@ mod tests {
         }
         let behind = file.read_exactly(&mut pages.bytes_mut()[..100], 19_950, &mut bounce);
         assert!(matches!(behind, Err(SortError::Shrunk { .. })), "{behind:?}");
+    }
+
+    /// A file of two pages in a directory of a file system that takes whole pages alone around the page cache; `None`, with a message,
+    /// where there is no such.
+    fn picky(dir: &Path) -> Option<DirectFile> {
+        let path = dir.join("pages");
+        std::fs::write(&path, [7; 2 * PAGE_BYTES]).unwrap();
+        let file = DirectFile::new(File::options().read(true).write(true).open(&path).unwrap(), &path);
+        let mut pages = Pages::with_bytes(PAGE_BYTES).unwrap();
+        let refused = file.file.read_at(pages.bytes_mut(), 1).is_err_and(|error| error.raw_os_error() == Some(22));
+        if !file.is_direct() || !refused {
+            eprintln!("skipped: the file system of {} takes any transfer", dir.display());
+            return None;
+        }
+        Some(file)
+    }
+
+    #[test]
+    fn a_transfer_that_is_refused_goes_through_the_page_cache() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut pages = Pages::with_bytes(PAGE_BYTES).unwrap();
+        let Some(file) = picky(dir.path()) else { return };
+        assert_eq!(file.read_pages(pages.bytes_mut(), 1).unwrap(), PAGE_BYTES);
+        assert!(!file.is_direct() && pages.bytes().iter().all(|byte| *byte == 7));
+        let file = picky(dir.path()).unwrap();
+        pages.bytes_mut().fill(9);
+        file.write_pages(pages.bytes(), 1).unwrap();
+        assert!(!file.is_direct());
+        let bytes = std::fs::read(file.path()).unwrap();
+        assert!(bytes[1..=PAGE_BYTES].iter().all(|byte| *byte == 9) && bytes[0] == 7 && bytes[PAGE_BYTES + 1] == 7);
+    }
+
+    #[test]
+    fn a_transfer_is_tried_again_where_another_thread_gave_up_meanwhile() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut pages = Pages::with_bytes(PAGE_BYTES).unwrap();
+        let Some(file) = picky(dir.path()) else { return };
+        // That thread has not told the system yet.
+        file.is_direct.store(false, Ordering::Relaxed);
+        assert_eq!(file.read_pages(pages.bytes_mut(), 1).unwrap(), PAGE_BYTES);
+    }
+
+    #[test]
+    fn what_is_refused_for_another_reason_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bytes");
+        std::fs::write(&path, "x").unwrap();
+        let file = DirectFile::open(&path).unwrap();
+        // No file reaches there: refused in either way.
+        let mut pages = Pages::with_bytes(PAGE_BYTES).unwrap();
+        let error = file.read_pages(pages.bytes_mut(), 1 << 63).unwrap_err();
+        assert!(matches!(error, SortError::Io { doing: "read", .. }), "{error}");
     }
 }

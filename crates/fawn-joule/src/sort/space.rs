@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use fawn_files::links;
-use fawn_machine::host::free_bytes;
+use fawn_machine::host::known_free_bytes;
 
 use super::error::SortError;
 use super::output::directory_of;
@@ -44,7 +44,7 @@ impl SpaceNeeds {
     pub fn check(&self) -> Result<(), SortError> {
         for (dir, needed) in self.by_device.values() {
             // Where the system does not say, the writes will.
-            let free = free_bytes(dir).unwrap_or(u64::MAX);
+            let free = known_free_bytes(dir).unwrap_or(u64::MAX);
             if free < *needed {
                 return Err(SortError::Space { dir: dir.clone(), free, needed: *needed });
             }
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn files_of_one_file_system_need_space_together() {
         let dir = tempfile::tempdir().unwrap();
-        let half = free_bytes(dir.path()).unwrap() / 2 + (1 << 30);
+        let half = known_free_bytes(dir.path()).unwrap() / 2 + (1 << 30);
         let mut needs = SpaceNeeds::default();
         needs.add_file(&dir.path().join("first"), half);
         needs.check().unwrap();

@@ -4,6 +4,7 @@ pub mod client;
 pub mod cluster;
 pub(crate) mod course;
 pub mod machine;
+pub mod peer;
 pub mod raw;
 pub mod served;
 pub mod servers;

@@ -10,9 +10,12 @@
 //! | [`dht_cluster`] | FAWN-DHT §5.2: 720 nodes |
 //! | [`dht_cache`] | FAWN-DHT §3.5 |
 //! | [`energy_queries_a_joule`] | e-Energy 2010 Table 1 |
+//! | [`energy_joulesort`] | e-Energy 2010 Tables 2 and 3 |
+//! | [`energy_cryptography`] | e-Energy 2010 Table 4 |
 //!
-//! A cell agrees with what is printed if that is the recomputed value rounded or cut off at the digits printed. Where it
-//! does not, the paper's inputs do not give what it prints, and a note says what they give.
+//! A cell agrees with what is printed if that is the recomputed value rounded or cut off at the digits printed. So does one
+//! whose inputs are rounded themselves, if they may have given it before; a note says so. Where it does not, the paper's inputs
+//! do not give what it prints, and a note says what they give.
 
 mod dht;
 mod energy;
@@ -23,7 +26,9 @@ mod table;
 pub use dht::{
     TwoTiers, cache as dht_cache, cluster as dht_cluster, cost as dht_cost, queries_a_joule as dht_queries_a_joule,
 };
-pub use energy::queries_a_joule as energy_queries_a_joule;
+pub use energy::{
+    cryptography as energy_cryptography, joulesort as energy_joulesort, queries_a_joule as energy_queries_a_joule,
+};
 pub use sosp::{cost, queries_a_joule, solution_map, solution_space};
 pub use table::{Cell, PaperTable};
 
@@ -38,5 +43,7 @@ pub fn tables() -> Vec<PaperTable> {
         dht_cluster(),
         dht_cache(),
         energy_queries_a_joule(),
+        energy_joulesort(),
+        energy_cryptography(),
     ]
 }

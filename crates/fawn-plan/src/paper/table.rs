@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use super::printed;
+use super::printed::{self, Reading};
+
+/// What is said of a cell that agrees only if its inputs had digits that are not printed.
+const ROUNDED: &str = "the inputs as printed are rounded; before that they may give what is printed";
 
 /// A table of a paper, recomputed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,6 +37,15 @@ impl Cell {
     pub(super) fn of(what: impl Into<String>, printed: &'static str, recomputed: f64) -> Self {
         let agrees = Some(printed::agrees(printed, recomputed));
         Self { what: what.into(), printed: Some(printed), recomputed, agrees, note: None }
+    }
+
+    /// A cell whose inputs are rounded themselves.
+    pub(super) fn within(what: impl Into<String>, printed: &'static str, reading: Reading) -> Self {
+        let cell = Self::of(what, printed, reading.value());
+        if cell.agrees == Some(false) && reading.may_be(printed) {
+            return Self { agrees: Some(true), note: Some(ROUNDED), ..cell };
+        }
+        cell
     }
 
     pub(super) fn drawn(what: impl Into<String>, recomputed: f64) -> Self {

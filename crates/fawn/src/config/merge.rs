@@ -16,6 +16,7 @@ use super::problem::Problem;
 use super::settings::{Setting, settings};
 use super::variables::{Environment, unknown, without_variables};
 use crate::command::Fawn;
+use crate::joule::with_cache_of_this_machine;
 
 /// Why a command is not carried out.
 #[derive(Debug)]
@@ -32,7 +33,11 @@ pub enum CommandLineError {
 /// [`CommandLineError`]; also when help was asked for, as `clap` has it.
 pub fn parse(line: Vec<OsString>, environment: &Environment) -> Result<Fawn, CommandLineError> {
     let usage = |error| CommandLineError::Usage(error, Vec::new());
-    let root = Fawn::command();
+    let mut root = Fawn::command();
+    // The machine is looked at only for the help that shows it.
+    if line.iter().any(|word| word == "phrases") {
+        root = with_cache_of_this_machine(root);
+    }
     let sections = sections(&root);
     let (mut line, given_off) = without_switches_off(with_negative_values(line, &root), &sections);
     // Once to see what is given, whatever else may be wrong. What is wrong is told by the second time.

@@ -21,6 +21,7 @@ use self::crypto::CryptoArguments;
 use self::fixed::FixedArguments;
 use self::matrix::MatrixArguments;
 use self::phrases::PhrasesArguments;
+pub use self::phrases::with_cache_of_this_machine;
 use crate::outcome::CommandStatus;
 
 /// Arguments of `fawn joule`.

@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, ValueEnum};
 use comfy_table::CellAlignment;
 use fawn_joule::CostMeter;
+use fawn_joule::caches::CpuCache;
 use fawn_joule::phrases::report::{columns, report};
 use fawn_joule::phrases::{
-    Case, LineOutput, Matcher, MatcherOptions, PhraseList, SearchGoal, SearchOutcome, TextInput, search,
+    Case, LineOutput, Matcher, MatcherOptions, PhraseList, SearchGoal, SearchOutcome, TextInput, cache_bytes, search,
 };
+use fawn_meter::SystemRoots;
 use fawn_report::BenchReport;
 use fawn_report::amount::counted;
 use serde_json::json;
@@ -79,9 +81,10 @@ pub struct PhrasesArguments {
     /// Bits of the second Bloom filter for each phrase
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = number::<u16>(4..=64))]
     pub filter_bits: u16,
-    /// Bytes of cache of a core, for the first Bloom filter
-    #[arg(long, value_name = "SIZE", default_value = "1M")]
-    pub cache: Size,
+    /// Bytes of cache for the first Bloom filter [default: a thread's part of the second-level cache, or 1M if the system
+    /// does not tell]
+    #[arg(long, value_name = "SIZE")]
+    pub cache: Option<Size>,
     /// Threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroUsize>,
@@ -113,7 +116,25 @@ enum PhraseOutput {
     LineCount,
 }
 
+/// Says in the help of `--cache` what is taken on this machine. Manual pages, which are of no machine, do not have it.
+pub fn with_cache_of_this_machine(command: Command) -> Command {
+    let bytes = cache_bytes(&CpuCache::all(&SystemRoots::default().sys));
+    let help = format!(
+        "Bytes of cache for the first Bloom filter [default: {}, of this machine]",
+        Size { bytes: bytes as u64 }
+    );
+    let tell = |arg: clap::Arg| arg.help(help).long_help(None);
+    command.mut_subcommand("joule", |joule| joule.mut_subcommand("phrases", |it| it.mut_arg("cache", tell)))
+}
+
 impl PhrasesArguments {
+    fn cache_bytes(&self) -> usize {
+        let Some(given) = self.cache else {
+            return cache_bytes(&CpuCache::all(&SystemRoots::under(&self.energy.meter.meter_root).sys));
+        };
+        usize::try_from(given.bytes).unwrap_or(usize::MAX >> 3).min(usize::MAX >> 3)
+    }
+
     /// What is printed.
     ///
     /// # Errors
@@ -179,7 +200,7 @@ pub fn run(arguments: &PhrasesArguments) -> anyhow::Result<CommandStatus> {
         case: if arguments.ignore_case { Case::AsciiInsensitive } else { Case::Exact },
         words: arguments.words,
         one_sided: arguments.one_sided,
-        cache_bytes: usize::try_from(arguments.cache.bytes).unwrap_or(usize::MAX >> 3).min(usize::MAX >> 3),
+        cache_bytes: arguments.cache_bytes(),
         filter_bits: usize::from(arguments.filter_bits),
     };
     let cost = CostMeter::start(None)?;

@@ -28,11 +28,20 @@ impl Disk {
         Self::mounted(&format!("size={mib}M"))
     }
 
+    /// One of a kind that refuses transfers around the page cache, and does not tell its size.
+    pub fn without_direct_transfers() -> Option<Self> {
+        Self::of_kind("ramfs", "mode=755")
+    }
+
     /// With these options of `mount`.
     fn mounted(options: &str) -> Option<Self> {
+        Self::of_kind("tmpfs", options)
+    }
+
+    fn of_kind(kind: &str, options: &str) -> Option<Self> {
         let mounted_on = tempfile::tempdir().unwrap();
         let at = mounted_on.path().display();
-        let mount = format!("mount -t tmpfs -o {options} tmpfs '{at}' || exit; echo ready; read line");
+        let mount = format!("mount -t {kind} -o {options} {kind} '{at}' || exit; echo ready; read line");
         let script = format!("{mount}; mount -o remount,ro '{at}' && echo read-only || echo refused; exec cat");
         let mut unshare = Command::new("unshare");
         if !rustix::process::geteuid().is_root() {

@@ -83,3 +83,41 @@ fn what_cannot_be_compared_is_refused_in_a_sentence() {
     let (code, error) = said(&["all", "--out", name, "--csv", name]);
     assert!(code == 2 && error.contains("would overwrite"), "{error}");
 }
+
+#[test]
+fn recorded_machines_are_compared_on_a_page() {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../results/joule-machines"));
+    let mut files: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .map(|path| path.to_str().unwrap().to_owned())
+        .collect();
+    files.sort();
+    assert!(files.len() >= 2, "{files:?}");
+    // Each file is in the table of its folder, by which people know what it is.
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+    let machines: Vec<String> = files
+        .iter()
+        .map(|file| {
+            assert!(readme.contains(file.rsplit('/').next().unwrap()), "{file} is not in README.md");
+            let results: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+            results["machine"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("compare.html");
+    let words: Vec<&str> = ["joule", "compare"].into_iter().chain(files.iter().map(String::as_str)).collect();
+    let run = fawn(&[&words[..], &["--page", page.to_str().unwrap()]].concat());
+    assert_eq!(run.code, 0, "{run:?}");
+    let page = fs::read_to_string(page).unwrap();
+    for machine in &machines {
+        assert!(run.stdout.contains(machine) && page.contains(machine), "{machine}: {run:?}");
+    }
+    for what in
+        ["sort 10,000,000 records", "count 99,844 phrases", "RSA-1024 sign by rsa", "matrix of 16 MiB", "integer work"]
+    {
+        assert!(run.stdout.contains(what) && page.contains(what), "{what}: {run:?}");
+    }
+    assert!(page.matches("<svg").count() >= 6, "a chart for each kind of work");
+}

@@ -224,3 +224,31 @@ fn a_line_without_end_takes_no_more_memory_than_others() {
     assert_eq!(row["bytes"], (300 << 20) + 20);
     assert!(row["most_rss_bytes"].as_u64().unwrap() < 100 << 20, "{row}");
 }
+
+#[test]
+fn the_help_says_which_cache_is_taken_on_this_machine_and_the_report_that_it_was() {
+    let dir = files(b"deer\n", b"a deer\n");
+    let taken = |more: &[&str]| {
+        let run = phrases(dir.path(), &[&["--json"], more].concat());
+        let json: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:?}"));
+        json["report"]["parameters"]["cache_bytes"].as_u64().unwrap()
+    };
+    let bytes = taken(&[]);
+    let (kib, mib) = (format!("{} KiB, of", bytes >> 10), format!("{} MiB, of", bytes >> 20));
+    let help = fawn(&["joule", "phrases", "--help"]).stdout;
+    assert!(
+        help.contains(&format!("[default: {kib}")) || help.contains(&format!("[default: {mib}")),
+        "{bytes}: {help}"
+    );
+    assert_eq!(taken(&["--cache", "64K"]), 64 << 10);
+    // Another machine, whose threads share the second level.
+    let level = dir.path().join("sys/devices/system/cpu/cpu0/cache/index2");
+    std::fs::create_dir_all(&level).unwrap();
+    for (file, word) in [("level", "2"), ("type", "Unified"), ("size", "1280K"), ("shared_cpu_list", "0,4")] {
+        std::fs::write(level.join(file), word).unwrap();
+    }
+    let elsewhere = ["--meter-root", dir.path().to_str().unwrap()];
+    assert_eq!(taken(&elsewhere), 640 << 10);
+    std::fs::remove_dir_all(&level).unwrap();
+    assert_eq!(taken(&elsewhere), 1 << 20, "nothing is known of caches");
+}

@@ -214,6 +214,37 @@ fn a_sort_that_does_not_fit_is_refused_before_it_begins() {
 }
 
 #[test]
+fn a_file_system_that_refuses_direct_transfers_is_sorted_through_the_page_cache_and_the_report_says_so() {
+    let Some(disk) = Disk::without_direct_transfers() else { return };
+    let name = |name: &str| disk.file(name).to_str().unwrap().to_owned();
+    let run = sort(&["generate", "--records", "300k", &name("input")]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    let records = Records::generate(&[]);
+    let here = (records.name("input"), records.name("sorted"));
+    // All files there, with one pass and with two; then the input, the spool or the output alone.
+    let spool = records.name("");
+    let (there, sorted) = (name("input"), name("sorted"));
+    for (input, output, more, passes) in [
+        (&there, &sorted, &["--memory", "64M"][..], 1),
+        (&there, &sorted, &["--memory", "8M"], 2),
+        (&there, &here.1, &["--memory", "8M"], 2),
+        (&here.0, &sorted, &["--memory", "8M", "--spool", &spool], 2),
+        (&here.0, &here.1, &["--memory", "8M", "--spool", &name("")], 2),
+    ] {
+        let run = sort(&[&["sort", input, "-o", output, "--threads", "2", "--json"], more].concat());
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
+        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!((&report["parameters"]["passes"], &report["parameters"]["direct"]), (&passes.into(), &false.into()));
+        let says =
+            |note: &Value| note.as_str().is_some_and(|note| note.contains("refuses transfers around the page cache"));
+        assert!(report["notes"].as_array().unwrap().iter().any(says), "{report}");
+        let run = sort(&["validate", output, "--input", &here.0]);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
+    }
+    assert_eq!(names(&disk.file("")), ["input", "sorted"]);
+}
+
+#[test]
 fn a_spool_and_an_output_share_space_for_little_more_than_one_of_them() {
     let Some(disk) = Disk::new(50) else { return };
     let records = Records::generate(&[]);

@@ -244,6 +244,8 @@ fn the_papers_tables_are_recomputed() {
         ("dht-cluster", 1),
         ("dht-cache", 1),
         ("energy-table-1", 0),
+        ("energy-tables-2-3", 1),
+        ("energy-table-4", 0),
     ];
     assert_eq!(seen, expected);
     let table = fawn(&["plan", "--paper", "figure-16"]).stdout;
