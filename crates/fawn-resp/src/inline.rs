@@ -6,9 +6,11 @@ use std::ops::Range;
 ///
 /// A word may be in double quotes, with the escapes of C and `\xHH`, or in single quotes, with `\'` alone.
 pub fn split(line: &[u8], bytes: &mut Vec<u8>, words: &mut Vec<Range<usize>>) -> Option<()> {
-    let mut rest = line;
+    // As in Redis, where a line is a string of C, it ends before a zero byte.
+    let mut rest = line.split(|byte| *byte == 0).next().unwrap_or_default();
     loop {
-        rest = rest.trim_ascii_start();
+        let spaces = rest.iter().take_while(|byte| is_space(**byte)).count();
+        rest = &rest[spaces..];
         if rest.is_empty() {
             return Some(());
         }
@@ -22,7 +24,7 @@ pub fn split(line: &[u8], bytes: &mut Vec<u8>, words: &mut Vec<Range<usize>>) ->
 fn word<'a>(mut rest: &'a [u8], bytes: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         match rest {
-            [] | [b' ' | b'\n' | b'\r' | b'\t' | 0, ..] => return Some(rest),
+            [] | [b' ' | b'\n' | b'\r' | b'\t', ..] => return Some(rest),
             [b'"', quoted @ ..] => return double_quoted(quoted, bytes),
             [b'\'', quoted @ ..] => return single_quoted(quoted, bytes),
             [byte, behind @ ..] => {
@@ -109,11 +111,12 @@ mod tests {
         assert_eq!(words(r#""\x41\n\"\\\q\x4" '\'\n'"#), some(&["A\n\"\\qx4", "'\\n"]));
         assert_eq!(words(r#"a"b c""#), some(&["ab c"]));
         assert_eq!(words(r#""" ''"#), some(&["", ""]));
+        assert_eq!(words("\x0b\x0ca\x0bb c\0 d"), some(&["a\x0bb", "c"]));
     }
 
     #[test]
     fn quotes_that_are_not_closed_where_a_word_ends_are_refused() {
-        for line in ["\"a", "'a", "\"a\"b", "'a'b", "\"\\", "'\\'"] {
+        for line in ["\"a", "\"a\0\"", "'a", "\"a\"b", "'a'b", "\"\\", "'\\'"] {
             assert_eq!(words(line), None, "{line}");
         }
     }
