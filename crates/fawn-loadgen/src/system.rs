@@ -2,6 +2,10 @@
 
 use std::fs;
 use std::io::{Error, ErrorKind};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fawn_report::Watch;
 
 use crate::error::LoadgenError;
 
@@ -12,6 +16,30 @@ use crate::error::LoadgenError;
 /// [`LoadgenError::Process`].
 pub fn processes_cpu_us(pids: &[u32]) -> Result<f64, LoadgenError> {
     pids.iter().map(|pid| process_cpu_us(*pid).map_err(|source| LoadgenError::Process { pid: *pid, source })).sum()
+}
+
+/// Processes that take less than this of a processor each, over two such times in a row, have nothing left to do.
+const IDLE_SHARE: f64 = 0.05;
+/// How long it is looked what they take.
+const IDLE_LOOK: Duration = Duration::from_millis(200);
+
+/// Waits until processes rest, as a load leaves seals and merges behind; whether they do within this time.
+///
+/// # Errors
+/// [`LoadgenError::Process`].
+pub fn wait_until_idle(pids: &[u32], within: Duration, watch: &dyn Watch) -> Result<bool, LoadgenError> {
+    let (began, mut idle) = (Instant::now(), 0);
+    while idle < 2 {
+        watch.progress(0, 1, "waiting until the servers have finished the load");
+        let (before, since) = (processes_cpu_us(pids)?, Instant::now());
+        thread::sleep(IDLE_LOOK);
+        let share = (processes_cpu_us(pids)? - before) / since.elapsed().as_micros() as f64;
+        idle = if share < IDLE_SHARE * pids.len() as f64 { idle + 1 } else { 0 };
+        if began.elapsed() > within {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn process_cpu_us(pid: u32) -> Result<f64, Error> {

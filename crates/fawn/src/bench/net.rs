@@ -353,7 +353,7 @@ pub fn check_value(size: Size) -> Result<(), String> {
 }
 
 /// Whether it is known to be on this machine.
-fn is_of_this_machine(target: &LoadTarget) -> bool {
+pub fn is_of_this_machine(target: &LoadTarget) -> bool {
     match target {
         LoadTarget::Unix(_) => true,
         LoadTarget::Tcp { addresses, .. } => addresses.iter().all(|address| address.ip().is_loopback()),
@@ -361,7 +361,10 @@ fn is_of_this_machine(target: &LoadTarget) -> bool {
 }
 
 /// Looks its name up.
-fn resolve(address: &Address) -> anyhow::Result<LoadTarget> {
+///
+/// # Errors
+/// It has no address.
+pub fn resolve(address: &Address) -> anyhow::Result<LoadTarget> {
     match address {
         Address::Unix(path) => Ok(LoadTarget::Unix(path.clone())),
         Address::Tcp { host, port } => {
