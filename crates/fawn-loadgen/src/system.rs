@@ -23,13 +23,14 @@ const IDLE_SHARE: f64 = 0.05;
 /// How long it is looked what they take.
 const IDLE_LOOK: Duration = Duration::from_millis(200);
 
-/// Waits until processes rest, as a load leaves seals and merges behind; whether they do within this time.
+/// Waits until processes rest, as a load leaves seals and merges behind; whether they do within this time. Of none nobody knows, and
+/// nothing is awaited.
 ///
 /// # Errors
 /// [`LoadgenError::Process`].
 pub fn wait_until_idle(pids: &[u32], within: Duration, watch: &dyn Watch) -> Result<bool, LoadgenError> {
     let (began, mut idle) = (Instant::now(), 0);
-    while idle < 2 {
+    while idle < 2 && !pids.is_empty() {
         watch.progress(0, 1, "waiting until the servers have finished the load");
         let (before, since) = (processes_cpu_us(pids)?, Instant::now());
         thread::sleep(IDLE_LOOK);
@@ -108,6 +109,19 @@ mod tests {
         let after = at("cpu  150 0 70 1100 10 0 5 25 0 0\n");
         let (busy_us, stolen) = after.since(&before);
         assert!((busy_us - 0.9e6).abs() < 1.0 && (stolen - 20.0 / 190.0).abs() < 1e-9, "{busy_us} {stolen}");
+    }
+
+    #[test]
+    fn a_process_that_rests_is_not_awaited_for_long_and_none_not_at_all() {
+        let long = Duration::from_mins(1);
+        let began = Instant::now();
+        assert!(wait_until_idle(&[], long, &fawn_report::Nobody).unwrap());
+        assert!(began.elapsed() < IDLE_LOOK);
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(wait_until_idle(&[child.id()], long, &fawn_report::Nobody).unwrap());
+        assert!((2 * IDLE_LOOK..long).contains(&began.elapsed()));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

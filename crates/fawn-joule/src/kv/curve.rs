@@ -215,8 +215,8 @@ fn notes(plan: &KvPlan, points: &[KvPoint], energy: Option<&Energy>) -> Vec<Stri
     let (ours, theirs) = (delayed(ScheduleDelay::Generator), delayed(ScheduleDelay::Servers));
     if !ours.is_empty() {
         notes.push(format!(
-            "at {ours} load the generator did not keep to its schedule, although there was room for more requests: \
-             latencies there are also its own; give it another machine or more --threads"
+            "at {ours} load the generator, or the machine under it, did not keep to the schedule, although there was room \
+             for more requests: latencies there are also its own; give it a machine of its own or more --threads"
         ));
     }
     if !theirs.is_empty() {

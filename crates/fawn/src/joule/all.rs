@@ -161,7 +161,7 @@ pub fn run(arguments: &AllArguments) -> anyhow::Result<CommandStatus> {
         meter: meter.as_ref(),
         bar: &bar,
     };
-    let reports = suite.run();
+    let reports = kv::unless_interrupted(suite.run());
     bar.0.finish();
     let (reports, is_sound) = reports?;
     let origin = origin();

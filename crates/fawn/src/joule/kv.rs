@@ -5,7 +5,9 @@ pub mod servers;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
@@ -35,6 +37,10 @@ use crate::values::{Count, Size, Span, number, parse_depth, parse_share, parse_w
 pub const LOADS: &[f64] = &[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 /// Objectives, microseconds, unless others are given.
 pub const OBJECTIVES_US: &[u64] = &[100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000];
+/// The data of servers that are stopped are gone within this time.
+const CLEARED_WITHIN: Duration = Duration::from_secs(10);
+/// How often it is tried.
+const LOOK: Duration = Duration::from_millis(20);
 /// Requests in flight on a connection of an open loop.
 pub const OPEN_DEPTH: u32 = 32;
 
@@ -179,7 +185,7 @@ pub fn run(arguments: &KvArguments) -> anyhow::Result<CommandStatus> {
         let dir = tempfile::Builder::new().prefix("fawn-joule-").tempdir_in(&arguments.dir).with_context(cannot_use)?;
         let path = dir.path().to_owned();
         tell_how_to_go_on(&bar.0, "nothing was kept, run the same command again", move || clear(&path))?;
-        measure_own(arguments, dir.path(), meter, &bar)
+        unless_interrupted(measure_own(arguments, dir.path(), meter, &bar))
     } else {
         tell_how_to_go_on(&bar.0, "no results are kept, but keys that were set stay on the servers", || {})?;
         measure_others(arguments, meter, &bar)
@@ -189,11 +195,28 @@ pub fn run(arguments: &KvArguments) -> anyhow::Result<CommandStatus> {
     arguments.write(&findings)
 }
 
-/// Ends servers that were started, and removes their data.
+/// Servers were told to end, as this process is about to.
+static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// What a measurement came to. One that failed because servers were told to end says nothing of it: this process is about to end.
+pub fn unless_interrupted<T>(result: anyhow::Result<T>) -> anyhow::Result<T> {
+    while result.is_err() && IS_INTERRUPTED.load(Ordering::Relaxed) {
+        thread::park();
+    }
+    result
+}
+
+/// Ends servers that were started, and removes their data: for a process that is about to end.
 pub fn clear(dir: &Path) {
+    IS_INTERRUPTED.store(true, Ordering::Relaxed);
     children::ask_all_to_stop();
-    // What remains is in a directory whose name says whose it is.
-    let _ = fs::remove_dir_all(dir);
+    // Servers that are about to end may still write.
+    let began = Instant::now();
+    while dir.exists() && began.elapsed() < CLEARED_WITHIN {
+        // What remains is in a directory whose name says whose it is.
+        let _ = fs::remove_dir_all(dir);
+        thread::sleep(LOOK);
+    }
 }
 
 /// Starts servers, measures them, and stops them.
