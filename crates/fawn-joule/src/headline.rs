@@ -10,7 +10,7 @@ use fawn_report::{BenchReport, TextTable};
 use serde_json::Value;
 
 use crate::kv::curve::common;
-use crate::kv::output::objective_name;
+use crate::kv::qos::objective_name;
 use crate::measure::EfficiencyKind;
 use crate::results::SuiteResults;
 

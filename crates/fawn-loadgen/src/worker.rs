@@ -377,9 +377,7 @@ impl<'a> Worker<'a> {
     /// How long to wait for events.
     fn timeout(&self, now: u64) -> Duration {
         let mut wait = LOOK.as_nanos() as u64;
-        if !self.goes_on {
-            wait = wait.min(self.shared.last_answer_ns.saturating_sub(now)).next_multiple_of(1_000_000);
-        } else {
+        if self.goes_on {
             let window = &self.shared.window;
             let edge = match now {
                 now if now < window.start => window.start,
@@ -392,6 +390,8 @@ impl<'a> Worker<'a> {
             if let (Some(schedule), true) = (&self.schedule, has_room) {
                 wait = wait.min(schedule.next_ns().saturating_sub(now));
             }
+        } else {
+            wait = wait.min(self.shared.last_answer_ns.saturating_sub(now)).next_multiple_of(1_000_000);
         }
         Duration::from_nanos(wait)
     }

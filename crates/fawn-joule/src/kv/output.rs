@@ -6,6 +6,7 @@ use fawn_report::csv::line;
 use fawn_report::{BenchReport, TextTable};
 use serde_json::{Value, json};
 
+use super::qos::objective_name;
 use crate::measure::EfficiencyKind;
 use crate::page::{PageOrigin, SuitePage};
 
@@ -32,15 +33,6 @@ fn points(report: &BenchReport) -> impl Iterator<Item = &Row> {
 /// `capacity`, `30 %`.
 fn load_name(row: &Row) -> String {
     figure(row, "load_percent").map_or_else(|| "capacity".to_owned(), |load| percent(load / 100.0))
-}
-
-/// `200 us`, `5 ms`.
-pub fn objective_name(us: f64) -> String {
-    match us {
-        us if us >= 1e6 => format!("{} s", number(us / 1e6, 0)),
-        us if us >= 1e3 => format!("{} ms", fawn_report::amount::plain(us / 1e3)),
-        us => format!("{} us", fawn_report::amount::plain(us)),
-    }
 }
 
 /// The objective by which the rows of points count their answers.

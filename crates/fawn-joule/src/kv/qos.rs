@@ -9,6 +9,7 @@ use std::time::Duration;
 use fawn_loadgen::stats::OperationStats;
 use fawn_meter::{Energy, write_row};
 use fawn_report::Latencies;
+use fawn_report::amount::{number, plain};
 use fawn_report::chart::Row;
 
 /// What became of the requests that were due within the time of a point.
@@ -90,6 +91,15 @@ impl ServiceCost<'_> {
     }
 }
 
+/// `200 us`, `5 ms`.
+pub fn objective_name(us: f64) -> String {
+    match us {
+        us if us >= 1e6 => format!("{} s", number(us / 1e6, 0)),
+        us if us >= 1e3 => format!("{} ms", plain(us / 1e3)),
+        us => format!("{} us", plain(us)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fawn_meter::{MeterKind, Scope, Uncertainty};
@@ -98,7 +108,9 @@ mod tests {
 
     fn latencies(us: &[u64]) -> Latencies {
         let mut all = Latencies::default();
-        us.iter().for_each(|us| all.add(Duration::from_micros(*us)));
+        for us in us {
+            all.add(Duration::from_micros(*us));
+        }
         all
     }
 
@@ -135,6 +147,14 @@ mod tests {
             wrong: 2,
             missing: 2,
         }
+    }
+
+    #[test]
+    fn objectives_have_the_unit_that_people_use() {
+        assert_eq!(
+            [200.0, 1000.0, 1500.0, 100_000.0, 2e6].map(objective_name),
+            ["200 us", "1 ms", "1.5 ms", "100 ms", "2 s"]
+        );
     }
 
     #[test]
