@@ -150,7 +150,9 @@ mod tests {
     fn those_within_a_limit_are_counted_and_the_mean_is_of_all() {
         let mut latencies = Latencies::default();
         assert_eq!((latencies.count_within(Duration::from_secs(1)), latencies.mean_us()), (0, 0.0));
-        [100, 200, 900, 2000].into_iter().for_each(|us| latencies.add(Duration::from_micros(us)));
+        for us in [100, 200, 900, 2000] {
+            latencies.add(Duration::from_micros(us));
+        }
         let within = |us| latencies.count_within(Duration::from_micros(us));
         assert_eq!([50, 100, 500, 1000, 5000].map(within), [0, 1, 2, 3, 4]);
         assert!((latencies.mean_us() - 800.0).abs() < 1.0, "{}", latencies.mean_us());
