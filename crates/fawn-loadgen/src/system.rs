@@ -9,8 +9,8 @@ use fawn_report::Watch;
 
 use crate::error::LoadgenError;
 
-/// CPU time of processes so far, all threads, those that have ended too, in microseconds; as fine as a tick of the
-/// system, 10 ms.
+/// CPU time of processes so far, all threads, those that have ended too, in microseconds; at least as fine as two ticks of the
+/// system, 20 ms, and finer while no thread ends.
 ///
 /// # Errors
 /// [`LoadgenError::Process`].
@@ -47,7 +47,16 @@ fn process_cpu_us(pid: u32) -> Result<f64, Error> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let ticks =
         ticks(&text).ok_or_else(|| Error::new(ErrorKind::InvalidData, "the system reports it in another form"))?;
-    Ok(ticks as f64 * 1e6 / rustix::param::clock_ticks_per_second() as f64)
+    let us = ticks as f64 * 1e6 / rustix::param::clock_ticks_per_second() as f64;
+    // Neither is too much: ticks are rounded down, and threads that have ended are missing below.
+    Ok(us.max(threads_cpu_us(pid).unwrap_or_default()))
+}
+
+/// CPU time of the threads that a process has now, microseconds; `None` where the system does not tell.
+fn threads_cpu_us(pid: u32) -> Option<f64> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let texts = threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("schedstat")).ok());
+    texts.map(|text| Some(text.split_ascii_whitespace().next()?.parse::<u64>().ok()? as f64 / 1e3)).sum()
 }
 
 /// User and system time of a line of `/proc/PID/stat`.
@@ -122,6 +131,17 @@ mod tests {
         assert!((2 * IDLE_LOOK..long).contains(&began.elapsed()));
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn what_a_process_took_since_it_began_is_seen_although_it_is_less_than_a_tick() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        thread::sleep(Duration::from_millis(50));
+        let (threads, all) = (threads_cpu_us(child.id()), process_cpu_us(child.id()).unwrap());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A kernel may be built without.
+        assert!(threads.is_none_or(|us| us > 0.0 && us <= all), "{threads:?}, {all}");
     }
 
     #[test]

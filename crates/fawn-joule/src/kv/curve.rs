@@ -232,9 +232,7 @@ fn notes(plan: &KvPlan, points: &[KvPoint], energy: Option<&Energy>) -> Vec<Stri
             .to_owned(),
     );
     if points.iter().any(|point| point.result.server_cpu_us == Some(0.0)) {
-        notes.push(
-            "the system counts CPU time in steps of 10 ms, too coarse for some points: give more --time".to_owned(),
-        );
+        notes.push("some points took less CPU time than the system counts: give more --time".to_owned());
     }
     notes
 }
