@@ -20,6 +20,8 @@ use super::point::{KvPoint, ScheduleDelay};
 const IDLE_WITHIN: Duration = Duration::from_mins(3);
 /// The generator is not what limits where it could ask this many times as often.
 const LEAST_HEADROOM: f64 = 1.5;
+/// Least requests in flight on each connection while keys are set.
+const LOAD_DEPTH: usize = 8;
 /// The generator is measured for this long at most.
 const CALIBRATION: Duration = Duration::from_secs(1);
 /// Answers are waited for after the end of a point as long as the longest objective, and this long at least.
@@ -80,7 +82,8 @@ pub fn run(plan: &KvPlan, watch: &dyn Watch) -> Result<KvFindings, LoadgenError>
     let timed = LoadPlan { time: plan.load.time.min(CALIBRATION), ..plan.load.clone() };
     let floor = calibrate(&timed, watch)?;
     let base = version_base();
-    let loaded = load(&LoadPlan { meter: None, ..plan.load.clone() }, base, watch)?;
+    let depth = plan.load.depth.max(LOAD_DEPTH);
+    let loaded = load(&LoadPlan { meter: None, depth, ..plan.load.clone() }, base, watch)?;
     let is_at_rest = wait_until_idle(&plan.load.server_pids, IDLE_WITHIN, watch)?;
     let versions = KeyVersions::new(plan.load.keys, base, true, plan.load.mix.replaces());
     let bench = KvBench { plan, versions, watch };
