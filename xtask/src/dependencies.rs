@@ -33,7 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-plan", &["fawn-report"]),
     ("fawn-gordon", &["fawn-plan", "fawn-report", "fawn-ring", "fawn-store", "fawn-workload"]),
     ("fawn-meter", &["fawn-files", "fawn-report"]),
-    ("fawn-joule", &["fawn-files", "fawn-machine", "fawn-meter", "fawn-report", "fawn-workload"]),
+    ("fawn-joule", &["fawn-files", "fawn-loadgen", "fawn-machine", "fawn-meter", "fawn-report", "fawn-workload"]),
     ("fawn-loadgen", &["fawn-machine", "fawn-memcache", "fawn-meter", "fawn-report", "fawn-resp", "fawn-workload"]),
     ("fawn-store", &["fawn-ring"]),
     ("fawn-kv", &["fawn-ring", "fawn-store"]),

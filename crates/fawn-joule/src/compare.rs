@@ -13,7 +13,8 @@ use crate::page::{PageOrigin, SuitePage};
 use crate::results::SuiteResults;
 
 /// What the charts of a group are headed by, in the order of [`HeadlineKey`].
-const GROUPS: [&str; 6] = ["Sorting", "Counting phrases", "Digests", "Signatures", "Matrix product", "Integer work"];
+const GROUPS: [&str; 7] =
+    ["Sorting", "Counting phrases", "Digests", "Signatures", "Matrix product", "Integer work", "Key-value queries"];
 
 /// Machines beside each other.
 #[derive(Clone, Debug)]

@@ -1,13 +1,16 @@
 //! The figures of each workload by which machines are compared.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use fawn_report::amount::{digits, number, percent, plain};
+use fawn_report::amount::{bytes, digits, number, percent, plain};
 use fawn_report::chart::Row;
 use fawn_report::csv::line;
 use fawn_report::{BenchReport, TextTable};
 use serde_json::Value;
 
+use crate::kv::curve::common;
+use crate::kv::qos::objective_name;
 use crate::measure::EfficiencyKind;
 use crate::results::SuiteResults;
 
@@ -92,7 +95,35 @@ pub fn headlines(results: &SuiteResults) -> BTreeMap<HeadlineKey, Headline> {
             add((5, 0), format!("integer work, {}", threads_of(row, report)), "million operations", 1e6, row);
         }
     }
+    if let Some(report) = results.report("kv") {
+        let work = queries(report);
+        for row in report.rows.iter().filter(|row| text(row, "what") == "capacity") {
+            add((6, 0), format!("{work}, at capacity"), "queries", 1.0, row);
+        }
+        if let Some((objective, row)) = best_service(report) {
+            add((6, 1), format!("{work}, within {objective}, at the best load"), "answers", 1.0, row);
+        }
+    }
     all
+}
+
+/// `gets of 256 B`, `gets of 1 KiB, 10 % sets`.
+fn queries(report: &BenchReport) -> String {
+    let of = |name: &str| report.parameters.get(name).and_then(Value::as_f64).unwrap_or_default();
+    let sets = of("sets");
+    let mixed = if sets > 0.0 { format!(", {} sets", percent(sets)) } else { String::new() };
+    format!("gets of {}{mixed}", bytes(of("value_bytes")))
+}
+
+/// The load at which a joule buys most answers within the common objective, and that objective.
+fn best_service(report: &BenchReport) -> Option<(String, &Row)> {
+    let rows = || report.rows.iter().filter(|row| text(row, "what") == "objective");
+    let objective = |row: &Row| figure(row, "objective_us").map(|us| Duration::from_secs_f64(us / 1e6));
+    let common = common(rows().filter_map(objective))?;
+    let kind = EfficiencyKind::of(&report.rows);
+    let value = |row: &&Row| kind.figure(row).unwrap_or(-1.0);
+    let best = rows().filter(|row| objective(row) == Some(common)).max_by(|a, b| value(a).total_cmp(&value(b)))?;
+    Some((objective_name(figure(best, "objective_us")?), best))
 }
 
 /// The figures of a machine as a table.
@@ -233,6 +264,28 @@ pub(crate) mod tests {
         assert_eq!(of("SHA-1 of 8 KiB by sha1, one thread"), ("MB", 2e3, EfficiencyKind::CpuSecond));
         assert_eq!(of("SHA-1 of 8 KiB by openssl, one thread"), ("MB", 1e3, EfficiencyKind::CpuSecond));
         assert_eq!(all.len(), 5, "60 KB is near no size that is compared");
+    }
+
+    #[test]
+    fn queries_are_compared_at_capacity_and_answers_at_the_load_at_which_a_joule_buys_most() {
+        let mut results = machine("a", 1.0, None);
+        let mut kv = BenchReport::new("kv");
+        kv.parameter("value_bytes", 256);
+        kv.parameter("sets", 0.1);
+        kv.row(json!({ "what": "capacity", "operations_a_cpu_second": 50_000.0, "work_a_second": 40_000.0 }));
+        for (load, us, each) in [(10, 1000, 20_000.0), (50, 1000, 45_000.0), (50, 5000, 48_000.0), (90, 1000, 9000.0)] {
+            kv.row(json!({
+                "what": "objective", "load_percent": load, "objective_us": us, "operations_a_cpu_second": each
+            }));
+        }
+        results.reports.push(kv);
+        let all = headlines(&results);
+        let of = |work: &str| {
+            let found = all.iter().find(|(key, _)| key.work == work).unwrap_or_else(|| panic!("{work}: {all:?}"));
+            (found.0.unit, found.1.value, found.0.place.0)
+        };
+        assert_eq!(of("gets of 256 B, 10 % sets, at capacity"), ("queries", 50_000.0, 6));
+        assert_eq!(of("gets of 256 B, 10 % sets, within 1 ms, at the best load"), ("answers", 45_000.0, 6));
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //!   machines beside each other.
 //! * [`threads`]: work that threads do for a fixed time.
 //! * [`cost`]: wall time, CPU time and joules of a stretch of work, and the figures of a report that are made of them.
+//! * [`kv`]: queries to servers of keys and values, at capacity and over load, with quality of service.
 //! * [`phrases`]: counting very many phrases in texts.
 //! * [`sort`]: the sort benchmark: records made, sorted from file to file, and validated.
 
@@ -23,6 +24,7 @@ pub mod cost;
 pub mod crypto;
 pub mod fixed;
 pub mod headline;
+pub mod kv;
 pub mod matrix;
 pub mod measure;
 pub mod page;

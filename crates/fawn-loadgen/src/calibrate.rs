@@ -38,6 +38,8 @@ pub fn calibrate(plan: &LoadPlan, watch: &dyn Watch) -> Result<PhaseResult, Load
         time,
         pace: None,
         shown: Some(SHOWN),
+        grace: None,
+        follows_idle: false,
         what: "calibrating",
     };
     let versions = KeyVersions::new(plan.keys, 0, true, plan.mix.replaces());

@@ -1,8 +1,10 @@
 //! What the loops of a phase share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::idle::{IdleStats, IdleTracker};
 use crate::newest::Newest;
 use crate::plan::LoadPlan;
 use crate::versions::KeyVersions;
@@ -25,4 +27,28 @@ pub struct PhaseContext<'a> {
     pub answered: AtomicU64,
     /// One loop has failed: all end.
     pub stop: AtomicBool,
+    /// Until when answers are waited for.
+    pub last_answer_ns: u64,
+    /// When no request is under way; `None`: nobody wants to know.
+    pub idle: Option<Mutex<IdleTracker>>,
+}
+
+impl PhaseContext<'_> {
+    /// Whether requests that were due before the end are sent, and answers awaited, for a time after it.
+    pub fn has_grace(&self) -> bool {
+        self.last_answer_ns < u64::MAX
+    }
+
+    /// Does this with what follows the requests that are under way, if anything does.
+    #[inline]
+    pub fn follow(&self, note: impl FnOnce(&mut IdleTracker)) {
+        if let Some(idle) = &self.idle {
+            note(&mut idle.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// The idle stretches, once all loops have ended.
+    pub fn idle_stats(self) -> Option<IdleStats> {
+        self.idle.map(|idle| idle.into_inner().unwrap_or_else(PoisonError::into_inner).finish())
+    }
 }

@@ -13,6 +13,7 @@
 //! * [`protocol`]: requests and answers; [`versions`]: which versions of a key a get may find.
 //! * [`pipe`]: a socket with what is not parsed and not sent yet; [`dial`]: connecting.
 //! * [`worker`]: the loop; [`verdict`]: whether an answer is right; [`stats`]: what is counted.
+//! * [`idle`]: times in which the servers have nothing to do.
 //! * [`system`]: CPU time of servers and of the machine.
 //! * [`null`]: a server that does nothing, the floor; [`calibrate`]: the generator against it.
 //! * [`phase`]: threads with a loop each, for a time; [`context`]: what they share.
@@ -25,6 +26,7 @@ pub mod choice;
 pub mod context;
 pub mod dial;
 pub mod error;
+pub mod idle;
 pub mod mix;
 pub mod newest;
 pub mod null;

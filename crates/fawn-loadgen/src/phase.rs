@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::os::fd::OwnedFd;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -14,6 +15,7 @@ use crate::choice::Chooser;
 use crate::context::PhaseContext;
 use crate::dial::LoadTarget;
 use crate::error::LoadgenError;
+use crate::idle::{IdleStats, IdleTracker};
 use crate::newest::Newest;
 use crate::plan::{LoadPace, LoadPlan};
 use crate::schedule::Schedule;
@@ -40,6 +42,13 @@ pub struct LoadPhase {
     pub pace: Option<LoadPace>,
     /// The entry whose value the server shows for every key, with its version.
     pub shown: Option<(u64, u32)>,
+    /// How long requests that were due are still sent after the end, and answers awaited; those that have not come by then count as
+    /// [`Shortfall::unanswered`]. `None`: nothing is sent then, and answers are awaited until a server is silent for too long.
+    ///
+    /// [`Shortfall::unanswered`]: crate::stats::Shortfall::unanswered
+    pub grace: Option<Duration>,
+    /// Whether idle stretches are measured.
+    pub follows_idle: bool,
     /// For people.
     pub what: &'static str,
 }
@@ -59,6 +68,8 @@ pub struct PhaseResult {
     pub samples: Vec<(u64, u64)>,
     /// What was drawn meanwhile; none: nothing meters it.
     pub energy: Option<Energy>,
+    /// When no request was under way; none: nobody wanted to know.
+    pub idle: Option<IdleStats>,
 }
 
 /// Runs a phase on threads of its own.
@@ -85,6 +96,8 @@ pub fn carry_out(
         shown: phase.shown,
         answered: AtomicU64::new(0),
         stop: AtomicBool::new(false),
+        last_answer_ns: phase.grace.map_or(u64::MAX, |grace| end.saturating_add(grace.as_nanos() as u64)),
+        idle: phase.follows_idle.then(|| Mutex::new(IdleTracker::new(start..end))),
     };
     let main = thread::current();
     let workers = (0..plan.threads).rev().map(|number| {
@@ -102,7 +115,7 @@ pub fn carry_out(
         Worker::new(&shared, mine, source, schedule)
     });
     let workers = workers.collect::<Result<Vec<_>, _>>()?;
-    thread::scope(|scope| {
+    let (stats, usage, samples) = thread::scope(|scope| {
         let mut handles = Vec::new();
         for worker in workers {
             let main = &main;
@@ -130,11 +143,12 @@ pub fn carry_out(
         if let Some(error) = failure {
             return Err(error);
         }
-        let PhaseUsage { server_cpu_us, machine, energy } = watched?;
-        let ended_ns = if end == u64::MAX { stats.ended_ns } else { end };
-        let seconds = ended_ns.saturating_sub(start) as f64 / 1e9;
-        Ok(PhaseResult { stats, seconds, server_cpu_us, machine, samples, energy })
-    })
+        Ok((stats, watched?, samples))
+    })?;
+    let PhaseUsage { server_cpu_us, machine, energy } = usage;
+    let ended_ns = if end == u64::MAX { stats.ended_ns } else { end };
+    let seconds = ended_ns.saturating_sub(start) as f64 / 1e9;
+    Ok(PhaseResult { stats, seconds, server_cpu_us, machine, samples, energy, idle: shared.idle_stats() })
 }
 
 /// The operations of loop `number` of `loops`, of so many.

@@ -55,6 +55,8 @@ pub fn run(plan: &LoadPlan, watch: &dyn Watch) -> Result<Findings, LoadgenError>
             time: if plan.operations.is_some() { Duration::MAX } else { plan.time },
             pace: plan.pace,
             shown: None,
+            grace: None,
+            follows_idle: false,
             what: "measuring",
         };
         Some(carry_out(plan, phase, &versions, watch)?)
@@ -67,7 +69,10 @@ pub fn run(plan: &LoadPlan, watch: &dyn Watch) -> Result<Findings, LoadgenError>
 }
 
 /// Refuses more keys than there is DRAM to keep track of.
-fn refuse_too_many_keys(plan: &LoadPlan, available: Option<u64>) -> Result<(), LoadgenError> {
+///
+/// # Errors
+/// [`LoadgenError::Memory`].
+pub fn refuse_too_many_keys(plan: &LoadPlan, available: Option<u64>) -> Result<(), LoadgenError> {
     let needed = KeyVersions::bytes(plan.keys, plan.mix.replaces());
     match available {
         Some(available) if needed > available => {
@@ -79,7 +84,10 @@ fn refuse_too_many_keys(plan: &LoadPlan, available: Option<u64>) -> Result<(), L
 }
 
 /// Sets every key, again where that is refused.
-fn load(plan: &LoadPlan, base: u32, watch: &dyn Watch) -> Result<PhaseResult, LoadgenError> {
+///
+/// # Errors
+/// [`LoadgenError::Refused`], and what ends a phase.
+pub fn load(plan: &LoadPlan, base: u32, watch: &dyn Watch) -> Result<PhaseResult, LoadgenError> {
     let versions = KeyVersions::new(plan.keys, base, false, false);
     let pace = plan.load_rate.map(|rate| LoadPace { rate, spacing: Spacing::Fixed });
     let phase = LoadPhase {
@@ -89,6 +97,8 @@ fn load(plan: &LoadPlan, base: u32, watch: &dyn Watch) -> Result<PhaseResult, Lo
         time: Duration::MAX,
         pace,
         shown: None,
+        grace: None,
+        follows_idle: false,
         what: "loading",
     };
     let loaded = carry_out(plan, phase, &versions, watch)?;

@@ -32,8 +32,14 @@ pub struct OperationStats {
     pub late: Latencies,
     /// Of the gets that were answered within the time that is measured, those of modifies too, those that found no value.
     pub misses: u64,
+    /// Operations that were due within the time that is measured; a modify is one.
+    pub asked: u64,
     /// Operations that were due within it, and not sent at its end.
     pub unsent: u64,
+    /// What became of those that were due within it and have no right answer.
+    pub shortfall: Shortfall,
+    /// How often an operation was due while all connections had as many requests in flight as they may.
+    pub full_turns: u64,
     /// Values that cannot be, at any time.
     pub wrong: Faults,
     /// Errors that the server answered with, at any time; of a load those of its last round.
@@ -53,6 +59,54 @@ pub struct Faults {
     pub count: u64,
     /// The first of them, for people.
     pub first: Option<String>,
+}
+
+/// What is wrong with an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerFault {
+    /// There is no value, of a key that was loaded.
+    NotFound,
+    /// The value cannot be, or is another key's.
+    Wrong,
+    /// The server answered with an error.
+    Refused,
+}
+
+/// Operations without a right answer, of those that were due within the time that is measured.
+#[derive(Clone, Debug, Default)]
+pub struct Shortfall {
+    /// Of those that [`RequestStats::latencies`] count, the latencies: no right answer took these.
+    pub latencies: Latencies,
+    /// Gets that found no value.
+    pub not_found: u64,
+    /// Values that cannot be.
+    pub wrong: u64,
+    /// Errors that the server answered with.
+    pub refused: u64,
+    /// Sent, and never answered.
+    pub unanswered: u64,
+}
+
+impl Shortfall {
+    /// Counts an answer that is not right; its latency if that is counted elsewhere, too.
+    pub fn add(&mut self, fault: AnswerFault, latency_ns: Option<u64>) {
+        match fault {
+            AnswerFault::NotFound => self.not_found += 1,
+            AnswerFault::Wrong => self.wrong += 1,
+            AnswerFault::Refused => self.refused += 1,
+        }
+        if let Some(latency_ns) = latency_ns {
+            self.latencies.add_ns(latency_ns);
+        }
+    }
+
+    fn merge(&mut self, more: &Self) {
+        self.latencies.merge(&more.latencies);
+        self.not_found += more.not_found;
+        self.wrong += more.wrong;
+        self.refused += more.refused;
+        self.unanswered += more.unanswered;
+    }
 }
 
 impl Faults {
@@ -122,7 +176,10 @@ impl OperationStats {
         self.modifies.merge(&more.modifies);
         self.late.merge(&more.late);
         self.misses += more.misses;
+        self.asked += more.asked;
         self.unsent += more.unsent;
+        self.shortfall.merge(&more.shortfall);
+        self.full_turns += more.full_turns;
         self.wrong.merge(more.wrong);
         self.refused.merge(more.refused);
         self.put_again += more.put_again;

@@ -2,11 +2,15 @@
 
 use std::fs;
 use std::io::{Error, ErrorKind};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fawn_report::Watch;
 
 use crate::error::LoadgenError;
 
-/// CPU time of processes so far, all threads, those that have ended too, in microseconds; as fine as a tick of the
-/// system, 10 ms.
+/// CPU time of processes so far, all threads, those that have ended too, in microseconds; at least as fine as two ticks of the
+/// system, 20 ms, and finer while no thread ends.
 ///
 /// # Errors
 /// [`LoadgenError::Process`].
@@ -14,11 +18,45 @@ pub fn processes_cpu_us(pids: &[u32]) -> Result<f64, LoadgenError> {
     pids.iter().map(|pid| process_cpu_us(*pid).map_err(|source| LoadgenError::Process { pid: *pid, source })).sum()
 }
 
+/// Processes that take less than this of a processor each, over two such times in a row, have nothing left to do.
+const IDLE_SHARE: f64 = 0.05;
+/// How long it is looked what they take.
+const IDLE_LOOK: Duration = Duration::from_millis(200);
+
+/// Waits until processes rest, as a load leaves seals and merges behind; whether they do within this time. Of none nobody knows, and
+/// nothing is awaited.
+///
+/// # Errors
+/// [`LoadgenError::Process`].
+pub fn wait_until_idle(pids: &[u32], within: Duration, watch: &dyn Watch) -> Result<bool, LoadgenError> {
+    let (began, mut idle) = (Instant::now(), 0);
+    while idle < 2 && !pids.is_empty() {
+        watch.progress(0, 1, "waiting until the servers have finished the load");
+        let (before, since) = (processes_cpu_us(pids)?, Instant::now());
+        thread::sleep(IDLE_LOOK);
+        let share = (processes_cpu_us(pids)? - before) / since.elapsed().as_micros() as f64;
+        idle = if share < IDLE_SHARE * pids.len() as f64 { idle + 1 } else { 0 };
+        if began.elapsed() > within {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 fn process_cpu_us(pid: u32) -> Result<f64, Error> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let ticks =
         ticks(&text).ok_or_else(|| Error::new(ErrorKind::InvalidData, "the system reports it in another form"))?;
-    Ok(ticks as f64 * 1e6 / rustix::param::clock_ticks_per_second() as f64)
+    let us = ticks as f64 * 1e6 / rustix::param::clock_ticks_per_second() as f64;
+    // Neither is too much: ticks are rounded down, and threads that have ended are missing below.
+    Ok(us.max(threads_cpu_us(pid).unwrap_or_default()))
+}
+
+/// CPU time of the threads that a process has now, microseconds; `None` where the system does not tell.
+fn threads_cpu_us(pid: u32) -> Option<f64> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let texts = threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("schedstat")).ok());
+    texts.map(|text| Some(text.split_ascii_whitespace().next()?.parse::<u64>().ok()? as f64 / 1e3)).sum()
 }
 
 /// User and system time of a line of `/proc/PID/stat`.
@@ -80,6 +118,30 @@ mod tests {
         let after = at("cpu  150 0 70 1100 10 0 5 25 0 0\n");
         let (busy_us, stolen) = after.since(&before);
         assert!((busy_us - 0.9e6).abs() < 1.0 && (stolen - 20.0 / 190.0).abs() < 1e-9, "{busy_us} {stolen}");
+    }
+
+    #[test]
+    fn a_process_that_rests_is_not_awaited_for_long_and_none_not_at_all() {
+        let long = Duration::from_mins(1);
+        let began = Instant::now();
+        assert!(wait_until_idle(&[], long, &fawn_report::Nobody).unwrap());
+        assert!(began.elapsed() < IDLE_LOOK);
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(wait_until_idle(&[child.id()], long, &fawn_report::Nobody).unwrap());
+        assert!((2 * IDLE_LOOK..long).contains(&began.elapsed()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn what_a_process_took_since_it_began_is_seen_although_it_is_less_than_a_tick() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        thread::sleep(Duration::from_millis(50));
+        let (threads, all) = (threads_cpu_us(child.id()), process_cpu_us(child.id()).unwrap());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A kernel may be built without.
+        assert!(threads.is_none_or(|us| us > 0.0 && us <= all), "{threads:?}, {all}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use fawn_workload::version_of;
 use crate::context::PhaseContext;
 use crate::mix::RequestPurpose;
 use crate::protocol::key;
-use crate::stats::OperationStats;
+use crate::stats::{AnswerFault, OperationStats};
 
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +40,17 @@ pub fn time(stats: &mut OperationStats, flight: &InFlight, answer: CheckedReply<
     }
 }
 
-/// Counts an answer, and looks whether it is right. Whether it answers what was asked: a refusal does not, nor does another key's
-/// value or one of another length, and is neither throughput nor a latency.
+/// What an answer is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerVerdict {
+    /// Whether it answers what was asked: a refusal does not, nor does another key's value or one of another length, and is neither
+    /// throughput nor a latency.
+    pub is_answered: bool,
+    /// What is wrong with it.
+    pub fault: Option<AnswerFault>,
+}
+
+/// Counts an answer, and looks whether it is right.
 #[inline]
 pub fn note(
     shared: &PhaseContext<'_>,
@@ -49,7 +58,7 @@ pub fn note(
     flight: &InFlight,
     answer: CheckedReply<'_>,
     counts: bool,
-) -> bool {
+) -> AnswerVerdict {
     let is_answered = matches!(answer, CheckedReply::Stored | CheckedReply::Miss | CheckedReply::Value(_));
     let counts = counts && is_answered;
     stats.of_mut(flight.kind).answered += u64::from(counts);
@@ -63,19 +72,36 @@ pub fn note(
     if flight.kind.is_half() && !flight.goes_on(answer) {
         stats.modifies.answered += u64::from(counts);
     }
+    let fault = look(shared, stats, flight, answer, counts);
+    AnswerVerdict { is_answered, fault }
+}
+
+/// What is wrong with an answer, if anything is.
+#[inline]
+fn look(
+    shared: &PhaseContext<'_>,
+    stats: &mut OperationStats,
+    flight: &InFlight,
+    answer: CheckedReply<'_>,
+    counts: bool,
+) -> Option<AnswerFault> {
     match answer {
-        CheckedReply::Stored => {}
-        CheckedReply::Miss => stats.misses += u64::from(counts),
+        CheckedReply::Stored => return None,
+        CheckedReply::Miss => {
+            stats.misses += u64::from(counts);
+            return Some(AnswerFault::NotFound);
+        }
         CheckedReply::Value(value) => match shared.shown {
             // All the work is done whose cost is of interest.
             Some((index, version)) => {
-                if version_of(index, value) != Some(version) {
-                    stats.wrong.add(|| "the server that does nothing shows another value".to_owned());
-                }
                 std::hint::black_box(shared.versions.is_possible(flight.index, flight.version, version));
+                if version_of(index, value) == Some(version) {
+                    return None;
+                }
+                stats.wrong.add(|| "the server that does nothing shows another value".to_owned());
             }
             None => match version_of(flight.index, value) {
-                Some(version) if shared.versions.is_possible(flight.index, flight.version, version) => {}
+                Some(version) if shared.versions.is_possible(flight.index, flight.version, version) => return None,
                 found => stats.wrong.add(|| tell_wrong(shared, flight, found)),
             },
         },
@@ -88,9 +114,10 @@ pub fn note(
         CheckedReply::Refused(line) => {
             let asked = flight.kind.asked().name();
             stats.refused.add(|| format!("a {asked} of key {}: {}", name(flight.index), String::from_utf8_lossy(line)));
+            return Some(AnswerFault::Refused);
         }
     }
-    is_answered
+    Some(AnswerFault::Wrong)
 }
 
 #[cold]

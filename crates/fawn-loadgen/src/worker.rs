@@ -22,7 +22,7 @@ use crate::pipe::{Pipe, ReceiveOutcome};
 use crate::protocol::Codec;
 use crate::schedule::Schedule;
 use crate::stats::OperationStats;
-use crate::verdict::{InFlight, note, time};
+use crate::verdict::{AnswerVerdict, InFlight, note, time};
 
 /// Events taken from the system at a time.
 const EVENTS: usize = 256;
@@ -229,6 +229,9 @@ impl<'a> Worker<'a> {
             let now = self.now_ns();
             self.note_time(now);
             self.ask_what_is_due(now)?;
+            if !self.goes_on && self.in_flight > 0 && now >= self.shared.last_answer_ns {
+                self.give_up(now);
+            }
             let is_stopped = self.shared.stop.load(Ordering::Relaxed);
             if is_stopped || (!self.goes_on && self.in_flight == 0 && !self.put_again()?) {
                 self.note_end();
@@ -292,10 +295,18 @@ impl<'a> Worker<'a> {
             self.is_measured = true;
         }
         if now >= window.end && self.goes_on {
-            self.goes_on = false;
             self.note_end();
-            self.note_unsent();
+            if !self.has_backlog(now) {
+                self.goes_on = false;
+                self.note_unsent();
+            }
         }
+    }
+
+    /// Whether requests that were due before the end are still sent.
+    fn has_backlog(&self, now: u64) -> bool {
+        let is_due = |schedule: &Schedule| schedule.next_ns() < self.shared.window.end;
+        self.shared.has_grace() && now < self.shared.last_answer_ns && self.schedule.as_ref().is_some_and(is_due)
     }
 
     fn note_end(&mut self) {
@@ -314,8 +325,23 @@ impl<'a> Worker<'a> {
             let Some((kind, index)) = self.source.next(self.shared.plan.keys) else { return };
             if due >= window.start {
                 self.stats.unsent += 1;
+                self.stats.asked += 1;
                 let flight = InFlight { due_ns: due, asked_ns: due, index, version: 0, kind };
                 time(&mut self.stats, &flight, CheckedReply::Miss, window.end);
+                self.stats.shortfall.latencies.add_ns(window.end - due);
+            }
+        }
+    }
+
+    /// Waits no more for the answers that have not come: they count with the time that was waited for them.
+    fn give_up(&mut self, now: u64) {
+        self.shared.follow(|idle| idle.note_answered(now, self.in_flight));
+        self.in_flight = 0;
+        for flight in self.connections.iter_mut().flat_map(|connection| connection.flights.drain(..)) {
+            if self.shared.window.contains(&flight.due_ns) {
+                self.stats.shortfall.unanswered += 1;
+                time(&mut self.stats, &flight, CheckedReply::Miss, now);
+                self.stats.shortfall.latencies.add_ns(now - flight.due_ns);
             }
         }
     }
@@ -333,6 +359,9 @@ impl<'a> Worker<'a> {
                 self.ask_again(at, 1, now)?;
             }
         }
+        if self.goes_on && self.in_flight >= room && self.next_due(now).is_some() {
+            self.stats.full_turns += 1;
+        }
         Ok(())
     }
 
@@ -341,7 +370,7 @@ impl<'a> Worker<'a> {
     fn next_due(&self, now: u64) -> Option<u64> {
         match &self.schedule {
             None => Some(now),
-            Some(schedule) => Some(schedule.next_ns()).filter(|due| *due <= now),
+            Some(schedule) => Some(schedule.next_ns()).filter(|due| *due <= now && *due < self.shared.window.end),
         }
     }
 
@@ -350,13 +379,19 @@ impl<'a> Worker<'a> {
         let mut wait = LOOK.as_nanos() as u64;
         if self.goes_on {
             let window = &self.shared.window;
-            let edge = if now < window.start { window.start } else { window.end };
+            let edge = match now {
+                now if now < window.start => window.start,
+                now if now < window.end => window.end,
+                _ => self.shared.last_answer_ns,
+            };
             // Whole milliseconds: nothing hangs on them.
             wait = wait.min(edge.saturating_sub(now)).next_multiple_of(1_000_000);
             let has_room = self.in_flight < self.connections.len() * self.shared.plan.depth;
             if let (Some(schedule), true) = (&self.schedule, has_room) {
                 wait = wait.min(schedule.next_ns().saturating_sub(now));
             }
+        } else {
+            wait = wait.min(self.shared.last_answer_ns.saturating_sub(now)).next_multiple_of(1_000_000);
         }
         Duration::from_nanos(wait)
     }
@@ -368,6 +403,7 @@ impl<'a> Worker<'a> {
         let keys = self.shared.plan.keys;
         let was_idle = self.connections[at].flights.is_empty();
         let begun = self.half_done.len();
+        let in_flight = self.in_flight;
         while let Some((index, due_ns)) = self.half_done.pop() {
             self.push(at, RequestPurpose::ModifySet, index, (due_ns, now));
         }
@@ -377,10 +413,12 @@ impl<'a> Worker<'a> {
                 self.goes_on = false;
                 break;
             };
+            let counts = self.shared.window.contains(&due_ns);
+            self.stats.asked += u64::from(counts);
             if let Some(schedule) = &mut self.schedule {
                 schedule.advance();
                 // As latencies are: of those that are due in the time that is measured.
-                if self.is_measured && due_ns >= self.shared.window.start {
+                if counts {
                     self.stats.late.add_ns(now - due_ns);
                 }
             }
@@ -389,6 +427,7 @@ impl<'a> Worker<'a> {
         if self.out.is_empty() {
             return Ok(());
         }
+        self.shared.follow(|idle| idle.note_sent(now, self.in_flight - in_flight));
         let connection = &mut self.connections[at];
         if was_idle {
             connection.since_ns = now;
@@ -480,13 +519,19 @@ impl<'a> Worker<'a> {
             };
             connection.flights.pop_front();
             answered += 1;
-            let is_answered = note(self.shared, &mut self.stats, &flight, answer, counts_now);
+            let AnswerVerdict { is_answered, fault } = note(self.shared, &mut self.stats, &flight, answer, counts_now);
             if let OperationSource::Load(load) = &mut self.source {
                 load.note(flight.index, is_answered);
             }
             // By when it was due, not by when it was answered: what a server holds up past the end is late, too.
-            if is_answered && self.shared.window.contains(&flight.due_ns) {
-                time(&mut self.stats, &flight, answer, now);
+            if self.shared.window.contains(&flight.due_ns) {
+                if is_answered {
+                    time(&mut self.stats, &flight, answer, now);
+                }
+                if let Some(fault) = fault.filter(|_| !flight.goes_on(answer)) {
+                    let latency_ns = is_answered.then(|| now.saturating_sub(flight.due_ns));
+                    self.stats.shortfall.add(fault, latency_ns);
+                }
             }
             if flight.goes_on(answer) {
                 self.half_done.push((flight.index, flight.due_ns));
@@ -496,6 +541,7 @@ impl<'a> Worker<'a> {
         }
         connection.answers += answered as u64;
         self.in_flight -= answered;
+        self.shared.follow(|idle| idle.note_answered(now, answered));
         self.stats.ended_ns = now;
         Ok(answered)
     }

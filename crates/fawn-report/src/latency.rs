@@ -51,6 +51,17 @@ impl Latencies {
         self.histogram.value_at_quantile(share) as f64 / 1e3
     }
 
+    /// How many took no longer than this, as exactly as latencies are kept.
+    pub fn count_within(&self, limit: Duration) -> u64 {
+        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(LONGEST_NS);
+        self.histogram.count_between(0, limit_ns)
+    }
+
+    /// Microseconds on average; 0 of none.
+    pub fn mean_us(&self) -> f64 {
+        self.histogram.mean() / 1e3
+    }
+
     /// Microseconds of the longest.
     pub fn longest_us(&self) -> f64 {
         self.histogram.max() as f64 / 1e3
@@ -133,6 +144,18 @@ mod tests {
         let mut twice = latencies.clone();
         twice.merge(&latencies);
         assert_eq!(twice.count(), 2000);
+    }
+
+    #[test]
+    fn those_within_a_limit_are_counted_and_the_mean_is_of_all() {
+        let mut latencies = Latencies::default();
+        assert_eq!((latencies.count_within(Duration::from_secs(1)), latencies.mean_us()), (0, 0.0));
+        for us in [100, 200, 900, 2000] {
+            latencies.add(Duration::from_micros(us));
+        }
+        let within = |us| latencies.count_within(Duration::from_micros(us));
+        assert_eq!([50, 100, 500, 1000, 5000].map(within), [0, 1, 2, 3, 4]);
+        assert!((latencies.mean_us() - 800.0).abs() < 1.0, "{}", latencies.mean_us());
     }
 
     #[test]

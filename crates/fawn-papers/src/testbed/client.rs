@@ -4,12 +4,11 @@
 use std::cell::Cell;
 use std::io::BufRead as _;
 use std::net::SocketAddr;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fawn_loadgen::phase::{LoadPhase, PhaseResult, carry_out};
 use fawn_loadgen::run::version_base;
-use fawn_loadgen::system::processes_cpu_us;
+use fawn_loadgen::system::wait_until_idle;
 use fawn_loadgen::versions::KeyVersions;
 use fawn_loadgen::{Distribution, LoadPace, LoadPlan, LoadProtocol, LoadTarget, Mix, Spacing};
 use fawn_meter::Meter;
@@ -25,11 +24,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Requests in flight on each of 32 connections while keys are put.
 const LOAD_DEPTH: usize = 8;
 
-/// Servers that take less than this of a processor each, over two such times in a row, have nothing left to do.
-const IDLE_SHARE: f64 = 0.05;
-/// How long it is looked what they take.
-const IDLE_LOOK: Duration = Duration::from_millis(200);
-/// The longest that is waited for it.
+/// The longest that is waited until servers have nothing left to do.
 const IDLE_WITHIN: Duration = Duration::from_mins(3);
 
 /// A rate is told of no shorter stretch: what is under way at its ends would be most of it.
@@ -130,6 +125,8 @@ impl<'w> TestbedClient<'w> {
             operations: None,
             pace: None,
             shown: None,
+            grace: None,
+            follows_idle: false,
             what: "loading",
         };
         let work = ClientWork { puts: 1.0, depth: LOAD_DEPTH, ..ClientWork::gets(Duration::MAX) };
@@ -162,19 +159,11 @@ impl<'w> TestbedClient<'w> {
 
     /// Waits until the servers rest: a load leaves seals and merges behind.
     fn settle(&self) -> Result<(), Error> {
-        let (began, mut idle) = (Instant::now(), 0);
-        while idle < 2 {
-            self.watch.progress(0, 1, "waiting until the servers have finished the load");
-            let (before, since) = (processes_cpu_us(&self.pids)?, Instant::now());
-            thread::sleep(IDLE_LOOK);
-            let share = (processes_cpu_us(&self.pids)? - before) / since.elapsed().as_micros() as f64;
-            idle = if share < IDLE_SHARE * self.pids.len() as f64 { idle + 1 } else { 0 };
-            if began.elapsed() > IDLE_WITHIN {
-                let what = format!("still work {} s after a load", IDLE_WITHIN.as_secs());
-                return Err(Error::Server { name: "the servers".to_owned(), what });
-            }
+        if wait_until_idle(&self.pids, IDLE_WITHIN, self.watch)? {
+            return Ok(());
         }
-        Ok(())
+        let what = format!("still work {} s after a load", IDLE_WITHIN.as_secs());
+        Err(Error::Server { name: "the servers".to_owned(), what })
     }
 
     /// Warms up, does it, and tells which share of the gets no flash was read for; `None`: the servers do not say.
@@ -211,6 +200,8 @@ impl<'w> TestbedClient<'w> {
             operations: None,
             pace,
             shown: None,
+            grace: None,
+            follows_idle: false,
             what,
         };
         let measured = carry_out(&self.plan(work), phase, &self.ledger, self.watch)?;

@@ -3,7 +3,7 @@
 
 use std::io::BufRead as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -83,17 +83,23 @@ impl TestbedCluster {
     /// # Errors
     /// [`Error::Server`], [`Error`].
     pub fn start(run: &Run<'_>, name: &str, shape: ClusterShape) -> Result<Self, Error> {
-        let dir = run.dir.join(name);
         run.watch.progress(0, 1, "starting a cluster");
+        Self::start_in(&run.tools.fawn, run.dir.join(name), shape)
+    }
+
+    /// Starts one of this program in a directory, and waits until it is whole.
+    ///
+    /// # Errors
+    /// [`Error::Server`], [`Error`].
+    pub fn start_in(fawn: &Path, dir: PathBuf, shape: ClusterShape) -> Result<Self, Error> {
         let data = dir.join("manager").display().to_string();
         let replicas = shape.replicas.to_string();
         let consistency = if shape.is_weak { "weak" } else { "strong" };
         let arguments =
             ["manager", "--dir", &data, "--listen", ANY_PORT, "--replicas", &replicas, "--consistency", consistency];
-        let mut manager = Server::start(&run.tools.fawn, &arguments, &dir, "manager-log")?;
+        let mut manager = Server::start(fawn, &arguments, &dir, "manager-log")?;
         let manager_address = manager.address(" ready on ")?;
-        let fawn = run.tools.fawn.clone();
-        let mut cluster = Self { fawn, dir, shape, manager, manager_address, nodes: Vec::new() };
+        let mut cluster = Self { fawn: fawn.to_owned(), dir, shape, manager, manager_address, nodes: Vec::new() };
         for _ in 0..shape.nodes {
             cluster.add_node()?;
         }

@@ -1,6 +1,7 @@
 //! One server with keys to ask for, over the network: `fawn serve` with one event loop, and memcached with one worker beside it.
 
 use std::ffi::OsStr;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use fawn_loadgen::phase::PhaseResult;
@@ -21,15 +22,24 @@ pub fn start<'w>(
     keys: ServerKeys,
     memory: u64,
 ) -> Result<(Server, TestbedClient<'w>, PhaseResult), Error> {
-    let (data, memory) = (run.dir.join("served").display().to_string(), memory.to_string());
-    // Puts are acknowledged as the paper's stores do it.
-    let mut arguments = vec!["serve", "--dir", &data, "--listen", ANY_PORT, "--memory", &memory];
-    arguments.extend(["--threads", "1", "--ack", "memory"]);
-    let mut server = Server::start(&run.tools.fawn, &arguments, &run.dir, "served-log")?;
-    let address = server.address("serving memcached on ")?;
+    let (server, address) = start_empty(&run.tools.fawn, &run.dir, memory, 1)?;
     let (mut client, loaded) = TestbedClient::load(&[address], vec![server.pid()], keys, run.watch)?;
     client.set_meter(run.tools.meter.clone());
     Ok((server, client, loaded))
+}
+
+/// Starts a server of `fawn` with this memory, so many event loops and nothing in it, below a directory; where it serves clients.
+///
+/// # Errors
+/// [`Error::Server`].
+pub fn start_empty(fawn: &Path, dir: &Path, memory: u64, threads: u16) -> Result<(Server, SocketAddr), Error> {
+    let (data, memory, threads) = (dir.join("served").display().to_string(), memory.to_string(), threads.to_string());
+    // Puts are acknowledged as the paper's stores do it.
+    let mut arguments = vec!["serve", "--dir", &data, "--listen", ANY_PORT, "--memory", &memory];
+    arguments.extend(["--threads", &threads, "--ack", "memory"]);
+    let mut server = Server::start(fawn, &arguments, dir, "served-log")?;
+    let address = server.address("serving memcached on ")?;
+    Ok((server, address))
 }
 
 /// Where memcached is installed, in these places, as `PATH` has them; `None`: in none.

@@ -152,6 +152,16 @@ pub enum ProtocolChoice {
     Resp,
 }
 
+impl From<ProtocolChoice> for LoadProtocol {
+    fn from(choice: ProtocolChoice) -> Self {
+        match choice {
+            ProtocolChoice::Text => Self::Text,
+            ProtocolChoice::Meta => Self::Meta,
+            ProtocolChoice::Resp => Self::Resp,
+        }
+    }
+}
+
 /// The times between operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SpacingChoice {
@@ -299,11 +309,7 @@ impl GeneratorArguments {
             threads: self.threads.into(),
             connections: self.connections as usize,
             depth: self.depth as usize,
-            protocol: match self.protocol {
-                ProtocolChoice::Text => LoadProtocol::Text,
-                ProtocolChoice::Meta => LoadProtocol::Meta,
-                ProtocolChoice::Resp => LoadProtocol::Resp,
-            },
+            protocol: self.protocol.into(),
             keys: load.keys,
             value_bytes: load.value_bytes,
             mix: load.mix,
@@ -356,7 +362,7 @@ pub fn check_value(size: Size) -> Result<(), String> {
 }
 
 /// Whether it is known to be on this machine.
-fn is_of_this_machine(target: &LoadTarget) -> bool {
+pub fn is_of_this_machine(target: &LoadTarget) -> bool {
     match target {
         LoadTarget::Unix(_) => true,
         LoadTarget::Tcp { addresses, .. } => addresses.iter().all(|address| address.ip().is_loopback()),
@@ -364,7 +370,10 @@ fn is_of_this_machine(target: &LoadTarget) -> bool {
 }
 
 /// Looks its name up.
-fn resolve(address: &Address) -> anyhow::Result<LoadTarget> {
+///
+/// # Errors
+/// It has no address.
+pub fn resolve(address: &Address) -> anyhow::Result<LoadTarget> {
     match address {
         Address::Unix(path) => Ok(LoadTarget::Unix(path.clone())),
         Address::Tcp { host, port } => {

@@ -14,6 +14,7 @@ use fawn_joule::crypto::{BLOCKS, CryptoPlan};
 use fawn_joule::fixed::catalogue::PointCatalogue;
 use fawn_joule::fixed::{FixedPlan, PAPER_FIXED_WATTS};
 use fawn_joule::headline::{csv, headlines, table};
+use fawn_joule::kv::output as kv_output;
 use fawn_joule::page::SuitePage;
 use fawn_joule::phrases::{Matcher, MatcherOptions, PhraseList, SearchGoal, TextInput, cache_bytes, sample, search};
 use fawn_joule::results::SuiteResults;
@@ -29,6 +30,7 @@ use fawn_meter::{Meter, SystemRoots};
 use fawn_report::{BenchReport, Watch};
 
 use super::energy::EnergyArguments;
+use super::kv::{self, KvArguments, KvExtent};
 use super::matrix::{MatrixArguments, PagesArgument};
 use super::output::{SuiteOutputArguments, origin, print};
 use super::sort::files::free_memory;
@@ -61,23 +63,37 @@ struct Workloads {
     records: u64,
     text_bytes: u64,
     phrases: u64,
+    /// Key-value queries.
+    kv: KvExtent,
     /// Whether `openssl speed` runs, which takes whole seconds.
     has_openssl: bool,
 }
 
 impl SuiteScale {
     fn workloads(self) -> Workloads {
-        let of = |ms, records, text_bytes, phrases| Workloads {
+        let of = |ms, records, text_bytes, phrases, kv| Workloads {
             time: Duration::from_millis(ms),
             records,
             text_bytes,
             phrases,
+            kv,
             has_openssl: self != Self::Tiny,
         };
         match self {
-            Self::Tiny => of(5, 50_000, 4_000_000, 5_000),
-            Self::Small => of(300, 10_000_000, 100_000_000, 100_000),
-            Self::Full => of(1000, 100_000_000, 1_000_000_000, 1_000_000),
+            Self::Tiny => {
+                let kv =
+                    KvExtent { keys: 5_000, memory: 8 << 20, time: Duration::from_millis(100), loads: &[0.2, 0.6] };
+                of(5, 50_000, 4_000_000, 5_000, kv)
+            }
+            Self::Small => {
+                let kv = KvExtent { keys: 500_000, memory: 32 << 20, time: Duration::from_secs(2), loads: kv::LOADS };
+                of(300, 10_000_000, 100_000_000, 100_000, kv)
+            }
+            Self::Full => {
+                let kv =
+                    KvExtent { keys: 10_000_000, memory: 256 << 20, time: Duration::from_secs(10), loads: kv::LOADS };
+                of(1000, 100_000_000, 1_000_000_000, 1_000_000, kv)
+            }
         }
     }
 }
@@ -85,16 +101,16 @@ impl SuiteScale {
 /// Arguments of `fawn joule all`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The command runs the sort, the search for phrases, the matrix product, cryptography and integer work, one after the \
-other. --out keeps the results for `fawn joule compare`.
+The command runs the sort, the search for phrases, the matrix product, cryptography, integer work and key-value \
+queries, one after the other. --out keeps the results for `fawn joule compare`.
 
 For example, on each of two machines:
   fawn joule all --meter-idle 30s --out board.json
 and then on one of them:
   fawn joule compare board.json server.json --page compare.html
 
-Files of records and of text are written below --dir, and removed at the end. They need three times the size of the \
-records. See operations/joules in the book.")]
+Files of records, of text and of a server are written below --dir, and removed at the end. They need three times the \
+size of the records. See operations/joules in the book.")]
 pub struct AllArguments {
     /// Size of the workloads
     #[arg(long, value_name = "SCALE", default_value = "small")]
@@ -128,8 +144,7 @@ pub fn run(arguments: &AllArguments) -> anyhow::Result<CommandStatus> {
     let bar = Bar(TerminalBar::parts());
     let path = dir.path().to_owned();
     tell_how_to_go_on(&bar.0, "nothing was kept, run the same command again", move || {
-        // What remains is in a directory whose name says whose it is.
-        let _ = fs::remove_dir_all(path);
+        kv::clear(&path);
     })?;
     // Watts that were read by hand are those of one load.
     let threads = if arguments.energy.watts.is_some() {
@@ -146,7 +161,7 @@ pub fn run(arguments: &AllArguments) -> anyhow::Result<CommandStatus> {
         meter: meter.as_ref(),
         bar: &bar,
     };
-    let reports = suite.run();
+    let reports = kv::unless_interrupted(suite.run());
     bar.0.finish();
     let (reports, is_sound) = reports?;
     let origin = origin();
@@ -194,6 +209,9 @@ impl AllArguments {
                 let caches = CpuCache::all(&SystemRoots::under(&self.energy.meter.meter_root).sys);
                 matrix::output::add_curve(&mut page, report, &caches);
             }
+            if let Some(report) = results.report("kv") {
+                kv_output::add_charts(&mut page, report);
+            }
             page.notes(&notes(results));
             page.finish()
         })
@@ -229,7 +247,8 @@ impl SuiteRun<'_> {
         let (matrix, is_in_order) = self.matrix()?;
         let crypto = self.crypto()?;
         let fixed = self.fixed()?;
-        Ok((vec![sorted, phrases, crypto, matrix, fixed], is_sorted && is_in_order))
+        let (kv, is_answered) = self.kv().context("cannot measure key-value queries")?;
+        Ok((vec![sorted, phrases, crypto, matrix, fixed, kv], is_sorted && is_in_order && is_answered))
     }
 
     fn sort(&self) -> anyhow::Result<(BenchReport, bool)> {
@@ -325,6 +344,17 @@ impl SuiteRun<'_> {
             openssl,
         };
         Ok(crypto::run(&plan, self.meter, self.bar)?)
+    }
+
+    fn kv(&self) -> anyhow::Result<(BenchReport, bool)> {
+        let extent = self.workloads.kv;
+        // Watts that were read by hand are those of full load.
+        let extent = if self.arguments.energy.watts.is_some() { KvExtent { loads: &[1.0], ..extent } } else { extent };
+        let (energy, output) = (self.arguments.energy.clone(), self.arguments.output.clone());
+        let arguments = KvArguments::own_server(extent, energy, output);
+        let findings = kv::measure_own(&arguments, &self.dir.join("kv"), self.meter.cloned(), self.bar)?;
+        let is_right = kv::tell_faults(&findings) == CommandStatus::Done;
+        Ok((findings.report, is_right))
     }
 
     fn fixed(&self) -> anyhow::Result<BenchReport> {

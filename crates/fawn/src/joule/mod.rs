@@ -7,6 +7,7 @@ mod compare;
 mod crypto;
 pub mod energy;
 mod fixed;
+mod kv;
 mod matrix;
 mod output;
 mod phrases;
@@ -19,6 +20,7 @@ use self::all::AllArguments;
 use self::compare::CompareArguments;
 use self::crypto::CryptoArguments;
 use self::fixed::FixedArguments;
+use self::kv::KvArguments;
 use self::matrix::MatrixArguments;
 use self::phrases::PhrasesArguments;
 pub use self::phrases::with_cache_of_this_machine;
@@ -45,6 +47,8 @@ pub enum JouleCommand {
     Crypto(Box<CryptoArguments>),
     /// Show what fixed power costs processors, machines and this one
     Fixed(Box<FixedArguments>),
+    /// Query servers of keys and values: work per joule at capacity, quality of service per joule over load
+    Kv(Box<KvArguments>),
     /// Sort records from file to file: generate, sort, validate
     Sort(sort::JouleSortArguments),
     /// Count how often each of many phrases occurs in texts, or print the lines that have one
@@ -62,6 +66,7 @@ pub fn run(arguments: &JouleArguments) -> anyhow::Result<CommandStatus> {
         JouleCommand::Matrix(arguments) => matrix::run(arguments),
         JouleCommand::Crypto(arguments) => crypto::run(arguments),
         JouleCommand::Fixed(arguments) => fixed::run(arguments),
+        JouleCommand::Kv(arguments) => kv::run(arguments),
         JouleCommand::Sort(arguments) => sort::run(arguments),
         JouleCommand::Phrases(arguments) => phrases::run(arguments),
     }

@@ -31,7 +31,7 @@ fn number(of: &Value, name: &str) -> f64 {
 }
 
 /// A model of this machine, whose `/proc` it reads.
-fn model(dir: &Path) -> PathBuf {
+pub fn model(dir: &Path) -> PathBuf {
     let file = dir.join("model.toml");
     let text = "machine = 'a machine'\nscope = 'wall'\nsource = 'a guess'\ndate = '2026-11-24'\nidle_watts = 3\nfull_cpu_watts = 7\n";
     std::fs::write(&file, text).unwrap();

@@ -22,15 +22,24 @@ fn two_machines_are_compared_by_all_workloads_and_nothing_of_them_remains() {
     let first = results(dir.path(), "board", &["--page", page.to_str().unwrap(), "--csv", csv.to_str().unwrap()]);
     let experiments: Vec<&str> =
         first["reports"].as_array().unwrap().iter().map(|report| report["experiment"].as_str().unwrap()).collect();
-    assert_eq!(experiments, ["sort", "joule phrases", "crypto", "matrix", "fixed"]);
+    assert_eq!(experiments, ["sort", "joule phrases", "crypto", "matrix", "fixed", "kv"]);
     let csv = fs::read_to_string(csv).unwrap();
-    for what in
-        ["work,unit,value,per,", "\"sort 50,000 records\",records,", "MFLOP", "signatures", "million operations"]
-    {
+    for what in [
+        "work,unit,value,per,",
+        "\"sort 50,000 records\",records,",
+        "MFLOP",
+        "signatures",
+        "million operations",
+        "\"gets of 256 B, at capacity\",queries,",
+        "\"gets of 256 B, within 1 ms, at the best load\",answers,",
+    ] {
         assert!(csv.contains(what), "{what}: {csv}");
     }
     let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains("<svg") && page.contains("Work per joule: board"), "{page}");
+    assert!(
+        page.contains("<svg") && page.contains("Work per joule: board") && page.contains("Latency over load"),
+        "{page}"
+    );
     // Another machine does half of it.
     let mut other = first.clone();
     other["machine"] = "server".into();
@@ -54,7 +63,9 @@ fn two_machines_are_compared_by_all_workloads_and_nothing_of_them_remains() {
     assert!(run.code == 0 && run.stdout.contains("board, 2 times"), "{run:?}");
     assert!(run.stdout.contains("work per CPU second says nothing of joules"), "{run:?}");
     let page = fs::read_to_string(page).unwrap();
-    for what in ["Sorting", "Counting phrases", "Digests", "Signatures", "Matrix product", "Integer work"] {
+    for what in
+        ["Sorting", "Counting phrases", "Digests", "Signatures", "Matrix product", "Integer work", "Key-value queries"]
+    {
         assert!(page.contains(&format!("<h2>{what}</h2>")), "{what}");
     }
     let report: Value = serde_json::from_str(&compare(&["--json"]).stdout).unwrap();

@@ -25,14 +25,14 @@ fn notes(report: &Value) -> String {
 }
 
 /// A tree with caches as recorded, and a counter of the processor's package that moves as long as this lives.
-struct Machine {
-    dir: tempfile::TempDir,
+pub struct Machine {
+    pub dir: tempfile::TempDir,
     is_over: Arc<AtomicBool>,
     counter: Option<JoinHandle<()>>,
 }
 
 impl Machine {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let caches = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fawn-joule/testdata/epyc-vm/sys");
         let cpu = "devices/system/cpu/cpu0/cache";
@@ -61,7 +61,7 @@ impl Machine {
         Self { dir, is_over, counter: Some(counter) }
     }
 
-    fn root(&self) -> &str {
+    pub fn root(&self) -> &str {
         self.dir.path().to_str().unwrap()
     }
 }

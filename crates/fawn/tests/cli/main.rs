@@ -31,6 +31,7 @@ mod gordon_store;
 mod gordon_survey;
 mod joule_all;
 mod joule_compute;
+mod joule_kv;
 mod joule_phrases;
 mod joule_sort;
 mod keys;
