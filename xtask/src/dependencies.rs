@@ -80,7 +80,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         "fawn-transfer",
         &["fawn-client", "fawn-files", "fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store", "fawn-tls"],
     ),
-    ("fawn-sim", &["fawn-check", "fawn-gordon", "fawn-kv", "fawn-memcache", "fawn-plan", "fawn-resp", "fawn-ring", "fawn-store"]),
+    (
+        "fawn-sim",
+        &["fawn-check", "fawn-gordon", "fawn-kv", "fawn-memcache", "fawn-plan", "fawn-resp", "fawn-ring", "fawn-store"],
+    ),
     (
         "fawn",
         &[

@@ -6,8 +6,8 @@ use fawn_meter::Meter;
 
 use crate::choice::Distribution;
 use crate::dial::LoadTarget;
-use crate::protocol::LoadProtocol;
 use crate::mix::Mix;
+use crate::protocol::LoadProtocol;
 use crate::ycsb::Workload;
 
 /// All of it.

@@ -120,8 +120,8 @@ impl Codec {
             Self::Memcached(codec) => codec.parse(asked, || key(index), input),
             Self::Redis(codec) => outcome_of(codec.parse(
                 match asked {
-                    RequestKind::Get => redis::RequestKind::Get,
-                    RequestKind::Set => redis::RequestKind::Set,
+                    RequestKind::Get => redis::ValueCommand::Get,
+                    RequestKind::Set => redis::ValueCommand::Set,
                 },
                 input,
             )),

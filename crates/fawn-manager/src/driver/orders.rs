@@ -65,7 +65,9 @@ fn leaves_one_that_serves(state: &State, nodes: &BTreeSet<NodeId>, name: &str) -
     let takes_one = nodes.iter().any(|id| !id.is_archive() && state.nodes.contains_key(id));
     let leaves_archives = rest.clone().next().is_some();
     if takes_one && leaves_archives && rest.all(|(id, _)| id.is_archive()) {
-        return Err(format!("without {name} there are only archives: add a node that serves first, which copies from them"));
+        return Err(format!(
+            "without {name} there are only archives: add a node that serves first, which copies from them"
+        ));
     }
     Ok(())
 }
@@ -181,8 +183,8 @@ mod tests {
     use super::*;
     use crate::links::table::LinkTable;
     use fawn_kv::ids::{Ack, Rules};
-    use fawn_kv::manager::{Effects, Leases};
     use fawn_kv::manager::roster::{Enrolment, NodeClass};
+    use fawn_kv::manager::{Effects, Leases};
     use fawn_ring::MachineId;
 
     #[test]

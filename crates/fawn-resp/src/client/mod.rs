@@ -8,7 +8,7 @@ mod reply;
 mod value_codec;
 
 pub use reply::{MalformedReply, Reply, whole_reply};
-pub use value_codec::{ParseOutcome, RequestKind, ValueCodec, ValueReply};
+pub use value_codec::{ParseOutcome, ValueCodec, ValueCommand, ValueReply};
 
 use itoa::Buffer;
 

@@ -6,7 +6,7 @@ use super::Reply;
 
 /// What was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestKind {
+pub enum ValueCommand {
     /// The value of a key.
     Get,
     /// To keep a value.
@@ -107,14 +107,14 @@ impl<const KEY: usize> ValueCodec<KEY> {
 
     /// The reply at the beginning of `input`.
     #[inline]
-    pub fn parse<'a>(&self, asked: RequestKind, input: &'a [u8]) -> ParseOutcome<'a> {
+    pub fn parse<'a>(&self, asked: ValueCommand, input: &'a [u8]) -> ParseOutcome<'a> {
         match asked {
-            RequestKind::Get => match self.parse_hit(input) {
+            ValueCommand::Get => match self.parse_hit(input) {
                 Some(value) => ParseOutcome::Reply(ValueReply::Value(value), self.hit_bytes()),
                 None => parse_other(asked, input),
             },
-            RequestKind::Set if input.starts_with(STORED) => ParseOutcome::Reply(ValueReply::Stored, STORED.len()),
-            RequestKind::Set => parse_other(asked, input),
+            ValueCommand::Set if input.starts_with(STORED) => ParseOutcome::Reply(ValueReply::Stored, STORED.len()),
+            ValueCommand::Set => parse_other(asked, input),
         }
     }
 
@@ -128,18 +128,18 @@ impl<const KEY: usize> ValueCodec<KEY> {
 
 /// Whatever else it is.
 #[cold]
-fn parse_other(asked: RequestKind, input: &[u8]) -> ParseOutcome<'_> {
-    if asked == RequestKind::Get && input.starts_with(MISS) {
+fn parse_other(asked: ValueCommand, input: &[u8]) -> ParseOutcome<'_> {
+    if asked == ValueCommand::Get && input.starts_with(MISS) {
         return ParseOutcome::Reply(ValueReply::Miss, MISS.len());
     }
     match (asked, Reply::parse(input)) {
         (_, Ok(None)) => ParseOutcome::More,
         (_, Ok(Some((Reply::Error(text), bytes)))) => ParseOutcome::Reply(ValueReply::Refused(text), bytes),
-        (RequestKind::Get, Ok(Some((Reply::Null, bytes)))) => ParseOutcome::Reply(ValueReply::Miss, bytes),
-        (RequestKind::Get, Ok(Some((Reply::Bulk(value), bytes)))) => {
+        (ValueCommand::Get, Ok(Some((Reply::Null, bytes)))) => ParseOutcome::Reply(ValueReply::Miss, bytes),
+        (ValueCommand::Get, Ok(Some((Reply::Bulk(value), bytes)))) => {
             ParseOutcome::Reply(ValueReply::OtherLength(value.len() as u64), bytes)
         }
-        (RequestKind::Set, Ok(Some((Reply::Null, bytes)))) => {
+        (ValueCommand::Set, Ok(Some((Reply::Null, bytes)))) => {
             ParseOutcome::Reply(ValueReply::Refused(b"nothing was stored"), bytes)
         }
         (_, Ok(Some(_)) | Err(_)) => ParseOutcome::Garbage,

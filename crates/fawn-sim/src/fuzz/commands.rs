@@ -31,7 +31,10 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
                     break;
                 }
                 CommandEvent::Command(words) => {
-                    assert!((1..=LIMITS.words).contains(&words.len()), "a command has a name, and no more words than it may");
+                    assert!(
+                        (1..=LIMITS.words).contains(&words.len()),
+                        "a command has a name, and no more words than it may"
+                    );
                     format!("{:?}", words.iter().collect::<Vec<_>>())
                 }
                 CommandEvent::Excess(why) => format!("{why:?}"),

@@ -65,7 +65,7 @@ pub struct StoreContents<'a> {
 impl<'a> StoreContents<'a> {
     pub(super) fn new(buffers: &'a WriteBuffers, upkeep: &'a Upkeep) -> Self {
         let stats = upkeep.stats();
-        Self { buffers, sealed: upkeep.sealed(), installed: (stats.seals, stats.merges) }
+        Self { buffers, sealed: &upkeep.sealed, installed: (stats.seals, stats.merges) }
     }
 
     /// Whether nothing was ever stored here that is still there in any version.

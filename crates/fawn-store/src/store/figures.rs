@@ -8,7 +8,7 @@ use fawn_ring::Key;
 impl Store {
     /// The store's figures. It takes milliseconds where much is buffered.
     pub fn stats(&self) -> Stats {
-        let (buffers, totals) = (self.writes.buffers(), self.upkeep.sealed().totals());
+        let (buffers, totals) = (self.writes.buffers(), self.upkeep.sealed.totals());
         let open = buffers.open();
         let contents = self.contents();
         let in_frozen = contents.frozen_live();

@@ -84,7 +84,7 @@ impl LookupPath {
         let Some((newest, older)) = self.candidates.split_first() else {
             return Lookup::Absent { gate: Gate::NONE };
         };
-        let sealed = upkeep.sealed();
+        let sealed = &upkeep.sealed;
         let rest = older.iter().rev().map(|number| {
             let view = sealed.live_view(*number);
             Candidate { file: view.footer.file, directory: Arc::clone(&view.directory) }

@@ -226,7 +226,7 @@ impl Store {
     /// Touches what a [`lookup`](Self::lookup) of each of these keys will; answers nothing and changes nothing. Keys
     /// beyond the first [`PREFETCH_KEYS`](Self::PREFETCH_KEYS) are ignored.
     pub fn prefetch(&self, keys: &[Key]) {
-        prefetch::prefetch(keys, self.writes.buffers(), self.reads.cache(), self.upkeep.sealed());
+        prefetch::prefetch(keys, self.writes.buffers(), self.reads.cache(), &self.upkeep.sealed);
     }
 
     /// Empties the store: at once (`at` 0 or past), or at Unix second `at`. Records appended later survive.

@@ -320,7 +320,10 @@ impl KvArguments {
             return Err("--nodes are started, and --servers run already: leave one of them out".into());
         }
         if self.protocol == ProtocolChoice::Resp && self.servers.is_empty() {
-            return Err("the servers that this command starts speak memcached's protocol: give --servers that speak resp".into());
+            return Err(
+                "the servers that this command starts speak memcached's protocol: give --servers that speak resp"
+                    .into(),
+            );
         }
         if self.energy.watts.is_some() && self.loads().len() > 1 {
             return Err("--watts is what the plug showed under one load: give one load, e.g. --loads 100%".into());

@@ -160,12 +160,9 @@ impl Scenario {
             Self::Severed => return severed::actions(random, plan, FIRST_US),
             // What a node alone has is out of reach with it.
             Self::CutOff if plan.replicas > 1 => return Some(severed::cut_off(random, plan, FIRST_US)),
-            Self::Mixed
-            | Self::TakeOver
-            | Self::Adopted
-            | Self::Newcomer
-            | Self::Archives
-            | Self::CutOff => return None,
+            Self::Mixed | Self::TakeOver | Self::Adopted | Self::Newcomer | Self::Archives | Self::CutOff => {
+                return None;
+            }
         };
         let (mut all, mut at_us) = (Vec::new(), FIRST_US);
         while at_us < plan.faults_us {

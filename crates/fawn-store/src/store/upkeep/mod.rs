@@ -36,7 +36,8 @@ const ALL: usize = usize::MAX / 2;
 
 /// The sealed side of a store, and whether it keeps up: [`Store::upkeep`](crate::Store::upkeep).
 pub struct Upkeep {
-    sealed: SealedRecords,
+    /// Segments and slices.
+    pub(super) sealed: SealedRecords,
     cleaner: Cleaner,
     device: DeviceSpace,
     stats: MaintenanceStats,
@@ -118,12 +119,6 @@ impl Upkeep {
             uptime: 0,
             closed: false,
         }
-    }
-
-    /// Segments and slices.
-    #[inline]
-    pub(super) fn sealed(&self) -> &SealedRecords {
-        &self.sealed
     }
 
     /// Intervals that were emptied.

@@ -41,11 +41,6 @@ impl Upkeep {
         self.refresh(ALL, context);
     }
 
-    /// By these times it is judged from now on what has expired of the intervals.
-    pub(in crate::store) fn judge_expiry(&mut self, times: Vec<(Interval, u32)>) {
-        self.sealed.set_times(times);
-    }
-
     /// To be called about once a second. By these times it is judged what has expired of the intervals; `None`: by the
     /// same as before.
     pub(in crate::store) fn tick(

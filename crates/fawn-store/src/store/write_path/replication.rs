@@ -168,8 +168,7 @@ impl<'a> Replication<'a> {
 
     /// By these times it is judged from now on what has expired of the intervals, as in [`tick`](Self::tick).
     pub fn judge_expiry(&mut self, times: Vec<(Interval, u32)>) {
-        let (upkeep, _) = self.0.upkeep_mut();
-        upkeep.judge_expiry(times);
+        self.0.upkeep.sealed.set_times(times);
     }
 
     /// To be called about once a second, instead of [`Store::tick`]: intervals of keys have times of their own, by which
