@@ -55,8 +55,8 @@ pub enum LoadgenError {
     },
     /// An answer that is none.
     #[error(
-        "{target} answered a {asked} with {said:?}, which is no reply in the {protocol} protocol: is it a memcached \
-        server?"
+        "{target} answered a {asked} with {said:?}, which is no reply in the {protocol} protocol: does the server \
+        speak another --protocol?"
     )]
     Garbage {
         /// The server.

@@ -229,7 +229,11 @@ fn answer_redis(reader: &mut CommandReader, input: &[u8], answers: &Answers, out
                 b"SET" => out.extend_from_slice(SET_REPLY),
                 _ => out.extend_from_slice(b"-ERR unknown command\r\n"),
             },
-            CommandEvent::NeedMore { .. } | CommandEvent::Broken(_) => return at,
+            CommandEvent::NeedMore { .. } => return at,
+            CommandEvent::Broken(error) => {
+                out.extend_from_slice(format!("-ERR Protocol error: {error}\r\n").as_bytes());
+                return input.len();
+            }
             CommandEvent::Excess(Excess::Bytes) => out.extend_from_slice(SET_REPLY),
             CommandEvent::Excess(Excess::Words) => out.extend_from_slice(b"-ERR too many words\r\n"),
         }

@@ -192,7 +192,8 @@ struct PhaseUsage {
     energy: Option<Energy>,
 }
 
-/// Takes the CPU time of servers and machine, and the energy, over the time that is measured, and tells how far it is meanwhile.
+/// Takes the CPU time of servers and machine, and the energy, over the time that is measured, or until the last answer that is
+/// waited for after it, and tells how far it is meanwhile.
 fn observe(
     shared: &PhaseContext<'_>,
     phase: &LoadPhase,
@@ -206,7 +207,9 @@ fn observe(
     told.wait_until(start, None, samples, &all_ended);
     let before = (processes_cpu_us(pids)?, HostCpu::now());
     let metering = fawn_meter::start(shared.plan.meter.as_ref())?;
-    told.wait_until(end, metering.as_ref(), samples, &all_ended);
+    // What is answered after the end costs something too.
+    let until = if shared.has_grace() { shared.last_answer_ns } else { end };
+    told.wait_until(until, metering.as_ref(), samples, &all_ended);
     let server = if pids.is_empty() { None } else { Some(processes_cpu_us(pids)? - before.0) };
     let machine = before.1.and_then(|before| Some(HostCpu::now()?.since(&before)));
     Ok(PhaseUsage { server_cpu_us: server, machine, energy: fawn_meter::stop(metering)? })

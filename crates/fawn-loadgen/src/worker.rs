@@ -298,7 +298,7 @@ impl<'a> Worker<'a> {
             self.note_end();
             if !self.has_backlog(now) {
                 self.goes_on = false;
-                self.note_unsent();
+                self.note_unsent(now);
             }
         }
     }
@@ -316,9 +316,10 @@ impl<'a> Worker<'a> {
     }
 
     /// What was due and could not even be sent counts with the time that it has waited.
-    fn note_unsent(&mut self) {
+    fn note_unsent(&mut self, now: u64) {
         let Some(schedule) = &mut self.schedule else { return };
         let window = &self.shared.window;
+        let until = if self.shared.has_grace() { now.max(window.end) } else { window.end };
         while schedule.next_ns() < window.end {
             let due = schedule.next_ns();
             schedule.advance();
@@ -327,8 +328,8 @@ impl<'a> Worker<'a> {
                 self.stats.unsent += 1;
                 self.stats.asked += 1;
                 let flight = InFlight { due_ns: due, asked_ns: due, index, version: 0, kind };
-                time(&mut self.stats, &flight, CheckedReply::Miss, window.end);
-                self.stats.shortfall.latencies.add_ns(window.end - due);
+                time(&mut self.stats, &flight, CheckedReply::Miss, until);
+                self.stats.shortfall.latencies.add_ns(until - due);
             }
         }
     }
@@ -359,7 +360,7 @@ impl<'a> Worker<'a> {
                 self.ask_again(at, 1, now)?;
             }
         }
-        if self.goes_on && self.in_flight >= room && self.next_due(now).is_some() {
+        if self.is_measured && self.in_flight >= room && self.next_due(now).is_some() {
             self.stats.full_turns += 1;
         }
         Ok(())

@@ -178,6 +178,9 @@ impl CommandReader {
                             if self.words.len() > self.limits.words {
                                 return CommandStep { consumed, event: CommandEvent::Excess(Excess::Words) };
                             }
+                            if taken > self.limits.command_bytes {
+                                return CommandStep { consumed, event: CommandEvent::Excess(Excess::Bytes) };
+                            }
                             if !self.words.is_empty() {
                                 let words = Words { bytes: &self.line, words: &self.words };
                                 return CommandStep { consumed, event: CommandEvent::Command(words) };

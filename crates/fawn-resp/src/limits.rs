@@ -19,7 +19,7 @@ pub enum Excess {
 }
 
 /// Redis's own bounds: what is beyond them is no command but an error of the protocol.
-pub(crate) const MOST_WORDS: i64 = 1 << 20;
+pub(crate) const MOST_WORDS: i64 = i32::MAX as i64;
 /// Bytes of a word.
 pub(crate) const MOST_WORD_BYTES: i64 = 512 << 20;
 /// Bytes of a line.

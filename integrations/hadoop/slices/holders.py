@@ -179,9 +179,9 @@ class FawnHolder:
     def escaped(text):
         return text.replace(b"\\", b"\\\\").replace(b"\t", b"\\t").replace(b"\r", b"\\r")
 
-    def record(self, number, key, value):
+    def record(self, number, prefix, key, value):
         """A line as `fawn load` reads it."""
-        key = self.source(number).removeprefix("fawn:/").encode() + key
+        key = prefix + key
         if not self.expire:
             return self.escaped(key) + b"\t" + self.escaped(value) + b"\n"
         key, value = (base64.b64encode(text).decode() for text in (key, value))
@@ -190,12 +190,13 @@ class FawnHolder:
     def records(self, number, blocks):
         """Lines as `fawn load` reads them, many at a time."""
         batch, size = [], 0
+        prefix = self.source(number).removeprefix("fawn:/").encode()
         for line in warehouse.lines(blocks):
             key, tab, value = line.partition(b"\t")
             if not tab:
                 raise HoldError(f"slice {number} has a line without a tab, `{line[:60].decode(errors='replace')}`: records of FAWN are "
                                 "KEY TAB VALUE, so mend the file or hold slices in HDFS")
-            batch.append(self.record(number, key, value))
+            batch.append(self.record(number, prefix, key, value))
             size += len(batch[-1])
             if size > BATCH:
                 yield len(batch), b"".join(batch)

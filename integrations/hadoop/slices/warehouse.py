@@ -138,7 +138,7 @@ def index(ordered, most):
             for weight, path in zip(postings[::2], postings[1::2]):
                 pages[path] += int(weight)
         # Java compares strings by units of UTF-16.
-        listed = sorted(pages.items(), key=lambda page: (-page[1], page[0].decode().encode("utf-16-be")))[:most]
+        listed = sorted(pages.items(), key=lambda page: (-page[1], page[0].decode(errors="replace").encode("utf-16-be")))[:most]
         yield b" ".join([b"%s\t%d" % (word, len(pages))] + [b"%d %s" % (weight, path) for path, weight in listed]) + b"\n"
 
 

@@ -209,7 +209,10 @@ fn notes(plan: &KvPlan, points: &[KvPoint], energy: Option<&Energy>) -> Vec<Stri
         "the CPU time of the servers is not counted: name their processes with --server-pid if they run here".to_owned()
     });
     if energy.is_some_and(|energy| energy.kind.is_of_this_machine()) {
-        notes.push("joules are those of this machine: of the load generator, and of no server elsewhere".to_owned());
+        notes.push(
+            "joules are those of everything on this machine: of the load generator, and of servers that run here"
+                .to_owned(),
+        );
     }
     let delayed = |who: ScheduleDelay| {
         let at = points.iter().filter(|point| point.delay() == Some(who));

@@ -84,10 +84,12 @@ impl ServiceCost<'_> {
     /// some cost are 0 for a joule.
     pub fn write(&self, row: &mut Row, answers: u64) {
         let rate = answers as f64 / self.seconds.max(1e-9);
+        // Joules are of the time in which all were answered, which may be longer.
+        let metered = answers as f64 / self.energy.map_or(self.seconds, |energy| energy.seconds).max(1e-9);
         // Without an answer it is infinite, of which an answer for each second of CPU time is none.
         let cpu_us = self.server_cpu_seconds.map(|seconds| seconds * 1e6 / answers as f64);
         row.insert("work_a_second".to_owned(), rate.into());
-        write_row(row, self.energy, rate, cpu_us);
+        write_row(row, self.energy, metered, cpu_us);
     }
 }
 

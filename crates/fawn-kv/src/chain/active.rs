@@ -106,7 +106,7 @@ impl Active {
         if !self.chain.hears(from, addressed, self.chain.successor(), log.member()) {
             return Ok(());
         }
-        self.feed.had(acknowledged, context.now_us, &self.chain, log)?;
+        self.feed.had(acknowledged, full, context.now_us, &self.chain, log)?;
         self.chain.note_full_below(full);
         log.commit(acknowledged.1, false, context);
         Ok(())

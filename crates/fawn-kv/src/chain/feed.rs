@@ -97,6 +97,7 @@ impl FeedState {
     pub(super) fn had(
         &mut self,
         (last, committed): (Seq, Seq),
+        full: bool,
         now_us: u64,
         chain: &ActiveChain,
         log: &RangeLog,
@@ -109,7 +110,9 @@ impl FeedState {
         if committed > self.mark(chain, log) && durable && !planted(Bug::CommitWithoutMark) {
             return Err("Have: it commits records that are not synced here");
         }
-        if (last, committed) == (self.successor_has, self.successor_committed) && self.awaits_answer() {
+        let is_same = (last, committed) == (self.successor_has, self.successor_committed);
+        // One that has no room has not lost what it does not take.
+        if is_same && !full && self.sent > self.successor_has {
             self.resend.repeated();
         }
         if last > self.successor_has {
@@ -223,8 +226,8 @@ mod tests {
         };
         assert_eq!(fed(&step_part(&mut store, |context| feed.feed(&chain, &log, context)).1), Some((1, Seq(5))));
         step_part(&mut store, |context| log.learn_synced(context));
-        assert!(feed.had((Seq(7), Seq(5)), 2, &chain, &log).is_err(), "it was never sent 7");
-        assert_eq!(feed.had((Seq(5), Seq(5)), 2, &chain, &log), Ok(()));
+        assert!(feed.had((Seq(7), Seq(5)), false, 2, &chain, &log).is_err(), "it was never sent 7");
+        assert_eq!(feed.had((Seq(5), Seq(5)), false, 2, &chain, &log), Ok(()));
         store.us = store.timing.resend_us + 1;
         let again = |context: &mut Context<'_, Plain>| {
             feed.feed_again(&chain, &log, context);

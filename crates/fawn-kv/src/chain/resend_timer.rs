@@ -7,8 +7,8 @@ use crate::timing::AnswerTime;
 /// One thing at a time is timed, from when it was sent first: if all are late, they are waited for. What was probably lost is
 /// not timed, or many losses would make the wait for each of them longer and longer.
 ///
-/// An answer with nothing new in it is to something that could not be used, mostly because what was sent before it is lost.
-/// After a few of them that is sent again at once, as TCP does.
+/// If the same answer comes again and again, its sender could not use what has come, mostly because what was sent before is lost.
+/// After a few of them all that is not answered is sent again at once, as TCP does.
 #[derive(Debug)]
 pub(super) struct ResendTimer {
     /// When something was answered last, or, where nothing was outstanding, when something was sent.
@@ -18,13 +18,13 @@ pub(super) struct ResendTimer {
     usual: AnswerTime,
     /// Times in vain since anything was answered.
     in_vain: u32,
-    /// Answers since then that told nothing new.
+    /// How often the same answer has come since then.
     repeated: u32,
-    /// What was sent was sent again for them since then.
+    /// Because of that, all was sent again since then.
     is_early: bool,
 }
 
-/// So many answers with nothing new mean that something was lost. One or two mean no more than that a link was late.
+/// The same answer so many times means that something was lost. One or two mean no more than that a link was late.
 const MOST_REPEATED: u32 = 3;
 
 impl ResendTimer {
@@ -55,16 +55,17 @@ impl ResendTimer {
         (self.since_us, self.in_vain, self.repeated, self.is_early) = (now_us, 0, 0, false);
     }
 
-    /// An answer has come that tells nothing new.
+    /// An answer has come that is the same as the one before, and not all is answered.
     pub(super) fn repeated(&mut self) {
-        self.repeated += 1;
+        self.repeated = self.repeated.saturating_add(1);
     }
 
     /// Whether an answer is late: nothing has come for longer than usual, nor for `least_us`; or something was lost.
     pub(super) fn is_late(&self, least_us: u64, now_us: u64) -> bool {
         let waited_us = now_us.saturating_sub(self.since_us);
-        // What was sent again may be on its way.
-        let is_lost = self.repeated >= MOST_REPEATED && !self.is_early && waited_us > self.usual.mean_us();
+        // What was sent just now may be on its way.
+        let quiet_us = self.timed.map_or(waited_us, |(_, sent_us)| waited_us.min(now_us.saturating_sub(sent_us)));
+        let is_lost = self.repeated >= MOST_REPEATED && !self.is_early && quiet_us > self.usual.mean_us();
         is_lost || waited_us >= self.usual.wait_us(least_us, self.in_vain)
     }
 
@@ -131,5 +132,7 @@ mod tests {
         timer.answered(21, 1000);
         (0..3).for_each(|_| timer.repeated());
         assert!(timer.is_late(LEAST_US, 1005), "the next loss; what was sent twice was not timed");
+        timer.sent(Some(22), false, 1004);
+        assert!(!timer.is_late(LEAST_US, 1008) && timer.is_late(LEAST_US, 1009), "it may be on its way");
     }
 }

@@ -30,8 +30,14 @@ impl ExpiryTimes {
         store.replication().tick(times);
     }
 
-    /// Ranges are others, or a range's time is an earlier one: what is written from now on is not dropped by another.
-    pub(super) fn judge(&self, images: &Images, store: &mut Store) {
+    /// Ranges are others, or a range's time is an earlier one: what is written from now on is not dropped by a later one, until
+    /// that is durable again.
+    pub(super) fn judge(&mut self, images: &Images, store: &mut Store) {
+        for (range, image) in &images.ranges {
+            if let Some(noted) = self.noted.get_mut(range) {
+                *noted = image.expiry_time().min(*noted);
+            }
+        }
         store.replication().judge_expiry(self.of(images));
     }
 

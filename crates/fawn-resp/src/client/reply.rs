@@ -50,7 +50,7 @@ const MOST_LINE_BYTES: usize = 64 << 10;
 /// Longest string, as Redis has it.
 const MOST_BULK_BYTES: i64 = 512 << 20;
 /// Most replies in another.
-const MOST_REPLIES: i64 = 1 << 31;
+const MOST_REPLIES: i64 = 1 << 29;
 /// How deep replies may be in others.
 const DEEPEST: usize = 32;
 

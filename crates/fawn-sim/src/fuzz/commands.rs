@@ -16,8 +16,8 @@ pub(super) struct Commands;
 pub(super) struct Replies;
 
 /// The events of an input that comes in pieces, as text, until no more can be understood.
-fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
-    let (mut reader, mut held, mut events) = (CommandReader::new(LIMITS, false), Vec::new(), Vec::new());
+fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, is_locked: bool) -> Vec<String> {
+    let (mut reader, mut held, mut events) = (CommandReader::new(LIMITS, is_locked), Vec::new(), Vec::new());
     for piece in pieces {
         held.extend_from_slice(piece);
         loop {
@@ -86,9 +86,13 @@ impl Target for Commands {
 
     fn execute(&self, input: &Input) -> bool {
         let whole = input.concat();
-        let events = read(input.iter().map(Vec::as_slice));
-        assert_eq!(events, read([whole.as_slice()]), "it makes no difference how the bytes come");
-        !events.is_empty()
+        let mut is_decoded = false;
+        for is_locked in [true, false] {
+            let events = read(input.iter().map(Vec::as_slice), is_locked);
+            assert_eq!(events, read([whole.as_slice()], is_locked), "it makes no difference how the bytes come");
+            is_decoded |= !events.is_empty();
+        }
+        is_decoded
     }
 }
 

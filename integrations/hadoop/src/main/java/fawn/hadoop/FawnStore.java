@@ -13,6 +13,8 @@ final class FawnStore implements WriteQueue.Meter, AutoCloseable {
     private final FawnClient client;
     private final long expiresAt;
     private final WriteQueue queue;
+    private long pacedNs;
+    private long waitedNs;
 
     FawnStore(FawnSettings settings, TaskAttemptContext context) throws IOException {
         this.context = context;
@@ -58,18 +60,25 @@ final class FawnStore implements WriteQueue.Meter, AutoCloseable {
         client.close();
     }
 
+    /** Counts whole milliseconds of a sum of waits, most of which are shorter; the sum. */
+    private long countMillis(FawnCounter counter, long beforeNs, long ns) {
+        long sumNs = beforeNs + ns;
+        count(counter, sumNs / 1_000_000 - beforeNs / 1_000_000);
+        return sumNs;
+    }
+
     private void count(FawnCounter counter, long by) {
         context.getCounter(counter).increment(by);
     }
 
     @Override
     public void paced(long ns) {
-        count(FawnCounter.RATE_WAIT_MS, ns / 1_000_000);
+        pacedNs = countMillis(FawnCounter.RATE_WAIT_MS, pacedNs, ns);
     }
 
     @Override
     public void waited(long ns) {
-        count(FawnCounter.WRITE_WAIT_MS, ns / 1_000_000);
+        waitedNs = countMillis(FawnCounter.WRITE_WAIT_MS, waitedNs, ns);
     }
 
     @Override

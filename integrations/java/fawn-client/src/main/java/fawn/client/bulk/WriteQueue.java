@@ -131,9 +131,10 @@ public final class WriteQueue {
             TimeUnit.NANOSECONDS.sleep(waitNs);
             meter.paced(waitNs);
         }
+        // If this fails, nothing was begun that has to be waited for.
+        next.begin();
         inFlight.put(next.key, next);
         bytes += size;
-        next.begin();
     }
 
     /** Waits until all is acknowledged. */
