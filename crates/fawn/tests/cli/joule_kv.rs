@@ -95,7 +95,7 @@ fn joules_are_those_of_each_point_and_carry_the_mark_of_their_meter() {
     // 20 W for 0.3 s.
     assert!((3.0..12.0).contains(&number(load, "joules")) && load["energy"]["scope"] == "package", "{load}");
     for row in rows(&report, "objective") {
-        let each = number(row, "within") / number(load, "seconds") / number(load, "watts");
+        let each = number(row, "within") / number(load, "joules");
         assert!((number(row, "operations_a_joule") - each).abs() <= 1e-6 * each, "{row}");
     }
     let run = kv(&[&SMALL[..], &at, &rapl[..4]].concat());
