@@ -29,7 +29,7 @@ pub struct PhaseContext<'a> {
     pub stop: AtomicBool,
     /// Until when answers are waited for.
     pub last_answer_ns: u64,
-    /// When no request is under way; `None`: nobody wants to know.
+    /// When no request is under way; `None`: that is not measured.
     pub idle: Option<Mutex<IdleTracker>>,
 }
 

@@ -35,6 +35,7 @@ pub mod pipe;
 pub mod plan;
 pub mod protocol;
 pub mod report;
+pub mod resp_codec;
 pub mod run;
 pub mod schedule;
 pub mod stats;

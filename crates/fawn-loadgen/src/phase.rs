@@ -68,7 +68,7 @@ pub struct PhaseResult {
     pub samples: Vec<(u64, u64)>,
     /// What was drawn meanwhile; none: nothing meters it.
     pub energy: Option<Energy>,
-    /// When no request was under way; none: nobody wanted to know.
+    /// When no request was under way; `None`: that was not measured.
     pub idle: Option<IdleStats>,
 }
 

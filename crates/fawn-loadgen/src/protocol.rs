@@ -1,9 +1,9 @@
-//! The keys and values that the generator asks for, in requests as [`fawn_memcache::client`] and [`fawn_resp::client`] write
-//! them.
+//! The keys and values that the generator asks for, in requests as [`fawn_memcache::client`] and [`RespCodec`] write them.
 
-use fawn_memcache::client::{CheckedReply, Dialect, ParseOutcome, RequestKind, ValueCodec};
-use fawn_resp::client as redis;
+use fawn_memcache::client::{Dialect, ParseOutcome, RequestKind, ValueCodec};
 use fawn_workload::{mix, write_value};
+
+use crate::resp_codec::RespCodec;
 
 /// What is spoken with the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub enum Codec {
     /// memcached's protocol.
     Memcached(ValueCodec<KEY_BYTES>),
     /// Redis's.
-    Redis(redis::ValueCodec<KEY_BYTES>),
+    Redis(RespCodec<KEY_BYTES>),
 }
 
 impl Codec {
@@ -66,7 +66,7 @@ impl Codec {
         match protocol {
             LoadProtocol::Text => Self::Memcached(ValueCodec::new(Dialect::Text, value_bytes)),
             LoadProtocol::Meta => Self::Memcached(ValueCodec::new(Dialect::Meta, value_bytes)),
-            LoadProtocol::Resp => Self::Redis(redis::ValueCodec::new(value_bytes)),
+            LoadProtocol::Resp => Self::Redis(RespCodec::new(value_bytes)),
         }
     }
 
@@ -118,38 +118,16 @@ impl Codec {
     pub fn parse<'a>(&self, asked: RequestKind, index: u64, input: &'a [u8]) -> ParseOutcome<'a> {
         match self {
             Self::Memcached(codec) => codec.parse(asked, || key(index), input),
-            Self::Redis(codec) => outcome_of(codec.parse(
-                match asked {
-                    RequestKind::Get => redis::ValueCommand::Get,
-                    RequestKind::Set => redis::ValueCommand::Set,
-                },
-                input,
-            )),
+            Self::Redis(codec) => codec.parse(asked, input),
         }
     }
-}
-
-/// What a server of Redis's protocol says, in the terms of memcached's. Its replies name no key.
-#[inline]
-fn outcome_of(outcome: redis::ParseOutcome<'_>) -> ParseOutcome<'_> {
-    let (reply, bytes) = match outcome {
-        redis::ParseOutcome::Reply(reply, bytes) => (reply, bytes),
-        redis::ParseOutcome::More => return ParseOutcome::More,
-        redis::ParseOutcome::Garbage => return ParseOutcome::Garbage,
-    };
-    let reply = match reply {
-        redis::ValueReply::Value(value) => CheckedReply::Value(value),
-        redis::ValueReply::OtherLength(length) => CheckedReply::OtherLength(length),
-        redis::ValueReply::Miss => CheckedReply::Miss,
-        redis::ValueReply::Stored => CheckedReply::Stored,
-        redis::ValueReply::Refused(text) => CheckedReply::Refused(text),
-    };
-    ParseOutcome::Reply(reply, bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+
+    use fawn_memcache::client::CheckedReply;
 
     use super::*;
 

@@ -23,8 +23,8 @@ const IDLE_SHARE: f64 = 0.05;
 /// How long it is looked what they take.
 const IDLE_LOOK: Duration = Duration::from_millis(200);
 
-/// Waits until processes rest, as a load leaves seals and merges behind; whether they do within this time. Of none nobody knows, and
-/// nothing is awaited.
+/// Waits until processes rest, as a load leaves seals and merges behind; whether they do within this time. Without
+/// processes there is nothing to wait for.
 ///
 /// # Errors
 /// [`LoadgenError::Process`].

@@ -4,6 +4,7 @@
 //! its own, so that it is not taken for measured.
 
 use fawn_loadgen::phase::PhaseResult;
+use fawn_meter::report::provenance;
 use fawn_meter::{Energy, Metering, Scope};
 use serde_json::{Value, json};
 
@@ -104,12 +105,11 @@ impl OperationCost {
 
 /// Says in a finding how the energy of its rows came about, or that nothing metered it: all rows must be there.
 pub fn note(finding: &mut Finding, run: &Run<'_>) {
-    let energy = |row: &Row| serde_json::from_value::<Energy>(row.get("energy")?.clone()).ok();
-    let energies: Vec<Energy> = finding.rows.iter().filter_map(energy).collect();
+    let energies = energies(finding);
     if let Some(loss) = run.tools.meter.as_ref().and_then(fawn_meter::Meter::loss) {
         finding.note(loss);
     }
-    let Some(worst) = energies.iter().max_by(|one, other| one.open_share().total_cmp(&other.open_share())) else {
+    let Some(worst) = worst(&energies) else {
         finding.parameter("meter", "none");
         return finding.note(NO_METER);
     };
@@ -132,6 +132,27 @@ pub fn note(finding: &mut Finding, run: &Run<'_>) {
             finding.note(note);
         }
     }
+}
+
+/// Says in a finding of rows that have an `energy` how that came about, as the energy suite says it: all rows must be there.
+pub fn note_provenance(finding: &mut Finding, run: &Run<'_>) {
+    if let Some(loss) = run.tools.meter.as_ref().and_then(fawn_meter::Meter::loss) {
+        finding.note(loss);
+    }
+    let energies = energies(finding);
+    let (meter, notes) = provenance(&finding.rows, worst(&energies));
+    finding.parameter("meter", meter);
+    finding.notes.extend(notes);
+}
+
+fn energies(finding: &Finding) -> Vec<Energy> {
+    let energy = |row: &Row| serde_json::from_value(row.get("energy")?.clone()).ok();
+    finding.rows.iter().filter_map(energy).collect()
+}
+
+/// The one that leaves the largest share of its joules open.
+fn worst(energies: &[Energy]) -> Option<&Energy> {
+    energies.iter().max_by(|one, other| one.open_share().total_cmp(&other.open_share()))
 }
 
 /// The columns of [`OperationCost::row`].

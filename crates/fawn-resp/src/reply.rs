@@ -94,7 +94,7 @@ pub fn text(out: &mut Vec<u8>, text: &str, version: RespVersion) {
 }
 
 #[inline]
-fn header(out: &mut Vec<u8>, kind: u8, number: impl Integer) {
+pub(crate) fn header(out: &mut Vec<u8>, kind: u8, number: impl Integer) {
     out.push(kind);
     out.extend_from_slice(Buffer::new().format(number).as_bytes());
     out.extend_from_slice(b"\r\n");

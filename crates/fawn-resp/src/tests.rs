@@ -1,6 +1,4 @@
-use crate::client::{
-    MalformedReply, ParseOutcome, Reply, ValueCodec, ValueCommand, ValueReply, push_command, whole_reply,
-};
+use crate::client::{MalformedReply, Reply, push_command, whole_reply};
 use crate::reply::{self, RespVersion};
 use crate::{CommandEvent, CommandReader, CommandStep, Excess, ProtocolError, ReaderLimits};
 use proptest::prelude::*;
@@ -142,26 +140,6 @@ fn a_reply_ends_with_all_that_is_in_it() {
         assert_eq!(whole_reply(no_reply.as_bytes()), Err(MalformedReply), "{no_reply:?}");
     }
     assert_eq!(whole_reply(b"$99999999999\r\n"), Err(MalformedReply));
-}
-
-#[test]
-fn values_of_one_length_are_compared_in_place_and_others_told() {
-    let codec = ValueCodec::<3>::new(4);
-    let mut out = Vec::new();
-    codec.push_get(b"key", &mut out);
-    codec.push_set(b"key", &mut out, |value| value.copy_from_slice(b"abcd"));
-    assert_eq!(whole(&out), ["GET|key", "SET|key|abcd"]);
-    let get = |input: &'static str| codec.parse(ValueCommand::Get, input.as_bytes());
-    assert_eq!(get("$4\r\nabcd\r\n+OK"), ParseOutcome::Reply(ValueReply::Value(b"abcd"), codec.hit_bytes()));
-    assert_eq!(get("$2\r\nab\r\n"), ParseOutcome::Reply(ValueReply::OtherLength(2), 8));
-    assert_eq!(get("$-1\r\n"), ParseOutcome::Reply(ValueReply::Miss, 5));
-    assert_eq!(get("-ERR no\r\n"), ParseOutcome::Reply(ValueReply::Refused(b"ERR no"), 9));
-    assert_eq!(get("$4\r\nabcd\r"), ParseOutcome::More);
-    assert_eq!(get(":1\r\n"), ParseOutcome::Garbage);
-    let set = |input: &'static str| codec.parse(ValueCommand::Set, input.as_bytes());
-    assert_eq!(set("+OK\r\n"), ParseOutcome::Reply(ValueReply::Stored, 5));
-    assert_eq!(set("$-1\r\n"), ParseOutcome::Reply(ValueReply::Refused(b"nothing was stored"), 5));
-    assert_eq!(set("+O"), ParseOutcome::More);
 }
 
 proptest! {

@@ -13,8 +13,9 @@ use crate::run::Run;
 use crate::sosp::table_3::printed;
 use crate::testbed::client::{ClientWork, ServerKeys, TestbedClient};
 use crate::testbed::machine::MachineInfo;
+use crate::testbed::peer;
 use crate::testbed::served;
-use crate::testbed::served::{memcached_bytes, memcached_in};
+use crate::testbed::served::memcached_bytes;
 use crate::testbed::servers::output;
 
 /// What the report prints: system, queries a second, watts, queries a joule.
@@ -98,7 +99,7 @@ fn gets(
 
 /// memcached's rows by the same load, or why there are none.
 fn memcached(run: &Run<'_>, all: &ServerKeys, finding: &mut Finding) -> Result<(), Error> {
-    let Some(program) = memcached_in(std::env::var_os("PATH").as_deref()) else {
+    let Some(program) = peer::find("memcached", std::env::var_os("PATH").as_deref()) else {
         finding.note(
             "memcached was not measured: it is not in PATH. To measure it beside the node: `apt-get install \
             memcached`, and --again",
@@ -143,14 +144,5 @@ mod tests {
         assert!((4_000_000..6_000_000).contains(&fewer), "{fewer}");
         assert!(fewer * memcached_bytes(256) <= 2 << 30);
         assert_eq!((fitting(&all, None), fitting(&all, Some(0))), (all.count, 1));
-    }
-
-    #[test]
-    fn memcached_is_sought_where_the_shell_looks() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = Some(dir.path().as_os_str());
-        assert_eq!((memcached_in(path), memcached_in(None)), (None, None));
-        std::fs::write(dir.path().join("memcached"), "").unwrap();
-        assert_eq!(memcached_in(path), Some(dir.path().join("memcached")));
     }
 }

@@ -13,11 +13,10 @@ use fawn_joule::phrases::{
     LineOutput, Matcher, MatcherOptions, PhraseList, SearchGoal, SearchOutcome, TextInput, cache_bytes, sample, search,
 };
 use fawn_machine::host::available_memory;
-use fawn_meter::Energy;
-use fawn_meter::report::provenance;
 use fawn_report::amount::number;
 use serde_json::{Value, json};
 
+use crate::efficiency::note_provenance;
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding, Row};
 use crate::run::Run;
@@ -382,15 +381,7 @@ fn beside_grep(rows: &[Row]) -> Option<String> {
 
 /// Says how the energy came about, and what follows from the paper's figures.
 fn note(finding: &mut Finding, run: &Run<'_>) {
-    if let Some(loss) = run.tools.meter.as_ref().and_then(fawn_meter::Meter::loss) {
-        finding.note(loss);
-    }
-    let energies: Vec<Energy> =
-        finding.rows.iter().filter_map(|row| serde_json::from_value(row.get("energy")?.clone()).ok()).collect();
-    let worst = energies.iter().max_by(|one, other| one.open_share().total_cmp(&other.open_share()));
-    let (meter, notes) = provenance(&finding.rows, worst);
-    finding.parameter("meter", meter);
-    finding.notes.extend(notes);
+    note_provenance(finding, run);
     if let Some(times) = beside_grep(&finding.rows) {
         finding.note(times);
     }

@@ -16,11 +16,11 @@ use fawn_joule::sort::record::RecordShape;
 use fawn_joule::sort::sort_plan::{SortDemand, SortPlan};
 use fawn_joule::sort::validate::validate;
 use fawn_machine::host::{available_memory, known_free_bytes};
-use fawn_meter::Energy;
-use fawn_meter::report::{provenance, sum};
+use fawn_meter::report::sum;
 use fawn_report::amount::number;
 use serde_json::json;
 
+use crate::efficiency::note_provenance;
 use crate::error::Error;
 use crate::finding::{Axis, Chart, Finding, Row};
 use crate::run::Run;
@@ -350,15 +350,7 @@ fn publish(finding: &mut Finding) {
 
 /// Says how the energy came about, and what the tables compare.
 fn note(finding: &mut Finding, run: &Run<'_>) {
-    if let Some(loss) = run.tools.meter.as_ref().and_then(fawn_meter::Meter::loss) {
-        finding.note(loss);
-    }
-    let energies: Vec<Energy> =
-        finding.rows.iter().filter_map(|row| serde_json::from_value(row.get("energy")?.clone()).ok()).collect();
-    let worst = energies.iter().max_by(|one, other| one.open_share().total_cmp(&other.open_share()));
-    let (meter, notes) = provenance(&finding.rows, worst);
-    finding.parameter("meter", meter);
-    finding.notes.extend(notes);
+    note_provenance(finding, run);
     finding.note(
         "`fawn plan --paper energy-tables-2-3` recomputes the paper's tables from their own inputs. The 41 W of the parts at \
          rest are the one figure that does not follow: the paper prints 43",

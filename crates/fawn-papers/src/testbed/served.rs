@@ -1,8 +1,7 @@
 //! One server with keys to ask for, over the network: `fawn serve` with one event loop, and memcached with one worker beside it.
 
-use std::ffi::OsStr;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fawn_loadgen::phase::PhaseResult;
 use fawn_workload::KEY_BYTES;
@@ -40,12 +39,6 @@ pub fn start_empty(fawn: &Path, dir: &Path, memory: u64, threads: u16) -> Result
     let mut server = Server::start(fawn, &arguments, dir, "served-log")?;
     let address = server.address("serving memcached on ")?;
     Ok((server, address))
-}
-
-/// Where memcached is installed, in these places, as `PATH` has them; `None`: in none.
-pub fn memcached_in(path: Option<&OsStr>) -> Option<PathBuf> {
-    let places = path.into_iter().flat_map(std::env::split_paths);
-    places.map(|dir| dir.join("memcached")).find(|path| path.is_file())
 }
 
 /// DRAM that memcached takes for a key with a value of so many bytes, at most: its head of 64 bytes, a slab's chunk a quarter too

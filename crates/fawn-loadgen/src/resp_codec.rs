@@ -1,47 +1,13 @@
-//! Gets and sets of values of one known length, under keys of one known length.
+//! Gets and sets in Redis's protocol, of values of one known length, under keys of one known length.
 //!
 //! A reply that is expected is compared in place; only other replies are looked at.
 
-use super::Reply;
-
-/// What was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueCommand {
-    /// The value of a key.
-    Get,
-    /// To keep a value.
-    Set,
-}
-
-/// A reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueReply<'a> {
-    /// A value of the length that is expected.
-    Value(&'a [u8]),
-    /// A value of another length.
-    OtherLength(u64),
-    /// There is no value.
-    Miss,
-    /// It was stored.
-    Stored,
-    /// An error: its text.
-    Refused(&'a [u8]),
-}
-
-/// What the beginning of the input is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParseOutcome<'a> {
-    /// A reply that takes so many bytes of the input.
-    Reply(ValueReply<'a>, usize),
-    /// No reply yet.
-    More,
-    /// No reply to what was asked.
-    Garbage,
-}
+use fawn_memcache::client::{CheckedReply, ParseOutcome, RequestKind};
+use fawn_resp::client::Reply;
 
 /// Writes commands and reads replies, for keys of `KEY` bytes. It speaks RESP2, which every server does without being asked.
 #[derive(Clone, Debug)]
-pub struct ValueCodec<const KEY: usize> {
+pub struct RespCodec<const KEY: usize> {
     value_bytes: usize,
     /// Of a get and of a set, what comes before the key.
     get_start: Vec<u8>,
@@ -55,7 +21,7 @@ pub struct ValueCodec<const KEY: usize> {
 const MISS: &[u8] = b"$-1\r\n";
 const STORED: &[u8] = b"+OK\r\n";
 
-impl<const KEY: usize> ValueCodec<KEY> {
+impl<const KEY: usize> RespCodec<KEY> {
     /// For values of this length.
     pub fn new(value_bytes: usize) -> Self {
         Self {
@@ -107,14 +73,14 @@ impl<const KEY: usize> ValueCodec<KEY> {
 
     /// The reply at the beginning of `input`.
     #[inline]
-    pub fn parse<'a>(&self, asked: ValueCommand, input: &'a [u8]) -> ParseOutcome<'a> {
+    pub fn parse<'a>(&self, asked: RequestKind, input: &'a [u8]) -> ParseOutcome<'a> {
         match asked {
-            ValueCommand::Get => match self.parse_hit(input) {
-                Some(value) => ParseOutcome::Reply(ValueReply::Value(value), self.hit_bytes()),
+            RequestKind::Get => match self.parse_hit(input) {
+                Some(value) => ParseOutcome::Reply(CheckedReply::Value(value), self.hit_bytes()),
                 None => parse_other(asked, input),
             },
-            ValueCommand::Set if input.starts_with(STORED) => ParseOutcome::Reply(ValueReply::Stored, STORED.len()),
-            ValueCommand::Set => parse_other(asked, input),
+            RequestKind::Set if input.starts_with(STORED) => ParseOutcome::Reply(CheckedReply::Stored, STORED.len()),
+            RequestKind::Set => parse_other(asked, input),
         }
     }
 
@@ -128,20 +94,45 @@ impl<const KEY: usize> ValueCodec<KEY> {
 
 /// Whatever else it is.
 #[cold]
-fn parse_other(asked: ValueCommand, input: &[u8]) -> ParseOutcome<'_> {
-    if asked == ValueCommand::Get && input.starts_with(MISS) {
-        return ParseOutcome::Reply(ValueReply::Miss, MISS.len());
+fn parse_other(asked: RequestKind, input: &[u8]) -> ParseOutcome<'_> {
+    if asked == RequestKind::Get && input.starts_with(MISS) {
+        return ParseOutcome::Reply(CheckedReply::Miss, MISS.len());
     }
     match (asked, Reply::parse(input)) {
         (_, Ok(None)) => ParseOutcome::More,
-        (_, Ok(Some((Reply::Error(text), bytes)))) => ParseOutcome::Reply(ValueReply::Refused(text), bytes),
-        (ValueCommand::Get, Ok(Some((Reply::Null, bytes)))) => ParseOutcome::Reply(ValueReply::Miss, bytes),
-        (ValueCommand::Get, Ok(Some((Reply::Bulk(value), bytes)))) => {
-            ParseOutcome::Reply(ValueReply::OtherLength(value.len() as u64), bytes)
+        (_, Ok(Some((Reply::Error(text), bytes)))) => ParseOutcome::Reply(CheckedReply::Refused(text), bytes),
+        (RequestKind::Get, Ok(Some((Reply::Null, bytes)))) => ParseOutcome::Reply(CheckedReply::Miss, bytes),
+        (RequestKind::Get, Ok(Some((Reply::Bulk(value), bytes)))) => {
+            ParseOutcome::Reply(CheckedReply::OtherLength(value.len() as u64), bytes)
         }
-        (ValueCommand::Set, Ok(Some((Reply::Null, bytes)))) => {
-            ParseOutcome::Reply(ValueReply::Refused(b"nothing was stored"), bytes)
+        (RequestKind::Set, Ok(Some((Reply::Null, bytes)))) => {
+            ParseOutcome::Reply(CheckedReply::Refused(b"nothing was stored"), bytes)
         }
         (_, Ok(Some(_)) | Err(_)) => ParseOutcome::Garbage,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_one_length_are_compared_in_place_and_others_told() {
+        let codec = RespCodec::<3>::new(4);
+        let mut out = Vec::new();
+        codec.push_get(b"key", &mut out);
+        codec.push_set(b"key", &mut out, |value| value.copy_from_slice(b"abcd"));
+        assert_eq!(out, b"*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$4\r\nabcd\r\n");
+        let get = |input: &'static str| codec.parse(RequestKind::Get, input.as_bytes());
+        assert_eq!(get("$4\r\nabcd\r\n+OK"), ParseOutcome::Reply(CheckedReply::Value(b"abcd"), codec.hit_bytes()));
+        assert_eq!(get("$2\r\nab\r\n"), ParseOutcome::Reply(CheckedReply::OtherLength(2), 8));
+        assert_eq!(get("$-1\r\n"), ParseOutcome::Reply(CheckedReply::Miss, 5));
+        assert_eq!(get("-ERR no\r\n"), ParseOutcome::Reply(CheckedReply::Refused(b"ERR no"), 9));
+        assert_eq!(get("$4\r\nabcd\r"), ParseOutcome::More);
+        assert_eq!(get(":1\r\n"), ParseOutcome::Garbage);
+        let set = |input: &'static str| codec.parse(RequestKind::Set, input.as_bytes());
+        assert_eq!(set("+OK\r\n"), ParseOutcome::Reply(CheckedReply::Stored, 5));
+        assert_eq!(set("$-1\r\n"), ParseOutcome::Reply(CheckedReply::Refused(b"nothing was stored"), 5));
+        assert_eq!(set("+O"), ParseOutcome::More);
     }
 }
