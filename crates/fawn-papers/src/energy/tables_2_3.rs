@@ -17,6 +17,7 @@ use fawn_joule::sort::sort_plan::{SortDemand, SortPlan};
 use fawn_joule::sort::validate::validate;
 use fawn_machine::host::{available_memory, known_free_bytes};
 use fawn_meter::report::sum;
+use fawn_plan::paper::energy_sort_figures;
 use fawn_report::amount::number;
 use serde_json::json;
 
@@ -33,20 +34,7 @@ const MEMORY_SHARE: u64 = 10;
 /// Files of the data's size at a time: input, output and spool, or the files of GNU sort.
 const FILES: u64 = 3;
 
-/// What the paper prints of each run: s, W, J, records a joule, % of CPU while reading and while writing, MB/s in and out.
-const PRINTED: [[f64; 8]; 5] = [
-    [21.278, 105.4, 2242.5, 44_593.0, 343.0, 628.0, 973.71, 1062.0],
-    [21.333, 104.1, 2219.8, 45_049.0, 339.0, 651.0, 953.29, 1074.0],
-    [21.286, 104.9, 2232.6, 44_791.0, 339.0, 613.0, 971.82, 1056.0],
-    [21.454, 104.1, 2233.7, 44_769.0, 336.0, 622.0, 975.61, 1050.0],
-    [20.854, 106.0, 2211.5, 45_218.0, 343.0, 646.0, 976.56, 1081.0],
-];
-/// Its last two lines: the mean and the deviation of these.
-const SUMMARY: [(&str, [f64; 8]); 2] = [
-    ("mean", [21.241, 104.9, 2228.0, 44_884.0, 340.0, 632.0, 970.198, 1065.0]),
-    ("deviation", [0.227, 0.849, 12.273, 247.564, 3.0, 16.078, 9.626, 12.759]),
-];
-/// The machine of these.
+/// The machine of the paper's runs.
 const FAWN_SORT: &str = "Xeon, one pass";
 
 /// Figures of the paper's tables, in the order of its columns.
@@ -322,14 +310,15 @@ fn publish(finding: &mut Finding) {
         label(&mut row, FAWN_SORT, run);
         row
     };
-    for (number, figures) in PRINTED.iter().enumerate() {
+    let [runs @ .., mean, deviation] = energy_sort_figures();
+    for (number, figures) in runs.iter().enumerate() {
         let mut row = row(&(number + 1).to_string(), figures);
         row.insert("work_a_second".to_owned(), json!(CLASS as f64 / figures[0]));
         finding.published.push(row);
     }
-    for (run, figures) in &SUMMARY {
+    for (run, figures) in [("mean", &mean), ("deviation", &deviation)] {
         let mut row = row(run, figures);
-        if *run == "mean" {
+        if run == "mean" {
             row.insert("work_a_second".to_owned(), json!(CLASS as f64 / figures[0]));
             chart(&mut row);
         }
@@ -407,9 +396,10 @@ mod tests {
 
     #[test]
     fn the_papers_means_are_those_of_its_runs() {
+        let [runs @ .., printed, _] = energy_sort_figures();
         for (at, name) in FIGURES.iter().enumerate() {
-            let mean = PRINTED.iter().map(|figures| figures[at]).sum::<f64>() / 5.0;
-            assert!((mean / SUMMARY[0].1[at] - 1.0).abs() < 0.0005, "{name}: {mean}");
+            let mean = runs.iter().map(|figures| figures[at]).sum::<f64>() / 5.0;
+            assert!((mean / printed[at] - 1.0).abs() < 0.0005, "{name}: {mean}");
         }
     }
 }

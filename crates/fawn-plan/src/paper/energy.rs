@@ -82,6 +82,19 @@ const SORT_STATISTICS: [RunColumn; 4] = [
     },
 ];
 
+/// What Tables 2 and 3 print: the five runs, their mean, and their deviation. Each has seconds, watts, joules, records a joule,
+/// % of CPU while reading and while writing, and MB/s in and out.
+pub fn sort_figures() -> [[f64; 8]; 7] {
+    let columns: Vec<&RunColumn> = SORT_RUNS.iter().chain(&SORT_STATISTICS).collect();
+    std::array::from_fn(|line| {
+        std::array::from_fn(|at| {
+            let column = columns[at];
+            let printed = column.runs.iter().chain([&column.mean, &column.deviation]).nth(line);
+            printed.map_or(f64::NAN, |figure| Reading::of(figure).value())
+        })
+    })
+}
+
 /// The sort benchmark: Tables 2 and 3.
 pub fn joulesort() -> PaperTable {
     let [seconds, watts, joules, a_joule] = &SORT_RUNS;

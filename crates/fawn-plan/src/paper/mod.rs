@@ -28,6 +28,7 @@ pub use dht::{
 };
 pub use energy::{
     cryptography as energy_cryptography, joulesort as energy_joulesort, queries_a_joule as energy_queries_a_joule,
+    sort_figures as energy_sort_figures,
 };
 pub use sosp::{cost, queries_a_joule, solution_map, solution_space};
 pub use table::{Cell, PaperTable};
