@@ -14,22 +14,6 @@ const MOST_BESIDE: f64 = 460.0;
 /// Between a bar and its text.
 const GAP: f64 = 8.0;
 
-/// The number of a colour for each bar by its name: bars of one series have one, or else those of one name.
-fn colours_of_bars<'n>(chart: &Chart, rows: &ChartRows<'_>, names: impl Iterator<Item = &'n str>) -> Vec<usize> {
-    let mut known: Vec<String> = chart.series_order.clone();
-    let series_of = |name: &str| {
-        let row = rows.own.iter().chain(rows.reference).find(|row| text(row, &chart.x.column) == name);
-        chart.series.as_ref().zip(row).map_or_else(|| name.to_owned(), |(column, row)| text(row, column))
-    };
-    let place = |series: String| {
-        known.iter().position(|other| *other == series).unwrap_or_else(|| {
-            known.push(series);
-            known.len() - 1
-        })
-    };
-    names.map(series_of).map(place).collect()
-}
-
 /// The picture; `None`: there is nothing to draw.
 pub(super) fn draw(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     let all = rows.own.iter().map(|row| (false, row)).chain(rows.reference.iter().map(|row| (true, row)));
@@ -46,7 +30,6 @@ pub(super) fn draw(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     drawn.sort_by_key(|(is_reference, name, _)| (names.iter().position(|known| known == name), *is_reference));
     // The reference alone is no picture.
     drawn.iter().find(|(is_reference, _, _)| !is_reference)?;
-    let colours = colours_of_bars(chart, rows, drawn.iter().map(|(_, name, _)| name.as_str()));
     let up = AxisScale::of(chart.y.law, drawn.iter().map(|(_, _, it)| *it));
     let height = TOP + BAR * drawn.len() as f64 + BOTTOM;
     let word = rows.reference_word;
@@ -68,7 +51,7 @@ pub(super) fn draw(chart: &Chart, rows: &ChartRows<'_>) -> Option<String> {
     for (at, (is_reference, name, value)) in drawn.iter().enumerate() {
         let (top, end) = (TOP + BAR * at as f64 + 4.0, x(*value));
         let (wide, high, middle) = ((end - beside).max(1.0), BAR - 8.0, top + 13.5);
-        let colour = colour(colours[at]);
+        let colour = colour(names.iter().position(|known| known == name).unwrap_or_default());
         let label = Element::new("text").px("x", beside - GAP).px("y", middle);
         out.add(anchored(label, "end").text(&who(*is_reference, name)));
         let bar = Element::new("rect").px("x", beside).px("y", top).px("width", wide).attr("height", high);

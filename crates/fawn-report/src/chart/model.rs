@@ -17,7 +17,7 @@ pub struct Chart {
     pub x: Axis,
     /// Upwards; of bars, their length.
     pub y: Axis,
-    /// The column whose values part rows into lines, or bars into colours.
+    /// The column whose values part rows into lines, or groups into bars.
     pub series: Option<String>,
     /// Values of it in the order of their colours, so that each has the same one in several charts; others follow as they come.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -135,7 +135,7 @@ impl Chart {
         Self { series_order: values.to_vec(), ..self }
     }
 
-    /// A line, or a colour of bars, for each value of a column.
+    /// A line, or a bar of each group, for each value of a column.
     #[must_use]
     pub fn by(self, column: &str) -> Self {
         Self { series: Some(column.to_owned()), ..self }
