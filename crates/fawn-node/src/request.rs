@@ -8,7 +8,7 @@
 use crate::observe::latency::Stamp;
 use crate::runtime::slab::Token;
 use crate::shard::recency::LastUse;
-use fawn_kv::operation::{Delete, Operation, Outcome, Store};
+use fawn_kv::operation::{Delete, Edit, EditKind, Operation, Outcome, Store, View, ViewKind};
 use fawn_ring::Key;
 use fawn_store::Gate;
 use std::fmt;
@@ -94,7 +94,7 @@ impl<'a> KeyAction<'a> {
         }
     }
 
-    /// The action without its value, and the value.
+    /// The action without its value or argument, and these bytes.
     pub fn split(&self) -> (KeyAction<'static>, &'a [u8]) {
         let operation = match *self {
             Self::Inspect => return (KeyAction::Inspect, b""),
@@ -106,6 +106,12 @@ impl<'a> KeyAction<'a> {
                 let bare = Operation::Store(Store { value: b"", ..store });
                 return (KeyAction::Operation(bare), store.value);
             }
+            Operation::View(View { kind, argument }) => {
+                return (KeyAction::Operation(Operation::View(View { kind, argument: b"" })), argument);
+            }
+            Operation::Edit(Edit { kind, argument }) => {
+                return (KeyAction::Operation(Operation::Edit(Edit { kind, argument: b"" })), argument);
+            }
             Operation::Get => Operation::Get,
             Operation::GetAndTouch { expiry } => Operation::GetAndTouch { expiry },
             Operation::MetaGet(get) => Operation::MetaGet(get),
@@ -116,12 +122,15 @@ impl<'a> KeyAction<'a> {
         (KeyAction::Operation(operation), b"")
     }
 
-    /// Puts the value back that [`split`](Self::split) took off.
+    /// Puts the bytes back that [`split`](Self::split) took off.
     pub fn join(self, value: &'a [u8]) -> Self {
-        match self {
-            Self::Operation(Operation::Store(store)) => Self::Operation(Operation::Store(Store { value, ..store })),
+        let Self::Operation(operation) = self else { return self };
+        Self::Operation(match operation {
+            Operation::Store(store) => Operation::Store(Store { value, ..store }),
+            Operation::View(view) => Operation::View(View { argument: value, ..view }),
+            Operation::Edit(edit) => Operation::Edit(Edit { argument: value, ..edit }),
             other => other,
-        }
+        })
     }
 }
 
@@ -149,9 +158,29 @@ impl<'a> KeyRequest<'a> {
         !matches!(self.action, KeyAction::Operation(Operation::Get) | KeyAction::Inspect)
     }
 
-    /// Whether the reply to a hit has the value in it.
+    /// Whether the reply to a hit has the value in it, or a part that may be as large.
     pub fn shows_value(&self) -> bool {
         match self.action {
+            KeyAction::Operation(Operation::View(view)) => match view.kind {
+                ViewKind::Range { .. }
+                | ViewKind::Field
+                | ViewKind::Fields
+                | ViewKind::AllFields { .. }
+                | ViewKind::RandomFields { .. } => true,
+                ViewKind::Type
+                | ViewKind::Expiry
+                | ViewKind::Length
+                | ViewKind::Bit { .. }
+                | ViewKind::CountBits(_)
+                | ViewKind::FindBit { .. }
+                | ViewKind::BitFields
+                | ViewKind::CountFields
+                | ViewKind::HasField
+                | ViewKind::FieldLength => false,
+            },
+            KeyAction::Operation(Operation::Edit(edit)) => {
+                matches!(edit.kind, EditKind::Put { show: true, .. } | EditKind::Take | EditKind::ShowAndExpire { .. })
+            }
             KeyAction::Operation(Operation::Get | Operation::GetAndTouch { .. }) => true,
             KeyAction::Operation(Operation::MetaGet(_)) => self.view.value,
             _ => false,
@@ -163,9 +192,9 @@ impl<'a> KeyRequest<'a> {
         self.is_meta_get() && !self.view.traced
     }
 
-    /// Bytes of the value that the request stores.
+    /// Bytes of the value that the request stores, or of its argument.
     pub fn value_bytes(&self) -> usize {
-        if let KeyAction::Operation(Operation::Store(store)) = &self.action { store.value.len() } else { 0 }
+        if let KeyAction::Operation(operation) = &self.action { operation.payload().len() } else { 0 }
     }
 
     /// Appends the reply.
@@ -191,14 +220,30 @@ pub struct ReplyForm {
     writer: &'static dyn ReplyWriter,
     state: ReplyState,
     is_last: bool,
+    join: Option<JoinParts>,
 }
+
+/// Makes one reply, the second argument, of the parts for all keys of a line, which stand one after the other in the first.
+pub type JoinParts = fn(&[u8], &mut Vec<u8>);
 
 impl ReplyForm {
     /// The form that `writer` writes with `state`. `is_last` is false for a request whose reply is followed by those of
     /// other requests of the same line: an error of any of them stands for the whole line.
     #[inline]
     pub fn new(writer: &'static dyn ReplyWriter, state: ReplyState, is_last: bool) -> Self {
-        Self { writer, state, is_last }
+        Self { writer, state, is_last, join: None }
+    }
+
+    /// The parts for all keys of the line become one reply by `join`, once all are there.
+    #[must_use]
+    pub fn joined(self, join: JoinParts) -> Self {
+        Self { join: Some(join), ..self }
+    }
+
+    /// Makes one reply of the parts of a line, if they do not just follow each other.
+    #[inline]
+    pub fn join(&self) -> Option<JoinParts> {
+        self.join
     }
 
     /// Whether this is the last request of its line, or the only one.
@@ -250,6 +295,8 @@ pub enum ReplyBody<'a> {
     Outcome(OperationReply<'a>),
     /// A get found this item.
     Item(ShownItem<'a>),
+    /// An edit or a view has computed this.
+    Computed(&'a [u8]),
     /// What is known about the item; `None` when there is no item.
     ItemInfo {
         /// The item.

@@ -312,7 +312,7 @@ fn carry_out<S: RangeStore>(
     let current =
         current.filter(|(version, position)| log.suffix().ahead().shows_at(&lies, version, position.seq, now));
     let item = current.map(|(version, position)| item(version, position));
-    let Decision { append, outcome } = evaluate(&operation, item, now, most_bytes);
+    let Decision { append, outcome, shown: computed } = evaluate(&operation, item, now, most_bytes);
     let change = match append {
         Append::Nothing => Change::Nothing,
         Append::Delete => Change::Delete,
@@ -333,7 +333,10 @@ fn carry_out<S: RangeStore>(
         return chain.reply(asker, id, Answer::Full, context);
     }
     let is_held = matches!(&change, Change::Value(_)) || !outcome.shows_item();
-    let shown = current.filter(|_| !is_held).map(|(version, _)| version.shown());
+    let shown = match outcome {
+        Outcome::Computed => Some(Shown { value: computed, flags: 0 }),
+        _ => current.filter(|_| !is_held).map(|(version, _)| version.shown()),
+    };
     if planted(Bug::FailedConditionAtOnce) && change == Change::Nothing {
         return chain.reply(asker, id, Answer::Done { outcome, position: log.last(), again: false, shown }, context);
     }

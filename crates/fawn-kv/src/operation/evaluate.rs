@@ -2,7 +2,7 @@
 
 use super::{
     Append, Arithmetic, Cas, Decision, Delete, Hit, Item, MetaGet, Mode, NewValue, Number, Operation, Outcome, Store,
-    Version, arithmetic, is_past,
+    Version, arithmetic, edit, is_past, view,
 };
 
 /// Decides `operation` against the key's `current` item (`None` when there is none; an expired one counts as none) at
@@ -24,6 +24,8 @@ pub fn evaluate<'a>(
         Operation::Delete(request) => delete(request, current),
         Operation::Arithmetic(request) => count(request, current),
         Operation::Touch { expiry } => touch(current, *expiry),
+        Operation::View(view) => view::evaluate(view, current),
+        Operation::Edit(edit) => edit::evaluate(edit, current, most_value_bytes),
     };
     if matches!(&decision.append, Append::Value(version) if is_past(version.expiry, now_unix)) {
         decision.append =
@@ -33,11 +35,11 @@ pub fn evaluate<'a>(
 }
 
 fn nothing<'a>(outcome: Outcome) -> Decision<'a> {
-    Decision { append: Append::Nothing, outcome }
+    Decision { append: Append::Nothing, outcome, shown: Vec::new() }
 }
 
 fn value(version: Version<'_>, outcome: Outcome) -> Decision<'_> {
-    Decision { append: Append::Value(version), outcome }
+    Decision { append: Append::Value(version), outcome, shown: Vec::new() }
 }
 
 /// What a new version's cas will be.
@@ -191,7 +193,7 @@ fn delete<'a>(request: &Delete, current: Option<Item<'_>>) -> Decision<'a> {
         return nothing(Outcome::Exists);
     }
     if !request.invalidate && !request.drop_value {
-        return Decision { append: Append::Delete, outcome: Outcome::Deleted };
+        return Decision { append: Append::Delete, outcome: Outcome::Deleted, shown: Vec::new() };
     }
     let mut version = unchanged(&item);
     if request.drop_value {

@@ -21,11 +21,18 @@
 //! ```
 
 mod arithmetic;
+pub mod bit_field;
+mod edit;
 mod evaluate;
+pub mod hash;
+pub mod items;
 #[cfg(test)]
 mod tests;
+mod view;
 
+pub use edit::{Edit, EditError, EditKind, ExpiryCondition, PutCondition};
 pub use evaluate::evaluate;
+pub use view::{BitRange, View, ViewKind};
 
 use crate::wire::encoding::append;
 use serde::{Deserialize, Serialize};
@@ -54,6 +61,10 @@ pub enum Operation<'a> {
         /// The new expiry.
         expiry: u32,
     },
+    /// A part of the value.
+    View(#[serde(borrow)] View<'a>),
+    /// A change of a part of the value.
+    Edit(#[serde(borrow)] Edit<'a>),
 }
 
 /// What an operation is encoded in without a value, about, in bytes.
@@ -62,10 +73,19 @@ const FIXED_BYTES: usize = 32;
 impl Operation<'_> {
     /// The operation's bytes, as messages carry them.
     pub fn encode(&self) -> Vec<u8> {
-        let value = if let Self::Store(store) = self { store.value.len() } else { 0 };
-        let mut bytes = Vec::with_capacity(value + FIXED_BYTES);
+        let mut bytes = Vec::with_capacity(self.payload().len() + FIXED_BYTES);
         append(&mut bytes, self);
         bytes
+    }
+
+    /// The bytes that it carries: a new value, or an argument.
+    pub fn payload(&self) -> &[u8] {
+        match self {
+            Self::Store(store) => store.value,
+            Self::View(view) => view.argument,
+            Self::Edit(edit) => edit.argument,
+            _ => b"",
+        }
     }
 
     /// The expiries that it may set, those of 0 included.
@@ -77,7 +97,12 @@ impl Operation<'_> {
             Self::MetaGet(get) => (get.vivify, get.touch),
             Self::Delete(delete) => (delete.expiry, None),
             Self::Arithmetic(step) => (step.vivify, step.touch),
-            Self::Get => (None, None),
+            Self::Edit(edit) => match edit.kind {
+                EditKind::Put { expiry, .. } => (expiry, None),
+                EditKind::Expire { expiry, .. } | EditKind::ShowAndExpire { expiry } => (Some(expiry), None),
+                _ => (None, None),
+            },
+            Self::Get | Self::View(_) => (None, None),
         };
         first.into_iter().chain(second)
     }
@@ -88,7 +113,7 @@ impl Operation<'_> {
     #[inline]
     pub fn is_read(&self) -> bool {
         match self {
-            Self::Get => true,
+            Self::Get | Self::View(_) => true,
             Self::MetaGet(get) => get.vivify.is_none() && get.recache.is_none() && get.touch.is_none(),
             _ => false,
         }
@@ -104,7 +129,8 @@ impl Operation<'_> {
     /// different versions of the key would come to differ further by it. A plain set, delete, get or touch does not.
     pub fn is_conditional(&self) -> bool {
         match self {
-            Self::Get | Self::Touch { .. } | Self::GetAndTouch { .. } => false,
+            Self::Get | Self::View(_) | Self::Touch { .. } | Self::GetAndTouch { .. } => false,
+            Self::Edit(_) => true,
             Self::Store(store) => store.mode != Mode::Set,
             Self::Delete(delete) => delete.compare.is_some() || delete.invalidate,
             Self::Arithmetic(_) => true,
@@ -118,7 +144,14 @@ impl Operation<'_> {
         match self {
             Self::Store(store) => matches!(store.mode, Mode::Append { .. } | Mode::Prepend { .. }),
             Self::Delete(_) | Self::Touch { .. } => false,
-            Self::Get | Self::GetAndTouch { .. } | Self::MetaGet(_) | Self::Arithmetic(_) => true,
+            Self::View(View { kind: ViewKind::Expiry, .. })
+            | Self::Edit(Edit { kind: EditKind::Expire { .. }, .. }) => false,
+            Self::Get
+            | Self::GetAndTouch { .. }
+            | Self::MetaGet(_)
+            | Self::Arithmetic(_)
+            | Self::View(_)
+            | Self::Edit(_) => true,
         }
     }
 }
@@ -272,6 +305,8 @@ pub struct Decision<'a> {
     pub append: Append<'a>,
     /// The answer, to be given once the append is durable.
     pub outcome: Outcome,
+    /// What the answer shows where the outcome is [`Outcome::Computed`]; else empty.
+    pub shown: Vec<u8>,
 }
 
 /// The record to append.
@@ -342,6 +377,12 @@ pub enum Outcome {
     Hit(Hit),
     /// A get found nothing.
     Miss,
+    /// An edit or a view came to this number.
+    Integer(i64),
+    /// An edit or a view has computed bytes: what the answer shows.
+    Computed,
+    /// An edit or a view was refused.
+    Refused(EditError),
 }
 
 impl Outcome {

@@ -24,7 +24,7 @@ pub struct Asked {
     pub asker: Asker,
     /// The answer, to be given once the record is committed.
     pub outcome: Outcome,
-    /// What the answer shows, where the record is no version of the key that holds it.
+    /// What the answer shows, where the record is no version of the key that holds it: the item, or what was computed.
     pub shown: Option<Shown>,
 }
 

@@ -35,6 +35,9 @@ pub enum ReplyStep {
     Write(Operation<'static>),
 }
 
+/// A retry of an edit that was carried out, and whose answer nobody has any more.
+const ANSWER_LOST: &str = "the command was applied, but its reply was lost: read the key";
+
 const ANSWERED: ReplyStep = ReplyStep::Answered { failed: false };
 
 /// Writes the answer to a command.
@@ -63,6 +66,8 @@ pub fn answer(
                     let last = context.recency.get(&request.key);
                     request.write(out, &ReplyBody::Item(shown_item(&item, &hit, context.now, last)));
                 }
+                (Outcome::Computed, Some(shown)) => request.write(out, &ReplyBody::Computed(&shown.value)),
+                (Outcome::Computed, None) => return fail(request, RequestError::Server(ANSWER_LOST), out),
                 (outcome, _) => {
                     if matches!(outcome, Outcome::Stored { .. } | Outcome::Number(_)) {
                         context.recency.stored(&request.key, context.now);
@@ -153,7 +158,8 @@ fn found(
         return ANSWERED;
     };
     // What has expired was judged by the range's time.
-    let Decision { append, outcome } = evaluate(operation, item.map(|(_, item)| item), 0, context.max_value_bytes);
+    let Decision { append, outcome, shown } =
+        evaluate(operation, item.map(|(_, item)| item), 0, context.max_value_bytes);
     if append != Append::Nothing {
         let Operation::MetaGet(get) = *operation else { unreachable!("other commands that look change nothing") };
         return ReplyStep::Write(Operation::MetaGet(get));
@@ -167,6 +173,7 @@ fn found(
                 context.recency.fetched(&request.key, context.now);
             }
         }
+        (Outcome::Computed, _) => request.write(out, &ReplyBody::Computed(&shown)),
         (outcome, _) => operate::write_outcome(request, &outcome, 0, context.now, out),
     }
     ANSWERED

@@ -298,7 +298,7 @@ impl<B: Backend> Dispatcher<B> {
         }
         let last = request.reply.is_last();
         if !last && flow.line.is_none() {
-            self.output.begin_line(flow);
+            self.output.begin_line(flow, request.reply.join());
         }
         let what = if request.action.is_write() { RequestKind::Write } else { RequestKind::Get };
         let stamp = self.output.stamp(what);

@@ -4,7 +4,7 @@
 use crate::net::connection::{Flow, KeyLine};
 use crate::net::reply_queue::{FillOutcome, Finish};
 use crate::observe::latency::{RequestKind, RequestTimer, Stamp};
-use crate::request::{ReplySlot, STOPPED};
+use crate::request::{JoinParts, ReplySlot, STOPPED};
 use crate::shard::backend::Backend;
 use crate::shard::stores::Gates as _;
 use fawn_store::Gate;
@@ -137,13 +137,13 @@ impl ReplyOutput {
         self.bytes.truncate(start);
     }
 
-    /// Begins a line of keys, of which there will be one reply.
+    /// Begins a line of keys, of which there will be one reply: its parts one after the other, or what `join` makes of them.
     #[inline]
-    pub fn begin_line(&self, flow: &mut Flow) {
-        flow.line = Some(if flow.answers.is_empty() {
-            KeyLine::Direct(self.bytes.len())
-        } else {
-            KeyLine::Queued(flow.answers.open(Finish::Suffix(b"")))
+    pub fn begin_line(&self, flow: &mut Flow, join: Option<JoinParts>) {
+        flow.line = Some(match join {
+            Some(join) => KeyLine::Queued(flow.answers.open(Finish::Join(join))),
+            None if flow.answers.is_empty() => KeyLine::Direct(self.bytes.len()),
+            None => KeyLine::Queued(flow.answers.open(Finish::Suffix(b""))),
         });
     }
 
@@ -272,7 +272,7 @@ mod tests {
     fn a_line_of_keys_that_is_abandoned_leaves_its_refusal_alone() {
         let mut fixture = fixture();
         fixture.reply(b"before ", ImmediateReply::DONE);
-        fixture.output.begin_line(&mut fixture.flow);
+        fixture.output.begin_line(&mut fixture.flow, None);
         fixture.reply(b"part", ImmediateReply::DONE);
         fixture.output.abandon_line(&mut fixture.backend, &mut fixture.flow, b"refusal");
         assert_eq!(fixture.released(), b"before refusal");
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn a_part_that_fails_stands_for_its_whole_line() {
         let mut fixture = fixture();
-        fixture.output.begin_line(&mut fixture.flow);
+        fixture.output.begin_line(&mut fixture.flow, None);
         fixture.reply(b"part", ImmediateReply::DONE);
         fixture.reply(b"error", ImmediateReply { failed: true, ..ImmediateReply::DONE });
         let Some(KeyLine::Queued(answer)) = fixture.flow.line.take() else { panic!("the line is decided as a whole") };

@@ -8,15 +8,18 @@
 //! error. Only above a size limit is its front sent early; a failure after that closes the connection.
 
 use crate::observe::latency::Stamp;
+use crate::request::JoinParts;
 use crate::runtime::buffers::{POOL_BUFFER_BYTES, Pool};
 use fawn_store::Gate;
 use std::collections::VecDeque;
 
 /// How the parts of an answer become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Finish {
     /// One after the other, then this.
     Suffix(&'static [u8]),
+    /// This makes one of them once all are there.
+    Join(JoinParts),
     /// The loop makes the answer of the parts; the number says which answer.
     Gather(u8),
 }
@@ -373,11 +376,17 @@ impl Many {
     /// Moves what may leave to `out`; returns whether that was all, and how many held bytes are gone.
     fn release(&mut self, early: bool, out: &mut Vec<u8>, pool: &mut Pool) -> (bool, usize) {
         let complete = self.missing == 0 && !matches!(self.finish, Finish::Gather(_));
+        let early = early && !matches!(self.finish, Finish::Join(_));
         if !self.gates.is_empty() || (!complete && (!early || self.failed.is_some())) {
             return (false, 0);
         }
         if complete && let Some(mut error) = self.failed.take() {
             return (true, move_out(&mut error, out, pool));
+        }
+        if let Finish::Join(join) = self.finish {
+            let parts: Vec<u8> = self.pieces.drain(..).flat_map(|piece| piece.bytes).collect();
+            join(&parts, out);
+            return (true, parts.len());
         }
         let mut gone = 0;
         while self.pieces.front().is_some_and(|piece| piece.filled) {
@@ -405,6 +414,27 @@ mod tests {
         let mut out = Vec::new();
         answers.release(|_| Gate(durable), NO_STREAM, (&mut out, &mut Pool::default()), |_, _| ());
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_joined_answer_leaves_as_a_whole() {
+        let (mut answers, mut pool) = (ReplyQueue::default(), Pool::default());
+        let count: JoinParts = |parts, out| out.extend_from_slice(parts.len().to_string().as_bytes());
+        let answer = answers.open(Finish::Join(count));
+        answers.extend(answer, b"ab", None, &mut pool);
+        let part = answers.wait_for_part(answer);
+        answers.close(answer);
+        answers.push(b" after", None, Stamp::NONE, &mut pool);
+        let mut out = Vec::new();
+        answers.release(|_| Gate(0), 0, (&mut out, &mut pool), |_, _| ());
+        assert_eq!(out, b"", "no front of it leaves early");
+        answers.fill(answer, part, b"c".to_vec(), false);
+        assert_eq!(released(&mut answers, 0), "3 after");
+        let answer = answers.open(Finish::Join(count));
+        let part = answers.wait_for_part(answer);
+        answers.fill(answer, part, b"error".to_vec(), true);
+        answers.close(answer);
+        assert_eq!(released(&mut answers, 0), "error");
     }
 
     #[test]

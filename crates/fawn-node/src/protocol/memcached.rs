@@ -214,6 +214,7 @@ impl ReplyWriter for Memcached {
         let answer = match body {
             ReplyBody::Item(item) => CommandOutcome::Hit(hit_of(item)),
             ReplyBody::Outcome(reply) => answer_of(reply),
+            ReplyBody::Computed(_) => unreachable!("memcached's commands look at whole values"),
             ReplyBody::ItemInfo { info: None, .. } => CommandOutcome::Miss,
             ReplyBody::ItemInfo { info: Some(info), now } => CommandOutcome::Debug(Debug {
                 expiry: ttl(info.expiry, *now),
@@ -336,5 +337,8 @@ fn answer_of(reply: &OperationReply<'_>) -> CommandOutcome<'static> {
             ..Hit::of(b"")
         }),
         Outcome::Miss => CommandOutcome::Miss,
+        Outcome::Integer(_) | Outcome::Computed | Outcome::Refused(_) => {
+            unreachable!("memcached's commands look at whole values")
+        }
     }
 }

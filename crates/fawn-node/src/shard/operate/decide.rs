@@ -57,7 +57,7 @@ pub(super) fn plan<'a>(
         stale: record.marks.stale,
         won: record.marks.won,
     });
-    let Decision { append, outcome } = evaluate(operation, item, now, context.max_value_bytes);
+    let Decision { append, outcome, shown } = evaluate(operation, item, now, context.max_value_bytes);
     if matches!(append, Append::Value(kv::Version { value: NewValue::Unchanged, .. })) {
         context.scratch.clear();
         match &current {
@@ -75,6 +75,10 @@ pub(super) fn plan<'a>(
         if !request.is_untraced() {
             context.recency.fetched(&request.key, now);
         }
+        outcome = None;
+    }
+    if outcome == Some(Outcome::Computed) {
+        request.write(out, &ReplyBody::Computed(&shown));
         outcome = None;
     }
     WritePlan { append, outcome, counts, gate, start, kind }
