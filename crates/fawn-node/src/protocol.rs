@@ -4,10 +4,12 @@
 //! replies as a [`ReplyWriter`]. Nothing else of the node knows it. See `docs/decisions/0043-operations-as-currency.md`.
 
 pub mod memcached;
+pub mod redis;
 
 use crate::request::{KeyRequest, ListingDetail, ReplyForm, ReplyWriter, StatsReport};
 use fawn_store::timekeeper::Time;
 use std::fmt;
+use std::net::SocketAddr;
 
 /// A client protocol.
 pub trait Protocol: ReplyWriter {
@@ -25,6 +27,10 @@ pub struct ParserOptions {
     pub max_item_bytes: usize,
     /// Clients have to authenticate before anything else.
     pub authenticates: bool,
+    /// Where the client is, if it has an address.
+    pub peer: Option<SocketAddr>,
+    /// The address of the server that the client has connected to.
+    pub local: Option<SocketAddr>,
 }
 
 /// The reading half of a client protocol: the parser of one connection.
@@ -83,7 +89,7 @@ pub enum ParserEvent<'a> {
 }
 
 /// A request for the server, not for a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerRequest {
     /// Everything stored so far disappears at this Unix second; 0: now.
     FlushAll {
@@ -98,4 +104,33 @@ pub enum ServerRequest {
     List(ListingDetail),
     /// The TLS certificates are read again.
     RefreshCertificates,
+    /// The keys are counted. The reply is an integer.
+    CountKeys,
+    /// A page of the keys. The reply is computed: a list of the next cursor, in decimal, and the keys.
+    Scan(Box<ScanRequest>),
+    /// All keys that match a pattern. The reply is computed: a list of the keys.
+    Keys {
+        /// The pattern.
+        pattern: Box<[u8]>,
+    },
+    /// A key chosen at random. The reply is computed, or a miss if there is none.
+    RandomKey,
+    /// A report on the server, as lines of text. The reply is computed: the text.
+    Info {
+        /// The names of the sections that are asked for, in small letters; none: those that are shown by default.
+        sections: Vec<Box<str>>,
+    },
+}
+
+/// Which page of the keys is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanRequest {
+    /// Where the page begins: 0, or what the page before named.
+    pub cursor: u64,
+    /// Only keys that match this.
+    pub pattern: Option<Box<[u8]>>,
+    /// Keys that are looked at, about.
+    pub count: u32,
+    /// Only values of this type, in small letters.
+    pub of_type: Option<Box<[u8]>>,
 }

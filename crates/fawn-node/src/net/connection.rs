@@ -111,7 +111,7 @@ pub struct DeferredRequest {
 }
 
 /// A request without its bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum BareRequest {
     Key { action: KeyAction<'static>, view: GetView, needs_clock: bool },
     Server(ServerRequest),
@@ -146,12 +146,13 @@ impl DeferredRequest {
 
     /// The request.
     pub fn request(&self) -> RetriedRequest<'_> {
-        match self.what {
+        match &self.what {
             BareRequest::Key { action, view, needs_clock } => {
+                let (view, needs_clock) = (*view, *needs_clock);
                 let request = KeyRequest::new(&self.name, action.join(&self.value), self.reply);
                 RetriedRequest::Key(KeyRequest { view, needs_clock, ..request })
             }
-            BareRequest::Server(request) => RetriedRequest::Server(request, self.reply),
+            BareRequest::Server(request) => RetriedRequest::Server(request.clone(), self.reply),
         }
     }
 }
@@ -485,7 +486,7 @@ mod tests {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     fn parser() -> Box<dyn RequestParser> {
-        MEMCACHED.parser(ParserOptions { max_item_bytes: 1 << 20, authenticates: false })
+        MEMCACHED.parser(ParserOptions { max_item_bytes: 1 << 20, authenticates: false, peer: None, local: None })
     }
 
     #[test]

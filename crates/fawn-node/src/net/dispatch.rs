@@ -231,8 +231,8 @@ impl<B: Backend> Dispatcher<B> {
                     }
                 }
                 ParserEvent::Server(request, reply) => {
-                    if let Err(pause) = self.server_request(flow, *request, reply) {
-                        flow.deferred = Some(Box::new(DeferredRequest::of_server(*request, *reply)));
+                    if let Err(pause) = self.server_request(flow, request.clone(), reply) {
+                        flow.deferred = Some(Box::new(DeferredRequest::of_server(request.clone(), *reply)));
                         return (used, pause);
                     }
                 }

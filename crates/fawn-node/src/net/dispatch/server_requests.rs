@@ -30,6 +30,13 @@ impl<B: Backend> Dispatcher<B> {
             ServerRequest::List(detail) => {
                 flow.listing = Some(Listing::new(ListingForm { writer: flow.writer, detail }));
             }
+            ServerRequest::CountKeys
+            | ServerRequest::Scan(_)
+            | ServerRequest::Keys { .. }
+            | ServerRequest::RandomKey
+            | ServerRequest::Info { .. } => {
+                self.answer(flow, reply, &ReplyBody::Error(RequestError::Server("not supported yet")));
+            }
             ServerRequest::RefreshCertificates => match self.shared.refresh_certificates() {
                 Ok(()) => self.answer(flow, reply, &ReplyBody::Ok),
                 Err(why) => {
