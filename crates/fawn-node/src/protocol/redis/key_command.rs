@@ -5,7 +5,6 @@ use super::reply_state::{Late, ReplyKind};
 use crate::request::KeyAction;
 use fawn_kv::operation::{Edit, EditKind, Operation, View, ViewKind};
 use fawn_memcache::SessionLimits;
-use fawn_resp::reply::RespVersion;
 use fawn_store::timekeeper::Time;
 
 /// What a command asks of its key.
@@ -30,8 +29,6 @@ pub struct KeyContext<'c> {
     pub time: &'c Time,
     /// Takes an argument that is not among the words; empty.
     pub argument: &'c mut Vec<u8>,
-    /// The version of the protocol.
-    pub version: RespVersion,
     /// Largest item, in bytes.
     pub max_item_bytes: usize,
 }

@@ -124,9 +124,8 @@ impl RequestParser for Parser {
             Handler::Key(make) => {
                 let name = word(&words, spec.keys.first);
                 check_key(name)?;
-                let (version, max_item_bytes) = (client.version, client.max_item_bytes);
-                let mut context =
-                    KeyContext { name: spec.name, time, argument: &mut *argument, version, max_item_bytes };
+                let max_item_bytes = client.max_item_bytes;
+                let mut context = KeyContext { name: spec.name, time, argument: &mut *argument, max_item_bytes };
                 let KeyCommand { action, reply, needs_clock, has_made_argument } = make(&words, &mut context)?;
                 let action = if has_made_argument { action.join(argument) } else { action };
                 let request = KeyRequest { needs_clock, ..KeyRequest::new(name, action, form(reply, client)) };
