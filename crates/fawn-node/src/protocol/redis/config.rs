@@ -1,16 +1,14 @@
 //! `CONFIG`: those settings of Redis that clients look at, as they hold here.
 
-use super::client::ClientState;
-use super::connection::Answer;
+use super::answer::{Answer, OwnResult};
+use super::arguments::word;
+use super::client_state::ClientState;
 use super::error::{CommandError, repeated};
 use super::glob;
 use super::reply_state::ReplyKind;
-use super::strings::word;
 use crate::protocol::ServerRequest;
 use fawn_resp::{Words, reply};
 use std::borrow::Cow;
-
-type Answered<'a> = Result<Answer<'a>, CommandError>;
 
 /// What every record that is acknowledged is: written to a log.
 fn settings(client: &ClientState) -> [(&'static str, Cow<'static, str>); 14] {
@@ -32,8 +30,7 @@ fn settings(client: &ClientState) -> [(&'static str, Cow<'static, str>); 14] {
     ]
 }
 
-#[allow(clippy::unnecessary_wraps)] // as all of the table's
-pub fn get<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> Answered<'a> {
+pub fn get<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
     let is_asked = |name: &str| words.iter().skip(2).any(|pattern| glob::matches(pattern, name.as_bytes()));
     let found: Vec<_> = settings(client).into_iter().filter(|(name, _)| is_asked(name)).collect();
     reply::map(out, found.len(), client.version);
@@ -45,9 +42,9 @@ pub fn get<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -
 }
 
 /// Takes what holds anyway, and refuses everything else.
-pub fn set<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> Answered<'a> {
+pub fn set<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
     if words.len() % 2 != 0 {
-        return Err(CommandError::arity(client.spec));
+        return Err(CommandError::arity(client.command));
     }
     let settings = settings(client);
     let find = |name: &[u8]| settings.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()));
@@ -70,11 +67,10 @@ pub fn set<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -
     Ok(Answer::Written)
 }
 
-#[allow(clippy::unnecessary_wraps)] // as all of the table's
-pub fn resetstat<'a>(_: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answered<'a> {
+pub fn resetstat<'a>(_: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
     Ok(Answer::Server(ServerRequest::ResetCounters, ReplyKind::Status))
 }
 
-pub fn rewrite<'a>(_: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answered<'a> {
+pub fn rewrite<'a>(_: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
     Err(CommandError::text("ERR The server is running without a config file"))
 }

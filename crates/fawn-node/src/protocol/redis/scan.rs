@@ -1,14 +1,12 @@
 //! Commands that list keys: the server carries them out.
 
-use super::client::ClientState;
-use super::connection::Answer;
+use super::answer::{Answer, OwnResult};
+use super::arguments::{integer, word};
+use super::client_state::ClientState;
 use super::error::{CommandError, INVALID_CURSOR, SYNTAX};
 use super::reply_state::ReplyKind;
-use super::strings::{integer, word};
 use crate::protocol::{ScanRequest, ServerRequest};
 use fawn_resp::Words;
-
-type Answered<'a> = Result<Answer<'a>, CommandError>;
 
 /// The number of a cursor.
 pub fn cursor(text: &[u8]) -> Option<u64> {
@@ -23,7 +21,7 @@ pub fn cursor(text: &[u8]) -> Option<u64> {
 /// Keys of a page, unless the client asks for another number.
 const PAGE_KEYS: u32 = 10;
 
-pub fn scan<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answered<'a> {
+pub fn scan<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
     let cursor = cursor(word(words, 1)).ok_or(INVALID_CURSOR)?;
     let mut scan = ScanRequest { cursor, pattern: None, count: PAGE_KEYS, of_type: None };
     let mut at = 2;
@@ -47,10 +45,10 @@ pub fn scan<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answ
     Ok(Answer::Server(ServerRequest::Scan(Box::new(scan)), ReplyKind::Page))
 }
 
-pub fn keys<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answered<'a> {
+pub fn keys<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
     Ok(Answer::Server(ServerRequest::Keys { pattern: word(words, 1).into() }, ReplyKind::List))
 }
 
-pub fn randomkey<'a>(_: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answered<'a> {
+pub fn randomkey<'a>(_: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
     Ok(Answer::Server(ServerRequest::RandomKey, ReplyKind::Value))
 }

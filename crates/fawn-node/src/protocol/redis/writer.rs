@@ -2,11 +2,18 @@
 
 use super::error::{self, CommandError};
 use super::reply_state::{Late, LateError, Missing, ReplyHead, ReplyKind};
-use super::{Redis, VERSION, connection, values};
+use super::{greeting, values};
 use crate::request::{ItemInfo, ListingDetail, ReplyBody, ReplyState, ReplyWriter, RequestError, ShownItem};
 use fawn_kv::operation::hash::is_hash;
 use fawn_kv::operation::{EditError, Outcome};
-use fawn_resp::reply::{self, RespVersion};
+use fawn_resp::reply;
+
+/// The protocol.
+pub static REDIS: Redis = Redis;
+
+/// Redis's protocol.
+#[derive(Debug)]
+pub struct Redis;
 
 impl ReplyWriter for Redis {
     #[inline]
@@ -28,10 +35,10 @@ impl ReplyWriter for Redis {
             ReplyBody::Error(error) => self.write_error(out, error),
             ReplyBody::Ok | ReplyBody::Reset => reply::simple(out, "OK"),
             ReplyBody::Authenticated => match head.kind {
-                ReplyKind::Hello { id } => connection::write_greeting(out, head.version, id),
+                ReplyKind::Hello { id } => greeting::write_greeting(out, head.version, id),
                 _ => reply::simple(out, "OK"),
             },
-            ReplyBody::AuthenticationFailed => reply::error(out, connection::WRONG_PASSWORD.as_bytes()),
+            ReplyBody::AuthenticationFailed => error::WRONG_PASSWORD.write(out),
         }
     }
 
@@ -64,15 +71,7 @@ impl ReplyWriter for Redis {
     }
 
     fn version(&self) -> &'static str {
-        VERSION
-    }
-}
-
-impl CommandError {
-    /// Appends the error.
-    #[cold]
-    pub fn write(&self, out: &mut Vec<u8>) {
-        reply::error(out, self.0.as_bytes());
+        greeting::VERSION
     }
 }
 
@@ -192,12 +191,5 @@ fn late_error(error: LateError) -> CommandError {
         LateError::Syntax | LateError::HashSyntax => error::SYNTAX,
         LateError::NotInteger | LateError::HashNotInteger => error::NOT_INTEGER,
         LateError::ExpireTime => CommandError::expire_time("getex"),
-    }
-}
-
-impl ReplyHead {
-    /// A reply of this kind that a client of this version hears.
-    pub fn new(kind: ReplyKind, version: RespVersion, is_muted: bool) -> Self {
-        Self { kind, version, is_muted }
     }
 }
