@@ -17,18 +17,18 @@ impl<B: Backend> Dispatcher<B> {
     pub(super) fn server_request(
         &mut self,
         flow: &mut Flow,
-        request: ServerRequest,
+        request: &ServerRequest,
         reply: &ReplyForm,
     ) -> Result<(), Pause> {
         match request {
-            ServerRequest::FlushAll { at_unix } => return self.flush_all(flow, reply, at_unix),
-            ServerRequest::Stats(report) => self.stats(flow, report)?,
+            ServerRequest::FlushAll { at_unix } => return self.flush_all(flow, reply, *at_unix),
+            ServerRequest::Stats(report) => self.stats(flow, *report)?,
             ServerRequest::ResetCounters => {
                 self.shared.reset_counters();
                 self.answer(flow, reply, &ReplyBody::Reset);
             }
             ServerRequest::List(detail) => {
-                flow.listing = Some(Listing::new(ListingForm { writer: flow.writer, detail }));
+                flow.listing = Some(Listing::new(ListingForm { writer: flow.writer, detail: *detail }));
             }
             ServerRequest::CountKeys
             | ServerRequest::Scan(_)

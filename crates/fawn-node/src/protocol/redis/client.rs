@@ -24,9 +24,9 @@ pub fn setname<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8
 
 pub fn getname<'a>(_: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
     if client.name.is_empty() {
-        reply::null(out, client.version)
+        reply::null(out, client.version);
     } else {
-        reply::bulk(out, &client.name)
+        reply::bulk(out, &client.name);
     }
     Ok(Answer::Written)
 }

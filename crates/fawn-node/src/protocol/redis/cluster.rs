@@ -4,7 +4,6 @@
 use super::answer::{Answer, OwnResult};
 use super::arguments::word;
 use super::client_state::ClientState;
-use super::error::CommandError;
 use fawn_resp::Words;
 use fawn_resp::reply::{self, RespVersion};
 

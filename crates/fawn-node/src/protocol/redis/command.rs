@@ -2,8 +2,8 @@
 
 use super::arguments::word;
 use super::error::{CommandError, SYNTAX};
-use super::glob;
 use super::spec::{CommandGroup, CommandSpec, CommandTable};
+use fawn_kv::operation::glob;
 use fawn_resp::Words;
 use fawn_resp::reply::{self, RespVersion};
 
@@ -14,23 +14,25 @@ pub fn all(
     out: &mut Vec<u8>,
 ) -> Result<(), CommandError> {
     reply::array(out, table.all().count());
-    table.all().for_each(|spec| write_info(out, table, spec, version));
+    for spec in table.all() {
+        write_info(out, table, spec, version);
+    }
     Ok(())
 }
 
 pub fn count(_: &Words<'_>, table: &CommandTable, (_, _): About<'_>, out: &mut Vec<u8>) -> Result<(), CommandError> {
-    reply::integer(out, table.all().count() as i64);
+    reply::integer(out, table.all().count().cast_signed() as i64);
     Ok(())
 }
 
 pub fn info(
     words: &Words<'_>,
     table: &CommandTable,
-    (_, version): About<'_>,
+    (spec, version): About<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), CommandError> {
     if words.len() == 2 {
-        return all(words, table, about, out);
+        return all(words, table, (spec, version), out);
     }
     reply::array(out, words.len() - 2);
     for name in words.iter().skip(2) {
@@ -52,17 +54,23 @@ fn write_info(out: &mut Vec<u8>, table: &CommandTable, spec: &CommandSpec, versi
     reply::integer(out, spec.arity.into());
     let flags: Vec<_> = spec.flags.split(' ').filter(|flag| !flag.is_empty() && *flag != "dangerous").collect();
     reply::set(out, flags.len(), version);
-    flags.iter().for_each(|flag| reply::simple(out, flag));
-    reply::integer(out, spec.keys.first as i64);
+    for flag in &flags {
+        reply::simple(out, flag);
+    }
+    reply::integer(out, spec.keys.first.cast_signed() as i64);
     reply::integer(out, spec.keys.last as i64);
-    reply::integer(out, spec.keys.step as i64);
+    reply::integer(out, spec.keys.step.cast_signed() as i64);
     let categories = categories(spec);
     reply::set(out, categories.len(), version);
-    categories.iter().for_each(|category| reply::simple(out, category));
+    for category in &categories {
+        reply::simple(out, category);
+    }
     reply::array(out, 0);
     reply::array(out, 0);
     reply::array(out, table.subcommands(spec).count());
-    table.subcommands(spec).for_each(|sub| write_info(out, table, sub, version));
+    for sub in table.subcommands(spec) {
+        write_info(out, table, sub, version);
+    }
 }
 
 /// What access lists call a command.
@@ -100,7 +108,9 @@ pub fn docs(
         words.iter().skip(2).filter_map(|name| table.find(name)).collect()
     };
     reply::map(out, specs.len(), version);
-    specs.into_iter().for_each(|spec| write_docs(out, table, spec, version));
+    for spec in specs {
+        write_docs(out, table, spec, version);
+    }
     Ok(())
 }
 
@@ -115,7 +125,9 @@ fn write_docs(out: &mut Vec<u8>, table: &CommandTable, spec: &CommandSpec, versi
     if has_subcommands {
         reply::bulk(out, b"subcommands");
         reply::map(out, table.subcommands(spec).count(), version);
-        table.subcommands(spec).for_each(|sub| write_docs(out, table, sub, version));
+        for sub in table.subcommands(spec) {
+            write_docs(out, table, sub, version);
+        }
     }
 }
 
@@ -128,7 +140,9 @@ pub fn list(words: &Words<'_>, table: &CommandTable, (_, _): About<'_>, out: &mu
         5 if is(2, "FILTERBY") && is(3, "ACLCAT") => {
             &|spec| categories(spec).iter().any(|category| category.as_bytes()[1..].eq_ignore_ascii_case(filter))
         }
-        5 if is(2, "FILTERBY") && is(3, "PATTERN") => &|spec| glob::matches(filter, spec.name.as_bytes()),
+        5 if is(2, "FILTERBY") && is(3, "PATTERN") => {
+            &|spec| glob::matches(&filter.to_ascii_lowercase(), spec.name.as_bytes())
+        }
         _ => return Err(SYNTAX),
     };
     let with_subcommands = table.all().flat_map(|spec| std::iter::once(spec).chain(table.subcommands(spec)));
@@ -138,7 +152,9 @@ pub fn list(words: &Words<'_>, table: &CommandTable, (_, _): About<'_>, out: &mu
         with_subcommands.filter(|spec| holds(spec)).map(|spec| spec.name).collect()
     };
     reply::array(out, names.len());
-    names.iter().for_each(|name| reply::bulk(out, name.as_bytes()));
+    for name in &names {
+        reply::bulk(out, name.as_bytes());
+    }
     Ok(())
 }
 
@@ -159,7 +175,9 @@ pub fn getkeys(
     }
     let keys: Vec<_> = spec.key_places(count).map(|place| word(words, place + 2)).collect();
     reply::array(out, keys.len());
-    keys.iter().for_each(|key| reply::bulk(out, key));
+    for key in &keys {
+        reply::bulk(out, key);
+    }
     Ok(())
 }
 
@@ -172,6 +190,8 @@ pub fn help(_: &Words<'_>, table: &CommandTable, (spec, _): About<'_>, out: &mut
         lines.push(format!("    {}.", sub.summary));
     }
     reply::array(out, lines.len());
-    lines.iter().for_each(|line| reply::simple(out, line));
+    for line in &lines {
+        reply::simple(out, line);
+    }
     Ok(())
 }

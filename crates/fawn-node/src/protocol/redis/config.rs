@@ -4,9 +4,9 @@ use super::answer::{Answer, OwnResult};
 use super::arguments::word;
 use super::client_state::ClientState;
 use super::error::{CommandError, repeated};
-use super::glob;
 use super::reply_state::ReplyKind;
 use crate::protocol::ServerRequest;
+use fawn_kv::operation::glob;
 use fawn_resp::{Words, reply};
 use std::borrow::Cow;
 
@@ -31,7 +31,8 @@ fn settings(client: &ClientState) -> [(&'static str, Cow<'static, str>); 14] {
 }
 
 pub fn get<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
-    let is_asked = |name: &str| words.iter().skip(2).any(|pattern| glob::matches(pattern, name.as_bytes()));
+    let is_asked =
+        |name: &str| words.iter().skip(2).any(|pattern| glob::matches(&pattern.to_ascii_lowercase(), name.as_bytes()));
     let found: Vec<_> = settings(client).into_iter().filter(|(name, _)| is_asked(name)).collect();
     reply::map(out, found.len(), client.version);
     for (name, value) in &found {

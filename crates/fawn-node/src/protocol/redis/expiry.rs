@@ -122,7 +122,7 @@ fn condition(words: &Words<'_>) -> Result<ExpiryCondition, CommandError> {
         (true, ..) => Ok(ExpiryCondition::Without),
         // What never expires is later than any time, so that `XX` adds nothing.
         (_, _, true, _) => Ok(ExpiryCondition::Later),
-        (_, true, _, true) => Err(CommandError::text("ERR XX and LT together are not supported: use one of them")),
+        (_, true, _, true) => Ok(ExpiryCondition::WithEarlier),
         (_, _, _, true) => Ok(ExpiryCondition::Earlier),
         (_, true, ..) => Ok(ExpiryCondition::With),
         (..) => Ok(ExpiryCondition::Always),

@@ -1,17 +1,19 @@
 //! Commands on hashes.
 
 use super::arguments::{integer, integer_in, word};
-use super::error::{CommandError, INVALID_CURSOR, NOT_FLOAT, OUT_OF_RANGE, SYNTAX};
+use super::error::{CommandError, INVALID_CURSOR, OUT_OF_RANGE, SYNTAX};
 use super::key_command::{KeyCommand, KeyContext, KeyResult};
 use super::reply_state::{Late, LateError, Missing, ReplyKind};
 use super::scan::cursor;
-use fawn_kv::operation::{EditKind, ViewKind, items};
+use fawn_kv::operation::{EditKind, ViewKind, float, items};
 use fawn_resp::Words;
 use std::hash::{BuildHasher, RandomState};
 
 /// The words from a place on, as a list.
 fn list(words: &Words<'_>, first: usize, argument: &mut Vec<u8>) {
-    words.iter().skip(first).for_each(|word| items::push(argument, Some(word)));
+    for word in words.iter().skip(first) {
+        items::push(argument, Some(word));
+    }
 }
 
 fn set<'a>(words: &Words<'a>, context: &mut KeyContext<'_>, reply: ReplyKind) -> KeyResult<'a> {
@@ -83,11 +85,9 @@ pub fn hincrby<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
 }
 
 pub fn hincrbyfloat<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
-    let number = std::str::from_utf8(word(words, 3)).ok().and_then(|text| text.parse::<f64>().ok());
-    match number {
-        Some(number) if !number.is_finite() => return Err(CommandError::text("ERR value is NaN or Infinity")),
-        Some(_) => {}
-        None => return Err(NOT_FLOAT),
+    let increment = word(words, 3);
+    if float::is_infinite(increment) {
+        return Err(CommandError::text("ERR value is NaN or Infinity"));
     }
     list(words, 2, context.argument);
     Ok(KeyCommand::edit(EditKind::AddFloatToField, b"", ReplyKind::Value).with_made_argument())

@@ -1,7 +1,7 @@
 //! Commands on keys of any type.
 
 use super::arguments::{integer, word};
-use super::error::{CommandError, SYNTAX};
+use super::error::SYNTAX;
 use super::key_command::{KeyCommand, KeyContext, KeyResult};
 use super::reply_state::ReplyKind;
 use fawn_kv::operation::{Operation, ViewKind};

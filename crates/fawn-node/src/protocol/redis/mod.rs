@@ -20,7 +20,6 @@ mod config;
 mod connection;
 mod error;
 mod expiry;
-mod glob;
 mod greeting;
 mod hashes;
 mod key_command;

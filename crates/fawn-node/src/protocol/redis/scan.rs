@@ -3,7 +3,7 @@
 use super::answer::{Answer, OwnResult};
 use super::arguments::{integer, word};
 use super::client_state::ClientState;
-use super::error::{CommandError, INVALID_CURSOR, SYNTAX};
+use super::error::{INVALID_CURSOR, SYNTAX};
 use super::reply_state::ReplyKind;
 use crate::protocol::{ScanRequest, ServerRequest};
 use fawn_resp::Words;

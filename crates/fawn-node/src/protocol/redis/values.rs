@@ -20,7 +20,9 @@ fn write_item(out: &mut Vec<u8>, item: Option<&[u8]>, version: RespVersion) {
 /// An array of the list's items.
 pub fn write_list(out: &mut Vec<u8>, list: &[u8], version: RespVersion) {
     reply::array(out, items(list).count());
-    items(list).for_each(|item| write_item(out, item, version));
+    for item in items(list) {
+        write_item(out, item, version);
+    }
 }
 
 /// An array of the numbers whose texts the list has.
@@ -37,7 +39,9 @@ pub fn write_numbers(out: &mut Vec<u8>, list: &[u8], version: RespVersion) {
 /// A map of names and values.
 pub fn write_map(out: &mut Vec<u8>, list: &[u8], version: RespVersion) {
     reply::map(out, items(list).count() / 2, version);
-    items(list).for_each(|item| write_item(out, item, version));
+    for item in items(list) {
+        write_item(out, item, version);
+    }
 }
 
 /// Names with their values: an array of pairs, or of both in turn before version 3.
@@ -71,7 +75,9 @@ pub fn write_page(out: &mut Vec<u8>, list: &[u8]) {
     reply::bulk(out, items.next().flatten().unwrap_or(b"0"));
     let keys: Vec<_> = items.flatten().collect();
     reply::array(out, keys.len());
-    keys.into_iter().for_each(|key| reply::bulk(out, key));
+    for key in keys {
+        reply::bulk(out, key);
+    }
 }
 
 /// Bytes of a string that Redis keeps beside what it knows of it.
@@ -101,7 +107,9 @@ mod tests {
 
     fn list(of: &[Option<&str>]) -> Vec<u8> {
         let mut list = Vec::new();
-        of.iter().for_each(|item| push(&mut list, item.map(str::as_bytes)));
+        for item in of {
+            push(&mut list, item.map(str::as_bytes));
+        }
         list
     }
 

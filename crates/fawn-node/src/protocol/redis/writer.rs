@@ -167,7 +167,7 @@ fn write_info(head: &ReplyHead, out: &mut Vec<u8>, name: &[u8], info: Option<&It
         ),
         _ => {
             let bytes = fawn_memcache::SessionLimits::item_size(name.len(), info.flags, info.value_bytes);
-            reply::integer(out, bytes as i64);
+            reply::integer(out, bytes.cast_signed() as i64);
         }
     }
 }
