@@ -24,6 +24,7 @@ mod arithmetic;
 pub mod bit_field;
 mod edit;
 mod evaluate;
+pub mod glob;
 pub mod hash;
 pub mod items;
 #[cfg(test)]

@@ -206,7 +206,7 @@ impl<B: Backend> Dispatcher<B> {
         if let Some(deferred) = flow.deferred.take() {
             let result = match deferred.request() {
                 RetriedRequest::Key(mut request) => self.key_request(flow, &mut request).map_err(Pause::from),
-                RetriedRequest::Server(request, reply) => self.server_request(flow, request, &reply),
+                RetriedRequest::Server(request, reply) => self.server_request(flow, &request, &reply),
             };
             if let Err(pause) = result {
                 flow.deferred = Some(deferred);
@@ -231,8 +231,8 @@ impl<B: Backend> Dispatcher<B> {
                     }
                 }
                 ParserEvent::Server(request, reply) => {
-                    if let Err(pause) = self.server_request(flow, *request, reply) {
-                        flow.deferred = Some(Box::new(DeferredRequest::of_server(*request, *reply)));
+                    if let Err(pause) = self.server_request(flow, request, reply) {
+                        flow.deferred = Some(Box::new(DeferredRequest::of_server(request.clone(), *reply)));
                         return (used, pause);
                     }
                 }
