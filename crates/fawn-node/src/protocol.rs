@@ -86,6 +86,19 @@ pub enum ParserEvent<'a> {
     Close,
 }
 
+/// A request to move or copy a value, with its flags and its expiry, from one key to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MoveRequest {
+    /// The key that has the value.
+    pub source: Box<[u8]>,
+    /// The key that is to have it.
+    pub target: Box<[u8]>,
+    /// A value that the target has already stays, and nothing is moved.
+    pub only_absent: bool,
+    /// The source is deleted afterwards.
+    pub deletes_source: bool,
+}
+
 /// A request for keys that match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanRequest {
@@ -127,6 +140,8 @@ pub enum ServerRequest {
     Figures,
     /// Keys that match, in bounded parts ([`ReplyBody::Keys`](crate::request::ReplyBody::Keys)).
     Scan(Box<ScanRequest>),
+    /// A value becomes another key's, too ([`ReplyBody::Moved`](crate::request::ReplyBody::Moved)).
+    Move(Box<MoveRequest>),
     /// All counters are set to 0.
     ResetCounters,
     /// All keys are listed.

@@ -167,6 +167,7 @@ impl<'a> KeyRequest<'a> {
                 | ViewKind::Field
                 | ViewKind::Fields
                 | ViewKind::AllFields { .. }
+                | ViewKind::Record
                 | ViewKind::RandomFields { .. } => true,
                 ViewKind::Type
                 | ViewKind::Expiry
@@ -309,6 +310,8 @@ pub enum ReplyBody<'a> {
     Figures(&'a ServerFigures<'a>),
     /// Keys that match a [`ScanRequest`](crate::protocol::ScanRequest).
     Keys(&'a KeyPage),
+    /// A value was moved or copied to another key, or not.
+    Moved(MoveOutcome),
     /// The request failed.
     Error(RequestError<'a>),
     /// A request for the server was carried out.
@@ -319,6 +322,19 @@ pub enum ReplyBody<'a> {
     Authenticated,
     /// User name or password is wrong.
     AuthenticationFailed,
+}
+
+/// What came of moving a value from one key to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveOutcome {
+    /// The target has the value, and the source is gone if that was asked for.
+    Done,
+    /// There is no source.
+    NoSource,
+    /// The target was there already.
+    TargetExists,
+    /// The target has the value. The source was changed meanwhile, and is still there.
+    SourceChanged,
 }
 
 /// Keys of a scan.

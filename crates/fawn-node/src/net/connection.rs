@@ -5,6 +5,7 @@
 //! complete is kept; output goes from the loop's shared buffer straight into the socket and only what the socket does
 //! not take is kept.
 
+use crate::net::key_move::KeyMove;
 use crate::net::key_scan::{KeyScan, ScanPlace};
 use crate::net::memory::HeldBytes;
 use crate::net::reply_queue::ReplyQueue;
@@ -45,7 +46,7 @@ pub enum Pause {
     Tasks,
     /// All connections together have as many bytes of replies waiting as they may have.
     Memory,
-    /// Keys are being listed.
+    /// Keys are being listed, or a value is moved.
     Listing,
     /// Replies to requests before a `flush_all`, or the flush's own, have yet to come.
     Order,
@@ -208,6 +209,8 @@ pub struct Flow {
     pub flushing: bool,
     /// A listing of all keys; nothing else is worked on until it ends.
     pub listing: Option<Listing>,
+    /// A move of a value under way; nothing else is worked on until it ends.
+    pub moving: Option<Box<KeyMove>>,
     /// How the replies are written that are made of all loops' figures, by their numbers.
     pub figures: Vec<(u64, ReplyForm)>,
     /// Large replies that wait for a reservation, in the order of their slots.
@@ -235,6 +238,7 @@ impl Flow {
             deferred: None,
             flushing: false,
             listing: None,
+            moving: None,
             figures: Vec::new(),
             reservations: VecDeque::new(),
             unsent_bytes: 0,
@@ -263,7 +267,11 @@ impl Flow {
 
     /// Whether nothing is owed to the client.
     pub fn is_settled(&self) -> bool {
-        self.answers.is_empty() && self.deferred.is_none() && self.listing.is_none() && self.unsent_bytes == 0
+        self.answers.is_empty()
+            && self.deferred.is_none()
+            && self.listing.is_none()
+            && self.moving.is_none()
+            && self.unsent_bytes == 0
     }
 }
 
@@ -449,9 +457,10 @@ impl ClientConnection {
     /// Bytes that the connection holds.
     pub fn held_bytes(&self) -> HeldBytes {
         let deferred = self.flow.deferred.as_ref().map_or(0, |deferred| deferred.bytes());
+        let moving = self.flow.moving.as_ref().map_or(0, |moving| moving.bytes());
         HeldBytes {
             input: self.input.capacity() + deferred,
-            output: self.flow.answers.bytes() + self.unsent.capacity(),
+            output: self.flow.answers.bytes() + self.unsent.capacity() + moving,
             unsent: self.flow.unsent_bytes,
         }
     }

@@ -218,7 +218,7 @@ impl ReplyWriter for Memcached {
         let answer = match body {
             ReplyBody::Item(item) => CommandOutcome::Hit(hit_of(item)),
             ReplyBody::Outcome(reply) => answer_of(reply),
-            ReplyBody::Computed(_) | ReplyBody::Figures(_) | ReplyBody::Keys(_) => {
+            ReplyBody::Computed(_) | ReplyBody::Figures(_) | ReplyBody::Keys(_) | ReplyBody::Moved(_) => {
                 unreachable!("memcached's commands look at whole values, and have reports of their own")
             }
             ReplyBody::ItemInfo { info: None, .. } => CommandOutcome::Miss,

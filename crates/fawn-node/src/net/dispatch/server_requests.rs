@@ -2,6 +2,7 @@
 
 use super::{Dispatcher, LISTING, NoCredit};
 use crate::net::connection::{Flow, Listing, Pause};
+use crate::net::key_move::KeyMove;
 use crate::net::key_scan::KeyScan;
 use crate::net::reply_queue::{FillOutcome, Finish};
 use crate::observe::latency::Stamp;
@@ -33,6 +34,12 @@ impl<B: Backend> Dispatcher<B> {
                 let scan = KeyScan::new((**scan).clone(), *reply);
                 let form = ListingForm { writer: flow.writer, detail: ListingDetail::Typed };
                 flow.listing = Some(Listing::gathering(scan, form, &self.router));
+            }
+            ServerRequest::Move(ref request) => {
+                if !flow.answers.are_filled() {
+                    return Err(Pause::Order);
+                }
+                flow.moving = Some(Box::new(KeyMove::new((**request).clone(), *reply)));
             }
             ServerRequest::ResetCounters => {
                 self.shared.reset_counters();
