@@ -154,6 +154,11 @@ fn round(magnitude: &BigUint, exponent: i64, is_inexact: bool) -> Option<Finite>
     Some(Finite { is_negative: false, significand, exponent: exponent as i32 })
 }
 
+/// Whether a text is a number that is larger than all, e.g. `-inf`. Redis says so of what is to be added to a field.
+pub fn is_infinite(text: &[u8]) -> bool {
+    parse(text) == Some(Float::Infinite)
+}
+
 /// The sum; `None` if that is no finite number.
 pub(super) fn add(left: Float, right: Float) -> Option<Finite> {
     let (Float::Finite(left), Float::Finite(right)) = (left, right) else { return None };

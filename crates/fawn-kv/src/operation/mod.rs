@@ -26,7 +26,7 @@ mod bits;
 mod edit;
 mod evaluate;
 mod fields;
-mod float;
+pub mod float;
 pub mod glob;
 pub mod hash;
 mod integer;
