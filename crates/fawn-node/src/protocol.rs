@@ -13,6 +13,9 @@ use std::net::SocketAddr;
 
 /// A client protocol.
 pub trait Protocol: ReplyWriter {
+    /// Its name, for people.
+    fn name(&self) -> &'static str;
+
     /// The parser of a new connection.
     fn parser(&self, options: ParserOptions) -> Box<dyn RequestParser>;
 
@@ -88,6 +91,60 @@ pub enum ParserEvent<'a> {
     Close,
 }
 
+/// A request to move or copy a value, with its flags and its expiry, from one key to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MoveRequest {
+    /// The key that has the value.
+    pub source: Box<[u8]>,
+    /// The key that is to have it.
+    pub target: Box<[u8]>,
+    /// A value that the target has already stays, and nothing is moved.
+    pub only_absent: bool,
+    /// The source is deleted afterwards.
+    pub deletes_source: bool,
+}
+
+/// A request for keys that match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanRequest {
+    /// How many keys are wanted.
+    pub extent: ScanExtent,
+    /// A pattern of [`glob`](fawn_kv::operation::glob) that names have to match.
+    pub pattern: Option<Box<[u8]>>,
+    /// Which values keys have to have.
+    pub wanted: WantedValues,
+}
+
+/// Which values the keys of a [`ScanRequest`] have to have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WantedValues {
+    /// Any.
+    #[default]
+    All,
+    /// Strings.
+    Strings,
+    /// Hashes.
+    Hashes,
+    /// Values of a type that there are none of.
+    None,
+}
+
+/// How many keys a [`ScanRequest`] wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanExtent {
+    /// Some. The reply has the next cursor. A key that is there from a first cursor of 0 to the last is listed once at least.
+    Page {
+        /// Where the page begins; 0: at the first key.
+        cursor: u64,
+        /// About how many keys are looked at.
+        count: usize,
+    },
+    /// All.
+    All,
+    /// One, near the place in the key space that these bits name.
+    One(u64),
+}
+
 /// A request for the server, not for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerRequest {
@@ -98,39 +155,16 @@ pub enum ServerRequest {
     },
     /// A report of `stats`.
     Stats(StatsReport),
+    /// A report that the adapter writes of the server's figures ([`ReplyBody::Figures`](crate::request::ReplyBody::Figures)).
+    Figures,
+    /// Keys that match, in bounded parts ([`ReplyBody::Keys`](crate::request::ReplyBody::Keys)).
+    Scan(Box<ScanRequest>),
+    /// A value becomes another key's, too ([`ReplyBody::Moved`](crate::request::ReplyBody::Moved)).
+    Move(Box<MoveRequest>),
     /// All counters are set to 0.
     ResetCounters,
     /// All keys are listed.
     List(ListingDetail),
     /// The TLS certificates are read again.
     RefreshCertificates,
-    /// The keys are counted. The reply is an integer.
-    CountKeys,
-    /// A page of the keys. The reply is computed: a list of the next cursor, in decimal, and the keys.
-    Scan(Box<ScanRequest>),
-    /// All keys that match a pattern. The reply is computed: a list of the keys.
-    Keys {
-        /// The pattern.
-        pattern: Box<[u8]>,
-    },
-    /// A key chosen at random. The reply is computed, or a miss if there is none.
-    RandomKey,
-    /// A report on the server, as lines of text. The reply is computed: the text.
-    Info {
-        /// The names of the sections that are asked for, in small letters; none: those that are shown by default.
-        sections: Vec<Box<str>>,
-    },
-}
-
-/// Which page of the keys is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScanRequest {
-    /// Where the page begins: 0, or what the page before named.
-    pub cursor: u64,
-    /// Only keys that match this.
-    pub pattern: Option<Box<[u8]>>,
-    /// Keys that are looked at, about.
-    pub count: u32,
-    /// Only values of this type, in small letters.
-    pub of_type: Option<Box<[u8]>>,
 }

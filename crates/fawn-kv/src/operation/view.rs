@@ -2,7 +2,7 @@
 
 use super::evaluate::nothing;
 use super::hash::{self, Hash};
-use super::{Decision, EditError, Item, Outcome, bit_field, bits, fields, string};
+use super::{Decision, EditError, Item, Outcome, bit_field, bits, fields, items, string};
 use serde::{Deserialize, Serialize};
 
 /// A read of a part of a value. Its answer is an [`Outcome`](super::Outcome): a number, or what
@@ -85,6 +85,8 @@ pub enum ViewKind {
         /// Where the random numbers begin.
         seed: u64,
     },
+    /// All of an item, as a list: the value of any type, and in decimal digits its flags, its expiry and its cas.
+    Record,
 }
 
 /// A part of a string. Negative places count from the end.
@@ -166,8 +168,22 @@ fn show(view: &View<'_>, current: Option<Item<'_>>, most_bytes: usize) -> Result
         ViewKind::RandomFields { count, values, seed } => {
             fields::show_random(hash()?, count, values, seed, most_bytes)?
         }
+        ViewKind::Record => current.map_or(Shown::Nothing, |item| Shown::Bytes(record(&item))),
     })
 }
+
+/// All of an item.
+fn record(item: &Item<'_>) -> Vec<u8> {
+    let mut list = Vec::with_capacity(item.value.len() + RECORD_HEAD_BYTES);
+    items::push(&mut list, Some(item.value));
+    for number in [item.flags.into(), item.expiry.into(), item.cas] {
+        items::push(&mut list, Some(itoa::Buffer::new().format(number).as_bytes()));
+    }
+    list
+}
+
+/// What is in the list of [`ViewKind::Record`] beside the value, in bytes at most.
+const RECORD_HEAD_BYTES: usize = 64;
 
 fn type_name(item: &Item<'_>) -> &'static [u8] {
     if hash::is_hash(item.flags, item.value) { b"hash" } else { b"string" }

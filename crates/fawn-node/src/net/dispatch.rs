@@ -5,6 +5,7 @@
 //! control](AdmissionControl)'s, and when a reply leaves the [output](ReplyOutput)'s.
 
 pub mod delivery;
+mod moves;
 mod server_requests;
 
 use crate::net::admission::{AdmissionControl, BackendLoad};
@@ -67,6 +68,9 @@ pub struct DispatcherParts<B> {
 
 /// The part number of a slot that belongs to a listing.
 const LISTING: u32 = u32::MAX;
+
+/// The part number of a slot that belongs to a step of a move.
+const MOVE: u32 = u32::MAX - 1;
 
 /// Another loop has no credit for a request now.
 #[derive(Debug, PartialEq, Eq)]

@@ -44,7 +44,7 @@ pub fn get<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -
 
 /// Takes what holds anyway, and refuses everything else.
 pub fn set<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
-    if words.len() % 2 != 0 {
+    if !words.len().is_multiple_of(2) {
         return Err(CommandError::arity(client.command));
     }
     let settings = settings(client);

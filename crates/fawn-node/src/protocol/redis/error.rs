@@ -54,7 +54,8 @@ impl CommandError {
             if arguments.len() >= REPEATED_BYTES {
                 break;
             }
-            arguments += &format!("'{}' ", repeated(word, REPEATED_BYTES - arguments.len()));
+            let word = repeated(word, REPEATED_BYTES - arguments.len());
+            arguments.extend(["'", &word, "' "]);
         }
         let name = repeated(words.name(), REPEATED_BYTES);
         Self(format!("ERR unknown command '{name}', with args beginning with: {arguments}").into())

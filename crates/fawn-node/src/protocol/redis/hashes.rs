@@ -17,7 +17,7 @@ fn list(words: &Words<'_>, first: usize, argument: &mut Vec<u8>) {
 }
 
 fn set<'a>(words: &Words<'a>, context: &mut KeyContext<'_>, reply: ReplyKind) -> KeyResult<'a> {
-    if words.len() % 2 != 0 {
+    if !words.len().is_multiple_of(2) {
         return Err(CommandError::arity(context.name));
     }
     list(words, 2, context.argument);

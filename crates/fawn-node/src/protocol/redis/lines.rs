@@ -34,7 +34,7 @@ impl MultiKeyCommand {
         (version, is_muted): (RespVersion, bool),
         max_item_bytes: usize,
     ) -> Result<Self, CommandError> {
-        if kind == LineKind::Set && words.len() % 2 == 0 {
+        if kind == LineKind::Set && words.len().is_multiple_of(2) {
             return Err(CommandError::arity(spec.name));
         }
         let mut keys = 0;

@@ -4,7 +4,7 @@
 //! is an unknown command. Keys have 1 to 65,535 bytes. Expiries are seconds: milliseconds are rounded up.
 //!
 //! A command of several keys is a line of requests, one for each key. So `MSET` is not atomic: others may see some of its keys
-//! set and some not, and an error of one key leaves the others set.
+//! set and some not, and an error of one key leaves the others set. `RENAME` and `COPY` are done step by step.
 
 #![allow(clippy::unnecessary_wraps)] // all commands of a kind have the same type
 
@@ -22,9 +22,11 @@ mod error;
 mod expiry;
 mod greeting;
 mod hashes;
+mod info;
 mod key_command;
 mod keys;
 mod lines;
+mod moves;
 mod parser;
 mod refusals;
 mod reply_state;

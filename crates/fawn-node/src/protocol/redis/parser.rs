@@ -91,6 +91,10 @@ fn spec_of(
 }
 
 impl Protocol for Redis {
+    fn name(&self) -> &'static str {
+        "redis"
+    }
+
     fn parser(&self, options: ParserOptions) -> Box<dyn RequestParser> {
         Box::new(Parser::new(&options))
     }

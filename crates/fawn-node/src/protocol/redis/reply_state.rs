@@ -68,10 +68,23 @@ pub enum ReplyKind {
         /// The client's number.
         id: u64,
     },
-    /// A text for people.
-    Text,
-    /// A page of a listing: a cursor and keys.
+    /// A report on the server with these sections.
+    Info {
+        /// A bit for each section.
+        sections: u32,
+    },
+    /// A page of a scan: a cursor and keys.
     Page,
+    /// Keys.
+    Keys,
+    /// A key, or nothing.
+    OneKey,
+    /// `OK`, or the error that there is no source.
+    Renamed,
+    /// 1, or 0 if there was something in the way, or the error that there is no source.
+    RenamedIfAbsent,
+    /// Whether a value was copied.
+    Copied,
 }
 
 /// An error that comes after those of a missing key and of its type.
@@ -135,8 +148,13 @@ impl ReplyHead {
             ReplyKind::MemoryUsage => (17, 0, 0, 0),
             ReplyKind::Late(Late { error, missing }) => (18, error as u8, missing as u8, 0),
             ReplyKind::Hello { id } => (19, 0, 0, id),
-            ReplyKind::Text => (20, 0, 0, 0),
+            ReplyKind::Info { sections } => (20, 0, 0, sections.into()),
             ReplyKind::Page => (21, 0, 0, 0),
+            ReplyKind::Keys => (22, 0, 0, 0),
+            ReplyKind::OneKey => (23, 0, 0, 0),
+            ReplyKind::Renamed => (24, 0, 0, 0),
+            ReplyKind::RenamedIfAbsent => (25, 0, 0, 0),
+            ReplyKind::Copied => (26, 0, 0, 0),
         };
         let mut state = [0; 48];
         state[0] = code;
@@ -175,8 +193,13 @@ impl ReplyHead {
             17 => ReplyKind::MemoryUsage,
             18 => ReplyKind::Late(Late { error: LateError::of(first), missing: Missing::of(second) }),
             19 => ReplyKind::Hello { id: number },
-            20 => ReplyKind::Text,
-            _ => ReplyKind::Page,
+            20 => ReplyKind::Info { sections: number as u32 },
+            21 => ReplyKind::Page,
+            22 => ReplyKind::Keys,
+            23 => ReplyKind::OneKey,
+            24 => ReplyKind::Renamed,
+            25 => ReplyKind::RenamedIfAbsent,
+            _ => ReplyKind::Copied,
         };
         let version = if flags & 1 == 0 { RespVersion::Two } else { RespVersion::Three };
         Self { kind, version, is_muted: flags & 2 != 0 }
@@ -254,8 +277,13 @@ mod tests {
             ReplyKind::IdleTime,
             ReplyKind::Frequency,
             ReplyKind::MemoryUsage,
-            ReplyKind::Text,
+            ReplyKind::Info { sections: 5 },
             ReplyKind::Page,
+            ReplyKind::Keys,
+            ReplyKind::OneKey,
+            ReplyKind::Renamed,
+            ReplyKind::RenamedIfAbsent,
+            ReplyKind::Copied,
         ]);
         for kind in kinds {
             for (version, is_muted) in [(RespVersion::Two, true), (RespVersion::Three, false)] {

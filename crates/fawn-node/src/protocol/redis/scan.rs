@@ -5,8 +5,9 @@ use super::arguments::{integer, word};
 use super::client_state::ClientState;
 use super::error::{INVALID_CURSOR, SYNTAX};
 use super::reply_state::ReplyKind;
-use crate::protocol::{ScanRequest, ServerRequest};
+use crate::protocol::{ScanExtent, ScanRequest, ServerRequest, WantedValues};
 use fawn_resp::Words;
+use std::hash::{BuildHasher as _, RandomState};
 
 /// The number of a cursor.
 pub fn cursor(text: &[u8]) -> Option<u64> {
@@ -19,36 +20,51 @@ pub fn cursor(text: &[u8]) -> Option<u64> {
 }
 
 /// Keys of a page, unless the client asks for another number.
-const PAGE_KEYS: u32 = 10;
+const PAGE_KEYS: usize = 10;
 
 pub fn scan<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
     let cursor = cursor(word(words, 1)).ok_or(INVALID_CURSOR)?;
-    let mut scan = ScanRequest { cursor, pattern: None, count: PAGE_KEYS, of_type: None };
+    let (mut pattern, mut wanted, mut count) = (None, WantedValues::All, PAGE_KEYS);
     let mut at = 2;
     while let Some(option) = words.get(at) {
         let argument = words.get(at + 1).ok_or(SYNTAX)?;
         if option.eq_ignore_ascii_case(b"COUNT") {
-            let count = integer(words, at + 1)?;
-            if count < 1 {
+            let number = integer(words, at + 1)?;
+            if number < 1 {
                 return Err(SYNTAX);
             }
-            scan.count = u32::try_from(count).unwrap_or(u32::MAX);
+            count = usize::try_from(number).unwrap_or(usize::MAX);
         } else if option.eq_ignore_ascii_case(b"MATCH") {
-            scan.pattern = Some(argument.into()).filter(|pattern: &Box<[u8]>| **pattern != *b"*");
+            pattern = Some(argument.into()).filter(|pattern: &Box<[u8]>| **pattern != *b"*");
         } else if option.eq_ignore_ascii_case(b"TYPE") {
-            scan.of_type = Some(argument.to_ascii_lowercase().into());
+            wanted = wanted_type(argument);
         } else {
             return Err(SYNTAX);
         }
         at += 2;
     }
+    let scan = ScanRequest { extent: ScanExtent::Page { cursor, count }, pattern, wanted };
     Ok(Answer::Server(ServerRequest::Scan(Box::new(scan)), ReplyKind::Page))
 }
 
+/// The values of a type; there are none of other types.
+fn wanted_type(name: &[u8]) -> WantedValues {
+    let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+    match () {
+        () if is("string") => WantedValues::Strings,
+        () if is("hash") => WantedValues::Hashes,
+        () => WantedValues::None,
+    }
+}
+
 pub fn keys<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
-    Ok(Answer::Server(ServerRequest::Keys { pattern: word(words, 1).into() }, ReplyKind::List))
+    let pattern = Some(word(words, 1).into());
+    let scan = ScanRequest { extent: ScanExtent::All, pattern, wanted: WantedValues::All };
+    Ok(Answer::Server(ServerRequest::Scan(Box::new(scan)), ReplyKind::Keys))
 }
 
 pub fn randomkey<'a>(_: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
-    Ok(Answer::Server(ServerRequest::RandomKey, ReplyKind::Value))
+    let random = RandomState::new().hash_one(());
+    let scan = ScanRequest { extent: ScanExtent::One(random), pattern: None, wanted: WantedValues::All };
+    Ok(Answer::Server(ServerRequest::Scan(Box::new(scan)), ReplyKind::OneKey))
 }

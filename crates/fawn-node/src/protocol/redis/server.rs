@@ -4,6 +4,7 @@ use super::answer::{Answer, OwnResult};
 use super::arguments::{integer, word};
 use super::client_state::ClientState;
 use super::error::{CommandError, SYNTAX};
+use super::info;
 use super::reply_state::ReplyKind;
 use crate::protocol::ServerRequest;
 use fawn_resp::{Words, reply};
@@ -75,10 +76,10 @@ pub fn flush<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Own
 }
 
 pub fn dbsize<'a>(_: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
-    Ok(Answer::Server(ServerRequest::CountKeys, ReplyKind::Integer))
+    Ok(Answer::Server(ServerRequest::Figures, ReplyKind::Integer))
 }
 
 pub fn info<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
-    let sections = words.iter().skip(1).map(|section| String::from_utf8_lossy(section).to_lowercase().into()).collect();
-    Ok(Answer::Server(ServerRequest::Info { sections }, ReplyKind::Text))
+    let sections = info::sections(words.iter().skip(1));
+    Ok(Answer::Server(ServerRequest::Figures, ReplyKind::Info { sections }))
 }

@@ -1,8 +1,8 @@
 //! What clients say, as requests, and what they hear.
 
 use super::REDIS;
-use crate::protocol::{ParserEvent, ParserOptions, Protocol, RequestParser, ServerRequest};
-use crate::request::{KeyAction, OperationReply, ReplyBody, ReplyForm, RequestError, ShownItem};
+use crate::protocol::{ParserEvent, ParserOptions, Protocol, RequestParser, ScanExtent, ServerRequest, WantedValues};
+use crate::request::{KeyAction, KeyPage, MoveOutcome, OperationReply, ReplyBody, ReplyForm, RequestError, ShownItem};
 use fawn_kv::operation::hash::{HASH_FLAGS, MAGIC};
 use fawn_kv::operation::{Cas, Edit, EditError, EditKind, Mode, Operation, Outcome, PutCondition, Store};
 use fawn_resp::client::push_command;
@@ -351,15 +351,27 @@ fn the_server_is_asked_for_what_concerns_all_keys() {
         other => panic!("{line}: {other:?}"),
     };
     assert_eq!(server("FLUSHALL ASYNC").0, ServerRequest::FlushAll { at_unix: 0 });
-    let (count, reply) = server("DBSIZE");
-    assert_eq!((count, outcome(&reply, &Outcome::Integer(7))), (ServerRequest::CountKeys, ":7\r\n".into()));
-    assert_eq!(server("INFO Server").0, ServerRequest::Info { sections: vec!["server".into()] });
+    assert_eq!(server("DBSIZE").0, ServerRequest::Figures);
+    assert_eq!(server("INFO Server").0, ServerRequest::Figures);
     let (request, reply) = server("SCAN 5 MATCH a* COUNT 7 TYPE HASH");
     let ServerRequest::Scan(scan) = request else { panic!("{request:?}") };
-    assert_eq!((scan.cursor, scan.count), (5, 7));
-    assert_eq!((scan.pattern.as_deref(), scan.of_type.as_deref()), (Some(&b"a*"[..]), Some(&b"hash"[..])));
-    let mut page = Vec::new();
-    fawn_kv::operation::items::push(&mut page, Some(b"9"));
-    fawn_kv::operation::items::push(&mut page, Some(b"abc"));
-    assert_eq!(written(&reply, &ReplyBody::Computed(&page)), "*2\r\n$1\r\n9\r\n*1\r\n$3\r\nabc\r\n");
+    let page = ScanExtent::Page { cursor: 5, count: 7 };
+    assert_eq!((scan.extent, scan.wanted, scan.pattern.as_deref()), (page, WantedValues::Hashes, Some(&b"a*"[..])));
+    let mut page = KeyPage { count: 1, cursor: 9, ..KeyPage::default() };
+    fawn_kv::operation::items::push(&mut page.names, Some(b"abc"));
+    assert_eq!(written(&reply, &ReplyBody::Keys(&page)), "*2\r\n$1\r\n9\r\n*1\r\n$3\r\nabc\r\n");
+    let (request, reply) = server("RENAME a b");
+    let ServerRequest::Move(rename) = request else { panic!("{request:?}") };
+    assert!(rename.deletes_source && !rename.only_absent && *rename.source == *b"a" && *rename.target == *b"b");
+    for (outcome, says) in [
+        (MoveOutcome::Done, "+OK\r\n"),
+        (MoveOutcome::NoSource, "-ERR no such key\r\n"),
+        (MoveOutcome::SourceChanged, "-ERR the source was changed meanwhile, so both keys are there now\r\n"),
+    ] {
+        assert_eq!(written(&reply, &ReplyBody::Moved(outcome)), says);
+    }
+    let (request, reply) = server("COPY a b REPLACE");
+    let ServerRequest::Move(copy) = request else { panic!("{request:?}") };
+    assert!(!copy.deletes_source && !copy.only_absent);
+    assert_eq!(written(&reply, &ReplyBody::Moved(MoveOutcome::NoSource)), ":0\r\n");
 }

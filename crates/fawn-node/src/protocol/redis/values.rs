@@ -20,9 +20,7 @@ fn write_item(out: &mut Vec<u8>, item: Option<&[u8]>, version: RespVersion) {
 /// An array of the list's items.
 pub fn write_list(out: &mut Vec<u8>, list: &[u8], version: RespVersion) {
     reply::array(out, items(list).count());
-    for item in items(list) {
-        write_item(out, item, version);
-    }
+    items(list).for_each(|item| write_item(out, item, version));
 }
 
 /// An array of the numbers whose texts the list has.
@@ -39,9 +37,7 @@ pub fn write_numbers(out: &mut Vec<u8>, list: &[u8], version: RespVersion) {
 /// A map of names and values.
 pub fn write_map(out: &mut Vec<u8>, list: &[u8], version: RespVersion) {
     reply::map(out, items(list).count() / 2, version);
-    for item in items(list) {
-        write_item(out, item, version);
-    }
+    items(list).for_each(|item| write_item(out, item, version));
 }
 
 /// Names with their values: an array of pairs, or of both in turn before version 3.
@@ -66,18 +62,6 @@ pub fn write_scan(out: &mut Vec<u8>, list: &[u8]) {
     reply::array(out, 2);
     reply::bulk(out, b"0");
     write_list(out, list, RespVersion::Two);
-}
-
-/// A page: the list's first item is the cursor of the next one.
-pub fn write_page(out: &mut Vec<u8>, list: &[u8]) {
-    let mut items = items(list);
-    reply::array(out, 2);
-    reply::bulk(out, items.next().flatten().unwrap_or(b"0"));
-    let keys: Vec<_> = items.flatten().collect();
-    reply::array(out, keys.len());
-    for key in keys {
-        reply::bulk(out, key);
-    }
 }
 
 /// Bytes of a string that Redis keeps beside what it knows of it.
@@ -107,9 +91,7 @@ mod tests {
 
     fn list(of: &[Option<&str>]) -> Vec<u8> {
         let mut list = Vec::new();
-        for item in of {
-            push(&mut list, item.map(str::as_bytes));
-        }
+        of.iter().for_each(|item| push(&mut list, item.map(str::as_bytes)));
         list
     }
 
@@ -131,7 +113,6 @@ mod tests {
         assert_eq!(written(|out| write_pairs(out, &pair, Two)), "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
         assert_eq!(written(|out| write_first(out, b"", Two)), "$-1\r\n");
         assert_eq!(written(|out| write_scan(out, b"")), "*2\r\n$1\r\n0\r\n*0\r\n");
-        assert_eq!(written(|out| write_page(out, &pair)), "*2\r\n$1\r\na\r\n*1\r\n$1\r\nb\r\n");
         assert_eq!(written(|out| write_numbers(out, &list(&[Some("-7"), None]), Two)), "*2\r\n:-7\r\n$-1\r\n");
     }
 

@@ -2,8 +2,10 @@
 
 use super::error::{self, CommandError};
 use super::reply_state::{Late, LateError, Missing, ReplyHead, ReplyKind};
-use super::{greeting, values};
-use crate::request::{ItemInfo, ListingDetail, ReplyBody, ReplyState, ReplyWriter, RequestError, ShownItem};
+use super::{greeting, info, values};
+use crate::request::{
+    ItemInfo, KeyPage, ListingDetail, MoveOutcome, ReplyBody, ReplyState, ReplyWriter, RequestError, ShownItem,
+};
 use fawn_kv::operation::hash::is_hash;
 use fawn_kv::operation::{EditError, Outcome};
 use fawn_resp::reply;
@@ -32,6 +34,12 @@ impl ReplyWriter for Redis {
             ReplyBody::Outcome(outcome) => write_outcome(&head, out, outcome.outcome, outcome.now),
             ReplyBody::Computed(bytes) => write_computed(&head, out, bytes),
             ReplyBody::ItemInfo { info, now } => write_info(&head, out, name, info.as_ref(), *now),
+            ReplyBody::Figures(figures) => match head.kind {
+                ReplyKind::Info { sections } => info::write(out, figures, sections, head.version),
+                _ => reply::integer(out, figures.stores.items().cast_signed()),
+            },
+            ReplyBody::Keys(page) => write_keys(&head, out, page),
+            ReplyBody::Moved(outcome) => write_moved(&head, out, *outcome),
             ReplyBody::Error(error) => self.write_error(out, error),
             ReplyBody::Ok | ReplyBody::Reset => reply::simple(out, "OK"),
             ReplyBody::Authenticated => match head.kind {
@@ -142,12 +150,36 @@ fn write_computed(head: &ReplyHead, out: &mut Vec<u8>, bytes: &[u8]) {
         ReplyKind::Pairs => values::write_pairs(out, bytes, head.version),
         ReplyKind::First => values::write_first(out, bytes, head.version),
         ReplyKind::Scan => values::write_scan(out, bytes),
-        ReplyKind::Page => values::write_page(out, bytes),
-        ReplyKind::Text => reply::text(out, &String::from_utf8_lossy(bytes), head.version),
         ReplyKind::Late(late) if bytes == late.error.of_type() => late_error(late.error).write(out),
         ReplyKind::Late(_) => error::WRONG_TYPE.write(out),
         ReplyKind::Presence => reply::integer(out, 1),
         _ => reply::bulk(out, bytes),
+    }
+}
+
+/// Keys of a scan.
+fn write_keys(head: &ReplyHead, out: &mut Vec<u8>, page: &KeyPage) {
+    match head.kind {
+        ReplyKind::OneKey => return values::write_first(out, &page.names, head.version),
+        ReplyKind::Page => {
+            reply::array(out, 2);
+            reply::bulk(out, page.cursor.to_string().as_bytes());
+        }
+        _ => {}
+    }
+    values::write_list(out, &page.names, head.version);
+}
+
+/// What came of moving a value.
+fn write_moved(head: &ReplyHead, out: &mut Vec<u8>, outcome: MoveOutcome) {
+    match (outcome, head.kind) {
+        (MoveOutcome::Done, ReplyKind::Renamed) => reply::simple(out, "OK"),
+        (MoveOutcome::Done, _) => reply::integer(out, 1),
+        (MoveOutcome::TargetExists, _) | (MoveOutcome::NoSource, ReplyKind::Copied) => reply::integer(out, 0),
+        (MoveOutcome::NoSource, _) => reply::error(out, b"ERR no such key"),
+        (MoveOutcome::SourceChanged, _) => {
+            reply::error(out, b"ERR the source was changed meanwhile, so both keys are there now");
+        }
     }
 }
 

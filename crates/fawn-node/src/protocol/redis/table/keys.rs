@@ -3,7 +3,7 @@
 use super::entry::commands;
 use crate::protocol::redis::spec::Handler::{Container, Key, Line, Own, Refused, Table};
 use crate::protocol::redis::spec::{CommandGroup, CommandSpec, KeyPlaces, LineKind};
-use crate::protocol::redis::{bit_fields, bits, command, expiry, hashes, keys, refusals, scan, server, strings};
+use crate::protocol::redis::{bit_fields, bits, command, expiry, hashes, keys, moves, refusals, scan, server, strings};
 
 /// The commands.
 pub static COMMANDS: &[CommandSpec] = commands! {
@@ -133,11 +133,11 @@ pub static COMMANDS: &[CommandSpec] = commands! {
         "Alters the last access time of a key(s). Returns the number of existing keys specified";
     "msetnx" -3 "write denyoom" String (1 -1 2) Refused(refusals::SEVERAL_KEYS),
         "Set multiple keys to multiple values, only if none of the keys exist";
-    "rename" 3 "write" Generic (1 2 1) Refused(refusals::SEVERAL_KEYS),
+    "rename" 3 "write" Generic (1 2 1) Own(moves::rename),
         "Rename a key";
-    "renamenx" 3 "write fast" Generic (1 2 1) Refused(refusals::SEVERAL_KEYS),
+    "renamenx" 3 "write fast" Generic (1 2 1) Own(moves::renamenx),
         "Rename a key, only if the new key does not exist";
-    "copy" -3 "write denyoom" Generic (1 2 1) Refused(refusals::SEVERAL_KEYS),
+    "copy" -3 "write denyoom" Generic (1 2 1) Own(moves::copy),
         "Copy a key";
     "dump" 2 "readonly" Generic (1 1 1) Refused(refusals::DUMP),
         "Return a serialized version of the value stored at the specified key";
