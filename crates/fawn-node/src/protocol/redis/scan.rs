@@ -35,7 +35,7 @@ pub fn scan<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnR
             }
             count = usize::try_from(number).unwrap_or(usize::MAX);
         } else if option.eq_ignore_ascii_case(b"MATCH") {
-            pattern = Some(argument.into()).filter(|pattern: &Box<[u8]>| **pattern != *b"*");
+            pattern = (argument != b"*").then(|| argument.into());
         } else if option.eq_ignore_ascii_case(b"TYPE") {
             wanted = wanted_type(argument);
         } else {

@@ -114,7 +114,7 @@ fn write_outcome(head: &ReplyHead, out: &mut Vec<u8>, outcome: &Outcome, now: u3
 
 fn write_number(head: &ReplyHead, out: &mut Vec<u8>, number: i64, now: u32) {
     match head.kind {
-        ReplyKind::Status => return reply::simple(out, "OK"),
+        ReplyKind::Status => reply::simple(out, "OK"),
         ReplyKind::Presence => reply::integer(out, (number != -2).into()),
         ReplyKind::Expiry { millis, absolute } if number >= 0 => {
             let from = if absolute { 0 } else { i64::from(now) };
