@@ -1,6 +1,6 @@
 //! Words of a command as what they mean.
 
-use super::error::{CommandError, NOT_INTEGER, OUT_OF_RANGE};
+use super::error::{CommandError, NOT_INTEGER};
 use fawn_resp::{Words, number};
 
 /// A word that must be there, because the arity was checked.
@@ -17,5 +17,9 @@ pub fn integer(words: &Words<'_>, place: usize) -> Result<i64, CommandError> {
 /// A word that is a whole number of this range.
 pub fn integer_in(words: &Words<'_>, place: usize, range: std::ops::RangeInclusive<i64>) -> Result<i64, CommandError> {
     let number = integer(words, place)?;
-    if range.contains(&number) { Ok(number) } else { Err(OUT_OF_RANGE) }
+    if range.contains(&number) {
+        return Ok(number);
+    }
+    let text = format!("ERR value is out of range, value must between {} and {}", range.start(), range.end());
+    Err(CommandError(text.into()))
 }

@@ -38,7 +38,7 @@ pub fn info(
     for name in words.iter().skip(2) {
         match table.find(name) {
             Some(spec) => write_info(out, table, spec, version),
-            None => reply::null_array(out, version),
+            None => reply::null(out, version),
         }
     }
     Ok(())

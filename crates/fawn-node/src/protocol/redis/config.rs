@@ -3,7 +3,7 @@
 use super::answer::{Answer, OwnResult};
 use super::arguments::word;
 use super::client_state::ClientState;
-use super::error::{CommandError, repeated};
+use super::error::{CommandError, SYNTAX, repeated};
 use super::reply_state::ReplyKind;
 use crate::protocol::ServerRequest;
 use fawn_kv::operation::glob;
@@ -31,21 +31,31 @@ fn settings(client: &ClientState) -> [(&'static str, Cow<'static, str>); 14] {
 }
 
 pub fn get<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
-    let is_asked =
-        |name: &str| words.iter().skip(2).any(|pattern| glob::matches(&pattern.to_ascii_lowercase(), name.as_bytes()));
-    let found: Vec<_> = settings(client).into_iter().filter(|(name, _)| is_asked(name)).collect();
+    let found: Vec<_> =
+        settings(client).into_iter().filter_map(|(name, value)| Some((asked_as(words, name)?, value))).collect();
     reply::map(out, found.len(), client.version);
     for (name, value) in &found {
-        reply::bulk(out, name.as_bytes());
+        reply::bulk(out, name);
         reply::bulk(out, value.as_bytes());
     }
     Ok(Answer::Written)
 }
 
+/// The name of a setting as the reply has it, if it is asked for: as it was sent, unless that is a pattern.
+fn asked_as<'a>(words: &Words<'a>, name: &'static str) -> Option<&'a [u8]> {
+    words.iter().skip(2).find_map(|asked| {
+        let is_pattern = asked.iter().any(|byte| b"[*?".contains(byte));
+        match is_pattern {
+            false => asked.eq_ignore_ascii_case(name.as_bytes()).then_some(asked),
+            true => glob::matches(&asked.to_ascii_lowercase(), name.as_bytes()).then_some(name.as_bytes()),
+        }
+    })
+}
+
 /// Takes what holds anyway, and refuses everything else.
 pub fn set<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
     if !words.len().is_multiple_of(2) {
-        return Err(CommandError::arity(client.command));
+        return Err(SYNTAX);
     }
     let settings = settings(client);
     let find = |name: &[u8]| settings.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()));
