@@ -2,7 +2,7 @@
 
 use super::decision::{nothing, size};
 use super::hash::{self, Hash};
-use super::{Decision, EditError, Item, Outcome, View, ViewKind, bit_field, bits, fields, string};
+use super::{Decision, EditError, Item, Outcome, View, ViewKind, bit_field, bits, fields, items, string};
 
 /// Decides a view against the key's `current` item; `most_value_bytes` bounds a list of fields.
 pub(super) fn evaluate<'a>(view: &View<'_>, current: Option<Item<'_>>, most_value_bytes: usize) -> Decision<'a> {
@@ -48,13 +48,8 @@ fn show(view: &View<'_>, current: Option<Item<'_>>, most_bytes: usize) -> Result
         ViewKind::Bit { place } => Shown::Integer(bits::get(text()?, place).into()),
         ViewKind::CountBits(range) => Shown::Integer(size(bits::count(text()?, range))),
         ViewKind::FindBit { is_set, range, is_open } => Shown::Integer(match string()? {
-            None => {
-                if is_set {
-                    -1
-                } else {
-                    0
-                }
-            }
+            None if is_set => -1,
+            None => 0,
             Some(value) => bits::find(value, is_set, range, is_open),
         }),
         ViewKind::BitFields => Shown::Bytes(bit_field::show(text()?, argument)?),
@@ -67,8 +62,22 @@ fn show(view: &View<'_>, current: Option<Item<'_>>, most_bytes: usize) -> Result
         ViewKind::RandomFields { count, values, seed } => {
             Shown::Bytes(fields::show_random(hash()?, (count, seed), values, most_bytes)?)
         }
+        ViewKind::Record => current.map_or(Shown::Nothing, |item| Shown::Bytes(record(&item))),
     })
 }
+
+/// All of an item.
+fn record(item: &Item<'_>) -> Vec<u8> {
+    let mut list = Vec::with_capacity(item.value.len() + RECORD_HEAD_BYTES);
+    items::push(&mut list, Some(item.value));
+    for number in [item.flags.into(), item.expiry.into(), item.cas] {
+        items::push(&mut list, Some(itoa::Buffer::new().format(number).as_bytes()));
+    }
+    list
+}
+
+/// What is in the list of [`ViewKind::Record`] beside the value, in bytes at most.
+const RECORD_HEAD_BYTES: usize = 64;
 
 fn type_name(item: &Item<'_>) -> &'static [u8] {
     if hash::is_hash(item.flags, item.value) { b"hash" } else { b"string" }

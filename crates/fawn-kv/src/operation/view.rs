@@ -82,6 +82,8 @@ pub enum ViewKind {
         /// Where the random numbers begin.
         seed: u64,
     },
+    /// All of an item, as a list: the value of any type, and in decimal digits its flags, its expiry and its cas.
+    Record,
 }
 
 /// A part of a string. Negative places count from the end.

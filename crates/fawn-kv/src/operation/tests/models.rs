@@ -220,6 +220,7 @@ fn operations(argument: &[u8], (first, last, [one, two, three]): (i64, i64, [boo
         ViewKind::HasField,
         ViewKind::FieldLength,
         ViewKind::RandomFields { count: first, values: one, seed: place },
+        ViewKind::Record,
     ];
     let edits = [
         EditKind::Put { condition: PutCondition::Present, expiry: one.then_some(expiry), show: two },
