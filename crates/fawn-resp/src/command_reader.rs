@@ -38,7 +38,7 @@ pub enum CommandEvent<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Words<'a> {
     bytes: &'a [u8],
-    words: &'a [Range<usize>],
+    places: &'a [Range<usize>],
     /// See [`input_bytes`](Self::input_bytes).
     input_bytes: usize,
 }
@@ -47,12 +47,12 @@ impl<'a> Words<'a> {
     /// How many there are, the name included.
     #[allow(clippy::len_without_is_empty)] // there is always a name
     pub fn len(&self) -> usize {
-        self.words.len()
+        self.places.len()
     }
 
     /// The word at a place; the name is at 0.
     pub fn get(&self, place: usize) -> Option<&'a [u8]> {
-        Some(&self.bytes[self.words.get(place)?.clone()])
+        Some(&self.bytes[self.places.get(place)?.clone()])
     }
 
     /// How many of the input's consumed bytes the words lie in, at their end; 0 for a command that came as a line, whose words the
@@ -63,13 +63,13 @@ impl<'a> Words<'a> {
 
     /// The command's name, as it was sent.
     pub fn name(&self) -> &'a [u8] {
-        &self.bytes[self.words[0].clone()]
+        &self.bytes[self.places[0].clone()]
     }
 
     /// All words.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         let bytes = self.bytes;
-        self.words.iter().map(move |word| &bytes[word.clone()])
+        self.places.iter().map(move |word| &bytes[word.clone()])
     }
 }
 
@@ -153,7 +153,7 @@ impl CommandReader {
     #[inline]
     pub fn last_command<'a>(&'a self, input: &'a [u8]) -> Words<'a> {
         let bytes = if self.last_bytes == 0 { &self.line } else { input };
-        Words { bytes, words: &self.words, input_bytes: self.last_bytes }
+        Words { bytes, places: &self.words, input_bytes: self.last_bytes }
     }
 
     /// Reads the next command of `input`, the connection's bytes that no earlier step consumed: always from the same byte on,
@@ -201,7 +201,7 @@ impl CommandReader {
                             }
                             if !self.words.is_empty() {
                                 self.last_bytes = 0;
-                                let words = Words { bytes: &self.line, words: &self.words, input_bytes: 0 };
+                                let words = Words { bytes: &self.line, places: &self.words, input_bytes: 0 };
                                 return CommandStep { consumed, event: CommandEvent::Command(words) };
                             }
                         }
@@ -210,7 +210,7 @@ impl CommandReader {
                 ReaderState::Words { lacking: 0, at } => {
                     self.state = ReaderState::Start;
                     self.last_bytes = at;
-                    let words = Words { bytes: rest, words: &self.words, input_bytes: at };
+                    let words = Words { bytes: rest, places: &self.words, input_bytes: at };
                     return CommandStep { consumed: consumed + at, event: CommandEvent::Command(words) };
                 }
                 ReaderState::Words { lacking, at } => match self.word_length(rest, at) {

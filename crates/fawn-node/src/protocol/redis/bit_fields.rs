@@ -1,17 +1,15 @@
 //! `BITFIELD`: integers of any width within a string.
 
+use super::arguments::{integer, word};
 use super::bits::place;
 use super::error::{CommandError, SYNTAX};
-use super::key_command::{KeyCommand, KeyContext};
+use super::key_command::{KeyCommand, KeyContext, KeyResult};
 use super::reply_state::ReplyKind;
-use super::strings::{integer, word};
 use fawn_kv::operation::bit_field::{BitFieldAction, BitFieldOverflow, BitFieldStep, encode};
 use fawn_kv::operation::{EditKind, ViewKind};
 use fawn_resp::{Words, number};
 
-type Made<'a> = Result<KeyCommand<'a>, CommandError>;
-
-pub fn bitfield<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn bitfield<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     let steps = steps(words)?;
     context.argument.extend_from_slice(&encode(&steps));
     let command = if only_reads(&steps) {
@@ -22,7 +20,7 @@ pub fn bitfield<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a>
     Ok(command.with_made_argument())
 }
 
-pub fn bitfield_ro<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn bitfield_ro<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     let steps = steps(words)?;
     if !only_reads(&steps) {
         return Err(CommandError::text("ERR BITFIELD_RO only supports the GET subcommand"));

@@ -1,13 +1,11 @@
 //! Commands on bits of strings.
 
+use super::arguments::{integer, word};
 use super::error::CommandError;
-use super::key_command::{KeyCommand, KeyContext};
+use super::key_command::{KeyCommand, KeyContext, KeyResult};
 use super::reply_state::{Late, LateError, Missing, ReplyKind};
-use super::strings::{integer, word};
 use fawn_kv::operation::{BitRange, EditKind, ViewKind};
 use fawn_resp::{Words, number};
-
-type Made<'a> = Result<KeyCommand<'a>, CommandError>;
 
 /// Largest string of Redis: places of bits are within it.
 const MOST_STRING_BYTES: u64 = 512 << 20;
@@ -23,7 +21,7 @@ pub fn place(text: &[u8], width: Option<u8>) -> Result<u64, CommandError> {
     place.filter(|place| place / 8 < MOST_STRING_BYTES).ok_or(refused)
 }
 
-pub fn setbit<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn setbit<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     let place = place(word(words, 2), None)?;
     let is_set = match number::integer(word(words, 3)) {
         Some(0) => false,
@@ -33,7 +31,7 @@ pub fn setbit<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
     Ok(KeyCommand::edit(EditKind::SetBit { place, is_set }, b"", ReplyKind::Integer))
 }
 
-pub fn getbit<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn getbit<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     let place = place(word(words, 2), None)?;
     Ok(KeyCommand::view(ViewKind::Bit { place }, b"", ReplyKind::Integer))
 }
@@ -52,7 +50,7 @@ fn range(words: &Words<'_>, at: usize) -> Result<BitRange, LateError> {
     Ok(BitRange { first, last, bits })
 }
 
-pub fn bitcount<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn bitcount<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     let range = match words.len() {
         2 => Ok(None),
         4 | 5 => range(words, 2).map(Some),
@@ -64,7 +62,7 @@ pub fn bitcount<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
     })
 }
 
-pub fn bitpos<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn bitpos<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     let is_set = match integer(words, 2)? {
         0 => false,
         1 => true,

@@ -1,14 +1,11 @@
 //! `CLUSTER`: every node answers for every key, so to clients of Redis Cluster the node that they ask is the only one, and has
 //! all hash slots.
 
-use super::client::ClientState;
-use super::connection::Answer;
-use super::error::CommandError;
-use super::strings::word;
+use super::answer::{Answer, OwnResult};
+use super::arguments::word;
+use super::client_state::ClientState;
 use fawn_resp::Words;
 use fawn_resp::reply::{self, RespVersion};
-
-type Answered<'a> = Result<Answer<'a>, CommandError>;
 
 /// The node's name.
 const NODE: &str = "6661776e00000000000000000000000000000000";
@@ -21,8 +18,7 @@ fn endpoint(client: &ClientState) -> (String, u16) {
     client.local().map_or((String::new(), 0), |local| (local.ip().to_string(), local.port()))
 }
 
-#[allow(clippy::unnecessary_wraps)] // as all of the table's
-pub fn info<'a>(_: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> Answered<'a> {
+pub fn info<'a>(_: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
     let text = "cluster_enabled:0\r\ncluster_state:ok\r\ncluster_slots_assigned:16384\r\ncluster_slots_ok:16384\r\n\
                 cluster_slots_pfail:0\r\ncluster_slots_fail:0\r\ncluster_known_nodes:1\r\ncluster_size:1\r\n\
                 cluster_current_epoch:1\r\ncluster_my_epoch:1\r\n";
@@ -30,14 +26,12 @@ pub fn info<'a>(_: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> A
     Ok(Answer::Written)
 }
 
-#[allow(clippy::unnecessary_wraps)] // as all of the table's
-pub fn myid<'a>(_: &Words<'a>, _: &mut ClientState, out: &mut Vec<u8>) -> Answered<'a> {
+pub fn myid<'a>(_: &Words<'a>, _: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
     reply::bulk(out, NODE.as_bytes());
     Ok(Answer::Written)
 }
 
-#[allow(clippy::unnecessary_wraps)] // as all of the table's
-pub fn slots<'a>(_: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> Answered<'a> {
+pub fn slots<'a>(_: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
     let (host, port) = endpoint(client);
     reply::array(out, 1);
     reply::array(out, 3);
@@ -51,8 +45,7 @@ pub fn slots<'a>(_: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> 
     Ok(Answer::Written)
 }
 
-#[allow(clippy::unnecessary_wraps)] // as all of the table's
-pub fn shards<'a>(_: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> Answered<'a> {
+pub fn shards<'a>(_: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
     let ((host, port), version) = (endpoint(client), client.version);
     reply::array(out, 1);
     reply::map(out, 2, version);
@@ -78,16 +71,14 @@ fn write_shard_node(out: &mut Vec<u8>, host: &str, port: u16, version: RespVersi
     }
 }
 
-#[allow(clippy::unnecessary_wraps)] // as all of the table's
-pub fn nodes<'a>(_: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> Answered<'a> {
+pub fn nodes<'a>(_: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
     let (host, port) = endpoint(client);
     let text = format!("{NODE} {host}:{port}@0 myself,master - 0 0 1 connected 0-{}\n", SLOTS - 1);
     reply::text(out, &text, client.version);
     Ok(Answer::Written)
 }
 
-#[allow(clippy::unnecessary_wraps)] // as all of the table's
-pub fn keyslot<'a>(words: &Words<'a>, _: &mut ClientState, out: &mut Vec<u8>) -> Answered<'a> {
+pub fn keyslot<'a>(words: &Words<'a>, _: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
     reply::integer(out, slot(word(words, 2)).into());
     Ok(Answer::Written)
 }

@@ -1,16 +1,14 @@
 //! `CONFIG`: those settings of Redis that clients look at, as they hold here.
 
-use super::client::ClientState;
-use super::connection::Answer;
-use super::error::{CommandError, repeated};
+use super::answer::{Answer, OwnResult};
+use super::arguments::word;
+use super::client_state::ClientState;
+use super::error::{CommandError, SYNTAX, repeated};
 use super::reply_state::ReplyKind;
-use super::strings::word;
 use crate::protocol::ServerRequest;
 use fawn_kv::operation::glob;
 use fawn_resp::{Words, reply};
 use std::borrow::Cow;
-
-type Answered<'a> = Result<Answer<'a>, CommandError>;
 
 /// What every record that is acknowledged is: written to a log.
 fn settings(client: &ClientState) -> [(&'static str, Cow<'static, str>); 14] {
@@ -32,23 +30,32 @@ fn settings(client: &ClientState) -> [(&'static str, Cow<'static, str>); 14] {
     ]
 }
 
-#[allow(clippy::unnecessary_wraps)] // as all of the table's
-pub fn get<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> Answered<'a> {
-    let is_asked =
-        |name: &str| words.iter().skip(2).any(|pattern| glob::matches(&pattern.to_ascii_lowercase(), name.as_bytes()));
-    let found: Vec<_> = settings(client).into_iter().filter(|(name, _)| is_asked(name)).collect();
+pub fn get<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
+    let found: Vec<_> =
+        settings(client).into_iter().filter_map(|(name, value)| Some((asked_as(words, name)?, value))).collect();
     reply::map(out, found.len(), client.version);
     for (name, value) in &found {
-        reply::bulk(out, name.as_bytes());
+        reply::bulk(out, name);
         reply::bulk(out, value.as_bytes());
     }
     Ok(Answer::Written)
 }
 
+/// The name of a setting as the reply has it, if it is asked for: as it was sent, unless that is a pattern.
+fn asked_as<'a>(words: &Words<'a>, name: &'static str) -> Option<&'a [u8]> {
+    words.iter().skip(2).find_map(|asked| {
+        let is_pattern = asked.iter().any(|byte| b"[*?".contains(byte));
+        match is_pattern {
+            false => asked.eq_ignore_ascii_case(name.as_bytes()).then_some(asked),
+            true => glob::matches(&asked.to_ascii_lowercase(), name.as_bytes()).then_some(name.as_bytes()),
+        }
+    })
+}
+
 /// Takes what holds anyway, and refuses everything else.
-pub fn set<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> Answered<'a> {
-    if words.len() % 2 != 0 {
-        return Err(CommandError::arity(client.spec));
+pub fn set<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -> OwnResult<'a> {
+    if !words.len().is_multiple_of(2) {
+        return Err(SYNTAX);
     }
     let settings = settings(client);
     let find = |name: &[u8]| settings.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()));
@@ -71,11 +78,10 @@ pub fn set<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -
     Ok(Answer::Written)
 }
 
-#[allow(clippy::unnecessary_wraps)] // as all of the table's
-pub fn resetstat<'a>(_: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answered<'a> {
+pub fn resetstat<'a>(_: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
     Ok(Answer::Server(ServerRequest::ResetCounters, ReplyKind::Status))
 }
 
-pub fn rewrite<'a>(_: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answered<'a> {
+pub fn rewrite<'a>(_: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
     Err(CommandError::text("ERR The server is running without a config file"))
 }

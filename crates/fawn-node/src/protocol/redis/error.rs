@@ -1,7 +1,6 @@
 //! Errors of commands, in the words of Redis.
 
-use super::table::CommandSpec;
-use fawn_resp::Words;
+use fawn_resp::{Words, reply};
 use std::borrow::Cow;
 
 /// The text of an error, with the word in front that says of what kind it is.
@@ -16,6 +15,8 @@ pub const TOO_LONG: CommandError = CommandError::text("ERR string exceeds maximu
 pub const WRONG_TYPE: CommandError =
     CommandError::text("WRONGTYPE Operation against a key holding the wrong kind of value");
 pub const NO_AUTH: CommandError = CommandError::text("NOAUTH Authentication required.");
+pub const WRONG_PASSWORD: CommandError =
+    CommandError::text("WRONGPASS invalid username-password pair or user is disabled.");
 pub const INVALID_CURSOR: CommandError = CommandError::text("ERR invalid cursor");
 
 /// Bytes of a word that an error repeats.
@@ -27,10 +28,16 @@ impl CommandError {
         Self(Cow::Borrowed(text))
     }
 
+    /// Appends the error.
+    #[cold]
+    pub fn write(&self, out: &mut Vec<u8>) {
+        reply::error(out, self.0.as_bytes());
+    }
+
     /// The command has too many words or too few.
     #[cold]
-    pub fn arity(spec: &CommandSpec) -> Self {
-        Self(format!("ERR wrong number of arguments for '{}' command", spec.name).into())
+    pub fn arity(name: &str) -> Self {
+        Self(format!("ERR wrong number of arguments for '{name}' command").into())
     }
 
     /// The time to live makes no sense.
@@ -47,7 +54,8 @@ impl CommandError {
             if arguments.len() >= REPEATED_BYTES {
                 break;
             }
-            arguments += &format!("'{}' ", repeated(word, REPEATED_BYTES - arguments.len()));
+            let word = repeated(word, REPEATED_BYTES - arguments.len());
+            arguments.extend(["'", &word, "' "]);
         }
         let name = repeated(words.name(), REPEATED_BYTES);
         Self(format!("ERR unknown command '{name}', with args beginning with: {arguments}").into())
@@ -55,8 +63,8 @@ impl CommandError {
 
     /// There is no such subcommand.
     #[cold]
-    pub fn unknown_subcommand(spec: &CommandSpec, sub: &[u8]) -> Self {
-        let (sub, name) = (repeated(sub, REPEATED_BYTES), spec.name.to_uppercase());
+    pub fn unknown_subcommand(name: &str, sub: &[u8]) -> Self {
+        let (sub, name) = (repeated(sub, REPEATED_BYTES), name.to_uppercase());
         Self(format!("ERR unknown subcommand '{sub}'. Try {name} HELP.").into())
     }
 }

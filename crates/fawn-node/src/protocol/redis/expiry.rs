@@ -1,14 +1,12 @@
 //! Times to live: commands that set and show them.
 
+use super::arguments::integer;
 use super::error::{CommandError, NOT_INTEGER};
-use super::key_command::{KeyCommand, KeyContext};
+use super::key_command::{KeyCommand, KeyContext, KeyResult};
 use super::reply_state::ReplyKind;
-use super::strings::integer;
 use fawn_kv::operation::{EditKind, ExpiryCondition, ViewKind};
 use fawn_resp::{Words, number};
 use fawn_store::timekeeper::Time;
-
-type Made<'a> = Result<KeyCommand<'a>, CommandError>;
 
 /// How a time is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,23 +72,23 @@ pub fn expiry_of(text: &[u8], unit: TimeUnit, context: &KeyContext<'_>) -> Resul
     Ok(unit.expiry(number, context.time))
 }
 
-pub fn expire<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn expire<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     set(words, TimeUnit::Seconds, context)
 }
 
-pub fn pexpire<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn pexpire<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     set(words, TimeUnit::Millis, context)
 }
 
-pub fn expireat<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn expireat<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     set(words, TimeUnit::UnixSecond, context)
 }
 
-pub fn pexpireat<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn pexpireat<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     set(words, TimeUnit::UnixMilli, context)
 }
 
-fn set<'a>(words: &Words<'a>, unit: TimeUnit, context: &mut KeyContext<'_>) -> Made<'a> {
+fn set<'a>(words: &Words<'a>, unit: TimeUnit, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     let condition = condition(words)?;
     let number = integer(words, 2)?;
     if unit.unix_millis(number, context.time).is_none() {
@@ -124,7 +122,7 @@ fn condition(words: &Words<'_>) -> Result<ExpiryCondition, CommandError> {
         (true, ..) => Ok(ExpiryCondition::Without),
         // What never expires is later than any time, so that `XX` adds nothing.
         (_, _, true, _) => Ok(ExpiryCondition::Later),
-        (_, true, _, true) => Err(CommandError::text("ERR XX and LT together are not supported: use one of them")),
+        (_, true, _, true) => Ok(ExpiryCondition::WithEarlier),
         (_, _, _, true) => Ok(ExpiryCondition::Earlier),
         (_, true, ..) => Ok(ExpiryCondition::With),
         (..) => Ok(ExpiryCondition::Always),
@@ -135,23 +133,23 @@ fn show<'a>(millis: bool, absolute: bool) -> KeyCommand<'a> {
     KeyCommand::view(ViewKind::Expiry, b"", ReplyKind::Expiry { millis, absolute })
 }
 
-pub fn ttl<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn ttl<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(show(false, false))
 }
 
-pub fn pttl<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn pttl<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(show(true, false))
 }
 
-pub fn expiretime<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn expiretime<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(show(false, true))
 }
 
-pub fn pexpiretime<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn pexpiretime<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(show(true, true))
 }
 
-pub fn persist<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn persist<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     let kind = EditKind::Expire { expiry: 0, condition: ExpiryCondition::With };
     Ok(KeyCommand::edit(kind, b"", ReplyKind::Integer))
 }

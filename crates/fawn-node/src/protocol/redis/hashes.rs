@@ -1,48 +1,47 @@
 //! Commands on hashes.
 
-use super::error::{CommandError, INVALID_CURSOR, NOT_FLOAT, OUT_OF_RANGE, SYNTAX};
-use super::key_command::{KeyCommand, KeyContext};
+use super::arguments::{integer, integer_in, word};
+use super::error::{CommandError, INVALID_CURSOR, OUT_OF_RANGE, SYNTAX};
+use super::key_command::{KeyCommand, KeyContext, KeyResult};
 use super::reply_state::{Late, LateError, Missing, ReplyKind};
 use super::scan::cursor;
-use super::strings::{integer, integer_in, word};
-use super::table::CommandSpec;
-use fawn_kv::operation::{EditKind, ViewKind, items};
+use fawn_kv::operation::{EditKind, ViewKind, float, items};
 use fawn_resp::Words;
 use std::hash::{BuildHasher, RandomState};
 
-type Made<'a> = Result<KeyCommand<'a>, CommandError>;
-
 /// The words from a place on, as a list.
 fn list(words: &Words<'_>, first: usize, argument: &mut Vec<u8>) {
-    words.iter().skip(first).for_each(|word| items::push(argument, Some(word)));
+    for word in words.iter().skip(first) {
+        items::push(argument, Some(word));
+    }
 }
 
-fn set<'a>(words: &Words<'a>, context: &mut KeyContext<'_>, reply: ReplyKind) -> Made<'a> {
-    if words.len() % 2 != 0 {
-        return Err(CommandSpec::find(context.name.as_bytes()).map_or(SYNTAX, CommandError::arity));
+fn set<'a>(words: &Words<'a>, context: &mut KeyContext<'_>, reply: ReplyKind) -> KeyResult<'a> {
+    if !words.len().is_multiple_of(2) {
+        return Err(CommandError::arity(context.name));
     }
     list(words, 2, context.argument);
     Ok(KeyCommand::edit(EditKind::SetFields { only_absent: false }, b"", reply).with_made_argument())
 }
 
-pub fn hset<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hset<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     set(words, context, ReplyKind::Integer)
 }
 
-pub fn hmset<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hmset<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     set(words, context, ReplyKind::Status)
 }
 
-pub fn hsetnx<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hsetnx<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     list(words, 2, context.argument);
     Ok(KeyCommand::edit(EditKind::SetFields { only_absent: true }, b"", ReplyKind::Integer).with_made_argument())
 }
 
-pub fn hget<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hget<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(KeyCommand::view(ViewKind::Field, word(words, 2), ReplyKind::Value))
 }
 
-pub fn hmget<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hmget<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     list(words, 2, context.argument);
     Ok(KeyCommand::view(ViewKind::Fields, b"", ReplyKind::List).with_made_argument())
 }
@@ -51,53 +50,51 @@ fn all<'a>(names: bool, values: bool, reply: ReplyKind) -> KeyCommand<'a> {
     KeyCommand::view(ViewKind::AllFields { names, values }, b"", reply)
 }
 
-pub fn hgetall<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hgetall<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(all(true, true, ReplyKind::Map))
 }
 
-pub fn hkeys<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hkeys<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(all(true, false, ReplyKind::List))
 }
 
-pub fn hvals<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hvals<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(all(false, true, ReplyKind::List))
 }
 
-pub fn hdel<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hdel<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     list(words, 2, context.argument);
     Ok(KeyCommand::edit(EditKind::RemoveFields, b"", ReplyKind::Integer).with_made_argument())
 }
 
-pub fn hlen<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hlen<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(KeyCommand::view(ViewKind::CountFields, b"", ReplyKind::Integer))
 }
 
-pub fn hexists<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hexists<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(KeyCommand::view(ViewKind::HasField, word(words, 2), ReplyKind::Integer))
 }
 
-pub fn hstrlen<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hstrlen<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(KeyCommand::view(ViewKind::FieldLength, word(words, 2), ReplyKind::Integer))
 }
 
-pub fn hincrby<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hincrby<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     let delta = integer(words, 3)?;
     Ok(KeyCommand::edit(EditKind::AddToField { delta }, word(words, 2), ReplyKind::Integer))
 }
 
-pub fn hincrbyfloat<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
-    let number = std::str::from_utf8(word(words, 3)).ok().and_then(|text| text.parse::<f64>().ok());
-    match number {
-        Some(number) if !number.is_finite() => return Err(CommandError::text("ERR value is NaN or Infinity")),
-        Some(_) => {}
-        None => return Err(NOT_FLOAT),
+pub fn hincrbyfloat<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
+    let increment = word(words, 3);
+    if float::is_infinite(increment) {
+        return Err(CommandError::text("ERR value is NaN or Infinity"));
     }
     list(words, 2, context.argument);
     Ok(KeyCommand::edit(EditKind::AddFloatToField, b"", ReplyKind::Value).with_made_argument())
 }
 
 /// All of a hash in one step, whatever the cursor: so Redis scans small ones.
-pub fn hscan<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hscan<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     cursor(word(words, 2)).ok_or(INVALID_CURSOR)?;
     let late = |error| Ok(KeyCommand::refused_late(Late { error, missing: Missing::EmptyScan }));
     let (mut pattern, mut at) = (&b""[..], 3);
@@ -122,7 +119,7 @@ pub fn hscan<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
 /// Fields that a client may ask for, of which some may be the same.
 const MOST_RANDOM_FIELDS: i64 = 1 << 20;
 
-pub fn hrandfield<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn hrandfield<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     let seed = RandomState::new().hash_one(word(words, 1));
     let view = |count, values, reply| Ok(KeyCommand::view(ViewKind::RandomFields { count, values, seed }, b"", reply));
     if words.len() == 2 {

@@ -3,9 +3,9 @@
 //! A figure that the server does not have is left out. The exceptions are those that tools take for an error if they are
 //! missing, such as `loading`.
 
+use super::greeting::VERSION;
 use crate::observe::stats::ServerFigures;
 use crate::observe::usage;
-use crate::protocol::redis::VERSION;
 use fawn_resp::reply::{self, RespVersion};
 use std::fmt::Write as _;
 
@@ -22,9 +22,9 @@ pub fn sections<'a>(names: impl Iterator<Item = &'a [u8]>) -> u32 {
     for name in names {
         are_named = true;
         let is = |section: &&str| section.as_bytes().eq_ignore_ascii_case(name);
-        if ALL.iter().any(|all| is(&all)) {
+        if ALL.iter().any(&is) {
             bits = u32::MAX;
-        } else if let Some(place) = SECTIONS.iter().position(|section| is(&section)) {
+        } else if let Some(place) = SECTIONS.iter().position(is) {
             bits |= 1 << place;
         }
     }

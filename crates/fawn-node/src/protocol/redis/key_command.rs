@@ -1,11 +1,15 @@
 //! Commands on one key, as operations.
 
 use super::error::{CommandError, TOO_LONG};
+use super::refusals;
 use super::reply_state::{Late, ReplyKind};
 use crate::request::KeyAction;
 use fawn_kv::operation::{Edit, EditKind, Operation, View, ViewKind};
 use fawn_memcache::SessionLimits;
 use fawn_store::timekeeper::Time;
+
+/// What the words of such a command come to.
+pub type KeyResult<'a> = Result<KeyCommand<'a>, CommandError>;
 
 /// What a command asks of its key.
 #[derive(Debug)]
@@ -85,4 +89,14 @@ impl KeyContext<'_> {
 #[inline]
 pub fn check_size(max_item_bytes: usize, key: &[u8], value: &[u8]) -> Result<(), CommandError> {
     if SessionLimits::item_size(key.len(), 0, value.len()) > max_item_bytes { Err(TOO_LONG) } else { Ok(()) }
+}
+
+/// Refuses keys that this server has not.
+#[inline]
+pub fn check_key(key: &[u8]) -> Result<(), CommandError> {
+    match key.len() {
+        1..=0xffff => Ok(()),
+        0 => Err(CommandError::text(refusals::EMPTY_KEY)),
+        _ => Err(CommandError::text(refusals::LONG_KEY)),
+    }
 }

@@ -1,33 +1,19 @@
 //! Commands of several keys: a line of requests, one for each.
 
-use super::REDIS;
-use super::connection::check_key;
+use super::arguments::word;
 use super::error::CommandError;
-use super::key_command::check_size;
+use super::key_command::{check_key, check_size};
 use super::reply_state::{ReplyHead, ReplyKind};
-use super::strings::word;
-use super::table::CommandSpec;
+use super::spec::{CommandSpec, LineKind};
+use super::writer::REDIS;
 use crate::request::{JoinParts, KeyAction, KeyRequest, ReplyForm};
 use fawn_kv::operation::{Delete, Operation, Store, View, ViewKind};
 use fawn_resp::reply::{self, RespVersion};
 use fawn_resp::{Words, number};
 
-/// What a command does with each of its keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LineKind {
-    /// Shows its string.
-    Get,
-    /// Sets it.
-    Set,
-    /// Deletes it.
-    Delete,
-    /// Counts whether it is there.
-    Count,
-}
-
 /// A command that is given out key by key.
 #[derive(Clone, Copy, Debug)]
-pub struct Line {
+pub struct MultiKeyCommand {
     kind: LineKind,
     /// Keys of the command.
     keys: usize,
@@ -39,7 +25,7 @@ pub struct Line {
     is_muted: bool,
 }
 
-impl Line {
+impl MultiKeyCommand {
     /// The line of a command, of which all keys and values may be used.
     pub fn begin(
         kind: LineKind,
@@ -48,8 +34,8 @@ impl Line {
         (version, is_muted): (RespVersion, bool),
         max_item_bytes: usize,
     ) -> Result<Self, CommandError> {
-        if kind == LineKind::Set && words.len() % 2 == 0 {
-            return Err(CommandError::arity(spec));
+        if kind == LineKind::Set && words.len().is_multiple_of(2) {
+            return Err(CommandError::arity(spec.name));
         }
         let mut keys = 0;
         for place in spec.key_places(words.len()) {

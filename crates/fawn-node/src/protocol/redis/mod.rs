@@ -6,15 +6,21 @@
 //! A command of several keys is a line of requests, one for each key. So `MSET` is not atomic: others may see some of its keys
 //! set and some not, and an error of one key leaves the others set. `RENAME` and `COPY` are done step by step.
 
+#![allow(clippy::unnecessary_wraps)] // all commands of a kind have the same type
+
+mod answer;
+mod arguments;
 mod bit_fields;
 mod bits;
 mod client;
+mod client_state;
 mod cluster;
 mod command;
 mod config;
 mod connection;
 mod error;
 mod expiry;
+mod greeting;
 mod hashes;
 mod info;
 mod key_command;
@@ -26,6 +32,7 @@ mod refusals;
 mod reply_state;
 mod scan;
 mod server;
+mod spec;
 mod strings;
 mod table;
 #[cfg(test)]
@@ -33,28 +40,4 @@ mod tests;
 mod values;
 mod writer;
 
-use super::{ParserOptions, Protocol, RequestParser};
-
-/// The protocol.
-pub static REDIS: Redis = Redis;
-
-/// The release whose replies these are.
-pub const VERSION: &str = "7.0.15";
-
-/// Redis's protocol.
-#[derive(Debug)]
-pub struct Redis;
-
-impl Protocol for Redis {
-    fn name(&self) -> &'static str {
-        "redis"
-    }
-
-    fn parser(&self, options: ParserOptions) -> Box<dyn RequestParser> {
-        Box::new(parser::Parser::new(options))
-    }
-
-    fn too_many_connections(&self) -> &'static [u8] {
-        b"-ERR max number of clients reached\r\n"
-    }
-}
+pub use writer::REDIS;

@@ -1,14 +1,13 @@
 //! Commands that give a value another key: the server carries them out step by step.
 
-use super::client::ClientState;
-use super::connection::{Answer, check_key};
+use super::answer::{Answer, OwnResult};
+use super::arguments::{integer, word};
+use super::client_state::ClientState;
 use super::error::{CommandError, SYNTAX};
+use super::key_command::check_key;
 use super::reply_state::ReplyKind;
-use super::strings::{integer, word};
 use crate::protocol::MoveRequest;
 use fawn_resp::Words;
-
-type Answered<'a> = Result<Answer<'a>, CommandError>;
 
 const SAME: CommandError = CommandError::text("ERR source and destination objects are the same");
 const NO_DATABASE: CommandError = CommandError::text("ERR DB index is out of range");
@@ -20,15 +19,15 @@ fn request(words: &Words<'_>, only_absent: bool, deletes_source: bool) -> Result
     Ok(MoveRequest { source: source.into(), target: target.into(), only_absent, deletes_source })
 }
 
-pub fn rename<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answered<'a> {
+pub fn rename<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
     Ok(Answer::Server(request(words, false, true)?.into(), ReplyKind::Renamed))
 }
 
-pub fn renamenx<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answered<'a> {
+pub fn renamenx<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
     Ok(Answer::Server(request(words, true, true)?.into(), ReplyKind::RenamedIfAbsent))
 }
 
-pub fn copy<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answered<'a> {
+pub fn copy<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
     let mut replaces = false;
     let mut at = 3;
     while let Some(option) = words.get(at) {

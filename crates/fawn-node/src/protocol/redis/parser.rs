@@ -1,15 +1,16 @@
 //! From bytes to requests: the parser of one connection.
 
-use super::REDIS;
-use super::client::ClientState;
-use super::connection::{Answer, check_key, check_lock};
-use super::error::{CommandError, TOO_LONG};
-use super::key_command::{KeyCommand, KeyContext};
-use super::lines::Line;
+use super::answer::Answer;
+use super::arguments::word;
+use super::client_state::ClientState;
+use super::error::{CommandError, NO_AUTH, TOO_LONG};
+use super::key_command::{KeyCommand, KeyContext, check_key};
+use super::lines::MultiKeyCommand;
 use super::reply_state::{ReplyHead, ReplyKind};
-use super::strings::word;
-use super::table::{CommandSpec, Handler};
-use crate::protocol::{ParserEvent, ParserOptions, ParserStep, RequestParser};
+use super::spec::{CommandSpec, Handler};
+use super::table::TABLE;
+use super::writer::{REDIS, Redis};
+use crate::protocol::{ParserEvent, ParserOptions, ParserStep, Protocol, RequestParser};
 use crate::request::{KeyRequest, ReplyForm};
 use fawn_resp::reply;
 use fawn_resp::{Ahead, CommandEvent, CommandReader, CommandStep, Excess, ReaderLimits, Words};
@@ -24,11 +25,13 @@ const KEPT_BYTES: usize = 1024;
 
 /// The parser of one connection.
 #[derive(Debug)]
-pub struct Parser {
+struct Parser {
     reader: CommandReader,
     client: ClientState,
+    /// The last command, if its name alone names it: it often comes again.
+    last: Option<&'static CommandSpec>,
     /// The command that is being given out key by key.
-    line: Option<Line>,
+    line: Option<MultiKeyCommand>,
     /// The argument of the operation at hand.
     argument: Vec<u8>,
     /// Nothing more is read.
@@ -36,13 +39,12 @@ pub struct Parser {
 }
 
 impl Parser {
-    /// That of a new connection.
-    pub fn new(options: ParserOptions) -> Self {
+    fn new(options: &ParserOptions) -> Self {
         let limits = ReaderLimits { words: MOST_WORDS, command_bytes: options.max_item_bytes + SPARE_BYTES };
-        let get = CommandSpec::find(b"get").unwrap_or_else(|| unreachable!("the table has it"));
         Self {
             reader: CommandReader::new(limits, options.authenticates),
-            client: ClientState::new(&options, get),
+            client: ClientState::new(options),
+            last: None,
             line: None,
             argument: Vec::new(),
             is_closed: false,
@@ -50,7 +52,7 @@ impl Parser {
     }
 
     /// The next key of the line that is being given out; `input` begins with its command.
-    fn next_key<'a>(&'a mut self, input: &'a [u8], mut line: Line) -> ParserStep<'a> {
+    fn next_key<'a>(&'a mut self, input: &'a [u8], mut line: MultiKeyCommand) -> ParserStep<'a> {
         let words = self.reader.last_command(input);
         let request = line.next(&words);
         let is_over = line.is_over();
@@ -66,22 +68,40 @@ fn form(kind: ReplyKind, client: &ClientState) -> ReplyForm {
     ReplyForm::new(&REDIS, head.encode(), true)
 }
 
-/// The command of these words, if the client may use it so.
+/// The command of these words, which is often that of the `last` ones, if the client may use it so.
 #[inline]
-fn spec_of(words: &Words<'_>, client: &mut ClientState) -> Result<&'static CommandSpec, CommandError> {
-    let spec = if client.spec.is_plain() && words.name().eq_ignore_ascii_case(client.spec.name.as_bytes()) {
-        client.spec
-    } else {
-        CommandSpec::of_words(words)?
+fn spec_of(
+    words: &Words<'_>,
+    client: &mut ClientState,
+    last: &mut Option<&'static CommandSpec>,
+) -> Result<&'static CommandSpec, CommandError> {
+    let spec = match last {
+        Some(last) if words.name().eq_ignore_ascii_case(last.name.as_bytes()) => *last,
+        _ => TABLE.of_words(words)?,
     };
-    client.spec = spec;
+    *last = Some(spec).filter(|spec| spec.is_plain());
+    client.command = spec.name;
     if !spec.takes(words.len()) {
-        return Err(CommandError::arity(spec));
+        return Err(CommandError::arity(spec.name));
     }
-    if client.is_locked {
-        check_lock(spec)?;
+    if client.is_locked && !spec.is("no_auth") {
+        return Err(NO_AUTH);
     }
     Ok(spec)
+}
+
+impl Protocol for Redis {
+    fn name(&self) -> &'static str {
+        "redis"
+    }
+
+    fn parser(&self, options: ParserOptions) -> Box<dyn RequestParser> {
+        Box::new(Parser::new(&options))
+    }
+
+    fn too_many_connections(&self) -> &'static [u8] {
+        b"-ERR max number of clients reached\r\n"
+    }
 }
 
 impl RequestParser for Parser {
@@ -93,7 +113,7 @@ impl RequestParser for Parser {
         if let Some(line) = self.line {
             return self.next_key(input, line);
         }
-        let Self { reader, client, line, argument, is_closed } = self;
+        let Self { reader, client, last, line, argument, is_closed } = self;
         if !argument.is_empty() {
             argument.clear();
             argument.shrink_to(KEPT_BYTES);
@@ -120,7 +140,7 @@ impl RequestParser for Parser {
             }
         };
         client.begin(time.now);
-        let made = spec_of(&words, client).and_then(|spec| match &spec.handler {
+        let made = spec_of(&words, client, last).and_then(|spec| match &spec.handler {
             Handler::Key(make) => {
                 let name = word(&words, spec.keys.first);
                 check_key(name)?;
@@ -133,7 +153,7 @@ impl RequestParser for Parser {
             }
             Handler::Line(kind) => {
                 let to = (client.version, client.is_muted());
-                let mut keys = Line::begin(*kind, spec, &words, to, client.max_item_bytes)?;
+                let mut keys = MultiKeyCommand::begin(*kind, spec, &words, to, client.max_item_bytes)?;
                 let event = ParserEvent::Key(keys.next(&words));
                 if keys.is_over() {
                     return Ok(ParserStep { consumed, event });
@@ -157,8 +177,12 @@ impl RequestParser for Parser {
                 };
                 Ok(ParserStep { consumed, event })
             }
+            Handler::Table(answer) => {
+                answer(&words, &TABLE, (spec, client.version), out)?;
+                Ok(ParserStep { consumed, event: ParserEvent::Replied })
+            }
             Handler::Refused(text) => Err(CommandError::text(text)),
-            Handler::Container => Err(CommandError::arity(spec)),
+            Handler::Container => Err(CommandError::arity(spec.name)),
         });
         let step = made.unwrap_or_else(|error| {
             error.write(out);

@@ -120,6 +120,11 @@ pub enum Missing {
 }
 
 impl ReplyHead {
+    /// A reply of this kind that a client of this version hears.
+    pub fn new(kind: ReplyKind, version: RespVersion, is_muted: bool) -> Self {
+        Self { kind, version, is_muted }
+    }
+
     /// The head as bytes.
     pub fn encode(self) -> ReplyState {
         let (code, first, second, number) = match self.kind {

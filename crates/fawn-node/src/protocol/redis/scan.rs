@@ -1,15 +1,13 @@
 //! Commands that list keys: the server carries them out.
 
-use super::client::ClientState;
-use super::connection::Answer;
-use super::error::{CommandError, INVALID_CURSOR, SYNTAX};
+use super::answer::{Answer, OwnResult};
+use super::arguments::{integer, word};
+use super::client_state::ClientState;
+use super::error::{INVALID_CURSOR, SYNTAX};
 use super::reply_state::ReplyKind;
-use super::strings::{integer, word};
 use crate::protocol::{ScanExtent, ScanRequest, ServerRequest, WantedValues};
 use fawn_resp::Words;
 use std::hash::{BuildHasher as _, RandomState};
-
-type Answered<'a> = Result<Answer<'a>, CommandError>;
 
 /// The number of a cursor.
 pub fn cursor(text: &[u8]) -> Option<u64> {
@@ -24,7 +22,7 @@ pub fn cursor(text: &[u8]) -> Option<u64> {
 /// Keys of a page, unless the client asks for another number.
 const PAGE_KEYS: usize = 10;
 
-pub fn scan<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answered<'a> {
+pub fn scan<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
     let cursor = cursor(word(words, 1)).ok_or(INVALID_CURSOR)?;
     let (mut pattern, mut wanted, mut count) = (None, WantedValues::All, PAGE_KEYS);
     let mut at = 2;
@@ -37,7 +35,7 @@ pub fn scan<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answ
             }
             count = usize::try_from(number).unwrap_or(usize::MAX);
         } else if option.eq_ignore_ascii_case(b"MATCH") {
-            pattern = Some(argument.into()).filter(|pattern: &Box<[u8]>| **pattern != *b"*");
+            pattern = (argument != b"*").then(|| argument.into());
         } else if option.eq_ignore_ascii_case(b"TYPE") {
             wanted = wanted_type(argument);
         } else {
@@ -59,15 +57,13 @@ fn wanted_type(name: &[u8]) -> WantedValues {
     }
 }
 
-#[allow(clippy::unnecessary_wraps)] // as all of the table's
-pub fn keys<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answered<'a> {
+pub fn keys<'a>(words: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
     let pattern = Some(word(words, 1).into());
     let scan = ScanRequest { extent: ScanExtent::All, pattern, wanted: WantedValues::All };
     Ok(Answer::Server(ServerRequest::Scan(Box::new(scan)), ReplyKind::Keys))
 }
 
-#[allow(clippy::unnecessary_wraps)] // as all of the table's
-pub fn randomkey<'a>(_: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> Answered<'a> {
+pub fn randomkey<'a>(_: &Words<'a>, _: &mut ClientState, _: &mut Vec<u8>) -> OwnResult<'a> {
     let random = RandomState::new().hash_one(());
     let scan = ScanRequest { extent: ScanExtent::One(random), pattern: None, wanted: WantedValues::All };
     Ok(Answer::Server(ServerRequest::Scan(Box::new(scan)), ReplyKind::OneKey))

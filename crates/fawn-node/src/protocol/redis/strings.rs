@@ -1,27 +1,15 @@
 //! Commands on strings.
 
-use super::error::{CommandError, NOT_INTEGER, OUT_OF_RANGE, SYNTAX};
+use super::arguments::{integer, word};
+use super::error::{CommandError, NOT_INTEGER, SYNTAX};
 use super::expiry::{TimeUnit, expiry_of};
-use super::key_command::{KeyCommand, KeyContext};
+use super::key_command::{KeyCommand, KeyContext, KeyResult};
 use super::reply_state::{Late, LateError, Missing, ReplyKind};
 use fawn_kv::operation::{EditKind, Mode, Operation, PutCondition, Store, ViewKind};
-use fawn_resp::{Words, number};
-
-type Made<'a> = Result<KeyCommand<'a>, CommandError>;
-
-/// A word that must be there, because the arity was checked.
-#[inline]
-pub fn word<'a>(words: &Words<'a>, place: usize) -> &'a [u8] {
-    words.get(place).unwrap_or_default()
-}
-
-/// A word that is a whole number.
-pub fn integer(words: &Words<'_>, place: usize) -> Result<i64, CommandError> {
-    number::integer(word(words, place)).ok_or(NOT_INTEGER)
-}
+use fawn_resp::Words;
 
 #[inline]
-pub fn get<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn get<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(KeyCommand::new(Operation::Get, ReplyKind::Value))
 }
 
@@ -71,7 +59,7 @@ impl<'a> Options<'a> {
 }
 
 #[inline]
-pub fn set<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn set<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     let value = word(words, 2);
     context.check_size(word(words, 1), value)?;
     if words.len() == 3 {
@@ -80,7 +68,7 @@ pub fn set<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
     set_with_options(words, value, context)
 }
 
-fn set_with_options<'a>(words: &Words<'a>, value: &'a [u8], context: &mut KeyContext<'_>) -> Made<'a> {
+fn set_with_options<'a>(words: &Words<'a>, value: &'a [u8], context: &mut KeyContext<'_>) -> KeyResult<'a> {
     let options = Options::read(words, 3, true)?;
     let expiry = options.expiry.map(|(text, unit)| expiry_of(text, unit, context)).transpose()?;
     let command = if options.shows || options.keeps_expiry {
@@ -103,38 +91,38 @@ fn store(mode: Mode, value: &[u8], expiry: u32, reply: ReplyKind) -> KeyCommand<
     KeyCommand::new(Operation::Store(Store { mode, expiry, ..Store::set(value) }), reply)
 }
 
-pub fn setnx<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn setnx<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     let value = word(words, 2);
     context.check_size(word(words, 1), value)?;
     Ok(store(Mode::Add, value, 0, ReplyKind::Integer))
 }
 
-pub fn setex<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn setex<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     set_expiring(words, TimeUnit::Seconds, context)
 }
 
-pub fn psetex<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn psetex<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     set_expiring(words, TimeUnit::Millis, context)
 }
 
-fn set_expiring<'a>(words: &Words<'a>, unit: TimeUnit, context: &mut KeyContext<'_>) -> Made<'a> {
+fn set_expiring<'a>(words: &Words<'a>, unit: TimeUnit, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     let (expiry, value) = (expiry_of(word(words, 2), unit, context)?, word(words, 3));
     context.check_size(word(words, 1), value)?;
     Ok(store(Mode::Set, value, expiry, ReplyKind::Status).with_clock())
 }
 
-pub fn getset<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn getset<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     let value = word(words, 2);
     context.check_size(word(words, 1), value)?;
     let kind = EditKind::Put { condition: PutCondition::Always, expiry: Some(0), show: true };
     Ok(KeyCommand::edit(kind, value, ReplyKind::Value))
 }
 
-pub fn getdel<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn getdel<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(KeyCommand::edit(EditKind::Take, b"", ReplyKind::Value))
 }
 
-pub fn getex<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn getex<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     let options = Options::read(words, 2, false)?;
     let expiry = match options.expiry {
         None if options.persists => {
@@ -152,21 +140,21 @@ pub fn getex<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
     })
 }
 
-pub fn append<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn append<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     context.check_size(word(words, 1), word(words, 2))?;
     Ok(KeyCommand::edit(EditKind::Append, word(words, 2), ReplyKind::Integer))
 }
 
-pub fn strlen<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn strlen<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(KeyCommand::view(ViewKind::Length, b"", ReplyKind::Integer))
 }
 
-pub fn getrange<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn getrange<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     let (first, last) = (integer(words, 2)?, integer(words, 3)?);
     Ok(KeyCommand::view(ViewKind::Range { first, last }, b"", ReplyKind::Value))
 }
 
-pub fn setrange<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> Made<'a> {
+pub fn setrange<'a>(words: &Words<'a>, context: &mut KeyContext<'_>) -> KeyResult<'a> {
     let place = integer(words, 2)?;
     let place = u64::try_from(place).map_err(|_| CommandError::text("ERR offset is out of range"))?;
     context.check_size(word(words, 1), word(words, 3))?;
@@ -177,29 +165,23 @@ fn add<'a>(delta: i64) -> KeyCommand<'a> {
     KeyCommand::edit(EditKind::Add { delta }, b"", ReplyKind::Integer)
 }
 
-pub fn incr<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn incr<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(add(1))
 }
 
-pub fn decr<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn decr<'a>(_: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(add(-1))
 }
 
-pub fn incrby<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn incrby<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     integer(words, 2).map(add)
 }
 
-pub fn decrby<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn decrby<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     let delta = integer(words, 2)?.checked_neg();
     delta.map(add).ok_or(CommandError::text("ERR decrement would overflow"))
 }
 
-pub fn incrbyfloat<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> Made<'a> {
+pub fn incrbyfloat<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     Ok(KeyCommand::edit(EditKind::AddFloat, word(words, 2), ReplyKind::Value))
-}
-
-/// A word that is a whole number of this range.
-pub fn integer_in(words: &Words<'_>, place: usize, range: std::ops::RangeInclusive<i64>) -> Result<i64, CommandError> {
-    let number = integer(words, place)?;
-    if range.contains(&number) { Ok(number) } else { Err(OUT_OF_RANGE) }
 }

@@ -104,7 +104,7 @@ fn outcome(form: &ReplyForm, outcome: &Outcome) -> String {
     written(form, &ReplyBody::Outcome(OperationReply { outcome, appended_cas: 0, sent_bytes: 0, now: NOW }))
 }
 
-fn item<'a>(value: &'a [u8], flags: u32) -> ReplyBody<'a> {
+fn item(value: &[u8], flags: u32) -> ReplyBody<'_> {
     ReplyBody::Item(ShownItem::plain(value, flags, 1))
 }
 

@@ -91,7 +91,9 @@ mod tests {
 
     fn list(of: &[Option<&str>]) -> Vec<u8> {
         let mut list = Vec::new();
-        of.iter().for_each(|item| push(&mut list, item.map(str::as_bytes)));
+        for item in of {
+            push(&mut list, item.map(str::as_bytes));
+        }
         list
     }
 

@@ -2,13 +2,20 @@
 
 use super::error::{self, CommandError};
 use super::reply_state::{Late, LateError, Missing, ReplyHead, ReplyKind};
-use super::{Redis, VERSION, connection, info, values};
+use super::{greeting, info, values};
 use crate::request::{
     ItemInfo, KeyPage, ListingDetail, MoveOutcome, ReplyBody, ReplyState, ReplyWriter, RequestError, ShownItem,
 };
 use fawn_kv::operation::hash::is_hash;
 use fawn_kv::operation::{EditError, Outcome};
-use fawn_resp::reply::{self, RespVersion};
+use fawn_resp::reply;
+
+/// The protocol.
+pub static REDIS: Redis = Redis;
+
+/// Redis's protocol.
+#[derive(Debug)]
+pub struct Redis;
 
 impl ReplyWriter for Redis {
     #[inline]
@@ -36,10 +43,10 @@ impl ReplyWriter for Redis {
             ReplyBody::Error(error) => self.write_error(out, error),
             ReplyBody::Ok | ReplyBody::Reset => reply::simple(out, "OK"),
             ReplyBody::Authenticated => match head.kind {
-                ReplyKind::Hello { id } => connection::write_greeting(out, head.version, id),
+                ReplyKind::Hello { id } => greeting::write_greeting(out, head.version, id),
                 _ => reply::simple(out, "OK"),
             },
-            ReplyBody::AuthenticationFailed => reply::error(out, connection::WRONG_PASSWORD.as_bytes()),
+            ReplyBody::AuthenticationFailed => error::WRONG_PASSWORD.write(out),
         }
     }
 
@@ -72,15 +79,7 @@ impl ReplyWriter for Redis {
     }
 
     fn version(&self) -> &'static str {
-        VERSION
-    }
-}
-
-impl CommandError {
-    /// Appends the error.
-    #[cold]
-    pub fn write(&self, out: &mut Vec<u8>) {
-        reply::error(out, self.0.as_bytes());
+        greeting::VERSION
     }
 }
 
@@ -115,7 +114,7 @@ fn write_outcome(head: &ReplyHead, out: &mut Vec<u8>, outcome: &Outcome, now: u3
 
 fn write_number(head: &ReplyHead, out: &mut Vec<u8>, number: i64, now: u32) {
     match head.kind {
-        ReplyKind::Status => return reply::simple(out, "OK"),
+        ReplyKind::Status => reply::simple(out, "OK"),
         ReplyKind::Presence => reply::integer(out, (number != -2).into()),
         ReplyKind::Expiry { millis, absolute } if number >= 0 => {
             let from = if absolute { 0 } else { i64::from(now) };
@@ -200,7 +199,7 @@ fn write_info(head: &ReplyHead, out: &mut Vec<u8>, name: &[u8], info: Option<&It
         ),
         _ => {
             let bytes = fawn_memcache::SessionLimits::item_size(name.len(), info.flags, info.value_bytes);
-            reply::integer(out, bytes as i64);
+            reply::integer(out, bytes.cast_signed() as i64);
         }
     }
 }
@@ -224,12 +223,5 @@ fn late_error(error: LateError) -> CommandError {
         LateError::Syntax | LateError::HashSyntax => error::SYNTAX,
         LateError::NotInteger | LateError::HashNotInteger => error::NOT_INTEGER,
         LateError::ExpireTime => CommandError::expire_time("getex"),
-    }
-}
-
-impl ReplyHead {
-    /// A reply of this kind that a client of this version hears.
-    pub fn new(kind: ReplyKind, version: RespVersion, is_muted: bool) -> Self {
-        Self { kind, version, is_muted }
     }
 }

@@ -1,7 +1,8 @@
 //! Commands of a connection, of transactions and of Redis Cluster.
 
-use super::Handler::{Container, Own, Refused};
-use super::{CommandSpec, Group, commands};
+use super::entry::commands;
+use crate::protocol::redis::spec::Handler::{Container, Own, Refused, Table};
+use crate::protocol::redis::spec::{CommandGroup, CommandSpec, KeyPlaces};
 use crate::protocol::redis::{client, cluster, command, connection, refusals};
 
 /// The commands.
@@ -60,7 +61,7 @@ pub static COMMANDS: &[CommandSpec] = commands! {
         "Unblock a client blocked in a blocking command from a different connection";
     "client|tracking" -3 "noscript loading stale" Connection (0 0 0) Own(client::tracking),
         "Enable or disable server assisted client side caching support";
-    "client|help" 2 "loading stale" Connection (0 0 0) Own(command::help),
+    "client|help" 2 "loading stale" Connection (0 0 0) Table(command::help),
         "Show helpful text about the different subcommands";
     "client|caching" 3 "noscript loading stale" Connection (0 0 0) Refused(refusals::TRACKING),
         "Instruct the server about tracking or not keys in the next request";
@@ -68,7 +69,7 @@ pub static COMMANDS: &[CommandSpec] = commands! {
         "A container for cluster commands";
     "cluster|keyslot" 3 "stale" Cluster (0 0 0) Own(cluster::keyslot),
         "Returns the hash slot of the specified key";
-    "cluster|help" 2 "loading stale" Cluster (0 0 0) Own(command::help),
+    "cluster|help" 2 "loading stale" Cluster (0 0 0) Table(command::help),
         "Show helpful text about the different subcommands";
     "cluster|countkeysinslot" 3 "stale" Cluster (0 0 0) Refused(refusals::SLOTS),
         "Return the number of local keys in the specified hash slot";

@@ -1,7 +1,8 @@
 //! Commands on keys: strings, bits, hashes, and what goes for all.
 
-use super::Handler::{Container, Key, Line, Own, Refused};
-use super::{CommandSpec, Group, LineKind, commands};
+use super::entry::commands;
+use crate::protocol::redis::spec::Handler::{Container, Key, Line, Own, Refused, Table};
+use crate::protocol::redis::spec::{CommandGroup, CommandSpec, KeyPlaces, LineKind};
 use crate::protocol::redis::{bit_fields, bits, command, expiry, hashes, keys, moves, refusals, scan, server, strings};
 
 /// The commands.
@@ -108,7 +109,7 @@ pub static COMMANDS: &[CommandSpec] = commands! {
         "Get one or multiple random fields from a hash";
     "object" -2 "" Generic (0 0 0) Container,
         "A container for object introspection commands";
-    "object|help" 2 "loading stale" Generic (0 0 0) Own(command::help),
+    "object|help" 2 "loading stale" Generic (0 0 0) Table(command::help),
         "Show helpful text about the different subcommands";
     "object|encoding" 3 "readonly" Generic (2 2 1) Key(keys::encoding),
         "Inspect the internal encoding of a Redis object";

@@ -1,7 +1,8 @@
 //! Commands of the server.
 
-use super::Handler::{Container, Key, Own, Refused};
-use super::{CommandSpec, Group, commands};
+use super::entry::commands;
+use crate::protocol::redis::spec::Handler::{Container, Key, Own, Refused, Table};
+use crate::protocol::redis::spec::{CommandGroup, CommandSpec, KeyPlaces};
 use crate::protocol::redis::{command, config, keys, refusals, server};
 
 /// The commands.
@@ -16,7 +17,7 @@ pub static COMMANDS: &[CommandSpec] = commands! {
         "Show memory usage details";
     "memory|usage" -3 "readonly" Server (2 2 1) Key(keys::memory_usage),
         "Estimate the memory usage of a key";
-    "memory|help" 2 "loading stale" Server (0 0 0) Own(command::help),
+    "memory|help" 2 "loading stale" Server (0 0 0) Table(command::help),
         "Show helpful text about the different subcommands";
     "memory|malloc-stats" 2 "" Server (0 0 0) Refused(refusals::MEMORY),
         "Show allocator internal stats";
@@ -24,19 +25,19 @@ pub static COMMANDS: &[CommandSpec] = commands! {
         "Synchronously save the dataset to disk and then shut down the server";
     "swapdb" 3 "write fast dangerous" Server (0 0 0) Refused(refusals::ONE_DATABASE),
         "Swaps two Redis databases";
-    "command" -1 "loading stale" Server (0 0 0) Own(command::all),
+    "command" -1 "loading stale" Server (0 0 0) Table(command::all),
         "Get array of Redis command details";
-    "command|getkeys" -4 "loading stale" Server (0 0 0) Own(command::getkeys),
+    "command|getkeys" -4 "loading stale" Server (0 0 0) Table(command::getkeys),
         "Extract keys given a full Redis command";
-    "command|list" -2 "loading stale" Server (0 0 0) Own(command::list),
+    "command|list" -2 "loading stale" Server (0 0 0) Table(command::list),
         "Get an array of Redis command names";
-    "command|count" 2 "loading stale" Server (0 0 0) Own(command::count),
+    "command|count" 2 "loading stale" Server (0 0 0) Table(command::count),
         "Get total number of Redis commands";
-    "command|docs" -2 "loading stale" Server (0 0 0) Own(command::docs),
+    "command|docs" -2 "loading stale" Server (0 0 0) Table(command::docs),
         "Get array of specific Redis command documentation";
-    "command|info" -2 "loading stale" Server (0 0 0) Own(command::info),
+    "command|info" -2 "loading stale" Server (0 0 0) Table(command::info),
         "Get array of specific Redis command details, or all when no argument is given";
-    "command|help" 2 "loading stale" Server (0 0 0) Own(command::help),
+    "command|help" 2 "loading stale" Server (0 0 0) Table(command::help),
         "Show helpful text about the different subcommands";
     "config" -2 "" Server (0 0 0) Container,
         "A container for server configuration commands";
@@ -44,7 +45,7 @@ pub static COMMANDS: &[CommandSpec] = commands! {
         "Reset the stats returned by INFO";
     "config|rewrite" 2 "admin noscript loading stale" Server (0 0 0) Own(config::rewrite),
         "Rewrite the configuration file with the in memory configuration";
-    "config|help" 2 "loading stale" Server (0 0 0) Own(command::help),
+    "config|help" 2 "loading stale" Server (0 0 0) Table(command::help),
         "Show helpful text about the different subcommands";
     "config|get" -3 "admin noscript loading stale" Server (0 0 0) Own(config::get),
         "Get the values of configuration parameters";
@@ -62,7 +63,7 @@ pub static COMMANDS: &[CommandSpec] = commands! {
         "Return the latest latency samples for all events";
     "latency|reset" -2 "admin noscript loading stale" Server (0 0 0) Own(server::zero),
         "Reset latency data for one or more events";
-    "latency|help" 2 "loading stale" Server (0 0 0) Own(command::help),
+    "latency|help" 2 "loading stale" Server (0 0 0) Table(command::help),
         "Show helpful text about the different subcommands";
     "latency|history" 3 "admin noscript loading stale" Server (0 0 0) Own(server::nothing),
         "Return timestamp-latency samples for the event";
@@ -72,7 +73,7 @@ pub static COMMANDS: &[CommandSpec] = commands! {
         "Get the slow log's length";
     "slowlog|reset" 2 "admin loading stale" Server (0 0 0) Own(server::ok),
         "Clear all entries from the slow log";
-    "slowlog|help" 2 "loading stale" Server (0 0 0) Own(command::help),
+    "slowlog|help" 2 "loading stale" Server (0 0 0) Table(command::help),
         "Show helpful text about the different subcommands";
     "slowlog|get" -2 "admin loading stale" Server (0 0 0) Own(server::nothing),
         "Get the slow log's entries";
@@ -80,7 +81,7 @@ pub static COMMANDS: &[CommandSpec] = commands! {
         "A container for module commands";
     "module|load" -3 "admin noscript no_async_loading" Server (0 0 0) Refused(refusals::MODULES),
         "Load a module";
-    "module|help" 2 "loading stale" Server (0 0 0) Own(command::help),
+    "module|help" 2 "loading stale" Server (0 0 0) Table(command::help),
         "Show helpful text about the different subcommands";
     "module|list" 2 "admin noscript" Server (0 0 0) Own(server::nothing),
         "List all modules loaded by the server";
@@ -92,7 +93,7 @@ pub static COMMANDS: &[CommandSpec] = commands! {
         "A container for Access List Control commands";
     "acl|whoami" 2 "noscript loading stale" Server (0 0 0) Own(server::whoami),
         "Return the name of the user associated to the current connection";
-    "acl|help" 2 "loading stale" Server (0 0 0) Own(command::help),
+    "acl|help" 2 "loading stale" Server (0 0 0) Table(command::help),
         "Show helpful text about the different subcommands";
     "debug" -2 "admin noscript loading stale" Server (0 0 0) Refused(refusals::DEBUG),
         "A container for debugging commands";
@@ -102,7 +103,7 @@ pub static COMMANDS: &[CommandSpec] = commands! {
         "Deleting all functions";
     "function|list" -2 "noscript" Scripting (0 0 0) Own(server::nothing),
         "List information about all the functions";
-    "function|help" 2 "loading stale" Scripting (0 0 0) Own(command::help),
+    "function|help" 2 "loading stale" Scripting (0 0 0) Table(command::help),
         "Show helpful text about the different subcommands";
     "flushall" -1 "write dangerous" Server (0 0 0) Own(server::flush),
         "Remove all keys from all databases";
