@@ -86,7 +86,8 @@ fn decimal_numbers_in_fields_are_added_as_redis_does_it() {
         let [old, delta, answer] = line[..] else { panic!("{line:?}") };
         let (old, delta) = (value(old, unescape), unescape(delta));
         let mut argument = Vec::new();
-        [&b"f"[..], &delta].iter().for_each(|part| items::push(&mut argument, Some(part)));
+        items::push(&mut argument, Some(b"f"));
+        items::push(&mut argument, Some(&delta));
         let operation = Operation::Edit(Edit { kind: EditKind::AddFloatToField, argument: &argument });
         let hash = old.map(|old| hash_of(&[(b"f", &old)]));
         let current = hash.as_ref().map(|hash| Item { flags: super::super::hash::HASH_FLAGS, ..item(hash) });

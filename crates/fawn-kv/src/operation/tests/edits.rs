@@ -225,6 +225,12 @@ fn views_show_types_expiries_and_lengths() {
     assert_eq!(shows(ViewKind::Type, Some(TEXT)), computed(Append::Nothing, b"string"));
     assert_eq!(shows(ViewKind::Type, Some(HASH)), computed(Append::Nothing, b"hash"));
     assert_eq!(shows(ViewKind::Type, None), nothing(Outcome::Miss));
+    let mut record = Vec::new();
+    for part in [&b"10"[..], b"7", b"1800000050", b"41"] {
+        items::push(&mut record, Some(part));
+    }
+    assert_eq!(shows(ViewKind::Record, Some(TEXT)), computed(Append::Nothing, &record));
+    assert_eq!(shows(ViewKind::Record, None), nothing(Outcome::Miss));
     for (kind, current, number) in [
         (ViewKind::Expiry, Some(TEXT), TEXT.expiry.into()),
         (ViewKind::Expiry, Some(Item { expiry: 0, ..TEXT }), -1),

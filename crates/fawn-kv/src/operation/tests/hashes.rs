@@ -6,7 +6,9 @@ use super::*;
 
 fn list(items: &[&[u8]]) -> Vec<u8> {
     let mut list = Vec::new();
-    items.iter().for_each(|item| items::push(&mut list, Some(item)));
+    for item in items {
+        items::push(&mut list, Some(item));
+    }
     list
 }
 
@@ -25,7 +27,7 @@ fn edit(kind: EditKind, argument: &[u8], current: Option<Item<'_>>) -> (Outcome,
             assert_eq!((stale, won, client_cas), (false, false, None));
             Some(made)
         }
-        append => panic!("{append:?}"),
+        Append::Value(version) => panic!("{version:?}"),
     };
     (decision.outcome, made)
 }

@@ -19,7 +19,7 @@ impl Key {
             Append::Nothing => {}
             Append::Delete => self.0 = None,
             Append::Value(Version { value: NewValue::Given(value), flags, .. }) => {
-                self.0 = Some((value.to_vec(), flags))
+                self.0 = Some((value.to_vec(), flags));
             }
             Append::Value(Version { value: NewValue::Made(value), flags, .. }) => self.0 = Some((value, flags)),
             Append::Value(version) => panic!("{version:?}"),
@@ -53,7 +53,7 @@ fn string_edit() -> impl Strategy<Value = StringEdit> {
 
 /// What an edit makes of a string, and its outcome if that is a number.
 fn run_model(model: &mut Option<Vec<u8>>, edit: &StringEdit) -> Option<i64> {
-    let len = |model: &Option<Vec<u8>>| model.as_ref().map_or(0, Vec::len);
+    let len = |model: &Option<Vec<u8>>| super::super::decision::size(model.as_ref().map_or(0, Vec::len));
     match edit {
         StringEdit::Put(text) => {
             *model = Some(text.clone());
@@ -61,14 +61,14 @@ fn run_model(model: &mut Option<Vec<u8>>, edit: &StringEdit) -> Option<i64> {
         }
         StringEdit::Append(text) => {
             model.get_or_insert_default().extend(text);
-            Some(len(model) as i64)
+            Some(len(model))
         }
-        StringEdit::Overwrite(_, text) if text.is_empty() => Some(len(model) as i64),
+        StringEdit::Overwrite(_, text) if text.is_empty() => Some(len(model)),
         StringEdit::Overwrite(place, text) => {
             let string = model.get_or_insert_default();
             string.resize(string.len().max(place + text.len()), 0);
             string[*place..place + text.len()].copy_from_slice(text);
-            Some(string.len() as i64)
+            Some(len(model))
         }
         StringEdit::SetBit(place, is_set) => {
             let string = model.get_or_insert_default();
@@ -169,7 +169,9 @@ proptest! {
 fn list() -> impl Strategy<Value = Vec<u8>> {
     vec(proptest::option::weighted(0.9, text()), 0..5).prop_map(|items| {
         let mut list = Vec::new();
-        items.iter().for_each(|item| items::push(&mut list, item.as_deref()));
+        for item in &items {
+            items::push(&mut list, item.as_deref());
+        }
         list
     })
 }
@@ -218,6 +220,7 @@ fn operations(argument: &[u8], (first, last, [one, two, three]): (i64, i64, [boo
         ViewKind::HasField,
         ViewKind::FieldLength,
         ViewKind::RandomFields { count: first, values: one, seed: place },
+        ViewKind::Record,
     ];
     let edits = [
         EditKind::Put { condition: PutCondition::Present, expiry: one.then_some(expiry), show: two },

@@ -181,7 +181,7 @@ fn what_redis_refuses_is_refused_in_its_words() {
     ] {
         assert_eq!(talk.hear(line), format!("-{error}\r\n"), "{line}");
     }
-    for line in ["MULTI", "RENAME a b", "MSETNX a b", "SHUTDOWN", "DEBUG SLEEP 0", "CLIENT TRACKING ON", "SORT a"] {
+    for line in ["MULTI", "MSETNX a b", "MOVE a 1", "SHUTDOWN", "DEBUG SLEEP 0", "CLIENT TRACKING ON", "SORT a"] {
         assert!(talk.hear(line).starts_with("-ERR "), "{line}");
     }
 }
