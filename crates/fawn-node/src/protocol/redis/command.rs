@@ -2,7 +2,7 @@
 
 use super::arguments::word;
 use super::error::{CommandError, SYNTAX};
-use super::spec::{CommandGroup, CommandSpec, CommandTable};
+use super::spec::{CommandGroup, CommandSpec, CommandTable, Handler};
 use fawn_kv::operation::glob;
 use fawn_resp::Words;
 use fawn_resp::reply::{self, RespVersion};
@@ -75,21 +75,25 @@ fn write_info(out: &mut Vec<u8>, table: &CommandTable, spec: &CommandSpec, versi
 
 /// What access lists call a command.
 fn categories(spec: &CommandSpec) -> Vec<&'static str> {
-    let is_admin = spec.is("admin");
+    let is_one_of = |names: &[&str]| names.contains(&spec.name);
+    let is_of = |group| spec.group == group && !matches!(spec.handler, Handler::Container);
+    let is_admin = spec.is("admin") || spec.name == "role";
+    let is_keyspace = is_of(CommandGroup::Generic) && !is_one_of(&["wait", "sort", "sort_ro"]);
+    let is_connection = is_of(CommandGroup::Connection) || spec.name.starts_with("command");
     [
-        ("@keyspace", spec.group == CommandGroup::Generic && spec.name != "wait"),
+        ("@keyspace", is_keyspace || is_one_of(&["dbsize", "flushall", "flushdb", "swapdb"])),
         ("@read", spec.is("readonly")),
         ("@write", spec.is("write")),
-        ("@hash", spec.group == CommandGroup::Hash),
-        ("@string", spec.group == CommandGroup::String),
-        ("@bitmap", spec.group == CommandGroup::Bitmap),
+        ("@hash", is_of(CommandGroup::Hash)),
+        ("@string", is_of(CommandGroup::String)),
+        ("@bitmap", is_of(CommandGroup::Bitmap)),
         ("@admin", is_admin),
         ("@fast", spec.is("fast")),
         ("@slow", !spec.is("fast")),
         ("@dangerous", is_admin || spec.is("dangerous")),
-        ("@connection", spec.group == CommandGroup::Connection || spec.name == "wait"),
-        ("@transaction", spec.group == CommandGroup::Transactions),
-        ("@scripting", spec.group == CommandGroup::Scripting),
+        ("@connection", is_connection || is_one_of(&["wait", "readonly", "readwrite"])),
+        ("@transaction", is_of(CommandGroup::Transactions)),
+        ("@scripting", is_of(CommandGroup::Scripting)),
     ]
     .into_iter()
     .filter_map(|(name, holds)| holds.then_some(name))
