@@ -297,6 +297,10 @@ fn carry_out<S: RangeStore>(
     if log.is_fenced(&lies, wedge) {
         return chain.reply(asker, id, Answer::Fenced, context);
     }
+    if operation.is_of_part() && !context.timing.takes_parts {
+        // A member of an older release could not read the record.
+        return chain.reply(asker, id, Answer::NeedsUpgrade, context);
+    }
     let most_bytes = context.store.longest_record().saturating_sub(key.len()).min(MAX_VALUE_BYTES);
     let now = log.stamp(context);
     if operation.expiries().any(|expiry| is_too_soon(expiry, now, context.unix)) {
@@ -325,7 +329,9 @@ fn carry_out<S: RangeStore>(
             Change::Value(Version { value, flags, expiry, stale, won, client_cas })
         }
     };
-    if matches!(&change, Change::Value(version) if version.value.len() > most_bytes) {
+    // A record that holds both a version and what its answer shows is no longer than one.
+    let value_bytes = if let Change::Value(version) = &change { version.value.len() } else { 0 };
+    if value_bytes.saturating_add(computed.len()) > most_bytes {
         return chain.reply(asker, id, Answer::TooLarge, context);
     }
     if matches!(change, Change::Value(_)) && chain.has_no_room(context) {

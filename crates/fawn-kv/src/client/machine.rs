@@ -292,7 +292,7 @@ impl Client {
             }
             // A seat with a larger limit may have taken another try, which will be answered as well: no more are begun.
             Answer::TooLarge if !is_refused => self.flights.set_due(ticket, u64::MAX),
-            Answer::Malformed | Answer::Conditional | Answer::TooLarge => {
+            Answer::Malformed | Answer::Conditional | Answer::TooLarge | Answer::NeedsUpgrade => {
                 self.end(ticket, RequestOutcome::Refused(answer));
             }
             // The front-end has tried again and again before it said so.

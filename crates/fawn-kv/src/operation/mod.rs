@@ -26,12 +26,14 @@ mod edit;
 mod evaluate;
 pub mod hash;
 pub mod items;
+mod parts;
 #[cfg(test)]
 mod tests;
 mod view;
 
 pub use edit::{Edit, EditError, EditKind, ExpiryCondition, PutCondition};
 pub use evaluate::evaluate;
+pub(crate) use parts::is_of_part;
 pub use view::{BitRange, View, ViewKind};
 
 use crate::wire::encoding::append;

@@ -142,6 +142,12 @@ impl Entry {
         }
     }
 
+    /// Whether it answers an operation on a part of a value: nobody reads it who speaks a version before
+    /// [`PARTS`](crate::wire::version::PARTS).
+    pub fn is_of_part(&self) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.outcome.is_of_part())
+    }
+
     /// Bytes that it holds, about.
     pub fn bytes(&self) -> usize {
         let value = match &self.change {

@@ -93,6 +93,7 @@ impl Deserializer<'static> for Tracer<'_> {
         deserialize_u8 visit_u8 1, "u8";
         deserialize_u32 visit_u32 1, "u32";
         deserialize_u64 visit_u64 1, "u64";
+        deserialize_i64 visit_i64 1, "i64";
         deserialize_bytes visit_borrowed_bytes b"x", "bytes";
         deserialize_byte_buf visit_byte_buf b"x".to_vec(), "bytes";
         deserialize_str visit_borrowed_str "x", "string";
@@ -105,7 +106,7 @@ impl Deserializer<'static> for Tracer<'_> {
 
     forward_to_deserialize_any! {
         <V: Visitor<'static>>
-        i8 i16 i32 i64 u16 f32 f64 char unit unit_struct tuple_struct identifier ignored_any
+        i8 i16 i32 u16 f32 f64 char unit unit_struct tuple_struct identifier ignored_any
     }
 
     fn deserialize_option<V: Visitor<'static>>(self, visitor: V) -> Result<V::Value, Error> {

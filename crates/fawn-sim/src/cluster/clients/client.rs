@@ -504,6 +504,7 @@ impl SimulatedClient {
             | Answer::Fenced
             | Answer::AskAgain
             | Answer::Ahead { .. }
+            | Answer::NeedsUpgrade
             | Answer::TimedOut => {
                 assert!(
                     !matches!(answer, Answer::Malformed | Answer::TooLarge),
