@@ -22,11 +22,18 @@
 
 mod arithmetic;
 pub mod bit_field;
+mod bits;
 mod edit;
 mod evaluate;
+mod fields;
+mod float;
+pub mod glob;
 pub mod hash;
+mod integer;
 pub mod items;
 mod parts;
+mod random;
+mod string;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -147,7 +154,7 @@ impl Operation<'_> {
             Self::Store(store) => matches!(store.mode, Mode::Append { .. } | Mode::Prepend { .. }),
             Self::Delete(_) | Self::Touch { .. } => false,
             Self::View(View { kind: ViewKind::Expiry, .. })
-            | Self::Edit(Edit { kind: EditKind::Expire { .. }, .. }) => false,
+            | Self::Edit(Edit { kind: EditKind::Expire { .. } | EditKind::Put { show: false, .. }, .. }) => false,
             Self::Get
             | Self::GetAndTouch { .. }
             | Self::MetaGet(_)

@@ -59,7 +59,10 @@ fn an_expiry_in_the_past_deletes_what_is_there() {
     // A set does not know what is there.
     assert_eq!(decide(&set, None).append, Append::Delete);
     assert_eq!(decide(&add, None).append, Append::Nothing);
-    assert_eq!(decide(&touch, Some(ITEM)), Decision { append: Append::Delete, outcome: Outcome::Touched });
+    assert_eq!(
+        decide(&touch, Some(ITEM)),
+        Decision { append: Append::Delete, outcome: Outcome::Touched, shown: Vec::new() }
+    );
     for operation in [set, add] {
         assert!(matches!(decide(&operation, None).outcome, Outcome::Stored { size: 1, .. }));
     }
@@ -95,7 +98,7 @@ fn a_counter_keeps_its_length_when_it_shrinks() {
 fn an_append_beyond_the_limit_is_not_stored() {
     assert!(matches!(decide(&append(&[b'x'; 98]), Some(ITEM)).outcome, Outcome::Stored { size: 100, .. }));
     let refused = decide(&append(&[b'x'; 99]), Some(ITEM));
-    assert_eq!(refused, Decision { append: Append::Nothing, outcome: Outcome::NotStored });
+    assert_eq!(refused, Decision { append: Append::Nothing, outcome: Outcome::NotStored, shown: Vec::new() });
 }
 
 #[test]
