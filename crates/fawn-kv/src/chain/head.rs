@@ -329,19 +329,20 @@ fn carry_out<S: RangeStore>(
             Change::Value(Version { value, flags, expiry, stale, won, client_cas })
         }
     };
-    // A record that holds both a version and what its answer shows is no longer than one.
-    let value_bytes = if let Change::Value(version) = &change { version.value.len() } else { 0 };
-    if value_bytes.saturating_add(computed.len()) > most_bytes {
+    // What is shown may be the new version itself. If not, the record holds both, and is no longer than one may be.
+    let value = if let Change::Value(version) = &change { Some(version.value.as_slice()) } else { None };
+    let computed = Some(computed).filter(|shown| outcome == Outcome::Computed && value != Some(shown));
+    if value.map_or(0, <[u8]>::len).saturating_add(computed.as_ref().map_or(0, Vec::len)) > most_bytes {
         return chain.reply(asker, id, Answer::TooLarge, context);
     }
     if matches!(change, Change::Value(_)) && chain.has_no_room(context) {
         took(Path::Full);
         return chain.reply(asker, id, Answer::Full, context);
     }
-    let is_held = matches!(&change, Change::Value(_)) || !outcome.shows_item();
-    let shown = match outcome {
-        Outcome::Computed => Some(Shown { value: computed, flags: 0 }),
-        _ => current.filter(|_| !is_held).map(|(version, _)| version.shown()),
+    let shown = match computed {
+        Some(value) => Some(Shown { value, flags: 0 }),
+        None if outcome.shows_item() && value.is_none() => current.map(|(version, _)| version.shown()),
+        None => None,
     };
     if planted(Bug::FailedConditionAtOnce) && change == Change::Nothing {
         return chain.reply(asker, id, Answer::Done { outcome, position: log.last(), again: false, shown }, context);

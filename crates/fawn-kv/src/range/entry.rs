@@ -138,6 +138,9 @@ impl Entry {
         let asked = self.asked.as_ref()?;
         match &self.change {
             Change::Value(version) if asked.outcome.shows_item() => Some(version.shown()),
+            Change::Value(version) if asked.outcome == Outcome::Computed && asked.shown.is_none() => {
+                Some(Shown { value: version.value.clone(), flags: 0 })
+            }
             _ => asked.shown.clone(),
         }
     }
