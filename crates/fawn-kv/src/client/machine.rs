@@ -292,11 +292,13 @@ impl Client {
             }
             // A seat with a larger limit may have taken another try, which will be answered as well: no more are begun.
             Answer::TooLarge if !is_refused => self.flights.set_due(ticket, u64::MAX),
-            Answer::Malformed | Answer::Conditional | Answer::TooLarge | Answer::NeedsUpgrade => {
+            Answer::Malformed | Answer::Conditional | Answer::TooLarge => {
                 self.end(ticket, RequestOutcome::Refused(answer));
             }
             // The front-end has tried again and again before it said so.
-            Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::Ahead { .. } if is_refused => {
+            Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::Ahead { .. } | Answer::NeedsUpgrade
+                if is_refused =>
+            {
                 self.end(ticket, RequestOutcome::Refused(answer));
             }
             Answer::NotMine | Answer::AskAgain | Answer::Fenced | Answer::Busy => {

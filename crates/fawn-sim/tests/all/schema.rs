@@ -26,7 +26,7 @@ impl Schema {
     pub fn add<T: Deserialize<'static>>(&mut self) {
         // Each round takes another variant of each type, until a while has brought none that is new.
         let (mut round, mut idle) = (0, 0);
-        while idle < 100 {
+        while idle < 1000 {
             let before = (self.structs.len(), self.found());
             let mut kind = String::new();
             T::deserialize(Tracer { schema: self, kind: &mut kind, round }).expect("the tracer reads any type");
