@@ -75,7 +75,7 @@ pub enum AnswerFault {
 /// Operations without a right answer, of those that were due within the time that is measured.
 #[derive(Clone, Debug, Default)]
 pub struct Shortfall {
-    /// Of those that [`RequestStats::latencies`] count, the latencies: no right answer took these.
+    /// Latencies of wrong answers. [`RequestStats::latencies`] count them, too.
     pub latencies: Latencies,
     /// Gets that found no value.
     pub not_found: u64,
@@ -88,7 +88,7 @@ pub struct Shortfall {
 }
 
 impl Shortfall {
-    /// Counts an answer that is not right; its latency if that is counted elsewhere, too.
+    /// Counts a wrong answer. `latency_ns` is given if [`RequestStats::latencies`] count it, too.
     pub fn add(&mut self, fault: AnswerFault, latency_ns: Option<u64>) {
         match fault {
             AnswerFault::NotFound => self.not_found += 1,

@@ -6,7 +6,7 @@
 //!
 //! ```no_run
 //! let options = fawn_node::ServeOptions::new("./fawn-data");
-//! fawn_node::serve(&options, |addresses| println!("serving on {}", addresses.join(", ")))?;
+//! fawn_node::serve(&options, |addresses| println!("serving on {}", addresses[0].address))?;
 //! # Ok::<(), fawn_node::ServeError>(())
 //! ```
 //!
@@ -45,5 +45,5 @@ mod tests;
 pub use error::ServeError;
 pub use observe::metrics;
 pub use options::{ServeLimits, ServeOptions, SettingOrigins, TlsFiles, UnixOptions};
-pub use runtime::server::{connections_that_fit, serve};
+pub use runtime::server::{ClientAddress, connections_that_fit, serve};
 pub use runtime::signals;

@@ -13,6 +13,8 @@ pub struct ServeOptions {
     pub dir: PathBuf,
     /// TCP addresses, `HOST:PORT` each; port 0 takes a free one.
     pub listen: Vec<String>,
+    /// TCP addresses for clients of Redis, in the same form.
+    pub redis: Vec<String>,
     /// A Unix socket to listen on as well.
     pub unix: Option<UnixOptions>,
     /// Event loops, one a core.
@@ -62,6 +64,7 @@ impl ServeOptions {
         Self {
             dir: dir.into(),
             listen: vec!["127.0.0.1:11211".into()],
+            redis: Vec::new(),
             unix: None,
             threads: NonZeroUsize::MIN,
             memory_bytes: 64 << 20,

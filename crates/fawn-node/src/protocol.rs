@@ -4,6 +4,7 @@
 //! replies as a [`ReplyWriter`]. Nothing else of the node knows it. See `docs/decisions/0043-operations-as-currency.md`.
 
 pub mod memcached;
+pub mod redis;
 
 use crate::request::{KeyRequest, ListingDetail, ReplyForm, ReplyWriter, StatsReport};
 use fawn_store::timekeeper::Time;
@@ -11,6 +12,9 @@ use std::fmt;
 
 /// A client protocol.
 pub trait Protocol: ReplyWriter {
+    /// Its name, for people.
+    fn name(&self) -> &'static str;
+
     /// The parser of a new connection.
     fn parser(&self, options: ParserOptions) -> Box<dyn RequestParser>;
 
@@ -82,8 +86,48 @@ pub enum ParserEvent<'a> {
     Close,
 }
 
-/// A request for the server, not for a key.
+/// A request to move or copy a value, with its flags and its expiry, from one key to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MoveRequest {
+    /// The key that has the value.
+    pub source: Box<[u8]>,
+    /// The key that is to have it.
+    pub target: Box<[u8]>,
+    /// A value that the target has already stays, and nothing is moved.
+    pub only_absent: bool,
+    /// The source is deleted afterwards.
+    pub deletes_source: bool,
+}
+
+/// A request for keys that match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanRequest {
+    /// How many keys are wanted.
+    pub extent: ScanExtent,
+    /// A pattern of [`glob`](fawn_kv::operation::glob) that names have to match.
+    pub pattern: Option<Box<[u8]>>,
+    /// Whether values have to be hashes, or must not be.
+    pub hashes: Option<bool>,
+}
+
+/// How many keys a [`ScanRequest`] wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanExtent {
+    /// Some. The reply has the next cursor. A key that is there from a first cursor of 0 to the last is listed once at least.
+    Page {
+        /// Where the page begins; 0: at the first key.
+        cursor: u64,
+        /// About how many keys are looked at.
+        count: usize,
+    },
+    /// All.
+    All,
+    /// One, near the place in the key space that these bits name.
+    One(u64),
+}
+
+/// A request for the server, not for a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerRequest {
     /// Everything stored so far disappears at this Unix second; 0: now.
     FlushAll {
@@ -92,6 +136,12 @@ pub enum ServerRequest {
     },
     /// A report of `stats`.
     Stats(StatsReport),
+    /// A report that the adapter writes of the server's figures ([`ReplyBody::Figures`](crate::request::ReplyBody::Figures)).
+    Figures,
+    /// Keys that match, in bounded parts ([`ReplyBody::Keys`](crate::request::ReplyBody::Keys)).
+    Scan(Box<ScanRequest>),
+    /// A value becomes another key's, too ([`ReplyBody::Moved`](crate::request::ReplyBody::Moved)).
+    Move(Box<MoveRequest>),
     /// All counters are set to 0.
     ResetCounters,
     /// All keys are listed.

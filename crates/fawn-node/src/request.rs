@@ -6,6 +6,7 @@
 //! into the output, on whatever core it is.
 
 use crate::observe::latency::Stamp;
+use crate::observe::stats::ServerFigures;
 use crate::runtime::slab::Token;
 use crate::shard::recency::LastUse;
 use fawn_kv::operation::{Delete, Edit, EditKind, Operation, Outcome, Store, View, ViewKind};
@@ -166,6 +167,7 @@ impl<'a> KeyRequest<'a> {
                 | ViewKind::Field
                 | ViewKind::Fields
                 | ViewKind::AllFields { .. }
+                | ViewKind::Record
                 | ViewKind::RandomFields { .. } => true,
                 ViewKind::Type
                 | ViewKind::Expiry
@@ -304,6 +306,12 @@ pub enum ReplyBody<'a> {
         /// The Unix second now.
         now: u32,
     },
+    /// The server's figures.
+    Figures(&'a ServerFigures<'a>),
+    /// Keys that match a [`ScanRequest`](crate::protocol::ScanRequest).
+    Keys(&'a KeyPage),
+    /// A value was moved or copied to another key, or not.
+    Moved(MoveOutcome),
     /// The request failed.
     Error(RequestError<'a>),
     /// A request for the server was carried out.
@@ -314,6 +322,30 @@ pub enum ReplyBody<'a> {
     Authenticated,
     /// User name or password is wrong.
     AuthenticationFailed,
+}
+
+/// What came of moving a value from one key to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveOutcome {
+    /// The target has the value, and the source is gone if that was asked for.
+    Done,
+    /// There is no source.
+    NoSource,
+    /// The target was there already.
+    TargetExists,
+    /// The target has the value. The source was changed meanwhile, and is still there.
+    SourceChanged,
+}
+
+/// Keys of a scan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyPage {
+    /// A list of names, by [`items`](fawn_kv::operation::items).
+    pub names: Vec<u8>,
+    /// Number of names.
+    pub count: usize,
+    /// Where the next page begins; 0: this is the last.
+    pub cursor: u64,
 }
 
 /// The outcome of an operation, and what a reply may say about it.
@@ -434,6 +466,8 @@ pub enum StatsReport {
 /// What a listing shows of each key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListingDetail {
+    /// The key alone, for a [`ScanRequest`](crate::protocol::ScanRequest): it and whether its value is a hash.
+    Typed,
     /// The key alone.
     Keys,
     /// The key and what is known about its item.

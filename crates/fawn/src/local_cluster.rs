@@ -16,7 +16,7 @@ use fawn_kv::manager::roster::NodeClass;
 use fawn_kv::manager::{Leases, Settings};
 use fawn_manager::{ManagerError, Options, Running, start};
 use fawn_node::cluster::{ClusterOptions, serve_members};
-use fawn_node::{ServeError, ServeOptions};
+use fawn_node::{ClientAddress, ServeError, ServeOptions};
 use replicas::RequestedSettings;
 
 use crate::cluster::arguments::MANAGER;
@@ -51,16 +51,17 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
     }
     let mut members: Vec<_> = (1..=nodes).map(|number| member(&serve, nodes, number, &address)).collect();
     let served = RefCell::new(Vec::new());
-    let ready = |clients: &[String], _: &[String]| {
+    let ready = |clients: &[ClientAddress], _: &[String]| {
         if !served.borrow().is_empty() {
             return;
         }
-        served.borrow_mut().extend(clients.iter().filter(|address| address.parse::<SocketAddr>().is_ok()).cloned());
+        let is_tcp = |at: &&ClientAddress| at.address.parse::<SocketAddr>().is_ok();
+        served.borrow_mut().extend(clients.iter().filter(is_tcp).cloned());
         crate::tell::finish();
         let mut out = std::io::stdout().lock();
         for address in clients {
             // Nobody may be listening; that is no reason to stop.
-            let _ = writeln!(out, "fawn: serving memcached on {address}");
+            let _ = writeln!(out, "{}", address.ready_line());
         }
         let _ = writeln!(out, "fawn: manager {} ready on {address}", manager.id().0);
         if let Some(admin) = admin {
@@ -78,7 +79,11 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
         // Where clients know them, also where any port would have done. Nobody knows one yet where none was printed.
         if !served.borrow().is_empty() {
             for member in &mut members {
-                member.serve.listen.clone_from(&served.borrow());
+                let of = |is_redis: bool| {
+                    let those = |at: &&ClientAddress| (at.protocol == "redis") == is_redis;
+                    served.borrow().iter().filter(those).map(|at| at.address.clone()).collect()
+                };
+                (member.serve.listen, member.serve.redis) = (of(false), of(true));
             }
         }
     }

@@ -118,7 +118,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = parse_copy_rate)]
     pub copy_rate: Size,
     /// Do not serve memcached clients
-    #[arg(long, conflicts_with_all = ["listen", "unix"])]
+    #[arg(long, conflicts_with_all = ["listen", "redis", "unix"])]
     pub no_clients: bool,
     #[command(flatten)]
     pub member: MemberArguments,
@@ -131,8 +131,8 @@ impl RunArguments {
     /// What is wrong.
     pub fn check(&self) -> Result<(), String> {
         let clients = &self.member.clients;
-        if self.class == ClassArgument::Archive && (clients.unix.is_some() || clients.listen != [DEFAULT_LISTEN]) {
-            return Err("an archive serves no clients: leave out --listen and --unix".to_owned());
+        if self.class == ClassArgument::Archive && !clients.are_default() {
+            return Err("an archive serves no clients: leave out --listen, --redis and --unix".to_owned());
         }
         if self.class != ClassArgument::Archive && !self.rest.0.is_zero() {
             return Err("only an archive may rest: give --class archive, or leave out --rest".to_owned());
@@ -164,7 +164,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<CommandStatus> {
     options.virtual_ids = arguments.virtual_ids.unwrap_or_else(|| default_virtual_ids(threads));
     if arguments.no_clients || arguments.class == ClassArgument::Archive {
         options.is_front = false;
-        (options.serve.listen, options.serve.unix) = (Vec::new(), None);
+        (options.serve.listen, options.serve.redis, options.serve.unix) = (Vec::new(), Vec::new(), None);
     }
     serve("node", options, &member.observe)
 }
@@ -185,7 +185,7 @@ fn serve(what: &str, mut options: ClusterOptions, observe: &ObserveArguments) ->
         let mut out = std::io::stdout().lock();
         for address in clients {
             // Nobody may be listening; that is no reason to stop.
-            let _ = writeln!(out, "fawn: serving memcached on {address}");
+            let _ = writeln!(out, "{}", address.ready_line());
         }
         let _ = writeln!(out, "fawn: {what} {} ready on {}", options.name, cluster.join(", "));
         if let Some(admin) = &admin {

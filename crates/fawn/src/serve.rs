@@ -25,7 +25,7 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<CommandStatus> {
         let mut out = std::io::stdout().lock();
         for address in addresses {
             // Nobody may be listening; that is no reason to stop.
-            let _ = writeln!(out, "fawn: serving memcached on {address}");
+            let _ = writeln!(out, "{}", address.ready_line());
         }
         if let Some(admin) = &admin {
             admin.tell(&mut out);

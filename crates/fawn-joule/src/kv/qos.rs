@@ -86,7 +86,7 @@ impl ServiceCost<'_> {
         let rate = answers as f64 / self.seconds.max(1e-9);
         // Joules are of the time in which all were answered, which may be longer.
         let metered = answers as f64 / self.energy.map_or(self.seconds, |energy| energy.seconds).max(1e-9);
-        // Without an answer it is infinite, of which an answer for each second of CPU time is none.
+        // Infinite if nothing was answered; the row then has 0 answers per CPU second.
         let cpu_us = self.server_cpu_seconds.map(|seconds| seconds * 1e6 / answers as f64);
         row.insert("work_a_second".to_owned(), rate.into());
         write_row(row, self.energy, metered, cpu_us);

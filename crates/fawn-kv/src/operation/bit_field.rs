@@ -1,8 +1,8 @@
 //! Integers of any width within a string: the argument of [`EditKind::BitFields`](super::EditKind::BitFields).
 
 use super::bits::grown;
-use super::edit::Editor;
-use super::evaluate::nothing;
+use super::decision::nothing;
+use super::editor::Editor;
 use super::{Decision, EditError, Outcome, items, string};
 use crate::wire::encoding::append;
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,9 @@ pub(super) fn show(value: &[u8], argument: &[u8]) -> Result<Vec<u8>, EditError> 
         return Err(EditError::Malformed);
     }
     let mut shown = Vec::new();
-    steps.iter().for_each(|step| push(&mut shown, Some(step.get(value))));
+    for step in &steps {
+        push(&mut shown, Some(step.get(value)));
+    }
     Ok(shown)
 }
 

@@ -1,7 +1,7 @@
 //! Single bits of a string. The bit at place 0 is the highest of the first byte.
 
-use super::edit::Editor;
-use super::evaluate::nothing;
+use super::decision::{nothing, size};
+use super::editor::Editor;
 use super::string::{is_backwards, read, resolve};
 use super::{BitRange, Decision, EditError, Outcome};
 use std::ops::Range;
@@ -81,8 +81,8 @@ pub(super) fn find(value: &[u8], is_set: bool, range: Option<BitRange>, is_open:
     let found =
         if turned(start) != 0 { Some(start) } else { middle().or(Some(end - 1).filter(|last| turned(*last) != 0)) };
     match found {
-        Some(place) => (place * 8) as i64 + i64::from(turned(place).leading_zeros()),
-        None if is_open && !is_set => (value.len() * 8) as i64,
+        Some(place) => size(place * 8) + i64::from(turned(place).leading_zeros()),
+        None if is_open && !is_set => size(value.len() * 8),
         None => -1,
     }
 }

@@ -1,8 +1,9 @@
 //! From operation and item to decision.
 
+use super::decision::{nothing, unchanged, value, with_expiry};
 use super::{
     Append, Arithmetic, Cas, Decision, Delete, Hit, Item, MetaGet, Mode, NewValue, Number, Operation, Outcome, Store,
-    Version, arithmetic, edit, is_past, view,
+    Version, arithmetic, evaluate_edit, evaluate_view, is_past,
 };
 
 /// Decides `operation` against the key's `current` item (`None` when there is none; an expired one counts as none) at
@@ -24,8 +25,8 @@ pub fn evaluate<'a>(
         Operation::Delete(request) => delete(request, current),
         Operation::Arithmetic(request) => count(request, current),
         Operation::Touch { expiry } => touch(current, *expiry),
-        Operation::View(view) => view::evaluate(view, current, most_value_bytes),
-        Operation::Edit(edit) => edit::evaluate(edit, current, most_value_bytes),
+        Operation::View(view) => evaluate_view::evaluate(view, current, most_value_bytes),
+        Operation::Edit(edit) => evaluate_edit::evaluate(edit, current, most_value_bytes),
     };
     if matches!(&decision.append, Append::Value(version) if is_past(version.expiry, now_unix)) {
         decision.append =
@@ -34,29 +35,9 @@ pub fn evaluate<'a>(
     decision
 }
 
-pub(super) fn nothing<'a>(outcome: Outcome) -> Decision<'a> {
-    Decision { append: Append::Nothing, outcome, shown: Vec::new() }
-}
-
-pub(super) fn value(version: Version<'_>, outcome: Outcome) -> Decision<'_> {
-    Decision { append: Append::Value(version), outcome, shown: Vec::new() }
-}
-
 /// What a new version's cas will be.
 fn new_cas(client_cas: Option<u64>) -> Cas {
     client_cas.map_or(Cas::Appended, Cas::Known)
-}
-
-/// The current item again: value, flags, marks and cas as they are.
-pub(super) fn unchanged<'a>(item: &Item<'_>) -> Version<'a> {
-    Version {
-        value: NewValue::Unchanged,
-        flags: item.flags,
-        expiry: item.expiry,
-        stale: item.stale,
-        won: item.won,
-        client_cas: Some(item.cas),
-    }
 }
 
 fn plain_hit(item: &Item<'_>) -> Hit {
@@ -86,10 +67,6 @@ fn touch<'a>(current: Option<Item<'_>>, expiry: u32) -> Decision<'a> {
         Some(item) => with_expiry(&item, expiry, Outcome::Touched),
         None => nothing(Outcome::NotFound),
     }
-}
-
-pub(super) fn with_expiry<'a>(item: &Item<'_>, expiry: u32, outcome: Outcome) -> Decision<'a> {
-    if expiry == item.expiry { nothing(outcome) } else { value(Version { expiry, ..unchanged(item) }, outcome) }
 }
 
 fn meta_get<'a>(get: &MetaGet, current: Option<Item<'_>>) -> Decision<'a> {

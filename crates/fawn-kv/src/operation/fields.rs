@@ -1,11 +1,10 @@
 //! Views and edits of a hash's fields.
 
-use super::edit::Editor;
-use super::evaluate::nothing;
+use super::decision::{nothing, size};
+use super::editor::Editor;
 use super::hash::{Field, HASH_FLAGS, Hash, HashWriter};
 use super::items::{self, Items};
 use super::random::Random;
-use super::view::Shown;
 use super::{Append, Decision, EditError, Outcome, float, glob, integer};
 use smallvec::SmallVec;
 
@@ -15,12 +14,12 @@ fn arguments(argument: &[u8]) -> Result<SmallVec<[&[u8]; 8]>, EditError> {
 }
 
 /// Different names, in an order in which they are quickly found.
-struct Names<'a> {
+struct FieldNames<'a> {
     /// Each with its place among those given; the first one's, if it was given more than once.
     sorted: SmallVec<[(&'a [u8], usize); 8]>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> FieldNames<'a> {
     fn of(names: impl Iterator<Item = &'a [u8]>) -> Self {
         let mut sorted: SmallVec<[_; 8]> = names.zip(0..).collect();
         sorted.sort_unstable();
@@ -39,9 +38,9 @@ impl<'a> Names<'a> {
     }
 }
 
-pub(super) fn show_named(hash: Hash<'_>, argument: &[u8], most_bytes: usize) -> Result<Shown, EditError> {
+pub(super) fn show_named(hash: Hash<'_>, argument: &[u8], most_bytes: usize) -> Result<Vec<u8>, EditError> {
     let wanted = arguments(argument)?;
-    let names = Names::of(wanted.iter().copied());
+    let names = FieldNames::of(wanted.iter().copied());
     let mut values = names.each(None);
     for (name, value) in hash.fields() {
         if let Some(rank) = names.rank(name) {
@@ -53,16 +52,16 @@ pub(super) fn show_named(hash: Hash<'_>, argument: &[u8], most_bytes: usize) -> 
         items::push(&mut shown, names.rank(name).and_then(|rank| values[rank]));
         check(&shown, most_bytes)?;
     }
-    Ok(Shown::Bytes(shown))
+    Ok(shown)
 }
 
 fn check(shown: &[u8], most_bytes: usize) -> Result<(), EditError> {
     if shown.len() > most_bytes { Err(EditError::TooLong) } else { Ok(()) }
 }
 
-pub(super) fn show_all(hash: Hash<'_>, pattern: &[u8], names: bool, values: bool) -> Shown {
+pub(super) fn show_all(hash: Hash<'_>, pattern: &[u8], names: bool, values: bool) -> Vec<u8> {
     if pattern.is_empty() && names && values {
-        return Shown::Bytes(hash.list().to_vec());
+        return hash.list().to_vec();
     }
     let mut shown = Vec::new();
     for (name, value) in hash.fields().filter(|(name, _)| pattern.is_empty() || glob::matches(pattern, name)) {
@@ -73,45 +72,48 @@ pub(super) fn show_all(hash: Hash<'_>, pattern: &[u8], names: bool, values: bool
             items::push(&mut shown, Some(value));
         }
     }
-    Shown::Bytes(shown)
+    shown
 }
 
+/// So many different fields, or, if it is a negative number, so many of which some may be the same.
 pub(super) fn show_random(
     hash: Hash<'_>,
-    count: i64,
+    (count, seed): (i64, u64),
     values: bool,
-    seed: u64,
     most_bytes: usize,
-) -> Result<Shown, EditError> {
+) -> Result<Vec<u8>, EditError> {
     let mut fields: Vec<_> = hash.fields().collect();
     let mut random = Random::new(seed);
     let mut shown = Vec::new();
-    let mut left = if fields.is_empty() { 0 } else { count.unsigned_abs() };
-    let is_all = count > 0 && left >= fields.len() as u64;
-    let mut next = 0;
-    if is_all {
-        left = fields.len() as u64;
-    }
-    for _ in 0..left {
-        let place = if is_all { next } else { next + random.below(fields.len() - next) };
-        let (name, value) = fields[place];
+    let mut show = |(name, value): Field<'_>| {
         items::push(&mut shown, Some(name));
         if values {
             items::push(&mut shown, Some(value));
         }
-        check(&shown, most_bytes)?;
-        if count > 0 {
-            // What was chosen comes to the front and is not chosen again.
-            fields.swap(next, place);
-            next += 1;
+        check(&shown, most_bytes)
+    };
+    if fields.is_empty() {
+        return Ok(shown);
+    }
+    let wanted = count.unsigned_abs();
+    if count < 0 {
+        (0..wanted).try_for_each(|_| show(fields[random.below(fields.len())]))?;
+    } else if wanted >= fields.len() as u64 {
+        fields.into_iter().try_for_each(show)?;
+    } else {
+        for place in 0..wanted as usize {
+            // What is chosen comes to the front and is not chosen again.
+            let chosen = place + random.below(fields.len() - place);
+            fields.swap(place, chosen);
+            show(fields[place])?;
         }
     }
-    Ok(Shown::Bytes(shown))
+    Ok(shown)
 }
 
 /// A hash with these fields set, and how many of them were not there before.
 fn with_fields(hash: Hash<'_>, fields: &[Field<'_>]) -> (Vec<u8>, usize) {
-    let names = Names::of(fields.iter().map(|(name, _)| *name));
+    let names = FieldNames::of(fields.iter().map(|(name, _)| *name));
     let mut newest = names.each(&b""[..]);
     for (name, value) in fields {
         newest[names.rank(name).expect("it is among them")] = value;
@@ -150,20 +152,20 @@ impl Editor<'_> {
         let hash = Hash::read(self.current.as_ref())?;
         let fields: SmallVec<[Field<'_>; 4]> = pairs.iter().map(|[name, value]| (*name, *value)).collect();
         if only_absent {
-            let names = Names::of(fields.iter().map(|(name, _)| *name));
+            let names = FieldNames::of(fields.iter().map(|(name, _)| *name));
             if hash.fields().any(|(name, _)| names.rank(name).is_some()) {
                 return Ok(nothing(Outcome::Integer(0)));
             }
         }
         let (made, added) = with_fields(hash, &fields);
-        self.replace_with_flags(made, HASH_FLAGS, Outcome::Integer(added as i64))
+        self.replace_with_flags(made, HASH_FLAGS, Outcome::Integer(size(added)))
     }
 
     pub(super) fn remove_fields<'a>(self, argument: &[u8]) -> Result<Decision<'a>, EditError> {
-        let names = Names::of(arguments(argument)?.into_iter());
+        let names = FieldNames::of(arguments(argument)?.into_iter());
         let hash = Hash::read(self.current.as_ref())?;
         let removed = hash.fields().filter(|(name, _)| names.rank(name).is_some()).count();
-        let outcome = Outcome::Integer(removed as i64);
+        let outcome = Outcome::Integer(size(removed));
         if removed == 0 {
             return Ok(nothing(outcome));
         }

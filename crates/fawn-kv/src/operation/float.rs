@@ -1,6 +1,7 @@
 //! Decimal numbers as Redis adds them on x86-64: in the 80-bit format of the x87, with 64 bits of significand, and printed with
 //! 17 places after the point. Each step is computed exactly and rounded once, to the nearest number, ties to the even one.
 
+use super::decision::size;
 use num_bigint::BigUint;
 
 /// A number: `significand` × 2^`exponent`.
@@ -35,11 +36,7 @@ pub(super) fn parse(text: &[u8]) -> Option<Float> {
     if text.len() >= END_BYTES {
         return None;
     }
-    let (is_negative, text) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
-    };
+    let (is_negative, text) = split_sign(text);
     if text.eq_ignore_ascii_case(b"inf") || text.eq_ignore_ascii_case(b"infinity") {
         return Some(Float::Infinite);
     }
@@ -73,7 +70,7 @@ impl Numeral {
             }
             rest = behind;
         }
-        let places = (digits.len() - places.unwrap_or(digits.len())) as i64;
+        let places = size(digits.len() - places.unwrap_or(digits.len()));
         let first = digits.iter().position(|digit| *digit != 0).unwrap_or(digits.len());
         if digits.is_empty() {
             return None;
@@ -96,7 +93,7 @@ impl Numeral {
         }
         // What is far out of range is not computed.
         let digit_bits = if self.radix == 16 { 4 } else { 1 };
-        let magnitude = self.exponent.saturating_add(digit_bits * self.digits.len() as i64);
+        let magnitude = self.exponent.saturating_add(digit_bits * size(self.digits.len()));
         if magnitude.abs() > 2 * END_EXPONENT {
             return None;
         }
@@ -111,18 +108,22 @@ impl Numeral {
             let dividend = digits << shift;
             let quotient = &dividend / &divisor;
             let is_inexact = &quotient * divisor != dividend;
-            round(&quotient, -(shift as i64), is_inexact)
+            round(&quotient, -(shift.cast_signed()), is_inexact)
         };
         rounded.filter(|finite| finite.significand != 0)
     }
 }
 
-fn parse_exponent(text: &[u8]) -> Option<i64> {
-    let (is_negative, digits) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
+/// Whether there is a minus, and what comes behind the sign.
+fn split_sign(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [sign @ (b'-' | b'+'), rest @ ..] => (*sign == b'-', rest),
         rest => (false, rest),
-    };
+    }
+}
+
+fn parse_exponent(text: &[u8]) -> Option<i64> {
+    let (is_negative, digits) = split_sign(text);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
@@ -134,11 +135,11 @@ fn parse_exponent(text: &[u8]) -> Option<i64> {
 /// The number nearest to `magnitude` × 2^`exponent`, and a little more if it is inexact (then it has more than 65 bits). `None`
 /// if it is beyond all.
 fn round(magnitude: &BigUint, exponent: i64, is_inexact: bool) -> Option<Finite> {
-    let bits = magnitude.bits() as i64;
+    let bits = magnitude.bits().cast_signed();
     let dropped = (bits - 64).max(LEAST_EXPONENT - exponent).max(0);
     let mut kept = u128::try_from(magnitude >> dropped).expect("64 bits are left");
     if dropped > 0 && magnitude.bit(dropped as u64 - 1) {
-        let is_more = is_inexact || magnitude.trailing_zeros().is_some_and(|zeros| (zeros as i64) < dropped - 1);
+        let is_more = is_inexact || magnitude.trailing_zeros().is_some_and(|zeros| zeros.cast_signed() < dropped - 1);
         kept += u128::from(is_more || kept & 1 == 1);
     }
     let mut exponent = exponent + dropped;
@@ -152,6 +153,11 @@ fn round(magnitude: &BigUint, exponent: i64, is_inexact: bool) -> Option<Finite>
         return None;
     }
     Some(Finite { is_negative: false, significand, exponent: exponent as i32 })
+}
+
+/// Whether a text is a number that is larger than all, e.g. `-inf`. Redis says so of what is to be added to a field.
+pub fn is_infinite(text: &[u8]) -> bool {
+    parse(text) == Some(Float::Infinite)
 }
 
 /// The sum; `None` if that is no finite number.

@@ -14,7 +14,7 @@ pub fn push(list: &mut Vec<u8>, item: Option<&[u8]>) {
 }
 
 /// The items of a list.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Items<'a> {
     rest: &'a [u8],
 }
@@ -37,7 +37,7 @@ impl<'a> Iterator for Items<'a> {
         if self.rest.is_empty() {
             return None;
         }
-        let item = take(&mut self.rest).ok_or(NoList);
+        let item = take(&mut self.rest);
         if item.is_err() {
             self.rest = b"";
         }
@@ -45,23 +45,26 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// Takes the first item off a list; `None`: it is none.
-fn take<'a>(list: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
-    let mut head = 0_u64;
-    let mut shift = 0;
-    loop {
+/// Takes the first item off a list.
+fn take<'a>(list: &mut &'a [u8]) -> Result<Option<&'a [u8]>, NoList> {
+    let Some(len) = take_number(list).ok_or(NoList)?.checked_sub(1) else { return Ok(None) };
+    let (item, rest) = usize::try_from(len).ok().and_then(|len| list.split_at_checked(len)).ok_or(NoList)?;
+    *list = rest;
+    Ok(Some(item))
+}
+
+/// Takes a varint off a list; `None`: it is none of up to 35 bits.
+fn take_number(list: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in [0, 7, 14, 21, 28] {
         let (&byte, rest) = list.split_first()?;
         *list = rest;
-        head |= u64::from(byte & 0x7f).checked_shl(shift).filter(|_| shift < 35)?;
-        shift += 7;
+        number |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
-            break;
+            return Some(number);
         }
     }
-    let Some(len) = head.checked_sub(1) else { return Some(None) };
-    let (item, rest) = list.split_at_checked(usize::try_from(len).ok()?)?;
-    *list = rest;
-    Some(Some(item))
+    None
 }
 
 #[cfg(test)]
@@ -73,7 +76,9 @@ mod tests {
         let long = vec![7; 300];
         let items = [Some(&b"a"[..]), None, Some(b""), Some(&long)];
         let mut list = Vec::new();
-        items.iter().for_each(|item| push(&mut list, *item));
+        for item in items {
+            push(&mut list, item);
+        }
         assert_eq!(Items::of(&list).collect::<Result<Vec<_>, _>>(), Ok(items.to_vec()));
         assert_eq!(Items::of(&list[..list.len() - 1]).last(), Some(Err(NoList)), "one that is cut off");
         assert_eq!(Items::of(&[0xff; 9]).collect::<Vec<_>>(), [Err(NoList)]);

@@ -4,7 +4,26 @@
 //! head of the chain appends to its log ([`Append`]) and what the client is told ([`Outcome`]). What travels down the
 //! chain is the decision's record, never the operation: a replica repeats no condition.
 //!
-//! The semantics are memcached 1.6.45's (classic and meta commands), with these deviations:
+//! Views and edits show and change parts of values. What they do is what Redis 7.0.15 does on x86-64, byte for byte:
+//!
+//! | kinds | Redis's commands |
+//! |---|---|
+//! | [`ViewKind`], strings | `TYPE` `EXPIRETIME` `STRLEN` `GETRANGE` `GETBIT` `BITCOUNT` `BITPOS` `BITFIELD_RO` |
+//! | [`ViewKind`], hashes | `HGET` `HMGET` `HGETALL` `HKEYS` `HVALS` `HSCAN` `HLEN` `HEXISTS` `HSTRLEN` `HRANDFIELD` |
+//! | [`EditKind`], strings | `SET` `GETSET` `GETDEL` `APPEND` `SETRANGE` `SETBIT` `BITFIELD` `INCRBY` `INCRBYFLOAT` |
+//! | [`EditKind`], expiries | `EXPIREAT` `PERSIST` `GETEX` |
+//! | [`EditKind`], hashes | `HSET` `HSETNX` `HDEL` `HINCRBY` `HINCRBYFLOAT` |
+//!
+//! They deviate in this:
+//!
+//! * Expiries are whole seconds.
+//! * A new value, or a list of fields, of more bytes than a value may have is refused.
+//! * An edit that changes nothing appends nothing.
+//! * Fields that are chosen at random follow from a seed.
+//!
+//! An edit that makes a new value takes memcached's marks off; one that only sets the expiry leaves them.
+//!
+//! The semantics of all other operations are memcached 1.6.45's (classic and meta commands), with these deviations:
 //!
 //! * An item that a command gives an expiry in the past is deleted at once.
 //! * A touch that changes nothing appends nothing.
@@ -19,14 +38,31 @@
 //! assert_eq!(version.value, NewValue::Given(b"value"));
 //! assert!(matches!(decision.outcome, Outcome::Stored { size: 5, .. }));
 //! ```
+//!
+//! An edit adds to a number, and its outcome is the sum:
+//!
+//! ```
+//! use fawn_kv::operation::{Append, Edit, EditKind, Item, NewValue, Operation, Outcome, evaluate};
+//!
+//! let item = Item { value: b"41", flags: 0, expiry: 0, cas: 9, stale: false, won: false };
+//! let add = Operation::Edit(Edit { kind: EditKind::Add { delta: 1 }, argument: b"" });
+//! let decision = evaluate(&add, Some(item), 1_800_000_000, usize::MAX);
+//! let Append::Value(version) = decision.append else { panic!("an edit that changes something appends") };
+//! assert_eq!(version.value, NewValue::Made(b"42".to_vec()));
+//! assert_eq!(decision.outcome, Outcome::Integer(42));
+//! ```
 
 mod arithmetic;
 pub mod bit_field;
 mod bits;
+mod decision;
 mod edit;
+mod editor;
 mod evaluate;
+mod evaluate_edit;
+mod evaluate_view;
 mod fields;
-mod float;
+pub mod float;
 pub mod glob;
 pub mod hash;
 mod integer;
@@ -139,10 +175,9 @@ impl Operation<'_> {
     pub fn is_conditional(&self) -> bool {
         match self {
             Self::Get | Self::View(_) | Self::Touch { .. } | Self::GetAndTouch { .. } => false,
-            Self::Edit(_) => true,
+            Self::Edit(_) | Self::Arithmetic(_) => true,
             Self::Store(store) => store.mode != Mode::Set,
             Self::Delete(delete) => delete.compare.is_some() || delete.invalidate,
-            Self::Arithmetic(_) => true,
             Self::MetaGet(get) => get.vivify.is_some() || get.recache.is_some(),
         }
     }
@@ -152,8 +187,9 @@ impl Operation<'_> {
     pub fn needs_value(&self) -> bool {
         match self {
             Self::Store(store) => matches!(store.mode, Mode::Append { .. } | Mode::Prepend { .. }),
-            Self::Delete(_) | Self::Touch { .. } => false,
-            Self::View(View { kind: ViewKind::Expiry, .. })
+            Self::Delete(_)
+            | Self::Touch { .. }
+            | Self::View(View { kind: ViewKind::Expiry, .. })
             | Self::Edit(Edit { kind: EditKind::Expire { .. } | EditKind::Put { show: false, .. }, .. }) => false,
             Self::Get
             | Self::GetAndTouch { .. }

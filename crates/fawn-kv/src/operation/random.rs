@@ -1,6 +1,6 @@
 //! Random numbers that follow from a seed, for choices that nobody attacks.
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014).
 pub(super) struct Random {
     state: u64,
 }

@@ -1,7 +1,7 @@
 //! Views and edits of whole strings, and of expiries.
 
-use super::edit::Editor;
-use super::evaluate::{nothing, unchanged, value, with_expiry};
+use super::decision::{nothing, size, unchanged, value, with_expiry};
+use super::editor::Editor;
 use super::{
     Append, Cas, Decision, EditError, ExpiryCondition, Item, NewValue, Outcome, PutCondition, Version, float, hash,
     integer,
@@ -39,20 +39,20 @@ pub(super) fn resolve(first: i64, last: i64, len: usize) -> Option<(usize, usize
 
 impl Editor<'_> {
     /// Shows the string.
-    fn show<'a>(self) -> Result<Decision<'a>, EditError> {
+    fn show(self) -> Result<Decision<'static>, EditError> {
         Ok(match read(self.current.as_ref())? {
             Some(shown) => Decision { shown: shown.to_vec(), ..nothing(Outcome::Computed) },
             None => nothing(Outcome::Miss),
         })
     }
 
-    pub(super) fn put<'a>(
+    pub(super) fn put(
         self,
-        argument: &'a [u8],
+        argument: &[u8],
         condition: PutCondition,
         expiry: Option<u32>,
         show: bool,
-    ) -> Result<Decision<'a>, EditError> {
+    ) -> Result<Decision<'_>, EditError> {
         let shown = if show { Some(self.show()?) } else { None };
         let is_met = match condition {
             PutCondition::Always => true,
@@ -62,7 +62,7 @@ impl Editor<'_> {
         if !is_met {
             return Ok(shown.unwrap_or_else(|| nothing(Outcome::NotStored)));
         }
-        let size = self.check_size(argument.len() as u64)?;
+        let len = self.check_size(argument.len() as u64)?;
         let version = Version {
             value: NewValue::Given(argument),
             flags: 0,
@@ -73,7 +73,7 @@ impl Editor<'_> {
         };
         Ok(match shown {
             Some(shown) => Decision { append: Append::Value(version), ..shown },
-            None => value(version, Outcome::Stored { cas: Cas::Appended, size }),
+            None => value(version, Outcome::Stored { cas: Cas::Appended, size: len }),
         })
     }
 
@@ -85,7 +85,7 @@ impl Editor<'_> {
     pub(super) fn append<'a>(self, argument: &[u8]) -> Result<Decision<'a>, EditError> {
         let old = read(self.current.as_ref())?;
         let len = self.check_size(old.map_or(0, <[u8]>::len) as u64 + argument.len() as u64)?;
-        let outcome = Outcome::Integer(len as i64);
+        let outcome = Outcome::Integer(size(len));
         match old {
             Some(_) if argument.is_empty() => Ok(nothing(outcome)),
             old => self.replace([old.unwrap_or_default(), argument].concat(), outcome),
@@ -95,7 +95,7 @@ impl Editor<'_> {
     pub(super) fn overwrite<'a>(self, argument: &[u8], place: u64) -> Result<Decision<'a>, EditError> {
         let old = read(self.current.as_ref())?.unwrap_or_default();
         if argument.is_empty() {
-            return Ok(nothing(Outcome::Integer(old.len() as i64)));
+            return Ok(nothing(Outcome::Integer(size(old.len()))));
         }
         let end = self.check_size(place.saturating_add(argument.len() as u64))?;
         let start = end - argument.len();
@@ -104,7 +104,7 @@ impl Editor<'_> {
         made.resize(start, 0);
         made.extend_from_slice(argument);
         made.extend_from_slice(old.get(end..).unwrap_or_default());
-        let len = made.len() as i64;
+        let len = size(made.len());
         self.replace(made, Outcome::Integer(len))
     }
 

@@ -1,5 +1,10 @@
 //! What conversations over the protocol cannot show: what is appended, and what is not.
 
+mod answers;
+mod edits;
+mod hashes;
+mod models;
+
 use super::*;
 
 const NOW: u32 = 1_800_000_000;
@@ -22,6 +27,38 @@ fn step(decrement: bool) -> Arithmetic {
 
 fn append(value: &[u8]) -> Operation<'_> {
     Operation::Store(Store { mode: Mode::Append { vivify: None }, ..Store::set(value) })
+}
+
+/// A hash of these fields.
+fn hash_of(fields: &[(&[u8], &[u8])]) -> Vec<u8> {
+    let mut bytes = [&hash::MAGIC[..], &(fields.len() as u32).to_le_bytes()].concat();
+    for (name, value) in fields {
+        items::push(&mut bytes, Some(name));
+        items::push(&mut bytes, Some(value));
+    }
+    bytes
+}
+
+#[test]
+fn views_read_and_edits_write() {
+    let view = Operation::View(View { kind: ViewKind::Length, argument: b"field" });
+    assert!(view.is_read() && !view.is_conditional() && view.needs_current() && view.needs_value());
+    assert_eq!((view.payload(), view.expiries().count()), (&b"field"[..], 0));
+    assert!(!Operation::View(View { kind: ViewKind::Expiry, argument: b"" }).needs_value());
+    let edit = |kind| Operation::Edit(Edit { kind, argument: b"text" });
+    for (kind, expiry) in [
+        (EditKind::Put { condition: PutCondition::Always, expiry: Some(5), show: false }, Some(5)),
+        (EditKind::Put { condition: PutCondition::Always, expiry: None, show: false }, None),
+        (EditKind::Expire { expiry: 6, condition: ExpiryCondition::Always }, Some(6)),
+        (EditKind::ShowAndExpire { expiry: 7 }, Some(7)),
+        (EditKind::Append, None),
+    ] {
+        let operation = edit(kind);
+        assert!(!operation.is_read() && operation.is_conditional() && operation.needs_current());
+        assert_eq!((operation.payload(), operation.expiries().next()), (&b"text"[..], expiry));
+    }
+    assert!(!edit(EditKind::Expire { expiry: 6, condition: ExpiryCondition::Always }).needs_value());
+    assert!(edit(EditKind::Append).needs_value());
 }
 
 #[test]

@@ -1,8 +1,5 @@
 //! Reads that show a part of a value, or something computed from it.
 
-use super::evaluate::nothing;
-use super::hash::{self, Hash};
-use super::{Decision, EditError, Item, Outcome, bit_field, bits, fields, string};
 use serde::{Deserialize, Serialize};
 
 /// A read of a part of a value. Its answer is an [`Outcome`](super::Outcome): a number, or what
@@ -85,6 +82,8 @@ pub enum ViewKind {
         /// Where the random numbers begin.
         seed: u64,
     },
+    /// All of an item, as a list: the value of any type, and in decimal digits its flags, its expiry and its cas.
+    Record,
 }
 
 /// A part of a string. Negative places count from the end.
@@ -96,79 +95,4 @@ pub struct BitRange {
     pub last: i64,
     /// Places are those of bits, else those of bytes.
     pub bits: bool,
-}
-
-/// Decides a view against the key's `current` item; `most_value_bytes` bounds a list of fields.
-pub(super) fn evaluate<'a>(view: &View<'_>, current: Option<Item<'_>>, most_value_bytes: usize) -> Decision<'a> {
-    match show(view, current, most_value_bytes) {
-        Ok(Shown::Integer(number)) => nothing(Outcome::Integer(number)),
-        Ok(Shown::Bytes(shown)) => Decision { shown, ..nothing(Outcome::Computed) },
-        Ok(Shown::Nothing) => nothing(Outcome::Miss),
-        Err(error) => nothing(Outcome::Refused(error)),
-    }
-}
-
-/// What a view shows.
-pub(super) enum Shown {
-    /// A number.
-    Integer(i64),
-    /// Bytes.
-    Bytes(Vec<u8>),
-    /// That there is nothing.
-    Nothing,
-}
-
-impl Shown {
-    /// A number that is no larger than a value's bits.
-    pub(super) fn size(number: usize) -> Self {
-        Self::Integer(number as i64)
-    }
-
-    /// Bytes, if there are any.
-    pub(super) fn bytes(found: Option<&[u8]>) -> Self {
-        found.map_or(Self::Nothing, |bytes| Self::Bytes(bytes.to_vec()))
-    }
-}
-
-fn show(view: &View<'_>, current: Option<Item<'_>>, most_bytes: usize) -> Result<Shown, EditError> {
-    let argument = view.argument;
-    let string = || string::read(current.as_ref());
-    let text = || string().map(Option::unwrap_or_default);
-    let hash = || Hash::read(current.as_ref());
-    Ok(match view.kind {
-        ViewKind::Type => Shown::bytes(current.map(|item| type_name(&item))),
-        ViewKind::Expiry => Shown::Integer(match current {
-            None => -2,
-            Some(Item { expiry: 0, .. }) => -1,
-            Some(item) => item.expiry.into(),
-        }),
-        ViewKind::Length => Shown::size(text()?.len()),
-        ViewKind::Range { first, last } => Shown::Bytes(string::part(text()?, first, last).to_vec()),
-        ViewKind::Bit { place } => Shown::Integer(bits::get(text()?, place).into()),
-        ViewKind::CountBits(range) => Shown::size(bits::count(text()?, range)),
-        ViewKind::FindBit { is_set, range, is_open } => Shown::Integer(match string()? {
-            None => {
-                if is_set {
-                    -1
-                } else {
-                    0
-                }
-            }
-            Some(value) => bits::find(value, is_set, range, is_open),
-        }),
-        ViewKind::BitFields => Shown::Bytes(bit_field::show(text()?, argument)?),
-        ViewKind::Field => Shown::bytes(hash()?.get(argument)),
-        ViewKind::Fields => fields::show_named(hash()?, argument, most_bytes)?,
-        ViewKind::AllFields { names, values } => fields::show_all(hash()?, argument, names, values),
-        ViewKind::CountFields => Shown::size(hash()?.len()),
-        ViewKind::HasField => Shown::Integer(hash()?.get(argument).is_some().into()),
-        ViewKind::FieldLength => Shown::size(hash()?.get(argument).map_or(0, <[u8]>::len)),
-        ViewKind::RandomFields { count, values, seed } => {
-            fields::show_random(hash()?, count, values, seed, most_bytes)?
-        }
-    })
-}
-
-fn type_name(item: &Item<'_>) -> &'static [u8] {
-    if hash::is_hash(item.flags, item.value) { b"hash" } else { b"string" }
 }

@@ -219,6 +219,9 @@ fn answer<'a>(
             created: number.created,
         }),
         Outcome::Hit(hit) => CommandOutcome::Hit(found(hit, old, seq, ttl)),
+        Outcome::Integer(_) | Outcome::Computed | Outcome::Refused(_) => {
+            panic!("no command of memcached's has {outcome:?}")
+        }
     }
 }
 

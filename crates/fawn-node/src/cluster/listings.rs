@@ -5,6 +5,7 @@
 //! turn: a connection waits for one at most.
 
 use super::reply::info_of;
+use crate::net::key_scan;
 use crate::request::{Completion, ListingDetail, ListingForm, ListingPart, ReplyTo};
 use fawn_kv::ids::{Address, Asker};
 use fawn_kv::range::chain_map::Map;
@@ -167,6 +168,10 @@ impl Listing {
         if let What::Part(kept) = event.what {
             for Kept { key, position, version } in kept {
                 if let Some(version) = version {
+                    if self.form.detail == ListingDetail::Typed {
+                        key_scan::push_listed(&mut bytes, &key, version.flags);
+                        continue;
+                    }
                     let cas = version.client_cas.unwrap_or(position.seq.0);
                     let info = (self.form.detail == ListingDetail::Items).then(|| info_of(&version, cas, None));
                     self.form.writer.write_listed(&mut bytes, &key, info.as_ref());

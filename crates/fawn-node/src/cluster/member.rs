@@ -11,7 +11,7 @@ use crate::net::listen;
 use crate::observe::started::StartReport;
 use crate::options::ServeOptions;
 use crate::protocol::memcached::MEMCACHED;
-use crate::runtime::server::{OpenedParts, RunningNode, connections_that_fit, until_signal};
+use crate::runtime::server::{ClientAddress, OpenedParts, RunningNode, connections_that_fit, until_signal};
 use fawn_flash::{Caching, MemberDirectory};
 use fawn_kv::frontend::{Front, Limits};
 use fawn_kv::ids::{ClusterId, FrontId, NodeId, SeatId};
@@ -70,7 +70,10 @@ pub struct ClusterOptions {
 ///
 /// # Errors
 /// [`ServeError`].
-pub fn serve_members(members: &[ClusterOptions], ready: impl FnOnce(&[String], &[String])) -> Result<(), ServeError> {
+pub fn serve_members(
+    members: &[ClusterOptions],
+    ready: impl FnOnce(&[ClientAddress], &[String]),
+) -> Result<(), ServeError> {
     let mut members = members.to_vec();
     let (seats, links) = descriptors(&members);
     if let Some(first) = members.first_mut() {

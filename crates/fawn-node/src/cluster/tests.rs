@@ -82,7 +82,7 @@ impl Cluster {
 
     fn process(members: &[ClusterOptions]) -> Running {
         let process = start(members, &AtomicBool::new(false)).unwrap();
-        let address = process.running.addresses().first().cloned().unwrap_or_default();
+        let address = process.running.addresses().first().map(|at| at.address.clone()).unwrap_or_default();
         Running { process: Some(process), address }
     }
 

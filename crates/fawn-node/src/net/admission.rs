@@ -97,7 +97,7 @@ impl AdmissionControl {
         let is_crowded = || load.tasks >= self.tasks / 2 || is_mesh_crowded();
         if flow.penalty_until_ms > now_ms {
             Some(Pause::Penalty(flow.penalty_until_ms))
-        } else if flow.listing.is_some() {
+        } else if flow.listing.is_some() || flow.moving.is_some() {
             Some(Pause::Listing)
         } else if flow.flushing && !flow.answers.are_filled() {
             Some(Pause::Order)

@@ -5,8 +5,11 @@
 //! complete is kept; output goes from the loop's shared buffer straight into the socket and only what the socket does
 //! not take is kept.
 
+use crate::net::key_move::KeyMove;
+use crate::net::key_scan::{KeyScan, ScanPlace};
 use crate::net::memory::HeldBytes;
 use crate::net::reply_queue::ReplyQueue;
+use crate::net::router::KeyRouter;
 use crate::net::tls::Secure;
 use crate::protocol::{RequestParser, ServerRequest};
 use crate::request::{
@@ -43,7 +46,7 @@ pub enum Pause {
     Tasks,
     /// All connections together have as many bytes of replies waiting as they may have.
     Memory,
-    /// Keys are being listed.
+    /// Keys are being listed, or a value is moved.
     Listing,
     /// Replies to requests before a `flush_all`, or the flush's own, have yet to come.
     Order,
@@ -65,7 +68,7 @@ pub enum KeyLine {
 }
 
 /// A listing of all keys under way: store after store, part after part, as the client takes them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Listing {
     /// How the lines are written.
     pub form: ListingForm,
@@ -79,12 +82,30 @@ pub struct Listing {
     pub asked: bool,
     /// Keys so far that cannot be read.
     pub lost: u64,
+    /// What gathers the keys; `None`: they are sent as they come.
+    pub scan: Option<Box<KeyScan>>,
 }
 
 impl Listing {
     /// A listing that begins, with lines in this form.
     pub fn new(form: ListingForm) -> Self {
-        Self { form, store: 0, from: Key::MIN, first: true, asked: false, lost: 0 }
+        Self { form, store: 0, from: Key::MIN, first: true, asked: false, lost: 0, scan: None }
+    }
+
+    /// One that gathers the keys of a scan, and begins where that does.
+    pub fn gathering(scan: KeyScan, form: ListingForm, router: &KeyRouter) -> Self {
+        let ScanPlace { store, from, first } = scan.begins(router);
+        Self { store, from, first, scan: Some(Box::new(scan)), ..Self::new(form) }
+    }
+
+    /// Where the part is that is asked for, or is to be.
+    pub fn place(&self) -> ScanPlace {
+        ScanPlace { store: self.store, from: self.from, first: self.first }
+    }
+
+    /// The next part is there.
+    pub fn go_on(&mut self, ScanPlace { store, from, first }: ScanPlace) {
+        (self.store, self.from, self.first, self.asked) = (store, from, first, false);
     }
 
     /// A part has come; whether it was the last one of `stores` stores.
@@ -111,7 +132,7 @@ pub struct DeferredRequest {
 }
 
 /// A request without its bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum BareRequest {
     Key { action: KeyAction<'static>, view: GetView, needs_clock: bool },
     Server(ServerRequest),
@@ -146,12 +167,12 @@ impl DeferredRequest {
 
     /// The request.
     pub fn request(&self) -> RetriedRequest<'_> {
-        match self.what {
-            BareRequest::Key { action, view, needs_clock } => {
+        match &self.what {
+            &BareRequest::Key { action, view, needs_clock } => {
                 let request = KeyRequest::new(&self.name, action.join(&self.value), self.reply);
                 RetriedRequest::Key(KeyRequest { view, needs_clock, ..request })
             }
-            BareRequest::Server(request) => RetriedRequest::Server(request, self.reply),
+            BareRequest::Server(request) => RetriedRequest::Server(request.clone(), self.reply),
         }
     }
 }
@@ -188,6 +209,10 @@ pub struct Flow {
     pub flushing: bool,
     /// A listing of all keys; nothing else is worked on until it ends.
     pub listing: Option<Listing>,
+    /// A move of a value under way; nothing else is worked on until it ends.
+    pub moving: Option<Box<KeyMove>>,
+    /// How the replies are written that are made of all loops' figures, by their numbers.
+    pub figures: Vec<(u64, ReplyForm)>,
     /// Large replies that wait for a reservation, in the order of their slots.
     pub reservations: VecDeque<ReservationRequest>,
     /// Bytes that the socket has not taken.
@@ -213,6 +238,8 @@ impl Flow {
             deferred: None,
             flushing: false,
             listing: None,
+            moving: None,
+            figures: Vec::new(),
             reservations: VecDeque::new(),
             unsent_bytes: 0,
             broken: false,
@@ -240,7 +267,11 @@ impl Flow {
 
     /// Whether nothing is owed to the client.
     pub fn is_settled(&self) -> bool {
-        self.answers.is_empty() && self.deferred.is_none() && self.listing.is_none() && self.unsent_bytes == 0
+        self.answers.is_empty()
+            && self.deferred.is_none()
+            && self.listing.is_none()
+            && self.moving.is_none()
+            && self.unsent_bytes == 0
     }
 }
 
@@ -426,9 +457,10 @@ impl ClientConnection {
     /// Bytes that the connection holds.
     pub fn held_bytes(&self) -> HeldBytes {
         let deferred = self.flow.deferred.as_ref().map_or(0, |deferred| deferred.bytes());
+        let moving = self.flow.moving.as_ref().map_or(0, |moving| moving.bytes());
         HeldBytes {
             input: self.input.capacity() + deferred,
-            output: self.flow.answers.bytes() + self.unsent.capacity(),
+            output: self.flow.answers.bytes() + self.unsent.capacity() + moving,
             unsent: self.flow.unsent_bytes,
         }
     }

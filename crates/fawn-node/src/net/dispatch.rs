@@ -5,6 +5,7 @@
 //! control](AdmissionControl)'s, and when a reply leaves the [output](ReplyOutput)'s.
 
 pub mod delivery;
+mod moves;
 mod server_requests;
 
 use crate::net::admission::{AdmissionControl, BackendLoad};
@@ -67,6 +68,9 @@ pub struct DispatcherParts<B> {
 
 /// The part number of a slot that belongs to a listing.
 const LISTING: u32 = u32::MAX;
+
+/// The part number of a slot that belongs to a step of a move.
+const MOVE: u32 = u32::MAX - 1;
 
 /// Another loop has no credit for a request now.
 #[derive(Debug, PartialEq, Eq)]
@@ -206,7 +210,7 @@ impl<B: Backend> Dispatcher<B> {
         if let Some(deferred) = flow.deferred.take() {
             let result = match deferred.request() {
                 RetriedRequest::Key(mut request) => self.key_request(flow, &mut request).map_err(Pause::from),
-                RetriedRequest::Server(request, reply) => self.server_request(flow, request, &reply),
+                RetriedRequest::Server(request, reply) => self.server_request(flow, &request, &reply),
             };
             if let Err(pause) = result {
                 flow.deferred = Some(deferred);
@@ -231,8 +235,8 @@ impl<B: Backend> Dispatcher<B> {
                     }
                 }
                 ParserEvent::Server(request, reply) => {
-                    if let Err(pause) = self.server_request(flow, *request, reply) {
-                        flow.deferred = Some(Box::new(DeferredRequest::of_server(*request, *reply)));
+                    if let Err(pause) = self.server_request(flow, request, reply) {
+                        flow.deferred = Some(Box::new(DeferredRequest::of_server(request.clone(), *reply)));
                         return (used, pause);
                     }
                 }

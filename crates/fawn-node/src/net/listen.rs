@@ -2,6 +2,8 @@
 
 use crate::error::ServeError;
 use crate::options::{ServeOptions, UnixOptions};
+use crate::protocol::Protocol;
+use crate::protocol::redis::REDIS;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, getsockname, socket_with, sockopt};
@@ -23,6 +25,9 @@ const CLUSTER_LISTEN: &str = "--cluster-listen";
 /// The flag that says where memcached clients connect.
 const LISTEN: &str = "--listen";
 
+/// The flag that says where clients of Redis connect.
+const REDIS_LISTEN: &str = "--redis";
+
 /// What came over a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -38,13 +43,15 @@ pub enum Family {
 pub struct ReservedAddress {
     /// For people: the address with its real port, or the path.
     pub name: String,
+    /// What clients speak there.
+    pub protocol: &'static dyn Protocol,
     place: ReservedSocket,
 }
 
 #[derive(Debug)]
 enum ReservedSocket {
-    /// A socket with its address.
-    Tcp(OwnedFd),
+    /// A socket with its address, and the flag that names it.
+    Tcp(OwnedFd, &'static str),
     /// The path is made when the node listens there.
     Unix(UnixOptions),
 }
@@ -55,13 +62,13 @@ impl ReservedAddress {
     /// # Errors
     /// [`ServeError::InUse`], [`ServeError::Listen`].
     pub fn listen(self) -> Result<Listener, ServeError> {
-        let Self { name, place } = self;
+        let Self { name, protocol, place } = self;
         match place {
-            ReservedSocket::Tcp(socket) => {
-                ready(&socket, &name, LISTEN)?;
-                Ok(Listener { socket, family: Family::Tcp, name, remove: None })
+            ReservedSocket::Tcp(socket, flag) => {
+                ready(&socket, &name, flag)?;
+                Ok(Listener { socket, family: Family::Tcp, protocol, name, remove: None })
             }
-            ReservedSocket::Unix(unix) => open_unix(&unix),
+            ReservedSocket::Unix(unix) => open_unix(&unix, protocol),
         }
     }
 }
@@ -73,6 +80,8 @@ pub struct Listener {
     pub socket: OwnedFd,
     /// Its family.
     pub family: Family,
+    /// What clients speak.
+    pub protocol: &'static dyn Protocol,
     /// For people: the address with its real port, or the path.
     pub name: String,
     /// A Unix socket's path is removed when the listener goes.
@@ -83,7 +92,8 @@ impl Listener {
     /// A listener on any socket.
     #[cfg(test)]
     pub fn of_test(socket: OwnedFd) -> Self {
-        Self { socket, family: Family::Unix, name: String::new(), remove: None }
+        let protocol = &crate::protocol::memcached::MEMCACHED;
+        Self { socket, family: Family::Unix, protocol, name: String::new(), remove: None }
     }
 }
 
@@ -95,23 +105,27 @@ impl Drop for Listener {
     }
 }
 
-/// Reserves all addresses of `options`.
+/// Reserves all addresses of `options`. Clients speak `protocol`, but for those of Redis.
 ///
 /// # Errors
 /// [`ServeError::Address`], [`ServeError::InUse`], [`ServeError::Listen`], [`ServeError::Exposed`].
-pub fn reserve_all(options: &ServeOptions) -> Result<Vec<ReservedAddress>, ServeError> {
+pub fn reserve_all(
+    options: &ServeOptions,
+    protocol: &'static dyn Protocol,
+) -> Result<Vec<ReservedAddress>, ServeError> {
     let mut reserved = Vec::new();
-    for name in &options.listen {
-        for address in resolve(name)? {
+    let of_redis: &'static dyn Protocol = &REDIS;
+    for (names, protocol, flag) in [(&options.listen, protocol, LISTEN), (&options.redis, of_redis, REDIS_LISTEN)] {
+        for address in names.iter().map(|name| resolve(name)).collect::<Result<Vec<_>, _>>()?.concat() {
             refuse_exposed(&address, options)?;
-            let (socket, name) = bind(address, LISTEN)?;
-            reserved.push(ReservedAddress { name, place: ReservedSocket::Tcp(socket) });
+            let (socket, name) = bind(address, flag)?;
+            reserved.push(ReservedAddress { name, protocol, place: ReservedSocket::Tcp(socket, flag) });
         }
     }
     if let Some(unix) = &options.unix {
         let name = unix.path.display().to_string();
         remove_stale(&unix.path, &name)?;
-        reserved.push(ReservedAddress { name, place: ReservedSocket::Unix(unix.clone()) });
+        reserved.push(ReservedAddress { name, protocol, place: ReservedSocket::Unix(unix.clone()) });
     }
     Ok(reserved)
 }
@@ -169,12 +183,12 @@ fn bind(address: SocketAddr, flag: &'static str) -> Result<(OwnedFd, String), Se
     Ok((socket, real.to_string()))
 }
 
-fn open_unix(unix: &UnixOptions) -> Result<Listener, ServeError> {
+fn open_unix(unix: &UnixOptions, protocol: &'static dyn Protocol) -> Result<Listener, ServeError> {
     let name = unix.path.display().to_string();
     remove_stale(&unix.path, &name)?;
     let listener = UnixListener::bind(&unix.path).map_err(|source| failure(&name, UNIX, source))?;
     let remove = Some(unix.path.clone());
-    let listener = Listener { socket: listener.into(), family: Family::Unix, name, remove };
+    let listener = Listener { socket: listener.into(), family: Family::Unix, protocol, name, remove };
     std::fs::set_permissions(&unix.path, std::fs::Permissions::from_mode(unix.mode))
         .map_err(|source| failure(&listener.name, UNIX, source))?;
     ready(&listener.socket, &listener.name, UNIX)?;
@@ -214,10 +228,11 @@ fn failure(name: &str, flag: &'static str, source: Error) -> ServeError {
 mod tests {
     use super::*;
     use crate::options::TlsFiles;
+    use crate::protocol::memcached::MEMCACHED;
     use std::net::{TcpListener, TcpStream};
 
     fn open_all(options: &ServeOptions) -> Result<Vec<Listener>, ServeError> {
-        reserve_all(options)?.into_iter().map(ReservedAddress::listen).collect()
+        reserve_all(options, &MEMCACHED)?.into_iter().map(ReservedAddress::listen).collect()
     }
 
     fn options(listen: &[&str]) -> ServeOptions {
@@ -248,14 +263,16 @@ mod tests {
     fn whoever_connects_to_a_reserved_address_is_refused_until_the_node_listens() {
         let dir = tempfile::tempdir().unwrap();
         let unix = UnixOptions { path: dir.path().join("socket"), mode: 0o600 };
-        let reserved = reserve_all(&ServeOptions { unix: Some(unix.clone()), ..options(&["127.0.0.1:0"]) }).unwrap();
+        let reserved =
+            reserve_all(&ServeOptions { unix: Some(unix.clone()), ..options(&["127.0.0.1:0"]) }, &MEMCACHED).unwrap();
         let tcp = reserved[0].name.clone();
         assert_eq!(TcpStream::connect(&tcp).unwrap_err().kind(), ErrorKind::ConnectionRefused);
         assert!(UnixStream::connect(&unix.path).is_err());
         let listeners: Vec<_> = reserved.into_iter().map(|one| one.listen().unwrap()).collect();
         assert!(TcpStream::connect(&tcp).is_ok() && UnixStream::connect(&unix.path).is_ok());
         drop(listeners);
-        let (one, other) = (reserve_all(&options(&[&tcp])).unwrap(), reserve_all(&options(&[&tcp])));
+        let (one, other) =
+            (reserve_all(&options(&[&tcp]), &MEMCACHED).unwrap(), reserve_all(&options(&[&tcp]), &MEMCACHED));
         let open: Vec<_> = one.into_iter().map(|one| one.listen().unwrap()).collect();
         let error = other.and_then(|mut other| other.remove(0).listen()).unwrap_err().to_string();
         assert!(error.contains("already in use") && error.ends_with("with --listen"), "{error}");
@@ -286,13 +303,13 @@ mod tests {
         let path = dir.path().join("socket");
         let unix = UnixOptions { path: path.clone(), mode: 0o600 };
         drop(UnixListener::bind(&path).unwrap());
-        let open = open_unix(&unix).unwrap();
+        let open = open_unix(&unix, &MEMCACHED).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(open_unix(&unix).unwrap_err().to_string().ends_with("with --unix"));
+        assert!(open_unix(&unix, &MEMCACHED).unwrap_err().to_string().ends_with("with --unix"));
         drop(open);
         assert!(!path.exists(), "the socket goes with its listener");
         std::fs::write(&path, b"mine").unwrap();
-        assert!(open_unix(&unix).unwrap_err().to_string().contains("not a socket"));
+        assert!(open_unix(&unix, &MEMCACHED).unwrap_err().to_string().contains("not a socket"));
         assert_eq!(std::fs::read(&path).unwrap(), b"mine");
     }
 }

@@ -7,6 +7,8 @@ pub mod connection;
 pub mod connection_table;
 pub mod dispatch;
 pub mod group;
+pub mod key_move;
+pub mod key_scan;
 pub mod listen;
 pub mod memory;
 pub mod output;

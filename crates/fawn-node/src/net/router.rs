@@ -72,6 +72,24 @@ impl KeyRouter {
         self.route.of_store(store)
     }
 
+    /// The first store that has keys from a position on.
+    pub fn first_store(&self, from: &Key) -> usize {
+        self.route.first_store(from)
+    }
+
+    /// The store that goes on with the keys behind those of a store, from which position on, once its keys from `from` on were
+    /// listed.
+    pub fn next_store(&self, store: usize, from: &Key) -> Option<(usize, Key)> {
+        let next = store + 1;
+        let from = if self.route.is_local() { *from } else { Key::MIN };
+        (next < self.stores()).then_some((next, from))
+    }
+
+    /// Whether all loops have the same keys.
+    pub fn is_local(&self) -> bool {
+        self.route.is_local()
+    }
+
     /// Number of stores of the node.
     pub fn stores(&self) -> usize {
         self.route.stores()

@@ -387,6 +387,12 @@ impl<B: Backend> ConnectionWorker<B> {
                 Err(NoCredit(peer)) => Pause::Credit(peer),
             };
         }
+        if conn.flow.moving.is_some() && !conn.queued {
+            conn.pause = match self.dispatcher.move_on(&mut conn.flow) {
+                Ok(()) => Pause::Listing,
+                Err(NoCredit(peer)) => Pause::Credit(peer),
+            };
+        }
         self.charge(conn);
         let may_receive = self.may_receive(conn);
         if !conn.queued {

@@ -1,6 +1,7 @@
 //! What the log says once a process has its stores: in one line, what it runs with and why.
 
 use crate::options::ServeOptions;
+use crate::runtime::server::ClientAddress;
 use std::path::Path;
 
 /// What a process runs.
@@ -18,7 +19,7 @@ pub struct StartReport<'a> {
     /// Event loops.
     pub loops: usize,
     /// Where clients reach it.
-    pub addresses: &'a [String],
+    pub addresses: &'a [ClientAddress],
     /// Where other processes of its cluster reach it.
     pub cluster_addresses: &'a [String],
 }
@@ -30,6 +31,7 @@ impl StartReport<'_> {
         let [first, ..] = &members[..] else { return };
         // What the flags say does not count for stores that are there.
         let asked: usize = members.iter().map(|options| options.threads.get()).sum();
+        let addresses: Vec<&str> = addresses.iter().map(|at| &at.address[..]).collect();
         let threads_from = if *loops == asked { &first.chosen.threads[..] } else { "the directory's stores" };
         let dirs: Vec<String> = members.iter().map(|options| options.dir.display().to_string()).collect();
         let (dir, file_system, memory_bytes, memory_from) = if *has_stores {

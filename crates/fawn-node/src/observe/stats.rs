@@ -39,18 +39,37 @@ pub struct MergedStats {
 }
 
 impl MergedStats {
-    fn number(&self, name: &str) -> u64 {
+    /// A sum, or 0 if nobody has said it.
+    pub fn number(&self, name: &str) -> u64 {
         self.numbers.get(name).copied().unwrap_or(0)
     }
 
     /// Items: of a cluster those whose ranges have their tail in this process, so that each is counted by one.
-    fn items(&self) -> u64 {
+    pub fn items(&self) -> u64 {
         self.numbers.get(TAIL_ITEMS).copied().unwrap_or_else(|| self.number("fawn_entries"))
     }
 
     /// Their bytes.
-    fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.numbers.get(TAIL_BYTES).copied().unwrap_or_else(|| self.number("fawn_live_bytes"))
+    }
+}
+
+/// The figures of a server, for whoever writes a report of them.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerFigures<'a> {
+    /// What its loops say of their stores.
+    pub stores: &'a MergedStats,
+    /// What it was started with, and its counters.
+    pub shared: &'a SharedState,
+    /// The time.
+    pub now: Now,
+}
+
+impl<'a> ServerFigures<'a> {
+    /// Those of a server.
+    pub fn new(stores: &'a MergedStats, shared: &'a SharedState, now: Now) -> Self {
+        Self { stores, shared, now }
     }
 }
 

@@ -25,6 +25,10 @@ pub struct Memcached;
 struct Parser(Session);
 
 impl Protocol for Memcached {
+    fn name(&self) -> &'static str {
+        "memcached"
+    }
+
     fn parser(&self, options: ParserOptions) -> Box<dyn RequestParser> {
         let limits = SessionLimits { item_bytes: options.max_item_bytes };
         let session = if options.authenticates { Session::with_authentication(limits) } else { Session::new(limits) };
@@ -214,7 +218,9 @@ impl ReplyWriter for Memcached {
         let answer = match body {
             ReplyBody::Item(item) => CommandOutcome::Hit(hit_of(item)),
             ReplyBody::Outcome(reply) => answer_of(reply),
-            ReplyBody::Computed(_) => unreachable!("memcached's commands look at whole values"),
+            ReplyBody::Computed(_) | ReplyBody::Figures(_) | ReplyBody::Keys(_) | ReplyBody::Moved(_) => {
+                unreachable!("memcached's commands look at whole values, and have reports of their own")
+            }
             ReplyBody::ItemInfo { info: None, .. } => CommandOutcome::Miss,
             ReplyBody::ItemInfo { info: Some(info), now } => CommandOutcome::Debug(Debug {
                 expiry: ttl(info.expiry, *now),
@@ -268,6 +274,7 @@ impl ReplyWriter for Memcached {
 
     fn listing_end(&self, detail: ListingDetail) -> &'static [u8] {
         match detail {
+            ListingDetail::Typed => b"",
             ListingDetail::Items => lines::END.as_bytes(),
             ListingDetail::Keys => lines::EN.as_bytes(),
         }

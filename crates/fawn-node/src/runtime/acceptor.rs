@@ -114,7 +114,10 @@ impl Acceptor {
     pub fn accept(&mut self, data: u64, epoll: &OwnedFd, counters: &Counters, now_ms: u64) -> AcceptStep {
         let Some(listener) = self.listeners.get((data - self.first_data) as usize) else { return AcceptStep::Drained };
         match accept_with(&listener.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-            Ok(socket) => AcceptStep::Connection(IncomingConnection { socket, family: listener.family }),
+            Ok(socket) => {
+                let Listener { family, protocol, .. } = *listener;
+                AcceptStep::Connection(IncomingConnection { socket, family, protocol })
+            }
             Err(Errno::AGAIN) => AcceptStep::Drained,
             Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => AcceptStep::Retry,
             Err(error) => {

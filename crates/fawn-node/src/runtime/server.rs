@@ -1,7 +1,7 @@
 //! Starting and stopping a node: listeners, threads, signals.
 
 use crate::error::ServeError;
-use crate::net::listen;
+use crate::net::listen::{self, ReservedAddress};
 use crate::observe::metrics::Serving;
 use crate::observe::started::StartReport;
 use crate::options::ServeOptions;
@@ -62,11 +62,27 @@ pub struct OpenedParts<B: Backend> {
 pub struct RunningNode {
     shared: Arc<SharedState>,
     threads: Vec<JoinHandle<()>>,
-    addresses: Vec<String>,
+    addresses: Vec<ClientAddress>,
+}
+
+/// Where clients reach a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientAddress {
+    /// What they speak: `memcached` or `redis`.
+    pub protocol: &'static str,
+    /// The address with its real port, or the path of a Unix socket.
+    pub address: String,
+}
+
+impl ClientAddress {
+    /// The line that a process prints once it serves clients there.
+    pub fn ready_line(&self) -> String {
+        format!("fawn: serving {} on {}", self.protocol, self.address)
+    }
 }
 
 impl RunningNode {
-    /// Starts a node on `open`'s stores whose clients speak `protocol`. Addresses are reserved and files read before `open` is
+    /// Starts a node on `open`'s stores whose clients speak `protocol`, but for those of Redis. Addresses are reserved and files read before `open` is
     /// called, so that a port in use or a bad certificate is found before a store is touched. Clients are served once the node can:
     /// see [`await_serving`](Self::await_serving).
     ///
@@ -77,8 +93,9 @@ impl RunningNode {
         options: &ServeOptions,
         open: impl FnOnce() -> Result<OpenedParts<B>, ServeError>,
     ) -> Result<Self, ServeError> {
-        let mut reserved = listen::reserve_all(options)?;
-        let addresses = reserved.iter().map(|listener| listener.name.clone()).collect();
+        let mut reserved = listen::reserve_all(options, protocol)?;
+        let address = |at: &ReservedAddress| ClientAddress { protocol: at.protocol.name(), address: at.name.clone() };
+        let addresses = reserved.iter().map(address).collect();
         let access = Access::read(options)?;
         let opened = open()?;
         let mut listeners = Vec::new();
@@ -90,7 +107,7 @@ impl RunningNode {
         let wakes = mesh::wakes(opened.loops.len()).map_err(ServeError::system("make an eventfd"))?;
         let links = mesh::mesh(&wakes, in_flight(wakes.len()));
         let (secret, count) = (opened.secret, opened.loops.len());
-        let shared = Arc::new(SharedState::new(protocol, options.clone(), access, wakes, opened.facts));
+        let shared = Arc::new(SharedState::new(options.clone(), access, wakes, opened.facts));
         let mut loops = Vec::new();
         for (number, (seed, mesh)) in opened.loops.into_iter().zip(links).enumerate() {
             let shared = Arc::clone(&shared);
@@ -129,7 +146,7 @@ impl RunningNode {
     }
 
     /// Where the node listens: addresses with their real ports, and paths.
-    pub fn addresses(&self) -> &[String] {
+    pub fn addresses(&self) -> &[ClientAddress] {
         &self.addresses
     }
 
@@ -181,7 +198,7 @@ impl RunningNode {
 ///
 /// # Errors
 /// [`ServeError`]: why the node did not start, or why it stopped by itself.
-pub fn serve(options: &ServeOptions, ready: impl FnOnce(&[String])) -> Result<(), ServeError> {
+pub fn serve(options: &ServeOptions, ready: impl FnOnce(&[ClientAddress])) -> Result<(), ServeError> {
     let mut options = options.clone();
     options.limits.connections = connections_that_fit(options.limits.connections, options.threads.get(), 0)?;
     until_signal(|_| start(&options), ready)
@@ -197,7 +214,7 @@ type Stopper = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 /// [`ServeError`].
 pub fn until_signal<T>(
     start: impl FnOnce(&AtomicBool) -> Result<(RunningNode, T), ServeError>,
-    ready: impl FnOnce(&[String]),
+    ready: impl FnOnce(&[ClientAddress]),
 ) -> Result<(), ServeError> {
     // Before anything else, so that a signal while stores are opened is not fatal to them.
     let asked = signals::asked_to_stop().map_err(ServeError::system("watch for signals"))?;
@@ -289,7 +306,7 @@ fn fit(limit: usize, loops: usize, links: usize) -> usize {
 /// # Errors
 /// [`ServeError`]; nothing runs then.
 pub fn start(options: &ServeOptions) -> Result<(RunningNode, Directory), ServeError> {
-    if options.listen.is_empty() && options.unix.is_none() {
+    if options.listen.is_empty() && options.redis.is_empty() && options.unix.is_none() {
         return Err(ServeError::NoListener);
     }
     let mut held = None;

@@ -24,6 +24,8 @@ pub struct IncomingConnection {
     pub socket: OwnedFd,
     /// How it came.
     pub family: Family,
+    /// What its client speaks.
+    pub protocol: &'static dyn Protocol,
 }
 
 /// Who may use a node, and with which certificate it shows itself.
@@ -69,8 +71,6 @@ impl StopReason {
 /// What the loops of a node share.
 #[derive(Debug)]
 pub struct SharedState {
-    /// What clients speak.
-    pub protocol: &'static dyn Protocol,
     /// What the node was started with.
     pub options: ServeOptions,
     /// The limits among them.
@@ -112,14 +112,12 @@ pub struct SharedState {
 impl SharedState {
     /// What the loops of a node with `options` share.
     pub fn new(
-        protocol: &'static dyn Protocol,
         options: ServeOptions,
         Access { users, tls }: Access,
         wakes: Vec<Arc<Wake>>,
         facts: Vec<(&'static str, String)>,
     ) -> Self {
         Self {
-            protocol,
             limits: options.limits,
             flush_enabled: options.flush_enabled,
             users,

@@ -44,6 +44,16 @@ impl Route {
         }
     }
 
+    /// The first store that has keys from a position on, counted over the node.
+    pub fn first_store(&self, from: &Key) -> usize {
+        if self.is_local() { 0 } else { fawn_flash::store_of(from, self.stores) }
+    }
+
+    /// Whether every loop takes all keys.
+    pub fn is_local(&self) -> bool {
+        self.local.is_some()
+    }
+
     /// Number of stores.
     pub fn stores(&self) -> usize {
         self.stores

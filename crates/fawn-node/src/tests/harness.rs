@@ -59,7 +59,7 @@ impl Node {
     }
 
     pub fn address(&self) -> &str {
-        &self.running().addresses()[0]
+        &self.running().addresses()[0].address
     }
 
     pub fn client(&self) -> Client<TcpStream> {

@@ -30,7 +30,7 @@ impl Real {
     }
 
     fn client(&self) -> Client<TcpStream> {
-        client_of(&self.running.as_ref().unwrap().addresses()[0])
+        client_of(&self.running.as_ref().unwrap().addresses()[0].address)
     }
 
     fn stat(&self, name: &str) -> u64 {

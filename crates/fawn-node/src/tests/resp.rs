@@ -17,6 +17,10 @@ struct Resp;
 struct RespParser;
 
 impl Protocol for Resp {
+    fn name(&self) -> &'static str {
+        "resp"
+    }
+
     fn parser(&self, _: ParserOptions) -> Box<dyn RequestParser> {
         Box::new(RespParser)
     }

@@ -28,7 +28,7 @@ fn a_unix_socket_serves_too_and_goes_with_the_node() {
         || node.client().ask_until("get c\r\n", "END\r\n").contains("VALUE"),
         "the last word of a client that left",
     );
-    assert_eq!(node.running().addresses()[1], path.display().to_string());
+    assert_eq!(node.running().addresses()[1].address, path.display().to_string());
     node.stop().unwrap();
     assert!(!path.exists());
 }

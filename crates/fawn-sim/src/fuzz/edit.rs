@@ -8,7 +8,7 @@ use postcard::ser_flavors::Flavor;
 
 /// What is changed in which message of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct FieldEdit {
     /// The kind of message, by its place among the variants …
     pub kind: u8,
     /// … and which of that kind.
@@ -23,7 +23,7 @@ pub struct Edit {
     pub beside: u8,
 }
 
-impl Edit {
+impl FieldEdit {
     /// Bytes of an edit in an input.
     pub const BYTES: usize = 8;
 
@@ -143,13 +143,13 @@ mod tests {
         let (range, epoch, to) = (RangeId(1), Epoch(2), Incarnation(3));
         let have = |committed| Message::Have { range, epoch, to, last: Seq(300), committed, full: false };
         let changed =
-            |how, amount| Edit { kind: 5, occurrence: 0, field: 5, how, amount, beside: 0 }.apply(&have(Seq(200)));
+            |how, amount| FieldEdit { kind: 5, occurrence: 0, field: 5, how, amount, beside: 0 }.apply(&have(Seq(200)));
         assert_eq!(kind(&have(Seq(200))), 5);
         assert_eq!(changed(0, 4), Some(have(Seq(205))));
         assert_eq!(changed(1, 7), Some(have(Seq(192))));
         assert_eq!(changed(3, 0), Some(have(Seq(u64::MAX))));
         assert_eq!(changed(6, 4), Some(have(Seq(300))));
-        let edit = Edit { kind: 9, occurrence: 700, field: 300, how: 1, amount: 2, beside: 2 };
-        assert_eq!(Edit::of(&edit.bytes()), Some(edit));
+        let edit = FieldEdit { kind: 9, occurrence: 700, field: 300, how: 1, amount: 2, beside: 2 };
+        assert_eq!(FieldEdit::of(&edit.bytes()), Some(edit));
     }
 }

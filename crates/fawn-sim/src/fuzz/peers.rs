@@ -1,7 +1,7 @@
 //! What peers say with one field changed, in a cluster that works: managers, nodes and front-ends each in the epoch, attempt
 //! and life in force, where a message that is made up would be passed over as one of another time.
 //!
-//! An input is the seed of a cluster, and edits ([`Edit`]). The cluster forms, takes writes and reads, is dumped, gets
+//! An input is the seed of a cluster, and edits ([`FieldEdit`]). The cluster forms, takes writes and reads, is dumped, gets
 //! another node and loses one; each edit changes a field of one message on its way. Whatever that leads to, nobody panics, and
 //! messages come to an end.
 
@@ -20,7 +20,7 @@ use fawn_kv::wire::Message;
 use fawn_kv::wire::version::NEWEST;
 use fawn_ring::{Interval, MachineId, Secret};
 
-use super::edit::{Edit, kind};
+use super::edit::{FieldEdit, kind};
 use super::target::{Input, Target};
 use crate::cluster::MemoryStore;
 
@@ -57,7 +57,7 @@ impl Target for Peers {
     }
 
     fn valid(&self, random: &mut Random) -> Input {
-        let edit = |random: &mut Random| Edit {
+        let edit = |random: &mut Random| FieldEdit {
             kind: random.below(KINDS) as u8,
             occurrence: match random.below(3) {
                 0 => random.below(3),
@@ -81,7 +81,7 @@ impl Target for Peers {
     fn execute(&self, input: &Input) -> bool {
         let Some((seed, edits)) = input.split_first() else { return false };
         let Some(seed) = seed.first() else { return false };
-        let edits: Vec<Edit> = edits.iter().filter_map(|part| Edit::of(part)).collect();
+        let edits: Vec<FieldEdit> = edits.iter().filter_map(|part| FieldEdit::of(part)).collect();
         let mut bench = Bench::new(u64::from(*seed), edits);
         bench.run();
         bench.edited > 0
@@ -102,7 +102,7 @@ pub(super) struct Bench {
     random: Random,
     /// From, to.
     queue: VecDeque<(Address, Address, Message)>,
-    edits: Vec<Edit>,
+    edits: Vec<FieldEdit>,
     /// Messages of each kind so far.
     seen: BTreeMap<u8, u16>,
     messages: usize,
@@ -131,7 +131,7 @@ fn node(id: NodeId) -> Node<MemoryStore> {
 }
 
 impl Bench {
-    pub(super) fn new(seed: u64, edits: Vec<Edit>) -> Self {
+    pub(super) fn new(seed: u64, edits: Vec<FieldEdit>) -> Self {
         let is_weak = seed % 4 == 3;
         let rules = Rules {
             consistency: if is_weak { Consistency::Weak } else { Consistency::Chain },

@@ -117,7 +117,7 @@ fn messages_with_a_damaged_field_end_nobody_and_are_refused() {
     for number in 0..60 {
         let mut inputs = Inputs::new(&peers::Peers, 5);
         let input = inputs.at(number);
-        let edits = input[1..].iter().filter_map(|part| edit::Edit::of(part)).collect();
+        let edits = input[1..].iter().filter_map(|part| edit::FieldEdit::of(part)).collect();
         let mut bench = peers::Bench::new(input[0].first().map_or(0, |seed| u64::from(*seed)), edits);
         bench.run();
         refused += bench.refused();
@@ -128,7 +128,7 @@ fn messages_with_a_damaged_field_end_nobody_and_are_refused() {
 /// Messages that are refused where a field of one of a kind is made as large as it can be, in so many clusters at work.
 fn refused_of(kind: u8, field: u16, occurrences: u16) -> u64 {
     let refused = (0..occurrences).map(|occurrence| {
-        let edit = edit::Edit { kind, occurrence, field, how: 3, amount: 0, beside: 0 };
+        let edit = edit::FieldEdit { kind, occurrence, field, how: 3, amount: 0, beside: 0 };
         let mut bench = peers::Bench::new(0, vec![edit]);
         bench.run();
         bench.refused().min(1)

@@ -45,7 +45,7 @@ impl Pace {
 }
 
 /// Items with their keys, in key order.
-pub type Items = Vec<(Vec<u8>, OracleItem)>;
+pub type OracleItems = Vec<(Vec<u8>, OracleItem)>;
 
 /// What a put says beside key and value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -18,7 +18,7 @@ mod program;
 mod restart;
 
 pub use bulk::{LoadedRecord, bulk_load};
-pub use machine::{Extras, Items, Machine, Pace};
+pub use machine::{Extras, Machine, OracleItems, Pace};
 pub use oracle::{Oracle, OracleItem};
 pub use program::Failure;
 pub use restart::Restart;

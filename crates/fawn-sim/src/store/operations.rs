@@ -6,7 +6,7 @@ use fawn_ring::{Interval, Key};
 use fawn_store::Refusal;
 use fawn_store::record::Record;
 
-use super::machine::{Items, Machine};
+use super::machine::{Machine, OracleItems};
 use super::oracle::OracleItem;
 
 impl Machine {
@@ -48,7 +48,7 @@ impl Machine {
     ///
     /// # Errors
     /// Why the scan cannot go on.
-    pub fn scan(&mut self, interval: Interval, max_bytes: usize) -> Result<Option<Items>, String> {
+    pub fn scan(&mut self, interval: Interval, max_bytes: usize) -> Result<Option<OracleItems>, String> {
         let began = self.now();
         if let Err(refusal) = self.seal() {
             return if self.is_down() { Ok(None) } else { Err(refusal.to_string()) };

@@ -22,6 +22,9 @@ pub struct ClientsArguments {
     /// Address to listen on; port 0 picks a free port; may be given several times
     #[arg(long, value_name = "ADDR:PORT", default_value = DEFAULT_LISTEN, value_parser = parse_listen)]
     pub listen: Vec<String>,
+    /// Also serve clients of Redis on this address; port 0 picks a free port; may be given several times
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]
+    pub redis: Vec<String>,
     /// Also listen on this Unix socket
     #[arg(long, value_name = "PATH")]
     pub unix: Option<PathBuf>,
@@ -54,8 +57,8 @@ pub struct ClientsArguments {
 /// Arguments of `fawn serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Once connections are accepted, the server prints one line `fawn: serving memcached on ADDR:PORT` to standard \
-output. The log goes to standard error. SIGTERM, SIGINT, SIGQUIT and SIGHUP stop the server cleanly: every \
+Once connections are accepted, the server prints a line for each address to standard output: `fawn: serving \
+memcached on ADDR:PORT`, or `redis`. The log goes to standard error. SIGTERM, SIGINT, SIGQUIT and SIGHUP stop the server cleanly: every \
 acknowledged write is on flash, and the exit code is 0. A second signal, five seconds or more after the first, \
 stops it at once, like a crash. Under nohup the server ignores SIGHUP.
 
@@ -158,11 +161,17 @@ impl ServeArguments {
 }
 
 impl ClientsArguments {
+    /// Whether nothing is said of where clients connect.
+    pub fn are_default(&self) -> bool {
+        self.listen == [DEFAULT_LISTEN] && self.redis.is_empty() && self.unix.is_none()
+    }
+
     /// What they say of a server's options.
     pub fn options(&self, dir: &Path, insecure: bool) -> ServeOptions {
         let files = (self.tls_cert.clone(), self.tls_key.clone());
         ServeOptions {
             listen: self.listen.clone(),
+            redis: self.redis.clone(),
             unix: self.unix.clone().map(|path| UnixOptions { path, mode: self.unix_mode.0 }),
             max_item_bytes: self.max_item_size.bytes as usize,
             auth_file: self.auth_file.clone(),

@@ -7,7 +7,7 @@ use fawn_flash::Directory;
 /// Serves a plain directory while `run` talks to it.
 fn served(options: &ServeOptions, run: impl FnOnce(&mut Client<TcpStream>)) {
     let (running, directory) = server::start(options).unwrap();
-    let mut client = client_of(running.addresses().first().unwrap());
+    let mut client = client_of(&running.addresses().first().unwrap().address);
     run(&mut client);
     running.stopper()();
     running.wait().unwrap();

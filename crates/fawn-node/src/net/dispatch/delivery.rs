@@ -1,6 +1,6 @@
 //! What loops ask of each other, and replies on their way back to their connections.
 
-use super::{Dispatcher, LISTING};
+use super::{Dispatcher, LISTING, MOVE};
 use crate::net::connection::{ClientConnection, ReservationRequest};
 use crate::net::reply_queue::FillOutcome;
 use crate::observe::stats;
@@ -111,7 +111,9 @@ impl<B: Backend> Dispatcher<B> {
         status: CompletionStatus,
         granted: u32,
     ) {
-        if let Some(error) = status.unwritten() {
+        if slot.part != MOVE
+            && let Some(error) = status.unwritten()
+        {
             bytes.clear();
             conn.flow.writer.write_error(&mut bytes, &error);
         }
@@ -121,6 +123,9 @@ impl<B: Backend> Dispatcher<B> {
         self.admission.memory_mut().charge(before, conn.charged);
         if slot.part == LISTING {
             return self.listed(&mut conn.flow, slot.answer, &bytes);
+        }
+        if slot.part == MOVE {
+            return self.moved(&mut conn.flow, slot.answer, &bytes, status.unwritten());
         }
         match conn.flow.answers.fill(slot.answer, slot.part, bytes, status.is_failure()) {
             FillOutcome::Taken => {}

@@ -2,27 +2,45 @@
 
 use super::{Dispatcher, LISTING, NoCredit};
 use crate::net::connection::{Flow, Listing, Pause};
+use crate::net::key_move::KeyMove;
+use crate::net::key_scan::KeyScan;
 use crate::net::reply_queue::{FillOutcome, Finish};
 use crate::observe::latency::Stamp;
-use crate::observe::stats;
+use crate::observe::stats::{self, ServerFigures};
 use crate::protocol::ServerRequest;
 use crate::request::{
-    CLOCK_NOT_SET, ListingForm, ListingPart, ReplyBody, ReplyForm, ReplySlot, ReplyTo, RequestError, StatsReport,
+    CLOCK_NOT_SET, ListingDetail, ListingForm, ListingPart, ReplyBody, ReplyForm, ReplySlot, ReplyTo, RequestError,
+    StatsReport,
 };
 use crate::runtime::mesh::PeerRequest;
 use crate::shard::backend::Backend;
+
+/// The tag of figures that are no report of `stats`.
+const FIGURES: u8 = u8::MAX;
 
 impl<B: Backend> Dispatcher<B> {
     /// Carries out a request for the server.
     pub(super) fn server_request(
         &mut self,
         flow: &mut Flow,
-        request: ServerRequest,
+        request: &ServerRequest,
         reply: &ReplyForm,
     ) -> Result<(), Pause> {
-        match request {
+        match *request {
             ServerRequest::FlushAll { at_unix } => return self.flush_all(flow, reply, at_unix),
             ServerRequest::Stats(report) => self.stats(flow, report)?,
+            ServerRequest::Figures => self.figures(flow, reply)?,
+            ServerRequest::Scan(ref scan) => {
+                let scan = KeyScan::new((**scan).clone(), *reply);
+                let form = ListingForm { writer: flow.writer, detail: ListingDetail::Typed };
+                flow.listing = Some(Listing::gathering(scan, form, &self.router));
+            }
+            ServerRequest::Move(ref request) => {
+                if !flow.answers.are_filled() {
+                    return Err(Pause::Order);
+                }
+                flow.moving = Some(Box::new(KeyMove::new((**request).clone(), *reply)));
+            }
             ServerRequest::ResetCounters => {
                 self.shared.reset_counters();
                 self.answer(flow, reply, &ReplyBody::Reset);
@@ -112,10 +130,33 @@ impl<B: Backend> Dispatcher<B> {
         Ok(())
     }
 
+    /// Asks all loops for their figures.
+    fn figures(&mut self, flow: &mut Flow, reply: &ReplyForm) -> Result<(), NoCredit> {
+        self.credit_everywhere()?;
+        let answer = flow.answers.open(Finish::Gather(FIGURES));
+        flow.figures.push((answer, *reply));
+        let own = stats::encode(&self.backend.stats(self.now));
+        flow.answers.extend(answer, &own, None, self.backend.pool());
+        self.ask_everyone(flow, answer, PeerRequest::Stats);
+        if let FillOutcome::Gathered(tag) = flow.answers.close(answer) {
+            self.gather(flow, answer, tag);
+        }
+        Ok(())
+    }
+
     /// Makes the answer to `stats` of what all loops said.
     pub(super) fn gather(&mut self, flow: &mut Flow, answer: u64, tag: u8) {
         let figures = stats::merge(&flow.answers.parts(answer));
-        let text = stats::text(tag, &figures, &self.shared, self.now, flow.writer);
+        let text = if tag == FIGURES {
+            let place = flow.figures.iter().position(|(number, _)| *number == answer);
+            let (_, form) =
+                flow.figures.swap_remove(place.expect("whoever asks for figures says how they are written"));
+            let (figures, mut text) = (ServerFigures::new(&figures, &self.shared, self.now), Vec::new());
+            form.write(&mut text, b"", &ReplyBody::Figures(&figures));
+            text
+        } else {
+            stats::text(tag, &figures, &self.shared, self.now, flow.writer)
+        };
         flow.answers.gathered(answer, text);
     }
 
@@ -131,7 +172,7 @@ impl<B: Backend> Dispatcher<B> {
             return Err(NoCredit(home));
         }
         listing.asked = true;
-        let Listing { form, from, first, .. } = *listing;
+        let &mut Listing { form, from, first, .. } = listing;
         let (answer, stamp) = (flow.answers.wait_for_one(), Stamp::NONE);
         let slot = ReplySlot { connection: flow.token, answer, part: LISTING, stamp };
         if home == self.number {
@@ -146,22 +187,37 @@ impl<B: Backend> Dispatcher<B> {
     /// Part of a listing has come.
     pub(super) fn listed(&mut self, flow: &mut Flow, answer: u64, bytes: &[u8]) {
         let (listed, lines) = ListingPart::decode(bytes);
-        flow.answers.fill(answer, 0, lines.to_vec(), false);
+        let gathers = flow.listing.as_ref().is_some_and(|listing| listing.scan.is_some());
+        flow.answers.fill(answer, 0, if gathers { Vec::new() } else { lines.to_vec() }, false);
         let Some(listing) = &mut flow.listing else { return };
-        if !listing.advance(&listed, self.router.stores()) {
+        let (place, router) = (listing.place(), &self.router);
+        let is_over = match &mut listing.scan {
+            Some(scan) => match scan.take(&listed, lines, place, router) {
+                Some(next) => {
+                    listing.lost += listed.lost;
+                    listing.go_on(next);
+                    false
+                }
+                None => true,
+            },
+            None => listing.advance(&listed, router.stores()),
+        };
+        if !is_over {
             return;
         }
-        let (Listing { form, lost, .. }, writer, mut end) = (*listing, flow.writer, Vec::new());
-        if listed.failed {
-            let error = RequestError::Server("the keys cannot be listed, see the server's log");
-            writer.write_error(&mut end, &error);
-        } else if lost > 0 {
-            let text = format!("{lost} keys cannot be read and are not listed, see the server's log");
-            writer.write_error(&mut end, &RequestError::Server(&text));
+        let Some(Listing { form, lost, scan, .. }) = flow.listing.take() else { return };
+        let lost_keys = format!("{lost} keys cannot be read and are not listed, see the server's log");
+        let trouble = if listed.failed {
+            Some(RequestError::Server("the keys cannot be listed, see the server's log"))
         } else {
-            end.extend_from_slice(writer.listing_end(form.detail));
+            (lost > 0).then_some(RequestError::Server(&lost_keys))
+        };
+        let mut end = Vec::new();
+        match (scan, trouble) {
+            (Some(scan), trouble) => scan.write(trouble.as_ref(), &mut end),
+            (None, Some(error)) => flow.writer.write_error(&mut end, &error),
+            (None, None) => end.extend_from_slice(flow.writer.listing_end(form.detail)),
         }
-        flow.listing = None;
         flow.answers.push(&end, None, Stamp::NONE, self.backend.pool());
     }
 }

@@ -51,7 +51,7 @@ impl<B: Backend> EventLoop<B> {
     fn refuse(&self, accepted: &IncomingConnection) {
         self.counters.rejected_connections.add(1);
         if self.shared.tls_for(accepted.family).is_none() {
-            let _ = send(&accepted.socket, self.shared.protocol.too_many_connections(), SendFlags::NOSIGNAL);
+            let _ = send(&accepted.socket, accepted.protocol.too_many_connections(), SendFlags::NOSIGNAL);
         }
     }
 
@@ -100,7 +100,8 @@ impl<B: Backend> EventLoop<B> {
                 return;
             }
         };
-        let parser = shared.protocol.parser(ParserOptions {
+        let protocol = accepted.protocol;
+        let parser = protocol.parser(ParserOptions {
             max_item_bytes: shared.options.max_item_bytes,
             authenticates: shared.users.is_some(),
         });
@@ -108,7 +109,7 @@ impl<B: Backend> EventLoop<B> {
             let _ = sockopt::set_tcp_nodelay(&accepted.socket, true);
             let _ = sockopt::set_socket_keepalive(&accepted.socket, true);
         }
-        let mut conn = ClientConnection::new(accepted.socket, tls, (parser, shared.protocol), self.now.ms);
+        let mut conn = ClientConnection::new(accepted.socket, tls, (parser, protocol), self.now.ms);
         conn.interest = EventFlags::IN;
         let (token, conn) = self.connections.insert(conn);
         self.counters.curr_connections.add(1);

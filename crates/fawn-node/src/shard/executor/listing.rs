@@ -2,6 +2,7 @@
 
 use super::ShardExecutor;
 use super::pending::PendingScan;
+use crate::net::key_scan;
 use crate::request::{Completion, ListingDetail, ListingForm, ListingPart, ReplyTo, TaskTicket};
 use crate::runtime::clock::Now;
 use crate::shard::operate;
@@ -30,6 +31,10 @@ impl<S: Stores> ShardExecutor<S> {
         let mut rest = &scanned.records[..];
         while let Ok((record, len)) = Record::decode(rest) {
             rest = &rest[len..];
+            if form.detail == ListingDetail::Typed {
+                key_scan::push_listed(&mut bytes, record.key, record.client_flags);
+                continue;
+            }
             let info = (form.detail == ListingDetail::Items).then(|| {
                 let last_use = self.own[store].recency.get(&self.secret.position(record.key));
                 operate::info_of(&record, self.own[store].cas.of(&record), last_use)
