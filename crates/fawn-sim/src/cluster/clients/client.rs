@@ -529,10 +529,7 @@ impl SimulatedClient {
                 return Some(Conclusion::ShownNoMore(asking));
             }
             Answer::Done { outcome, position, shown, .. } => {
-                match outcome_of(&asking, outcome, position.seq.0, shown) {
-                    Some(outcome) => vec![outcome],
-                    None => return Some(Conclusion::ShownNoMore(asking)),
-                }
+                vec![outcome_of(&asking, outcome, position.seq.0, shown)]
             }
             Answer::Found(kept) => vec![found(kept.as_deref())],
             Answer::FoundMany(kept) => kept.iter().map(|kept| found(kept.as_deref())).collect(),

@@ -38,9 +38,9 @@ fn encode_part(asking: &Asking) -> Vec<u8> {
         edit(EditKind::Put { condition, expiry: Some(expiry), show }, value.to_string().as_bytes())
     };
     match asking.operation {
-        // Half of them only look.
-        KvOperation::Get if asking.id.number % 2 == 0 => view(ViewKind::Range { first: 0, last: -1 }),
         KvOperation::Get => edit(EditKind::ShowAndExpire { expiry: asking.expiry }, b""),
+        // Half of them look at all of it.
+        KvOperation::Measure if asking.id.number.is_multiple_of(2) => view(ViewKind::Range { first: 0, last: -1 }),
         KvOperation::Measure => view(ViewKind::Length),
         KvOperation::Put { value } => put(PutCondition::Always, asking.expiry, false, value),
         KvOperation::Swap { value } => put(PutCondition::Always, 0, true, value),
@@ -162,11 +162,11 @@ fn number(value: &[u8]) -> u64 {
     })
 }
 
-/// What an operation that the head has carried out shows, committed as record `seq`; `None`: that cannot be told.
-pub fn outcome_of(asking: &Asking, outcome: Outcome, seq: u64, shown: Option<Shown>) -> Option<KvOutcome> {
+/// What an operation that the head has carried out shows, committed as record `seq`.
+pub fn outcome_of(asking: &Asking, outcome: Outcome, seq: u64, shown: Option<Shown>) -> KvOutcome {
     let operation = asking.operation;
     let version = |cas: Cas| Some(cas.resolve(seq));
-    Some(match outcome {
+    match outcome {
         Outcome::Hit(hit) => {
             let shown = shown.expect("a hit shows something");
             assert_eq!(shown.flags, 0, "nobody sets flags");
@@ -197,14 +197,13 @@ pub fn outcome_of(asking: &Asking, outcome: Outcome, seq: u64, shown: Option<Sho
         Outcome::Integer(number) => of_integer(asking, u64::try_from(number).expect("nobody counts below 0")),
         Outcome::Computed => {
             let shown = shown.expect("what is computed is shown");
-            // A view of what is there shows a key that is missing as an empty string.
-            let is_range = operation == KvOperation::Get && asking.form == Form::Part;
-            if is_range && shown.value.is_empty() {
-                return None;
+            let value = number(&shown.value);
+            match operation {
+                KvOperation::Measure => KvOutcome::Number { value: shown.value.len() as u64, version: None },
+                _ => KvOutcome::Hit { value, version: None },
             }
-            KvOutcome::Hit { value: number(&shown.value), version: None }
         }
-    })
+    }
 }
 
 /// What a number means that an operation on a part came to. None says the number of a version.
