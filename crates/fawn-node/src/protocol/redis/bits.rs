@@ -53,7 +53,13 @@ fn range(words: &Words<'_>, at: usize) -> Result<BitRange, LateError> {
 pub fn bitcount<'a>(words: &Words<'a>, _: &mut KeyContext<'_>) -> KeyResult<'a> {
     let range = match words.len() {
         2 => Ok(None),
-        4 | 5 => range(words, 2).map(Some),
+        4 => range(words, 2).map(Some),
+        // Redis looks at both places before the unit here, and not in `BITPOS`.
+        5 => match (integer(words, 2), integer(words, 3)) {
+            (Ok(first), Ok(last)) if first < 0 && last < first => Ok(Some(BitRange { first, last, bits: false })),
+            (Ok(_), Ok(_)) => range(words, 2).map(Some),
+            _ => Err(LateError::NotInteger),
+        },
         _ => Err(LateError::Syntax),
     };
     Ok(match range {
