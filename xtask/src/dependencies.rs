@@ -24,6 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-ring", &[]),
     ("fawn-memcache", &[]),
     ("fawn-resp", &[]),
+    ("fawn-rdb", &[]),
     ("fawn-files", &[]),
     ("fawn-machine", &[]),
     ("fawn-report", &[]),
