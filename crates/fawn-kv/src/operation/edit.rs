@@ -1,6 +1,7 @@
 //! Changes of a part of a value.
 
-use super::{Decision, Item};
+use super::evaluate::{self, nothing};
+use super::{Decision, Item, NewValue, Outcome, Version};
 use serde::{Deserialize, Serialize};
 
 /// A change of a part of a value, decided by what is there. Its answer is an [`Outcome`](super::Outcome): a number, or what
@@ -111,6 +112,8 @@ pub enum ExpiryCondition {
     Later,
     /// Only if it is earlier than the one there.
     Earlier,
+    /// Only where there is one, and only if it is earlier.
+    WithEarlier,
 }
 
 /// Why an [`Edit`] or a [`View`](super::View) is refused. Nothing has changed then.
@@ -138,6 +141,61 @@ pub enum EditError {
 
 /// Decides an edit against the key's `current` item; `most_value_bytes` bounds the new value.
 pub(super) fn evaluate<'a>(edit: &Edit<'a>, current: Option<Item<'_>>, most_value_bytes: usize) -> Decision<'a> {
-    let _ = (edit, current, most_value_bytes);
-    todo!()
+    let editor = Editor { current, most_value_bytes };
+    decide(edit, editor).unwrap_or_else(|error| nothing(Outcome::Refused(error)))
+}
+
+fn decide<'a>(edit: &Edit<'a>, editor: Editor<'_>) -> Result<Decision<'a>, EditError> {
+    let argument = edit.argument;
+    match edit.kind {
+        EditKind::Put { condition, expiry, show } => editor.put(argument, condition, expiry, show),
+        EditKind::Take => editor.take(),
+        EditKind::Append => editor.append(argument),
+        EditKind::Overwrite { place } => editor.overwrite(argument, place),
+        EditKind::SetBit { place, is_set } => editor.set_bit(place, is_set),
+        EditKind::BitFields => editor.run_bit_fields(argument),
+        EditKind::Add { delta } => editor.add(delta),
+        EditKind::AddFloat => editor.add_float(argument),
+        EditKind::Expire { expiry, condition } => Ok(editor.expire(expiry, condition)),
+        EditKind::ShowAndExpire { expiry } => editor.show_and_expire(expiry),
+        EditKind::SetFields { only_absent } => editor.set_fields(argument, only_absent),
+        EditKind::RemoveFields => editor.remove_fields(argument),
+        EditKind::AddToField { delta } => editor.add_to_field(argument, delta),
+        EditKind::AddFloatToField => editor.add_float_to_field(argument),
+    }
+}
+
+/// The item that an edit meets.
+#[derive(Clone, Copy)]
+pub(super) struct Editor<'i> {
+    /// The key's current item.
+    pub(super) current: Option<Item<'i>>,
+    /// Bounds the new value.
+    pub(super) most_value_bytes: usize,
+}
+
+impl Editor<'_> {
+    /// Refuses a new value of so many bytes, if they are too many.
+    pub(super) fn check_size(self, bytes: u64) -> Result<usize, EditError> {
+        usize::try_from(bytes).ok().filter(|bytes| *bytes <= self.most_value_bytes).ok_or(EditError::TooLong)
+    }
+
+    /// A new value. Flags and expiry stay; the marks go, as the value is new.
+    pub(super) fn replace<'a>(self, made: Vec<u8>, outcome: Outcome) -> Result<Decision<'a>, EditError> {
+        let flags = self.current.map_or(0, |item| item.flags);
+        self.replace_with_flags(made, flags, outcome)
+    }
+
+    /// A new value that has these flags.
+    pub(super) fn replace_with_flags<'a>(
+        self,
+        made: Vec<u8>,
+        flags: u32,
+        outcome: Outcome,
+    ) -> Result<Decision<'a>, EditError> {
+        self.check_size(made.len() as u64)?;
+        let expiry = self.current.map_or(0, |item| item.expiry);
+        let value = NewValue::Made(made);
+        Ok(evaluate::value(Version { value, flags, expiry, stale: false, won: false, client_cas: None }, outcome))
+    }
 }

@@ -6,9 +6,9 @@ use super::{
 };
 
 /// Decides `operation` against the key's `current` item (`None` when there is none; an expired one counts as none) at
-/// `now_unix`. `most_value_bytes` bounds what append and prepend may make.
+/// `now_unix`. `most_value_bytes` bounds what append, prepend and edits make, and the lists that views show.
 ///
-/// Bytes are only copied where a new value is made: append, prepend, counters.
+/// Bytes are only copied where a new value is made (append, prepend, counters, edits) or a part of one is shown.
 pub fn evaluate<'a>(
     operation: &Operation<'a>,
     current: Option<Item<'_>>,
@@ -24,7 +24,7 @@ pub fn evaluate<'a>(
         Operation::Delete(request) => delete(request, current),
         Operation::Arithmetic(request) => count(request, current),
         Operation::Touch { expiry } => touch(current, *expiry),
-        Operation::View(view) => view::evaluate(view, current),
+        Operation::View(view) => view::evaluate(view, current, most_value_bytes),
         Operation::Edit(edit) => edit::evaluate(edit, current, most_value_bytes),
     };
     if matches!(&decision.append, Append::Value(version) if is_past(version.expiry, now_unix)) {
@@ -34,11 +34,11 @@ pub fn evaluate<'a>(
     decision
 }
 
-fn nothing<'a>(outcome: Outcome) -> Decision<'a> {
+pub(super) fn nothing<'a>(outcome: Outcome) -> Decision<'a> {
     Decision { append: Append::Nothing, outcome, shown: Vec::new() }
 }
 
-fn value(version: Version<'_>, outcome: Outcome) -> Decision<'_> {
+pub(super) fn value(version: Version<'_>, outcome: Outcome) -> Decision<'_> {
     Decision { append: Append::Value(version), outcome, shown: Vec::new() }
 }
 
@@ -48,7 +48,7 @@ fn new_cas(client_cas: Option<u64>) -> Cas {
 }
 
 /// The current item again: value, flags, marks and cas as they are.
-fn unchanged<'a>(item: &Item<'_>) -> Version<'a> {
+pub(super) fn unchanged<'a>(item: &Item<'_>) -> Version<'a> {
     Version {
         value: NewValue::Unchanged,
         flags: item.flags,
@@ -88,7 +88,7 @@ fn touch<'a>(current: Option<Item<'_>>, expiry: u32) -> Decision<'a> {
     }
 }
 
-fn with_expiry<'a>(item: &Item<'_>, expiry: u32, outcome: Outcome) -> Decision<'a> {
+pub(super) fn with_expiry<'a>(item: &Item<'_>, expiry: u32, outcome: Outcome) -> Decision<'a> {
     if expiry == item.expiry { nothing(outcome) } else { value(Version { expiry, ..unchanged(item) }, outcome) }
 }
 

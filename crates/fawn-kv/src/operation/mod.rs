@@ -22,10 +22,17 @@
 
 mod arithmetic;
 pub mod bit_field;
+mod bits;
 mod edit;
 mod evaluate;
+mod fields;
+pub mod float;
+pub mod glob;
 pub mod hash;
+mod integer;
 pub mod items;
+mod random;
+mod string;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -145,7 +152,7 @@ impl Operation<'_> {
             Self::Store(store) => matches!(store.mode, Mode::Append { .. } | Mode::Prepend { .. }),
             Self::Delete(_) | Self::Touch { .. } => false,
             Self::View(View { kind: ViewKind::Expiry, .. })
-            | Self::Edit(Edit { kind: EditKind::Expire { .. }, .. }) => false,
+            | Self::Edit(Edit { kind: EditKind::Expire { .. } | EditKind::Put { show: false, .. }, .. }) => false,
             Self::Get
             | Self::GetAndTouch { .. }
             | Self::MetaGet(_)

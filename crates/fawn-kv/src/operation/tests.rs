@@ -1,5 +1,10 @@
 //! What conversations over the protocol cannot show: what is appended, and what is not.
 
+mod answers;
+mod edits;
+mod hashes;
+mod models;
+
 use super::*;
 
 const NOW: u32 = 1_800_000_000;
@@ -22,6 +27,38 @@ fn step(decrement: bool) -> Arithmetic {
 
 fn append(value: &[u8]) -> Operation<'_> {
     Operation::Store(Store { mode: Mode::Append { vivify: None }, ..Store::set(value) })
+}
+
+/// A hash of these fields.
+fn hash_of(fields: &[(&[u8], &[u8])]) -> Vec<u8> {
+    let mut bytes = [&hash::MAGIC[..], &(fields.len() as u32).to_le_bytes()].concat();
+    for (name, value) in fields {
+        items::push(&mut bytes, Some(name));
+        items::push(&mut bytes, Some(value));
+    }
+    bytes
+}
+
+#[test]
+fn views_read_and_edits_write() {
+    let view = Operation::View(View { kind: ViewKind::Length, argument: b"field" });
+    assert!(view.is_read() && !view.is_conditional() && view.needs_current() && view.needs_value());
+    assert_eq!((view.payload(), view.expiries().count()), (&b"field"[..], 0));
+    assert!(!Operation::View(View { kind: ViewKind::Expiry, argument: b"" }).needs_value());
+    let edit = |kind| Operation::Edit(Edit { kind, argument: b"text" });
+    for (kind, expiry) in [
+        (EditKind::Put { condition: PutCondition::Always, expiry: Some(5), show: false }, Some(5)),
+        (EditKind::Put { condition: PutCondition::Always, expiry: None, show: false }, None),
+        (EditKind::Expire { expiry: 6, condition: ExpiryCondition::Always }, Some(6)),
+        (EditKind::ShowAndExpire { expiry: 7 }, Some(7)),
+        (EditKind::Append, None),
+    ] {
+        let operation = edit(kind);
+        assert!(!operation.is_read() && operation.is_conditional() && operation.needs_current());
+        assert_eq!((operation.payload(), operation.expiries().next()), (&b"text"[..], expiry));
+    }
+    assert!(!edit(EditKind::Expire { expiry: 6, condition: ExpiryCondition::Always }).needs_value());
+    assert!(edit(EditKind::Append).needs_value());
 }
 
 #[test]
@@ -59,7 +96,10 @@ fn an_expiry_in_the_past_deletes_what_is_there() {
     // A set does not know what is there.
     assert_eq!(decide(&set, None).append, Append::Delete);
     assert_eq!(decide(&add, None).append, Append::Nothing);
-    assert_eq!(decide(&touch, Some(ITEM)), Decision { append: Append::Delete, outcome: Outcome::Touched });
+    assert_eq!(
+        decide(&touch, Some(ITEM)),
+        Decision { append: Append::Delete, outcome: Outcome::Touched, shown: Vec::new() }
+    );
     for operation in [set, add] {
         assert!(matches!(decide(&operation, None).outcome, Outcome::Stored { size: 1, .. }));
     }
@@ -95,7 +135,7 @@ fn a_counter_keeps_its_length_when_it_shrinks() {
 fn an_append_beyond_the_limit_is_not_stored() {
     assert!(matches!(decide(&append(&[b'x'; 98]), Some(ITEM)).outcome, Outcome::Stored { size: 100, .. }));
     let refused = decide(&append(&[b'x'; 99]), Some(ITEM));
-    assert_eq!(refused, Decision { append: Append::Nothing, outcome: Outcome::NotStored });
+    assert_eq!(refused, Decision { append: Append::Nothing, outcome: Outcome::NotStored, shown: Vec::new() });
 }
 
 #[test]

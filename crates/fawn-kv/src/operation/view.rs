@@ -1,6 +1,8 @@
 //! Reads that show a part of a value, or something computed from it.
 
-use super::{Decision, Item};
+use super::evaluate::nothing;
+use super::hash::{self, Hash};
+use super::{Decision, EditError, Item, Outcome, bit_field, bits, fields, string};
 use serde::{Deserialize, Serialize};
 
 /// A read of a part of a value. Its answer is an [`Outcome`](super::Outcome): a number, or what
@@ -33,20 +35,22 @@ pub enum ViewKind {
         /// The last byte.
         last: i64,
     },
-    /// A bit of a string: 0 or 1. The bit 0 is the highest of the first byte. Bits behind the end are 0.
+    /// A bit of a string: 0 or 1. The bit 0 is the highest of the first byte. Bits behind the end are 0, and those of a missing
+    /// key.
     Bit {
         /// The bit's place.
         place: u64,
     },
     /// How many bits of a string are 1; 0 for a missing key.
     CountBits(Option<BitRange>),
-    /// The place of the first bit of this value, -1 if there is none. A missing key is an empty string.
+    /// The place of the first bit of this value, -1 if there is none. A missing key has zeros from place 0 on, wherever they are
+    /// sought; in a string that is empty there is no bit at all.
     FindBit {
         /// The bit's value.
         is_set: bool,
         /// Where it is sought.
         range: Option<BitRange>,
-        /// A range without an end goes on behind the string, where all bits are 0.
+        /// The range has no end, whatever its `last` says. It goes on behind the string, where all bits are 0.
         is_open: bool,
     },
     /// Integers within a string, which are no more than read. Argument and answer are those of
@@ -55,10 +59,11 @@ pub enum ViewKind {
     /// The value of the field that is the argument; no answer shows it if it is missing.
     Field,
     /// The values of the fields in the argument, a list: a list in the same order, with nothing for missing ones, all of them for
-    /// a missing key.
+    /// a missing key. A list of more bytes than a value may have is refused with
+    /// [`EditError::TooLong`](super::EditError::TooLong), as is one of `RandomFields`.
     Fields,
     /// All fields, as a list: names, values, or each name with its value. Empty for a missing key. If the argument is not empty,
-    /// it is a pattern, and only fields are listed whose names match it.
+    /// it is a [pattern](super::glob), and only fields are listed whose names match it.
     AllFields {
         /// The names are listed.
         names: bool,
@@ -93,8 +98,77 @@ pub struct BitRange {
     pub bits: bool,
 }
 
-/// Decides a view against the key's `current` item.
-pub(super) fn evaluate<'a>(view: &View<'a>, current: Option<Item<'_>>) -> Decision<'a> {
-    let _ = (view, current);
-    todo!()
+/// Decides a view against the key's `current` item; `most_value_bytes` bounds a list of fields.
+pub(super) fn evaluate<'a>(view: &View<'_>, current: Option<Item<'_>>, most_value_bytes: usize) -> Decision<'a> {
+    match show(view, current, most_value_bytes) {
+        Ok(Shown::Integer(number)) => nothing(Outcome::Integer(number)),
+        Ok(Shown::Bytes(shown)) => Decision { shown, ..nothing(Outcome::Computed) },
+        Ok(Shown::Nothing) => nothing(Outcome::Miss),
+        Err(error) => nothing(Outcome::Refused(error)),
+    }
+}
+
+/// What a view shows.
+pub(super) enum Shown {
+    /// A number.
+    Integer(i64),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// That there is nothing.
+    Nothing,
+}
+
+impl Shown {
+    /// A number that is no larger than a value's bits.
+    pub(super) fn size(number: usize) -> Self {
+        Self::Integer(number as i64)
+    }
+
+    /// Bytes, if there are any.
+    pub(super) fn bytes(found: Option<&[u8]>) -> Self {
+        found.map_or(Self::Nothing, |bytes| Self::Bytes(bytes.to_vec()))
+    }
+}
+
+fn show(view: &View<'_>, current: Option<Item<'_>>, most_bytes: usize) -> Result<Shown, EditError> {
+    let argument = view.argument;
+    let string = || string::read(current.as_ref());
+    let text = || string().map(Option::unwrap_or_default);
+    let hash = || Hash::read(current.as_ref());
+    Ok(match view.kind {
+        ViewKind::Type => Shown::bytes(current.map(|item| type_name(&item))),
+        ViewKind::Expiry => Shown::Integer(match current {
+            None => -2,
+            Some(Item { expiry: 0, .. }) => -1,
+            Some(item) => item.expiry.into(),
+        }),
+        ViewKind::Length => Shown::size(text()?.len()),
+        ViewKind::Range { first, last } => Shown::Bytes(string::part(text()?, first, last).to_vec()),
+        ViewKind::Bit { place } => Shown::Integer(bits::get(text()?, place).into()),
+        ViewKind::CountBits(range) => Shown::size(bits::count(text()?, range)),
+        ViewKind::FindBit { is_set, range, is_open } => Shown::Integer(match string()? {
+            None => {
+                if is_set {
+                    -1
+                } else {
+                    0
+                }
+            }
+            Some(value) => bits::find(value, is_set, range, is_open),
+        }),
+        ViewKind::BitFields => Shown::Bytes(bit_field::show(text()?, argument)?),
+        ViewKind::Field => Shown::bytes(hash()?.get(argument)),
+        ViewKind::Fields => fields::show_named(hash()?, argument, most_bytes)?,
+        ViewKind::AllFields { names, values } => fields::show_all(hash()?, argument, names, values),
+        ViewKind::CountFields => Shown::size(hash()?.len()),
+        ViewKind::HasField => Shown::Integer(hash()?.get(argument).is_some().into()),
+        ViewKind::FieldLength => Shown::size(hash()?.get(argument).map_or(0, <[u8]>::len)),
+        ViewKind::RandomFields { count, values, seed } => {
+            fields::show_random(hash()?, count, values, seed, most_bytes)?
+        }
+    })
+}
+
+fn type_name(item: &Item<'_>) -> &'static [u8] {
+    if hash::is_hash(item.flags, item.value) { b"hash" } else { b"string" }
 }
