@@ -201,13 +201,13 @@ pub(super) fn feed_entries<S: Sink>(
         if is_pipe && reader.source().has_read.replace(false) {
             sink.idle()?;
         }
-        let (key, is_before) = (entry.key.clone(), keys <= before);
+        let is_before = keys <= before;
         match found.record(entry, database, sink) {
             Ok(Some(record)) if !is_before => sink.take(&record, End { line: keys, ..reader.source().end })?,
             Ok(_) => {}
             // It was told before.
             Err(_) if is_before => {}
-            Err(TooLarge) => {
+            Err(TooLarge { key }) => {
                 notes.bad(&format!("key {}: skipped: {}", key.escape_ascii(), sink.limit()));
             }
         }
@@ -224,8 +224,10 @@ pub(super) fn feed_entries<S: Sink>(
     Ok(found)
 }
 
-/// A value is too large for where it is to go.
-struct TooLarge;
+/// The value of this key is too large for where it is to go.
+struct TooLarge {
+    key: Vec<u8>,
+}
 
 impl RdbLeftOut {
     /// The record that an entry is; none if it is left out.
@@ -263,12 +265,12 @@ impl RdbLeftOut {
             }
             RdbValue::TooLarge => {
                 self.too_large += 1;
-                return Err(TooLarge);
+                return Err(TooLarge { key: entry.key });
             }
         };
         if value.len() > sink.largest() {
             self.too_large += 1;
-            return Err(TooLarge);
+            return Err(TooLarge { key: entry.key });
         }
         Ok(Some(Record { key: entry.key, value, flags, exptime, cas: 0 }))
     }
