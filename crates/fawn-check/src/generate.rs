@@ -1,7 +1,8 @@
 //! Random histories: those of a real register, and the same with something wrong.
 
 use crate::KvOperation::{
-    Add, CompareAndSwap, Decrement, Delete, Expire, Extend, Get, Increment, Invalidate, Put, Replace, Touch, Win,
+    Add, CompareAndSwap, Decrement, Delete, Expire, Extend, Get, Increment, Invalidate, Measure, Put, Replace, Sum,
+    Swap, Take, Touch, Win,
 };
 use crate::KvOutcome::{
     Deleted, Exists, Gone, Hit, Item, Made, Miss, NonNumeric, NotFound, NotStored, Number, Refused, Stored, Touched,
@@ -37,6 +38,13 @@ pub(super) struct DrawnOperation {
     pub outcome: Option<KvOutcome>,
 }
 
+/// Kinds of operations.
+pub(super) const KINDS: usize = 17;
+
+/// How likely is each kind of operation that shows or changes a part of a value, beside all others.
+#[cfg(test)]
+pub(super) const PARTS: [u64; KINDS] = [3, 2, 1, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 3, 3, 4, 2];
+
 /// How a history looks.
 pub(super) struct HistoryShape {
     pub operations: u64,
@@ -49,7 +57,7 @@ pub(super) struct HistoryShape {
     /// Of 16 outcomes that have a version, those that do not tell it.
     pub untold: u64,
     /// How likely is each kind of operation.
-    pub kinds: [u64; 13],
+    pub kinds: [u64; KINDS],
     pub values: u64,
 }
 
@@ -62,16 +70,16 @@ impl HistoryShape {
             unknown: random.below(8),
             untold: *random.pick(&[0, 0, 4, 12]),
             kinds: *random.pick(&[
-                [4, 2, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0],
-                [3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-                [3, 2, 2, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0],
-                [2, 1, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-                [2, 1, 1, 0, 0, 0, 4, 0, 2, 0, 0, 0, 0],
-                [3, 2, 1, 1, 0, 1, 1, 3, 0, 0, 0, 0, 0],
-                [3, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
-                [2, 1, 1, 0, 0, 0, 0, 0, 0, 5, 0, 1, 1],
-                [2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 4, 4],
-                [1, 1, 1, 0, 0, 0, 1, 0, 3, 2, 0, 2, 3],
+                kinds([4, 2, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0]),
+                kinds([3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+                kinds([3, 2, 2, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0]),
+                kinds([2, 1, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+                kinds([2, 1, 1, 0, 0, 0, 4, 0, 2, 0, 0, 0, 0]),
+                kinds([3, 2, 1, 1, 0, 1, 1, 3, 0, 0, 0, 0, 0]),
+                kinds([3, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]),
+                kinds([2, 1, 1, 0, 0, 0, 0, 0, 0, 5, 0, 1, 1]),
+                kinds([2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 4, 4]),
+                kinds([1, 1, 1, 0, 0, 0, 1, 0, 3, 2, 0, 2, 3]),
             ]),
             // With 11 a counter's length changes often.
             values: *random.pick(&[2, 4, 11, 1000]),
@@ -109,6 +117,11 @@ pub(super) fn run(random: &mut Random, shape: &HistoryShape) -> Vec<DrawnOperati
     drawn
 }
 
+/// Those of the first kinds, and none of the others.
+fn kinds(first: [u64; 13]) -> [u64; KINDS] {
+    std::array::from_fn(|at| first.get(at).copied().unwrap_or(0))
+}
+
 fn operation(random: &mut Random, shape: &HistoryShape, there: Option<There>, version: u64) -> KvOperation {
     let value = random.below(shape.values);
     match random.weighted(&shape.kinds) {
@@ -127,6 +140,10 @@ fn operation(random: &mut Random, shape: &HistoryShape, there: Option<There>, ve
         9 => Extend { digit: random.below(10), before: random.chance(1, 2), vivify: random.chance(1, 3) },
         10 => Touch,
         11 => Invalidate,
+        13 => Take,
+        14 => Swap { value },
+        15 => Sum { by: random.within(1, 12) },
+        16 => Measure,
         _ => Win { recache: random.chance(1, 3), vivify: random.chance(1, 3) },
     }
 }
@@ -241,6 +258,20 @@ fn perform(
             *there = Some(There { text: ValueText { won: won || taken, ..now.text }, ..now });
             Item { value, version, stale, won, taken }
         }
+        (Take | Swap { .. }, now) => {
+            if let Swap { value } = operation {
+                write(value);
+            } else {
+                *there = None;
+            }
+            now.map_or(Miss, |now| Hit { value: now.value, version: told.then_some(now.version) })
+        }
+        (Sum { .. }, Some(now)) if now.text.length != ValueText::of(now.value).length => NonNumeric,
+        (Sum { by }, now) => {
+            let value = now.map_or(0, |now| now.value).wrapping_add(by);
+            Number { value, version: write(value) }
+        }
+        (Measure, now) => Number { value: now.map_or(0, |now| now.text.length.into()), version: None },
         (Win { .. }, None) => Made { version: write_text(0, ValueText { length: 0, stale: false, won: true }) },
     }
 }

@@ -7,7 +7,8 @@
 //! Beside the value the state has the length of its text (what is prepended goes before so many digits, and a counter keeps
 //! at least the length that it had) and its marks: that it is stale, and that a client has won the right to refresh it.
 //! Texts are digits only; numbers of more than 64 bits wrap. The service fills a counter that became shorter up with blanks
-//! after it, the model with zeros before it: no key of the service is both counted down and extended.
+//! after it, the model with zeros before it: no key of the service is both counted down and extended. A sum is written over
+//! what was there, blanks and all.
 //!
 //! What is stored, extended, or counted to more digits than there were is neither stale nor won. What is invalidated is
 //! stale and not won. A step of a counter within its length, a touch and a get leave the marks alone; a win adds to them
@@ -102,6 +103,20 @@ pub enum KvOperation {
         /// Where nothing is an empty value is made, and won.
         vivify: bool,
     },
+    /// Remove, and show what was there.
+    Take,
+    /// Store, whatever is there, and show what was.
+    Swap {
+        /// The value to store.
+        value: u64,
+    },
+    /// Count up, from 0 where nothing is. What is written with more digits than it needs is no number.
+    Sum {
+        /// By how much.
+        by: u64,
+    },
+    /// The length of the text; 0 where nothing is.
+    Measure,
 }
 
 /// What a client is told. `version` is the number of the version that the operation read or made, `None` where the
@@ -132,9 +147,9 @@ pub enum KvOutcome {
     Deleted,
     /// A delete of whatever was there, or an expiry of whatever had not been written over.
     Gone,
-    /// Counted.
+    /// Counted, or measured.
     Number {
-        /// The new value.
+        /// The new value, or the length.
         value: u64,
         /// The new version's number.
         version: Option<u64>,
@@ -324,7 +339,7 @@ impl Model for KvModel {
     #[inline]
     fn observes(operation: &KvOperation, outcome: Option<&KvOutcome>) -> bool {
         use KvOutcome::{Exists, NonNumeric, NotFound, NotStored, Refused};
-        let reads = matches!(operation, KvOperation::Get | KvOperation::Touch);
+        let reads = matches!(operation, KvOperation::Get | KvOperation::Touch | KvOperation::Measure);
         reads || matches!(outcome, Some(NotStored | Exists | NotFound | NonNumeric | Refused))
     }
 
@@ -344,7 +359,7 @@ impl Model for KvModel {
 
     fn helps(first: &KvOperation, then: &KvOperation, outcome: Option<&KvOutcome>) -> bool {
         use KvOperation::{Add, CompareAndSwap, Decrement, Delete, Expire, Extend, Get, Increment, Put, Replace};
-        use KvOperation::{Invalidate, Touch, Win};
+        use KvOperation::{Invalidate, Measure, Sum, Swap, Take, Touch, Win};
         // What `first` writes, where that does not depend on what was there.
         let value = match *first {
             Put { value } | CompareAndSwap { value, .. } | Add { value } | Replace { value } => Some(value),
@@ -352,12 +367,15 @@ impl Model for KvModel {
         };
         let (deletes, counts) = (matches!(first, Delete | Expire { .. }), matches!(first, Increment { .. }));
         // It does more than one of these, or changes marks.
-        let is_odd = matches!(first, Decrement { .. } | Extend { .. } | Invalidate | Win { .. });
+        let is_odd = matches!(
+            first,
+            Decrement { .. } | Extend { .. } | Invalidate | Win { .. } | Take | Swap { .. } | Sum { .. }
+        );
         let writes = value.is_some() || counts;
         let makes_present = matches!(first, Put { .. } | Add { .. });
         match (*then, outcome) {
             (_, Some(KvOutcome::Refused))
-            | (Get | Delete | Touch, None)
+            | (Get | Delete | Touch | Measure, None)
             | (Put { .. }, _)
             | (Delete, Some(KvOutcome::Gone)) => false,
             _ if is_odd => true,
@@ -378,7 +396,8 @@ impl Model for KvModel {
             | (Touch, Some(KvOutcome::Touched))
             | (Replace { .. }, None | Some(KvOutcome::Stored { .. })) => makes_present,
             (Get | Add { .. } | Replace { .. } | Delete | Increment { .. } | Touch, _) => deletes,
-            (Decrement { .. } | Extend { .. } | Invalidate | Win { .. }, _) => writes || deletes,
+            (Decrement { .. } | Extend { .. } | Invalidate | Win { .. }, _)
+            | (Take | Swap { .. } | Sum { .. } | Measure, _) => writes || deletes,
         }
     }
 
@@ -441,6 +460,34 @@ fn step_marked(state: &KvState, operation: KvOperation, outcome: Option<KvOutcom
         }
         (Win { vivify: true, .. }, None) => state.made(None),
         (Win { vivify: true, .. }, Some(Made { version })) if !there => state.made(version),
+        (operation, outcome) => step_part(state, operation, outcome),
+    }
+}
+
+/// What shows something of a value, or changes it, whose text is a number as it is.
+fn step_part(state: &KvState, operation: KvOperation, outcome: Option<KvOutcome>) -> Option<KvState> {
+    use KvOperation::{Measure, Sum, Swap, Take};
+    use KvOutcome::{Hit, Miss, NonNumeric, Number};
+    let there = !state.is_absent();
+    // The state, knowing what was shown of it.
+    let seen = match outcome {
+        Some(Hit { value, version }) if there && value == state.value => {
+            version.map_or(Some(*state), |version| state.numbered(version))
+        }
+        Some(Miss) if !there => Some(*state),
+        None => Some(*state),
+        Some(_) => None,
+    };
+    let is_plain = !there || state.length == length(state.value);
+    let sum = |by| if there { state.value.wrapping_add(by) } else { by };
+    match (operation, outcome) {
+        (Take, _) => Some(seen?.absent()),
+        (Swap { value }, _) => seen?.write(value, None),
+        (Sum { by }, None) if is_plain => state.write(sum(by), None),
+        (Sum { by }, Some(Number { value, version })) if is_plain && value == sum(by) => state.write(value, version),
+        (Sum { .. }, Some(NonNumeric)) if !is_plain => Some(*state),
+        (Measure, None) => Some(*state),
+        (Measure, Some(Number { value, version: None })) if value == u64::from(state.length) => Some(*state),
         _ => None,
     }
 }
@@ -480,6 +527,10 @@ impl fmt::Display for KvOperation {
                 let (recache, vivify) = (if recache { " recache" } else { "" }, if vivify { " or-make" } else { "" });
                 write!(f, "win{recache}{vivify}")
             }
+            Self::Take => f.write_str("take"),
+            Self::Swap { value } => write!(f, "swap {value}"),
+            Self::Sum { by } => write!(f, "sum {by}"),
+            Self::Measure => f.write_str("measure"),
         }
     }
 }

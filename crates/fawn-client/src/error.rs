@@ -79,6 +79,9 @@ pub enum Error {
         "this cluster was created with --consistency weak, and refuses operations that depend on the current value"
     )]
     Conditional,
+    /// Nothing was done: some process of the cluster is of an older release.
+    #[error("not all processes of the cluster are of a release that has this operation: upgrade them, see fawn status")]
+    NeedsUpgrade,
     /// Nothing was done: what was put would have expired sooner than it should.
     #[error("the expiry clock of the key's range is ahead of the system clock: retry in half a minute")]
     Ahead,
@@ -102,6 +105,7 @@ impl Error {
             Answer::Unreadable => Self::Unreadable,
             Answer::Malformed => Self::Malformed,
             Answer::Conditional => Self::Conditional,
+            Answer::NeedsUpgrade => Self::NeedsUpgrade,
             Answer::Ahead { .. } => Self::Ahead,
             _ => Self::Busy,
         }

@@ -108,6 +108,8 @@ pub struct Timing {
     pub rested: bool,
     /// All members set a range's time back where a record says so: the cluster speaks the version that brought that.
     pub sets_time_back: bool,
+    /// All members read operations on parts of values, and what they came to: the cluster speaks the version that brought them.
+    pub takes_parts: bool,
 }
 
 impl Default for Timing {
@@ -133,6 +135,7 @@ impl Default for Timing {
             rests: false,
             rested: false,
             sets_time_back: true,
+            takes_parts: true,
         }
     }
 }

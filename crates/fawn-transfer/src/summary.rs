@@ -5,6 +5,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::load::TransferCounts;
+use crate::redis::LeftOut;
 
 /// The counts of a finished load or dump. As JSON, the fields are the keys.
 #[derive(Debug, Serialize)]
@@ -36,6 +37,12 @@ pub struct TransferSummary {
     pub long_keys: u64,
     /// Records that an interrupted load had moved before.
     pub loaded_before: u64,
+    /// What Redis, or a file of it, has that was not loaded.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
+    /// Whether what is left out may be.
+    #[serde(skip)]
+    pub may_leave_out: bool,
     #[serde(skip)]
     started: Instant,
 }
@@ -66,6 +73,8 @@ impl TransferSummary {
             cut: 0,
             long_keys: 0,
             loaded_before: 0,
+            left_out: None,
+            may_leave_out: false,
             started: Instant::now(),
         }
     }
@@ -83,8 +92,10 @@ impl TransferSummary {
         self.expired = skipped.expired;
     }
 
-    /// Whether nothing is missing: neither records that cannot be read, nor such as cannot be loaded again.
+    /// Whether nothing is missing: neither records that cannot be read, nor such as cannot be loaded again, nor, unless it may be,
+    /// what a load from Redis has left out.
     pub fn is_complete(&self) -> bool {
-        self.unreadable + self.unfetched + self.long_keys == 0
+        let is_all = |left_out: &LeftOut| self.may_leave_out || (left_out.is_nothing() && self.too_large == 0);
+        self.unreadable + self.unfetched + self.long_keys == 0 && self.left_out.as_ref().is_none_or(is_all)
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use fawn_transfer::client::{Address, Endpoint};
+use fawn_transfer::redis::RedisSource;
 use fawn_transfer::{Format, OnError};
 
 use crate::bench::BenchArguments;
@@ -22,7 +23,7 @@ use crate::plan::PlanArguments;
 use crate::resources::{check_memory, cores, default_memory, least_memory, parse_threads};
 use crate::serve::arguments::ServeArguments;
 use crate::store_command::StoreArguments;
-use crate::values::{Size, Span, number, parse_listen};
+use crate::values::{Size, Span, number, parse_listen, parse_redis};
 
 /// A log-structured flash key-value store that speaks memcached's protocol.
 #[derive(Debug, Parser)]
@@ -214,7 +215,14 @@ afterwards. No server may have the directory open; the load creates it if it doe
 fit --memory are spooled there first, so keep free space of up to twice the size of the records. Records that the \
 directory already holds stay, unless the load has the same keys. After an interruption, run the load again from the \
 beginning: until it is complete, each part of the keys is as before or as after. A bad line stops the load before \
-it changes anything.")]
+it changes anything.
+
+From Redis or Valkey, --from-redis copies a running server and --from-rdb loads the file that SAVE or BGSAVE writes \
+(up to Redis 7.2 and Valkey 8). Strings and hashes of one database are loaded with their expiries, rounded up to \
+seconds. Everything else is left out and counted: keys of other types, with one example per type; keys that are empty \
+or too long; values that are too large; keys of other databases. If keys of this database were left out, the exit \
+code is 1, unless --on-error skip is given. A broken connection to Redis is made again, and the copy goes on. A \
+damaged RDB file is refused before anything of it is loaded; one from a pipe is loaded while it is read.")]
 pub struct LoadArguments {
     #[command(flatten)]
     pub server: ServerArguments,
@@ -224,6 +232,19 @@ pub struct LoadArguments {
     /// Copy every record of this running memcached instead of reading a file
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["format", "resume", "restart", "no_resume", "binary_keys"])]
     pub from_memcached: Option<Address>,
+    /// Copy the strings and hashes of this running Redis or Valkey instead of reading a file
+    #[arg(
+        long,
+        value_name = "ADDR",
+        value_parser = parse_redis,
+        conflicts_with_all = ["format", "resume", "restart", "no_resume", "binary_keys", "from_memcached"]
+    )]
+    pub from_redis: Option<Address>,
+    /// Load the strings and hashes of this RDB file of Redis or Valkey; - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "binary_keys", "from_memcached", "from_redis"])]
+    pub from_rdb: Option<PathBuf>,
+    #[command(flatten)]
+    pub redis: RedisArguments,
     /// What to do with a bad line, or with a value that is too large for the server
     #[arg(long, value_name = "ACTION", default_value = "stop")]
     pub on_error: OnErrorChoice,
@@ -248,15 +269,55 @@ pub struct LoadArguments {
     #[arg(long)]
     pub json: bool,
     /// File to load; - for standard input
-    #[arg(value_name = "FILE", required_unless_present = "from_memcached", conflicts_with = "from_memcached")]
+    #[arg(
+        value_name = "FILE",
+        required_unless_present_any = ["from_memcached", "from_redis", "from_rdb"],
+        conflicts_with_all = ["from_memcached", "from_redis", "from_rdb"]
+    )]
     pub file: Option<PathBuf>,
+}
+
+/// A load from Redis.
+#[derive(Debug, Args)]
+pub struct RedisArguments {
+    /// With --from-redis or --from-rdb: the number of the database, as SELECT takes it
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>(0..=i32::MAX as u64))]
+    pub from_database: u32,
+    /// With --from-redis: name of an ACL user [default: the default user]
+    #[arg(long, value_name = "NAME", requires = "from_password_file")]
+    pub from_user: Option<String>,
+    /// With --from-redis: file whose first line is the password
+    #[arg(long, value_name = "FILE")]
+    pub from_password_file: Option<PathBuf>,
+    /// With --from-redis: speak TLS and trust the certificates in this PEM file
+    #[arg(long, value_name = "FILE")]
+    pub from_tls_ca: Option<PathBuf>,
+    /// With --from-redis: name that its certificate must carry [default: the host of the address]
+    #[arg(long, value_name = "NAME", requires = "from_tls_ca")]
+    pub from_tls_name: Option<String>,
+}
+
+impl RedisArguments {
+    /// The Redis at `address`, which may be silent for so long.
+    pub fn source(&self, address: Address, timeout: Span) -> RedisSource {
+        // A password without a name is the default user's.
+        let user = self.from_password_file.is_some().then(|| self.from_user.clone().unwrap_or_default());
+        let connect = ConnectArguments {
+            tls_ca: self.from_tls_ca.clone(),
+            tls_name: self.from_tls_name.clone(),
+            user,
+            password_file: self.from_password_file.clone(),
+            timeout,
+        };
+        RedisSource { endpoint: connect.endpoint(address), database: self.from_database }
+    }
 }
 
 /// A load into a directory.
 #[derive(Debug, Args)]
 pub struct BulkArguments {
     /// Load into the data directory --dir, which no server has open, instead of into a server
-    #[arg(long, conflicts_with = "from_memcached")]
+    #[arg(long, conflicts_with_all = ["from_memcached", "from_redis"])]
     pub bulk: bool,
     /// With --bulk: the data directory, as for `fawn serve --dir`; created if it does not exist
     #[arg(long, value_name = "DIR")]
@@ -273,6 +334,9 @@ pub struct BulkArguments {
 const LOADING_SERVERS: &[&str] =
     &["to", "tls_ca", "tls_name", "user", "password_file", "timeout", "connections", "resume", "restart", "no_resume"];
 
+/// Those that are for a running Redis alone.
+const READING_REDIS: &[&str] = &["from_user", "from_password_file", "from_tls_ca", "from_tls_name"];
+
 /// Those that are for directories alone.
 const LOADING_DIRECTORIES: &[&str] = &["dir", "memory", "threads"];
 
@@ -284,8 +348,16 @@ impl LoadArguments {
         } else {
             (LOADING_DIRECTORIES, "applies only to a load into a directory: add --bulk")
         };
+        let option = |id: &str| format!("--{}", id.replace('_', "-"));
         if let Some(id) = others.iter().find(is_typed) {
-            return Err(format!("--{} {why}", id.replace('_', "-")));
+            return Err(format!("{} {why}", option(id)));
+        }
+        if let Some(id) = READING_REDIS.iter().find(is_typed).filter(|_| self.from_redis.is_none()) {
+            return Err(format!("{} applies only to a load from a running Redis: add --from-redis ADDR", option(id)));
+        }
+        let is_from_redis = self.from_redis.is_some() || self.from_rdb.is_some();
+        if let Some(id) = ["from_database"].iter().find(is_typed).filter(|_| !is_from_redis) {
+            return Err(format!("{} applies only to a load from Redis: add --from-redis or --from-rdb", option(id)));
         }
         if !self.bulk.bulk {
             return Ok(());
@@ -529,13 +601,19 @@ mod tests {
     }
 
     #[test]
-    fn load_takes_a_file_or_a_memcached_but_not_both() {
+    fn load_takes_one_source() {
         let parse = |line: &str| Fawn::try_parse_from(line.split(' '));
         assert!(parse("fawn load x.jsonl").is_ok());
         assert!(parse("fawn load --to [::1]:11211 -").is_ok());
         assert!(parse("fawn load --from-memcached localhost").is_ok());
         assert!(parse("fawn load").is_err());
         assert!(parse("fawn load --from-memcached localhost x.jsonl").is_err());
+        assert!(parse("fawn load --from-redis localhost --from-database 3 --from-password-file f").is_ok());
+        assert!(parse("fawn load --from-rdb dump.rdb --resume state").is_ok());
+        assert!(parse("fawn load --from-rdb dump.rdb --bulk --dir d").is_ok());
+        for wrong in ["x.jsonl", "--from-rdb x", "--from-memcached m", "--resume s", "--bulk", "--from-user u"] {
+            assert!(parse(&format!("fawn load --from-redis localhost {wrong}")).is_err(), "{wrong}");
+        }
         assert!(parse("fawn load --connections 0 x.jsonl").is_err());
     }
 

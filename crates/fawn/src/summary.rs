@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use fawn_transfer::TransferSummary;
+use fawn_transfer::redis::{LeftOut, LeftOutKeys};
 use indicatif::HumanCount;
 
 use crate::outcome::CommandStatus;
@@ -55,7 +56,29 @@ pub fn print(summary: &TransferSummary, verb: &str, json: bool, out: &mut dyn Wr
     for (count, [one, many]) in details.into_iter().filter(|(count, _)| *count > 0) {
         write!(out, "; {} {}", HumanCount(count), if count == 1 { one } else { many })?;
     }
-    writeln!(out)
+    writeln!(out)?;
+    summary.left_out.as_ref().map_or(Ok(()), |left_out| print_left_out(left_out, out))
+}
+
+/// Prints what a load from Redis has left out, a line for each reason.
+fn print_left_out(left_out: &LeftOut, out: &mut dyn Write) -> std::io::Result<()> {
+    let many = |keys: u64| format!("{} {}", HumanCount(keys), if keys == 1 { "key" } else { "keys" });
+    let example = |keys: &LeftOutKeys| keys.example.as_ref().map(|key| format!(", e.g. {key}")).unwrap_or_default();
+    for (name, keys) in &left_out.other_types {
+        writeln!(out, "left out: {} of type {name}{}", many(keys.keys), example(keys))?;
+    }
+    let unloadable = &left_out.unloadable_keys;
+    if unloadable.keys > 0 {
+        let why = if unloadable.keys == 1 { "which is empty or too long" } else { "which are empty or too long" };
+        writeln!(out, "left out: {}, {why}{}", many(unloadable.keys), example(unloadable))?;
+    }
+    if left_out.expired_before > 0 {
+        writeln!(out, "left out: {} that had expired", many(left_out.expired_before))?;
+    }
+    for (database, keys) in &left_out.other_databases {
+        writeln!(out, "left out: {} of database {database}: load them with --from-database {database}", many(*keys))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

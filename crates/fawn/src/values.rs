@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fawn_bench::error::FlagBytes;
+use fawn_transfer::client::{Address, AddressError};
 use fawn_workload::LEAST_VALUE_BYTES;
 
 /// Why an argument was not understood. Each message ends with what is accepted.
@@ -282,6 +283,11 @@ pub fn parse_listen(text: &str) -> Result<String, String> {
         port.parse::<u16>().is_ok() && !host.is_empty() && !host.contains('/') && (bracketed || !host.contains(':'))
     });
     if well_formed { Ok(text.to_owned()) } else { Err("write ADDR:PORT, e.g. 127.0.0.1:11211 or [::1]:11211".into()) }
+}
+
+/// Takes the address of a Redis, whose port is 6379 if none is named.
+pub fn parse_redis(text: &str) -> Result<Address, AddressError> {
+    Address::parse(text, 6379)
 }
 
 /// Parses a number of requests in flight.

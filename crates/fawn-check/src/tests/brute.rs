@@ -2,7 +2,8 @@
 //! versions of an order one by one and leaves blank those that nobody was told, where the model keeps bounds.
 
 use crate::KvOperation::{
-    Add, CompareAndSwap, Decrement, Delete, Expire, Extend, Get, Increment, Invalidate, Put, Replace, Touch, Win,
+    Add, CompareAndSwap, Decrement, Delete, Expire, Extend, Get, Increment, Invalidate, Measure, Put, Replace, Sum,
+    Swap, Take, Touch, Win,
 };
 use crate::KvOutcome::{
     Deleted, Exists, Gone, Hit, Item, Made, Miss, NonNumeric, NotFound, NotStored, Number, Refused, Stored, Touched,
@@ -137,6 +138,32 @@ impl Run {
                 self.write_text(value, ValueText { stale: true, won: false, ..text }, None);
                 matches!(outcome, None | Some(Deleted))
             }
+            (Take | Swap { .. }, there) => {
+                let is_shown = match (outcome, there) {
+                    (None, _) | (Some(Miss), None) => true,
+                    (Some(Hit { value, version }), Some((current, index, _))) => {
+                        value == current && version.is_none_or(|version| self.shows(index, version))
+                    }
+                    _ => false,
+                };
+                self.there = None;
+                let Swap { value } = operation.operation else { return is_shown };
+                is_shown && self.write(value, None)
+            }
+            (Sum { .. }, Some((value, _, text))) if text.length != ValueText::of(value).length => {
+                outcome == Some(NonNumeric)
+            }
+            (Sum { by }, there) => {
+                let sum = there.map_or(0, |(value, ..)| value).wrapping_add(by);
+                told.is_some_and(|version| self.counts(sum, ValueText::of(sum), outcome, version))
+            }
+            (Measure, there) => match outcome {
+                None => true,
+                Some(Number { value, version: None }) => {
+                    value == there.map_or(0, |(_, _, text)| u64::from(text.length))
+                }
+                Some(_) => false,
+            },
             (Win { recache, vivify }, there) => self.wins(recache, vivify, there, outcome),
         }
     }

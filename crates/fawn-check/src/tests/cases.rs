@@ -347,3 +347,24 @@ fn another_model_is_checked_by_the_same_search() {
     assert!(take(false).is_ok());
     assert!(take(true).is_err());
 }
+
+#[test]
+fn what_was_taken_once_is_not_taken_again_nor_summed_over() {
+    let number = |value| Some(Number { value, version: None });
+    let shown = |value| Some(Hit { value, version: None });
+    assert!(holds(&[
+        (0, 1, put(7), stored(1)),
+        (2, 3, KvOperation::Sum { by: 4 }, number(11)),
+        (4, 5, KvOperation::Measure, number(2)),
+        (6, 7, KvOperation::Swap { value: 9 }, shown(11)),
+        (8, 9, KvOperation::Take, shown(9)),
+        (10, 11, KvOperation::Measure, number(0)),
+        (12, 13, KvOperation::Sum { by: 4 }, number(4)),
+    ]));
+    let twice = |second| [(0, 1, put(7), stored(1)), (2, 3, KvOperation::Take, shown(7)), second];
+    assert!(!holds(&twice((4, 5, KvOperation::Take, shown(7)))));
+    assert!(holds(&twice((4, 5, KvOperation::Take, Some(Miss)))));
+    assert!(!holds(&twice((4, 5, KvOperation::Sum { by: 1 }, number(8)))));
+    // A retry that is carried out again.
+    assert!(!holds(&[(0, 1, KvOperation::Sum { by: 1 }, number(2))]));
+}

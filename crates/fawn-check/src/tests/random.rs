@@ -1,6 +1,6 @@
 //! Random histories: both checkers, with and without the model's hints, say the same.
 
-use crate::generate::{HistoryShape, corrupt, record, run};
+use crate::generate::{HistoryShape, KINDS, PARTS, corrupt, record, run};
 use crate::kv::KvState;
 use crate::random::Random;
 use crate::tests::brute;
@@ -47,7 +47,10 @@ fn both_checkers_agree_on_every_small_history() {
         let mut random = Random::new(seed);
         let operations = random.within(2, brute::MOST as u64);
         let span = random.within(2, 24);
-        let shape = HistoryShape::draw(&mut random, operations, span);
+        let mut shape = HistoryShape::draw(&mut random, operations, span);
+        if seed % 4 == 0 {
+            shape.kinds = PARTS;
+        }
         let mut drawn = run(&mut random, &shape);
         let corrupted = random.chance(5, 6);
         if corrupted {
@@ -83,7 +86,10 @@ fn hints_change_no_verdict_of_longer_histories() {
     for seed in 0..1500 {
         let mut random = Random::new(seed);
         let operations = random.within(20, 40);
-        let shape = HistoryShape::draw(&mut random, operations, 4 * operations);
+        let mut shape = HistoryShape::draw(&mut random, operations, 4 * operations);
+        if seed % 4 == 0 {
+            shape.kinds = PARTS;
+        }
         let mut drawn = run(&mut random, &shape);
         if random.chance(5, 6) {
             corrupt(&mut random, &shape, &mut drawn);
@@ -108,9 +114,11 @@ fn hints_change_no_verdict_of_longer_histories() {
 /// Few configurations are few steps, whatever the machine.
 #[test]
 fn many_clients_and_many_lost_writes_take_few_configurations() {
-    let gets_and_puts = [4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    let everything = [4, 3, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0];
-    let marks_too = [4, 3, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1];
+    let of = |first: &[u64]| -> [u64; KINDS] { std::array::from_fn(|at| first.get(at).copied().unwrap_or(0)) };
+    let gets_and_puts = of(&[4, 3]);
+    let everything = of(&[4, 3, 1, 1, 1, 1, 1]);
+    let marks_too = of(&[4, 3, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1]);
+    let parts_too = of(&[4, 3, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
     // About as many operations at once as an operation takes instants; of how many one is never answered.
     for (operations, kinds, slowness, lost, limit) in [
         (5000, gets_and_puts, 3, 100, 16),
@@ -122,6 +130,8 @@ fn many_clients_and_many_lost_writes_take_few_configurations() {
         (5000, marks_too, 3, 5000, 128),
         (5000, marks_too, 10, 5000, 2048),
         (300, marks_too, 3, 20, 1024),
+        (5000, parts_too, 3, 5000, 128),
+        (300, parts_too, 3, 20, 1024),
     ] {
         for seed in 0..5 {
             let mut random = Random::new(seed);

@@ -297,6 +297,10 @@ fn carry_out<S: RangeStore>(
     if log.is_fenced(&lies, wedge) {
         return chain.reply(asker, id, Answer::Fenced, context);
     }
+    if operation.is_of_part() && !context.timing.takes_parts {
+        // A member of an older release could not read the record.
+        return chain.reply(asker, id, Answer::NeedsUpgrade, context);
+    }
     let most_bytes = context.store.longest_record().saturating_sub(key.len()).min(MAX_VALUE_BYTES);
     let now = log.stamp(context);
     if operation.expiries().any(|expiry| is_too_soon(expiry, now, context.unix)) {
@@ -325,17 +329,20 @@ fn carry_out<S: RangeStore>(
             Change::Value(Version { value, flags, expiry, stale, won, client_cas })
         }
     };
-    if matches!(&change, Change::Value(version) if version.value.len() > most_bytes) {
+    // What is shown may be the new version itself. If not, the record holds both, and is no longer than one may be.
+    let value = if let Change::Value(version) = &change { Some(version.value.as_slice()) } else { None };
+    let computed = Some(computed).filter(|shown| outcome == Outcome::Computed && value != Some(shown));
+    if value.map_or(0, <[u8]>::len).saturating_add(computed.as_ref().map_or(0, Vec::len)) > most_bytes {
         return chain.reply(asker, id, Answer::TooLarge, context);
     }
     if matches!(change, Change::Value(_)) && chain.has_no_room(context) {
         took(Path::Full);
         return chain.reply(asker, id, Answer::Full, context);
     }
-    let is_held = matches!(&change, Change::Value(_)) || !outcome.shows_item();
-    let shown = match outcome {
-        Outcome::Computed => Some(Shown { value: computed, flags: 0 }),
-        _ => current.filter(|_| !is_held).map(|(version, _)| version.shown()),
+    let shown = match computed {
+        Some(value) => Some(Shown { value, flags: 0 }),
+        None if outcome.shows_item() && value.is_none() => current.map(|(version, _)| version.shown()),
+        None => None,
     };
     if planted(Bug::FailedConditionAtOnce) && change == Change::Nothing {
         return chain.reply(asker, id, Answer::Done { outcome, position: log.last(), again: false, shown }, context);

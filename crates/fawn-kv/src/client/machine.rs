@@ -296,7 +296,9 @@ impl Client {
                 self.end(ticket, RequestOutcome::Refused(answer));
             }
             // The front-end has tried again and again before it said so.
-            Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::Ahead { .. } if is_refused => {
+            Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::Ahead { .. } | Answer::NeedsUpgrade
+                if is_refused =>
+            {
                 self.end(ticket, RequestOutcome::Refused(answer));
             }
             Answer::NotMine | Answer::AskAgain | Answer::Fenced | Answer::Busy => {

@@ -414,6 +414,24 @@ fn a_value_that_one_seat_finds_too_long_was_not_stored_only_if_every_try_was_ref
 }
 
 #[test]
+fn what_a_front_end_of_a_cluster_that_is_upgraded_refuses_was_not_done_only_if_every_try_was_refused() {
+    let mut bench = Bench::new();
+    bench.owned_by(1, 1);
+    let put = bench.put("k");
+    let first = bench.asked().remove(0);
+    bench.pass(200_000);
+    let second = bench.asked().remove(0);
+    bench.answer(&second, Answer::NeedsUpgrade);
+    assert_eq!(bench.client.next_ended(), None, "one that knows better may carry the first out");
+    bench.pass(200_000);
+    let third = bench.asked().remove(0);
+    bench.answer(&first, Answer::NeedsUpgrade);
+    assert_eq!(bench.client.next_ended(), None);
+    bench.answer(&third, Answer::NeedsUpgrade);
+    assert_eq!(bench.client.next_ended(), Some((put, RequestOutcome::Refused(Answer::NeedsUpgrade))));
+}
+
+#[test]
 fn the_longest_write_fits_a_frame_whatever_its_name_is() {
     let (id, asker) = (RequestId { session: u64::MAX, number: u64::MAX }, Address::Client(u32::MAX));
     let asker = Asker { address: asker, tag: u64::MAX };

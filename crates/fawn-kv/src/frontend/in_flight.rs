@@ -124,9 +124,12 @@ impl Tries {
         self.refusal = match answer {
             Answer::Unknown { .. } if version < SURE_UNKNOWNS => return,
             Answer::NotMine | Answer::Busy | Answer::Fenced | Answer::AskAgain | Answer::Unknown { .. } => None,
-            Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::TooLarge | Answer::Ahead { .. } => {
-                Some(answer.clone())
-            }
+            Answer::TooFew
+            | Answer::Full
+            | Answer::Unreadable
+            | Answer::TooLarge
+            | Answer::Ahead { .. }
+            | Answer::NeedsUpgrade => Some(answer.clone()),
             _ => return,
         };
         if matches!(answer, Answer::Unknown { .. }) && self.of_many {

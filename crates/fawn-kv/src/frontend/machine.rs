@@ -14,9 +14,10 @@ use super::session::Sessions;
 use super::tags::TagCounter;
 use super::wedge::OwnWedges;
 use crate::ids::{Address, Asker, Chain, Epoch, FrontId, NodeId, RequestId, WedgeId};
+use crate::operation::is_of_part;
 use crate::range::entry::Kept;
 use crate::timing::{Now, Timing};
-use crate::wire::version::{CONTINUATIONS, OLDEST};
+use crate::wire::version::{CONTINUATIONS, OLDEST, PARTS};
 use crate::wire::{Answer, Continuation, InvalidMessages, Message};
 use fawn_ring::{Interval, Key, Secret};
 use std::sync::Arc;
@@ -211,6 +212,10 @@ impl Front {
         let place = ask.place.unwrap_or_else(|| self.secret.position(&ask.key));
         if ask.forwarded && self.own.at(&place, &self.routes).is_none() {
             return self.deliver(waiter, Answer::AskAgain, out);
+        }
+        if self.version < PARTS && ask.operation.as_deref().is_some_and(is_of_part) {
+            // A member of an older release could not read it, nor what it comes to.
+            return self.deliver(waiter, Answer::NeedsUpgrade, out);
         }
         if ask.operation.is_none() {
             if let Some(kept) = self.hit(&place, &ask.key, now) {

@@ -13,6 +13,7 @@ use crate::wire::{Answer, Continuation, Message};
 use fawn_ring::{Interval, Secret};
 use std::sync::Arc;
 
+mod edits;
 mod handover;
 mod late;
 mod older;

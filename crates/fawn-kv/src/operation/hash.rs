@@ -27,7 +27,7 @@ pub(super) struct Hash<'a> {
 }
 
 /// A field: its name and its value.
-pub(super) type Field<'a> = (&'a [u8], &'a [u8]);
+pub type Field<'a> = (&'a [u8], &'a [u8]);
 
 /// Bytes before a hash's first field.
 const HEAD_BYTES: usize = MAGIC.len() + size_of::<u32>();
@@ -76,14 +76,14 @@ impl<'a> Hash<'a> {
 }
 
 /// A hash that is being made.
-pub(super) struct HashWriter {
+pub struct HashWriter {
     bytes: Vec<u8>,
     count: u32,
 }
 
 impl HashWriter {
     /// One that has room for so many bytes of fields.
-    pub(super) fn with_room(bytes: usize) -> Self {
+    pub fn with_room(bytes: usize) -> Self {
         let mut head = Vec::with_capacity(HEAD_BYTES + bytes);
         head.extend_from_slice(&MAGIC);
         head.extend_from_slice(&[0; size_of::<u32>()]);
@@ -91,14 +91,14 @@ impl HashWriter {
     }
 
     /// Adds a field.
-    pub(super) fn push(&mut self, (name, value): Field<'_>) {
+    pub fn push(&mut self, (name, value): Field<'_>) {
         items::push(&mut self.bytes, Some(name));
         items::push(&mut self.bytes, Some(value));
         self.count += 1;
     }
 
     /// The hash's bytes.
-    pub(super) fn finish(mut self) -> Vec<u8> {
+    pub fn finish(mut self) -> Vec<u8> {
         self.bytes[MAGIC.len()..HEAD_BYTES].copy_from_slice(&self.count.to_le_bytes());
         self.bytes
     }

@@ -67,6 +67,7 @@ pub mod glob;
 pub mod hash;
 mod integer;
 pub mod items;
+mod parts;
 mod random;
 mod string;
 #[cfg(test)]
@@ -75,6 +76,7 @@ mod view;
 
 pub use edit::{Edit, EditError, EditKind, ExpiryCondition, PutCondition};
 pub use evaluate::evaluate;
+pub(crate) use parts::is_of_part;
 pub use view::{BitRange, View, ViewKind};
 
 use crate::wire::encoding::append;

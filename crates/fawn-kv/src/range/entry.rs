@@ -138,8 +138,17 @@ impl Entry {
         let asked = self.asked.as_ref()?;
         match &self.change {
             Change::Value(version) if asked.outcome.shows_item() => Some(version.shown()),
+            Change::Value(version) if asked.outcome == Outcome::Computed && asked.shown.is_none() => {
+                Some(Shown { value: version.value.clone(), flags: 0 })
+            }
             _ => asked.shown.clone(),
         }
+    }
+
+    /// Whether it answers an operation on a part of a value: nobody reads it who speaks a version before
+    /// [`PARTS`](crate::wire::version::PARTS).
+    pub fn is_of_part(&self) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.outcome.is_of_part())
     }
 
     /// Bytes that it holds, about.

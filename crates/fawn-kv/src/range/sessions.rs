@@ -324,6 +324,13 @@ impl Sessions {
         self
     }
 
+    /// Whether an operation on a part of a value is among the requests: nobody reads that who speaks a version before
+    /// [`PARTS`](crate::wire::version::PARTS).
+    pub fn are_of_parts(&self) -> bool {
+        let mut done = self.by.values().flat_map(|session| session.done.iter());
+        done.any(|(_, (_, outcome))| outcome.is_of_part())
+    }
+
     /// Sessions that are remembered.
     pub fn len(&self) -> usize {
         self.by.len()

@@ -85,6 +85,13 @@ pub struct RecoveredRange {
     pub entries: Vec<Entry>,
 }
 
+impl RecoveredRange {
+    /// Whether any of it answers an operation on a part of a value.
+    fn is_of_part(&self) -> bool {
+        self.meta.sessions.are_of_parts() || self.entries.iter().any(Entry::is_of_part)
+    }
+}
+
 /// What a store holds that is of no cluster yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plain {

@@ -40,8 +40,29 @@ pub enum Write<'a> {
 }
 
 impl Write<'_> {
-    /// Version of the encoding that is written, and the only one that is read.
-    pub const VERSION: u8 = 1;
+    /// The oldest version of the encoding. It is written wherever it will do, so that a release that knows no other reads it.
+    pub const OLDEST: u8 = 1;
+
+    /// The newest version: with outcomes of operations on parts of values.
+    pub const NEWEST: u8 = 2;
+
+    /// The version that this write needs.
+    fn version(&self) -> u8 {
+        let is_of_part = match self {
+            Self::Append(entry) => entry.is_of_part(),
+            Self::InstallEnd(meta, _) => meta.sessions.are_of_parts(),
+            Self::State(state, _) => state.is_of_part(),
+            Self::Inherit(_, ranges) => ranges.iter().any(|(_, state)| state.is_of_part()),
+            Self::Create(_)
+            | Self::Truncate(_)
+            | Self::Hold(_)
+            | Self::Reset
+            | Self::Install(_)
+            | Self::Drop
+            | Self::Join(_) => false,
+        };
+        if is_of_part { Self::NEWEST } else { Self::OLDEST }
+    }
 
     /// The bytes of the write, to a range of which everything is committed up to `committed`.
     pub fn encode(&self, committed: Position) -> Vec<u8> {
@@ -50,7 +71,7 @@ impl Write<'_> {
 
     /// The same, after what is in a buffer.
     pub(super) fn encode_into(&self, buffer: Vec<u8>, committed: Position) -> Vec<u8> {
-        encoding::encode_into(buffer, Self::VERSION, &(committed, self))
+        encoding::encode_into(buffer, self.version(), &(committed, self))
     }
 
     /// The write that these bytes are, and up to where its range was committed then.
@@ -58,11 +79,67 @@ impl Write<'_> {
     /// # Errors
     /// What is wrong with them, for people.
     pub fn decode(bytes: &[u8]) -> Result<(Position, Self), String> {
-        encoding::decode(Self::VERSION, bytes).map_err(|refused| match refused {
+        let decoded = encoding::decode_of::<(Position, Self)>(Self::OLDEST..=Self::NEWEST, bytes);
+        let (version, (committed, write)) = decoded.map_err(|refused| match refused {
             DecodeError::Version(version) => {
                 format!("a write of a range has version {version}: open it with a newer program")
             }
             DecodeError::Malformed(why) => format!("a write of a range cannot be decoded: {why}"),
-        })
+        })?;
+        if write.version() != version {
+            return Err(format!("a write of a range cannot be decoded: version {version} has no such write"));
+        }
+        Ok((committed, write))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{Address, Asker, Epoch, RequestId};
+    use crate::operation::{EditError, Outcome};
+    use crate::range::entry::{Asked, Change};
+
+    fn entry(outcome: Outcome) -> Entry {
+        let (id, asker) = (RequestId { session: 1 << 32, number: 1 }, Asker { address: Address::Client(1), tag: 0 });
+        let asked = Some(Asked { id, answered: 0, asker, outcome, shown: None });
+        let position = Position { epoch: Epoch(1), seq: Seq(1) };
+        Entry { position, time: 5, key: Vec::new(), change: Change::Nothing, asked }
+    }
+
+    /// Each kind of write that holds outcomes, with this one.
+    fn writes(outcome: Outcome) -> Vec<Write<'static>> {
+        let mut meta = Meta::default();
+        meta.commit(&entry(outcome));
+        let of = |meta: Meta, entries| RecoveredRange { keys: Interval::ALL, held: None, meta, entries };
+        vec![
+            Write::Append(Arc::new(entry(outcome))),
+            Write::InstallEnd(Cow::Owned(meta.clone()), Seq(0)),
+            Write::State(Cow::Owned(of(meta.clone(), Vec::new())), Seq(0)),
+            Write::State(Cow::Owned(of(Meta::default(), vec![entry(outcome)])), Seq(0)),
+            Write::Inherit(Cow::Owned(Vec::new()), Cow::Owned(vec![(RangeId(1), of(meta, Vec::new()))])),
+        ]
+    }
+
+    #[test]
+    fn a_write_says_the_oldest_version_that_has_all_that_is_in_it() {
+        let committed = Position { epoch: Epoch(1), seq: Seq(9) };
+        for (outcome, version) in [
+            (Outcome::NotFound, 1),
+            (Outcome::Integer(-7), 2),
+            (Outcome::Computed, 2),
+            (Outcome::Refused(EditError::Overflow), 2),
+        ] {
+            for write in writes(outcome) {
+                let mut bytes = write.encode(committed);
+                assert_eq!((bytes[0], Write::decode(&bytes)), (version, Ok((committed, write))));
+                bytes[0] = 3 - version;
+                assert!(Write::decode(&bytes).is_err_and(|why| why.contains("no such write")));
+                bytes[0] = 3;
+                assert!(Write::decode(&bytes).is_err_and(|why| why.contains("has version 3")));
+            }
+        }
+        let join = Write::Join(ClusterId([7; 16])).encode(committed);
+        assert_eq!(join[0], 1);
     }
 }

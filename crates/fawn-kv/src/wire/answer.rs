@@ -64,4 +64,7 @@ pub enum Answer {
         /// Unix second of the range's time.
         time: u32,
     },
+    /// The operation came with a version that not everybody in the cluster is known to speak: once they are all upgraded, it is
+    /// carried out. Nothing was done. Since version 8.
+    NeedsUpgrade,
 }

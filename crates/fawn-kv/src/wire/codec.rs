@@ -2,9 +2,10 @@
 //!
 //! So whoever speaks an older version reads all that is as old, from whomever it comes.
 
+use crate::operation::is_of_part;
 use crate::wire::encoding::{self, DecodeError};
-use crate::wire::version::{CONTINUATIONS, FAREWELLS, NEWEST, OLDEST, RELAYS, SCANS, TIMES, WEAK_CLUSTERS};
-use crate::wire::{Answer, Message};
+use crate::wire::version::{CONTINUATIONS, FAREWELLS, NEWEST, OLDEST, PARTS, RELAYS, SCANS, TIMES, WEAK_CLUSTERS};
+use crate::wire::{Answer, Given, Message};
 use std::borrow::Cow;
 
 /// Bytes that are no message.
@@ -24,6 +25,7 @@ impl Message {
     /// The version that brought it.
     pub fn since(&self) -> u8 {
         match self {
+            _ if self.is_of_part() => PARTS,
             Self::Farewell { .. } | Self::FrontFarewell { .. } => FAREWELLS,
             Self::Scan { .. } | Self::Scanned { .. } => SCANS,
             Self::Reply { answer: Answer::Conditional, .. } => WEAK_CLUSTERS,
@@ -38,6 +40,21 @@ impl Message {
         }
     }
 
+    /// Whether it carries an operation on a part of a value, or what one came to.
+    fn is_of_part(&self) -> bool {
+        match self {
+            Self::Request { operation, .. } | Self::Ask { operation: Some(operation), .. } => is_of_part(operation),
+            Self::Reply { answer: Answer::Done { outcome, .. }, .. } => outcome.is_of_part(),
+            Self::Reply { answer, .. } => *answer == Answer::NeedsUpgrade,
+            Self::Feed { entries, .. } => entries.iter().any(|entry| entry.is_of_part()),
+            Self::Fetched { records: Given::Records(records), .. } => {
+                records.entries.iter().any(|entry| entry.is_of_part())
+            }
+            Self::CopyPart { meta: Some(meta), .. } => meta.sessions.are_of_parts(),
+            _ => false,
+        }
+    }
+
     /// The message for whoever speaks `version`: what it cannot read, and cannot do without, is said in older words. `None`: there
     /// are none.
     pub fn spoken_in(&self, version: u8) -> Option<Cow<'_, Self>> {
@@ -49,7 +66,7 @@ impl Message {
             // Nothing was done, and it may be tried again.
             Answer::Ahead { .. } => Answer::Busy,
             // Nothing was done, and nothing will be.
-            Answer::Conditional => Answer::Malformed,
+            Answer::Conditional | Answer::NeedsUpgrade => Answer::Malformed,
             _ => return None,
         };
         let (continuation, until) = (continuation.clone(), *until);
@@ -86,15 +103,95 @@ impl From<DecodeError> for WireError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::RequestId;
+    use crate::ids::{
+        Address, Asker, Epoch, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq, WedgeEpoch,
+    };
+    use crate::operation::{Edit, EditError, EditKind, Operation, Outcome, View, ViewKind};
+    use crate::range::entry::{Asked, Change, Entry};
+    use crate::range::meta::Meta;
+    use crate::wire::Records;
+    use std::sync::Arc;
+
+    const ID: RequestId = RequestId { session: 1 << 32, number: 70 };
+    const ASKER: Asker = Asker { address: Address::Client(4), tag: 9 };
+
+    /// A request and an ask for an operation.
+    fn asked(operation: Option<Operation<'_>>, continuation: Option<Vec<u8>>) -> Vec<Message> {
+        let (key, place, operation) = (b"k".to_vec(), None, operation.map(|operation| operation.encode()));
+        let request = operation.clone().map(|operation| Message::Request {
+            range: RangeId(1),
+            id: ID,
+            answered: 0,
+            asker: ASKER,
+            wedge: WedgeEpoch(1),
+            epoch: Epoch(1),
+            key: key.clone(),
+            place,
+            operation,
+        });
+        let (id, answered, forwarded) = (ID, Some(1), false);
+        let ask = Message::Ask { id, answered, asker: ASKER, forwarded, key, place, operation, continuation };
+        request.into_iter().chain([ask]).collect()
+    }
+
+    /// Each message that an outcome travels in.
+    fn told(outcome: Outcome) -> Vec<Message> {
+        let position = Position { epoch: Epoch(1), seq: Seq(1) };
+        let answer = Answer::Done { outcome, position, again: false, shown: None };
+        let asked = Some(Asked { id: ID, answered: 0, asker: ASKER, outcome, shown: None });
+        let entry = Entry { position, time: 5, key: Vec::new(), change: Change::Nothing, asked };
+        let mut meta = Meta::default();
+        meta.commit(&entry);
+        let entries = vec![Arc::new(Entry { asked: None, ..entry.clone() }), Arc::new(entry)];
+        let (range, to) = (RangeId(1), Incarnation(2));
+        let from = Member { node: NodeId(3), incarnation: Incarnation(1) };
+        let records = Given::Records(Records { common: position, entries: entries.clone(), last: position });
+        vec![
+            Message::Reply { id: ID, tag: 3, continuation: None, until: 0, answer },
+            Message::Feed { range, epoch: Epoch(1), to, entries, mark: Seq(1) },
+            Message::Fetched { range, attempt: None, to, from, records },
+            Message::CopyPart {
+                range,
+                to,
+                from,
+                asked: None,
+                since: position,
+                kept: Vec::new(),
+                next: None,
+                at: position,
+                forgotten: Seq(0),
+                meta: Some(Box::new(meta)),
+            },
+        ]
+    }
+
+    #[test]
+    fn whatever_carries_an_operation_on_a_part_or_what_it_came_to_is_of_the_version_that_brought_those() {
+        let edit = Operation::Edit(Edit { kind: EditKind::Take, argument: b"" });
+        let view = Operation::View(View { kind: ViewKind::Length, argument: b"" });
+        let mut newer = [asked(Some(edit), None), asked(Some(view), None), asked(Some(edit), Some(vec![7]))].concat();
+        for outcome in [Outcome::Integer(i64::MIN), Outcome::Computed, Outcome::Refused(EditError::TooLong)] {
+            newer.extend(told(outcome));
+        }
+        let older = [asked(Some(Operation::Get), None), asked(None, None), told(Outcome::Miss)].concat();
+        for (message, version) in newer.iter().map(|message| (message, PARTS)).chain(older.iter().map(|m| (m, OLDEST)))
+        {
+            let mut bytes = message.encode();
+            assert_eq!((bytes[0], Message::decode(&bytes).as_ref()), (version, Ok(message)));
+            bytes[0] = if version == PARTS { OLDEST } else { PARTS };
+            assert!(matches!(Message::decode(&bytes), Err(WireError::Malformed(_))), "{message:?}");
+            assert_eq!(message.spoken_in(PARTS - 1).is_some(), version < PARTS, "{message:?}");
+        }
+    }
 
     #[test]
     fn a_refusal_is_said_to_older_releases_in_their_own_words() {
-        let reply = |answer| {
-            let id = RequestId { session: 9, number: 70 };
-            Message::Reply { id, tag: 3, continuation: None, until: 0, answer }
-        };
-        for (answer, older) in [(Answer::Ahead { time: 5 }, Answer::Busy), (Answer::Conditional, Answer::Malformed)] {
+        let reply = |answer| Message::Reply { id: ID, tag: 3, continuation: None, until: 0, answer };
+        for (answer, older) in [
+            (Answer::Ahead { time: 5 }, Answer::Busy),
+            (Answer::Conditional, Answer::Malformed),
+            (Answer::NeedsUpgrade, Answer::Malformed),
+        ] {
             let message = reply(answer);
             for version in OLDEST..message.since() {
                 assert_eq!(message.spoken_in(version).as_deref(), Some(&reply(older.clone())), "version {version}");

@@ -13,7 +13,7 @@
 pub const OLDEST: u8 = 3;
 
 /// The newest. Built with `previous-version`, this is the release before, as far as others can tell.
-pub const NEWEST: u8 = if cfg!(feature = "previous-version") { 3 } else { 7 };
+pub const NEWEST: u8 = if cfg!(feature = "previous-version") { 3 } else { 8 };
 
 /// Since this version members that stop say so, and managers decide that a life is over.
 pub const FAREWELLS: u8 = 4;
@@ -54,6 +54,9 @@ pub const PROXIES: u8 = 6;
 
 /// Since this version nodes may be archives, and readers of chains ask heads for barriers.
 pub const ARCHIVES: u8 = 7;
+
+/// Since this version operations read and change [parts of values](crate::operation::View), once it is the cluster's.
+pub const PARTS: u8 = 8;
 
 /// Versions that somebody speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -128,6 +128,7 @@ fn reason(answer: &Answer, lack: Option<Lack>) -> RequestError<'static> {
         (Answer::Full, _) => "no space left on the device, delete something or enlarge it",
         (Answer::Unreadable, _) => "the item cannot be read from flash, try again",
         (Answer::Ahead { .. }, _) => AHEAD,
+        (Answer::NeedsUpgrade, _) => NEEDS_UPGRADE,
         (Answer::Unknown { .. }, _) => "outcome unknown: the write may have been applied; read the key before retrying",
         (Answer::TimedOut, _) => {
             "no answer in time, outcome unknown: the command may have been applied; look before retrying"
@@ -137,6 +138,10 @@ fn reason(answer: &Answer, lack: Option<Lack>) -> RequestError<'static> {
     };
     RequestError::Server(text)
 }
+
+/// A command that reads or changes a part of a value, while not everybody is known to speak the version that brought those.
+const NEEDS_UPGRADE: &str =
+    "not all processes of this cluster have a release with this command: upgrade them, see fawn status";
 
 /// A request whose outcome depends on what is there, in a weak cluster.
 const CONDITIONAL: &str =

@@ -15,6 +15,11 @@ pub fn position(key: u64) -> Key {
     SECRET.position(&name(key))
 }
 
+/// Whether values of a key are fields of hashes, if any are.
+pub fn is_hash(key: u64) -> bool {
+    key % 8 == 1
+}
+
 /// Whether values of a key are put that expire.
 pub fn expires(key: u64) -> bool {
     key % 4 == 3

@@ -79,6 +79,7 @@ impl<'de> Deserializer<'de> for Generator<'_, 'de> {
         deserialize_u16 visit_u16 u16,
         deserialize_u32 visit_u32 u32,
         deserialize_u64 visit_u64 u64,
+        deserialize_i64 visit_i64 i64,
     );
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
@@ -86,7 +87,7 @@ impl<'de> Deserializer<'de> for Generator<'_, 'de> {
     }
 
     forward_to_deserialize_any! {
-        i8 i16 i32 i64 f32 f64 char str string unit unit_struct identifier ignored_any
+        i8 i16 i32 f32 f64 char str string unit unit_struct identifier ignored_any
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {

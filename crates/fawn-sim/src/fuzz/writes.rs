@@ -23,7 +23,8 @@ impl Target for Writes {
     }
 
     fn mend(&self, random: &mut Random, input: &mut Input) {
-        set_version(random, input, Write::VERSION);
+        let version = if random.chance(7, 8) { Write::OLDEST } else { Write::NEWEST };
+        set_version(random, input, version);
     }
 
     fn most_bytes(&self, input: &Input) -> u64 {

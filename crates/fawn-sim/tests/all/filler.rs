@@ -137,7 +137,7 @@ impl Deserializer<'static> for Filler<'_, '_> {
 
     forward_to_deserialize_any! {
         <V: Visitor<'static>>
-        i8 i16 i32 i64 u16 f32 f64 char unit unit_struct tuple_struct identifier ignored_any
+        i8 i16 i32 u16 f32 f64 char unit unit_struct tuple_struct identifier ignored_any
     }
 
     fn deserialize_bool<V: Visitor<'static>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -154,6 +154,12 @@ impl Deserializer<'static> for Filler<'_, '_> {
 
     fn deserialize_u64<V: Visitor<'static>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_u64(self.plan.number(64))
+    }
+
+    fn deserialize_i64<V: Visitor<'static>>(self, visitor: V) -> Result<V::Value, Error> {
+        // Of any length as a varint: the lowest bit is the sign.
+        let number = self.plan.number(64);
+        visitor.visit_i64((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
     }
 
     fn deserialize_bytes<V: Visitor<'static>>(self, visitor: V) -> Result<V::Value, Error> {

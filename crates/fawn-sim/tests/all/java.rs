@@ -77,6 +77,7 @@ impl Kind {
             "u8" => Self::Plain("int", "Integer", "u8"),
             "u32" => Self::Plain("long", "Long", "u32"),
             "u64" => Self::Plain("long", "Long", "u64"),
+            "i64" => Self::Plain("long", "Long", "i64"),
             "bytes" => Self::Plain("byte[]", "byte[]", "bytes"),
             "string" => Self::Plain("String", "String", "string"),
             "Key" => Self::Named("Key".to_owned()),

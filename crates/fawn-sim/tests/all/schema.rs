@@ -26,7 +26,7 @@ impl Schema {
     pub fn add<T: Deserialize<'static>>(&mut self) {
         // Each round takes another variant of each type, until a while has brought none that is new.
         let (mut round, mut idle) = (0, 0);
-        while idle < 100 {
+        while idle < 1000 {
             let before = (self.structs.len(), self.found());
             let mut kind = String::new();
             T::deserialize(Tracer { schema: self, kind: &mut kind, round }).expect("the tracer reads any type");
@@ -93,6 +93,7 @@ impl Deserializer<'static> for Tracer<'_> {
         deserialize_u8 visit_u8 1, "u8";
         deserialize_u32 visit_u32 1, "u32";
         deserialize_u64 visit_u64 1, "u64";
+        deserialize_i64 visit_i64 1, "i64";
         deserialize_bytes visit_borrowed_bytes b"x", "bytes";
         deserialize_byte_buf visit_byte_buf b"x".to_vec(), "bytes";
         deserialize_str visit_borrowed_str "x", "string";
@@ -105,7 +106,7 @@ impl Deserializer<'static> for Tracer<'_> {
 
     forward_to_deserialize_any! {
         <V: Visitor<'static>>
-        i8 i16 i32 i64 u16 f32 f64 char unit unit_struct tuple_struct identifier ignored_any
+        i8 i16 i32 u16 f32 f64 char unit unit_struct tuple_struct identifier ignored_any
     }
 
     fn deserialize_option<V: Visitor<'static>>(self, visitor: V) -> Result<V::Value, Error> {

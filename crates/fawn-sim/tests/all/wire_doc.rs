@@ -5,6 +5,7 @@ use std::path::Path;
 
 use fawn_kv::ids::{Address, Asker, Epoch, FrontId, Incarnation, Position, RangeId, RequestId, Seq};
 use fawn_kv::manager::Command;
+use fawn_kv::operation::bit_field::BitFieldStep;
 use fawn_kv::operation::{Cas, Operation, Outcome};
 use fawn_kv::range::entry::{Asked, Change, Entry, Version};
 use fawn_kv::wire::Message;
@@ -52,6 +53,7 @@ fn every_message_and_type_stands_in_the_document_with_its_number_and_its_fields_
     let mut schema = Schema::default();
     schema.add::<Message>();
     schema.add::<Operation<'static>>();
+    schema.add::<BitFieldStep>();
     schema.add::<Command>();
     assert!(schema.enums["Message"].len() > 30 && schema.structs.len() > 30, "the types were looked through");
     let document = document();

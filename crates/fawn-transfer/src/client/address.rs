@@ -32,6 +32,16 @@ impl FromStr for Address {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
+        Self::parse(text, DEFAULT_PORT)
+    }
+}
+
+impl Address {
+    /// The address that a text is, with this port if it names none.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn parse(text: &str, default_port: u16) -> Result<Self, AddressError> {
         let refused = || AddressError(text.to_owned());
         if is_socket(text) {
             return Ok(Self::Unix(text.into()));
@@ -49,7 +59,7 @@ impl FromStr for Address {
                 None => (text, None),
             },
         };
-        let port = port.map_or(Ok(DEFAULT_PORT), str::parse).map_err(|_| refused())?;
+        let port = port.map_or(Ok(default_port), str::parse).map_err(|_| refused())?;
         let host_is_plausible = !host.is_empty() && !host.contains(['/', '[', ']', ' ']) && port != 0;
         if host_is_plausible { Ok(Self::Tcp { host: host.to_owned(), port }) } else { Err(refused()) }
     }

@@ -122,7 +122,7 @@ fn advice(line: &str) -> &'static str {
 }
 
 /// An error of a connection's socket, or of the TLS on it.
-pub(super) fn broken(address: Address, source: io::Error) -> ClientError {
+pub(crate) fn broken(address: Address, source: io::Error) -> ClientError {
     match source.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(error)) => {
             ClientError::Untrusted { address, reason: distrust(&error.to_string()) }
@@ -152,7 +152,7 @@ fn distrust(told: &str) -> String {
 }
 
 /// The start of an answer as text, for a message.
-pub(super) fn excerpt(bytes: &[u8]) -> String {
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
     let line = bytes.split(|&byte| byte == b'\r' || byte == b'\n').next().unwrap_or_default();
     String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned()
 }

@@ -16,7 +16,7 @@ mod request;
 mod stream;
 mod window;
 
-pub use address::Address;
+pub use address::{Address, AddressError};
 pub use budget::{Budget, Permit};
 pub use clock::{ServerClock, set_now, unix_now};
 pub use connection::ServerConnection;
@@ -27,3 +27,6 @@ pub use fetch::{FetchedRecords, MissedKeys, fetch_all};
 pub use pipeline::{Answers, RequestBatch, run_pipeline};
 pub use request::{LONGEST_RELATIVE_EXPIRY, push_delete, push_get, push_set, push_set_for};
 pub use stream::{Credentials, Endpoint, Tls};
+
+pub(crate) use error::{broken, excerpt};
+pub(crate) use stream::ServerStream;

@@ -51,10 +51,21 @@ impl Endpoint {
     /// # Errors
     /// [`ClientError::Password`].
     pub fn secret(&self) -> Result<Option<String>, ClientError> {
-        let Some(Credentials { user, password_file: path }) = &self.credentials else { return Ok(None) };
+        let Some(credentials) = &self.credentials else { return Ok(None) };
+        Ok(Some(format!("{} {}", credentials.user, credentials.password()?)))
+    }
+}
+
+impl Credentials {
+    /// The first line of the password file.
+    ///
+    /// # Errors
+    /// [`ClientError::Password`].
+    pub fn password(&self) -> Result<String, ClientError> {
+        let path = &self.password_file;
         let text =
             fawn_files::text::read(path).map_err(|source| ClientError::Password { path: path.clone(), source })?;
-        Ok(Some(format!("{user} {}", text.lines().next().unwrap_or_default())))
+        Ok(text.lines().next().unwrap_or_default().to_owned())
     }
 }
 

@@ -14,6 +14,7 @@ use fawn_store::flash::FlashError;
 use fawn_store::record::MAX_VALUE_BYTES;
 
 use super::ack_tracker::{End, TransferCounts};
+use super::from_rdb::{RdbFile, RdbInput, feed_entries};
 use super::input::RecordInput;
 use super::{Sink, feed_lines};
 use crate::client::set_now;
@@ -48,23 +49,38 @@ pub fn load_bulk(
     let load = BulkLoad::open(dir, bulk).map_err(refused)?;
 
     let notes = Notes::new(progress.as_ref());
-    let name = input.name().to_owned();
-    let (on_error, transferred) = (options.on_error, TransferCounts::default());
-    let mut sink = OfDirectory { load, notes: &notes, on_error, name, transferred };
+    let mut sink = OfDirectory::new(load, &notes, options, input.name());
     let fed = feed_lines(options, (path, format), &mut input, &mut sink, &notes);
     progress.finish();
-    let OfDirectory { load, transferred, .. } = sink;
-    let skipped = match fed {
-        Ok(skipped) => skipped,
-        Err(error) => {
-            load.abandon();
-            return Err(error);
-        }
-    };
-    let built = build(load, ui).map_err(interrupted)?;
-    summary.finish(&transferred);
-    summary.unreadable = built.lost;
+    let skipped = sink.complete(fed, &mut summary, ui)?;
     summary.skip(&skipped);
+    Ok(summary)
+}
+
+/// Loads an RDB file into a directory in the same way. It is not read before: what is damaged ends the load before anything of it
+/// is in the directory.
+///
+/// # Errors
+/// A part of the records may be loaded: the message says so.
+pub fn load_rdb_bulk(
+    options: &LoadOptions,
+    rdb: &RdbInput,
+    dir: &Path,
+    (bulk, check): (BulkOptions, impl FnOnce() -> anyhow::Result<()>),
+    ui: &dyn Ui,
+) -> anyhow::Result<TransferSummary> {
+    let mut file = RdbFile::open(&rdb.path)?;
+    check()?;
+    let progress = ui.begin(TransferExtent::Bytes(file.size), Box::new(|| AGAIN.to_owned()))?;
+    let mut summary = TransferSummary::start();
+    let load = BulkLoad::open(dir, bulk).map_err(refused)?;
+
+    let notes = Notes::new(progress.as_ref());
+    let mut sink = OfDirectory::new(load, &notes, options, &file.name);
+    let fed = feed_entries(&mut file, (rdb.database, 0), &mut sink, &notes);
+    progress.finish();
+    let left_out = sink.complete(fed, &mut summary, ui)?;
+    left_out.tell(options, &mut summary);
     Ok(summary)
 }
 
@@ -75,6 +91,28 @@ struct OfDirectory<'a> {
     on_error: OnError,
     name: String,
     transferred: TransferCounts,
+}
+
+impl<'a> OfDirectory<'a> {
+    fn new(load: BulkLoad, notes: &'a Notes<'a>, options: &LoadOptions, name: &str) -> Self {
+        let (on_error, name, transferred) = (options.on_error, name.to_owned(), TransferCounts::default());
+        Self { load, notes, on_error, name, transferred }
+    }
+
+    /// Puts what was read into the directory, or gives it up. Gives what feeding it gave.
+    fn complete<R>(self, fed: anyhow::Result<R>, summary: &mut TransferSummary, ui: &dyn Ui) -> anyhow::Result<R> {
+        let fed = match fed {
+            Ok(fed) => fed,
+            Err(error) => {
+                self.load.abandon();
+                return Err(error);
+            }
+        };
+        let built = build(self.load, ui).map_err(interrupted)?;
+        summary.finish(&self.transferred);
+        summary.unreadable = built.lost;
+        Ok(fed)
+    }
 }
 
 impl Sink for OfDirectory<'_> {

@@ -33,9 +33,27 @@ pub struct RecordInput {
 }
 
 /// What is read.
-enum InputSource {
+pub(super) enum InputSource {
+    /// A file or a pipe with a name.
     File(File),
+    /// Standard input.
     Stdin(io::Stdin),
+}
+
+impl InputSource {
+    /// Opens `path`; `-` is standard input. The size of a regular file with it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn open(path: &Path) -> anyhow::Result<(Self, Option<u64>)> {
+        if is_stdin(path) {
+            return Ok((Self::Stdin(io::stdin()), None));
+        }
+        let name = name_of(path);
+        let file = File::open(path).with_context(|| cannot_read(&name))?;
+        let data = file.metadata().with_context(|| cannot_read(&name))?;
+        Ok((Self::File(file), data.is_file().then_some(data.len())))
+    }
 }
 
 /// One line.
@@ -62,13 +80,7 @@ impl RecordInput {
     /// The file cannot be read.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let name = name_of(path);
-        let (source, size) = if is_stdin(path) {
-            (InputSource::Stdin(io::stdin()), None)
-        } else {
-            let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
-            let data = file.metadata().with_context(|| format!("cannot read {name}"))?;
-            (InputSource::File(file), data.is_file().then_some(data.len()))
-        };
+        let (source, size) = InputSource::open(path)?;
         let reader = BufReader::with_capacity(READ_SIZE, source);
         Ok(Self { reader, name, size, end: End::default(), buffer: Vec::new(), is_within: false })
     }
@@ -158,12 +170,12 @@ impl RecordInput {
 }
 
 /// These bytes are behind.
-fn pass(end: &mut End, bytes: &[u8]) {
+pub(super) fn pass(end: &mut End, bytes: &[u8]) {
     end.offset += bytes.len() as u64;
     end.crc32c = crc32c::crc32c_append(end.crc32c, bytes);
 }
 
-fn cannot_read(name: &str) -> String {
+pub(super) fn cannot_read(name: &str) -> String {
     format!("cannot read {name}")
 }
 

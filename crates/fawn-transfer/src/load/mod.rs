@@ -4,11 +4,14 @@
 //! always takes the same connection, so that of several lines with one key the last wins. The tracker of acknowledgements knows how
 //! far into the input every record is acknowledged, and a ticking thread records that for a later resumption.
 //!
-//! [`bulk`]: into a data directory instead, which nobody has open.
+//! [`bulk`]: into a data directory instead, which nobody has open. [`from_redis`]: from a running Redis. [`from_rdb`]: from its
+//! snapshots, in a file.
 
 mod ack_tracker;
 mod bulk;
 mod connection_pool;
+mod from_rdb;
+mod from_redis;
 mod input;
 mod job;
 mod options;
@@ -33,8 +36,10 @@ use crate::summary::{SkipCounts, TransferSummary};
 use crate::ui::{Notes, TransferExtent, Ui};
 pub use ack_tracker::TransferCounts;
 use ack_tracker::{AckTracker, End, InputPosition};
-pub use bulk::load_bulk;
+pub use bulk::{load_bulk, load_rdb_bulk};
 use connection_pool::{ConnectionPool, Origin};
+pub use from_rdb::{RdbInput, load_rdb};
+pub use from_redis::load_redis;
 use input::RecordInput;
 use job::LoadJob;
 pub use options::{LoadOptions, LoadServer, NotResumable, OnError, ResumeState};
@@ -57,18 +62,15 @@ pub fn load_file(
 ) -> anyhow::Result<TransferSummary> {
     let format = options.format.unwrap_or_else(|| Format::of_name(path));
     let mut input = RecordInput::open(path)?;
-    let mut resume = resume_state(options, path, target, format, &input)?;
+    let of = (format!("{format:?}"), "line");
+    let mut resume = resume_state(options, path, target, of, (input.name(), input.size()))?;
     let start = match &mut resume {
         Some(resume) if !options.restart => resume.find()?,
         _ => InputPosition::default(),
     };
     input.skip_to(start)?;
 
-    let how = match (&resume, options.restart) {
-        (None, _) => FROM_THE_START,
-        (Some(_), false) => "run the same command again to continue after the last acknowledged record",
-        (Some(_), true) => "run the same command without --restart to continue after the last acknowledged record",
-    };
+    let how = how_to_go_on(resume.is_some(), options.restart);
     let progress = ui.begin(TransferExtent::Bytes(input.size()), Box::new(move || how.to_owned()))?;
     progress.start_at(start.offset);
     let notes = Notes::new(progress.as_ref());
@@ -85,7 +87,7 @@ pub fn load_file(
     let load = LoadJob { options, endpoint: &endpoint, input: Some(path), acks: &acks, notes: &notes };
     let (resume, fed) = load.drive(resume, Measure::Bytes, |_, _, pool| {
         let clock = TargetClock::of(&endpoint);
-        let mut server = OfServer { pool, acks: &acks, endpoint: endpoint.clone(), largest: OnceCell::new(), clock };
+        let mut server = OfServer { names_keys: false, ..OfServer::naming_keys(pool, &acks, endpoint.clone(), clock) };
         feed_lines(options, (path, format), &mut input, &mut server, &notes)
     });
     progress.finish();
@@ -151,19 +153,28 @@ fn resume_state(
     options: &LoadOptions,
     path: &Path,
     target: &LoadServer<'_>,
-    format: Format,
-    input: &RecordInput,
+    of: (String, &'static str),
+    (name, size): (&str, Option<u64>),
 ) -> anyhow::Result<Option<Resume>> {
     let state = match &options.resume {
-        ResumeState::In(_) if input.size().is_none() => return Err(NotResumable(input.name().to_owned()).into()),
+        ResumeState::In(_) if size.is_none() => return Err(NotResumable(name.to_owned()).into()),
         ResumeState::Nowhere => return Ok(None),
-        _ if input.size().is_none() => return Ok(None),
+        _ if size.is_none() => return Ok(None),
         ResumeState::In(state) => state.clone(),
         ResumeState::Beside => Resume::beside(path),
     };
     // Opened again: the two handles move independently.
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(Some(Resume::new(state, file, target.address.to_string(), format)))
+    Ok(Some(Resume::new(state, file, target.address.to_string(), of)))
+}
+
+/// What to do after an interruption.
+fn how_to_go_on(is_resumable: bool, restart: bool) -> &'static str {
+    match (is_resumable, restart) {
+        (false, _) => FROM_THE_START,
+        (true, false) => "run the same command again to continue after the last acknowledged record",
+        (true, true) => "run the same command without --restart to continue after the last acknowledged record",
+    }
 }
 
 /// Where the records of a file go.
@@ -197,6 +208,20 @@ struct OfServer<'a> {
     endpoint: Endpoint,
     largest: OnceCell<usize>,
     clock: TargetClock<'a>,
+    /// Whether messages name a record by its key, where lines mean nothing to a person.
+    names_keys: bool,
+}
+
+impl<'a> OfServer<'a> {
+    /// One whose messages name records by their keys.
+    fn naming_keys(
+        pool: &'a mut ConnectionPool,
+        acks: &'a AckTracker,
+        endpoint: Endpoint,
+        clock: TargetClock<'a>,
+    ) -> Self {
+        Self { pool, acks, endpoint, largest: OnceCell::new(), clock, names_keys: true }
+    }
 }
 
 /// The clock of the server that records go to. It is asked when the first record comes that may have expired.
@@ -230,23 +255,32 @@ impl Sink for OfServer<'_> {
     }
 
     fn take(&mut self, record: &Record, end: End) -> anyhow::Result<()> {
-        self.pool.push(record, self.acks.enter(end), Origin::Line(end.line))
+        let origin = if self.names_keys { Origin::Key(record.key.as_slice().into()) } else { Origin::Line(end.line) };
+        self.pool.push(record, self.acks.enter(end), origin)
     }
 
     fn largest(&self) -> usize {
-        // One that does not tell its limit may have any; one that cannot be asked fails soon anyhow.
-        let ask =
-            || ServerConnection::open(&self.endpoint).and_then(|mut connection| connection.setting("item_size_max"));
-        let told = || ask().ok().flatten().and_then(|bytes| usize::try_from(bytes).ok());
-        *self.largest.get_or_init(|| told().map_or(MAX_VALUE_BYTES, |bytes| bytes.min(MAX_VALUE_BYTES)))
+        // One that cannot be asked fails soon anyhow.
+        let ask = || ServerConnection::open(&self.endpoint).and_then(|mut connection| largest_of(&mut connection));
+        *self.largest.get_or_init(|| ask().unwrap_or(MAX_VALUE_BYTES))
     }
 
     fn limit(&self) -> String {
-        let (address, largest) = (&self.endpoint.address, self.largest());
-        format!(
-            "{address} accepts no record of more than {largest} bytes; raise the server's limit (--max-item-size, memcached's -I)"
-        )
+        limit_of(&self.endpoint.address, self.largest())
     }
+}
+
+/// Bytes of the largest record that a server takes. One that does not tell may take any.
+fn largest_of(connection: &mut ServerConnection) -> Result<usize, ClientError> {
+    let told = connection.setting("item_size_max")?.and_then(|bytes| usize::try_from(bytes).ok());
+    Ok(told.map_or(MAX_VALUE_BYTES, |bytes| bytes.min(MAX_VALUE_BYTES)))
+}
+
+/// What to do about a record that is larger.
+fn limit_of(address: &Address, largest: usize) -> String {
+    format!(
+        "{address} accepts no record of more than {largest} bytes; raise the server's limit (--max-item-size, memcached's -I)"
+    )
 }
 
 /// Parses the input and gives its records away.

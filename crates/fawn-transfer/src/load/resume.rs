@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::ack_tracker::InputPosition;
 use crate::checksum::{self, StateError, read_state, write_state};
-use crate::records::Format;
 
 /// The version of the file.
 const VERSION: u32 = 2;
@@ -49,11 +48,13 @@ pub enum ResumeError {
     },
     /// The input changed.
     #[error(
-        "the file has changed before line {line}, where the interrupted load would continue; load all of it again \
+        "the file has changed before {unit} {line}, where the interrupted load would continue; load all of it again \
         with --restart"
     )]
     Changed {
-        /// The line where it is to go on.
+        /// What is counted: lines or keys.
+        unit: &'static str,
+        /// The number of that one where it is to go on.
         line: u64,
     },
     /// The state cannot be written.
@@ -81,15 +82,17 @@ struct ResumeFile {
 pub struct Resume {
     path: PathBuf,
     to: String,
-    format: Format,
+    format: String,
+    unit: &'static str,
     input: File,
     saved: Option<InputPosition>,
 }
 
 impl Resume {
-    /// The state file at `path` for loading `input`, which must be a regular file, into the server `to`.
-    pub fn new(path: PathBuf, input: File, to: String, format: Format) -> Self {
-        Self { path, to, format, input, saved: None }
+    /// The state file at `path` for loading `input`, which must be a regular file, into the server `to`. `format` says how it is
+    /// read, `unit` what is counted of it.
+    pub fn new(path: PathBuf, input: File, to: String, (format, unit): (String, &'static str)) -> Self {
+        Self { path, to, format, unit, input, saved: None }
     }
 
     /// The name of the state file beside `input`.
@@ -115,12 +118,12 @@ impl Resume {
         if state.to != self.to {
             return Err(ResumeError::Other { path: path(), other: format!("into {}", state.to) });
         }
-        if state.format != format!("{:?}", self.format) {
+        if state.format != self.format {
             return Err(ResumeError::Other { path: path(), other: format!("of {}", state.format.to_lowercase()) });
         }
         match checksum::before(&self.input, state.place.offset) {
             Ok(crc32c) if crc32c == state.place.crc32c => Ok(state.place),
-            _ => Err(ResumeError::Changed { line: state.place.line + 1 }),
+            _ => Err(ResumeError::Changed { unit: self.unit, line: state.place.line + 1 }),
         }
     }
 
@@ -154,7 +157,7 @@ impl Resume {
     }
 
     fn write(&self, place: InputPosition) -> io::Result<()> {
-        let (to, format) = (self.to.clone(), format!("{:?}", self.format));
+        let (to, format) = (self.to.clone(), self.format.clone());
         write_state(&self.path, &ResumeFile { version: VERSION, to, format, place })
     }
 }
@@ -162,6 +165,7 @@ impl Resume {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::records::Format;
 
     /// Of a file of the letter x.
     fn place(offset: u64, line: u64) -> InputPosition {
@@ -182,7 +186,12 @@ mod tests {
 
         fn resume(&self, to: &str, format: Format) -> Resume {
             let input = self.dir.path().join("in");
-            Resume::new(Resume::beside(&input), File::open(input).unwrap(), to.to_owned(), format)
+            Resume::new(
+                Resume::beside(&input),
+                File::open(input).unwrap(),
+                to.to_owned(),
+                (format!("{format:?}"), "line"),
+            )
         }
     }
 
@@ -224,11 +233,11 @@ mod tests {
         for at in [0, 5999] {
             bytes[at] = b'y';
             std::fs::write(&input, &bytes).unwrap();
-            assert!(matches!(fixture.resume("a", Format::Tsv).find(), Err(ResumeError::Changed { line: 61 })));
+            assert!(matches!(fixture.resume("a", Format::Tsv).find(), Err(ResumeError::Changed { line: 61, .. })));
             bytes[at] = b'x';
         }
         std::fs::write(&input, b"short").unwrap();
-        assert!(matches!(fixture.resume("a", Format::Tsv).find(), Err(ResumeError::Changed { line: 61 })));
+        assert!(matches!(fixture.resume("a", Format::Tsv).find(), Err(ResumeError::Changed { line: 61, .. })));
     }
 
     #[test]

@@ -81,6 +81,8 @@ fn serve(stream: impl Read + Write, manner: Manner, acknowledged: &Mutex<HashSet
             reader.get_mut().write_all(b"VERSION 1.6.0\r\n")?;
         } else if tokens[0] == "mn" {
             reader.get_mut().write_all(b"MN\r\n")?;
+        } else if tokens[0] == "stats" {
+            reader.get_mut().write_all(b"END\r\n")?;
         } else {
             assert_eq!(tokens[0], "ms", "the fake knows no other command");
             reader.read_exact(&mut vec![0; tokens[2].parse::<usize>().unwrap() + 2])?;

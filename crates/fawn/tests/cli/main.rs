@@ -47,6 +47,7 @@ mod pipes;
 mod plan;
 mod readme;
 mod redis;
+mod redis_load;
 mod resources;
 mod saved;
 mod secure;

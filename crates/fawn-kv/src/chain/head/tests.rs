@@ -4,7 +4,7 @@ use super::*;
 use crate::chain::Replica;
 use crate::chain::wedge_fence::tests::{FRONT, ME, Plain, alone, head_of, step_with};
 use crate::ids::{Asker, Incarnation, Member, NodeId, RangeId, Rules, Seq, WedgeEpoch};
-use crate::operation::{MetaGet, Mode, Store};
+use crate::operation::{Edit, EditKind, MetaGet, Mode, PutCondition, Store};
 use crate::range::meta::Meta;
 use crate::range::sessions::Bounds;
 use fawn_ring::Interval;
@@ -487,4 +487,61 @@ fn a_member_that_has_yet_to_commit_that_the_time_is_set_back_has_the_tail_asked_
     assert_eq!(get(&mut bench), Some(None), "the tail may have shown it by now");
     commit(&mut bench, tail);
     assert_eq!(get(&mut bench), Some(Some(true)));
+}
+
+fn edit(kind: EditKind, argument: &[u8]) -> Operation<'_> {
+    Operation::Edit(Edit { kind, argument })
+}
+
+#[test]
+fn a_retry_of_an_edit_is_answered_as_the_first_time_but_for_what_was_computed_and_reads_nothing() {
+    let (mut bench, session) = (Bench::new(), 1 << 32);
+    bench.ask((session, 1), &Operation::Store(Store::set(b"41"))).unwrap();
+    let done = |answer: Option<Answer>| match answer {
+        Some(Answer::Done { outcome, again, shown, .. }) => (outcome, again, shown.map(|shown| shown.value)),
+        other => panic!("it is not done: {other:?}"),
+    };
+    let (add, take) = (edit(EditKind::Add { delta: 1 }, b""), edit(EditKind::Take, b""));
+    let append = edit(EditKind::SetFields { only_absent: false }, b"");
+    assert_eq!(done(bench.ask((session, 2), &add)), (Outcome::Integer(42), false, None));
+    let refused = done(bench.ask((session, 3), &append));
+    assert!(matches!(refused, (Outcome::Refused(_), false, None)), "{refused:?}");
+    assert_eq!(done(bench.ask((session, 4), &take)), (Outcome::Computed, false, Some(b"42".to_vec())));
+    assert_eq!(done(bench.ask((session, 5), &add)), (Outcome::Integer(1), false, None));
+    let last = bench.replica.last();
+    // The key would have to be read.
+    bench.store.waits = true;
+    assert_eq!(done(bench.ask((session, 2), &add)), (Outcome::Integer(42), true, None));
+    assert_eq!(done(bench.ask((session, 3), &append)), (refused.0, true, None));
+    assert_eq!(done(bench.ask((session, 4), &take)), (Outcome::Computed, true, None));
+    assert_eq!(bench.replica.last(), last);
+}
+
+#[test]
+fn no_record_has_an_edit_while_a_member_may_be_of_a_release_that_cannot_read_it() {
+    let mut bench = Bench::new();
+    bench.store.timing.takes_parts = false;
+    let (last, add) = (bench.replica.last(), edit(EditKind::Add { delta: 1 }, b""));
+    assert_eq!(bench.ask((1 << 32, 1), &add), Some(Answer::NeedsUpgrade));
+    assert_eq!(bench.replica.last(), last);
+    bench.store.timing.takes_parts = true;
+    assert!(matches!(
+        bench.ask((1 << 32, 1), &add),
+        Some(Answer::Done { outcome: Outcome::Integer(1), again: false, .. })
+    ));
+}
+
+#[test]
+fn a_new_value_and_what_is_shown_of_the_old_one_are_no_longer_together_than_a_value_may_be() {
+    let (mut bench, session) = (Bench::new(), 1 << 32);
+    let [old, fits, longer] = [600, 423, 424].map(|length| vec![b'v'; length]);
+    bench.ask((session, 1), &Operation::Store(Store::set(&old))).unwrap();
+    let last = bench.replica.last();
+    let put = EditKind::Put { condition: PutCondition::Always, expiry: None, show: true };
+    assert_eq!(bench.ask((session, 2), &edit(put, &longer)), Some(Answer::TooLarge));
+    assert_eq!(bench.replica.last(), last);
+    assert!(matches!(
+        bench.ask((session, 2), &edit(put, &fits)),
+        Some(Answer::Done { outcome: Outcome::Computed, again: false, shown: Some(Shown { value, .. }), .. }) if value == old
+    ));
 }

@@ -98,7 +98,14 @@ impl WeakChecker {
                 | KvOperation::Replace { value } => {
                     asked.values.insert(value);
                 }
+                KvOperation::Swap { value } => {
+                    asked.values.insert(value);
+                }
                 KvOperation::Increment { by } => asked.counted += by,
+                KvOperation::Sum { by } => {
+                    asked.values.insert(0);
+                    asked.counted += by;
+                }
                 KvOperation::Decrement { by, initial } => {
                     asked.counted_down = asked.counted_down.saturating_add(by);
                     asked.values.extend(initial);
@@ -111,6 +118,8 @@ impl WeakChecker {
                 | KvOperation::Delete
                 | KvOperation::Expire { .. }
                 | KvOperation::Touch
+                | KvOperation::Take
+                | KvOperation::Measure
                 | KvOperation::Invalidate
                 | KvOperation::Win { vivify: false, .. } => {}
             }

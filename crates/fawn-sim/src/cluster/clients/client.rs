@@ -16,9 +16,9 @@ use fawn_kv::wire::Answer;
 use fawn_kv::wire::Message;
 
 use crate::cluster::clients::codec::{encode, found, outcome_of};
-use crate::cluster::clients::operation::{About, Asking, Conclusion};
+use crate::cluster::clients::operation::{About, Asking, Conclusion, Form};
 use crate::cluster::clients::routed::{RoutedClient, RoutedOutcome};
-use crate::cluster::keys::{expires, name, position};
+use crate::cluster::keys::{expires, is_hash, name, position};
 use crate::cluster::script::Script;
 
 /// A try is given up after this, and another one made.
@@ -62,6 +62,10 @@ pub struct SimulatedClient {
     /// It deletes, flushes, and puts what expires: not where the work at scale is measured, in which a flush of thousands of
     /// ranges would hide all else, and keys are counted.
     removes: bool,
+    /// It reads and changes parts of values, too. Fixed scripts show whole ones.
+    parts: bool,
+    /// Some of its keys are hashes: not where something else puts strings there.
+    hashes: bool,
     fronts: u64,
     /// The front-end that it asks.
     front: u32,
@@ -99,6 +103,8 @@ impl SimulatedClient {
             patient: script.actions() == 0,
             flushes: fronts > 0 && random.chance(1, 4),
             removes: true,
+            parts: !script.plan.fixed,
+            hashes: !script.plan.fixed && script.plan.adopts == 0 && rules.consistency != Consistency::Weak,
             fronts: u64::from(fronts),
             front,
             sessions: 0,
@@ -195,7 +201,11 @@ impl SimulatedClient {
                 KvOperation::Decrement { by, initial: self.random.chance(1, 4).then_some(value) }
             }
         };
-        let mut by_head = false;
+        let (mut by_head, mut form) = (false, Form::Whole);
+        if self.hashes && is_hash(key) && !about.is_flush() {
+            form = Form::Field;
+            (operation, expiry) = if gets { (KvOperation::Get, 0) } else { self.field_operation(value) };
+        }
         if operation == KvOperation::Get {
             if self.fronts > 0 && self.random.chance(1, 8) {
                 about = About::Keys(key, (keys - key).min(4));
@@ -208,11 +218,59 @@ impl SimulatedClient {
                 }
             }
         }
+        if self.parts && form == Form::Whole && matches!(about, About::Key(_)) && self.random.chance(1, 3) {
+            (operation, form) = self.as_part(operation, by_head, expiry);
+        }
         let impatient =
             operation == KvOperation::Get && !self.patient && (self.reads || self.stays || self.random.chance(1, 2));
         let give_up_us = if impatient { *self.random.pick(&GIVE_UP_GET_US) } else { GIVE_UP_US };
         let (began_us, tried_us, tries) = (now_us, 0, 0);
-        self.asking.insert(Asking { id, about, operation, by_head, expiry, due, began_us, tried_us, tries, give_up_us })
+        self.asking.insert(Asking {
+            id,
+            about,
+            operation,
+            form,
+            by_head,
+            expiry,
+            due,
+            began_us,
+            tried_us,
+            tries,
+            give_up_us,
+        })
+    }
+
+    /// An operation on a field of a hash, and the expiry that it sets.
+    fn field_operation(&mut self, value: u64) -> (KvOperation, u32) {
+        match self.random.below(12) {
+            0..3 => (KvOperation::Get, 0),
+            3..6 => (KvOperation::Put { value }, 0),
+            6 if self.removes => (KvOperation::Delete, 0),
+            7 => (KvOperation::Add { value }, 0),
+            8 => (KvOperation::Touch, self.far()),
+            _ => (KvOperation::Sum { by: 1 }, 0),
+        }
+    }
+
+    /// The operation on a part of a string that does about the same, if there is one.
+    fn as_part(&mut self, operation: KvOperation, by_head: bool, expiry: u32) -> (KvOperation, Form) {
+        let part = match operation {
+            KvOperation::Get if by_head => operation,
+            KvOperation::Get if !self.stays && self.random.chance(1, 4) => KvOperation::Measure,
+            KvOperation::Put { value } if expiry == 0 && self.random.chance(1, 3) => KvOperation::Swap { value },
+            KvOperation::Delete if expiry == 0 => KvOperation::Take,
+            KvOperation::Increment { by } => KvOperation::Sum { by },
+            KvOperation::Extend { digit, before: false, .. } => {
+                KvOperation::Extend { digit, before: false, vivify: true }
+            }
+            KvOperation::Put { .. }
+            | KvOperation::Add { .. }
+            | KvOperation::Replace { .. }
+            | KvOperation::Delete
+            | KvOperation::Touch => operation,
+            _ => return (operation, Form::Whole),
+        };
+        (part, Form::Part)
     }
 
     /// An expiry that never comes.
@@ -237,6 +295,7 @@ impl SimulatedClient {
             id,
             about: About::Key(key),
             operation,
+            form: Form::Whole,
             by_head: false,
             expiry: 0,
             due: 0,
@@ -288,7 +347,7 @@ impl SimulatedClient {
 
     /// From here on it deletes nothing, flushes nothing, and puts nothing that expires.
     pub fn remove_nothing(&mut self) {
-        self.removes = false;
+        (self.removes, self.parts, self.hashes) = (false, false, false);
     }
 
     /// The front-end that it asks.
@@ -466,9 +525,11 @@ impl SimulatedClient {
             // A weak cluster takes none.
             Answer::Conditional => vec![KvOutcome::Refused],
             // What it was is not known any more.
-            Answer::Done { outcome: Outcome::Hit(_), shown: None, .. } => return Some(Conclusion::ShownNoMore(asking)),
+            Answer::Done { outcome: Outcome::Hit(_) | Outcome::Computed, shown: None, .. } => {
+                return Some(Conclusion::ShownNoMore(asking));
+            }
             Answer::Done { outcome, position, shown, .. } => {
-                vec![outcome_of(asking.operation, outcome, position.seq.0, shown)]
+                vec![outcome_of(&asking, outcome, position.seq.0, shown)]
             }
             Answer::Found(kept) => vec![found(kept.as_deref())],
             Answer::FoundMany(kept) => kept.iter().map(|kept| found(kept.as_deref())).collect(),
@@ -504,6 +565,7 @@ impl SimulatedClient {
             | Answer::Fenced
             | Answer::AskAgain
             | Answer::Ahead { .. }
+            | Answer::NeedsUpgrade
             | Answer::TimedOut => {
                 assert!(
                     !matches!(answer, Answer::Malformed | Answer::TooLarge),

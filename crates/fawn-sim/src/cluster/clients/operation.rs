@@ -24,6 +24,18 @@ impl About {
     }
 }
 
+/// How an operation is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// As clients of memcached do.
+    #[default]
+    Whole,
+    /// As a view or an edit of a string.
+    Part,
+    /// As a view or an edit of a hash, in which a field is the value.
+    Field,
+}
+
 /// What a client has asked.
 #[derive(Clone, Debug)]
 pub struct Asking {
@@ -33,6 +45,8 @@ pub struct Asking {
     pub about: About,
     /// What was asked, as the checker has it.
     pub operation: KvOperation,
+    /// How it was asked.
+    pub form: Form,
     /// It gets by way of the head, which sets another expiry.
     pub by_head: bool,
     /// Unix second at which the value that it stores or touches expires; 0 for never, or for none that is set. A delete

@@ -46,6 +46,9 @@ public final class FawnException extends Exception {
                 + "value"),
         /** What was put would have expired sooner than it should. Nothing was done. */
         AHEAD("the expiry clock of the key's range is ahead of the system clock: retry in half a minute"),
+        /** Some process of the cluster is of an older release. Nothing was done. */
+        NEEDS_UPGRADE("not all processes of the cluster are of a release that has this operation: upgrade them, see fawn "
+                + "status"),
         /** The other side is of another release, or broken. */
         MALFORMED("the client cannot decode the cluster's reply: run the same release on both sides"),
         /** The thread was interrupted while it waited. A write may have been carried out, or may be yet. */
@@ -118,6 +121,9 @@ public final class FawnException extends Exception {
         }
         if (answer instanceof Answer.Conditional) {
             return Reason.CONDITIONAL;
+        }
+        if (answer instanceof Answer.NeedsUpgrade) {
+            return Reason.NEEDS_UPGRADE;
         }
         return answer instanceof Answer.Ahead ? Reason.AHEAD : Reason.BUSY;
     }

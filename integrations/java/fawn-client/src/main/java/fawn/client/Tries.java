@@ -61,7 +61,8 @@ final class Tries {
                 || answer instanceof Answer.Full
                 || answer instanceof Answer.Unreadable
                 || answer instanceof Answer.TooLarge
-                || answer instanceof Answer.Ahead;
+                || answer instanceof Answer.Ahead
+                || answer instanceof Answer.NeedsUpgrade;
     }
 
     /** A try was not sent, and will not be. If it was the last, the next may have its number. */

@@ -46,6 +46,8 @@ public abstract class Answer {
                 return new Conditional();
             case 16:
                 return Ahead.read(in);
+            case 17:
+                return new NeedsUpgrade();
             default:
                 throw in.noSuch("Answer", number);
         }
@@ -53,7 +55,7 @@ public abstract class Answer {
 
     /**
      * Number 0: carried out, once. A {@code Hit} that is answered again, without {@code shown} or {@code same_version}:
-     * what it showed is not known any more.
+     * what it showed is not known any more. Nor is that of a {@code Computed} that is answered again.
      */
     public static final class Done extends Answer {
         /** The field {@code outcome}. */
@@ -62,7 +64,7 @@ public abstract class Answer {
         public final Position position;
         /** From memory, the key may have changed since. */
         public final boolean again;
-        /** What a {@code Hit} without {@code same_version} shows; {@code null} for none. */
+        /** What a {@code Hit} without {@code same_version}, or a {@code Computed}, shows; {@code null} for none. */
         public final Shown shown;
 
         /** One of these fields. */
@@ -286,6 +288,18 @@ public abstract class Answer {
         void write(WireWriter out) {
             out.u32(16);
             out.u32(time);
+        }
+    }
+
+    /**
+     * Number 17: the operation came with a version that is not the cluster's yet, as far as the receiver knows; nothing
+     * was done. A front-end that knows better asks again, a client does not. Since version 8; older peers are told
+     * {@code Malformed}.
+     */
+    public static final class NeedsUpgrade extends Answer {
+        @Override
+        void write(WireWriter out) {
+            out.u32(17);
         }
     }
 }

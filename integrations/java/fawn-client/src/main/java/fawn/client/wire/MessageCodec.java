@@ -1,20 +1,31 @@
 package fawn.client.wire;
 
+import java.util.List;
+
 /** A message's bytes: the version that brought it, and then the message. */
 public final class MessageCodec {
     /** The oldest version that this client speaks. */
     public static final int OLDEST = 3;
     /** The newest. */
-    public static final int NEWEST = 7;
+    public static final int NEWEST = 8;
 
     private static final int FAREWELLS = 4;
     private static final int SCANS = 5;
     private static final int CONTINUATIONS = 6;
+    private static final int PARTS = 8;
+
+    /** The numbers of the operations on parts of values. */
+    private static final int VIEW = 7;
+
+    private static final int EDIT = 8;
 
     private MessageCodec() {}
 
     /** The version that brought a message: who speaks an older one cannot read it. */
     public static int since(Message message) {
+        if (isOfPart(message)) {
+            return PARTS;
+        }
         if (message instanceof Message.Farewell || message instanceof Message.FrontFarewell) {
             return FAREWELLS;
         }
@@ -29,6 +40,71 @@ public final class MessageCodec {
                 || message instanceof Message.Ask && ((Message.Ask) message).continuation != null
                 || message instanceof Message.Reply && isOfSix(((Message.Reply) message).answer);
         return isOfSix ? CONTINUATIONS : OLDEST;
+    }
+
+    /** Whether it carries an operation on a part of a value, or what one came to. */
+    private static boolean isOfPart(Message message) {
+        if (message instanceof Message.Request) {
+            return isOfPart(((Message.Request) message).operation);
+        }
+        if (message instanceof Message.Ask) {
+            return isOfPart(((Message.Ask) message).operation);
+        }
+        if (message instanceof Message.Reply) {
+            Answer answer = ((Message.Reply) message).answer;
+            return answer instanceof Answer.NeedsUpgrade
+                    || answer instanceof Answer.Done && isOfPart(((Answer.Done) answer).outcome);
+        }
+        if (message instanceof Message.Feed) {
+            return isOfPart(((Message.Feed) message).entries);
+        }
+        if (message instanceof Message.Fetched) {
+            Given given = ((Message.Fetched) message).records;
+            return given instanceof Given.Records && isOfPart(((Given.Records) given).value.entries);
+        }
+        return message instanceof Message.CopyPart && isOfPart(((Message.CopyPart) message).meta);
+    }
+
+    /** Looks at the operation's number alone. */
+    private static boolean isOfPart(byte[] operation) {
+        if (operation == null) {
+            return false;
+        }
+        try {
+            long number = new WireReader(operation, 0, operation.length).u32();
+            return number == VIEW || number == EDIT;
+        } catch (WireException error) {
+            return false;
+        }
+    }
+
+    private static boolean isOfPart(Outcome outcome) {
+        return outcome instanceof Outcome.Integer
+                || outcome instanceof Outcome.Computed
+                || outcome instanceof Outcome.Refused;
+    }
+
+    private static boolean isOfPart(List<Entry> entries) {
+        for (Entry entry : entries) {
+            if (entry.asked != null && isOfPart(entry.asked.outcome)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean isOfPart(Meta meta) {
+        if (meta == null) {
+            return false;
+        }
+        for (Pair<Long, Session> session : meta.sessions.by) {
+            for (Pair<Long, Pair<Position, Outcome>> done : session.second.done) {
+                if (isOfPart(done.second.second)) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 
     private static boolean isOfSix(Answer answer) {

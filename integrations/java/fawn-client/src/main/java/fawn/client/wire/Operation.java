@@ -24,6 +24,10 @@ public abstract class Operation {
                 return Arithmetic.read(in);
             case 6:
                 return Touch.read(in);
+            case 7:
+                return View.read(in);
+            case 8:
+                return Edit.read(in);
             default:
                 throw in.noSuch("Operation", number);
         }
@@ -160,6 +164,48 @@ public abstract class Operation {
         void write(WireWriter out) {
             out.u32(6);
             out.u32(expiry);
+        }
+    }
+
+    /** Number 7: a part of the value, or something computed from it. Since version 8. */
+    public static final class View extends Operation {
+        /** The field {@code value}. */
+        public final fawn.client.wire.View value;
+
+        /** One of these fields. */
+        public View(fawn.client.wire.View value) {
+            this.value = value;
+        }
+
+        static View read(WireReader in) throws WireException {
+            return new View(fawn.client.wire.View.read(in));
+        }
+
+        @Override
+        void write(WireWriter out) {
+            out.u32(7);
+            value.write(out);
+        }
+    }
+
+    /** Number 8: a change of a part of the value. Since version 8. */
+    public static final class Edit extends Operation {
+        /** The field {@code value}. */
+        public final fawn.client.wire.Edit value;
+
+        /** One of these fields. */
+        public Edit(fawn.client.wire.Edit value) {
+            this.value = value;
+        }
+
+        static Edit read(WireReader in) throws WireException {
+            return new Edit(fawn.client.wire.Edit.read(in));
+        }
+
+        @Override
+        void write(WireWriter out) {
+            out.u32(8);
+            value.write(out);
         }
     }
 }

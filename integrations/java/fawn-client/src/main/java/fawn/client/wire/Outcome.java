@@ -30,6 +30,12 @@ public abstract class Outcome {
                 return Hit.read(in);
             case 9:
                 return new Miss();
+            case 10:
+                return Integer.read(in);
+            case 11:
+                return new Computed();
+            case 12:
+                return Refused.read(in);
             default:
                 throw in.noSuch("Outcome", number);
         }
@@ -152,11 +158,61 @@ public abstract class Outcome {
         }
     }
 
-    /** Number 9: a get found nothing. */
+    /** Number 9: a get, an edit or a view found nothing. */
     public static final class Miss extends Outcome {
         @Override
         void write(WireWriter out) {
             out.u32(9);
+        }
+    }
+
+    /** Number 10: an edit or a view came to this number. */
+    public static final class Integer extends Outcome {
+        /** The field {@code value}. */
+        public final long value;
+
+        /** One of these fields. */
+        public Integer(long value) {
+            this.value = value;
+        }
+
+        static Integer read(WireReader in) throws WireException {
+            return new Integer(in.i64());
+        }
+
+        @Override
+        void write(WireWriter out) {
+            out.u32(10);
+            out.i64(value);
+        }
+    }
+
+    /** Number 11: an edit or a view has computed what {@code shown} has, with flags 0. */
+    public static final class Computed extends Outcome {
+        @Override
+        void write(WireWriter out) {
+            out.u32(11);
+        }
+    }
+
+    /** Number 12: an edit or a view was refused; nothing was changed. */
+    public static final class Refused extends Outcome {
+        /** The field {@code value}. */
+        public final EditError value;
+
+        /** One of these fields. */
+        public Refused(EditError value) {
+            this.value = value;
+        }
+
+        static Refused read(WireReader in) throws WireException {
+            return new Refused(EditError.read(in));
+        }
+
+        @Override
+        void write(WireWriter out) {
+            out.u32(12);
+            value.write(out);
         }
     }
 }

@@ -62,6 +62,12 @@ public final class WireReader {
         return varint(10, 0x01);
     }
 
+    /** The lowest bit is the sign. */
+    long i64() throws WireException {
+        long number = u64();
+        return (number >>> 1) ^ -(number & 1);
+    }
+
     /** Of so many bytes at most, of which the last is no higher than {@code mostLast}. */
     private long varint(int mostBytes, int mostLast) throws WireException {
         long value = 0;

@@ -90,6 +90,11 @@ public final class WireWriter {
         bytes[length++] = (byte) rest;
     }
 
+    /** A varint whose lowest bit is the sign. */
+    void i64(long value) {
+        u64((value << 1) ^ (value >> 63));
+    }
+
     void bytes(byte[] value) {
         u64(value.length);
         raw(value);
