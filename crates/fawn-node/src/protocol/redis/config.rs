@@ -45,9 +45,10 @@ pub fn get<'a>(words: &Words<'a>, client: &mut ClientState, out: &mut Vec<u8>) -
 fn asked_as<'a>(words: &Words<'a>, name: &'static str) -> Option<&'a [u8]> {
     words.iter().skip(2).find_map(|asked| {
         let is_pattern = asked.iter().any(|byte| b"[*?".contains(byte));
-        match is_pattern {
-            false => asked.eq_ignore_ascii_case(name.as_bytes()).then_some(asked),
-            true => glob::matches(&asked.to_ascii_lowercase(), name.as_bytes()).then_some(name.as_bytes()),
+        if is_pattern {
+            glob::matches(&asked.to_ascii_lowercase(), name.as_bytes()).then_some(name.as_bytes())
+        } else {
+            asked.eq_ignore_ascii_case(name.as_bytes()).then_some(asked)
         }
     })
 }
