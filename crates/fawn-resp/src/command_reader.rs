@@ -148,12 +148,23 @@ impl CommandReader {
         self.is_locked
     }
 
+    /// Whether a command has begun that is not whole.
+    pub fn is_amid_command(&self) -> bool {
+        matches!(self.state, ReaderState::Words { .. } | ReaderState::PassOver { .. })
+    }
+
     /// The words of the last command again, if [`next`](Self::next) was not called since. `input` begins where that command
     /// does: its bytes were not dropped. They may be elsewhere in memory now.
     #[inline]
     pub fn last_command<'a>(&'a self, input: &'a [u8]) -> Words<'a> {
         let bytes = if self.last_bytes == 0 { &self.line } else { input };
         Words { bytes, places: &self.words, input_bytes: self.last_bytes }
+    }
+
+    /// A word of the last command, as [`last_command`](Self::last_command) has it; `None` for one that came as a line of text.
+    pub fn word_of_last<'a>(&self, input: &'a [u8], place: usize) -> Option<&'a [u8]> {
+        let place = self.words.get(place).filter(|_| self.last_bytes > 0)?;
+        input.get(place.clone())
     }
 
     /// Reads the next command of `input`, the connection's bytes that no earlier step consumed: always from the same byte on,

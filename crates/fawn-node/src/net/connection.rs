@@ -32,6 +32,8 @@ const MOVE_BYTES: usize = 256 << 10;
 const STALL_SHARE: usize = 4;
 /// How long a connection is not listened to after a wrong password that is not its first.
 const PENALTY_MS: u64 = 1000;
+/// Bytes that are received at a time, at least, if so many have come.
+const LEAST_RECEIVED: usize = 16 << 10;
 /// Least bytes by which an input grows.
 const GROW_BYTES: usize = 64 << 10;
 
@@ -377,8 +379,9 @@ impl ClientConnection {
 
     /// Receives once to the end of the input, which is to hold `total` bytes.
     pub fn receive_more(&mut self, total: usize, now_ms: u64) -> ReceiveResult {
-        // Twice what has come already: a client must send what it makes us hold.
-        let room = total.saturating_sub(self.input.len()).clamp(1, self.input.len().max(GROW_BYTES));
+        // Twice what has come already: a client must send what it makes us hold. And no less than a chunk, because nobody knows how
+        // long a request of many words is before its last one has come.
+        let room = total.saturating_sub(self.input.len()).clamp(LEAST_RECEIVED, self.input.len().max(GROW_BYTES));
         self.input.reserve_exact(room);
         let result = recv(&self.socket, spare_capacity(&mut self.input), RecvFlags::DONTWAIT).map(|(_, count)| count);
         self.received(result, now_ms)

@@ -17,7 +17,10 @@ fn a_value_moves_with_its_expiry_wherever_its_keys_are() {
         client.ask(format!("COPY to{number} copy{number}\r\nCOPY to{number} copy{number}\r\n"), ":1\r\n:0\r\n");
         client.ask(format!("RENAMENX to{number} copy{number}\r\nEXISTS to{number}\r\n"), ":0\r\n:1\r\n");
     }
-    client.ask("RENAME none to1\r\nCOPY none to1\r\nRENAMENX none x\r\n", "-ERR no such key\r\n:0\r\n-ERR no such key\r\n");
+    client.ask(
+        "RENAME none to1\r\nCOPY none to1\r\nRENAMENX none x\r\n",
+        "-ERR no such key\r\n:0\r\n-ERR no such key\r\n",
+    );
     client.ask("RENAME to1 to1\r\nRENAMENX to1 to1\r\nGET to1\r\n", "+OK\r\n:0\r\n$6\r\nvalue1\r\n");
     client.ask("HSET h f v\r\nCOPY h h2\r\nHGET h2 f\r\n", ":1\r\n:1\r\n$1\r\nv\r\n");
 }

@@ -131,13 +131,14 @@ impl ClientState {
         self.local
     }
 
-    /// The line about the client.
+    /// The line about the client. Some clients miss fields that are not there, so those of which nothing is known are 0.
     pub fn line(&self) -> String {
         let address = |of: Option<SocketAddr>| of.map_or_else(|| "?:0".to_owned(), |address| address.to_string());
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let [library, release] = self.library.each_ref().map(|bytes| text(bytes));
         format!(
-            "id={} addr={} laddr={} name={} age={} idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 cmd={} user={} redir=-1 \
+            "id={} addr={} laddr={} fd=0 name={} age={} idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 qbuf-free=0 \
+             argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} user={} redir=-1 \
              resp={} lib-name={library} lib-ver={release}\n",
             self.id,
             address(self.peer),

@@ -59,7 +59,8 @@ impl TimeUnit {
             return PAST;
         }
         let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
-        if self.is_relative() { time.expiry_in(seconds) } else { seconds }
+        // Part of the second now is over, and nothing expires early.
+        if self.is_relative() { time.expiry_in(seconds.saturating_add(1)) } else { seconds }
     }
 }
 
@@ -162,10 +163,10 @@ mod tests {
     fn times_are_rounded_up_to_seconds_and_kept_within_32_bits() {
         let time = Time::at(1_800_000_000);
         let expiry = |unit: TimeUnit, number| unit.expiry(number, &time);
-        assert_eq!(expiry(TimeUnit::Seconds, 10), 1_800_000_010);
-        assert_eq!(expiry(TimeUnit::Millis, 1), 1_800_000_001);
-        assert_eq!(expiry(TimeUnit::Millis, 1000), 1_800_000_001);
-        assert_eq!(expiry(TimeUnit::Millis, 1001), 1_800_000_002);
+        assert_eq!(expiry(TimeUnit::Seconds, 10), 1_800_000_011, "part of the second now is over");
+        assert_eq!(expiry(TimeUnit::Millis, 1), 1_800_000_002);
+        assert_eq!(expiry(TimeUnit::Millis, 1000), 1_800_000_002);
+        assert_eq!(expiry(TimeUnit::Millis, 1001), 1_800_000_003);
         assert_eq!(expiry(TimeUnit::UnixMilli, 1_900_000_000_001), 1_900_000_001);
         assert_eq!(expiry(TimeUnit::Seconds, i64::MAX), u32::MAX);
         for unit in [TimeUnit::Seconds, TimeUnit::Millis, TimeUnit::UnixSecond, TimeUnit::UnixMilli] {

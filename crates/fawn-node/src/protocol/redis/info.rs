@@ -112,6 +112,7 @@ fn stats(figures: &ServerFigures<'_>, field: Field<'_>) {
 fn replication(field: Field<'_>) {
     field("role", &"master");
     field("connected_slaves", &0);
+    field("master_repl_offset", &0);
 }
 
 fn cpu(field: Field<'_>) {

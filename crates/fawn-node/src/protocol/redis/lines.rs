@@ -48,9 +48,9 @@ impl MultiKeyCommand {
         Ok(Self { kind, keys, step: spec.keys.step, place: 1, version, is_muted })
     }
 
-    /// The place of the next key among the words.
-    pub fn place(&self) -> usize {
-        self.place
+    /// The places among the words of the keys that are to come.
+    pub fn places_ahead(&self) -> impl Iterator<Item = usize> + use<> {
+        (self.place..=self.keys * self.step).step_by(self.step)
     }
 
     /// Whether all keys were given out.

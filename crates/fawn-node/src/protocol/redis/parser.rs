@@ -18,6 +18,8 @@ use fawn_store::timekeeper::Time;
 
 /// Words of a command, at most: places of so many take 2 MiB.
 const MOST_WORDS: usize = 128 << 10;
+/// Bytes that any command may have: several values may be large.
+const COMMAND_BYTES: usize = 8 << 20;
 /// Bytes that a command may have beside the largest value.
 const SPARE_BYTES: usize = 128 << 10;
 /// Room for arguments that a parser keeps from one command to the next.
@@ -40,7 +42,8 @@ struct Parser {
 
 impl Parser {
     fn new(options: &ParserOptions) -> Self {
-        let limits = ReaderLimits { words: MOST_WORDS, command_bytes: options.max_item_bytes + SPARE_BYTES };
+        let command_bytes = (options.max_item_bytes + SPARE_BYTES).max(COMMAND_BYTES);
+        let limits = ReaderLimits { words: MOST_WORDS, command_bytes };
         Self {
             reader: CommandReader::new(limits, options.authenticates),
             client: ClientState::new(options),
@@ -195,19 +198,26 @@ impl RequestParser for Parser {
     }
 
     fn upcoming<'a>(&self, input: &'a [u8], visit: &mut dyn FnMut(&'a [u8]) -> bool) {
+        if self.reader.is_amid_command() {
+            // Each time that more of it comes, its words would be looked at again.
+            return;
+        }
+        if let Some(line) = self.line {
+            let mut keys = line.places_ahead().map_while(|place| self.reader.word_of_last(input, place));
+            while keys.next().is_some_and(&mut *visit) {}
+            return;
+        }
         let mut ahead = Ahead::new(input);
-        let mut first = self.line.map_or(1, |line| line.place());
         while let Some(count) = ahead.command() {
             let Some(name) = ahead.word() else { return };
             let step = key_step(name);
             for place in 1..count {
                 let Some(word) = ahead.word() else { return };
                 let is_key = place == 1 || (step > 0 && (place - 1) % step == 0);
-                if is_key && place >= first && !visit(word) {
+                if is_key && !visit(word) {
                     return;
                 }
             }
-            first = 1;
         }
     }
 

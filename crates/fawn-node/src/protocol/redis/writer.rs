@@ -117,7 +117,8 @@ fn write_number(head: &ReplyHead, out: &mut Vec<u8>, number: i64, now: u32) {
         ReplyKind::Status => reply::simple(out, "OK"),
         ReplyKind::Presence => reply::integer(out, (number != -2).into()),
         ReplyKind::Expiry { millis, absolute } if number >= 0 => {
-            let from = if absolute { 0 } else { i64::from(now) };
+            // Whole seconds that are left: part of the second now is over.
+            let from = if absolute { 0 } else { i64::from(now) + 1 };
             let seconds = (number - from).max(0);
             reply::integer(out, if millis { seconds * 1000 } else { seconds });
         }
