@@ -279,6 +279,7 @@ pub struct LoadArguments {
 
 /// A load from Redis.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_field_names, reason = "each has the name of its option")]
 pub struct RedisArguments {
     /// With --from-redis or --from-rdb: the number of the database, as SELECT takes it
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>(0..=i32::MAX as u64))]

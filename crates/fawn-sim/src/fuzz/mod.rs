@@ -20,6 +20,7 @@
 //! * `traces`: readers of block traces, a target each, and of the kernel's events. `recordings`: of recordings, as samples
 //!   and as a node's trace. `counters`: of `/proc` and control groups. `designs`: of what people write for surveys and
 //!   simulators. `pieces`: an input that arrives in pieces. `commands`: Redis's protocol, of a client and of a server.
+//!   `snapshots`: Redis's files.
 
 mod commands;
 mod counters;
@@ -40,6 +41,7 @@ mod record;
 mod recordings;
 mod segment;
 mod sessions;
+mod snapshots;
 mod strangers;
 mod target;
 #[cfg(test)]
@@ -64,6 +66,7 @@ pub const TARGETS: &[&dyn Target] = &[
     &oversize::OversizeFrames,
     &commands::Commands,
     &commands::Replies,
+    &snapshots::Snapshots,
     &managers::Managers,
     &sessions::Sessions,
     &log::CommitLog,

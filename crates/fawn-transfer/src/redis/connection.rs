@@ -7,7 +7,7 @@ use fawn_resp::number;
 
 use super::error::RedisError;
 use super::info::RedisInfo;
-use crate::client::{Address, ClientError, Endpoint, ServerStream, broken, excerpt};
+use crate::client::{Address, ClientError, Credentials, Endpoint, ServerStream, broken, excerpt};
 
 /// The server that is read.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl RedisConnection {
     /// Connects, authenticates, and selects the database.
     pub fn open(source: &RedisSource) -> Result<Self, RedisError> {
         let endpoint = source.endpoint.clone();
-        let password = endpoint.credentials.as_ref().map(|credentials| credentials.password()).transpose()?;
+        let password = endpoint.credentials.as_ref().map(Credentials::password).transpose()?;
         let stream = ServerStream::connect(&endpoint)?;
         let (buffer, info) = (Vec::new(), RedisInfo::default());
         let mut connection = Self { stream, endpoint, buffer, consumed: 0, info };

@@ -75,9 +75,9 @@ impl<'a> RedisReader<'a> {
         is_loadable: fn(&[u8]) -> bool,
     ) -> Result<Self, RedisError> {
         let connection = RedisConnection::open(source)?;
-        let mut left_out = LeftOut::default();
-        left_out.other_databases = connection.info().keys.clone();
-        left_out.other_databases.remove(&source.database);
+        let mut other_databases = connection.info().keys.clone();
+        other_databases.remove(&source.database);
+        let left_out = LeftOut { other_databases, ..LeftOut::default() };
         let cursor = Some(b"0".to_vec());
         Ok(Self { source, say: &|_| {}, most_value_bytes, is_loadable, connection, cursor, left_out, vanished: 0 })
     }
@@ -169,7 +169,9 @@ impl<'a> RedisReader<'a> {
     /// The strings and hashes among the keys.
     fn typed(&mut self, keys: Vec<Vec<u8>>) -> anyhow::Result<Vec<ListedKey>> {
         let mut commands = Vec::new();
-        keys.iter().for_each(|key| push_command(&mut commands, &[b"TYPE", key]));
+        for key in &keys {
+            push_command(&mut commands, &[b"TYPE", key]);
+        }
         let types = self.retrying(|connection, _| {
             connection.send(&commands)?;
             let mut types = Vec::with_capacity(keys.len());
