@@ -73,7 +73,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-manager", &["fawn-admin", "fawn-files", "fawn-kv", "fawn-ring", "fawn-tls"]),
     (
         "fawn-node",
-        &["fawn-admin", "fawn-files", "fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store", "fawn-tls"],
+        &[
+            "fawn-admin",
+            "fawn-files",
+            "fawn-flash",
+            "fawn-kv",
+            "fawn-memcache",
+            "fawn-resp",
+            "fawn-ring",
+            "fawn-store",
+            "fawn-tls",
+        ],
     ),
     ("fawn-check", &[]),
     (

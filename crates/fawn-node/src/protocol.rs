@@ -9,6 +9,7 @@ pub mod redis;
 use crate::request::{KeyRequest, ListingDetail, ReplyForm, ReplyWriter, StatsReport};
 use fawn_store::timekeeper::Time;
 use std::fmt;
+use std::net::SocketAddr;
 
 /// A client protocol.
 pub trait Protocol: ReplyWriter {
@@ -29,6 +30,10 @@ pub struct ParserOptions {
     pub max_item_bytes: usize,
     /// Clients have to authenticate before anything else.
     pub authenticates: bool,
+    /// Where the client is, if it has an address.
+    pub peer: Option<SocketAddr>,
+    /// The address of the server that the client has connected to.
+    pub local: Option<SocketAddr>,
 }
 
 /// The reading half of a client protocol: the parser of one connection.
@@ -106,8 +111,22 @@ pub struct ScanRequest {
     pub extent: ScanExtent,
     /// A pattern of [`glob`](fawn_kv::operation::glob) that names have to match.
     pub pattern: Option<Box<[u8]>>,
-    /// Whether values have to be hashes, or must not be.
-    pub hashes: Option<bool>,
+    /// Which values keys have to have.
+    pub wanted: WantedValues,
+}
+
+/// Which values the keys of a [`ScanRequest`] have to have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WantedValues {
+    /// Any.
+    #[default]
+    All,
+    /// Strings.
+    Strings,
+    /// Hashes.
+    Hashes,
+    /// Values of a type that there are none of.
+    None,
 }
 
 /// How many keys a [`ScanRequest`] wants.

@@ -38,30 +38,38 @@ pub enum CommandEvent<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Words<'a> {
     bytes: &'a [u8],
-    words: &'a [Range<usize>],
+    places: &'a [Range<usize>],
+    /// See [`input_bytes`](Self::input_bytes).
+    input_bytes: usize,
 }
 
 impl<'a> Words<'a> {
     /// How many there are, the name included.
     #[allow(clippy::len_without_is_empty)] // there is always a name
     pub fn len(&self) -> usize {
-        self.words.len()
+        self.places.len()
     }
 
     /// The word at a place; the name is at 0.
     pub fn get(&self, place: usize) -> Option<&'a [u8]> {
-        Some(&self.bytes[self.words.get(place)?.clone()])
+        Some(&self.bytes[self.places.get(place)?.clone()])
+    }
+
+    /// How many of the input's consumed bytes the words lie in, at their end; 0 for a command that came as a line, whose words the
+    /// reader has.
+    pub fn input_bytes(&self) -> usize {
+        self.input_bytes
     }
 
     /// The command's name, as it was sent.
     pub fn name(&self) -> &'a [u8] {
-        &self.bytes[self.words[0].clone()]
+        &self.bytes[self.places[0].clone()]
     }
 
     /// All words.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         let bytes = self.bytes;
-        self.words.iter().map(move |word| &bytes[word.clone()])
+        self.places.iter().map(move |word| &bytes[word.clone()])
     }
 }
 
@@ -100,6 +108,8 @@ pub struct CommandReader {
     words: Vec<Range<usize>>,
     /// The words of a line, without quotes.
     line: Vec<u8>,
+    /// Bytes of the input that the last command lies in; 0 if it came as a line.
+    last_bytes: usize,
 }
 
 /// Room for words, and for bytes of lines, that a reader keeps from one command to the next.
@@ -125,7 +135,7 @@ impl CommandReader {
     /// may say little before.
     pub fn new(limits: ReaderLimits, is_locked: bool) -> Self {
         let (words, line) = (Vec::new(), Vec::new());
-        Self { limits, state: ReaderState::Start, is_locked, searched: 0, words, line }
+        Self { limits, state: ReaderState::Start, is_locked, searched: 0, words, line, last_bytes: 0 }
     }
 
     /// The client has authenticated, or has to again.
@@ -136,6 +146,14 @@ impl CommandReader {
     /// Whether the client has yet to authenticate.
     pub fn is_locked(&self) -> bool {
         self.is_locked
+    }
+
+    /// The words of the last command again, if [`next`](Self::next) was not called since. `input` begins where that command
+    /// does: its bytes were not dropped. They may be elsewhere in memory now.
+    #[inline]
+    pub fn last_command<'a>(&'a self, input: &'a [u8]) -> Words<'a> {
+        let bytes = if self.last_bytes == 0 { &self.line } else { input };
+        Words { bytes, places: &self.words, input_bytes: self.last_bytes }
     }
 
     /// Reads the next command of `input`, the connection's bytes that no earlier step consumed: always from the same byte on,
@@ -182,7 +200,8 @@ impl CommandReader {
                                 return CommandStep { consumed, event: CommandEvent::Excess(Excess::Bytes) };
                             }
                             if !self.words.is_empty() {
-                                let words = Words { bytes: &self.line, words: &self.words };
+                                self.last_bytes = 0;
+                                let words = Words { bytes: &self.line, places: &self.words, input_bytes: 0 };
                                 return CommandStep { consumed, event: CommandEvent::Command(words) };
                             }
                         }
@@ -190,7 +209,8 @@ impl CommandReader {
                 },
                 ReaderState::Words { lacking: 0, at } => {
                     self.state = ReaderState::Start;
-                    let words = Words { bytes: rest, words: &self.words };
+                    self.last_bytes = at;
+                    let words = Words { bytes: rest, places: &self.words, input_bytes: at };
                     return CommandStep { consumed: consumed + at, event: CommandEvent::Command(words) };
                 }
                 ReaderState::Words { lacking, at } => match self.word_length(rest, at) {

@@ -7,6 +7,7 @@
 //!
 //! It knows no command. Nothing here reads, waits or looks at a clock.
 
+mod ahead;
 pub mod client;
 mod command_reader;
 mod inline;
@@ -17,6 +18,7 @@ pub mod reply;
 #[cfg(test)]
 mod tests;
 
+pub use ahead::Ahead;
 pub use command_reader::{CommandEvent, CommandReader, CommandStep, Words};
 pub use limits::{Excess, ReaderLimits};
 pub use protocol_error::ProtocolError;

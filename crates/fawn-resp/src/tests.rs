@@ -92,6 +92,24 @@ fn a_command_that_is_too_large_is_passed_over_and_the_next_one_read() {
 }
 
 #[test]
+fn the_last_command_can_be_seen_again_until_the_next_is_read() {
+    let mut reader = CommandReader::new(LIMITS, false);
+    let input = b"*0\r\n*2\r\n$4\r\nMGET\r\n$1\r\na\r\nMGET b\r\n";
+    let CommandStep { consumed, event: CommandEvent::Command(words) } = reader.next(input) else { panic!("a command") };
+    let begins = consumed - words.input_bytes();
+    assert_eq!((begins, words.get(1)), (4, Some(&b"a"[..])));
+    // The connection's bytes have moved.
+    let moved = input[begins..].to_vec();
+    let again = reader.last_command(&moved);
+    assert_eq!((again.len(), again.get(1), again.input_bytes()), (2, Some(&b"a"[..]), consumed - begins));
+    let CommandStep { event: CommandEvent::Command(words), .. } = reader.next(&moved[consumed - begins..]) else {
+        panic!("a line is a command")
+    };
+    assert_eq!(words.input_bytes(), 0);
+    assert_eq!(reader.last_command(b"").get(1), Some(&b"b"[..]));
+}
+
+#[test]
 fn replies_are_read_as_they_are_written() {
     let mut out = Vec::new();
     for version in [RespVersion::Two, RespVersion::Three] {

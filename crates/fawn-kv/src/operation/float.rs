@@ -25,6 +25,8 @@ pub(super) enum Float {
 const LEAST_EXPONENT: i64 = -16_445;
 /// All numbers are below this power of two.
 const END_EXPONENT: i64 = 16_384;
+/// A number with more decimal places before the point is beyond all; with more zeros behind it, nearer to 0 than to all others.
+const MOST_PLACES: i64 = 4_952;
 /// Longer texts are no numbers to Redis.
 const END_BYTES: usize = 5 * 1024;
 /// Decimal places after the point that are printed.
@@ -92,9 +94,9 @@ impl Numeral {
             return Some(Finite { is_negative: false, significand: 0, exponent: 0 });
         }
         // What is far out of range is not computed.
-        let digit_bits = if self.radix == 16 { 4 } else { 1 };
-        let magnitude = self.exponent.saturating_add(digit_bits * size(self.digits.len()));
-        if magnitude.abs() > 2 * END_EXPONENT {
+        let (powers, most) = if self.radix == 16 { (4, 2 * END_EXPONENT) } else { (1, MOST_PLACES) };
+        let magnitude = self.exponent.saturating_add(powers * size(self.digits.len()));
+        if magnitude.abs() > most {
             return None;
         }
         let digits = BigUint::from_radix_be(&self.digits, self.radix)?;

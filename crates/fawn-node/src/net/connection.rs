@@ -517,7 +517,7 @@ mod tests {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     fn parser() -> Box<dyn RequestParser> {
-        MEMCACHED.parser(ParserOptions { max_item_bytes: 1 << 20, authenticates: false })
+        MEMCACHED.parser(ParserOptions { max_item_bytes: 1 << 20, authenticates: false, peer: None, local: None })
     }
 
     #[test]

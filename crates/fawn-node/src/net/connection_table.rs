@@ -117,7 +117,8 @@ mod tests {
 
     /// Adds a connection that came at `now_ms` and has to say who it is if `authenticates`.
     fn insert(table: &mut ConnectionTable, authenticates: bool, now_ms: u64) -> Token {
-        let parser = MEMCACHED.parser(ParserOptions { max_item_bytes: 1 << 20, authenticates });
+        let parser =
+            MEMCACHED.parser(ParserOptions { max_item_bytes: 1 << 20, authenticates, peer: None, local: None });
         let (ours, _) = UnixStream::pair().unwrap();
         table.insert(ClientConnection::new(ours.into(), None, (parser, &MEMCACHED), now_ms)).0
     }

@@ -89,7 +89,7 @@ impl KeyMove {
             (Some((&SHOWN, record)), MoveStep::Read) => {
                 let Some(record) = SourceRecord::of(record) else { return self.fail(MALFORMED, out) };
                 if self.request.source == self.request.target {
-                    MoveOutcome::Done
+                    if self.request.only_absent { MoveOutcome::TargetExists } else { MoveOutcome::Done }
                 } else {
                     self.step = MoveStep::Write(record);
                     return false;

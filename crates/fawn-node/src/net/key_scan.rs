@@ -5,7 +5,7 @@
 //! cursor that is no higher than the one that was asked for is never given: the server goes on to the next part instead.
 
 use crate::net::router::KeyRouter;
-use crate::protocol::{ScanExtent, ScanRequest};
+use crate::protocol::{ScanExtent, ScanRequest, WantedValues};
 use crate::request::{KeyPage, ListingPart, ReplyBody, ReplyForm, RequestError};
 use fawn_kv::operation::glob;
 use fawn_kv::operation::hash::HASH_FLAGS;
@@ -109,8 +109,14 @@ impl KeyScan {
         let mut items = Items::of(lines);
         while let (Some(Ok(kind)), Some(Ok(Some(name)))) = (items.next(), items.next()) {
             self.seen += 1;
-            let is_wanted = self.request.hashes.is_none_or(|hashes| hashes == kind.is_some())
-                && self.request.pattern.as_ref().is_none_or(|pattern| glob::matches(pattern, name));
+            let is_of_type = match self.request.wanted {
+                WantedValues::All => true,
+                WantedValues::Strings => kind.is_none(),
+                WantedValues::Hashes => kind.is_some(),
+                WantedValues::None => false,
+            };
+            let is_wanted =
+                is_of_type && self.request.pattern.as_ref().is_none_or(|pattern| glob::matches(pattern, name));
             let is_enough = matches!(self.request.extent, ScanExtent::One(_)) && self.page.count > 0;
             if is_wanted && !is_enough && self.page.names.len() <= MOST_BYTES {
                 items::push(&mut self.page.names, Some(name));
@@ -167,7 +173,7 @@ mod tests {
 
         /// A scan's page.
         fn page(&self, extent: ScanExtent, pattern: Option<&[u8]>) -> KeyPage {
-            let request = ScanRequest { extent, pattern: pattern.map(Into::into), hashes: None };
+            let request = ScanRequest { extent, pattern: pattern.map(Into::into), wanted: WantedValues::All };
             let mut scan = KeyScan::new(request, ReplyForm::new(&MEMCACHED, [0; 48], true));
             let mut place = scan.begins(&self.router);
             loop {

@@ -7,6 +7,7 @@ mod group;
 pub mod harness;
 mod large;
 mod limits;
+mod moves;
 mod order;
 mod protocol;
 mod real;

@@ -149,6 +149,19 @@ fn a_flush_leaves_no_keys_while_merges_drop_them() {
     assert_eq!((bare.store.stats().entries, bare.store.stats().sealed.records), (0, 0));
 }
 
+#[test]
+fn what_is_written_again_after_a_flush_counts_once() {
+    let mut bare = loaded();
+    bare.store.flush_all(0, NOW).unwrap();
+    for n in 0..RECORDS / 2 {
+        bare.put(&name(n), &n.to_le_bytes());
+    }
+    bare.store.freeze();
+    bare.settle();
+    let entries = bare.store.stats().entries;
+    assert!(entries.abs_diff(RECORDS / 2) < RECORDS / 20, "{entries} of {}", RECORDS / 2);
+}
+
 /// A get of a record that is under way, and its number.
 type Planned = (u64, Read);
 

@@ -46,6 +46,7 @@ mod packages;
 mod pipes;
 mod plan;
 mod readme;
+mod redis;
 mod resources;
 mod saved;
 mod secure;

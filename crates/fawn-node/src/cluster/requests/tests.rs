@@ -68,7 +68,8 @@ impl Bench {
 
     /// The only connection sends commands; what the front-end is asked at once.
     fn say(&mut self, lines: &str) -> Vec<Asked> {
-        let mut parser = MEMCACHED.parser(ParserOptions { max_item_bytes: 1 << 20, authenticates: false });
+        let mut parser =
+            MEMCACHED.parser(ParserOptions { max_item_bytes: 1 << 20, authenticates: false, peer: None, local: None });
         let (mut input, mut sent) = (lines.as_bytes(), Vec::new());
         while !input.is_empty() {
             let step = parser.next(input, &NOW.time, &mut Vec::new());

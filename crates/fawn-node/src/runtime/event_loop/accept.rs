@@ -11,7 +11,7 @@ use crate::runtime::slab::Token;
 use crate::shard::backend::Backend;
 use fawn_flash::descriptors;
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::net::{SendFlags, send, sockopt};
+use rustix::net::{SendFlags, getpeername, getsockname, send, sockopt};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -104,6 +104,8 @@ impl<B: Backend> EventLoop<B> {
         let parser = protocol.parser(ParserOptions {
             max_item_bytes: shared.options.max_item_bytes,
             authenticates: shared.users.is_some(),
+            peer: getpeername(&accepted.socket).ok().flatten().and_then(|address| address.try_into().ok()),
+            local: getsockname(&accepted.socket).ok().and_then(|address| address.try_into().ok()),
         });
         if accepted.family == Family::Tcp {
             let _ = sockopt::set_tcp_nodelay(&accepted.socket, true);

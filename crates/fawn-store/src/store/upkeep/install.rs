@@ -109,6 +109,8 @@ impl Upkeep {
             return;
         };
         let entries = PendingEntries::new(number, &view.footer, prefixes);
+        let live = self.sealed.slice_total().live;
+        self.live_before_seal = Some((live, live + view.footer.records));
         self.sealed.put_view(number, view, context.writes.ranges().flushed_everywhere());
         if entries.is_over() {
             self.finish_seal(context);
@@ -120,6 +122,10 @@ impl Upkeep {
     /// The oldest frozen segment is durable and indexed: drops it and recycles the log.
     fn finish_seal(&mut self, context: &mut UpkeepContext<'_>) {
         context.writes.drop_sealed();
+        if let Some((before, with_segment)) = self.live_before_seal.take() {
+            let superseded = with_segment.saturating_sub(self.sealed.slice_total().live);
+            context.writes.note_superseded(superseded, before);
+        }
         self.sealed.forget_emptied(context.writes.buffers().oldest_frozen());
         context.work.begin_scans(context.writes.buffers());
         // What superseded the records of reads that were planned before has left the buffers.

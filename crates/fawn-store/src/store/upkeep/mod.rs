@@ -45,6 +45,9 @@ pub struct Upkeep {
     events: VecDeque<MaintenanceEvent>,
     /// The index entries of the seal that is being installed.
     installing: Option<PendingEntries>,
+    /// Sealed records that no newer one supersedes, before the seal that is being installed, and with its records if they supersede
+    /// none.
+    live_before_seal: Option<(u64, u64)>,
     /// Seconds since the store was opened: ticks.
     uptime: u64,
     /// The clean stop is recorded.
@@ -116,6 +119,7 @@ impl Upkeep {
             stats: MaintenanceStats::default(),
             events: VecDeque::new(),
             installing: None,
+            live_before_seal: None,
             uptime: 0,
             closed: false,
         }
