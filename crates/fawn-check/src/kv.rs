@@ -396,8 +396,10 @@ impl Model for KvModel {
             | (Touch, Some(KvOutcome::Touched))
             | (Replace { .. }, None | Some(KvOutcome::Stored { .. })) => makes_present,
             (Get | Add { .. } | Replace { .. } | Delete | Increment { .. } | Touch, _) => deletes,
-            (Decrement { .. } | Extend { .. } | Invalidate | Win { .. }, _)
-            | (Take | Swap { .. } | Sum { .. } | Measure, _) => writes || deletes,
+            (
+                Decrement { .. } | Extend { .. } | Invalidate | Win { .. } | Take | Swap { .. } | Sum { .. } | Measure,
+                _,
+            ) => writes || deletes,
         }
     }
 

@@ -66,12 +66,24 @@ pub fn is_stream(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// Whether two names lead to one file, through links of either kind or by another spelling. `false` if one of them leads to
-/// none, or to what bytes only pass through, such as a terminal.
+/// Whether two names lead to one file, through links of either kind or by another spelling. So do names of one file that does not
+/// exist yet. `false` for what bytes only pass through, such as a terminal.
 pub fn is_same(first: &Path, second: &Path) -> bool {
-    let (Ok(first), Ok(second)) = (std::fs::metadata(first), std::fs::metadata(second)) else { return false };
-    let is_kept = !first.file_type().is_char_device();
-    is_kept && (first.dev(), first.ino()) == (second.dev(), second.ino())
+    match (std::fs::metadata(first), std::fs::metadata(second)) {
+        (Ok(first), Ok(second)) => {
+            let is_kept = !first.file_type().is_char_device();
+            is_kept && (first.dev(), first.ino()) == (second.dev(), second.ino())
+        }
+        (Err(_), Err(_)) => new_file(first).zip(new_file(second)).is_some_and(|(first, second)| first == second),
+        _ => false,
+    }
+}
+
+/// Where a file would be made by this name, without links; `None`: it cannot be made.
+fn new_file(path: &Path) -> Option<PathBuf> {
+    let path = target(path).ok()?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Some(std::fs::canonicalize(directory).ok()?.join(path.file_name()?))
 }
 
 /// Puts a file with these bytes in the place of the one before, through to the device: whenever the machine stops, one of them
@@ -141,7 +153,23 @@ mod tests {
         for name in ["other", "inside", "none"] {
             assert!(!is_same(&path("file"), &path(name)), "{name}");
         }
-        assert!(!is_same(&path("none"), &path("none")) && !is_same(Path::new("/dev/null"), Path::new("/dev/null")));
+        assert!(!is_same(Path::new("/dev/null"), Path::new("/dev/null")));
+    }
+
+    #[test]
+    fn a_file_that_does_not_exist_yet_is_known_by_every_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::create_dir(path("inside")).unwrap();
+        symlink(".", path("here")).unwrap();
+        symlink("new", path("soft")).unwrap();
+        for name in ["new", "./new", "here/new", "inside/../new", "soft"] {
+            assert!(is_same(&path("new"), &path(name)) && is_same(&path(name), &path("new")), "{name}");
+        }
+        for name in ["other", "inside/new", "inside", "none/new", "here"] {
+            assert!(!is_same(&path("new"), &path(name)) && !is_same(&path(name), &path("new")), "{name}");
+        }
+        assert!(is_same(Path::new("no-such-file"), Path::new("./no-such-file")));
     }
 
     #[test]

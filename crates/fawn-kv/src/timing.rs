@@ -1,6 +1,7 @@
 //! Clocks, and how long things may take.
 
 use crate::range::sessions::Bounds;
+use crate::wire::version::NEWEST;
 
 /// What the clocks of a node say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,10 +107,8 @@ pub struct Timing {
     pub rests: bool,
     /// It did so in an earlier life: what its store has at the start may lack what it acknowledged.
     pub rested: bool,
-    /// All members set a range's time back where a record says so: the cluster speaks the version that brought that.
-    pub sets_time_back: bool,
-    /// All members read operations on parts of values, and what they came to: the cluster speaks the version that brought them.
-    pub takes_parts: bool,
+    /// The version that everybody in the cluster speaks. Before that is told, it is the newest.
+    pub version: u8,
 }
 
 impl Default for Timing {
@@ -134,8 +133,7 @@ impl Default for Timing {
             silent_us: 700_000,
             rests: false,
             rested: false,
-            sets_time_back: true,
-            takes_parts: true,
+            version: NEWEST,
         }
     }
 }

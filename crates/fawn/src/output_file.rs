@@ -55,6 +55,10 @@ mod tests {
             assert_eq!(std::fs::read(path("trace")).unwrap(), b"bytes", "{name}");
         }
         create(&path("other"), "--to", [path("trace").as_path(), Path::new("none")]).unwrap();
+        std::os::unix::fs::symlink(".", path("here")).unwrap();
+        for name in ["new", "./new", "here/new"] {
+            assert!(check_output(&path(name), "--to", [path("new").as_path()]).is_err(), "{name}");
+        }
         let error = format!("{:#}", create(dir.path(), "--to", []).unwrap_err());
         assert!(error.ends_with("it is a directory: name a file in it"), "{error}");
         assert!(create(Path::new("-"), "--to", []).unwrap_err().to_string().contains("name one, e.g. "));

@@ -16,6 +16,7 @@ use crate::store::{Lookup, RangeStore, Ticket};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::timing::Timing;
+use crate::wire::version::PARTS;
 use crate::wire::{Answer, Message};
 use fawn_ring::Key;
 
@@ -297,7 +298,7 @@ fn carry_out<S: RangeStore>(
     if log.is_fenced(&lies, wedge) {
         return chain.reply(asker, id, Answer::Fenced, context);
     }
-    if operation.is_of_part() && !context.timing.takes_parts {
+    if operation.is_of_part() && context.timing.version < PARTS {
         // A member of an older release could not read the record.
         return chain.reply(asker, id, Answer::NeedsUpgrade, context);
     }

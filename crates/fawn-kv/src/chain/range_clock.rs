@@ -9,6 +9,7 @@ use crate::store::RangeStore;
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::timing::Now;
+use crate::wire::version::TIMES;
 
 /// By how many seconds a range's time may be ahead of its head's clock: by so much clocks may differ, about.
 const AHEAD_S: u32 = 5;
@@ -52,7 +53,7 @@ impl RangeClock {
         }
         let since_us = *self.ahead_since_us.get_or_insert(context.now_us);
         // Members of an older release would not set theirs back, and judge what expires by another time than this one.
-        if context.now_us < since_us + context.timing.heal_us || behind || !context.timing.sets_time_back {
+        if context.now_us < since_us + context.timing.heal_us || behind || context.timing.version < TIMES {
             return;
         }
         self.ahead_since_us = None;

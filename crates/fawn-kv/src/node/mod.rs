@@ -10,7 +10,6 @@ use crate::store::{Part, RangeStore, RecoveredRange, Ticket};
 use crate::testing::coverage::{Path, took};
 use crate::testing::injected_bugs::{Bug, planted};
 use crate::timing::{Now, Timing};
-use crate::wire::version::{PARTS, TIMES};
 use crate::wire::{Answer, Continuation, InvalidMessages, Message};
 use fawn_ring::{DomainId, Interval, MachineId, Secret};
 use std::collections::{BTreeMap, VecDeque};
@@ -235,8 +234,7 @@ impl<S: RangeStore> Node<S> {
 
     /// The version that everybody in the cluster speaks. Before it is told, that is the newest.
     pub fn speak(&mut self, version: u8) {
-        self.timing.sets_time_back = version >= TIMES;
-        self.timing.takes_parts = version >= PARTS;
+        self.timing.version = version;
     }
 
     /// Says that this life is over. From here on the node must answer nothing: all that is left to do is to take its

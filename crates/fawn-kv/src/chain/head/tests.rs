@@ -7,6 +7,7 @@ use crate::ids::{Asker, Incarnation, Member, NodeId, RangeId, Rules, Seq, WedgeE
 use crate::operation::{Edit, EditKind, MetaGet, Mode, PutCondition, Store};
 use crate::range::meta::Meta;
 use crate::range::sessions::Bounds;
+use crate::wire::version::TIMES;
 use fawn_ring::Interval;
 
 const RANGE: RangeId = RangeId(0);
@@ -293,7 +294,7 @@ fn what_would_expire_at_once_as_the_ranges_time_is_ahead_is_refused_until_that_i
     bench.store.us += bench.store.timing.heal_us;
     // Not while a member may be of a release that would not set its own back.
     let in_older_cluster = step_with(&mut bench.store, &mut bench.replica, |replica, context| {
-        context.timing.sets_time_back = false;
+        context.timing.version = TIMES - 1;
         replica.tick(context);
         replica.meta().alive.time
     });
@@ -520,11 +521,11 @@ fn a_retry_of_an_edit_is_answered_as_the_first_time_but_for_what_was_computed_an
 #[test]
 fn no_record_has_an_edit_while_a_member_may_be_of_a_release_that_cannot_read_it() {
     let mut bench = Bench::new();
-    bench.store.timing.takes_parts = false;
+    bench.store.timing.version = PARTS - 1;
     let (last, add) = (bench.replica.last(), edit(EditKind::Add { delta: 1 }, b""));
     assert_eq!(bench.ask((1 << 32, 1), &add), Some(Answer::NeedsUpgrade));
     assert_eq!(bench.replica.last(), last);
-    bench.store.timing.takes_parts = true;
+    bench.store.timing.version = PARTS;
     assert!(matches!(
         bench.ask((1 << 32, 1), &add),
         Some(Answer::Done { outcome: Outcome::Integer(1), again: false, .. })

@@ -40,6 +40,8 @@ public abstract class ViewKind {
                 return new FieldLength();
             case 14:
                 return RandomFields.read(in);
+            case 15:
+                return new Record();
             default:
                 throw in.noSuch("ViewKind", number);
         }
@@ -277,6 +279,16 @@ public abstract class ViewKind {
             out.i64(count);
             out.bool(values);
             out.u64(seed);
+        }
+    }
+
+    /**
+     * Number 15: a list of all that an item is: the value of any type, and in decimal digits its flags, expiry and cas.
+     */
+    public static final class Record extends ViewKind {
+        @Override
+        void write(WireWriter out) {
+            out.u32(15);
         }
     }
 }
