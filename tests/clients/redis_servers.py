@@ -103,9 +103,9 @@ class Fawn(Started):
 
     name = "FAWN"
 
-    def __init__(self, binary):
+    def __init__(self, binary, options=()):
         super().__init__()
-        self.binary, self.options, self.memcached_port = os.path.abspath(binary), [], 0
+        self.binary, self.options, self.memcached_port = os.path.abspath(binary), list(options), 0
 
     def start(self, users=(), tls=None):
         """Starts it; `users` are (name, password), `tls` is a (certificate, key) of files."""
