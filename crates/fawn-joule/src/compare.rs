@@ -102,7 +102,8 @@ impl MachineComparison {
             }
             WorkWinner::Best { machine, times, is_open } => {
                 let open = if *is_open == Some(true) { ", within the meters' error" } else { "" };
-                let times = times.map_or_else(|| "no other does any".to_owned(), |times| format!("{} times", digits(times)));
+                let times =
+                    times.map_or_else(|| "no other does any".to_owned(), |times| format!("{} times", digits(times)));
                 format!("{}, {times}{open}", self.machines[*machine])
             }
         }
@@ -254,9 +255,10 @@ fn divisor(figure: &Headline) -> String {
 fn names(all: &[SuiteResults]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for results in all {
+        let machine = if results.machine.trim().is_empty() { "unnamed machine" } else { &results.machine };
         let name = |number: usize| match number {
-            1 => results.machine.clone(),
-            _ => format!("{} ({number})", results.machine),
+            1 => machine.to_owned(),
+            _ => format!("{machine} ({number})"),
         };
         let free = (1..=all.len()).map(name).find(|name| !names.contains(name));
         names.push(free.expect("some number is free"));
@@ -337,7 +339,8 @@ mod tests {
         let sort = &comparison.table().rows[0];
         assert_eq!(
             sort[1..],
-            ["records", "10,000,000 per modelled J (wall) ± 10 %", "15,000,000 per J (wall) ± 10 %", "-"].map(str::to_owned)
+            ["records", "10,000,000 per modelled J (wall) ± 10 %", "15,000,000 per J (wall) ± 10 %", "-"]
+                .map(str::to_owned)
         );
         assert!(comparison.notes().iter().any(|note| note.contains("not compared with each other")));
         let report = comparison.report();
@@ -372,8 +375,11 @@ mod tests {
     #[test]
     fn nobody_wins_a_tie_and_what_does_none_is_no_divisor() {
         let of = |scales: &[f64]| {
-            let machines: Vec<SuiteResults> =
-                ["a", "b", "c"].iter().zip(scales).map(|(name, scale)| machine(name, *scale, Some(("", 1.0)))).collect();
+            let machines: Vec<SuiteResults> = ["a", "b", "c"]
+                .iter()
+                .zip(scales)
+                .map(|(name, scale)| machine(name, *scale, Some(("", 1.0))))
+                .collect();
             sorted(&MachineComparison::of(&machines))
         };
         assert_eq!(of(&[1.0, 1.0]), "equal");
@@ -381,6 +387,8 @@ mod tests {
         assert_eq!(of(&[1.0, 0.5, 1.0]), "a and c, equal");
         assert_eq!(of(&[0.0, 1.0]), "b, no other does any");
         assert_eq!(of(&[0.0, 0.0]), "equal");
+        let unnamed = MachineComparison::of(&[machine("", 1.0, None), machine(" ", 2.0, None)]);
+        assert_eq!(unnamed.machines, ["unnamed machine", "unnamed machine (2)"]);
         let tie = MachineComparison::of(&[machine("a", 1.0, None), machine("b", 1.0, None)]).report();
         assert_eq!((&tie.rows[0]["best"], &tie.rows[0]["times"]), (&Value::Null, &json!(1.0)));
     }

@@ -103,7 +103,13 @@ pub fn headlines(results: &SuiteResults) -> BTreeMap<HeadlineKey, Headline> {
             add((6, 0), format!("{work}, at capacity"), "queries", 1.0, row);
         }
         if let Some((objective, row)) = best_service(report) {
-            add((6, 1), format!("{work}, within {objective}, at the best load"), "answers", 1.0, &with_reading(row, report));
+            add(
+                (6, 1),
+                format!("{work}, within {objective}, at the best load"),
+                "answers",
+                1.0,
+                &with_reading(row, report),
+            );
         }
     }
     all
