@@ -97,6 +97,11 @@ fn what_cannot_be_compared_is_refused_in_a_sentence() {
     assert!(code == 1 && error.contains("name another --dir"), "{error}");
     let (code, error) = said(&["all", "--out", name, "--csv", name]);
     assert!(code == 2 && error.contains("would overwrite"), "{error}");
+    let new = |name: &str| format!("{}/{name}", dir.path().display());
+    let (code, error) = said(&["all", "--out", &new("./new.json"), "--page", &new("new.json")]);
+    assert!(code == 2 && error.contains("would overwrite"), "{error}");
+    let (code, error) = said(&["all", "--name", ""]);
+    assert!(code == 2 && error.contains("--name"), "{error}");
 }
 
 #[test]
