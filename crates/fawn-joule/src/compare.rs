@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fawn_report::amount::{digits, percent};
 use fawn_report::chart::{Axis, Chart, Row};
-use fawn_report::{BenchReport, TextTable, csv};
+use fawn_report::{BenchReport, Scope, TextTable, csv};
 use serde_json::{Value, json};
 
 use crate::headline::{Headline, HeadlineKey, amount, headlines};
@@ -36,17 +36,20 @@ struct ComparedWork {
 }
 
 /// Who does more.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 enum WorkWinner {
-    /// A machine does, so many times as much as the next.
+    /// A machine does.
     Best {
         machine: usize,
-        times: f64,
+        /// So many times as much as the next; `None`: all others do none.
+        times: Option<f64>,
         /// Whether the errors of the meters leave that open; `None`: they are not known.
         is_open: Option<bool>,
     },
-    /// Their joules are of different kinds.
-    Kinds,
+    /// These machines do the same, and no other does more.
+    Equal(Vec<usize>),
+    /// Their joules are of different kinds, or cover different parts of the machines.
+    Unlike,
 }
 
 impl MachineComparison {
@@ -90,11 +93,18 @@ impl MachineComparison {
 
     /// Who does more, as a cell of the table.
     fn winner(&self, row: &ComparedWork) -> String {
-        match row.winner {
-            WorkWinner::Kinds => "-".to_owned(),
+        match &row.winner {
+            WorkWinner::Unlike => "-".to_owned(),
+            WorkWinner::Equal(machines) if machines.len() == row.known() => "equal".to_owned(),
+            WorkWinner::Equal(machines) => {
+                let names: Vec<&str> = machines.iter().map(|machine| self.machines[*machine].as_str()).collect();
+                format!("{}, equal", names.join(" and "))
+            }
             WorkWinner::Best { machine, times, is_open } => {
-                let open = if is_open == Some(true) { ", within the meters' error" } else { "" };
-                format!("{}, {} times{open}", self.machines[machine], digits(times))
+                let open = if *is_open == Some(true) { ", within the meters' error" } else { "" };
+                let times =
+                    times.map_or_else(|| "no other does any".to_owned(), |times| format!("{} times", digits(times)));
+                format!("{}, {times}{open}", self.machines[*machine])
             }
         }
     }
@@ -110,15 +120,17 @@ impl MachineComparison {
                     "machine": machine,
                     "value": figure.value,
                     "per": figure.kind.unit(),
+                    "scope": figure.scope.map(Scope::name),
                     "uncertainty_share": figure.uncertainty_share,
                     "a_cpu_second": figure.a_cpu_second,
                     "a_second": figure.a_second,
                 }),
             });
             let figures: Vec<Value> = figures.collect();
-            let (best, times, is_open) = match row.winner {
-                WorkWinner::Best { machine, times, is_open } => (Some(&self.machines[machine]), Some(times), is_open),
-                WorkWinner::Kinds => (None, None, None),
+            let (best, times, is_open) = match &row.winner {
+                WorkWinner::Best { machine, times, is_open } => (Some(&self.machines[*machine]), *times, *is_open),
+                WorkWinner::Equal(_) => (None, Some(1.0), None),
+                WorkWinner::Unlike => (None, None, None),
             };
             report.row(json!({
                 "work": row.key.work, "unit": row.key.unit, "figures": figures,
@@ -131,13 +143,14 @@ impl MachineComparison {
 
     /// The figures as comma-separated values, a line for each machine and work.
     pub fn csv(&self) -> String {
-        let mut out = csv::line(["work", "unit", "machine", "value", "per", "uncertainty_share"]);
+        let mut out = csv::line(["work", "unit", "machine", "value", "per", "uncertainty_share", "scope"]);
         for row in &self.rows {
             for (machine, figure) in self.machines.iter().zip(&row.figures) {
                 let Some(figure) = figure else { continue };
                 let share = figure.uncertainty_share.map_or_else(String::new, |share| share.to_string());
                 let value = figure.value.to_string();
-                out += &csv::line([&row.key.work, row.key.unit, machine, &value, figure.kind.unit(), &share]);
+                let scope = figure.scope.map_or("", Scope::name);
+                out += &csv::line([&row.key.work, row.key.unit, machine, &value, figure.kind.unit(), &share, scope]);
             }
         }
         out
@@ -162,8 +175,13 @@ impl MachineComparison {
 
     /// A bar for each machine, if they can be compared.
     fn bars(&self, row: &ComparedWork) -> Vec<Row> {
-        let WorkWinner::Best { machine, .. } = row.winner else { return Vec::new() };
-        let most = row.figures[machine].map_or(0.0, |figure| figure.value);
+        if row.winner == WorkWinner::Unlike {
+            return Vec::new();
+        }
+        let most = row.figures.iter().flatten().fold(0.0, |most, figure| figure.value.max(most));
+        if most == 0.0 {
+            return Vec::new();
+        }
         let bars = self.machines.iter().zip(&row.figures).filter_map(|(machine, figure)| {
             let percent = 100.0 * figure.as_ref()?.value / most;
             let bar = json!({ "work": row.key.work, "machine": machine, "percent": percent });
@@ -181,48 +199,66 @@ impl WorkWinner {
         if known.len() < 2 {
             return None;
         }
-        if known.iter().any(|(_, figure)| figure.kind != known[0].1.kind) {
-            return Some(Self::Kinds);
+        let (_, one) = known[0];
+        if known.iter().any(|(_, figure)| (figure.kind, figure.scope) != (one.kind, one.scope)) {
+            return Some(Self::Unlike);
         }
         known.sort_by(|(_, a), (_, b)| b.value.total_cmp(&a.value));
         let ((machine, first), (_, next)) = (known[0], known[1]);
+        // What people are shown as once as much is no more.
+        let is_same = |value: f64| value == first.value || digits(first.value / value) == "1";
+        if is_same(next.value) {
+            let mut machines: Vec<usize> =
+                known.iter().filter(|(_, figure)| is_same(figure.value)).map(|(machine, _)| *machine).collect();
+            machines.sort_unstable();
+            return Some(Self::Equal(machines));
+        }
         let share = |figure: Headline| figure.uncertainty_share.map(|share| share.min(1.0));
         let is_open = share(first)
             .zip(share(next))
             .map(|(of_first, of_next)| first.value * (1.0 - of_first) <= next.value * (1.0 + of_next));
-        Some(Self::Best { machine, times: first.value / next.value, is_open })
+        let times = (next.value > 0.0).then(|| first.value / next.value);
+        Some(Self::Best { machine, times, is_open })
     }
 }
 
 impl ComparedWork {
+    /// How many machines have a figure.
+    fn known(&self) -> usize {
+        self.figures.iter().flatten().count()
+    }
+
     /// What the figures count, and for each of what, if that is the same for all.
     fn unit(&self) -> String {
-        let kind = self.figures.iter().flatten().next().map_or("J", |figure| figure.kind.unit());
-        match self.winner {
-            WorkWinner::Best { .. } => format!("{} per {kind}", self.key.unit),
-            WorkWinner::Kinds => self.key.unit.to_owned(),
+        match self.figures.iter().flatten().next() {
+            Some(figure) if self.winner != WorkWinner::Unlike => format!("{} per {}", self.key.unit, divisor(figure)),
+            _ => self.key.unit.to_owned(),
         }
     }
 
-    /// A figure, with how far it may be off, and with its kind where the others' differ.
+    /// A figure, with how far it may be off, and with its kind and scope where the others' differ.
     fn cell(&self, figure: Option<&Headline>) -> String {
         let Some(figure) = figure else { return "-".to_owned() };
-        let kind = match self.winner {
-            WorkWinner::Kinds => format!(" per {}", figure.kind.unit()),
-            WorkWinner::Best { .. } => String::new(),
-        };
+        let each = if self.winner == WorkWinner::Unlike { format!(" per {}", divisor(figure)) } else { String::new() };
         let error = figure.uncertainty_share.map_or_else(String::new, |share| format!(" ± {}", percent(share)));
-        format!("{}{kind}{error}", amount(figure.value))
+        format!("{}{each}{error}", amount(figure.value))
     }
+}
+
+/// `J (wall)`, `modelled J (package)`, `CPU-s`.
+fn divisor(figure: &Headline) -> String {
+    let scope = figure.scope.map_or_else(String::new, |scope| format!(" ({})", scope.name()));
+    format!("{}{scope}", figure.kind.unit())
 }
 
 /// The machines' names, numbered where several have the same.
 fn names(all: &[SuiteResults]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for results in all {
+        let machine = if results.machine.trim().is_empty() { "unnamed machine" } else { &results.machine };
         let name = |number: usize| match number {
-            1 => results.machine.clone(),
-            _ => format!("{} ({number})", results.machine),
+            1 => machine.to_owned(),
+            _ => format!("{machine} ({number})"),
         };
         let free = (1..=all.len()).map(name).find(|name| !names.contains(name));
         names.push(free.expect("some number is free"));
@@ -239,8 +275,28 @@ fn notes(all: &[SuiteResults], machines: &[String], rows: &[ComparedWork], alone
         })
         .collect();
     let figures = || rows.iter().flat_map(|row| row.figures.iter().flatten());
-    if rows.iter().any(|row| row.winner == WorkWinner::Kinds) {
+    let differ = |is_other: fn(&Headline, &Headline) -> bool| {
+        rows.iter().any(|row| {
+            let mut figures = row.figures.iter().flatten();
+            figures.next().is_some_and(|first| figures.any(|figure| is_other(first, figure)))
+        })
+    };
+    if differ(|first, figure| first.kind != figure.kind) {
         notes.push("joules that were measured, modelled and read by hand are not compared with each other".to_owned());
+    }
+    if differ(|first, figure| first.kind == figure.kind && first.scope != figure.scope) {
+        notes.push("joules of different scopes (package, board, wall) are not compared with each other".to_owned());
+    }
+    let has_unknown_error = |row: &ComparedWork| {
+        let is_of_joules = row.figures.iter().flatten().all(|figure| figure.kind != EfficiencyKind::CpuSecond);
+        is_of_joules && matches!(row.winner, WorkWinner::Best { is_open: None, .. })
+    };
+    if rows.iter().any(has_unknown_error) {
+        notes.push(
+            "where a figure has no error (±), its meter's accuracy is unknown, and the machine that does more may be \
+             another: measure with --meter-accuracy"
+                .to_owned(),
+        );
     }
     if figures().any(|figure| figure.kind == EfficiencyKind::CpuSecond) {
         notes.push("work per CPU second says nothing of joules: a machine with fast cores may draw more".to_owned());
@@ -268,7 +324,7 @@ mod tests {
         let table = comparison.table();
         assert_eq!(table.head, ["work", "counted in", "board", "server", "does more"]);
         let sort = &table.rows[0];
-        assert_eq!(sort[..2], ["sort 1,000 records", "records per J"].map(str::to_owned));
+        assert_eq!(sort[..2], ["sort 1,000 records", "records per J (wall)"].map(str::to_owned));
         assert_eq!(sort[2..4], ["10,000,000 ± 10 %", "15,000,000 ± 10 %"].map(str::to_owned));
         assert_eq!(sort[4], "server, 1.5 times");
         let near = MachineComparison::of(&[machine("a", 1.0, Some(("", 1.0))), machine("b", 1.1, Some(("", 1.0)))]);
@@ -283,13 +339,68 @@ mod tests {
         let sort = &comparison.table().rows[0];
         assert_eq!(
             sort[1..],
-            ["records", "10,000,000 per modelled J ± 10 %", "15,000,000 per J ± 10 %", "-"].map(str::to_owned)
+            ["records", "10,000,000 per modelled J (wall) ± 10 %", "15,000,000 per J (wall) ± 10 %", "-"]
+                .map(str::to_owned)
         );
         assert!(comparison.notes().iter().any(|note| note.contains("not compared with each other")));
         let report = comparison.report();
         assert_eq!((&report.rows[0]["best"], &report.rows[0]["times"]), (&Value::Null, &Value::Null));
         assert_eq!(report.parameters["machines"], json!(["board", "board (2)"]));
-        assert!(comparison.csv().contains("sort 1,000 records\",records,board,10000000,modelled J,0.1\n"));
+        assert!(comparison.csv().contains("sort 1,000 records\",records,board,10000000,modelled J,0.1,wall\n"));
+    }
+
+    /// The row of the sort, of each machine's records per joule.
+    fn sorted(comparison: &MachineComparison) -> String {
+        comparison.table().rows[0].last().unwrap().clone()
+    }
+
+    /// Changes the last row of the sort.
+    fn changed(mut machine: SuiteResults, column: &str, value: Value) -> SuiteResults {
+        machine.reports[0].rows.last_mut().unwrap().insert(column.to_owned(), value);
+        machine
+    }
+
+    #[test]
+    fn joules_of_different_scopes_stand_beside_each_other_and_nobody_wins() {
+        let pkg = changed(machine("pkg", 2.4, Some(("", 1.0))), "energy", json!({ "scope": "package" }));
+        let comparison = MachineComparison::of(&[machine("wall", 1.0, Some(("", 1.0))), pkg]);
+        let sort = &comparison.table().rows[0];
+        let expected = ["records", "5,000,000 per J (wall) ± 10 %", "12,000,000 per J (package) ± 10 %", "-"];
+        assert_eq!(sort[1..], expected.map(str::to_owned));
+        assert!(comparison.notes().iter().any(|note| note.starts_with("joules of different scopes")));
+        assert_eq!(comparison.report().rows[0]["best"], Value::Null);
+        assert_eq!(comparison.report().rows[0]["figures"][1]["scope"], "package");
+    }
+
+    #[test]
+    fn nobody_wins_a_tie_and_what_does_none_is_no_divisor() {
+        let of = |scales: &[f64]| {
+            let machines: Vec<SuiteResults> = ["a", "b", "c"]
+                .iter()
+                .zip(scales)
+                .map(|(name, scale)| machine(name, *scale, Some(("", 1.0))))
+                .collect();
+            sorted(&MachineComparison::of(&machines))
+        };
+        assert_eq!(of(&[1.0, 1.0]), "equal");
+        assert_eq!(of(&[1.0, 1.001]), "equal");
+        assert_eq!(of(&[1.0, 0.5, 1.0]), "a and c, equal");
+        assert_eq!(of(&[0.0, 1.0]), "b, no other does any");
+        assert_eq!(of(&[0.0, 0.0]), "equal");
+        let unnamed = MachineComparison::of(&[machine("", 1.0, None), machine(" ", 2.0, None)]);
+        assert_eq!(unnamed.machines, ["unnamed machine", "unnamed machine (2)"]);
+        let tie = MachineComparison::of(&[machine("a", 1.0, None), machine("b", 1.0, None)]).report();
+        assert_eq!((&tie.rows[0]["best"], &tie.rows[0]["times"]), (&Value::Null, &json!(1.0)));
+    }
+
+    #[test]
+    fn an_error_that_is_unknown_is_noted() {
+        let unknown = changed(machine("b", 2.0, Some(("", 1.0))), "uncertainty_joules", Value::Null);
+        let comparison = MachineComparison::of(&[machine("a", 1.0, Some(("", 1.0))), unknown]);
+        assert_eq!(comparison.report().rows[0]["within_uncertainty"], Value::Null);
+        assert!(comparison.notes().iter().any(|note| note.contains("accuracy is unknown")), "{:?}", comparison.notes());
+        let known = MachineComparison::of(&[machine("a", 1.0, Some(("", 1.0))), machine("b", 2.0, Some(("", 1.0)))]);
+        assert!(known.notes().iter().all(|note| !note.contains("accuracy is unknown")));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fawn_report::amount::{bytes, digits, number, percent, plain};
 use fawn_report::chart::Row;
 use fawn_report::csv::line;
-use fawn_report::{BenchReport, TextTable};
+use fawn_report::{BenchReport, Scope, TextTable};
 use serde_json::Value;
 
 use crate::kv::curve::common;
@@ -32,6 +32,8 @@ pub struct Headline {
     pub value: f64,
     /// Which.
     pub kind: EfficiencyKind,
+    /// What the joules cover; `None`: there are no joules, or the results do not say.
+    pub scope: Option<Scope>,
     /// How far the joules may be off, as a share; `None`: not known.
     pub uncertainty_share: Option<f64>,
     /// Units of work for each second of CPU time, whatever else is known.
@@ -101,7 +103,13 @@ pub fn headlines(results: &SuiteResults) -> BTreeMap<HeadlineKey, Headline> {
             add((6, 0), format!("{work}, at capacity"), "queries", 1.0, row);
         }
         if let Some((objective, row)) = best_service(report) {
-            add((6, 1), format!("{work}, within {objective}, at the best load"), "answers", 1.0, row);
+            add(
+                (6, 1),
+                format!("{work}, within {objective}, at the best load"),
+                "answers",
+                1.0,
+                &with_reading(row, report),
+            );
         }
     }
     all
@@ -124,6 +132,21 @@ fn best_service(report: &BenchReport) -> Option<(String, &Row)> {
     let value = |row: &&Row| kind.figure(row).unwrap_or(-1.0);
     let best = rows().filter(|row| objective(row) == Some(common)).max_by(|a, b| value(a).total_cmp(&value(b)))?;
     Some((objective_name(figure(best, "objective_us")?), best))
+}
+
+/// The row of an objective with the whole reading, which only the row of its load has.
+fn with_reading(row: &Row, report: &BenchReport) -> Row {
+    let is_its_load =
+        |other: &&Row| text(other, "what") == "load" && other.get("load_percent") == row.get("load_percent");
+    let reading = report.rows.iter().find(is_its_load).and_then(|load| load.get("energy"));
+    let mut row = row.clone();
+    row.extend(reading.map(|reading| ("energy".to_owned(), reading.clone())));
+    row
+}
+
+/// What the joules of a row cover.
+fn scope_of(row: &Row) -> Option<Scope> {
+    serde_json::from_value(row.get("energy")?.get("scope")?.clone()).ok()
 }
 
 /// The figures of a machine as a table.
@@ -162,6 +185,7 @@ impl Headline {
         Some(Self {
             value: kind.figure(row)? / unit,
             kind,
+            scope: scope_of(row).filter(|_| kind != EfficiencyKind::CpuSecond),
             uncertainty_share: kind.uncertainty_share(row),
             a_cpu_second,
             a_second: figure(row, "work_a_second").map(|value| value / unit),
@@ -227,6 +251,7 @@ pub(crate) mod tests {
                 row.insert(format!("operations_a_{word}joule"), json!(work * scale * each));
                 row.insert(format!("{word}joules"), json!(50.0));
                 row.insert(format!("uncertainty_{word}joules"), json!(5.0));
+                row.insert("energy".to_owned(), json!({ "scope": "wall" }));
             }
             row
         };
@@ -275,9 +300,11 @@ pub(crate) mod tests {
         kv.row(json!({ "what": "capacity", "operations_a_cpu_second": 50_000.0, "work_a_second": 40_000.0 }));
         for (load, us, each) in [(10, 1000, 20_000.0), (50, 1000, 45_000.0), (50, 5000, 48_000.0), (90, 1000, 9000.0)] {
             kv.row(json!({
-                "what": "objective", "load_percent": load, "objective_us": us, "operations_a_cpu_second": each
+                "what": "objective", "load_percent": load, "objective_us": us, "operations_a_cpu_second": each,
+                "operations_a_joule": each
             }));
         }
+        kv.row(json!({ "what": "load", "load_percent": 50, "energy": { "scope": "board" } }));
         results.reports.push(kv);
         let all = headlines(&results);
         let of = |work: &str| {
@@ -286,6 +313,8 @@ pub(crate) mod tests {
         };
         assert_eq!(of("gets of 256 B, 10 % sets, at capacity"), ("queries", 50_000.0, 6));
         assert_eq!(of("gets of 256 B, 10 % sets, within 1 ms, at the best load"), ("answers", 45_000.0, 6));
+        let scopes: Vec<Option<Scope>> = all.values().rev().map(|headline| headline.scope).take(2).collect();
+        assert_eq!(scopes, [Some(Scope::Board), None], "an objective has the joules of its load");
     }
 
     #[test]
@@ -294,5 +323,7 @@ pub(crate) mod tests {
         let sort = all.iter().find(|(key, _)| key.unit == "records").unwrap().1;
         assert_eq!((sort.value, sort.kind), (2.5e6, EfficiencyKind::Modelled));
         assert_eq!((sort.uncertainty_share, sort.a_cpu_second), (Some(0.1), Some(5e6)));
+        assert_eq!(sort.scope, Some(Scope::Wall));
+        assert_eq!(headlines(&machine("a", 1.0, None)).values().find_map(|headline| headline.scope), None);
     }
 }

@@ -16,6 +16,9 @@ pub enum EfficiencyKind {
 }
 
 impl EfficiencyKind {
+    /// Each of them.
+    pub const ALL: [Self; 4] = [Self::Measured, Self::Modelled, Self::HandRead, Self::CpuSecond];
+
     /// That of these rows, as [`Cost::write`](crate::Cost::write) has written them.
     pub fn of(rows: &[Row]) -> Self {
         let kinds = [Self::Measured, Self::Modelled, Self::HandRead];

@@ -2,6 +2,9 @@
 
 use fawn_report::BenchReport;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::measure::EfficiencyKind;
 
 /// The version of the file's format that is written.
 const FORMAT: u32 = 1;
@@ -34,6 +37,21 @@ pub enum ResultsError {
     /// A later release has written it.
     #[error("it has format {0}, and this release reads format {FORMAT}: compare with the release that wrote it")]
     Format(u32),
+    /// A figure that no machine has.
+    #[error(
+        "row {row} of its report {report:?} has {value} as {column}, which is no figure of work: write the file again \
+         with `fawn joule all --out`"
+    )]
+    Figure {
+        /// The workload.
+        report: String,
+        /// The row, from 1.
+        row: usize,
+        /// The figure's name.
+        column: &'static str,
+        /// What it is.
+        value: String,
+    },
 }
 
 impl SuiteResults {
@@ -56,7 +74,25 @@ impl SuiteResults {
         if format != FORMAT {
             return Err(ResultsError::Format(format));
         }
-        Ok(serde_json::from_str(text)?)
+        let results: Self = serde_json::from_str(text)?;
+        results.check_figures()?;
+        Ok(results)
+    }
+
+    /// Refuses figures by which no machine can be compared. One that is null is not known.
+    fn check_figures(&self) -> Result<(), ResultsError> {
+        for report in &self.reports {
+            for (row, figures) in (1..).zip(&report.rows) {
+                for column in EfficiencyKind::ALL.map(EfficiencyKind::column) {
+                    let value = figures.get(column).unwrap_or(&Value::Null);
+                    if !value.is_null() && value.as_f64().is_none_or(|value| value < 0.0) {
+                        let report = report.experiment.clone();
+                        return Err(ResultsError::Figure { report, row, column, value: value.to_string() });
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The report of a workload.
@@ -78,6 +114,16 @@ mod tests {
         let text = serde_json::to_string(&results).unwrap();
         assert_eq!(SuiteResults::parse(&text).unwrap(), results);
         assert!(results.report("sort").is_some() && results.report("matrix").is_none());
+        for value in ["-5", "\"many\"", "[]"] {
+            let mut damaged = results.clone();
+            damaged.reports[0].row(serde_json::json!({
+                "operations_a_cpu_second": 0, "operations_a_joule": null,
+                "operations_a_modelled_joule": serde_json::from_str::<Value>(value).unwrap()
+            }));
+            let error = SuiteResults::parse(&serde_json::to_string(&damaged).unwrap()).unwrap_err().to_string();
+            let says = format!("row 1 of its report \"sort\" has {value} as operations_a_modelled_joule, ");
+            assert!(error.starts_with(&says), "{error}");
+        }
         let later = text.replace("\"format\":1", "\"format\":2");
         assert!(SuiteResults::parse(&later).unwrap_err().to_string().contains("it has format 2"));
         for text in ["", "{}", "[1]", "{\"format\":1}"] {

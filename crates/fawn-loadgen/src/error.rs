@@ -53,6 +53,39 @@ pub enum LoadgenError {
         /// Requests without an answer.
         in_flight: usize,
     },
+    /// A server has fallen silent while it was measured.
+    #[error(
+        "{target} answered nothing for {:.1} s, with {unanswered} requests waiting for it: it hangs; see its log, and \
+        restart it",
+        waited.as_secs_f64()
+    )]
+    NoReplies {
+        /// The server.
+        target: String,
+        /// Requests without an answer.
+        unanswered: u64,
+        /// For so long.
+        waited: Duration,
+    },
+    /// Every answer was wrong.
+    #[error("the servers gave no right answer, so that there is no capacity to measure; the first was: {first}")]
+    NoCapacity {
+        /// The first of them, for people.
+        first: String,
+    },
+    /// More connections than the process may have.
+    #[error(
+        "{connections} connections need {needed} open files, and this process may have {most}: raise the limit \
+        (ulimit -n), or give fewer --connections"
+    )]
+    Descriptors {
+        /// How many.
+        connections: usize,
+        /// Open files that they need, with those that the process has besides.
+        needed: u64,
+        /// Open files at most.
+        most: u64,
+    },
     /// An answer that is none.
     #[error(
         "{target} answered a {asked} with {said:?}, which is no reply in the {protocol} protocol: does the server \

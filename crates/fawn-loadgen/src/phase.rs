@@ -145,6 +145,12 @@ pub fn carry_out(
         }
         Ok((stats, watched?, samples))
     })?;
+    if phase.grace.is_some()
+        && let Some((target, unanswered)) = stats.servers.silent()
+    {
+        let waited = shared.began.elapsed().saturating_sub(phase.warm_up);
+        return Err(LoadgenError::NoReplies { target: plan.targets[target].to_string(), unanswered, waited });
+    }
     let PhaseUsage { server_cpu_us, machine, energy } = usage;
     let ended_ns = if end == u64::MAX { stats.ended_ns } else { end };
     let seconds = ended_ns.saturating_sub(start) as f64 / 1e9;
@@ -163,7 +169,7 @@ fn seed(number: usize) -> u64 {
 
 /// A socket for each connection, with the number of its server: to all servers in turn.
 fn dial_all(plan: &LoadPlan) -> Result<Vec<(usize, OwnedFd)>, LoadgenError> {
-    raise_descriptor_limit(plan.connections);
+    raise_descriptor_limit(plan.connections)?;
     let dial = |at: usize| {
         let target = at % plan.targets.len();
         let socket = LoadTarget::dial(&plan.targets[target], plan.secret.as_deref(), plan.protocol, plan.timeout)?;
@@ -175,14 +181,21 @@ fn dial_all(plan: &LoadPlan) -> Result<Vec<(usize, OwnedFd)>, LoadgenError> {
 /// Descriptors beside the connections.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-/// Lets the process have so many connections, if it may; if not, connecting will say so.
-fn raise_descriptor_limit(connections: usize) {
+/// Lets the process have so many connections.
+///
+/// # Errors
+/// [`LoadgenError::Descriptors`]: it may not have them.
+pub fn raise_descriptor_limit(connections: usize) -> Result<(), LoadgenError> {
     let limit = getrlimit(Resource::Nofile);
     let needed = connections as u64 + OTHER_DESCRIPTORS;
-    if limit.current.is_some_and(|current| current < needed) {
-        let current = Some(limit.maximum.map_or(needed, |maximum| needed.min(maximum)));
-        let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
+    if let Some(most) = limit.maximum.filter(|most| *most < needed) {
+        return Err(LoadgenError::Descriptors { connections, needed, most });
     }
+    if limit.current.is_some_and(|current| current < needed) {
+        // If it is refused all the same, connecting will say so.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(needed), ..limit });
+    }
+    Ok(())
 }
 
 /// As [`PhaseResult`] has them.
@@ -259,7 +272,17 @@ impl PhaseWatch<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::part;
+    use super::{LoadgenError, part, raise_descriptor_limit};
+
+    #[test]
+    fn more_connections_than_the_system_gives_are_refused_before_one_is_made() {
+        let error = raise_descriptor_limit(usize::MAX >> 1);
+        // Where there is no limit, there is nothing to refuse.
+        let Err(error) = error else { return };
+        assert!(matches!(error, LoadgenError::Descriptors { .. }), "{error}");
+        assert!(error.to_string().contains("give fewer --connections"), "{error}");
+        raise_descriptor_limit(1).unwrap();
+    }
 
     #[test]
     fn the_parts_of_all_loops_are_all_operations() {

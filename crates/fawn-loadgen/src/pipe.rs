@@ -64,6 +64,11 @@ impl Pipe {
         }
     }
 
+    /// What was kept.
+    pub fn kept(&self) -> &[u8] {
+        &self.partial
+    }
+
     /// Sends as much as the socket takes, and the rest when it takes more.
     ///
     /// # Errors

@@ -21,6 +21,35 @@ impl RequestStats {
     }
 }
 
+/// Which servers have answered since measuring began, by the number of their target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerReplies(Vec<(u64, u64)>);
+
+impl ServerReplies {
+    /// Counts answers of a server, and requests for whose answers nobody waits any more.
+    pub fn add(&mut self, target: usize, answers: u64, unanswered: u64) {
+        if self.0.len() <= target {
+            self.0.resize(target + 1, (0, 0));
+        }
+        let (all_answers, all_unanswered) = &mut self.0[target];
+        *all_answers += answers;
+        *all_unanswered += unanswered;
+    }
+
+    /// A server that had requests and answered none of them, and how many these were.
+    pub fn silent(&self) -> Option<(usize, u64)> {
+        let is_silent = |(answers, unanswered): &(u64, u64)| *answers == 0 && *unanswered > 0;
+        let target = self.0.iter().position(is_silent)?;
+        Some((target, self.0[target].1))
+    }
+
+    fn merge(&mut self, more: &Self) {
+        for (target, (answers, unanswered)) in more.0.iter().enumerate() {
+            self.add(target, *answers, *unanswered);
+        }
+    }
+}
+
 /// What came of a phase, of one loop or of several.
 #[derive(Clone, Debug, Default)]
 pub struct OperationStats {
@@ -50,6 +79,8 @@ pub struct OperationStats {
     pub cpu_us: f64,
     /// When the last answer came, nanoseconds after the beginning.
     pub ended_ns: u64,
+    /// Which servers have answered.
+    pub servers: ServerReplies,
 }
 
 /// Answers of one bad kind.
@@ -135,6 +166,12 @@ impl OperationStats {
         &mut self.requests[kind as usize]
     }
 
+    /// Operations with a right answer within the time that is measured; a get of a key that was loaded, and that was not found, has
+    /// none.
+    pub fn right(&self) -> u64 {
+        self.answered().saturating_sub(self.misses)
+    }
+
     /// Operations answered within the time that is measured; a modify is one.
     #[inline]
     pub fn answered(&self) -> u64 {
@@ -185,5 +222,35 @@ impl OperationStats {
         self.put_again += more.put_again;
         self.cpu_us += more.cpu_us;
         self.ended_ns = self.ended_ns.max(more.ended_ns);
+        self.servers.merge(&more.servers);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_silent_if_it_answered_on_none_of_its_connections() {
+        let mut replies = ServerReplies::default();
+        assert_eq!(replies.silent(), None);
+        // One of its connections hangs, and another server had nothing to do.
+        replies.add(0, 0, 3);
+        replies.add(0, 10, 0);
+        replies.add(1, 0, 0);
+        assert_eq!(replies.silent(), None);
+        let (mut all, mut more) =
+            (OperationStats { servers: replies, ..OperationStats::default() }, ServerReplies::default());
+        more.add(2, 0, 2);
+        all.merge(OperationStats { servers: more, ..OperationStats::default() });
+        assert_eq!(all.servers.silent(), Some((2, 2)));
+    }
+
+    #[test]
+    fn a_get_that_found_nothing_is_answered_and_not_right() {
+        let mut stats = OperationStats { misses: 2, ..OperationStats::default() };
+        stats.of_mut(RequestPurpose::Get).answered = 5;
+        stats.of_mut(RequestPurpose::Set).answered = 1;
+        assert_eq!((stats.answered(), stats.right()), (6, 4));
     }
 }

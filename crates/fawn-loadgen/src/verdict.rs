@@ -43,8 +43,8 @@ pub fn time(stats: &mut OperationStats, flight: &InFlight, answer: CheckedReply<
 /// What an answer is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerVerdict {
-    /// Whether it answers what was asked: a refusal does not, nor does another key's value or one of another length, and is neither
-    /// throughput nor a latency.
+    /// Whether it answers what was asked: a refusal does not, nor does a value that cannot be, and is neither throughput nor a
+    /// latency.
     pub is_answered: bool,
     /// What is wrong with it.
     pub fault: Option<AnswerFault>,
@@ -59,8 +59,10 @@ pub fn note(
     answer: CheckedReply<'_>,
     counts: bool,
 ) -> AnswerVerdict {
-    let is_answered = matches!(answer, CheckedReply::Stored | CheckedReply::Miss | CheckedReply::Value(_));
+    let fault = look(shared, stats, flight, answer);
+    let is_answered = !matches!(fault, Some(AnswerFault::Wrong | AnswerFault::Refused));
     let counts = counts && is_answered;
+    stats.misses += u64::from(counts && fault == Some(AnswerFault::NotFound));
     stats.of_mut(flight.kind).answered += u64::from(counts);
     match flight.kind {
         RequestPurpose::Get | RequestPurpose::ModifyGet => {}
@@ -72,7 +74,6 @@ pub fn note(
     if flight.kind.is_half() && !flight.goes_on(answer) {
         stats.modifies.answered += u64::from(counts);
     }
-    let fault = look(shared, stats, flight, answer, counts);
     AnswerVerdict { is_answered, fault }
 }
 
@@ -83,14 +84,10 @@ fn look(
     stats: &mut OperationStats,
     flight: &InFlight,
     answer: CheckedReply<'_>,
-    counts: bool,
 ) -> Option<AnswerFault> {
     match answer {
         CheckedReply::Stored => return None,
-        CheckedReply::Miss => {
-            stats.misses += u64::from(counts);
-            return Some(AnswerFault::NotFound);
-        }
+        CheckedReply::Miss => return Some(AnswerFault::NotFound),
         CheckedReply::Value(value) => match shared.shown {
             // All the work is done whose cost is of interest.
             Some((index, version)) => {

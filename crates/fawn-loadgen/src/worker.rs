@@ -338,6 +338,9 @@ impl<'a> Worker<'a> {
     fn give_up(&mut self, now: u64) {
         self.shared.follow(|idle| idle.note_answered(now, self.in_flight));
         self.in_flight = 0;
+        for connection in &self.connections {
+            self.stats.servers.add(connection.target, 0, connection.flights.len() as u64);
+        }
         for flight in self.connections.iter_mut().flat_map(|connection| connection.flights.drain(..)) {
             if self.shared.window.contains(&flight.due_ns) {
                 self.stats.shortfall.unanswered += 1;
@@ -541,6 +544,9 @@ impl<'a> Worker<'a> {
             input = &input[length.min(input.len())..];
         }
         connection.answers += answered as u64;
+        if now >= self.shared.window.start {
+            self.stats.servers.add(connection.target, answered as u64, 0);
+        }
         self.in_flight -= answered;
         self.shared.follow(|idle| idle.note_answered(now, answered));
         self.stats.ended_ns = now;
@@ -559,7 +565,14 @@ impl<'a> Worker<'a> {
         match self.connections.iter().position(is_silent) {
             None => Ok(()),
             Some(at) => {
-                let in_flight = self.connections[at].flights.len();
+                let connection = &self.connections[at];
+                let in_flight = connection.flights.len();
+                // Each reply begins with a line.
+                let said = connection.pipe.kept();
+                if let Some(flight) = connection.flights.front().filter(|_| !said.is_empty() && !said.contains(&b'\n'))
+                {
+                    return Err(self.no_reply(at, flight.kind.asked().name(), said));
+                }
                 Err(LoadgenError::Silent { target: self.name(at), waited, in_flight })
             }
         }
@@ -590,7 +603,10 @@ impl<'a> Worker<'a> {
 
     #[cold]
     fn garbage(&self, at: usize, asked: &'static str, held: usize, left: usize) -> LoadgenError {
-        let input = &self.buffer[held - left..held];
+        self.no_reply(at, asked, &self.buffer[held - left..held])
+    }
+
+    fn no_reply(&self, at: usize, asked: &'static str, input: &[u8]) -> LoadgenError {
         let said = String::from_utf8_lossy(&input[..input.len().min(TOLD_BYTES)]).into_owned();
         LoadgenError::Garbage { target: self.name(at), asked, said, protocol: self.shared.plan.protocol.name() }
     }

@@ -54,6 +54,27 @@ pub struct Integral {
     first: InstrumentSample,
     largest_step: f64,
     fell: bool,
+    /// Of the counter and of each part.
+    stillness: Vec<Stillness>,
+}
+
+/// How long a counter has shown the same, after it had moved.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stillness {
+    has_moved: bool,
+    now_seconds: f64,
+    longest_seconds: f64,
+}
+
+impl Stillness {
+    fn add(&mut self, step: f64, passed: f64) {
+        if step != 0.0 {
+            (self.has_moved, self.now_seconds) = (true, 0.0);
+        } else if self.has_moved {
+            self.now_seconds += passed;
+            self.longest_seconds = self.longest_seconds.max(self.now_seconds);
+        }
+    }
 }
 
 impl Integral {
@@ -81,6 +102,10 @@ impl Integral {
                 self.largest_step = self.largest_step.max(now - before);
                 // It was reset, or the instrument restarted.
                 self.fell |= now < before;
+                let parts = sample.part_joules.iter().zip(&self.last.part_joules).map(|(now, before)| now - before);
+                let steps: Vec<f64> = std::iter::once(now - before).chain(parts).collect();
+                self.stillness.resize(steps.len().max(self.stillness.len()), Stillness::default());
+                self.stillness.iter_mut().zip(steps).for_each(|(still, step)| still.add(step, passed));
             }
         }
         self.samples += 1;
@@ -99,6 +124,11 @@ impl Integral {
     /// How many readings there were.
     pub fn samples(&self) -> u64 {
         self.samples
+    }
+
+    /// The longest time for which the counter, or one of its parts, showed the same after it had moved.
+    pub fn longest_still_seconds(&self) -> f64 {
+        self.stillness.iter().map(|still| still.longest_seconds).fold(0.0, f64::max)
     }
 
     /// From the first to the last.
@@ -186,6 +216,24 @@ mod tests {
 
     use super::*;
     use crate::reading::{MeterKind, Scope};
+
+    #[test]
+    fn a_counter_that_stops_after_it_moved_is_noticed_and_one_that_never_moves_is_not() {
+        let still = |readings: &[(f64, f64)]| {
+            let mut integral = Integral::every(Duration::from_secs(1));
+            for (at, (package, dram)) in (0..).map(f64::from).zip(readings) {
+                let part_joules = vec![*package, *dram];
+                let counted_joules = Some(package + dram);
+                integral.add(at, InstrumentSample { counted_joules, part_joules, ..InstrumentSample::default() });
+            }
+            integral.longest_still_seconds()
+        };
+        assert_eq!(still(&[(0.0, 0.0), (5.0, 0.0), (9.0, 0.0)]), 0.0);
+        assert_eq!(still(&[(0.0, 0.0), (5.0, 0.0), (5.0, 0.0), (5.0, 0.0), (9.0, 0.0)]), 2.0);
+        // The other one goes on.
+        assert_eq!(still(&[(0.0, 0.0), (5.0, 1.0), (9.0, 1.0), (14.0, 1.0)]), 2.0);
+        assert_eq!(still(&[(0.0, 0.0), (0.0, 0.0), (5.0, 1.0)]), 0.0);
+    }
 
     fn info() -> InstrumentInfo {
         InstrumentInfo {

@@ -80,7 +80,7 @@ pub use find::{MeterTrial, attempt, find};
 pub use hand::HandReading;
 pub use meter::{Meter, Metering, SystemRoots, start, stop};
 pub use reading::{Energy, EnergyPart, Idle, MeterKind, Scope, Uncertainty};
-pub use report::{describe, provenance, sum, write_row};
+pub use report::{describe, provenance, provenance_without_idle, sum, write_row};
 
 #[cfg(test)]
 mod tests;

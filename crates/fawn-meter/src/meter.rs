@@ -31,6 +31,10 @@ const LOOK: Duration = Duration::from_millis(200);
 const FEW: u64 = 10;
 /// In this time a counter that counts moves.
 const TRY: Duration = Duration::from_millis(30);
+/// A processor's counter that shows the same for so long has stopped: it moves every millisecond.
+const STILL_SECONDS: f64 = 0.5;
+/// In less than this, steps of time may leave no joules.
+const LEAST_SECONDS: f64 = 0.01;
 /// A clock of the system that was set by more than this meanwhile is told of.
 const CLOCK_STEP_SECONDS: f64 = 0.1;
 
@@ -130,7 +134,7 @@ impl Meter {
             MeterSource::Csv(file) => {
                 let series = Series::read(file)?;
                 let info = csv_info(&series, file, 0.0);
-                refuse_negative(&info, series.last_watts())?;
+                refuse_no_power(&info, series.last_watts())?;
                 info
             }
             MeterSource::Model(model, proc) => {
@@ -357,7 +361,12 @@ impl Metering {
             _ => unreachable!("a stretch has its meter's state"),
         };
         energy.began_unix_seconds = self.began_unix;
-        refuse_negative(info, energy.watts)?;
+        // A model's joules are by ticks of the clock, and may be none.
+        if energy.seconds < LEAST_SECONDS || energy.kind == MeterKind::Model {
+            refuse_negative(info, energy.watts)?;
+        } else {
+            refuse_no_power(info, energy.watts)?;
+        }
         let step = ended_unix - self.began_unix - seconds;
         if step.abs() > CLOCK_STEP_SECONDS {
             energy.notes.push(format!("the system clock was set by {step:.1} s during the measurement"));
@@ -370,7 +379,7 @@ impl Metering {
 fn try_out(instrument: &mut dyn Instrument) -> Result<(), MeterError> {
     let first = instrument.read()?;
     if let Some(watts) = first.watts {
-        return refuse_negative(instrument.info(), watts);
+        return refuse_no_power(instrument.info(), watts);
     }
     thread::sleep(TRY);
     if instrument.read()?.counted_joules > first.counted_joules {
@@ -389,6 +398,17 @@ fn refuse_negative(info: &InstrumentInfo, watts: f64) -> Result<(), MeterError> 
     }
     Err(MeterError::Absent(format!(
         "{} shows {watts} W, as if the machine supplied power: is it wired the other way round, or behind a source of power?",
+        info.instrument
+    )))
+}
+
+/// A machine that runs takes power: what shows none is of nothing, or of another machine.
+fn refuse_no_power(info: &InstrumentInfo, watts: f64) -> Result<(), MeterError> {
+    if watts != 0.0 {
+        return refuse_negative(info, watts);
+    }
+    Err(MeterError::Absent(format!(
+        "{} shows 0 W, and a machine that runs draws more: is the machine behind this meter?",
         info.instrument
     )))
 }
@@ -435,6 +455,14 @@ fn of_readings(info: &InstrumentInfo, integral: &Integral) -> Result<Energy, Met
         seconds: integral.seconds(),
         reason: "it showed neither power nor a counter that changed".to_owned(),
     })?;
+    let still = integral.longest_still_seconds();
+    if info.kind == MeterKind::Rapl && still >= STILL_SECONDS {
+        return Err(MeterError::Gap {
+            instrument: info.instrument.clone(),
+            seconds: still,
+            reason: "a counter that had moved stood still".to_owned(),
+        });
+    }
     let stated = (info.stated_share, info.stated_by.as_str());
     let parts = info.parts.iter().zip(integral.parts());
     let parts =
@@ -533,152 +561,4 @@ fn best(machine: &SystemRoots) -> Option<Meter> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-    use crate::instrument::InstrumentSample;
-
-    /// A machine with these files of one word below `/sys/class`.
-    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, SystemRoots) {
-        let dir = tempfile::tempdir().unwrap();
-        for (file, word) in files {
-            let path = dir.path().join("sys/class").join(file);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, word).unwrap();
-        }
-        let machine = SystemRoots::under(dir.path());
-        (dir, machine)
-    }
-
-    const LAPTOP: &[(&str, &str)] = &[
-        ("power_supply/AC/type", "Mains"),
-        ("power_supply/AC/online", "0"),
-        ("power_supply/BAT0/type", "Battery"),
-        ("power_supply/BAT0/status", "Discharging"),
-        ("power_supply/BAT0/power_now", "8000000"),
-    ];
-
-    #[test]
-    fn power_that_comes_out_of_a_machine_is_no_reading() {
-        let (_dir, file) = negative();
-        let info = csv_info(&Series::read(&file).unwrap(), &file, 0.1);
-        assert!(refuse_negative(&info, 0.0).is_ok());
-        let error = refuse_negative(&info, -3.0).unwrap_err().to_string();
-        assert!(error.contains("shows -3 W") && error.contains("wired the other way round"), "{error}");
-        // Of a file when it is opened, and once it is laid over a stretch.
-        let choice = MeterChoice::Csv(file.clone());
-        let error = Meter::open(&choice, &SystemRoots::default()).unwrap_err().to_string();
-        assert!(error.contains("as if the machine supplied power"), "{error}");
-        let text = fs::read_to_string(&file).unwrap();
-        fs::write(&file, text.replace(",-2", ",2")).unwrap();
-        let metering = Meter::open(&choice, &SystemRoots::default()).unwrap().unwrap().start().unwrap();
-        fs::write(&file, text).unwrap();
-        // In less than the step of Unix time as a number nothing is drawn.
-        thread::sleep(Duration::from_millis(1));
-        let error = metering.stop().unwrap_err().to_string();
-        assert!(error.contains("as if the machine supplied power"), "{error}");
-    }
-
-    /// A file of a meter that shows less than nothing, from an hour ago until in an hour.
-    fn negative() -> (tempfile::TempDir, PathBuf) {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("meter.csv");
-        let now = unix_seconds();
-        fs::write(&file, format!("# scope: wall\n{},-2\n{},-2\n", now - 3600.0, now + 3600.0)).unwrap();
-        (dir, file)
-    }
-
-    #[test]
-    fn work_goes_on_without_a_meter_that_nobody_asked_for() {
-        let (_dir, machine) = machine(LAPTOP);
-        let plug_in = |online: &str| fs::write(machine.sys.join("class/power_supply/AC/online"), online).unwrap();
-        let asked = Meter::open(&MeterChoice::Auto, &machine).unwrap().unwrap();
-        let unasked = Meter::unasked(&machine).unwrap().at_rest_for(Duration::from_mins(10));
-        assert_eq!((unasked.is_asked(), asked.is_asked(), unasked.loss()), (false, true, None));
-        assert!(stop(start(Some(&unasked)).unwrap()).unwrap().is_some_and(|energy| (7.9..8.1).contains(&energy.watts)));
-        let stretches = [&asked, &unasked].map(|meter| start(Some(meter)).unwrap());
-        plug_in("1");
-        let [of_asked, of_unasked] = stretches.map(stop);
-        assert!(matches!(of_asked, Err(MeterError::OnMains(_))), "{of_asked:?}");
-        assert_eq!(of_unasked.unwrap(), None);
-        let loss = unasked.loss().unwrap();
-        assert!(
-            loss.starts_with("battery BAT0 should report joules, but could not be read: the battery is not"),
-            "{loss}"
-        );
-        assert!(unasked.owed_rest().is_zero() && unasked.rest().is_ok(), "nobody waits for it");
-        // Neither is it read again: rows of one report are of one meter, or of none.
-        plug_in("0");
-        assert!(start(Some(&unasked)).unwrap().is_none() && start(Some(&asked)).unwrap().is_some());
-    }
-
-    #[test]
-    fn an_instrument_is_opened_once_unless_it_fails() {
-        let (_dir, machine) = machine(LAPTOP);
-        let dir = machine.sys.join("class/power_supply");
-        let write = |file: &str, word: &str| fs::write(dir.join(file), word).unwrap();
-        let meter = Meter::open(&MeterChoice::Battery, &machine).unwrap().unwrap();
-        // It could not be opened a second time, and is read for each stretch, of whichever meter of it.
-        write("BAT0/type", "UPS");
-        for meter in [meter.clone(), meter.clone(), meter.clone().accurate_to(0.01)] {
-            assert!(meter.start().unwrap().stop().is_ok());
-        }
-        let metering = meter.start().unwrap();
-        write("AC/online", "1");
-        assert!(matches!(metering.stop(), Err(MeterError::OnMains(_))));
-        write("AC/online", "0");
-        assert!(matches!(meter.start(), Err(MeterError::Absent(_))));
-    }
-
-    #[test]
-    fn gaps_between_readings_are_told_of() {
-        let (_dir, machine) = machine(LAPTOP);
-        let meter = Meter::open(&MeterChoice::Battery, &machine).unwrap().unwrap();
-        let is_told = |gap: f64| {
-            let mut integral = Integral::every(meter.info().period);
-            for at in [0.0, 1.0, 1.0 + gap] {
-                integral.add(at, InstrumentSample { watts: Some(8.0), ..InstrumentSample::default() });
-            }
-            let notes = of_readings(meter.info(), &integral).unwrap().notes;
-            notes.iter().any(|note| note.starts_with("an interval has gaps between readings of more than 3 times"))
-        };
-        assert_eq!([3.0, 9.0].map(is_told), [false, true]);
-    }
-
-    #[test]
-    fn a_meter_that_fails_at_rest_is_lost_only_if_nobody_asked_for_it() {
-        let (_dir, machine) = machine(LAPTOP);
-        let rest = Duration::from_millis(1);
-        let asked = Meter::open(&MeterChoice::Battery, &machine).unwrap().unwrap().at_rest_for(rest);
-        let unasked = Meter::unasked(&machine).unwrap().at_rest_for(rest);
-        fs::write(machine.sys.join("class/power_supply/BAT0/status"), "Full").unwrap();
-        assert!(asked.rest().is_err() && unasked.rest().is_ok() && unasked.loss().is_some());
-    }
-
-    #[test]
-    fn counters_that_root_alone_may_read_are_told_of() {
-        // Not even root may read this one.
-        let unreadable = Path::new("/proc/sys/vm/compact_memory");
-        if !fs::read(unreadable).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
-            return;
-        }
-        let package = [("powercap/intel-rapl:0/name", "package-0"), ("powercap/intel-rapl:0/max_energy_range_uj", "9")];
-        let (_dir, machine) = machine(&package);
-        assert!(Meter::unasked(&machine).is_none(), "a counter that is not there is none");
-        std::os::unix::fs::symlink(unreadable, machine.sys.join("class/powercap/intel-rapl:0/energy_uj")).unwrap();
-        let meter = Meter::unasked(&machine).unwrap();
-        assert!(start(Some(&meter)).unwrap().is_none());
-        let loss = meter.loss().unwrap();
-        assert!(
-            loss.starts_with("RAPL (package-0) should report joules, but could not be read: only root may read")
-                && loss.contains("sudo chmod a+r "),
-            "{loss}"
-        );
-        assert!(
-            matches!(Meter::open(&MeterChoice::Rapl, &machine), Err(MeterError::RootAlone(_))),
-            "asked for, it is an error"
-        );
-        assert!(Meter::open(&MeterChoice::Auto, &machine).unwrap().is_none());
-    }
-}
+mod tests;

@@ -82,8 +82,9 @@ impl PowerModel {
             format!("{at}{}", error.message().replace('\n', " "))
         })?;
         let are_watts = |watts: f64| watts.is_finite() && watts >= 0.0;
-        if !are_watts(model.idle_watts) || !are_watts(model.full_cpu_watts) || model.full_cpu_watts < model.idle_watts {
-            return Err("a machine draws 0 W or more at rest, and no less when it is busy: correct idle_watts and \
+        let (idle, busy) = (model.idle_watts, model.full_cpu_watts);
+        if !are_watts(idle) || !are_watts(busy) || busy < idle || busy == 0.0 {
+            return Err("a machine draws 0 W or more at rest, no less when it is busy, and then more than 0 W: correct idle_watts and \
                 full_cpu_watts"
                 .to_owned());
         }
@@ -180,6 +181,7 @@ mod tests {
         for (text, says) in [
             (PI.replace("full_cpu_watts = 7.0", "full_cpu_watts = 2.0"), "correct idle_watts"),
             (PI.replace("idle_watts = 3.0", "idle_watts = -1.0"), "correct idle_watts"),
+            (PI.replace("= 3.0", "= 0").replace("= 7.0", "= 0"), "more than 0 W"),
             (PI.replace("wall'\nsource", "socket'\nsource"), "socket"),
             (PI.replace("source = 'a wall meter'\n", ""), "source"),
             (format!("{PI}watts = 3\n"), "line 7: "),

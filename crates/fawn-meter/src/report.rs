@@ -85,6 +85,15 @@ fn lack(rows: &[Map<String, Value>], names: &[&str]) -> bool {
 /// How the joules of a report came about: the kind of meter, and notes. Without energy the kind is `none`, and a note says how to
 /// have some.
 pub fn provenance(rows: &[Map<String, Value>], energy: Option<&Energy>) -> (&'static str, Vec<String>) {
+    told(rows, energy, "`above idle` is without these")
+}
+
+/// The same of a report whose table has no column of what is drawn above rest.
+pub fn provenance_without_idle(rows: &[Map<String, Value>], energy: Option<&Energy>) -> (&'static str, Vec<String>) {
+    told(rows, energy, "JSON has the joules above that")
+}
+
+fn told(rows: &[Map<String, Value>], energy: Option<&Energy>, above_idle: &str) -> (&'static str, Vec<String>) {
     let Some(energy) = energy else {
         let column = "`per CPU-s` is operations per second of CPU time, which says nothing about joules; ";
         let column = if lack(rows, &["operations_a_cpu_second"]) { "" } else { column };
@@ -105,7 +114,7 @@ pub fn provenance(rows: &[Map<String, Value>], energy: Option<&Energy>) -> (&'st
         let above = if lack(rows, &names.each_ref().map(String::as_str)) {
             "energy above that is within the error of the readings, and is not reported"
         } else {
-            "`above idle` is without these"
+            above_idle
         };
         notes.push(format!("at rest the machine draws {:.2} W, {how}; {above}", idle.watts));
     }
@@ -201,6 +210,8 @@ mod tests {
              leave 2.00 % open"
         );
         assert!(notes[1].starts_with("at rest the machine draws 3.00 W, measured for 5.0 s before"));
+        let (_, notes) = provenance_without_idle(&[], Some(&energy(MeterKind::Shelly)));
+        assert!(notes[1].ends_with("before; JSON has the joules above that"), "{notes:?}");
         let counted = Energy { is_counter: true, ..energy(MeterKind::Rapl) };
         assert!(
             describe(&counted)

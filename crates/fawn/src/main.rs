@@ -29,7 +29,7 @@
 //! | `tell` | standard error and output without a reader |
 //!
 //! Exit codes: 0 when everything asked for was done, 1 when something failed or was not found, 2 when the command line
-//! or the configuration is wrong. A load, a dump or a benchmark that a signal ends says how to go on, and gives 128 and the
+//! or the configuration is wrong. Where 1 is an answer, e.g. that no phrase occurs, a failure is 2, too. A load, a dump or a benchmark that a signal ends says how to go on, and gives 128 and the
 //! signal's number: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -72,11 +72,14 @@ use std::sync::Arc;
 
 use command::{Command, Fawn};
 use config::CommandLineError;
-use outcome::{CommandStatus, UsageError};
+use outcome::{CommandStatus, NoAnswer, UsageError};
 use signal_hook::consts::SIGXFSZ;
 
 fn main() -> ExitCode {
     allocator::give_back_soon();
+    if fawn_bench::children::end_with_parent() {
+        return ExitCode::FAILURE;
+    }
     // What is written beyond the limit of file sizes (ulimit -f) fails, and says why, instead of ending the program.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     tell::finish_before_abort();
@@ -96,18 +99,26 @@ fn main() -> ExitCode {
     match result {
         Ok(CommandStatus::Done) => ExitCode::SUCCESS,
         Ok(CommandStatus::Missing) => ExitCode::FAILURE,
-        // The reader of our output has what it wanted (`fawn dump - | head`).
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            if let Some(UsageError(what)) = error.downcast_ref() {
-                // As for `complain`.
-                let _ = fawn.misused(what).print();
-                return ExitCode::from(2);
-            }
-            complain(&error);
-            ExitCode::FAILURE
-        }
+        Err(error) => match error.downcast::<NoAnswer>() {
+            Ok(NoAnswer(error)) => report(&fawn, &error, ExitCode::from(2)),
+            Err(error) => report(&fawn, &error, ExitCode::FAILURE),
+        },
     }
+}
+
+/// Says why a command failed; the exit code, which is `failed` where nothing else says it.
+fn report(fawn: &Fawn, error: &anyhow::Error, failed: ExitCode) -> ExitCode {
+    // The reader of our output has what it wanted (`fawn dump - | head`).
+    if is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    if let Some(UsageError(what)) = error.downcast_ref() {
+        // As for `complain`.
+        let _ = fawn.misused(what).print();
+        return ExitCode::from(2);
+    }
+    complain(error);
+    failed
 }
 
 /// Says what is set in the environment and means nothing: in the log of a command that has one.

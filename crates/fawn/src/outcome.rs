@@ -13,3 +13,16 @@ pub enum CommandStatus {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
+
+/// Something failed in a command whose exit code 1 is an answer, e.g. that nothing was found: exit code 2, as of `grep` and `sort -c`.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct NoAnswer(pub anyhow::Error);
+
+/// Makes each error of such a command a [`NoAnswer`], but for one that says so by itself.
+///
+/// # Errors
+/// [`UsageError`], [`NoAnswer`].
+pub fn answer(result: anyhow::Result<CommandStatus>) -> anyhow::Result<CommandStatus> {
+    result.map_err(|error| if error.is::<UsageError>() { error } else { NoAnswer(error).into() })
+}

@@ -161,6 +161,10 @@ pub fn finish_before_abort() {
 pub fn unless_closed(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        // The system does not say what could not be written.
+        Err(error) if error.raw_os_error().is_some() => {
+            Err(io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
+        }
         other => other,
     }
 }
@@ -182,5 +186,7 @@ mod tests {
     fn only_a_reader_that_has_gone_is_no_error() {
         assert!(unless_closed(Err(ErrorKind::BrokenPipe.into())).is_ok());
         assert!(unless_closed(Err(ErrorKind::StorageFull.into())).is_err());
+        let full = unless_closed(Err(io::Error::from_raw_os_error(28))).unwrap_err();
+        assert!(full.to_string().starts_with("cannot write to standard output: No space left on device"), "{full}");
     }
 }

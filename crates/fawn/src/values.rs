@@ -23,7 +23,7 @@ pub enum ValueError {
     #[error("`{0}` is not a duration; write a number with an optional ms, s, m, h or d, e.g. 90s or 1.5h")]
     Duration(String),
     /// Not a number of things.
-    #[error("`{0}` is not a count; write a number with an optional K, M or G (powers of 1000), e.g. 10M")]
+    #[error("`{0}` is not a count; write a whole number with an optional K, M or G (powers of 1000), e.g. 10M")]
     Count(String),
     /// Not an acknowledgement mode.
     #[error("`{0}` is not an acknowledgement mode; write durable, interval:MS (e.g. interval:50) or memory")]
@@ -95,7 +95,13 @@ impl FromStr for Count {
             "g" => 3,
             _ => return Err(refused()),
         };
-        scaled(number, 1000f64.powi(power)).map(Self).ok_or_else(refused)
+        let unit = 1000f64.powi(power);
+        // Of 1.5 things there is one or two, and nobody knows which was meant.
+        let is_whole = number.parse::<f64>().is_ok_and(|number| {
+            let value = number * unit;
+            (value - value.round()).abs() <= 1e-9 * value
+        });
+        scaled(number, unit).filter(|_| is_whole).map(Self).ok_or_else(refused)
     }
 }
 
@@ -329,10 +335,11 @@ mod tests {
 
     #[test]
     fn counts_take_powers_of_1000() {
-        for (text, expected) in [("7", 7), ("10M", 10_000_000), ("1.5k", 1500), ("2 G", 2_000_000_000)] {
+        for (text, expected) in [("7", 7), ("10M", 10_000_000), ("1.5k", 1500), ("2 G", 2_000_000_000), ("1.1k", 1100)]
+        {
             assert_eq!(text.parse::<Count>().unwrap().0, expected, "{text}");
         }
-        for text in ["", "M", "10MiB", "-1", "many"] {
+        for text in ["", "M", "10MiB", "-1", "many", "1.5", "1.0005k"] {
             assert!(text.parse::<Count>().is_err(), "{text}");
         }
     }

@@ -11,7 +11,7 @@ pub mod signature;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use fawn_meter::{Energy, Meter, MeterError, provenance, start, stop, write_row};
+use fawn_meter::{Energy, Meter, MeterError, provenance_without_idle, start, stop, write_row};
 use fawn_report::{BenchReport, Watch};
 use serde_json::{Map, Value, json};
 
@@ -217,7 +217,7 @@ impl CryptoBench<'_> {
 
     fn finish(mut self) -> BenchReport {
         let energy = fawn_meter::sum(self.energies.iter().map(Option::as_ref));
-        self.report.metered(provenance(&self.report.rows, energy.as_ref()));
+        self.report.metered(provenance_without_idle(&self.report.rows, energy.as_ref()));
         self.report.notes.extend(self.meter.and_then(Meter::loss));
         self.report.notes.extend(crate::build_note());
         self.report

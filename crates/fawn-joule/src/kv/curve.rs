@@ -9,8 +9,8 @@ use fawn_loadgen::system::wait_until_idle;
 use fawn_loadgen::versions::KeyVersions;
 use fawn_loadgen::{LoadPace, LoadPlan, LoadgenError, Spacing};
 use fawn_machine::host::available_memory;
-use fawn_meter::{Energy, Meter, MeterKind, provenance};
-use fawn_report::amount::{counted, number, percent};
+use fawn_meter::{Energy, Meter, MeterKind, provenance_without_idle};
+use fawn_report::amount::{counted, digits, percent};
 use fawn_report::{BenchReport, Watch};
 use serde_json::json;
 
@@ -89,6 +89,10 @@ pub fn run(plan: &KvPlan, watch: &dyn Watch) -> Result<KvFindings, LoadgenError>
     let bench = KvBench { plan, versions, watch };
     let capacity = bench.capacity()?;
     let rate = answered_a_second(&capacity.result);
+    if rate == 0.0 {
+        let first = fault(std::slice::from_ref(&capacity)).map_or_else(|| "none came".to_owned(), |(_, first)| first);
+        return Err(LoadgenError::NoCapacity { first });
+    }
     let mut points = vec![capacity];
     for share in &plan.loads {
         points.push(bench.point(*share, rate * share)?);
@@ -151,14 +155,15 @@ impl KvBench<'_> {
             follows_idle: true,
             what,
         };
-        // A server that falls silent costs its answers, and not the run.
+        // A connection that falls silent costs its answers, and a server its run only if it answers on none.
         let timeout = load.timeout.max(load.warm_up + load.time + 2 * grace);
         carry_out(&LoadPlan { timeout, ..load }, phase, &self.versions, self.watch)
     }
 }
 
+/// Right answers per second.
 fn answered_a_second(result: &PhaseResult) -> f64 {
-    result.stats.answered() as f64 / result.seconds.max(1e-9)
+    result.stats.right() as f64 / result.seconds.max(1e-9)
 }
 
 /// The report.
@@ -191,7 +196,7 @@ fn report(plan: &KvPlan, loaded: &PhaseResult, points: &[KvPoint]) -> BenchRepor
     }
     let energies: Vec<&Energy> = points.iter().filter_map(|point| point.result.energy.as_ref()).collect();
     let energy = fawn_meter::sum(energies.iter().map(|energy| Some(*energy)));
-    report.metered(provenance(&report.rows, energy.as_ref()));
+    report.metered(provenance_without_idle(&report.rows, energy.as_ref()));
     report.notes.extend(notes(plan, points, energy.as_ref()));
     report
 }
@@ -250,7 +255,7 @@ fn headroom(floor: &PhaseResult, rate: f64) -> Option<String> {
         format!(
             "the generator asked a server that does nothing only {} times as often: it, or the machine that both share, \
              limits the capacity",
-            number(headroom, 2)
+            digits(headroom)
         )
     })
 }

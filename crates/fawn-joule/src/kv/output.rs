@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(loads(&latencies(&report)), ["capacity", "10 %", "100 %"]);
         let answers = answers(&report);
         assert_eq!(answers.head[2], "within 1 ms");
-        assert_eq!(answers.rows[1][..8], ["10 %", "100", "98", "1", "1", "0", "0.10", "1,000"].map(str::to_owned));
+        assert_eq!(answers.rows[1][..8], ["10 %", "100", "98", "1", "1", "0", "0.10", "990"].map(str::to_owned));
         let service = service(&report);
         assert_eq!(service.head, ["objective", "at 10 %", "at 100 %"]);
         assert_eq!(service.rows[1], ["1 ms", "980", "980"]);

@@ -109,7 +109,7 @@ impl KvPoint {
             insert("idle_mean_us", json!(idle.stretches.mean_us()));
             insert("idle_longest_us", json!(idle.stretches.longest_us()));
         }
-        self.cost().write(&mut row, stats.answered());
+        self.cost().write(&mut row, stats.right());
         row
     }
 
@@ -163,11 +163,10 @@ pub(crate) mod tests {
         let mut stats = OperationStats::default();
         (stats.asked, stats.cpu_us) = (100, 50_000.0);
         let gets = stats.of_mut(RequestPurpose::Get);
-        gets.answered = 100;
+        gets.answered = 99;
         (0..98).for_each(|_| gets.latencies.add_ns(200_000));
         gets.latencies.add_ns(7_000_000);
-        gets.latencies.add_ns(300_000);
-        stats.shortfall.add(AnswerFault::Wrong, Some(300_000));
+        stats.shortfall.add(AnswerFault::Wrong, None);
         stats.late.add_ns(5000);
         let result = PhaseResult {
             stats,
@@ -188,12 +187,19 @@ pub(crate) mod tests {
         assert_eq!((of("load_percent"), of("asked"), of("within"), of("late")), (10.0, 100.0, 98.0, 1.0));
         let fates = ["within", "late", "wrong", "missing"].map(|name| row[name].as_u64());
         assert_eq!(row["asked"].as_u64(), fates.into_iter().sum());
-        assert!((of("mean_us") - 269.0).abs() < 1.0 && (of("longest_us") - 7000.0).abs() < 10.0, "{row:?}");
-        assert_eq!((of("work_a_second"), of("operations_a_cpu_second")), (100.0, 1000.0));
+        assert!((of("mean_us") - 268.7).abs() < 1.0 && (of("longest_us") - 7000.0).abs() < 10.0, "{row:?}");
+        assert_eq!((of("work_a_second"), of("operations_a_cpu_second")), (99.0, 990.0));
         assert!((of("generator_busy_share") - 0.05).abs() < 1e-9 && row["delayed_by"].is_null(), "{row:?}");
         let rows = point(Some(0.1)).objective_rows(&[100, 1000, 10_000].map(Duration::from_micros));
         let figures: Vec<_> = rows.iter().map(|row| row["operations_a_cpu_second"].as_f64().unwrap()).collect();
         assert_eq!(figures, [0.0, 980.0, 990.0]);
+    }
+
+    #[test]
+    fn a_key_that_was_not_found_is_no_answer() {
+        let mut lost = point(Some(0.1));
+        lost.result.stats.misses = 9;
+        assert_eq!(lost.row(Duration::from_millis(1))["work_a_second"], 90.0);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use fawn_meter::{Energy, Meter, provenance};
+use fawn_meter::{Energy, Meter, provenance_without_idle};
 use fawn_report::{BenchReport, Watch};
 use serde_json::{Map, json};
 
@@ -102,7 +102,7 @@ pub fn run(plan: &MatrixPlan, meter: Option<&Meter>, watch: &dyn Watch) -> Resul
         report.parameter("interchange_check", json!(check));
     }
     let energy = fawn_meter::sum(energies.iter().map(Option::as_ref));
-    report.metered(provenance(&report.rows, energy.as_ref()));
+    report.metered(provenance_without_idle(&report.rows, energy.as_ref()));
     report.notes.extend(meter.and_then(Meter::loss));
     report.notes.extend(crate::build_note());
     Ok(MatrixSweep { report, check })

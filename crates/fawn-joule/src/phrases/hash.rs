@@ -38,6 +38,11 @@ impl Case {
         }
     }
 
+    /// A number that is the same for texts that are the same.
+    pub fn hash(self, text: &[u8]) -> u64 {
+        mix(text.iter().fold(0, |hash, byte| (hash ^ u64::from(self.fold(*byte))).wrapping_mul(BASE).rotate_left(23)))
+    }
+
     /// How the texts follow each other.
     pub fn compare(self, one: &[u8], other: &[u8]) -> std::cmp::Ordering {
         match self {

@@ -158,7 +158,11 @@ pub struct MatcherMarks(Vec<WindowMarks>);
 
 impl Matcher {
     /// Prepares a search for these phrases.
-    pub fn build(list: PhraseList, options: MatcherOptions) -> Self {
+    pub fn build(mut list: PhraseList, options: MatcherOptions) -> Self {
+        if options.one_sided {
+            // Otherwise the tables do.
+            list.remove_duplicates(options.case);
+        }
         let mut lengths: BTreeMap<usize, usize> = BTreeMap::new();
         list.iter().for_each(|(_, phrase)| *lengths.entry(phrase.len()).or_default() += 1);
         let planned = classes(&lengths.into_iter().collect::<Vec<_>>());
@@ -183,7 +187,7 @@ impl Matcher {
         &self.options
     }
 
-    /// How many different phrases there are; with duplicates if nothing is verified.
+    /// How many different phrases there are.
     pub fn phrases(&self) -> usize {
         let count = |class: &Class| class.table.as_ref().map_or(class.lengths.phrases, PhraseTable::count);
         self.classes.iter().map(count).sum()
@@ -281,9 +285,15 @@ impl Matcher {
             let rest = &text[*place as usize..];
             let mut is_wanted = true;
             let mut found = |number: u32| {
-                let stands_alone =
-                    !self.options.words || stands_alone(text, *place as usize, list.at(table.offset(number)).len());
-                !stands_alone || found(*place, class.base + number)
+                // The length of a phrase is only known if it is looked for its end.
+                if self.options.words || list.has_carriage_return {
+                    let (place, length) = (*place as usize, list.at(table.offset(number)).len());
+                    let is_word = !self.options.words || stands_alone(text, place, length);
+                    if !is_word || has_line_end(text, place, length) {
+                        return true;
+                    }
+                }
+                found(*place, class.base + number)
             };
             let is_found = if group.len() <= SMALL_GROUP {
                 group.clone().zip(&mut goes_on).fold(false, |is_found, (number, goes_on)| {
@@ -315,9 +325,10 @@ impl Matcher {
             let windows = scan(text, starts.clone(), &class.hash, &class.first, candidates, |candidates| {
                 class.sift(candidates, counts);
                 for (place, hash) in candidates.iter() {
-                    let window = &text[place as usize..][..class.hash.window()];
+                    let (place_of_window, length) = (place as usize, class.hash.window());
+                    let window = &text[place_of_window..][..length];
                     // No phrase has a line feed.
-                    if memchr::memchr(b'\n', window).is_none() {
+                    if memchr::memchr(b'\n', window).is_none() && !has_line_end(text, place_of_window, length) {
                         marks.mark(&class.second, hash);
                         found(place);
                     }
@@ -370,6 +381,11 @@ impl Matcher {
 fn stands_alone(text: &[u8], place: usize, length: usize) -> bool {
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
     !is_letter(&text[place - 1]) && !text.get(place + length).is_some_and(is_letter)
+}
+
+/// Whether what is there ends with the carriage return of its line's end.
+fn has_line_end(text: &[u8], place: usize, length: usize) -> bool {
+    text[place + length - 1] == b'\r' && text.get(place + length) == Some(&b'\n')
 }
 
 impl MatcherMarks {

@@ -1,5 +1,7 @@
 //! The phrases to look for, as one text with a phrase on each line.
 
+use std::io::{self, Read};
+
 use fawn_files::text::{BYTE_ORDER_MARK, compressed, marked};
 use memchr::memchr;
 
@@ -7,6 +9,13 @@ use super::hash::Case;
 
 /// Bytes of all phrases together at most: a phrase is named by where it begins, in 32 bits.
 pub const MOST_BYTES: usize = u32::MAX as usize;
+
+/// Bytes of a file that are read at a time.
+const READ_BYTES: u64 = 1 << 20;
+
+/// Duplicates are looked for among so many phrases at least, and in so many parts of all phrases at most.
+const LEAST_PART: usize = 1 << 18;
+const PARTS: usize = 8;
 
 /// Bytes of a line of the cache.
 const CACHE_LINE: usize = 64;
@@ -40,9 +49,32 @@ pub struct PhraseList {
     pub empty_lines: usize,
     /// Bytes of the longest phrase.
     pub longest: usize,
+    /// Phrases that were removed, because they are those before.
+    pub duplicates: usize,
+    /// Whether a phrase ends with a carriage return.
+    pub(super) has_carriage_return: bool,
 }
 
 impl PhraseList {
+    /// The bytes of a file of phrases, in memory that [`parse`](Self::parse) goes on with: at no time is there a second copy.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(mut file: impl Read) -> io::Result<Vec<u8>> {
+        let mut pieces = Vec::new();
+        loop {
+            let mut piece = Vec::new();
+            if file.by_ref().take(READ_BYTES).read_to_end(&mut piece)? == 0 {
+                break;
+            }
+            pieces.push(piece);
+        }
+        // One more, for a line feed that may be missing at the end.
+        let mut text = Vec::with_capacity(pieces.iter().map(Vec::len).sum::<usize>() + 1);
+        pieces.into_iter().for_each(|piece| text.extend_from_slice(&piece));
+        Ok(text)
+    }
+
     /// The phrases of a file. A line ends with a line feed or with a carriage return and a line feed, the last one perhaps with
     /// neither. Empty lines are left out, and so is a byte order mark of UTF-8.
     ///
@@ -58,23 +90,27 @@ impl PhraseList {
         if text.len() > MOST_BYTES {
             return Err(PatternError::TooLarge(text.len()));
         }
-        if text.last().is_some_and(|last| *last != b'\n') {
+        let is_cut = text.last().is_some_and(|last| *last != b'\n');
+        if is_cut {
             text.push(b'\n');
         }
-        let mut list = Self { text, count: 0, empty_lines: 0, longest: 0 };
-        list.tidy();
+        let mut list = Self { text, count: 0, empty_lines: 0, longest: 0, duplicates: 0, has_carriage_return: false };
+        list.tidy(is_cut);
         if list.count == 0 { Err(PatternError::Empty) } else { Ok(list) }
     }
 
-    /// Moves the phrases together, without what is between them.
-    fn tidy(&mut self) {
+    /// Moves the phrases together, without what is between them. `is_cut`: the last line feed was not in the file.
+    fn tidy(&mut self, is_cut: bool) {
         let text = &mut self.text;
         let mut from = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         let mut to = 0;
         while let Some(length) = memchr(b'\n', &text[from..]) {
             let line = &text[from..from + length];
-            let phrase = line.strip_suffix(b"\r").unwrap_or(line).len();
+            // What ends a line is a carriage return with a line feed behind it, in texts, too.
+            let has_line_feed = !is_cut || from + length + 1 < text.len();
+            let phrase = line.strip_suffix(b"\r").filter(|_| has_line_feed).unwrap_or(line).len();
             if phrase > 0 {
+                self.has_carriage_return |= line[phrase - 1] == b'\r';
                 text.copy_within(from..from + phrase, to);
                 text[to + phrase] = b'\n';
                 to += phrase + 1;
@@ -87,6 +123,41 @@ impl PhraseList {
         }
         text.truncate(to);
         text.shrink_to_fit();
+    }
+
+    /// Removes phrases that are there before. It takes four bytes for each of an eighth of the phrases meanwhile.
+    pub(super) fn remove_duplicates(&mut self, case: Case) {
+        let parts = self.count.div_ceil(LEAST_PART).clamp(1, PARTS) as u64;
+        let mut removed: Vec<u32> = Vec::new();
+        for part in 0..parts {
+            let hash = |phrase: &[u8]| case.hash(phrase);
+            let is_of_it = |(_, phrase): &(u32, &[u8])| hash(phrase) % parts == part;
+            let mut offsets: Vec<u32> = self.iter().filter(is_of_it).map(|(offset, _)| offset).collect();
+            let order = |one: u32, other: u32| {
+                let (one, other) = (self.at(one), self.at(other));
+                hash(one).cmp(&hash(other)).then_with(|| case.compare(one, other))
+            };
+            offsets.sort_unstable_by(|one, other| order(*one, *other).then(one.cmp(other)));
+            for same in offsets.chunk_by(|one, other| order(*one, *other).is_eq()) {
+                removed.extend_from_slice(&same[1..]);
+            }
+        }
+        removed.sort_unstable();
+        self.remove(&removed);
+    }
+
+    /// Removes the phrases with these offsets, which are sorted.
+    fn remove(&mut self, offsets: &[u32]) {
+        let (mut from, mut to) = (0, 0);
+        for offset in offsets.iter().map(|offset| *offset as usize).chain([self.text.len()]) {
+            self.text.copy_within(from..offset, to);
+            to += offset - from;
+            from = offset + memchr(b'\n', &self.text[offset..]).map_or(0, |length| length + 1);
+        }
+        self.text.truncate(to);
+        self.text.shrink_to_fit();
+        self.count -= offsets.len();
+        self.duplicates += offsets.len();
     }
 
     /// How many there are, duplicates included.
@@ -179,6 +250,44 @@ mod tests {
         for (offset, phrase) in list.iter() {
             assert_eq!(list.at(offset), phrase);
         }
+    }
+
+    #[test]
+    fn a_carriage_return_without_a_line_feed_is_of_the_phrase() {
+        assert_eq!(phrases(b"one\r"), [b"one\r"]);
+        assert_eq!(phrases(b"one\r\ntwo"), [b"one", b"two"]);
+        let has = |text: &[u8]| PhraseList::parse(text.to_vec()).unwrap().has_carriage_return;
+        assert_eq!([&b"a\r\r\nb\n"[..], b"a\r", b"a\r\nb\rc\n"].map(has), [true, true, false]);
+    }
+
+    #[test]
+    fn a_file_is_read_into_memory_that_has_room_for_its_last_line_feed() {
+        let file: Vec<u8> = b"a phrase\n".repeat(300_000);
+        let text = PhraseList::read(&file[..file.len() - 1]).unwrap();
+        assert!(text == file[..file.len() - 1]);
+        let (place, capacity) = (text.as_ptr(), text.capacity());
+        assert_eq!(capacity, file.len());
+        let list = PhraseList::parse(text).unwrap();
+        assert_eq!((list.text.as_ptr(), list.bytes(), list.count()), (place, file.len(), 300_000), "it was copied");
+        assert!(PhraseList::read(io::empty()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn duplicates_are_removed_and_the_first_of_them_stays() {
+        let without = |text: &str, case: Case| {
+            let mut list = PhraseList::parse(text.as_bytes().to_vec()).unwrap();
+            list.remove_duplicates(case);
+            let left: Vec<String> = list.iter().map(|(_, it)| String::from_utf8(it.to_vec()).unwrap()).collect();
+            assert_eq!((list.count(), list.count() + list.duplicates), (left.len(), text.lines().count()));
+            left
+        };
+        assert_eq!(without("dog\ncat\ndog\nCat\ndog\n", Case::Exact), ["dog", "cat", "Cat"]);
+        assert_eq!(without("dog\nCat\nDOG\ncAT", Case::AsciiInsensitive), ["dog", "Cat"]);
+        assert_eq!(without("dog", Case::Exact), ["dog"]);
+        // In several parts.
+        let many: Vec<String> = (0..LEAST_PART * 2).map(|at| (at % 100_003).to_string()).collect();
+        let left = without(&many.join("\n"), Case::Exact);
+        assert!(left == many[..100_003]);
     }
 
     #[test]

@@ -46,7 +46,8 @@ pub fn report(
     let mut report = BenchReport::new(EXPERIMENT);
     let options = matcher.options();
     report.parameter("phrases", matcher.phrases());
-    report.parameter("pattern_lines", matcher.list().count() + matcher.list().empty_lines);
+    let list = matcher.list();
+    report.parameter("pattern_lines", list.count() + list.duplicates + list.empty_lines);
     report.parameter("one_sided", options.one_sided);
     report.parameter("cache_bytes", options.cache_bytes);
     report.parameter("filter_bits", options.filter_bits);
@@ -104,15 +105,23 @@ mod tests {
     use super::*;
     use crate::phrases::{MatcherOptions, PhraseList, SearchGoal, TextInput, search};
 
+    fn search_for_nothing(matcher: &Matcher) -> SearchOutcome {
+        search(matcher, [], SearchGoal::Phrases, NonZeroUsize::MIN, &|_| ()).unwrap()
+    }
+
     #[test]
     fn a_report_has_what_came_how_far() {
         let list = PhraseList::parse(b"deer\nfawns\ndeer\n\n".to_vec()).unwrap();
+        let one_sided = Matcher::build(list.clone(), MatcherOptions { one_sided: true, ..MatcherOptions::default() });
         let matcher = Matcher::build(list, MatcherOptions::default());
         let text = TextInput::Reader("a text".to_owned(), Box::new(&b"a deer and fawns, and deer\n"[..]));
         let outcome = search(&matcher, [text], SearchGoal::Counts, NonZeroUsize::MIN, &|_| ()).unwrap();
         let cost = Cost { seconds: 1.0, cpu_seconds: 0.5, energy: None };
         let report = report(&matcher, &outcome, NonZeroUsize::MIN, &cost, &cost);
         assert_eq!((&report.parameters["phrases"], &report.parameters["pattern_lines"]), (&json!(2), &json!(4)));
+        let marked = search_for_nothing(&one_sided);
+        let counted = super::report(&one_sided, &marked, NonZeroUsize::MIN, &cost, &cost).parameters;
+        assert_eq!((&counted["phrases"], &counted["pattern_lines"]), (&json!(2), &json!(4)));
         let row = &report.rows[1];
         for (name, value) in
             [("bytes", 27), ("windows", 24), ("passed_second", 3), ("false_passes", 0), ("occurrences", 3)]

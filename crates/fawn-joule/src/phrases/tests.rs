@@ -48,7 +48,7 @@ fn run(matcher: &Matcher, texts: &[&[u8]], goal: SearchGoal<'_>, way: Way) -> Se
 }
 
 fn matcher(phrases: &[Vec<u8>], options: MatcherOptions) -> Matcher {
-    Matcher::build(PhraseList::parse(phrases.join(&b'\n')).unwrap(), options)
+    Matcher::build(PhraseList::parse(phrases.join(&b"\r\n"[..])).unwrap(), options)
 }
 
 /// Occurrences by phrase, without those that are not there.
@@ -79,7 +79,8 @@ fn naive(phrases: &[Vec<u8>], texts: &[&[u8]], options: MatcherOptions) -> BTree
             for (at, window) in text.windows(phrase.len()).enumerate() {
                 let is_part = options.words
                     && (at > 0 && is_letter(&text[at - 1]) || text.get(at + phrase.len()).is_some_and(is_letter));
-                if window == phrase && !is_part {
+                let has_line_end = phrase.ends_with(b"\r") && text.get(at + phrase.len()) == Some(&b'\n');
+                if window == phrase && !is_part && !has_line_end {
                     *counts.entry(phrase.clone()).or_insert(0) += 1;
                 }
             }
@@ -91,11 +92,9 @@ fn naive(phrases: &[Vec<u8>], texts: &[&[u8]], options: MatcherOptions) -> BTree
 /// Lines with a phrase, each with a line feed at its end.
 fn naive_lines(phrases: &[Vec<u8>], texts: &[&[u8]], options: MatcherOptions) -> Vec<u8> {
     let has_phrase = |line: &&[u8]| !naive(phrases, &[line], options).is_empty();
-    let lines = texts.iter().flat_map(|text| {
-        let text = text.strip_suffix(b"\n").unwrap_or(text);
-        text.split(|byte| *byte == b'\n')
-    });
-    lines.filter(has_phrase).flat_map(|line| [line, b"\n"].concat()).collect()
+    let lines = texts.iter().flat_map(|text| text.split_inclusive(|byte| *byte == b'\n'));
+    let whole = |line: &[u8]| [line.strip_suffix(b"\n").unwrap_or(line), b"\n"].concat();
+    lines.filter(has_phrase).flat_map(whole).collect()
 }
 
 /// Somewhere to write that can be read afterwards.
@@ -123,7 +122,10 @@ fn lines(matcher: &Matcher, texts: &[&[u8]], way: Way) -> (u64, Vec<u8>) {
 
 /// Bytes of few kinds, so that phrases occur, overlap and begin with each other.
 fn few_bytes(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
-    vec(prop_oneof![5 => Just(b'a'), 3 => Just(b'b'), 1 => Just(b'A'), 1 => Just(b' '), 1 => Just(0xffu8)], length)
+    vec(
+        prop_oneof![5 => Just(b'a'), 3 => Just(b'b'), 1 => Just(b'A'), 1 => Just(b' '), 1 => Just(0xffu8), 1 => Just(b'\r')],
+        length,
+    )
 }
 
 fn text() -> impl Strategy<Value = Vec<u8>> {
@@ -203,6 +205,23 @@ proptest! {
 fn words(seed: u64, count: usize) -> Vec<u8> {
     let word = |at: u64| format!("{:x} ", mix(seed << 32 | at) >> 44);
     (0..count as u64).map(word).collect::<String>().into_bytes()
+}
+
+#[test]
+fn a_phrase_does_not_go_into_the_end_of_its_line() {
+    let texts: [&[u8]; 3] = [b"xa\r\nya\r\n", b"a\r\r\n", b"a\r"];
+    let phrases = [b"a\r".to_vec()];
+    for (one_sided, piece_bytes) in [(false, 1), (false, 100), (true, 1), (true, 100)] {
+        let matcher = matcher(&phrases, MatcherOptions { one_sided, ..MatcherOptions::default() });
+        let way = Way { piece_bytes, at_a_time: 1, threads: 1 };
+        let of = |text: &[u8]| run(&matcher, &[text], SearchGoal::Lines(LineOutput::Count), way).lines;
+        assert_eq!(texts.map(of), [0, 1, 1], "{way:?}, {one_sided}");
+        if let Some(marks) = run(&matcher, &texts[..1], SearchGoal::Phrases, way).marks {
+            assert!(!matcher.may_be_in(&marks, b"a\r"));
+        } else {
+            assert_eq!(run(&matcher, &texts, SearchGoal::Counts, way).counts, [2]);
+        }
+    }
 }
 
 #[test]

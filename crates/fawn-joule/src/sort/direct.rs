@@ -32,13 +32,13 @@ impl DirectFile {
     /// # Errors
     /// It cannot be opened, or is no regular file.
     pub fn open(path: &Path) -> Result<Self, SortError> {
-        let file = File::open(path).map_err(|error| SortError::io("read", path, error))?;
-        let is_file = file.metadata().is_ok_and(|found| found.is_file());
-        if !is_file {
+        let failed = |error| SortError::io("read", path, error);
+        // Before it is opened: a pipe would wait for somebody who writes.
+        if !std::fs::metadata(path).map_err(failed)?.is_file() {
             let why = std::io::Error::other("it is no regular file; copy the records into one");
-            return Err(SortError::io("read", path, why));
+            return Err(failed(why));
         }
-        Ok(Self::new(file, path))
+        Ok(Self::new(File::open(path).map_err(failed)?, path))
     }
 
     /// Its bytes.
@@ -47,6 +47,11 @@ impl DirectFile {
     /// The system does not say.
     pub fn size(&self) -> Result<u64, SortError> {
         Ok(self.file.metadata().map_err(|error| self.failed("read", error))?.len())
+    }
+
+    /// When it was written to last; `None`: the file system does not say.
+    pub fn written(&self) -> Option<std::time::SystemTime> {
+        self.file.metadata().and_then(|found| found.modified()).ok()
     }
 
     /// Its name.
@@ -217,6 +222,15 @@ mod tests {
         // That thread has not told the system yet.
         file.is_direct.store(false, Ordering::Relaxed);
         assert_eq!(file.read_pages(pages.bytes_mut(), 1).unwrap(), PAGE_BYTES);
+    }
+
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let error = DirectFile::open(&pipe).unwrap_err().to_string();
+        assert!(error.ends_with("it is no regular file; copy the records into one"), "{error}");
     }
 
     #[test]

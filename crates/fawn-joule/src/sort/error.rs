@@ -58,6 +58,18 @@ pub enum SortError {
         /// The file.
         path: PathBuf,
     },
+    /// Somebody wrote to a file while it was read.
+    #[error("{} was written to while it was read: run the command again when nobody writes to it", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Records without a byte.
+    #[error("a record has one byte or more: give --record-size 1 or more")]
+    EmptyRecord,
+    /// Keys without a byte.
+    #[error("a key has one byte or more: give --key-size 1 or more")]
+    EmptyKey,
     /// The key does not lie in the record.
     #[error("the key ends behind the record: give --key-offset and --key-size that together are at most --record-size")]
     Shape,

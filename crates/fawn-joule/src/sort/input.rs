@@ -1,6 +1,7 @@
 //! Files of records, read as if they were one.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::direct::DirectFile;
 use super::error::SortError;
@@ -21,6 +22,8 @@ struct InputFile {
     /// The number of its first record among all.
     first: u64,
     records: u64,
+    /// When it was written to, as the system says.
+    written: Option<SystemTime>,
 }
 
 impl InputRecords {
@@ -37,10 +40,29 @@ impl InputRecords {
                 return Err(SortError::PartialRecord { path: path.clone(), size, record_bytes });
             }
             let of_file = size / record_bytes as u64;
-            files.push(InputFile { file, first: records, records: of_file });
+            let written = file.written();
+            files.push(InputFile { file, first: records, records: of_file, written });
             records += of_file;
         }
         Ok(Self { shape, files, records })
+    }
+
+    /// Fails if somebody has written to a file since it was opened. One that was removed, or replaced by another, is whole.
+    ///
+    /// # Errors
+    /// [`SortError::Changed`].
+    pub fn check_unchanged(&self) -> Result<(), SortError> {
+        let record_bytes = self.shape.record_bytes() as u64;
+        for input in &self.files {
+            let size = input.file.size()?;
+            if size < input.records * record_bytes {
+                return Err(input.file.shrunk());
+            }
+            if size > input.records * record_bytes || input.file.written() != input.written {
+                return Err(SortError::Changed { path: input.file.path().to_owned() });
+            }
+        }
+        Ok(())
     }
 
     /// How many records there are.
@@ -127,6 +149,33 @@ mod tests {
             input.read(target, from as u64, &mut bounce).unwrap();
             assert_eq!(*target, all[from..from + size]);
         }
+    }
+
+    #[test]
+    fn a_file_that_somebody_writes_to_is_noticed_and_one_that_is_removed_is_whole() {
+        use std::io::Write as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("records");
+        let open = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            // The system's clock of files has steps of some milliseconds.
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            InputRecords::open(std::slice::from_ref(&path), RecordShape::BENCHMARK).unwrap()
+        };
+        let input = open(&[1; 300]);
+        input.check_unchanged().unwrap();
+        let write = |file: &mut std::fs::File| file.write_all(&[2; 100]).unwrap();
+        write(std::fs::File::options().append(true).open(&path).as_mut().unwrap());
+        assert!(matches!(input.check_unchanged(), Err(SortError::Changed { .. })), "it grew");
+        let input = open(&[1; 300]);
+        write(std::fs::File::options().write(true).open(&path).as_mut().unwrap());
+        assert!(matches!(input.check_unchanged(), Err(SortError::Changed { .. })), "it was rewritten in place");
+        let input = open(&[1; 300]);
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
+        assert!(matches!(input.check_unchanged(), Err(SortError::Shrunk { .. })), "it shrank");
+        let input = open(&[1; 300]);
+        std::fs::remove_file(&path).unwrap();
+        input.check_unchanged().unwrap();
     }
 
     #[test]

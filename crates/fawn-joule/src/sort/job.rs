@@ -111,6 +111,7 @@ impl SortJob<'_> {
             pieces = group;
             Ok(Vec::new())
         })?;
+        self.input.check_unchanged()?;
         let first = phase.stop()?;
         let phase = PhaseMeter::start("merge and write", meter)?;
         let sorted = SortedPieces::new(self.options.shape, &pieces);
@@ -137,6 +138,7 @@ impl SortJob<'_> {
             runs.push(self.spool_run(&spool, offset, every, &group)?);
             Ok(group)
         })?;
+        self.input.check_unchanged()?;
         let first = phase.stop()?;
 
         let phase = PhaseMeter::start("merge and write", meter)?;

@@ -74,6 +74,10 @@ impl OutputFile {
             None => create_beside(&target, leftovers).map(|(name, file)| (file, Some(name))).map_err(failed)?,
         };
         let output = Self { file: DirectFile::new(file, path), target, interim, leftovers: leftovers.clone(), size };
+        // Who might not read the file that is replaced may not read this one.
+        if let Ok(replaced) = std::fs::metadata(&output.target) {
+            output.file.file().set_permissions(replaced.permissions()).map_err(failed)?;
+        }
         // Writes within a file's size do not wait for each other.
         output.file.file().set_len(size).map_err(failed)?;
         Ok(output)
@@ -208,6 +212,20 @@ mod tests {
         output.finish().unwrap();
         assert_eq!((std::fs::read(&path).unwrap(), names(dir.path())), (vec![0; 3], vec!["out".to_owned()]));
         assert!(leftovers.0.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_leaves_its_permissions() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        for mode in [0o600, 0o664] {
+            std::fs::write(&path, "before").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            OutputFile::create(&path, 3, &Leftovers::default()).unwrap().finish().unwrap();
+            let found = std::fs::metadata(&path).unwrap();
+            assert_eq!((found.permissions().mode() & 0o777, found.len()), (mode, 3));
+        }
     }
 
     #[test]

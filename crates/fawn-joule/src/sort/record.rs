@@ -24,9 +24,15 @@ impl RecordShape {
     /// Records of this many bytes, with a key of `key_bytes` from `key_offset` on.
     ///
     /// # Errors
-    /// The key is empty or ends behind the record.
+    /// Record or key are empty, or the key ends behind the record.
     pub fn new(record_bytes: usize, key_offset: usize, key_bytes: usize) -> Result<Self, SortError> {
-        let end = key_offset.checked_add(key_bytes).filter(|end| *end <= record_bytes && key_bytes > 0);
+        if record_bytes == 0 {
+            return Err(SortError::EmptyRecord);
+        }
+        if key_bytes == 0 {
+            return Err(SortError::EmptyKey);
+        }
+        let end = key_offset.checked_add(key_bytes).filter(|end| *end <= record_bytes);
         end.ok_or(SortError::Shape)?;
         Ok(Self { record_bytes, key_offset, key_bytes, mask: mask(key_bytes) })
     }
@@ -121,8 +127,14 @@ mod tests {
     #[test]
     fn a_key_lies_in_its_record() {
         for (record_bytes, key_offset, key_bytes) in [(10, 0, 0), (10, 5, 6), (10, usize::MAX, 2), (0, 0, 0)] {
-            assert!(matches!(RecordShape::new(record_bytes, key_offset, key_bytes), Err(SortError::Shape)));
+            assert!(RecordShape::new(record_bytes, key_offset, key_bytes).is_err());
         }
+        let says = |record_bytes: usize, key_bytes: usize| {
+            RecordShape::new(record_bytes, 0, key_bytes).unwrap_err().to_string()
+        };
+        assert!(says(0, 10).contains("give --record-size 1 or more"));
+        assert!(says(100, 0).contains("give --key-size 1 or more"));
+        assert!(says(100, 101).contains("together are at most --record-size"));
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl OrderSummary {
 /// Reads all records with so many threads.
 ///
 /// # Errors
-/// A file cannot be read.
+/// A file cannot be read, or somebody wrote to it meanwhile.
 pub fn validate(input: &InputRecords, threads: usize, watch: &(dyn Watch + Sync)) -> Result<OrderSummary, SortError> {
     let (next, parts) = (AtomicU64::new(0), OrderedParts::default());
     let monitor = ByteMonitor::new(watch, input.bytes());
@@ -95,6 +95,7 @@ pub fn validate(input: &InputRecords, threads: usize, watch: &(dyn Watch + Sync)
         threads.into_iter().map(|thread| thread.join().expect("no thread panics")).collect::<Vec<_>>()
     });
     first_cause(results)?;
+    input.check_unchanged()?;
     Ok(parts.0.into_inner().unwrap_or_else(PoisonError::into_inner).whole)
 }
 

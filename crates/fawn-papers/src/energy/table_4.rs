@@ -49,7 +49,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         openssl: if run.scale == Scale::Tiny {
             Err("openssl counts whole seconds, so this scale leaves it out".to_owned())
         } else {
-            Openssl::find(&"openssl".into())
+            Openssl::find(&"openssl".into()).map_err(|why| format!("{why}, so its figures are missing"))
         },
     };
     let report = measure(&plan, run.tools.meter.as_ref(), run.watch)?;

@@ -163,10 +163,11 @@ impl TestbedCluster {
     /// Waits until every range has as many members as it is to have, nothing moves, and every node answers clients.
     ///
     /// # Errors
-    /// [`Error::Server`]: it does not come to that.
-    pub fn settle(&self) -> Result<(), Error> {
+    /// [`Error::Server`]: it does not come to that, or a process has ended.
+    pub fn settle(&mut self) -> Result<(), Error> {
         let began = Instant::now();
         loop {
+            self.check_runs()?;
             let why = match self.status() {
                 Ok(status) => match complaint(&status, self.nodes.len(), self.shape.replicas as usize) {
                     None => match self.silent() {
@@ -182,6 +183,15 @@ impl TestbedCluster {
             }
             thread::sleep(LOOK);
         }
+    }
+
+    /// Fails if a process has ended although nobody asked it to.
+    ///
+    /// # Errors
+    /// [`Error::Server`], with its last output.
+    pub fn check_runs(&mut self) -> Result<(), Error> {
+        self.manager.check_runs()?;
+        self.nodes.iter_mut().try_for_each(|node| node.server.check_runs())
     }
 
     /// A node that does not answer clients yet.

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fawn_bench::children::StoppableChild;
+use fawn_bench::children::{StoppableChild, spawn_lasting};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::Error;
@@ -46,7 +46,7 @@ impl Server {
         };
         let mut command = plain(program);
         command.args(arguments).stdin(Stdio::null()).stdout(open("out")?).stderr(open("err")?);
-        let child = command.spawn().map_err(Error::io(program))?;
+        let child = spawn_lasting(command).map_err(Error::io(program))?;
         let registered = StoppableChild::of(&child);
         Ok(Self { child, _registered: registered, name: name.to_owned(), dir: dir.to_owned() })
     }
@@ -85,6 +85,17 @@ impl Server {
                 return Err(self.failed(&format!("is not ready after {} s", READY.as_secs())));
             }
             thread::sleep(LOOK);
+        }
+    }
+
+    /// Fails if it has ended although nobody asked it to.
+    ///
+    /// # Errors
+    /// [`Error::Server`], with its last output.
+    pub fn check_runs(&mut self) -> Result<(), Error> {
+        match self.child.try_wait() {
+            Ok(Some(status)) => Err(self.failed(&format!("has ended with {status}"))),
+            _ => Ok(()),
         }
     }
 
@@ -213,6 +224,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let error = shell("echo first >&2; echo no room >&2; exit 3", dir.path()).address("x").unwrap_err().to_string();
         assert!(error.contains("exit status: 3") && error.contains("no room"), "{error}");
+    }
+
+    #[test]
+    fn one_that_has_ended_is_noticed_with_its_last_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut server = shell("echo at 127.0.0.1:1; echo last >&2; exec sleep 60", dir.path());
+        server.address("at ").unwrap();
+        server.check_runs().unwrap();
+        server.child.kill().unwrap();
+        server.child.wait().unwrap();
+        let error = server.check_runs().unwrap_err().to_string();
+        assert!(error.contains("has ended with signal: 9") && error.ends_with("its last output: last"), "{error}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use fawn_joule::caches::CpuCache;
 use fawn_joule::crypto::openssl::Openssl;
@@ -32,7 +33,7 @@ use fawn_report::{BenchReport, Watch};
 use super::energy::EnergyArguments;
 use super::kv::{self, KvArguments, KvExtent};
 use super::matrix::{MatrixArguments, PagesArgument};
-use super::output::{SuiteOutputArguments, origin, print};
+use super::output::{SuiteOutputArguments, origin, print, working_directory};
 use super::sort::files::free_memory;
 use super::threads::ThreadCount;
 use crate::bench::output::Bar;
@@ -116,7 +117,7 @@ pub struct AllArguments {
     #[arg(long, value_name = "SCALE", default_value = "small")]
     pub scale: SuiteScale,
     /// Name of this machine in comparisons [default: its host name]
-    #[arg(long, value_name = "NAME", hide_env = true)]
+    #[arg(long, value_name = "NAME", hide_env = true, value_parser = NonEmptyStringValueParser::new())]
     pub name: Option<String>,
     /// Directory on the disk to measure
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -139,8 +140,7 @@ pub struct AllArguments {
 /// A workload cannot be carried out, or a result cannot be written.
 pub fn run(arguments: &AllArguments) -> anyhow::Result<CommandStatus> {
     arguments.check()?;
-    let cannot_use = || format!("cannot make files in {}: name another --dir", arguments.dir.display());
-    let dir = tempfile::Builder::new().prefix("fawn-joule-").tempdir_in(&arguments.dir).with_context(cannot_use)?;
+    let dir = working_directory(&arguments.dir)?;
     let bar = Bar(TerminalBar::parts());
     let path = dir.path().to_owned();
     tell_how_to_go_on(&bar.0, "nothing was kept, run the same command again", move || {
@@ -333,7 +333,7 @@ impl SuiteRun<'_> {
 
     fn crypto(&self) -> anyhow::Result<BenchReport> {
         let openssl = if self.workloads.has_openssl {
-            Openssl::find(&"openssl".into())
+            Openssl::find(&"openssl".into()).map_err(|why| format!("{why}, so its figures are missing"))
         } else {
             Err("openssl takes whole seconds, and was left out at this scale".to_owned())
         };

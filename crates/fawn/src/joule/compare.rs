@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use fawn_files::links;
 use fawn_joule::compare::MachineComparison;
 use fawn_joule::results::SuiteResults;
 
@@ -20,7 +21,8 @@ use crate::tell::unless_closed;
 #[command(after_help = "\
 The command compares machines by the work that at least two of them have done, e.g. records sorted per joule. It names \
 the machine that does more, and whether the errors of the meters leave that open. Joules that were measured, modelled and \
-read by hand are shown with their kind and not compared with each other.
+read by hand are shown with their kind and not compared with each other. Nor are joules of different scopes: the package, \
+the board, the wall.
 
 For example:
   fawn joule compare board.json server.json --page compare.html")]
@@ -42,6 +44,12 @@ pub struct CompareArguments {
 pub fn run(arguments: &CompareArguments) -> anyhow::Result<CommandStatus> {
     if arguments.files.len() < 2 {
         return Err(UsageError("a comparison takes two machines: name two files at least".to_owned()).into());
+    }
+    for (number, file) in arguments.files.iter().enumerate() {
+        if arguments.files[..number].iter().any(|other| other == file || links::is_same(other, file)) {
+            let twice = format!("{} is named twice: name one file for each machine", file.display());
+            return Err(UsageError(twice).into());
+        }
     }
     let inputs = || arguments.files.iter().map(PathBuf::as_path);
     arguments.output.check(inputs())?;

@@ -41,9 +41,9 @@ pub struct CryptoArguments {
     /// Bytes of a block, several sizes one after the other [default: 16,64,256,1024,8192]
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = number::<u64>(1..=LARGEST_BLOCK))]
     pub blocks: Vec<u64>,
-    /// The openssl program to run beside it; none runs none
-    #[arg(long, value_name = "PROGRAM", default_value = "openssl")]
-    pub openssl: OsString,
+    /// The openssl program to run beside it; none runs none [default: openssl, if it is installed]
+    #[arg(long, value_name = "PROGRAM")]
+    pub openssl: Option<OsString>,
     #[command(flatten)]
     pub energy: EnergyArguments,
     #[command(flatten)]
@@ -56,10 +56,14 @@ pub struct CryptoArguments {
 /// What the meter says.
 pub fn run(arguments: &CryptoArguments) -> anyhow::Result<CommandStatus> {
     arguments.output.check([])?;
-    let openssl = if arguments.openssl == "none" {
-        Err("openssl was left out (--openssl none)".to_owned())
-    } else {
-        Openssl::find(&arguments.openssl)
+    let openssl = match &arguments.openssl {
+        None => Openssl::find(&"openssl".into()).map_err(|why| format!("{why}, so its figures are missing")),
+        Some(none) if none == "none" => Err("openssl was left out (--openssl none)".to_owned()),
+        // Who names it wants its figures.
+        Some(program) => match Openssl::find(program) {
+            Ok(found) => Ok(found),
+            Err(why) => anyhow::bail!("{why}: name another --openssl, or --openssl none"),
+        },
     };
     let plan = CryptoPlan {
         threads: ThreadCount::resolve(&arguments.threads),

@@ -4,6 +4,7 @@ pub mod servers;
 
 use std::fs;
 use std::io::Write;
+use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -14,13 +15,14 @@ use clap::Args;
 use fawn_bench::children;
 use fawn_joule::kv::curve::KvFindings;
 use fawn_joule::kv::{KvPlan, output, run as measure};
+use fawn_loadgen::phase::raise_descriptor_limit;
 use fawn_loadgen::{Distribution, HotKeys, LoadPlan, LoadTarget, Mix};
 use fawn_meter::Meter;
 use fawn_transfer::client::Address;
 use servers::{OwnServers, ServerShape};
 
 use super::energy::EnergyArguments;
-use super::output::{SuiteOutputArguments, print};
+use super::output::{SuiteOutputArguments, print, working_directory};
 use crate::bench::net::{ProtocolChoice, check_value, is_of_this_machine, parse_server, resolve};
 use crate::bench::output::Bar;
 use crate::connect::ConnectArguments;
@@ -28,7 +30,7 @@ use crate::interrupt::tell_how_to_go_on;
 use crate::outcome::{CommandStatus, UsageError};
 use crate::output_file::{check_output, create};
 use crate::progress::TerminalBar;
-use crate::resources::cores;
+use crate::resources::{check_memory, cores, least_memory};
 use crate::table::print_json;
 use crate::tell::{tell, unless_closed};
 use crate::values::{Count, Size, Span, number, parse_depth, parse_share, parse_wait};
@@ -84,7 +86,8 @@ pub struct KvArguments {
     /// Memory of each server that is started; keys beyond it come from flash
     #[arg(long, value_name = "SIZE", default_value = "64M", hide_env = true)]
     pub memory: Size,
-    /// Event loops of a server that is started [default: the cores that the generator leaves, at least 1]
+    /// Event loops of a server that is started [default: the cores that the generator leaves, at least 1, as far as
+    /// --memory has 8M for each]
     #[arg(long, value_name = "N", value_parser = number::<u16>(1..=256), hide_env = true)]
     pub server_threads: Option<u16>,
     /// Directory on the disk to measure, for the data of servers that are started
@@ -178,11 +181,11 @@ pub fn run(arguments: &KvArguments) -> anyhow::Result<CommandStatus> {
     if let Some(file) = &arguments.csv {
         check_output(file, "--csv", arguments.output.page.as_deref())?;
     }
+    raise_descriptor_limit(arguments.connections as usize)?;
     let meter = arguments.energy.open()?;
     let bar = Bar(TerminalBar::parts());
     let findings = if arguments.servers.is_empty() {
-        let cannot_use = || format!("cannot make files in {}: name another --dir", arguments.dir.display());
-        let dir = tempfile::Builder::new().prefix("fawn-joule-").tempdir_in(&arguments.dir).with_context(cannot_use)?;
+        let dir = working_directory(&arguments.dir)?;
         let path = dir.path().to_owned();
         tell_how_to_go_on(&bar.0, "nothing was kept, run the same command again", move || clear(&path))?;
         unless_interrupted(measure_own(arguments, dir.path(), meter, &bar))
@@ -225,9 +228,12 @@ pub fn clear(dir: &Path) {
 /// They cannot be started or stopped, and what ends a run.
 pub fn measure_own(arguments: &KvArguments, dir: &Path, meter: Option<Meter>, bar: &Bar) -> anyhow::Result<KvFindings> {
     let shape = arguments.shape();
-    let own = OwnServers::start(shape, dir)?;
+    let mut own = OwnServers::start(shape, dir)?;
     let plan = arguments.plan((own.targets(), own.pids(), shape.describe()), None, meter);
-    let findings = measure(&plan, bar)?;
+    let measured = measure(&plan, bar);
+    // A connection that broke says less than a server that has ended.
+    own.check_runs()?;
+    let findings = measured?;
     own.stop()?;
     Ok(findings)
 }
@@ -313,6 +319,11 @@ impl KvArguments {
         if u32::from(self.threads) > self.connections {
             return Err("each loop needs a connection: give at least as many --connections as --threads".into());
         }
+        if self.servers.is_empty() {
+            let threads = if self.nodes > 1 { 1 } else { self.shape().threads };
+            let threads = NonZeroUsize::from(NonZeroU16::new(threads).unwrap_or(NonZeroU16::MIN));
+            check_memory(Some(self.memory), threads).map_err(|why| why.replace("--threads", "--server-threads"))?;
+        }
         if self.replicas > self.nodes {
             return Err("each copy is on a node of its own: give at least as many --nodes as --replicas".into());
         }
@@ -337,7 +348,8 @@ impl KvArguments {
 
     fn shape(&self) -> ServerShape {
         let left = cores().get().saturating_sub(self.threads.into()).max(1);
-        let threads = self.server_threads.unwrap_or(left.min(256) as u16);
+        let fit = (self.memory.bytes / least_memory(NonZeroUsize::MIN).bytes).clamp(1, 256);
+        let threads = self.server_threads.unwrap_or(left.min(fit as usize) as u16);
         ServerShape { nodes: self.nodes, replicas: self.replicas, memory: self.memory.bytes, threads }
     }
 

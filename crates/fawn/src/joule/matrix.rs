@@ -20,6 +20,9 @@ use crate::values::{Size, decimal};
 /// The share of this machine's memory that matrices take at most, unless somebody says otherwise.
 const MEMORY_SHARE: u64 = 4;
 
+/// Bytes of an element.
+const ELEMENT_BYTES: u64 = 8;
+
 /// A size of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PagesArgument {
@@ -119,6 +122,15 @@ impl MatrixArguments {
             let unknown = "this system does not tell its caches: give --smallest and --largest, e.g. 16K and 64M";
             return Err(UsageError(unknown.to_owned()).into());
         };
+        let refused = |what: &str| Err(UsageError(what.to_owned()).into());
+        if smallest_bytes < ELEMENT_BYTES {
+            return refused("the smallest matrix has one element, of 8 bytes: give --smallest 8 or more");
+        }
+        if smallest_bytes > largest_bytes {
+            return refused(
+                "no matrix is between --smallest and --largest: give a larger --largest or a smaller --smallest",
+            );
+        }
         let mut pages: Vec<PageSize> = Vec::new();
         for page in &self.pages {
             let page = if *page == PagesArgument::Base { PageSize::Base } else { PageSize::Huge };

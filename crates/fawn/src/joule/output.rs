@@ -47,6 +47,20 @@ impl SuiteOutputArguments {
     }
 }
 
+/// A directory below this one for what is measured, which goes when it is dropped.
+///
+/// # Errors
+/// It cannot be made.
+pub fn working_directory(below: &Path) -> anyhow::Result<tempfile::TempDir> {
+    let made = tempfile::Builder::new().prefix("fawn-joule-").tempdir_in(below);
+    made.map_err(|error| {
+        // What the system says, without the name that was tried.
+        let why =
+            error.get_ref().and_then(|inner| inner.source()).map_or_else(|| error.to_string(), ToString::to_string);
+        anyhow::anyhow!("cannot make files in {} ({why}): name another --dir", below.display())
+    })
+}
+
 /// Where the figures of this process are from.
 pub fn origin() -> PageOrigin {
     let cores = fawn_machine::cores().0;

@@ -1,7 +1,7 @@
 //! `fawn joule phrases`: how often each of very many phrases occurs in texts.
 
 use std::fs;
-use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ use fawn_report::amount::counted;
 use serde_json::json;
 
 use super::energy::EnergyArguments;
-use crate::outcome::{CommandStatus, UsageError};
+use crate::outcome::{CommandStatus, UsageError, answer};
 use crate::progress::TerminalBar;
 use crate::resources::{cores, parse_threads};
 use crate::table::terminal;
@@ -46,7 +46,7 @@ For example:
 A million phrases take some 24 MB beside the phrases themselves. --one-sided takes less and verifies nothing: its \
 result has all that is there, and may have a little that is not.
 
-The exit code is 0 if a phrase occurs, 1 if none does, and 2 if the command line is wrong.")]
+The exit code is 0 if a phrase occurs, 1 if none does, and 2 if the command line is wrong or something failed.")]
 pub struct PhrasesArguments {
     /// Texts to search, `-` for standard input [default: standard input]
     #[arg(value_name = "FILE")]
@@ -72,7 +72,7 @@ pub struct PhrasesArguments {
     /// Take letters of ASCII for the same in upper and lower case
     #[arg(long)]
     pub ignore_case: bool,
-    /// Count a phrase only if no letter, digit, `_` or byte beyond ASCII is next to it
+    /// Count a phrase only if no letter, digit, `_` or byte beyond ASCII is next to it; not with --one-sided
     #[arg(long)]
     pub words: bool,
     /// Verify nothing: less memory, and some false answers, whose share is predicted
@@ -191,6 +191,10 @@ fn is_stdin(path: &Path) -> bool {
 /// # Errors
 /// The phrases or a text cannot be read, the meter cannot, or flags do not go together.
 pub fn run(arguments: &PhrasesArguments) -> anyhow::Result<CommandStatus> {
+    answer(carry_out(arguments))
+}
+
+fn carry_out(arguments: &PhrasesArguments) -> anyhow::Result<CommandStatus> {
     let output = arguments.output()?;
     let total = size_of_texts(&arguments.texts)?;
     let meter = arguments.energy.open()?;
@@ -246,7 +250,10 @@ pub fn run(arguments: &PhrasesArguments) -> anyhow::Result<CommandStatus> {
         PhraseOutput::Lines | PhraseOutput::LineCount => outcome.lines > 0,
     };
     if !is_found {
-        tell(format_args!("fawn: none of {} occurs", counted(matcher.phrases() as u64, "phrase", "phrases")));
+        tell(match matcher.phrases() as u64 {
+            1 => "fawn: the phrase does not occur".to_owned(),
+            phrases => format!("fawn: none of {} occurs", counted(phrases, "phrase", "phrases")),
+        });
     }
     Ok(if is_found { CommandStatus::Done } else { CommandStatus::Missing })
 }
@@ -259,10 +266,14 @@ fn size_of_texts(texts: &[PathBuf]) -> anyhow::Result<Option<u64>> {
             total = None;
             continue;
         }
-        let file = fs::File::open(text).and_then(|file| file.metadata());
-        let file = file.with_context(|| format!("cannot read {}", text.display()))?;
+        let cannot_read = || format!("cannot read {}", text.display());
+        let file = fs::metadata(text).with_context(cannot_read)?;
         if file.is_dir() {
             anyhow::bail!("cannot read {}: it is a directory: name the files in it", text.display());
+        }
+        // A pipe is opened once: who writes into it would end when it is closed.
+        if file.is_file() {
+            fs::File::open(text).with_context(cannot_read)?;
         }
         total = total.filter(|_| file.is_file()).map(|total| total + file.len());
     }
@@ -276,10 +287,9 @@ fn read_patterns(path: &Path) -> anyhow::Result<PhraseList> {
         anyhow::bail!("{}: it is a directory: name a file with a phrase on each line", cannot_read());
     }
     let bytes = if is_stdin(path) {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        PhraseList::read(io::stdin().lock())
     } else {
-        fs::read(path)
+        fs::File::open(path).and_then(PhraseList::read)
     };
     PhraseList::parse(bytes.with_context(cannot_read)?).with_context(cannot_read)
 }

@@ -87,12 +87,21 @@ fn what_cannot_be_compared_is_refused_in_a_sentence() {
     let name = file.to_str().unwrap();
     let (code, error) = said(&["compare", name]);
     assert!(code == 2 && error.contains("name two files at least"), "{error}");
-    let (code, error) = said(&["compare", name, name]);
+    let other = dir.path().join("b.json");
+    fs::write(&other, "{}").unwrap();
+    let (code, error) = said(&["compare", name, other.to_str().unwrap()]);
     assert!(code == 1 && error.contains("it has no results of `fawn joule all`"), "{error}");
+    let (code, error) = said(&["compare", name, &format!("{}/./a.json", dir.path().display())]);
+    assert!(code == 2 && error.contains("is named twice: name one file for each machine"), "{error}");
     let (code, error) = said(&["all", "--dir", "/no/such/directory"]);
     assert!(code == 1 && error.contains("name another --dir"), "{error}");
     let (code, error) = said(&["all", "--out", name, "--csv", name]);
     assert!(code == 2 && error.contains("would overwrite"), "{error}");
+    let new = |name: &str| format!("{}/{name}", dir.path().display());
+    let (code, error) = said(&["all", "--out", &new("./new.json"), "--page", &new("new.json")]);
+    assert!(code == 2 && error.contains("would overwrite"), "{error}");
+    let (code, error) = said(&["all", "--name", ""]);
+    assert!(code == 2 && error.contains("--name"), "{error}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::server::{Run, fawn};
+use crate::server::{Run, fawn, fawn_command};
 
 fn joule(arguments: &[&str]) -> Run {
     fawn(&[&["joule"], arguments].concat())
@@ -143,7 +143,9 @@ fn a_system_that_tells_no_caches_needs_sizes() {
     let run = joule(&["matrix", "--meter-root", &root]);
     assert!(run.code == 2 && run.stderr.contains("give --smallest and --largest, e.g. 16K and 64M"), "{run:?}");
     let run = joule(&["matrix", "--meter-root", &root, "--smallest", "16M", "--largest", "1M"]);
-    assert!(run.code == 1 && run.stderr.contains("give a larger --largest"), "{run:?}");
+    assert!(run.code == 2 && run.stderr.contains("give a larger --largest"), "{run:?}");
+    let run = joule(&["matrix", "--meter-root", &root, "--smallest", "0", "--largest", "1M"]);
+    assert!(run.code == 2 && run.stderr.contains("give --smallest 8 or more"), "{run:?}");
 }
 
 #[test]
@@ -223,16 +225,20 @@ fn digests_and_signatures_stand_beside_those_of_openssl() {
 }
 
 #[test]
-fn openssl_that_is_absent_is_noted() {
+fn openssl_that_is_absent_is_noted_unless_somebody_has_named_it() {
     let (_dir, root) = nothing();
     let more = ["--blocks", "64", "--meter-root", &root, "--openssl"];
-    for (program, says) in
-        [("no-such-openssl", "note: no-such-openssl cannot be run ("), ("none", "note: openssl was left out")]
-    {
+    let run = joule(&[&CRYPTO[..], &more, &["none"]].concat());
+    assert!(run.code == 0 && run.stdout.contains("note: openssl was left out"), "{run:?}");
+    assert!(run.stdout.contains("MB per CPU-s") && !run.stdout.contains("per J"), "{run:?}");
+    for (program, says) in [("no-such-openssl", "no-such-openssl cannot be run ("), ("true", "`true version` failed")] {
         let run = joule(&[&CRYPTO[..], &more, &[program]].concat());
-        assert!(run.code == 0 && run.stdout.contains(says), "{says}: {run:?}");
-        assert!(run.stdout.contains("MB per CPU-s") && !run.stdout.contains("per J"), "{run:?}");
+        assert!(run.code == 1 && run.stderr.contains(says) && run.stderr.contains("--openssl none"), "{says}: {run:?}");
     }
+    let mut command = fawn_command(&[&["joule"], &CRYPTO[..], &more[..4]].concat());
+    let run = Run::from(command.env("PATH", "/nowhere").output().unwrap());
+    let says = "note: openssl cannot be run (No such file or directory (os error 2)), so its figures are missing";
+    assert!(run.code == 0 && run.stdout.contains(says), "nobody has named it: {run:?}");
 }
 
 #[test]

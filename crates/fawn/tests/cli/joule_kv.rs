@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::bench_net::{json, number};
@@ -234,6 +235,126 @@ fn an_interruption_leaves_neither_server_nor_data() {
     assert_eq!(left_in(dir.path()), Vec::<String>::new());
 }
 
+/// Whether a process has this name in its command line.
+fn runs(name: &str) -> bool {
+    let is_it = |entry: std::fs::DirEntry| {
+        let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&command).contains(name)
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().any(is_it)
+}
+
+#[test]
+fn a_command_that_is_killed_leaves_no_server() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = ["--dir", dir.path().to_str().unwrap(), "--time", "60s"];
+    let mut child = fawn_command(&[&["joule", "kv"], &SMALL[..2], &at].concat()).stderr(Stdio::null()).spawn().unwrap();
+    let served = wait_for("a server", || {
+        let made = left_in(dir.path()).first().map(|name| dir.path().join(name).join("served"));
+        made.filter(|served| runs(served.to_str().unwrap()))
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_for("the server to end", || (!runs(served.to_str().unwrap())).then_some(()));
+}
+
+#[test]
+fn a_server_or_a_node_that_is_killed_is_named() {
+    for nodes in ["1", "2"] {
+        let dir = tempfile::tempdir().unwrap();
+        let at = ["--dir", dir.path().to_str().unwrap(), "--time", "60s", "--nodes", nodes];
+        let command = &mut fawn_command(&[&["joule", "kv"], &SMALL[..2], &at].concat());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let named = if nodes == "1" { "served" } else { "cluster/n2" };
+        let pid = wait_for("a server that serves", || {
+            let made = dir.path().join(left_in(dir.path()).first()?);
+            let said = std::fs::read_to_string(made.join(format!("{named}-log.out"))).ok()?;
+            said.contains("serving memcached on ").then(|| pid_of(made.join(named).to_str().unwrap()))
+        });
+        kill_process(pid, Signal::KILL).unwrap();
+        let run = Run::from(child.wait_with_output().unwrap());
+        let says = "a server that this command started is gone: ";
+        let is_told = run.stderr.contains("-log has ended with signal: 9 (SIGKILL)");
+        // A cluster that is not whole yet is told by itself.
+        assert!(run.code == 1 && is_told && (nodes == "2" || run.stderr.contains(says)), "{run:?}");
+        assert_eq!(left_in(dir.path()), Vec::<String>::new());
+    }
+}
+
+/// The process that has this directory in its command line.
+fn pid_of(dir: &str) -> Pid {
+    let is_it = |entry: &std::fs::DirEntry| {
+        let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        command.split(|byte| *byte == 0).any(|argument| argument == dir.as_bytes())
+    };
+    let entry = std::fs::read_dir("/proc").unwrap().flatten().find(is_it).expect("it runs");
+    Pid::from_raw(entry.file_name().to_str().unwrap().parse().unwrap()).unwrap()
+}
+
+/// A server that answers sets, and the first gets of each connection.
+fn server_that_falls_silent(gets: u64) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || -> std::io::Result<()> {
+                let (mut reader, mut stream) = (BufReader::new(stream.try_clone()?), stream);
+                let (mut line, mut asked) = (String::new(), 0);
+                while reader.read_line(&mut line)? > 0 {
+                    if line.starts_with("set") {
+                        std::io::copy(&mut reader.by_ref().take(258), &mut std::io::sink())?;
+                        stream.write_all(b"STORED\r\n")?;
+                    } else {
+                        asked += 1;
+                        if asked <= gets {
+                            stream.write_all(b"END\r\n")?;
+                        }
+                    }
+                    line.clear();
+                }
+                Ok(())
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn servers_that_answer_nothing_or_nothing_right_are_no_success() {
+    for (gets, says) in [
+        (0, " answered nothing for "),
+        (50, " answered nothing for "),
+        (u64::MAX, "the servers gave no right answer, so that there is no capacity to measure; the first was: a key"),
+    ] {
+        let address = server_that_falls_silent(gets);
+        let few =
+            ["--keys", "2k", "--time", "200ms", "--warm-up", "100ms", "--objectives", "1ms", "--connections", "4"];
+        let run = kv(&[&few[..], &["--servers", &address, "--loads", "40%", "--meter", "none"]].concat());
+        assert!(run.code == 1 && run.stderr.contains(says) && run.stdout.is_empty(), "{gets}: {run:?}");
+    }
+}
+
+#[test]
+fn a_reply_without_an_end_is_shown() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let streams: Vec<_> = listener
+            .incoming()
+            .flatten()
+            .map(|mut stream| stream.write_all(&[b'x'; 200]).map(|()| stream))
+            .take(1)
+            .collect();
+        std::thread::sleep(Duration::from_mins(1));
+        drop(streams);
+    });
+    let run = kv(&["--servers", &address, "--keys", "10", "--connections", "1", "--timeout", "1s", "--meter", "none"]);
+    assert!(
+        run.code == 1 && run.stderr.contains("with \"xxxx") && run.stderr.contains("another --protocol"),
+        "{run:?}"
+    );
+}
+
 #[test]
 fn what_does_not_go_together_is_refused_in_a_sentence() {
     for (arguments, says) in [
@@ -246,6 +367,8 @@ fn what_does_not_go_together_is_refused_in_a_sentence() {
         (&["--keys", "0"], "give --keys 1 or more"),
         (&["--value-size", "4"], "give --value-size from 8 to 128M"),
         (&["--server-pid", "1"], "--servers"),
+        (&["--memory", "0"], "--memory 0 is too small for 1 thread: give --memory 8M"),
+        (&["--memory", "8M", "--server-threads", "2"], "give --memory 16M, or --server-threads 1"),
     ] {
         let run = kv(arguments);
         assert!(run.code == 2 && run.stderr.contains(says), "{says}: {run:?}");

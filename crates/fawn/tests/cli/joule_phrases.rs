@@ -148,7 +148,7 @@ fn nothing_found_is_exit_code_1_and_what_cannot_be_meant_is_2() {
     let dir = files(b"deer\n", b"no such animal\n");
     for more in [&[][..], &["--lines"], &["--count-lines"], &["--found"], &["--one-sided", "--found"]] {
         let run = phrases(dir.path(), more);
-        assert!(run.code == 1 && run.stderr == "fawn: none of 1 phrase occurs\n", "{run:?}");
+        assert!(run.code == 1 && run.stderr == "fawn: the phrase does not occur\n", "{run:?}");
     }
     for (more, what) in [
         (&["--one-sided"][..], "keeps no counts: add --found, --lines or --count-lines"),
@@ -184,12 +184,40 @@ fn what_cannot_be_read_is_refused_in_one_sentence() {
         (&patterns, &"nowhere".to_owned(), "cannot read nowhere: No such file"),
     ] {
         let run = fawn(&["joule", "phrases", "--patterns", patterns, text]);
-        assert!(run.code == 1 && run.stdout.is_empty(), "{run:?}");
+        assert!(run.code == 2 && run.stdout.is_empty(), "1 is that no phrase occurs: {run:?}");
         assert!(run.stderr.contains(what) && run.stderr.lines().count() == 1, "{run:?}");
     }
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = crate::server::fawn_command(&["joule", "phrases", "--patterns", &patterns, &text]);
+    let run = Run::from(command.stdout(full).output().unwrap());
+    let says = "fawn: cannot write to standard output: No space left on device (os error 28)\n";
+    assert!(run.code == 2 && run.stderr == says, "{run:?}");
     let run = fawn(&["joule", "phrases", "--patterns", &patterns, &packed, &text]);
     assert!(run.code == 0 && run.stdout == "1\tdeer\n", "{run:?}");
     assert!(run.stderr.contains("is compressed by gzip, and is searched as it is"), "{run:?}");
+}
+
+#[test]
+fn a_phrase_that_is_there_twice_is_one_also_if_nothing_is_verified() {
+    let dir = files(b"dog\nDog\ndog\ncat\n", b"a dog\n");
+    let of = |more: &[&str]| phrases(dir.path(), &[&["--one-sided", "--found"], more].concat()).stdout;
+    assert_eq!((of(&[]).as_str(), of(&["--ignore-case"]).as_str()), ("dog\n", "dog\n"));
+    let json: Value = serde_json::from_str(&of(&["--json"])).unwrap();
+    assert_eq!((&json["phrases"].as_array().unwrap().len(), &json["report"]["parameters"]["phrases"]), (&1, &3.into()));
+}
+
+#[test]
+fn a_pipe_is_opened_once() {
+    let dir = files(b"deer\n", b"");
+    let (patterns, pipe) = (path(dir.path(), "phrases"), path(dir.path(), "pipe"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::write(pipe, "a deer\n")
+    });
+    let run = fawn(&["joule", "phrases", "--patterns", &patterns, &pipe]);
+    assert!(run.code == 0 && run.stdout == "1\tdeer\n", "{run:?}");
+    writer.join().unwrap().unwrap();
 }
 
 #[test]

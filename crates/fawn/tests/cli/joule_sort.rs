@@ -171,7 +171,7 @@ fn a_sort_that_is_killed_leaves_nothing_behind() {
 #[test]
 fn what_cannot_be_sorted_is_refused_with_what_to_do() {
     let records = Records::generate(&[]);
-    let [input, sorted, dir] = ["input", "sorted", ""].map(|name| records.name(name));
+    let [input, sorted, dir, other_name] = ["input", "sorted", "", "./sorted"].map(|name| records.name(name));
     for (code, arguments, what) in [
         (
             1,
@@ -185,6 +185,11 @@ fn what_cannot_be_sorted_is_refused_with_what_to_do() {
         (1, &["sort", &input, "-o", &dir], "it is a directory: name a file in it"),
         (2, &["sort", &input, "-o", &input], "would overwrite"),
         (2, &["sort", &input, "-o", &sorted, "-o", &sorted], "would overwrite"),
+        (2, &["sort", &input, "-o", &sorted, "-o", &other_name], "would overwrite"),
+        (2, &["sort", &input, "-o", &sorted, "--key-size", "0"], "give --key-size 1 or more"),
+        (2, &["sort", &input, "-o", &sorted, "--record-size", "0"], "give --record-size 1 or more"),
+        (2, &["validate", "/nowhere/input"], "cannot read /nowhere/input: No such file"),
+        (2, &["generate", "--records", "1.5", &sorted], "write a whole number"),
         (2, &["sort", &input, "-o", &sorted, "--spool", &input], "is no directory: name one that exists"),
         (2, &["sort", &input, "-o", &sorted, "--key-offset", "91"], "the key ends behind the record"),
         (2, &["sort", &input, "-o", "a", "-o", "b", "--outputs", "2"], "give one --output"),

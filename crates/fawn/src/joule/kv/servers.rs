@@ -65,6 +65,18 @@ impl OwnServers {
         }
     }
 
+    /// Fails if one of them has ended although nobody asked it to.
+    ///
+    /// # Errors
+    /// Which one, with its last output.
+    pub fn check_runs(&mut self) -> anyhow::Result<()> {
+        let runs = match self {
+            Self::Alone(server, _) => server.check_runs(),
+            Self::Cluster(cluster) => cluster.check_runs(),
+        };
+        runs.context("a server that this command started is gone")
+    }
+
     /// Stops them.
     ///
     /// # Errors

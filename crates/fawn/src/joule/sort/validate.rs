@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::shape::{MOST_THREADS, ShapeArguments, threads_or_cores};
 use crate::bench::output::Bar;
-use crate::outcome::CommandStatus;
+use crate::outcome::{CommandStatus, answer};
 use crate::progress::TerminalBar;
 use crate::table::print_json;
 use crate::tell::{tell, unless_closed};
@@ -22,7 +22,7 @@ use crate::values::number;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The files are read as one, in the order given. The exit code is 1 if a record is out of order, or if --checksum or \
---input shows that the records are not the same.
+--input shows that the records are not the same. It is 2 if the command line is wrong or something failed.
 
 For example:
   fawn joule sort validate --checksum 2faf0ab746e89a8 sorted
@@ -58,6 +58,10 @@ struct Reference {
 /// # Errors
 /// What [`fawn_joule::sort::error::SortError`] says.
 pub fn run(arguments: &ValidateArguments) -> anyhow::Result<CommandStatus> {
+    answer(carry_out(arguments))
+}
+
+fn carry_out(arguments: &ValidateArguments) -> anyhow::Result<CommandStatus> {
     let (shape, threads) = (arguments.shape.shape()?, threads_or_cores(arguments.threads));
     let sorted = InputRecords::open(&arguments.files, shape)?;
     let before = InputRecords::open(&arguments.input, shape)?;
