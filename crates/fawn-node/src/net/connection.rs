@@ -450,7 +450,7 @@ impl ClientConnection {
     pub fn held_bytes(&self) -> HeldBytes {
         let deferred = self.flow.deferred.as_ref().map_or(0, |deferred| deferred.bytes());
         HeldBytes {
-            input: self.input.capacity() + deferred,
+            input: self.input.capacity() + self.parser.held_bytes() + deferred,
             output: self.flow.answers.bytes() + self.unsent.capacity(),
             unsent: self.flow.unsent_bytes,
         }
