@@ -113,6 +113,9 @@ pub fn parse(head: &[u8]) -> Result<Head<'_>, Refusal> {
         return Err(Refusal::malformed("the request's first line is not METHOD PATH HTTP/1.1"));
     };
     target::check(path)?;
+    if path == "*" && method != "OPTIONS" {
+        return Err(Refusal::malformed("only OPTIONS has the target *"));
+    }
     let is_old = version == 0;
     let fields = Fields::read(request.headers, is_old)?;
     Ok(Head { method: Method::parse(method), target: path, is_old, fields })
