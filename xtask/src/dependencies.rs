@@ -24,6 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-ring", &[]),
     ("fawn-memcache", &[]),
     ("fawn-resp", &[]),
+    ("fawn-http", &[]),
     ("fawn-files", &[]),
     ("fawn-machine", &[]),
     ("fawn-report", &[]),
@@ -73,7 +74,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-manager", &["fawn-admin", "fawn-files", "fawn-kv", "fawn-ring", "fawn-tls"]),
     (
         "fawn-node",
-        &["fawn-admin", "fawn-files", "fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store", "fawn-tls"],
+        &[
+            "fawn-admin",
+            "fawn-files",
+            "fawn-flash",
+            "fawn-http",
+            "fawn-kv",
+            "fawn-memcache",
+            "fawn-ring",
+            "fawn-store",
+            "fawn-tls",
+        ],
     ),
     ("fawn-check", &[]),
     (
@@ -82,7 +93,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "fawn-sim",
-        &["fawn-check", "fawn-gordon", "fawn-kv", "fawn-memcache", "fawn-plan", "fawn-resp", "fawn-ring", "fawn-store"],
+        &[
+            "fawn-check",
+            "fawn-gordon",
+            "fawn-http",
+            "fawn-kv",
+            "fawn-memcache",
+            "fawn-plan",
+            "fawn-resp",
+            "fawn-ring",
+            "fawn-store",
+        ],
     ),
     (
         "fawn",

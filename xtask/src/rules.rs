@@ -22,6 +22,7 @@ const PURE_CRATES: &[&str] = &[
     "fawn-ring",
     "fawn-memcache",
     "fawn-resp",
+    "fawn-http",
     "fawn-store",
     "fawn-kv",
     "fawn-report",

@@ -16,7 +16,7 @@ use crate::outcome::{CommandStatus, UsageError};
 use crate::resources::{
     self, check_memory, chosen, cores, default_cache, default_memory, host_name, least_memory, parse_threads,
 };
-use crate::serve::arguments::{ClientsArguments, DEFAULT_LISTEN, refuse_file};
+use crate::serve::arguments::{ClientsArguments, refuse_file};
 use crate::values::{Size, Span, ValueError, number, parse_listen};
 
 /// Bytes a second that are copied where nothing is said: a quarter of a gigabit network.

@@ -20,6 +20,7 @@
 //! * `traces`: readers of block traces, a target each, and of the kernel's events. `recordings`: of recordings, as samples
 //!   and as a node's trace. `counters`: of `/proc` and control groups. `designs`: of what people write for surveys and
 //!   simulators. `pieces`: an input that arrives in pieces. `commands`: Redis's protocol, of a client and of a server.
+//!   `http`: requests of HTTP.
 
 mod commands;
 mod counters;
@@ -27,6 +28,7 @@ mod designs;
 mod edit;
 pub mod generate;
 mod hostile;
+mod http;
 mod log;
 mod managers;
 mod manifest;
@@ -64,6 +66,7 @@ pub const TARGETS: &[&dyn Target] = &[
     &oversize::OversizeFrames,
     &commands::Commands,
     &commands::Replies,
+    &http::Requests,
     &managers::Managers,
     &sessions::Sessions,
     &log::CommitLog,
