@@ -48,7 +48,7 @@ def picture(of):
     left, top, right = 100 - wide / 2, 160 - tall, 100 + wide / 2
     shapes = {
         "Lamp": f'<path d="M{left} {top + 44} L{left + 14} {top} H{right - 14} L{right} {top + 44}Z" fill="{body}"/>'
-                f'<path d="M97 {top + 44}h6v{116 - tall}h-6z" fill="{shade}"/><path d="M74 158h52v6H74z" fill="{shade}"/>',
+                f'<path d="M97 {top + 44}h6V158h-6z" fill="{shade}"/><path d="M74 158h52v6H74z" fill="{shade}"/>',
         "Vase": f'<path d="M88 {top}h24q-4 {tall / 3} {wide / 2 - 12} {tall * .6}q2 {tall * .4} -{wide / 2} {tall * .4}'
                 f't-{wide / 2} -{tall * .4}q{wide / 2 - 8} -{tall * .3} {wide / 2 - 12} -{tall * .6}z" fill="{body}"/>',
         "Mug": f'<path d="M{right - 4} 112q30 0 26 24t-30 14" fill="none" stroke="{shade}" stroke-width="9"/>'
@@ -90,7 +90,7 @@ h2 { margin: 34px 0 12px; font-size: 21px; scroll-margin-top: 70px }
 .grid li { background: var(--card); border: 1px solid var(--line); border-radius: 12px; overflow: hidden; content-visibility: auto; contain-intrinsic-size: auto 270px }
 .grid a { display: block; height: 100%; color: inherit; text-decoration: none }
 .grid a:focus-visible, nav a:focus-visible { outline: 3px solid var(--mark); outline-offset: -3px }
-img { display: block; width: 100%; aspect-ratio: 1; background: var(--line) }
+img { display: block; width: 100%; height: auto; aspect-ratio: 1; background: var(--line) }
 .grid b, .grid span { display: block; padding: 0 12px }
 .grid b { padding-top: 10px; font-weight: 600; font-size: 15px; line-height: 1.3 }
 .grid span { padding-bottom: 12px; color: var(--soft); font-size: 14px }

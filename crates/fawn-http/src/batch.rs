@@ -39,7 +39,9 @@ mod tests {
     fn a_batch_names_keys_and_nothing_else() {
         assert_eq!(keys(b"{\"get\": [\"a\", \"\\u00e9\"]}").unwrap(), ["a", "é"]);
         assert_eq!(keys(b"{\"get\": []}").unwrap(), [""; 0]);
-        for body in ["", "[]", "{}", "{\"get\": \"a\"}", "{\"get\": [1]}", "{\"get\": [\"\"]}", "{\"get\": [], \"x\": 1}"] {
+        for body in
+            ["", "[]", "{}", "{\"get\": \"a\"}", "{\"get\": [1]}", "{\"get\": [\"\"]}", "{\"get\": [], \"x\": 1}"]
+        {
             assert_eq!(keys(body.as_bytes()).unwrap_err().status, Status::BadRequest, "{body}");
         }
         let long = format!("{{\"get\": [\"{}\"]}}", "k".repeat(251));

@@ -145,8 +145,21 @@ mod tests {
     #[test]
     fn whatever_is_no_chunk_is_refused() {
         for body in [
-            "3\nabc\r\n", "3 \r\nabc\r\n", " 3\r\n", "\r\n", "g\r\n", "-1\r\n", "+3\r\nabc\r\n", "0x3\r\nabc\r\n", "3\r\nabcd\r\n",
-            "3\r\nabc\n", "123456789\r\n", "3;\u{7f}\r\n", "3\rx", "0\r\nx\n", "0\r\n\rx",
+            "3\nabc\r\n",
+            "3 \r\nabc\r\n",
+            " 3\r\n",
+            "\r\n",
+            "g\r\n",
+            "-1\r\n",
+            "+3\r\nabc\r\n",
+            "0x3\r\nabc\r\n",
+            "3\r\nabcd\r\n",
+            "3\r\nabc\n",
+            "123456789\r\n",
+            "3;\u{7f}\r\n",
+            "3\rx",
+            "0\r\nx\n",
+            "0\r\n\rx",
         ] {
             let refusal = ChunkScan::default().go_on(body.as_bytes(), 1 << 40).unwrap_err();
             assert_eq!(refusal.status, Status::BadRequest, "{body:?}");

@@ -179,9 +179,7 @@ fn is_host(host: &str) -> bool {
 fn framing(found: &Found<'_>, is_old: bool) -> Result<Framing, Refusal> {
     match (found.content_length, found.transfer_encoding) {
         (None, None) => Ok(Framing::Absent),
-        (Some(_), Some(_)) => {
-            Err(Refusal::malformed("send either Content-Length or Transfer-Encoding, and not both"))
-        }
+        (Some(_), Some(_)) => Err(Refusal::malformed("send either Content-Length or Transfer-Encoding, and not both")),
         (Some(digits), None) => {
             let is_number = (1..=18).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
             let number = digits.parse().ok().filter(|_| is_number);

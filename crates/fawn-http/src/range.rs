@@ -67,7 +67,9 @@ mod tests {
         ] {
             assert_eq!(ByteRange::parse(text).unwrap().of(length), bytes, "{text}");
         }
-        for ignored in ["", "bytes", "bytes=", "bytes=-", "bytes=5-2", "bytes=0-1,3-4", "lines=0-1", "bytes=+1-2", "bytes=a-"] {
+        for ignored in
+            ["", "bytes", "bytes=", "bytes=-", "bytes=5-2", "bytes=0-1,3-4", "lines=0-1", "bytes=+1-2", "bytes=a-"]
+        {
             assert_eq!(ByteRange::parse(ignored), None, "{ignored}");
         }
     }

@@ -237,8 +237,7 @@ impl RequestReader {
         let head = head::parse(&input[..head_bytes]).map_err(|refusal| close(&broken, &refusal, input, out))?;
         let Head { method, is_old, ref fields, .. } = head;
         let is_head = method == Some(Method::Head);
-        let responder =
-            Responder { close: fields.close, is_old, is_head, ..Responder::new(ReplyKind::Value, now) };
+        let responder = Responder { close: fields.close, is_old, is_head, ..Responder::new(ReplyKind::Value, now) };
         let takes_body = matches!(method, None | Some(Method::Put | Method::Post | Method::Other));
         if !takes_body && !matches!(fields.framing, Framing::Absent | Framing::Length(0)) {
             let refusal = Refusal::malformed("a request of this method has no body");

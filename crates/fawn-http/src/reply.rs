@@ -72,7 +72,9 @@ impl Responder {
             push(out, &["Allow: ", allow, "\r\n"]);
         }
         match status {
-            Status::Unauthorized => out.extend_from_slice(b"WWW-Authenticate: Basic realm=\"fawn\", charset=\"UTF-8\"\r\n"),
+            Status::Unauthorized => {
+                out.extend_from_slice(b"WWW-Authenticate: Basic realm=\"fawn\", charset=\"UTF-8\"\r\n")
+            }
             Status::ServiceUnavailable => out.extend_from_slice(b"Retry-After: 1\r\n"),
             _ => {}
         }

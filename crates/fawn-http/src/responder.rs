@@ -106,7 +106,8 @@ impl Responder {
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[0] = self.kind as u8;
-        let flags = [self.is_head, self.close, self.is_old, self.is_first, self.is_last, self.any, self.if_range.is_some()];
+        let flags =
+            [self.is_head, self.close, self.is_old, self.is_first, self.is_last, self.any, self.if_range.is_some()];
         bytes[1] = flags.iter().enumerate().fold(0, |all, (bit, flag)| all | u8::from(*flag) << bit);
         let (range, first, last) = match self.range {
             None => (0, 0, 0),

@@ -82,7 +82,12 @@ pub fn parse(target: &str, key: &mut Vec<u8>) -> Result<Target, Refusal> {
         match (resource, parameter.split_once('=')) {
             (Resource::Key, Some(("format", "json"))) => target.json = true,
             (Resource::Counter, Some(("by", number))) if target.by.is_none() => target.by = Some(step(number)?),
-            _ => return Err(Refusal::new(Status::BadRequest, "unknown parameter: ?format=json is of keys, ?by=N of counters")),
+            _ => {
+                return Err(Refusal::new(
+                    Status::BadRequest,
+                    "unknown parameter: ?format=json is of keys, ?by=N of counters",
+                ));
+            }
         }
     }
     Ok(target)

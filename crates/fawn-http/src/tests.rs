@@ -229,7 +229,8 @@ fn it_makes_no_difference_where_a_request_is_cut() {
 
 #[test]
 fn requests_that_come_together_are_answered_one_after_the_other() {
-    let open = |case: &Case| case.reply.ends_with("= open\n") && !case.authenticates && !case.reply.contains("100 Cont");
+    let open =
+        |case: &Case| case.reply.ends_with("= open\n") && !case.authenticates && !case.reply.contains("100 Cont");
     let reads = |case: &Case| case.request.starts_with(b"GET") || case.request.starts_with(b"HEAD");
     let cases: Vec<Case> = table().into_iter().filter(|case| open(case) && reads(case)).collect();
     assert!(cases.len() > 20);
@@ -259,7 +260,8 @@ fn a_client_is_known_once_it_has_said_who_it_is_and_every_request_says_so() {
 #[test]
 fn what_a_reader_holds_of_a_body_in_chunks_is_told_and_goes() {
     let mut reader = RequestReader::new(LIMITS, false);
-    let (request, mut out) = (b"PUT /v1/keys/a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", vec![]);
+    let (request, mut out) =
+        (b"PUT /v1/keys/a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", vec![]);
     let step = reader.next(request, NOW, &mut out);
     assert_eq!(step.consumed, request.len());
     assert!(reader.held_bytes() >= 3);

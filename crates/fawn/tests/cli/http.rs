@@ -67,7 +67,9 @@ fn curl_says_who_it_is_over_tls() {
     let server = Process::logged(fawn_command(&server), dir.path().join("log").as_path(), "fawn: serving http on ");
     let port = server.address.rsplit(':').next().unwrap();
     let url = format!("https://localhost:{port}/v1/keys/a");
-    let Some(refused) = curl(&["--cacert", &cert, "--resolve", &format!("localhost:{port}:127.0.0.1"), &url]) else { return };
+    let Some(refused) = curl(&["--cacert", &cert, "--resolve", &format!("localhost:{port}:127.0.0.1"), &url]) else {
+        return;
+    };
     assert_eq!(refused.1, 401);
     let resolve = format!("localhost:{port}:127.0.0.1");
     let ask = |more: &[&str]| curl(&[&["--cacert", &cert, "--resolve", &resolve, &url], more].concat()).unwrap();
@@ -89,7 +91,10 @@ fn a_gateway_in_front_of_a_cluster_serves_what_its_nodes_have() {
     let put = ["-X", "PUT", "-H", "Content-Type: text/html", "-H", "If-Match: *", "-d", "<p>", &url];
     assert_eq!(curl(&put).unwrap().1, 204);
     assert_eq!(say(cluster.clients(), "get a", "END\r\n"), "VALUE a 1208090624 3\r\n<p>\r\nEND\r\n");
-    assert_eq!(curl(&["-X", "PUT", "-H", "If-Match: \"1\"", "-H", "Content-Type: text/html", "-d", "x", &url]).unwrap().1, 412);
+    assert_eq!(
+        curl(&["-X", "PUT", "-H", "If-Match: \"1\"", "-H", "Content-Type: text/html", "-d", "x", &url]).unwrap().1,
+        412
+    );
     assert_eq!(curl(&["-X", "POST", &url.replace("keys/a", "counters/n?by=7")]).unwrap(), ("7".to_owned(), 200));
     assert_eq!(curl(&["-X", "DELETE", &url]).unwrap().1, 204);
     assert_eq!(curl(&["-I", &url]).unwrap().1, 404);

@@ -29,7 +29,12 @@ impl ReplyWriter for Http {
             // The reply is that to the request itself.
             ReplyBody::Authenticated => {}
             ReplyBody::AuthenticationFailed => {
-                responder.fail(out, Status::Unauthorized, "user or password is wrong: see the server's --auth-file", None);
+                responder.fail(
+                    out,
+                    Status::Unauthorized,
+                    "user or password is wrong: see the server's --auth-file",
+                    None,
+                );
             }
             ReplyBody::Computed(_) | ReplyBody::Figures(_) | ReplyBody::Keys(_) | ReplyBody::Ok | ReplyBody::Reset => {
                 unreachable!("requests of HTTP look at whole values, and are for keys")
@@ -76,7 +81,9 @@ fn write_outcome(responder: &Responder, out: &mut Vec<u8>, name: &[u8], reply: &
 fn reason<'e>(error: &RequestError<'e>) -> (Status, &'e str) {
     match *error {
         RequestError::TooLarge => (Status::ContentTooLarge, "the value exceeds --max-item-size"),
-        RequestError::OutOfMemory => (Status::InsufficientStorage, "out of memory: raise --memory, or delete something"),
+        RequestError::OutOfMemory => {
+            (Status::InsufficientStorage, "out of memory: raise --memory, or delete something")
+        }
         RequestError::Server(text) if *error == NO_SPACE || *error == CANNOT_MERGE => {
             (Status::InsufficientStorage, text)
         }
