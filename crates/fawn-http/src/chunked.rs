@@ -3,7 +3,7 @@
 //! A body stays in the connection's input until it is whole. So a scan remembers how far it came, and each byte is looked at
 //! once.
 
-use crate::refusal::{Refusal, Status};
+use crate::refusal::{HttpStatus, RequestRefusal};
 
 /// The longest line of a chunk's size, or of a trailer.
 const MOST_LINE_BYTES: usize = 256;
@@ -37,14 +37,14 @@ pub enum ScanResult {
     NeedMore(usize),
 }
 
-const BROKEN: Refusal = Refusal::malformed("the body's chunks are not SIZE CR LF BYTES CR LF");
+const BROKEN: RequestRefusal = RequestRefusal::malformed("the body's chunks are not SIZE CR LF BYTES CR LF");
 
 impl ChunkScan {
     /// Goes on with `body`, which begins as before, up to `most` bytes that chunks carry.
     ///
     /// # Errors
     /// It has no chunks, or carries more.
-    pub fn go_on(&mut self, body: &[u8], most: usize) -> Result<ScanResult, Refusal> {
+    pub fn go_on(&mut self, body: &[u8], most: usize) -> Result<ScanResult, RequestRefusal> {
         loop {
             let Some(line) = line_at(body, self.at)? else { return Ok(ScanResult::NeedMore(body.len() + 1)) };
             let after = self.at + line.len() + 2;
@@ -54,13 +54,16 @@ impl ChunkScan {
                     return Ok(ScanResult::Whole { encoded: after, bytes: self.bytes });
                 }
                 if after - from > MOST_TRAILER_BYTES {
-                    return Err(Refusal::new(Status::HeaderFieldsTooLarge, "the body's trailers have more than 4 KiB"));
+                    return Err(RequestRefusal::new(
+                        HttpStatus::HeaderFieldsTooLarge,
+                        "the body's trailers have more than 4 KiB",
+                    ));
                 }
                 continue;
             }
             let size = size_of(line)?;
             if size > most - self.bytes {
-                return Err(Refusal::new(Status::ContentTooLarge, "the value exceeds --max-item-size"));
+                return Err(RequestRefusal::new(HttpStatus::ContentTooLarge, "the value exceeds --max-item-size"));
             }
             if size == 0 {
                 (self.at, self.trailers_from) = (after, Some(after));
@@ -77,14 +80,14 @@ impl ChunkScan {
             self.bytes += size;
             self.at = end + 2;
             if self.at - self.bytes > MOST_FRAMING_BYTES + self.bytes {
-                return Err(Refusal::new(Status::ContentTooLarge, "send the body in larger chunks"));
+                return Err(RequestRefusal::new(HttpStatus::ContentTooLarge, "send the body in larger chunks"));
             }
         }
     }
 }
 
 /// The line that begins at `at`, without its end; `None`: it is not whole.
-fn line_at(body: &[u8], at: usize) -> Result<Option<&[u8]>, Refusal> {
+fn line_at(body: &[u8], at: usize) -> Result<Option<&[u8]>, RequestRefusal> {
     let rest = &body[at..];
     let seen = &rest[..rest.len().min(MOST_LINE_BYTES)];
     match memchr::memchr2(b'\r', b'\n', seen) {
@@ -100,7 +103,7 @@ fn line_at(body: &[u8], at: usize) -> Result<Option<&[u8]>, Refusal> {
 }
 
 /// The size in the line of a chunk. Extensions mean nothing here.
-fn size_of(line: &[u8]) -> Result<usize, Refusal> {
+fn size_of(line: &[u8]) -> Result<usize, RequestRefusal> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let rest = &line[digits..];
     let is_extension = rest.is_empty() || (rest[0] == b';' && rest.iter().all(|byte| (b' '..=b'~').contains(byte)));
@@ -162,18 +165,18 @@ mod tests {
             "0\r\n\rx",
         ] {
             let refusal = ChunkScan::default().go_on(body.as_bytes(), 1 << 40).unwrap_err();
-            assert_eq!(refusal.status, Status::BadRequest, "{body:?}");
+            assert_eq!(refusal.status, HttpStatus::BadRequest, "{body:?}");
         }
     }
 
     #[test]
     fn large_bodies_tiny_chunks_and_long_trailers_are_refused() {
         let status = |body: &str, most| ChunkScan::default().go_on(body.as_bytes(), most).unwrap_err().status;
-        assert_eq!(status("4\r\n", 3), Status::ContentTooLarge);
-        assert_eq!(status("2\r\nab\r\n2\r\n", 3), Status::ContentTooLarge);
-        assert_eq!(status(&"1\r\nx\r\n".repeat(20_000), 1 << 20), Status::ContentTooLarge);
+        assert_eq!(status("4\r\n", 3), HttpStatus::ContentTooLarge);
+        assert_eq!(status("2\r\nab\r\n2\r\n", 3), HttpStatus::ContentTooLarge);
+        assert_eq!(status(&"1\r\nx\r\n".repeat(20_000), 1 << 20), HttpStatus::ContentTooLarge);
         let trailers = format!("0\r\n{}", format!("a: {}\r\n", "x".repeat(200)).repeat(30));
-        assert_eq!(status(&trailers, 3), Status::HeaderFieldsTooLarge);
-        assert_eq!(status(&format!("3;{}", "x".repeat(300)), 3), Status::BadRequest);
+        assert_eq!(status(&trailers, 3), HttpStatus::HeaderFieldsTooLarge);
+        assert_eq!(status(&format!("3;{}", "x".repeat(300)), 3), HttpStatus::BadRequest);
     }
 }

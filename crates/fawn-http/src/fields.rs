@@ -3,7 +3,7 @@
 //! A field that may come once is refused when it comes twice, even with the same value: two readers could take different ones.
 
 use crate::conditions::EntityTags;
-use crate::refusal::{Refusal, Status};
+use crate::refusal::{HttpStatus, RequestRefusal};
 use httparse::Header;
 
 /// How the length of a request's body is known.
@@ -19,6 +19,7 @@ pub enum Framing {
 
 /// The fields of a request.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each of a field of its own")]
 pub struct Fields<'a> {
     /// Of the body.
     pub framing: Framing,
@@ -44,15 +45,15 @@ pub struct Fields<'a> {
     pub content_type: Option<&'a str>,
     /// The body is encoded, or a part of an item.
     pub is_partial_or_encoded: bool,
-    /// `max-age` of `Cache-Control`; `None` within: it is no number.
-    pub max_age: Option<Option<u32>>,
+    /// `max-age` of `Cache-Control`; 0 if it is no number.
+    pub max_age: Option<u32>,
     /// A page of another origin has sent the request.
     pub is_foreign: bool,
 }
 
 /// The single fields as they were found.
 #[derive(Debug, Default)]
-struct Found<'a> {
+struct SingleFields<'a> {
     content_length: Option<&'a str>,
     transfer_encoding: Option<&'a str>,
     expect: Option<&'a str>,
@@ -65,7 +66,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// A refusal after which the connection is closed.
-    pub fn read(headers: &[Header<'a>], is_old: bool) -> Result<Self, Refusal> {
+    pub fn read(headers: &[Header<'a>], is_old: bool) -> Result<Self, RequestRefusal> {
         let mut fields = Self {
             framing: Framing::Absent,
             host: None,
@@ -82,16 +83,16 @@ impl<'a> Fields<'a> {
             max_age: None,
             is_foreign: false,
         };
-        let mut found = Found::default();
+        let mut found = SingleFields::default();
         for header in headers {
             fields.note(&mut found, header)?;
         }
         fields.framing = framing(&found, is_old)?;
         if fields.host.is_none() && !is_old {
-            return Err(Refusal::malformed("send a Host field, as HTTP/1.1 has it"));
+            return Err(RequestRefusal::malformed("send a Host field, as HTTP/1.1 has it"));
         }
         if fields.host.is_some_and(|host| !is_host(host)) {
-            return Err(Refusal::malformed("the Host field is not HOST or HOST:PORT"));
+            return Err(RequestRefusal::malformed("the Host field is not HOST or HOST:PORT"));
         }
         if let Some(expect) = found.expect.filter(|_| !is_old) {
             fields.expects_continue = expect.eq_ignore_ascii_case("100-continue");
@@ -106,7 +107,7 @@ impl<'a> Fields<'a> {
         Ok(fields)
     }
 
-    fn note(&mut self, found: &mut Found<'a>, header: &Header<'a>) -> Result<(), Refusal> {
+    fn note(&mut self, found: &mut SingleFields<'a>, header: &Header<'a>) -> Result<(), RequestRefusal> {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         let single = if is("Content-Length") {
             &mut found.content_length
@@ -138,9 +139,9 @@ impl<'a> Fields<'a> {
     }
 
     /// The same for fields that may come several times.
-    fn note_list(&mut self, header: &Header<'a>) -> Result<(), Refusal> {
+    fn note_list(&mut self, header: &Header<'a>) -> Result<(), RequestRefusal> {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
-        let no_tags = |()| Refusal::malformed("entity tags are in quotes, as in If-Match: \"7\", or *");
+        let no_tags = |()| RequestRefusal::malformed("entity tags are in quotes, as in If-Match: \"7\", or *");
         if is("Connection") {
             let mut options = text(header)?.split(',');
             self.close |= options.any(|option| option.trim().eq_ignore_ascii_case("close"));
@@ -157,7 +158,7 @@ impl<'a> Fields<'a> {
                 {
                     let digits = value.trim().trim_matches('"');
                     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-                    self.max_age = Some(is_number.then(|| digits.parse().unwrap_or(u32::MAX)));
+                    self.max_age = Some(if is_number { digits.parse().unwrap_or(u32::MAX) } else { 0 });
                 }
             }
         }
@@ -165,31 +166,35 @@ impl<'a> Fields<'a> {
     }
 }
 
-const TWICE: Refusal = Refusal::malformed("a field that may come once comes twice");
+const TWICE: RequestRefusal = RequestRefusal::malformed("a field that may come once comes twice");
 
-fn text<'a>(header: &Header<'a>) -> Result<&'a str, Refusal> {
+fn text<'a>(header: &Header<'a>) -> Result<&'a str, RequestRefusal> {
     let text = std::str::from_utf8(header.value).ok().map(|text| text.trim_matches([' ', '\t']));
-    text.filter(|text| text.is_ascii()).ok_or(Refusal::malformed("a field of the request is not ASCII"))
+    text.filter(|text| text.is_ascii()).ok_or(RequestRefusal::malformed("a field of the request is not ASCII"))
 }
 
 fn is_host(host: &str) -> bool {
     !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~:[]%".contains(&byte))
 }
 
-fn framing(found: &Found<'_>, is_old: bool) -> Result<Framing, Refusal> {
+fn framing(found: &SingleFields<'_>, is_old: bool) -> Result<Framing, RequestRefusal> {
     match (found.content_length, found.transfer_encoding) {
         (None, None) => Ok(Framing::Absent),
-        (Some(_), Some(_)) => Err(Refusal::malformed("send either Content-Length or Transfer-Encoding, and not both")),
+        (Some(_), Some(_)) => {
+            Err(RequestRefusal::malformed("send either Content-Length or Transfer-Encoding, and not both"))
+        }
         (Some(digits), None) => {
             let is_number = (1..=18).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
             let number = digits.parse().ok().filter(|_| is_number);
-            number.map(Framing::Length).ok_or(Refusal::malformed("Content-Length is not one number"))
+            number.map(Framing::Length).ok_or(RequestRefusal::malformed("Content-Length is not one number"))
         }
-        (None, Some(_)) if is_old => Err(Refusal::malformed("HTTP/1.0 has no Transfer-Encoding")),
+        (None, Some(_)) if is_old => Err(RequestRefusal::malformed("HTTP/1.0 has no Transfer-Encoding")),
         (None, Some(coding)) if coding.eq_ignore_ascii_case("chunked") => Ok(Framing::Chunked),
         (None, Some(coding)) if coding.to_ascii_lowercase().contains("chunked") => {
-            Err(Refusal::malformed("Transfer-Encoding is not chunked alone"))
+            Err(RequestRefusal::malformed("Transfer-Encoding is not chunked alone"))
         }
-        (None, Some(_)) => Err(Refusal::new(Status::NotImplemented, "the only Transfer-Encoding is chunked")),
+        (None, Some(_)) => {
+            Err(RequestRefusal::new(HttpStatus::NotImplemented, "the only Transfer-Encoding is chunked"))
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! ends other than CR LF.
 
 use crate::fields::Fields;
-use crate::refusal::{Refusal, Status};
+use crate::refusal::{HttpStatus, RequestRefusal};
 use crate::target;
 use memchr::memchr2_iter;
 
@@ -50,7 +50,7 @@ impl Method {
 
 /// A head that was understood.
 #[derive(Debug)]
-pub struct Head<'a> {
+pub struct RequestHead<'a> {
     /// The method; `None`: an unknown one.
     pub method: Option<Method>,
     /// The target.
@@ -65,18 +65,18 @@ pub struct Head<'a> {
 ///
 /// # Errors
 /// It will never be a head.
-pub fn find_end(input: &[u8]) -> Result<Option<usize>, Refusal> {
+pub fn find_end(input: &[u8]) -> Result<Option<usize>, RequestRefusal> {
     let seen = &input[..input.len().min(MOST_HEAD_BYTES)];
     let mut line_start = 0;
     for at in memchr2_iter(b'\r', b'\n', seen) {
         if seen[at] == b'\r' {
             if seen.get(at + 1).is_some_and(|next| *next != b'\n') {
-                return Err(Refusal::malformed("end each line with CR LF: a CR stands alone"));
+                return Err(RequestRefusal::malformed("end each line with CR LF: a CR stands alone"));
             }
             continue;
         }
         if at == 0 || seen[at - 1] != b'\r' {
-            return Err(Refusal::malformed("end each line with CR LF: an LF stands alone"));
+            return Err(RequestRefusal::malformed("end each line with CR LF: an LF stands alone"));
         }
         if line_start == 0 && at > MOST_LINE_BYTES {
             return Err(TOO_LONG);
@@ -90,49 +90,50 @@ pub fn find_end(input: &[u8]) -> Result<Option<usize>, Refusal> {
         return Err(TOO_LONG);
     }
     if seen.len() == MOST_HEAD_BYTES {
-        return Err(Refusal::new(Status::HeaderFieldsTooLarge, "the request's head has more than 8 KiB"));
+        return Err(RequestRefusal::new(HttpStatus::HeaderFieldsTooLarge, "the request's head has more than 8 KiB"));
     }
     Ok(None)
 }
 
-const TOO_LONG: Refusal = Refusal::new(Status::UriTooLong, "the request's first line has more than 4 KiB");
+const TOO_LONG: RequestRefusal =
+    RequestRefusal::new(HttpStatus::UriTooLong, "the request's first line has more than 4 KiB");
 
 /// Reads a whole head.
 ///
 /// # Errors
 /// A refusal after which the connection is closed.
-pub fn parse(head: &[u8]) -> Result<Head<'_>, Refusal> {
+pub fn parse(head: &[u8]) -> Result<RequestHead<'_>, RequestRefusal> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
     match request.parse(head) {
         Ok(httparse::Status::Complete(bytes)) if bytes == head.len() => {}
-        Ok(_) => return Err(Refusal::malformed("an empty line comes before the request's first line")),
+        Ok(_) => return Err(RequestRefusal::malformed("an empty line comes before the request's first line")),
         Err(error) => return Err(refusal_of(error, head)),
     }
     let (Some(method), Some(path), Some(version)) = (request.method, request.path, request.version) else {
-        return Err(Refusal::malformed("the request's first line is not METHOD PATH HTTP/1.1"));
+        return Err(RequestRefusal::malformed("the request's first line is not METHOD PATH HTTP/1.1"));
     };
     target::check(path)?;
     if path == "*" && method != "OPTIONS" {
-        return Err(Refusal::malformed("only OPTIONS has the target *"));
+        return Err(RequestRefusal::malformed("only OPTIONS has the target *"));
     }
     let is_old = version == 0;
     let fields = Fields::read(request.headers, is_old)?;
-    Ok(Head { method: Method::parse(method), target: path, is_old, fields })
+    Ok(RequestHead { method: Method::parse(method), target: path, is_old, fields })
 }
 
-fn refusal_of(error: httparse::Error, head: &[u8]) -> Refusal {
+fn refusal_of(error: httparse::Error, head: &[u8]) -> RequestRefusal {
     match error {
         httparse::Error::TooManyHeaders => {
-            Refusal::new(Status::HeaderFieldsTooLarge, "the request has more than 64 fields")
+            RequestRefusal::new(HttpStatus::HeaderFieldsTooLarge, "the request has more than 64 fields")
         }
         httparse::Error::Version if names_another_version(head) => {
-            Refusal::new(Status::VersionNotSupported, "this server speaks HTTP/1.1 and HTTP/1.0")
+            RequestRefusal::new(HttpStatus::VersionNotSupported, "this server speaks HTTP/1.1 and HTTP/1.0")
         }
         httparse::Error::HeaderName | httparse::Error::HeaderValue => {
-            Refusal::malformed("a field of the request is not NAME: VALUE")
+            RequestRefusal::malformed("a field of the request is not NAME: VALUE")
         }
-        _ => Refusal::malformed("the request's first line is not METHOD PATH HTTP/1.1"),
+        _ => RequestRefusal::malformed("the request's first line is not METHOD PATH HTTP/1.1"),
     }
 }
 

@@ -38,7 +38,7 @@ mod tests;
 
 pub use plan::StoreMode;
 pub use reader::{Action, ReaderEvent, ReaderLimits, ReaderStep, Request, RequestReader};
-pub use refusal::{Refusal, Status};
+pub use refusal::{HttpStatus, RequestRefusal};
 pub use reply::{FoundItem, ItemFacts, append_error};
 pub use responder::{ReplyKind, Responder};
 

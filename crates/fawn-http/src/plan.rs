@@ -2,11 +2,11 @@
 
 use crate::conditions::{EntityTags, strong_tag};
 use crate::fields::{Fields, Framing};
-use crate::head::{Head, Method};
+use crate::head::{Method, RequestHead};
 use crate::media_type;
 use crate::range::ByteRange;
-use crate::refusal::{Refusal, Status};
-use crate::responder::{Condition, ReplyKind, Responder};
+use crate::refusal::{HttpStatus, RequestRefusal};
+use crate::responder::{ReplyKind, Responder, TagCondition};
 use crate::target::{self, Resource};
 
 /// How a put treats what is there.
@@ -57,18 +57,21 @@ pub enum Plan {
 }
 
 /// Where a plan is.
-pub type Planned = Result<(Plan, Responder), Refusal>;
+pub type PlanResult = Result<(Plan, Responder), RequestRefusal>;
 
-const BAD: Status = Status::BadRequest;
+const BAD: HttpStatus = HttpStatus::BadRequest;
 
 /// What `head` asks for. Its key goes into `key`. `responder` is that of a refusal.
 ///
 /// # Errors
 /// A refusal that leaves the connection in step.
-pub fn plan(head: &Head<'_>, key: &mut Vec<u8>, responder: Responder) -> Planned {
+pub fn plan(head: &RequestHead<'_>, key: &mut Vec<u8>, responder: Responder) -> PlanResult {
     key.clear();
     let Some(method) = head.method else {
-        return Err(Refusal::new(Status::NotImplemented, "this server knows GET, HEAD, PUT, DELETE, POST and OPTIONS"));
+        return Err(RequestRefusal::new(
+            HttpStatus::NotImplemented,
+            "this server knows GET, HEAD, PUT, DELETE, POST and OPTIONS",
+        ));
     };
     let target = target::parse(head.target, key)?;
     let fields = &head.fields;
@@ -76,17 +79,19 @@ pub fn plan(head: &Head<'_>, key: &mut Vec<u8>, responder: Responder) -> Planned
         return Ok((Plan::Options(target.resource.allow()), responder));
     }
     if fields.expects_more {
-        return Err(Refusal::new(Status::ExpectationFailed, "the only expectation is 100-continue"));
+        return Err(RequestRefusal::new(HttpStatus::ExpectationFailed, "the only expectation is 100-continue"));
     }
     if fields.is_foreign && method.is_unsafe() {
         let text = "a page of another origin has sent this: only pages of this server may change anything";
-        return Err(Refusal::new(Status::Forbidden, text));
+        return Err(RequestRefusal::new(HttpStatus::Forbidden, text));
     }
     match (target.resource, method) {
         (Resource::Key, Method::Get | Method::Head) => show(fields, method, target.json, responder),
         (Resource::Key, Method::Put) if !target.json => put(fields, responder),
         (Resource::Key, Method::Delete) if !target.json => delete(fields, responder),
-        (Resource::Key, Method::Put | Method::Delete) => Err(Refusal::new(BAD, "?format=json is of GET and HEAD")),
+        (Resource::Key, Method::Put | Method::Delete) => {
+            Err(RequestRefusal::new(BAD, "?format=json is of GET and HEAD"))
+        }
         (Resource::Counter, Method::Post) => {
             refuse_conditions(fields)?;
             let (delta, decrement) = target.by.unwrap_or((1, false));
@@ -100,41 +105,43 @@ pub fn plan(head: &Head<'_>, key: &mut Vec<u8>, responder: Responder) -> Planned
             }
             Ok((Plan::Batch, Responder { kind: ReplyKind::Batch, ..responder }))
         }
-        (resource, _) => Err(Refusal {
+        (resource, _) => Err(RequestRefusal {
             allow: Some(resource.allow()),
-            ..Refusal::new(Status::MethodNotAllowed, "this path does not have that method: see Allow")
+            ..RequestRefusal::new(HttpStatus::MethodNotAllowed, "this path does not have that method: see Allow")
         }),
     }
 }
 
-const NO_LENGTH: Refusal =
-    Refusal::new(Status::LengthRequired, "say how long the body is: Content-Length, or Transfer-Encoding: chunked");
+const NO_LENGTH: RequestRefusal = RequestRefusal::new(
+    HttpStatus::LengthRequired,
+    "say how long the body is: Content-Length, or Transfer-Encoding: chunked",
+);
 
-fn refuse_conditions(fields: &Fields<'_>) -> Result<(), Refusal> {
+fn refuse_conditions(fields: &Fields<'_>) -> Result<(), RequestRefusal> {
     if fields.if_match.given || fields.if_none_match.given {
-        return Err(Refusal::new(BAD, "If-Match and If-None-Match are of /v1/keys/KEY"));
+        return Err(RequestRefusal::new(BAD, "If-Match and If-None-Match are of /v1/keys/KEY"));
     }
     Ok(())
 }
 
-fn refuse_both(fields: &Fields<'_>) -> Result<(), Refusal> {
+fn refuse_both(fields: &Fields<'_>) -> Result<(), RequestRefusal> {
     if fields.if_match.given && fields.if_none_match.given {
-        return Err(Refusal::new(BAD, "send either If-Match or If-None-Match"));
+        return Err(RequestRefusal::new(BAD, "send either If-Match or If-None-Match"));
     }
     Ok(())
 }
 
-fn show(fields: &Fields<'_>, method: Method, json: bool, responder: Responder) -> Planned {
+fn show(fields: &Fields<'_>, method: Method, json: bool, responder: Responder) -> PlanResult {
     refuse_both(fields)?;
     let (condition, tags) = if fields.if_match.given {
-        (Condition::Match, fields.if_match)
+        (TagCondition::Match, fields.if_match)
     } else if fields.if_none_match.given {
-        (Condition::NoneMatch, fields.if_none_match)
+        (TagCondition::NoneMatch, fields.if_none_match)
     } else {
-        (Condition::Always, EntityTags::default())
+        (TagCondition::Always, EntityTags::default())
     };
-    if tags.too_many && condition == Condition::Match {
-        return Err(Refusal::new(BAD, "If-Match has more than 3 tags of this server"));
+    if tags.too_many && condition == TagCondition::Match {
+        return Err(RequestRefusal::new(BAD, "If-Match has more than 3 tags of this server"));
     }
     let is_get = method == Method::Get;
     let range = fields.range.filter(|_| is_get && !json).and_then(ByteRange::parse);
@@ -155,27 +162,27 @@ fn show(fields: &Fields<'_>, method: Method, json: bool, responder: Responder) -
 }
 
 /// The one cas that `If-Match` names. 0, which no item has, for a tag that no item can have.
-fn one_cas(tags: &EntityTags) -> Result<u64, Refusal> {
+fn one_cas(tags: &EntityTags) -> Result<u64, RequestRefusal> {
     match tags.as_slice() {
         [] => Ok(0),
         [cas] => Ok(*cas),
-        _ => Err(Refusal::new(BAD, "a change compares with one version: send one tag in If-Match")),
+        _ => Err(RequestRefusal::new(BAD, "a change compares with one version: send one tag in If-Match")),
     }
 }
 
-fn put(fields: &Fields<'_>, responder: Responder) -> Planned {
+fn put(fields: &Fields<'_>, responder: Responder) -> PlanResult {
     refuse_both(fields)?;
     if fields.framing == Framing::Absent {
         return Err(NO_LENGTH);
     }
     if fields.is_partial_or_encoded {
         let text = "values are kept as they come: leave out Content-Encoding and Content-Range";
-        return Err(Refusal::new(Status::UnsupportedMediaType, text));
+        return Err(RequestRefusal::new(HttpStatus::UnsupportedMediaType, text));
     }
     let (if_match, if_none_match) = (&fields.if_match, &fields.if_none_match);
     let mode = if if_none_match.given {
         if !if_none_match.any {
-            return Err(Refusal::new(BAD, "a put has If-None-Match: *, or If-Match with a tag or *"));
+            return Err(RequestRefusal::new(BAD, "a put has If-None-Match: *, or If-Match with a tag or *"));
         }
         StoreMode::Add
     } else if if_match.any {
@@ -187,25 +194,24 @@ fn put(fields: &Fields<'_>, responder: Responder) -> Planned {
     };
     let flags = match fields.content_type {
         None => 0,
-        Some(content_type) => media_type::flags_of(content_type).ok_or(Refusal::new(
-            Status::UnsupportedMediaType,
+        Some(content_type) => media_type::flags_of(content_type).ok_or(RequestRefusal::new(
+            HttpStatus::UnsupportedMediaType,
             "this media type cannot be kept: send a common one, or application/octet-stream",
         ))?,
     };
-    let max_age = match fields.max_age {
-        None => None,
-        Some(Some(seconds @ 1..)) => Some(seconds),
-        Some(_) => return Err(Refusal::new(BAD, "max-age of a put is 1 or more seconds")),
-    };
+    let max_age = fields.max_age;
+    if max_age == Some(0) {
+        return Err(RequestRefusal::new(BAD, "max-age of a put is 1 or more seconds"));
+    }
     let kind = if mode == StoreMode::Add { ReplyKind::Add } else { ReplyKind::Put };
     Ok((Plan::Store { mode, flags, max_age }, Responder { kind, ..responder }))
 }
 
-fn delete(fields: &Fields<'_>, responder: Responder) -> Planned {
+fn delete(fields: &Fields<'_>, responder: Responder) -> PlanResult {
     if fields.if_none_match.given {
-        return Err(Refusal::new(BAD, "a delete has If-Match alone"));
+        return Err(RequestRefusal::new(BAD, "a delete has If-Match alone"));
     }
     let compare = (fields.if_match.given && !fields.if_match.any).then(|| one_cas(&fields.if_match)).transpose()?;
-    let condition = if fields.if_match.given { Condition::Match } else { Condition::Always };
+    let condition = if fields.if_match.given { TagCondition::Match } else { TagCondition::Always };
     Ok((Plan::Delete { compare }, Responder { kind: ReplyKind::Delete, condition, ..responder }))
 }

@@ -9,9 +9,9 @@ use crate::batch::{self, MOST_BATCH_BYTES};
 use crate::chunked::{self, ChunkScan, ScanResult};
 use crate::credentials;
 use crate::fields::Framing;
-use crate::head::{self, Head, Method};
-use crate::plan::{Plan, Planned, StoreMode, plan};
-use crate::refusal::{Refusal, Status};
+use crate::head::{self, Method, RequestHead};
+use crate::plan::{Plan, PlanResult, StoreMode, plan};
+use crate::refusal::{HttpStatus, RequestRefusal};
 use crate::responder::{ReplyKind, Responder};
 
 /// What an item takes beside its key and value, as memcached counts it: with this, both protocols have the same limit.
@@ -110,14 +110,23 @@ struct Pending {
     head_bytes: usize,
     framing: Framing,
     expects_continue: bool,
-    planned: Planned,
+    planned: PlanResult,
     /// Of a refusal.
     responder: Responder,
     scan: ChunkScan,
 }
 
+/// Why there is no head.
 #[derive(Debug)]
-enum State {
+enum NoHead {
+    /// It has not come as a whole.
+    Partial,
+    /// The connection is refused: the reply is in the output.
+    Refused,
+}
+
+#[derive(Debug)]
+enum ReaderState {
     /// A head is next.
     Head,
     /// The caller was asked whether the client is who it says.
@@ -142,7 +151,7 @@ pub struct RequestReader {
     is_known: bool,
     /// The client of the request at hand is who it says.
     is_admitted: bool,
-    state: State,
+    state: ReaderState,
     key: Vec<u8>,
     /// What the chunks of the last body carried.
     body: Vec<u8>,
@@ -158,7 +167,7 @@ impl RequestReader {
             authenticates,
             is_known: !authenticates,
             is_admitted: false,
-            state: State::Head,
+            state: ReaderState::Head,
             key: Vec::new(),
             body: Vec::new(),
             keys: Vec::new(),
@@ -188,60 +197,63 @@ impl RequestReader {
             self.body = Vec::new();
         }
         loop {
-            match std::mem::replace(&mut self.state, State::Over) {
-                State::Over => return ReaderStep { consumed: input.len(), event: ReaderEvent::Close },
-                State::Skip(bytes) => {
+            match std::mem::replace(&mut self.state, ReaderState::Over) {
+                ReaderState::Over => return ReaderStep { consumed: input.len(), event: ReaderEvent::Close },
+                ReaderState::Skip(bytes) => {
                     let here = bytes.min(input.len() as u64);
                     if here < bytes || input.len() as u64 == bytes {
-                        self.state = if here < bytes { State::Skip(bytes - here) } else { State::Head };
+                        self.state = if here < bytes { ReaderState::Skip(bytes - here) } else { ReaderState::Head };
                         return ReaderStep { consumed: here as usize, event: ReaderEvent::NeedMore { total: 1 } };
                     }
                     let step = self.after_skip(&input[here as usize..], now, out);
                     return ReaderStep { consumed: here as usize + step.consumed, event: step.event };
                 }
-                State::Head => match self.head(input, now, out) {
+                ReaderState::Head => match self.head(input, now, out) {
                     Ok(pending) if self.authenticates => return self.ask(pending, out),
-                    Ok(pending) => self.state = State::Body(pending),
-                    Err(step) => return step,
+                    Ok(pending) => self.state = ReaderState::Body(pending),
+                    Err(NoHead::Partial) => {
+                        self.state = ReaderState::Head;
+                        let event = ReaderEvent::NeedMore { total: input.len() + 1 };
+                        return ReaderStep { consumed: 0, event };
+                    }
+                    Err(NoHead::Refused) => {
+                        return ReaderStep { consumed: input.len(), event: ReaderEvent::Replied };
+                    }
                 },
-                State::Asked(pending) if self.is_admitted => self.state = State::Body(pending),
-                State::Asked(pending) => {
+                ReaderState::Asked(pending) if self.is_admitted => self.state = ReaderState::Body(pending),
+                ReaderState::Asked(pending) => {
                     // The caller has refused the request.
                     let consumed = self.pass_over(&pending);
                     return ReaderStep { consumed, event: ReaderEvent::Replied };
                 }
-                State::Body(pending) => return self.body(pending, input, out),
-                State::Keys { next, bytes, responder } => return self.next_key(next, bytes, responder),
+                ReaderState::Body(pending) => return self.body(pending, input, out),
+                ReaderState::Keys { next, bytes, responder } => return self.next_key(next, bytes, responder),
             }
         }
     }
 
     /// What follows a body that was passed over.
     fn after_skip<'a>(&'a mut self, input: &'a [u8], now: u32, out: &mut Vec<u8>) -> ReaderStep<'a> {
-        self.state = State::Head;
+        self.state = ReaderState::Head;
         self.next(input, now, out)
     }
 
     /// Reads a head.
-    fn head<'a>(&mut self, input: &[u8], now: u32, out: &mut Vec<u8>) -> Result<Pending, ReaderStep<'a>> {
+    fn head(&mut self, input: &[u8], now: u32, out: &mut Vec<u8>) -> Result<Pending, NoHead> {
         let broken = Responder { close: true, ..Responder::new(ReplyKind::Value, now) };
         let head_bytes = match head::find_end(input) {
             Ok(Some(bytes)) => bytes,
-            Ok(None) => {
-                self.state = State::Head;
-                let event = ReaderEvent::NeedMore { total: input.len() + 1 };
-                return Err(ReaderStep { consumed: 0, event });
-            }
-            Err(refusal) => return Err(close(&broken, &refusal, input, out)),
+            Ok(None) => return Err(NoHead::Partial),
+            Err(refusal) => return Err(close(&broken, &refusal, out)),
         };
-        let head = head::parse(&input[..head_bytes]).map_err(|refusal| close(&broken, &refusal, input, out))?;
-        let Head { method, is_old, ref fields, .. } = head;
+        let head = head::parse(&input[..head_bytes]).map_err(|refusal| close(&broken, &refusal, out))?;
+        let RequestHead { method, is_old, ref fields, .. } = head;
         let is_head = method == Some(Method::Head);
         let responder = Responder { close: fields.close, is_old, is_head, ..Responder::new(ReplyKind::Value, now) };
         let takes_body = matches!(method, None | Some(Method::Put | Method::Post | Method::Other));
         if !takes_body && !matches!(fields.framing, Framing::Absent | Framing::Length(0)) {
-            let refusal = Refusal::malformed("a request of this method has no body");
-            return Err(close(&Responder { close: true, ..responder }, &refusal, input, out));
+            let refusal = RequestRefusal::malformed("a request of this method has no body");
+            return Err(close(&Responder { close: true, ..responder }, &refusal, out));
         }
         let credentials = fields.authorization.and_then(credentials::parse);
         self.user = credentials.unwrap_or_default();
@@ -255,17 +267,17 @@ impl RequestReader {
     fn ask(&mut self, pending: Pending, out: &mut Vec<u8>) -> ReaderStep<'_> {
         if self.user.0.is_empty() {
             let text = "say who you are: Authorization: Basic or Bearer, and the base64 of user:password";
-            return self.refuse(&pending, &Refusal::new(Status::Unauthorized, text), out);
+            return self.refuse(&pending, &RequestRefusal::new(HttpStatus::Unauthorized, text), out);
         }
         let close = pending.responder.close || !is_in_step(&pending);
         let responder = Responder { kind: ReplyKind::Authentication, close, ..pending.responder };
-        self.state = State::Asked(pending);
+        self.state = ReaderState::Asked(pending);
         let (user, password) = (&self.user.0[..], &self.user.1[..]);
         ReaderStep { consumed: 0, event: ReaderEvent::Authenticate { user, password, responder } }
     }
 
     /// Refuses a request whose body is next.
-    fn refuse(&mut self, pending: &Pending, refusal: &Refusal, out: &mut Vec<u8>) -> ReaderStep<'static> {
+    fn refuse(&mut self, pending: &Pending, refusal: &RequestRefusal, out: &mut Vec<u8>) -> ReaderStep<'static> {
         let close = pending.responder.close || !is_in_step(pending);
         Responder { close, ..pending.responder }.refuse(out, refusal);
         let consumed = self.pass_over(pending);
@@ -275,9 +287,9 @@ impl RequestReader {
     /// What follows a refused request. Returns how many bytes are done with.
     fn pass_over(&mut self, pending: &Pending) -> usize {
         self.state = match pending.framing {
-            _ if pending.responder.close || !is_in_step(pending) => State::Over,
-            Framing::Length(bytes @ 1..) => State::Skip(bytes),
-            _ => State::Head,
+            _ if pending.responder.close || !is_in_step(pending) => ReaderState::Over,
+            Framing::Length(bytes @ 1..) => ReaderState::Skip(bytes),
+            _ => ReaderState::Head,
         };
         pending.head_bytes
     }
@@ -298,9 +310,13 @@ impl RequestReader {
             Framing::Absent => 0,
             Framing::Length(bytes) if bytes > most as u64 => {
                 let refusal = match plan {
-                    Plan::Store { .. } => Refusal::new(Status::ContentTooLarge, "the value exceeds --max-item-size"),
-                    Plan::Batch => Refusal::new(Status::ContentTooLarge, "a batch has at most 256 KiB: send several"),
-                    _ => Refusal::malformed("this request takes no body"),
+                    Plan::Store { .. } => {
+                        RequestRefusal::new(HttpStatus::ContentTooLarge, "the value exceeds --max-item-size")
+                    }
+                    Plan::Batch => {
+                        RequestRefusal::new(HttpStatus::ContentTooLarge, "a batch has at most 256 KiB: send several")
+                    }
+                    _ => RequestRefusal::malformed("this request takes no body"),
                 };
                 return self.refuse(&pending, &refusal, out);
             }
@@ -318,7 +334,7 @@ impl RequestReader {
         if rest.len() < needed {
             let total = pending.head_bytes + needed;
             let says_continue = std::mem::take(&mut pending.expects_continue) && rest.is_empty();
-            self.state = State::Body(pending);
+            self.state = ReaderState::Body(pending);
             if says_continue {
                 out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
                 return ReaderStep { consumed: 0, event: ReaderEvent::Replied };
@@ -326,7 +342,7 @@ impl RequestReader {
             return ReaderStep { consumed: 0, event: ReaderEvent::NeedMore { total } };
         }
         let consumed = pending.head_bytes + needed;
-        self.state = if responder.close { State::Over } else { State::Head };
+        self.state = if responder.close { ReaderState::Over } else { ReaderState::Head };
         let is_chunked = pending.framing == Framing::Chunked;
         let action = match plan {
             Plan::Options(allow) => {
@@ -353,7 +369,7 @@ impl RequestReader {
     /// Begins to give out the keys of a batch.
     fn batch(
         &mut self,
-        keys: Result<Vec<String>, Refusal>,
+        keys: Result<Vec<String>, RequestRefusal>,
         bytes: usize,
         responder: Responder,
         out: &mut Vec<u8>,
@@ -373,9 +389,9 @@ impl RequestReader {
     fn next_key(&mut self, number: usize, bytes: usize, responder: Responder) -> ReaderStep<'_> {
         let is_last = number + 1 == self.keys.len();
         self.state = match (is_last, responder.close) {
-            (false, _) => State::Keys { next: number + 1, bytes, responder },
-            (true, true) => State::Over,
-            (true, false) => State::Head,
+            (false, _) => ReaderState::Keys { next: number + 1, bytes, responder },
+            (true, true) => ReaderState::Over,
+            (true, false) => ReaderState::Head,
         };
         let consumed = if is_last { bytes } else { 0 };
         if number > 0 {
@@ -395,7 +411,7 @@ fn is_in_step(pending: &Pending) -> bool {
 }
 
 /// Refuses whatever else the connection has.
-fn close<'a>(responder: &Responder, refusal: &Refusal, input: &[u8], out: &mut Vec<u8>) -> ReaderStep<'a> {
+fn close(responder: &Responder, refusal: &RequestRefusal, out: &mut Vec<u8>) -> NoHead {
     responder.refuse(out, refusal);
-    ReaderStep { consumed: input.len(), event: ReaderEvent::Replied }
+    NoHead::Refused
 }

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 #[expect(missing_docs, reason = "each is named as RFC 9110 names it")]
-pub enum Status {
+pub enum HttpStatus {
     Ok = 200,
     Created = 201,
     NoContent = 204,
@@ -31,7 +31,7 @@ pub enum Status {
     InsufficientStorage = 507,
 }
 
-impl Status {
+impl HttpStatus {
     /// The status as a status line has it.
     pub fn line(self) -> &'static str {
         match self {
@@ -65,23 +65,23 @@ impl Status {
 
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RequestRefusal {
     /// The status.
-    pub status: Status,
+    pub status: HttpStatus,
     /// A sentence for people.
     pub text: &'static str,
     /// Methods that the resource has, for a 405.
     pub allow: Option<&'static str>,
 }
 
-impl Refusal {
+impl RequestRefusal {
     /// One with this status and sentence.
-    pub const fn new(status: Status, text: &'static str) -> Self {
+    pub const fn new(status: HttpStatus, text: &'static str) -> Self {
         Self { status, text, allow: None }
     }
 
     /// One for a request that is no HTTP/1.1, or that readers could understand differently.
     pub const fn malformed(text: &'static str) -> Self {
-        Self::new(Status::BadRequest, text)
+        Self::new(HttpStatus::BadRequest, text)
     }
 }

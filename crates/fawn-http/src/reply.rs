@@ -2,8 +2,8 @@
 
 use crate::date;
 use crate::media_type;
-use crate::refusal::{Refusal, Status};
-use crate::responder::{Condition, ReplyKind, Responder};
+use crate::refusal::{HttpStatus, RequestRefusal};
+use crate::responder::{ReplyKind, Responder, TagCondition};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -37,13 +37,14 @@ pub struct ItemFacts {
 }
 
 /// No item.
-const MISS: Refusal = Refusal::new(Status::NotFound, "there is no item with this key");
+const MISS: RequestRefusal = RequestRefusal::new(HttpStatus::NotFound, "there is no item with this key");
 /// A condition that does not hold.
-const FAILED: Refusal = Refusal::new(Status::PreconditionFailed, "the item is not as If-Match or If-None-Match has it");
+const FAILED: RequestRefusal =
+    RequestRefusal::new(HttpStatus::PreconditionFailed, "the item is not as If-Match or If-None-Match has it");
 
 impl Responder {
     /// Appends a status line, and the fields of every reply.
-    fn begin(&self, out: &mut Vec<u8>, status: Status) {
+    fn begin(&self, out: &mut Vec<u8>, status: HttpStatus) {
         push(out, &["HTTP/1.1 ", status.line(), "\r\n"]);
         date::append(out, self.date);
         out.extend_from_slice(b"Server: fawn\r\n");
@@ -61,21 +62,21 @@ impl Responder {
     }
 
     /// Appends a refusal.
-    pub fn refuse(&self, out: &mut Vec<u8>, refusal: &Refusal) {
+    pub fn refuse(&self, out: &mut Vec<u8>, refusal: &RequestRefusal) {
         self.fail(out, refusal.status, refusal.text, refusal.allow);
     }
 
     /// Appends an error with a sentence for people.
-    pub fn fail(&self, out: &mut Vec<u8>, status: Status, text: &str, allow: Option<&str>) {
+    pub fn fail(&self, out: &mut Vec<u8>, status: HttpStatus, text: &str, allow: Option<&str>) {
         self.begin(out, status);
         if let Some(allow) = allow {
             push(out, &["Allow: ", allow, "\r\n"]);
         }
         match status {
-            Status::Unauthorized => {
-                out.extend_from_slice(b"WWW-Authenticate: Basic realm=\"fawn\", charset=\"UTF-8\"\r\n")
+            HttpStatus::Unauthorized => {
+                out.extend_from_slice(b"WWW-Authenticate: Basic realm=\"fawn\", charset=\"UTF-8\"\r\n");
             }
-            Status::ServiceUnavailable => out.extend_from_slice(b"Retry-After: 1\r\n"),
+            HttpStatus::ServiceUnavailable => out.extend_from_slice(b"Retry-After: 1\r\n"),
             _ => {}
         }
         out.extend_from_slice(b"Content-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n");
@@ -85,26 +86,17 @@ impl Responder {
 
     /// Appends the methods of a resource.
     pub fn options(&self, out: &mut Vec<u8>, allow: &str) {
-        self.begin(out, Status::NoContent);
+        self.begin(out, HttpStatus::NoContent);
         push(out, &["Allow: ", allow, "\r\n\r\n"]);
-    }
-
-    /// Appends what tells a version from others, and for how long it is good.
-    fn version(&self, out: &mut Vec<u8>, cas: u64, ttl: Option<u32>) {
-        push_number(out, "ETag: \"", cas, "\"\r\n");
-        match ttl {
-            Some(seconds) => push_number(out, "Cache-Control: max-age=", u64::from(seconds), "\r\n"),
-            None => out.extend_from_slice(b"Cache-Control: no-cache\r\n"),
-        }
     }
 
     /// Appends the reply where the request's condition decides it.
     fn decided(&self, out: &mut Vec<u8>, cas: u64, ttl: Option<u32>) -> bool {
         match self.condition {
-            Condition::Match if !self.matches(cas) => self.refuse(out, &FAILED),
-            Condition::NoneMatch if self.matches(cas) => {
-                self.begin(out, Status::NotModified);
-                self.version(out, cas, ttl);
+            TagCondition::Match if !self.matches(cas) => self.refuse(out, &FAILED),
+            TagCondition::NoneMatch if self.matches(cas) => {
+                self.begin(out, HttpStatus::NotModified);
+                push_version(out, cas, ttl);
                 out.extend_from_slice(b"\r\n");
             }
             _ => return false,
@@ -123,8 +115,8 @@ impl Responder {
         if self.kind == ReplyKind::Json {
             let mut text = Vec::new();
             json(&mut text, key, Some(item));
-            self.begin(out, Status::Ok);
-            self.version(out, item.cas, item.ttl);
+            self.begin(out, HttpStatus::Ok);
+            push_version(out, item.cas, item.ttl);
             out.extend_from_slice(b"Content-Type: application/json\r\n");
             out.extend_from_slice(SECURITY);
             return self.end(out, &text);
@@ -132,37 +124,30 @@ impl Responder {
         let wanted = self.range.filter(|_| self.if_range.is_none_or(|cas| cas == item.cas));
         match wanted.map(|range| range.of(item.value.len())) {
             None => {
-                self.begin(out, Status::Ok);
-                self.describe(out, item.flags, item.cas, item.ttl);
+                self.begin(out, HttpStatus::Ok);
+                push_description(out, item.flags, item.cas, item.ttl);
                 self.end(out, item.value);
             }
             Some(Some(bytes)) => {
-                self.begin(out, Status::PartialContent);
+                self.begin(out, HttpStatus::PartialContent);
                 let (first, last, length) = (bytes.start, bytes.end - 1, item.value.len());
                 push(out, &["Content-Range: bytes ", &format!("{first}-{last}/{length}"), "\r\n"]);
-                self.describe(out, item.flags, item.cas, item.ttl);
+                push_description(out, item.flags, item.cas, item.ttl);
                 self.end(out, &item.value[bytes]);
             }
             Some(None) => {
-                self.begin(out, Status::RangeNotSatisfiable);
+                self.begin(out, HttpStatus::RangeNotSatisfiable);
                 push_number(out, "Content-Range: bytes */", item.value.len() as u64, "\r\n");
                 self.end(out, b"");
             }
         }
     }
 
-    fn describe(&self, out: &mut Vec<u8>, flags: u32, cas: u64, ttl: Option<u32>) {
-        self.version(out, cas, ttl);
-        let (media_type, charset) = media_type::of_flags(flags);
-        push(out, &["Content-Type: ", media_type, charset, "\r\nAccept-Ranges: bytes\r\n"]);
-        out.extend_from_slice(SECURITY);
-    }
-
     /// Appends the reply to a HEAD.
     pub fn facts(&self, out: &mut Vec<u8>, facts: &ItemFacts) {
         if !self.decided(out, facts.cas, facts.ttl) {
-            self.begin(out, Status::Ok);
-            self.describe(out, facts.flags, facts.cas, facts.ttl);
+            self.begin(out, HttpStatus::Ok);
+            push_description(out, facts.flags, facts.cas, facts.ttl);
             push_number(out, "Content-Length: ", facts.length as u64, "\r\n\r\n");
         }
     }
@@ -171,7 +156,7 @@ impl Responder {
     pub fn missing(&self, out: &mut Vec<u8>, key: &[u8]) {
         match (self.kind, self.condition) {
             (ReplyKind::Batch, _) => self.part(out, key, None),
-            (ReplyKind::Put | ReplyKind::Add, _) | (_, Condition::Match) => self.refuse(out, &FAILED),
+            (ReplyKind::Put | ReplyKind::Add, _) | (_, TagCondition::Match) => self.refuse(out, &FAILED),
             _ => self.refuse(out, &MISS),
         }
     }
@@ -184,20 +169,20 @@ impl Responder {
     /// Appends the reply to a put.
     pub fn stored(&self, out: &mut Vec<u8>, cas: u64) {
         let is_new = self.kind == ReplyKind::Add;
-        self.begin(out, if is_new { Status::Created } else { Status::NoContent });
+        self.begin(out, if is_new { HttpStatus::Created } else { HttpStatus::NoContent });
         push_number(out, "ETag: \"", cas, "\"\r\n");
         out.extend_from_slice(if is_new { b"Content-Length: 0\r\n\r\n" } else { b"\r\n" });
     }
 
     /// Appends the reply to a delete.
     pub fn deleted(&self, out: &mut Vec<u8>) {
-        self.begin(out, Status::NoContent);
+        self.begin(out, HttpStatus::NoContent);
         out.extend_from_slice(b"\r\n");
     }
 
     /// Appends a counter's value, which is a JSON number.
     pub fn number(&self, out: &mut Vec<u8>, value: u64, cas: u64) {
-        self.begin(out, Status::Ok);
+        self.begin(out, HttpStatus::Ok);
         push_number(out, "ETag: \"", cas, "\"\r\n");
         out.extend_from_slice(b"Content-Type: application/json\r\nCache-Control: no-store\r\n");
         out.extend_from_slice(SECURITY);
@@ -207,12 +192,12 @@ impl Responder {
     /// Appends the reply of a counter whose value is no number.
     pub fn no_number(&self, out: &mut Vec<u8>) {
         let text = "the item is not a number of at most 64 bits: put one, or delete it";
-        self.refuse(out, &Refusal::new(Status::Conflict, text));
+        self.refuse(out, &RequestRefusal::new(HttpStatus::Conflict, text));
     }
 
     /// Appends the reply to a batch without keys.
     pub fn empty_batch(&self, out: &mut Vec<u8>) {
-        self.begin(out, Status::Ok);
+        self.begin(out, HttpStatus::Ok);
         out.extend_from_slice(b"Content-Type: application/json\r\nCache-Control: no-store\r\n");
         out.extend_from_slice(SECURITY);
         self.end(out, b"{\"items\":[]}");
@@ -228,7 +213,7 @@ impl Responder {
             text.extend_from_slice(b"]}");
         }
         if self.is_first {
-            self.begin(out, Status::Ok);
+            self.begin(out, HttpStatus::Ok);
             out.extend_from_slice(b"Content-Type: application/json\r\nCache-Control: no-store\r\n");
             out.extend_from_slice(SECURITY);
             out.extend_from_slice(if self.is_old { b"\r\n" } else { b"Transfer-Encoding: chunked\r\n\r\n" });
@@ -243,8 +228,25 @@ impl Responder {
 }
 
 /// Appends an error to a request that is not at hand any more. It has no body, as it may be the reply to a HEAD.
-pub fn append_error(out: &mut Vec<u8>, status: Status) {
+pub fn append_error(out: &mut Vec<u8>, status: HttpStatus) {
     push(out, &["HTTP/1.1 ", status.line(), "\r\nServer: fawn\r\nContent-Length: 0\r\n\r\n"]);
+}
+
+/// Appends what tells a version from others, and for how long it is good.
+fn push_version(out: &mut Vec<u8>, cas: u64, ttl: Option<u32>) {
+    push_number(out, "ETag: \"", cas, "\"\r\n");
+    match ttl {
+        Some(seconds) => push_number(out, "Cache-Control: max-age=", u64::from(seconds), "\r\n"),
+        None => out.extend_from_slice(b"Cache-Control: no-cache\r\n"),
+    }
+}
+
+/// Appends what is said of every value.
+fn push_description(out: &mut Vec<u8>, flags: u32, cas: u64, ttl: Option<u32>) {
+    push_version(out, cas, ttl);
+    let (media_type, charset) = media_type::of_flags(flags);
+    push(out, &["Content-Type: ", media_type, charset, "\r\nAccept-Ranges: bytes\r\n"]);
+    out.extend_from_slice(SECURITY);
 }
 
 fn push(out: &mut Vec<u8>, parts: &[&str]) {

@@ -38,7 +38,7 @@ const KINDS: [ReplyKind; 8] = [
 
 /// Which condition a get has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
+pub enum TagCondition {
     /// None.
     Always,
     /// The item's tag is one of these.
@@ -66,7 +66,7 @@ pub struct Responder {
     /// The reply is the last part of its batch, or the only one.
     pub is_last: bool,
     /// The condition.
-    pub condition: Condition,
+    pub condition: TagCondition,
     /// Any item matches.
     pub any: bool,
     /// Tags that match.
@@ -93,7 +93,7 @@ impl Responder {
             is_old: false,
             is_first: true,
             is_last: true,
-            condition: Condition::Always,
+            condition: TagCondition::Always,
             any: false,
             tags: [0; MOST_TAGS],
             tag_count: 0,
@@ -140,9 +140,9 @@ impl Responder {
             is_first: flag(3),
             is_last: flag(4),
             condition: match bytes[2] & 3 {
-                0 => Condition::Always,
-                1 => Condition::Match,
-                _ => Condition::NoneMatch,
+                0 => TagCondition::Always,
+                1 => TagCondition::Match,
+                _ => TagCondition::NoneMatch,
             },
             any: flag(5),
             tags: [long(16), long(24), long(32)],
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_responder_comes_back_as_it_was() {
         let ranges = [None, Some(ByteRange::Between(1, u32::MAX)), Some(ByteRange::From(7)), Some(ByteRange::Last(9))];
-        let conditions = [Condition::Always, Condition::Match, Condition::NoneMatch];
+        let conditions = [TagCondition::Always, TagCondition::Match, TagCondition::NoneMatch];
         for (number, kind) in KINDS.into_iter().enumerate() {
             for (at, range) in ranges.into_iter().enumerate() {
                 let bit = |shift: usize| (number + at) >> shift & 1 != 0;

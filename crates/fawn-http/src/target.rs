@@ -1,7 +1,7 @@
 //! Request targets: a path, and parameters behind it.
 
 use crate::MOST_KEY_BYTES;
-use crate::refusal::{Refusal, Status};
+use crate::refusal::{HttpStatus, RequestRefusal};
 
 /// What a target names. Its key is decoded into a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,19 +39,19 @@ pub struct Target {
 }
 
 /// A path beyond this server's.
-const UNKNOWN: Refusal =
-    Refusal::new(Status::NotFound, "no such path: use /v1/keys/KEY, /v1/counters/KEY or /v1/batch");
+const UNKNOWN: RequestRefusal =
+    RequestRefusal::new(HttpStatus::NotFound, "no such path: use /v1/keys/KEY, /v1/counters/KEY or /v1/batch");
 
 /// Whether the target has a form that this server takes: a path, or `*`.
 ///
 /// # Errors
 /// A refusal after which the connection is closed.
-pub fn check(target: &str) -> Result<(), Refusal> {
+pub fn check(target: &str) -> Result<(), RequestRefusal> {
     if target != "*" && !target.starts_with('/') {
-        return Err(Refusal::malformed("send a path as the request's target, as in GET /v1/keys/KEY HTTP/1.1"));
+        return Err(RequestRefusal::malformed("send a path as the request's target, as in GET /v1/keys/KEY HTTP/1.1"));
     }
     if !target.bytes().all(|byte| byte.is_ascii_graphic() && !b"#\\\"<>^`{|}".contains(&byte)) {
-        return Err(Refusal::malformed("percent-encode whatever a path may not contain"));
+        return Err(RequestRefusal::malformed("percent-encode whatever a path may not contain"));
     }
     Ok(())
 }
@@ -60,7 +60,7 @@ pub fn check(target: &str) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// A refusal, which leaves the connection in step.
-pub fn parse(target: &str, key: &mut Vec<u8>) -> Result<Target, Refusal> {
+pub fn parse(target: &str, key: &mut Vec<u8>) -> Result<Target, RequestRefusal> {
     key.clear();
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     let (resource, encoded) = if let Some(encoded) = path.strip_prefix("/v1/keys/") {
@@ -83,8 +83,8 @@ pub fn parse(target: &str, key: &mut Vec<u8>) -> Result<Target, Refusal> {
             (Resource::Key, Some(("format", "json"))) => target.json = true,
             (Resource::Counter, Some(("by", number))) if target.by.is_none() => target.by = Some(step(number)?),
             _ => {
-                return Err(Refusal::new(
-                    Status::BadRequest,
+                return Err(RequestRefusal::new(
+                    HttpStatus::BadRequest,
                     "unknown parameter: ?format=json is of keys, ?by=N of counters",
                 ));
             }
@@ -94,35 +94,44 @@ pub fn parse(target: &str, key: &mut Vec<u8>) -> Result<Target, Refusal> {
 }
 
 /// The bytes of a key in a path.
-fn decode(encoded: &str, key: &mut Vec<u8>) -> Result<(), Refusal> {
+fn decode(encoded: &str, key: &mut Vec<u8>) -> Result<(), RequestRefusal> {
     let mut bytes = encoded.bytes();
     while let Some(byte) = bytes.next() {
         let decoded = if byte == b'%' {
             let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
             match (digit(bytes.next()), digit(bytes.next())) {
                 (Some(high), Some(low)) => (high << 4 | low) as u8,
-                _ => return Err(Refusal::new(Status::BadRequest, "a % in the path is not followed by two digits")),
+                _ => {
+                    return Err(RequestRefusal::new(
+                        HttpStatus::BadRequest,
+                        "a % in the path is not followed by two digits",
+                    ));
+                }
             }
         } else {
             byte
         };
         if key.len() == MOST_KEY_BYTES {
-            return Err(Refusal::new(Status::UriTooLong, "the key has more than 250 bytes: use a shorter one"));
+            return Err(RequestRefusal::new(
+                HttpStatus::UriTooLong,
+                "the key has more than 250 bytes: use a shorter one",
+            ));
         }
         key.push(decoded);
     }
     if key.is_empty() {
-        return Err(Refusal::new(Status::NotFound, "name a key: /v1/keys/KEY"));
+        return Err(RequestRefusal::new(HttpStatus::NotFound, "name a key: /v1/keys/KEY"));
     }
     Ok(())
 }
 
 /// The step of a counter, and whether it goes down.
-fn step(text: &str) -> Result<(u64, bool), Refusal> {
+fn step(text: &str) -> Result<(u64, bool), RequestRefusal> {
     let (digits, down) = text.strip_prefix('-').map_or((text, false), |digits| (digits, true));
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.parse().ok().filter(|_| is_number);
-    let number = number.ok_or(Refusal::new(Status::BadRequest, "?by= takes a whole number of at most 64 bits"))?;
+    let number =
+        number.ok_or(RequestRefusal::new(HttpStatus::BadRequest, "?by= takes a whole number of at most 64 bits"))?;
     Ok((number, down))
 }
 
@@ -144,7 +153,7 @@ mod tests {
         }
         let (mut key, longest) = (Vec::new(), "%41".repeat(250));
         assert!(parse(&format!("/v1/keys/{longest}"), &mut key).is_ok() && key.len() == 250);
-        assert_eq!(parse(&format!("/v1/keys/{longest}A"), &mut key).unwrap_err().status, Status::UriTooLong);
+        assert_eq!(parse(&format!("/v1/keys/{longest}A"), &mut key).unwrap_err().status, HttpStatus::UriTooLong);
     }
 
     #[test]

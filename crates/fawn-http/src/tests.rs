@@ -1,5 +1,5 @@
 use crate::responder::ReplyKind;
-use crate::{Action, FoundItem, ItemFacts, ReaderEvent, ReaderLimits, RequestReader, Responder, Status, StoreMode};
+use crate::{Action, FoundItem, HttpStatus, ItemFacts, ReaderEvent, ReaderLimits, RequestReader, Responder, StoreMode};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -60,7 +60,7 @@ impl Server {
                         is_admitted = (user, password) == (b"alice", b"secret");
                         assert_eq!(responder.kind, ReplyKind::Authentication);
                         if !is_admitted {
-                            responder.fail(&mut self.out, Status::Unauthorized, "wrong", None);
+                            responder.fail(&mut self.out, HttpStatus::Unauthorized, "wrong", None);
                         }
                     }
                     ReaderEvent::Replied => {}

@@ -5,7 +5,7 @@ use crate::request::{
     CANNOT_MERGE, ItemInfo, ListingDetail, NO_SPACE, OperationReply, ReplyBody, ReplyState, ReplyWriter, RequestError,
     ttl,
 };
-use fawn_http::{FoundItem, ItemFacts, Responder, Status, append_error};
+use fawn_http::{FoundItem, HttpStatus, ItemFacts, Responder, append_error};
 use fawn_kv::operation::Outcome;
 
 impl ReplyWriter for Http {
@@ -31,7 +31,7 @@ impl ReplyWriter for Http {
             ReplyBody::AuthenticationFailed => {
                 responder.fail(
                     out,
-                    Status::Unauthorized,
+                    HttpStatus::Unauthorized,
                     "user or password is wrong: see the server's --auth-file",
                     None,
                 );
@@ -78,17 +78,17 @@ fn write_outcome(responder: &Responder, out: &mut Vec<u8>, name: &[u8], reply: &
 }
 
 /// Why a request failed, as a status and a sentence.
-fn reason<'e>(error: &RequestError<'e>) -> (Status, &'e str) {
+fn reason<'e>(error: &RequestError<'e>) -> (HttpStatus, &'e str) {
     match *error {
-        RequestError::TooLarge => (Status::ContentTooLarge, "the value exceeds --max-item-size"),
+        RequestError::TooLarge => (HttpStatus::ContentTooLarge, "the value exceeds --max-item-size"),
         RequestError::OutOfMemory => {
-            (Status::InsufficientStorage, "out of memory: raise --memory, or delete something")
+            (HttpStatus::InsufficientStorage, "out of memory: raise --memory, or delete something")
         }
         RequestError::Server(text) if *error == NO_SPACE || *error == CANNOT_MERGE => {
-            (Status::InsufficientStorage, text)
+            (HttpStatus::InsufficientStorage, text)
         }
-        RequestError::Server(text) => (Status::ServiceUnavailable, text),
+        RequestError::Server(text) => (HttpStatus::ServiceUnavailable, text),
         // What the cluster does not do at all, such as conditions in a weak one.
-        RequestError::Client(text) => (Status::NotImplemented, text),
+        RequestError::Client(text) => (HttpStatus::NotImplemented, text),
     }
 }
