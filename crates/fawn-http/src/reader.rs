@@ -193,8 +193,15 @@ impl RequestReader {
     /// Reads the next request of `input`, which no earlier step has consumed. `now` is the Unix second, 0 if the clock was
     /// never set. What needs nothing of the server is answered into `out`.
     pub fn next<'a>(&'a mut self, input: &'a [u8], now: u32, out: &mut Vec<u8>) -> ReaderStep<'a> {
+        // What the last request held. An idle connection holds nothing.
         if !self.body.is_empty() {
             self.body = Vec::new();
+        }
+        if !self.keys.is_empty() && !matches!(self.state, ReaderState::Keys { .. }) {
+            self.keys = Vec::new();
+        }
+        if !matches!(self.state, ReaderState::Head) {
+            self.user = Default::default();
         }
         loop {
             match std::mem::replace(&mut self.state, ReaderState::Over) {
@@ -255,7 +262,7 @@ impl RequestReader {
             let refusal = RequestRefusal::malformed("a request of this method has no body");
             return Err(close(&Responder { close: true, ..responder }, &refusal, out));
         }
-        let credentials = fields.authorization.and_then(credentials::parse);
+        let credentials = fields.authorization.filter(|_| self.authenticates).and_then(credentials::parse);
         self.user = credentials.unwrap_or_default();
         self.is_admitted = false;
         let planned = plan(&head, &mut self.key, responder);

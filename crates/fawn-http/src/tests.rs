@@ -267,6 +267,12 @@ fn what_a_reader_holds_of_a_body_in_chunks_is_told_and_goes() {
     assert!(reader.held_bytes() >= 3);
     reader.next(b"", NOW, &mut out);
     assert_eq!(reader.held_bytes(), 0);
+    let request = b"POST /v1/batch HTTP/1.1\r\nHost: h\r\nContent-Length: 19\r\n\r\n{\"get\": [\"a\", \"b\"]}";
+    assert_eq!(reader.next(request, NOW, &mut out).consumed, 0, "a batch is there until its last key");
+    assert!(reader.held_bytes() >= 2);
+    assert_eq!(reader.next(request, NOW, &mut out).consumed, request.len());
+    reader.next(b"", NOW, &mut out);
+    assert_eq!(reader.held_bytes(), 0);
 }
 
 fn pieces_of(bytes: &[u8], cuts: &[usize]) -> Vec<Vec<u8>> {

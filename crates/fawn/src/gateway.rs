@@ -45,7 +45,7 @@ pub struct HttpArguments {
     #[arg(long, value_name = "ADDR:PORT", value_delimiter = ',', value_parser = parse_listen, conflicts_with = "dir")]
     pub manager: Vec<String>,
     /// Data directory to serve, which no other process has open; created if it does not exist
-    #[arg(long, value_name = "DIR", required_unless_present = "manager")]
+    #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Name in the cluster, permanent [default: the machine's, and -http]
     #[arg(long, value_name = "NAME", requires = "manager")]
