@@ -316,16 +316,7 @@ impl RequestReader {
         let needed = match pending.framing {
             Framing::Absent => 0,
             Framing::Length(bytes) if bytes > most as u64 => {
-                let refusal = match plan {
-                    Plan::Store { .. } => {
-                        RequestRefusal::new(HttpStatus::ContentTooLarge, "the value exceeds --max-item-size")
-                    }
-                    Plan::Batch => {
-                        RequestRefusal::new(HttpStatus::ContentTooLarge, "a batch has at most 256 KiB: send several")
-                    }
-                    _ => RequestRefusal::malformed("this request takes no body"),
-                };
-                return self.refuse(&pending, &refusal, out);
+                return self.refuse(&pending, &too_large(plan), out);
             }
             Framing::Length(bytes) => bytes as usize,
             Framing::Chunked => match pending.scan.go_on(rest, most) {
@@ -415,6 +406,15 @@ impl RequestReader {
 /// body out then, or not.
 fn is_in_step(pending: &Pending) -> bool {
     !pending.expects_continue && !matches!(pending.framing, Framing::Chunked | Framing::Length(MOST_SKIPPED_BYTES..))
+}
+
+/// Why a body is refused that is longer than `plan` has it.
+fn too_large(plan: Plan) -> RequestRefusal {
+    match plan {
+        Plan::Store { .. } => RequestRefusal::new(HttpStatus::ContentTooLarge, "the value exceeds --max-item-size"),
+        Plan::Batch => RequestRefusal::new(HttpStatus::ContentTooLarge, "a batch has at most 256 KiB: send several"),
+        _ => RequestRefusal::malformed("this request takes no body"),
+    }
 }
 
 /// Refuses whatever else the connection has.

@@ -48,22 +48,22 @@ pub struct HttpArguments {
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Name in the cluster, permanent [default: the machine's, and -http]
-    #[arg(long, value_name = "NAME", requires = "manager")]
+    #[arg(long, value_name = "NAME", conflicts_with = "dir")]
     pub name: Option<String>,
     /// Address for the other processes of the cluster; port 0 picks a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = parse_listen)]
     pub cluster_listen: String,
     /// Address at which the others reach this process [default: that of --cluster-listen]
-    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen, requires = "manager")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen, conflicts_with = "dir")]
     pub advertise: Option<String>,
     /// Directory of certificates from `fawn certs` for the cluster's traffic
-    #[arg(long, value_name = "DIR", requires = "manager")]
+    #[arg(long, value_name = "DIR", conflicts_with = "dir")]
     pub certs: Option<PathBuf>,
     /// DRAM for the value cache in front of a cluster; 0 for none [default: as of `fawn frontend`]
-    #[arg(long, value_name = "SIZE", requires = "manager")]
+    #[arg(long, value_name = "SIZE", conflicts_with = "dir")]
     pub cache: Option<Size>,
     /// DRAM for index, buffers and record cache of --dir, at least 8M per thread [default: as of `fawn serve`]
-    #[arg(long, value_name = "SIZE", requires = "dir")]
+    #[arg(long, value_name = "SIZE", conflicts_with = "manager")]
     pub memory: Option<Size>,
     /// Event loops, each with its own core [default: one per available core]
     #[arg(long, value_name = "N", value_parser = parse_threads)]

@@ -1,5 +1,6 @@
 //! HTTP of whole processes, asked by curl and by the example that loads a catalogue.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use crate::cluster::{Cluster, Process};
@@ -61,6 +62,9 @@ fn curl_says_who_it_is_over_tls() {
     std::fs::write(&cert, made.cert.pem()).unwrap();
     std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
     std::fs::write(file("users"), "alice:secret\n").unwrap();
+    for secret in [&key, &file("users")] {
+        std::fs::set_permissions(secret, PermissionsExt::from_mode(0o600)).unwrap();
+    }
     let (data, users) = (file("data"), file("users"));
     let serve = ["serve", "--dir", &data, "--listen", ANY, "--http", ANY, "--threads", "1", "--auth-file", &users];
     let server = [&serve[..], &["--tls-cert", &cert, "--tls-key", &key]].concat();
@@ -129,8 +133,9 @@ fn a_catalogue_is_loaded_and_its_page_names_pictures_that_are_there() {
 fn a_gateway_without_anything_to_serve_says_what_to_give() {
     for (arguments, says) in [
         (&["gateway", "http"][..], "--dir"),
-        (&["gateway", "http", "--dir", "d", "--manager", "127.0.0.1:1"], "cannot be used with"),
-        (&["gateway", "http", "--dir", "d", "--name", "n"], "--manager"),
+        (&["gateway", "http", "--dir", "/nowhere/d", "--manager", "127.0.0.1:1"], "cannot be used with"),
+        (&["gateway", "http", "--dir", "/nowhere/d", "--name", "n"], "cannot be used with"),
+        (&["gateway", "http", "--manager", "127.0.0.1:1", "--memory", "64M"], "cannot be used with"),
         (&["gateway"], "http"),
     ] {
         let run = fawn(arguments);
