@@ -25,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-memcache", &[]),
     ("fawn-resp", &[]),
     ("fawn-rdb", &[]),
+    ("fawn-http", &[]),
     ("fawn-files", &[]),
     ("fawn-machine", &[]),
     ("fawn-report", &[]),
@@ -78,6 +79,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fawn-admin",
             "fawn-files",
             "fawn-flash",
+            "fawn-http",
             "fawn-kv",
             "fawn-memcache",
             "fawn-resp",
@@ -107,6 +109,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "fawn-check",
             "fawn-gordon",
+            "fawn-http",
             "fawn-kv",
             "fawn-memcache",
             "fawn-plan",

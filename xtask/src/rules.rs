@@ -23,6 +23,7 @@ const PURE_CRATES: &[&str] = &[
     "fawn-memcache",
     "fawn-resp",
     "fawn-rdb",
+    "fawn-http",
     "fawn-store",
     "fawn-kv",
     "fawn-report",

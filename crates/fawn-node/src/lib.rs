@@ -19,7 +19,7 @@
 //! | [`options`](ServeOptions), [`error`](ServeError) | what a node is started with, and why it ends |
 //! | `runtime` | starting and stopping, event loops, clock, what passes between loops |
 //! | `net` | connections: sockets, TLS, requests in, replies out in order, bounds on clients |
-//! | `protocol` | the boundary to client protocols; memcached is an adapter |
+//! | `protocol` | the boundary to client protocols; memcached and HTTP are adapters |
 //! | `request` | the vocabulary: requests, replies, where replies go |
 //! | `shard` | a loop's stores: who owns a key, operations at once or as tasks that wait |
 //! | [`cluster`] | the same place for a process of a cluster: nodes, front-ends, links to others |

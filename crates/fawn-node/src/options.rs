@@ -15,6 +15,8 @@ pub struct ServeOptions {
     pub listen: Vec<String>,
     /// TCP addresses for clients of Redis, in the same form.
     pub redis: Vec<String>,
+    /// TCP addresses for clients of HTTP, in the same form.
+    pub http: Vec<String>,
     /// A Unix socket to listen on as well.
     pub unix: Option<UnixOptions>,
     /// Event loops, one a core.
@@ -65,6 +67,7 @@ impl ServeOptions {
             dir: dir.into(),
             listen: vec!["127.0.0.1:11211".into()],
             redis: Vec::new(),
+            http: Vec::new(),
             unix: None,
             threads: NonZeroUsize::MIN,
             memory_bytes: 64 << 20,

@@ -3,6 +3,7 @@
 //! A client protocol is an adapter: a [`Protocol`], which makes a [`RequestParser`] for each connection, and which writes
 //! replies as a [`ReplyWriter`]. Nothing else of the node knows it. See `docs/decisions/0043-operations-as-currency.md`.
 
+pub mod http;
 pub mod memcached;
 pub mod redis;
 
@@ -51,6 +52,11 @@ pub trait RequestParser: fmt::Debug + Send {
 
     /// The client has authenticated.
     fn authenticated(&mut self);
+
+    /// Bytes that the parser holds beside the connection's input.
+    fn held_bytes(&self) -> usize {
+        0
+    }
 }
 
 /// What a step of a parser found.

@@ -16,6 +16,7 @@ use crate::cluster::arguments::{
 };
 use crate::config::{ConfigArguments, Problem};
 use crate::connect::ConnectArguments;
+use crate::gateway::GatewayArguments;
 use crate::gordon::GordonArguments;
 use crate::joule::JouleArguments;
 use crate::node::FrontendArguments;
@@ -79,6 +80,8 @@ pub enum Command {
     Node(Box<NodeArguments>),
     /// Run a front-end of a cluster, which serves memcached clients and keeps no data
     Frontend(Box<FrontendArguments>),
+    /// Run a process that serves another client protocol alone: HTTP
+    Gateway(GatewayArguments),
     /// Run a manager (membership and chain configuration)
     Manager(Box<ManagerArguments>),
     /// Show cluster status
@@ -126,6 +129,7 @@ impl Command {
         match self {
             Self::Serve(arguments) => arguments.check(),
             Self::Node(arguments) if arguments.command.is_none() => arguments.run.check(),
+            Self::Gateway(arguments) => arguments.check(),
             Self::Load(arguments) => arguments.check(typed),
             Self::Dump(arguments) => arguments.check(typed),
             Self::Manager(arguments) => arguments.check(),

@@ -79,11 +79,12 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
         // Where clients know them, also where any port would have done. Nobody knows one yet where none was printed.
         if !served.borrow().is_empty() {
             for member in &mut members {
-                let of = |is_redis: bool| {
-                    let those = |at: &&ClientAddress| (at.protocol == "redis") == is_redis;
+                let of = |protocol: &str| {
+                    let those = |at: &&ClientAddress| at.protocol == protocol;
                     served.borrow().iter().filter(those).map(|at| at.address.clone()).collect()
                 };
-                (member.serve.listen, member.serve.redis) = (of(false), of(true));
+                (member.serve.listen, member.serve.redis, member.serve.http) =
+                    (of("memcached"), of("redis"), of("http"));
             }
         }
     }

@@ -9,6 +9,7 @@
 //! | `values` | argument types: sizes, durations, acknowledgement modes |
 //! | `serve` | one store, alone |
 //! | `node` | processes of a cluster |
+//! | `gateway` | a process that serves HTTP alone |
 //! | `local_cluster` | a whole cluster in one process |
 //! | `observe` | logs, and the admin port |
 //! | `cluster` | managers, members that leave, settings, the status |
@@ -44,6 +45,7 @@ mod config;
 mod connect;
 mod consistency;
 mod dump;
+mod gateway;
 mod gordon;
 mod interrupt;
 mod joule;
@@ -128,7 +130,7 @@ fn warn(fawn: &Fawn) {
         // They say it themselves, or take nothing from there.
         Command::Config(arguments) if arguments.is_check() => {}
         Command::Completions(_) | Command::Man(_) => {}
-        Command::Serve(_) | Command::Frontend(_) => observe::warn_later(lines),
+        Command::Serve(_) | Command::Frontend(_) | Command::Gateway(_) => observe::warn_later(lines),
         Command::Node(arguments) if arguments.command.is_none() => observe::warn_later(lines),
         Command::Manager(arguments) if arguments.command.is_none() => observe::warn_later(lines),
         _ => lines.for_each(|line| tell::tell(format_args!("fawn: {line}"))),
@@ -145,6 +147,7 @@ fn carry_out(fawn: &Fawn) -> anyhow::Result<CommandStatus> {
             None => node::run(&arguments.run),
         },
         Command::Frontend(arguments) => node::run_frontend(arguments),
+        Command::Gateway(arguments) => gateway::run(arguments),
         Command::Load(arguments) => load::run(arguments),
         Command::Dump(arguments) => dump::run(arguments, arguments.is_of_cluster(&fawn.typed)),
         Command::Get(arguments) => keys::get(arguments),

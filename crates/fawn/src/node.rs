@@ -16,7 +16,7 @@ use crate::outcome::{CommandStatus, UsageError};
 use crate::resources::{
     self, check_memory, chosen, cores, default_cache, default_memory, host_name, least_memory, parse_threads,
 };
-use crate::serve::arguments::{ClientsArguments, DEFAULT_LISTEN, refuse_file};
+use crate::serve::arguments::{ClientsArguments, refuse_file};
 use crate::values::{Size, Span, ValueError, number, parse_listen};
 
 /// Bytes a second that are copied where nothing is said: a quarter of a gigabit network.
@@ -118,7 +118,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = parse_copy_rate)]
     pub copy_rate: Size,
     /// Do not serve memcached clients
-    #[arg(long, conflicts_with_all = ["listen", "redis", "unix"])]
+    #[arg(long, conflicts_with_all = ["listen", "redis", "http", "unix"])]
     pub no_clients: bool,
     #[command(flatten)]
     pub member: MemberArguments,
@@ -132,7 +132,7 @@ impl RunArguments {
     pub fn check(&self) -> Result<(), String> {
         let clients = &self.member.clients;
         if self.class == ClassArgument::Archive && !clients.are_default() {
-            return Err("an archive serves no clients: leave out --listen, --redis and --unix".to_owned());
+            return Err("an archive serves no clients: leave out --listen, --redis, --http and --unix".to_owned());
         }
         if self.class != ClassArgument::Archive && !self.rest.0.is_zero() {
             return Err("only an archive may rest: give --class archive, or leave out --rest".to_owned());
@@ -165,6 +165,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<CommandStatus> {
     if arguments.no_clients || arguments.class == ClassArgument::Archive {
         options.is_front = false;
         (options.serve.listen, options.serve.redis, options.serve.unix) = (Vec::new(), Vec::new(), None);
+        options.serve.http = Vec::new();
     }
     serve("node", options, &member.observe)
 }

@@ -462,7 +462,7 @@ impl ClientConnection {
         let deferred = self.flow.deferred.as_ref().map_or(0, |deferred| deferred.bytes());
         let moving = self.flow.moving.as_ref().map_or(0, |moving| moving.bytes());
         HeldBytes {
-            input: self.input.capacity() + deferred,
+            input: self.input.capacity() + self.parser.held_bytes() + deferred,
             output: self.flow.answers.bytes() + self.unsent.capacity() + moving,
             unsent: self.flow.unsent_bytes,
         }

@@ -100,11 +100,12 @@ impl KeyMove {
                 self.step = MoveStep::Delete(record.cas);
                 return false;
             }
-            (Some((&STORED, _)), MoveStep::Write(_)) | (Some((&DELETED, _)), MoveStep::Delete(_)) => MoveOutcome::Done,
+            // A source that is missing by then has expired, or somebody else has deleted it.
+            (Some((&STORED, _)), MoveStep::Write(_)) | (Some((&(DELETED | MISSED), _)), MoveStep::Delete(_)) => {
+                MoveOutcome::Done
+            }
             (Some((&NOT_STORED, _)), MoveStep::Write(_)) => MoveOutcome::TargetExists,
             (Some((&CHANGED, _)), MoveStep::Delete(_)) => MoveOutcome::SourceChanged,
-            // It has expired, or somebody else has deleted it.
-            (Some((&MISSED, _)), MoveStep::Delete(_)) => MoveOutcome::Done,
             (Some((&TOO_LARGE, _)), _) => return self.fail(RequestError::TooLarge, out),
             (Some((&OUT_OF_MEMORY, _)), _) => return self.fail(RequestError::OutOfMemory, out),
             (Some((&SERVER_ERROR, text)), _) => {

@@ -84,13 +84,12 @@ impl KeyScan {
             return None;
         }
         match (self.request.extent, next) {
-            (ScanExtent::All, next) => next,
             (ScanExtent::One(_), _) if self.page.count > 0 => None,
             (ScanExtent::One(_), None) if !self.has_wrapped => {
                 self.has_wrapped = true;
                 Some(ScanPlace { store: router.first_store(&Key::MIN), from: Key::MIN, first: true })
             }
-            (ScanExtent::One(_), next) => next,
+            (ScanExtent::All | ScanExtent::One(_), next) => next,
             (ScanExtent::Page { .. }, None) => None,
             (ScanExtent::Page { cursor, count }, Some(next)) => {
                 let is_whole = self.seen >= count || self.page.names.len() >= PAGE_BYTES;

@@ -3,6 +3,7 @@
 use crate::error::ServeError;
 use crate::options::{ServeOptions, UnixOptions};
 use crate::protocol::Protocol;
+use crate::protocol::http::HTTP;
 use crate::protocol::redis::REDIS;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -27,6 +28,9 @@ const LISTEN: &str = "--listen";
 
 /// The flag that says where clients of Redis connect.
 const REDIS_LISTEN: &str = "--redis";
+
+/// The flag that says where clients of HTTP connect.
+const HTTP_LISTEN: &str = "--http";
 
 /// What came over a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +109,7 @@ impl Drop for Listener {
     }
 }
 
-/// Reserves all addresses of `options`. Clients speak `protocol`, but for those of Redis.
+/// Reserves all addresses of `options`. Clients speak `protocol`, but for those of Redis and of HTTP.
 ///
 /// # Errors
 /// [`ServeError::Address`], [`ServeError::InUse`], [`ServeError::Listen`], [`ServeError::Exposed`].
@@ -114,8 +118,12 @@ pub fn reserve_all(
     protocol: &'static dyn Protocol,
 ) -> Result<Vec<ReservedAddress>, ServeError> {
     let mut reserved = Vec::new();
-    let of_redis: &'static dyn Protocol = &REDIS;
-    for (names, protocol, flag) in [(&options.listen, protocol, LISTEN), (&options.redis, of_redis, REDIS_LISTEN)] {
+    let (of_redis, of_http): (&'static dyn Protocol, &'static dyn Protocol) = (&REDIS, &HTTP);
+    for (names, protocol, flag) in [
+        (&options.listen, protocol, LISTEN),
+        (&options.redis, of_redis, REDIS_LISTEN),
+        (&options.http, of_http, HTTP_LISTEN),
+    ] {
         for address in names.iter().map(|name| resolve(name)).collect::<Result<Vec<_>, _>>()?.concat() {
             refuse_exposed(&address, options)?;
             let (socket, name) = bind(address, flag)?;

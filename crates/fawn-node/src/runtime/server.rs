@@ -68,7 +68,7 @@ pub struct RunningNode {
 /// Where clients reach a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientAddress {
-    /// What they speak: `memcached` or `redis`.
+    /// What they speak: `memcached`, `redis` or `http`.
     pub protocol: &'static str,
     /// The address with its real port, or the path of a Unix socket.
     pub address: String,
@@ -82,7 +82,7 @@ impl ClientAddress {
 }
 
 impl RunningNode {
-    /// Starts a node on `open`'s stores whose clients speak `protocol`, but for those of Redis. Addresses are reserved and files read before `open` is
+    /// Starts a node on `open`'s stores whose clients speak `protocol`, but for those of Redis and of HTTP. Addresses are reserved and files read before `open` is
     /// called, so that a port in use or a bad certificate is found before a store is touched. Clients are served once the node can:
     /// see [`await_serving`](Self::await_serving).
     ///
@@ -306,7 +306,7 @@ fn fit(limit: usize, loops: usize, links: usize) -> usize {
 /// # Errors
 /// [`ServeError`]; nothing runs then.
 pub fn start(options: &ServeOptions) -> Result<(RunningNode, Directory), ServeError> {
-    if options.listen.is_empty() && options.redis.is_empty() && options.unix.is_none() {
+    if options.listen.is_empty() && options.redis.is_empty() && options.http.is_empty() && options.unix.is_none() {
         return Err(ServeError::NoListener);
     }
     let mut held = None;

@@ -13,7 +13,7 @@ pub use context::{CasNumbers, LargeRecord, OperationContext, OperationStep, Plan
 pub use large::{finish_large, resume_large};
 pub use reply::{count, info_of, log_short, short, shown_item, unreadable, unwritable, write_outcome};
 
-use crate::request::{KeyAction, KeyRequest, ReplyBody, ShownItem};
+use crate::request::{KeyAction, KeyRequest, ReplyBody, ShownItem, ttl};
 use crate::shard::stores::{LookupOutcome, Stores};
 use decide::{Current, WritePlan, apply, plan};
 use fawn_kv::operation::{Append, Delete, Operation, Outcome};
@@ -86,7 +86,8 @@ fn get_now<R>(
     context: &mut OperationContext<'_>,
     out: &mut Vec<u8>,
 ) -> OperationStep<R> {
-    let item = ShownItem::plain(record.value, record.client_flags, context.cas.of(record));
+    let plain = ShownItem::plain(record.value, record.client_flags, context.cas.of(record));
+    let item = ShownItem { ttl: ttl(record.expiry, context.now.unix), ..plain };
     request.write(out, &ReplyBody::Item(item));
     context.counters.cmd_get.add(1);
     context.counters.get_hits.add(1);

@@ -5,6 +5,7 @@ mod cross;
 mod flush;
 mod group;
 pub mod harness;
+mod http;
 mod large;
 mod limits;
 mod moves;

@@ -79,8 +79,11 @@ impl<'de> Deserializer<'de> for Generator<'_, 'de> {
         deserialize_u16 visit_u16 u16,
         deserialize_u32 visit_u32 u32,
         deserialize_u64 visit_u64 u64,
-        deserialize_i64 visit_i64 i64,
     );
+
+    fn deserialize_i64<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_i64(self.number().cast_signed())
+    }
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
         panic!("a kind of field that no message has had so far: generate it here");

@@ -21,6 +21,7 @@
 //!   and as a node's trace. `counters`: of `/proc` and control groups. `designs`: of what people write for surveys and
 //!   simulators. `pieces`: an input that arrives in pieces. `commands`: Redis's protocol, of a client and of a server.
 //!   `snapshots`: Redis's files.
+//!   `http`: requests of HTTP.
 
 mod commands;
 mod counters;
@@ -28,6 +29,7 @@ mod designs;
 mod edit;
 pub mod generate;
 mod hostile;
+mod http;
 mod log;
 mod managers;
 mod manifest;
@@ -67,6 +69,7 @@ pub const TARGETS: &[&dyn Target] = &[
     &commands::Commands,
     &commands::Replies,
     &snapshots::Snapshots,
+    &http::Requests,
     &managers::Managers,
     &sessions::Sessions,
     &log::CommitLog,

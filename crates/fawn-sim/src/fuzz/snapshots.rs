@@ -147,7 +147,9 @@ fn push_key(out: &mut Vec<u8>, random: &mut Random) {
         }
         5 => out.extend_from_slice(&[1, 1, b'a', 0, 0, 0, 0, 0, 0, 0, 0]),
         7 => {
-            out.extend_from_slice(&[0x81, 0, 0, 0, 0, 0, 0, 4, 1, 1, 1, 5, 2, b'a', b'b', 4, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+            out.extend_from_slice(&[
+                0x81, 0, 0, 0, 0, 0, 0, 4, 1, 1, 1, 5, 2, b'a', b'b', 4, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            ]);
         }
         9 => push_string(out, &[], b"\x02\x01a\x03\x02one..\xfe\x01\0\0\0b\x00\x00\xff"),
         13 => push_string(out, &[], b"\x12\0\0\0\x0d\0\0\0\x02\0\0\x01a\x03\xc0\x01\x02\xff"),

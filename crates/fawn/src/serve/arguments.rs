@@ -25,6 +25,9 @@ pub struct ClientsArguments {
     /// Also serve clients of Redis on this address; port 0 picks a free port; may be given several times
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]
     pub redis: Vec<String>,
+    /// Also serve HTTP on this address: keys at /v1/keys/KEY; port 0 picks a free port; may be given several times
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]
+    pub http: Vec<String>,
     /// Also listen on this Unix socket
     #[arg(long, value_name = "PATH")]
     pub unix: Option<PathBuf>,
@@ -58,7 +61,7 @@ pub struct ClientsArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Once connections are accepted, the server prints a line for each address to standard output: `fawn: serving \
-memcached on ADDR:PORT`, or `redis`. The log goes to standard error. SIGTERM, SIGINT, SIGQUIT and SIGHUP stop the server cleanly: every \
+memcached on ADDR:PORT`, or `redis` or `http`. The log goes to standard error. SIGTERM, SIGINT, SIGQUIT and SIGHUP stop the server cleanly: every \
 acknowledged write is on flash, and the exit code is 0. A second signal, five seconds or more after the first, \
 stops it at once, like a crash. Under nohup the server ignores SIGHUP.
 
@@ -114,7 +117,7 @@ pub struct ServeArguments {
 const LARGEST_ITEM: Size = Size { bytes: 128 << 20 };
 
 /// Parses `--max-item-size`.
-fn parse_item_size(text: &str) -> Result<Size, String> {
+pub fn parse_item_size(text: &str) -> Result<Size, String> {
     let size: Size = text.parse().map_err(|error: ValueError| error.to_string())?;
     match size.bytes {
         bytes if bytes < 1024 => Err(format!("{size} is too small; choose 1K to 128M")),
@@ -163,7 +166,7 @@ impl ServeArguments {
 impl ClientsArguments {
     /// Whether nothing is said of where clients connect.
     pub fn are_default(&self) -> bool {
-        self.listen == [DEFAULT_LISTEN] && self.redis.is_empty() && self.unix.is_none()
+        self.listen == [DEFAULT_LISTEN] && self.redis.is_empty() && self.http.is_empty() && self.unix.is_none()
     }
 
     /// What they say of a server's options.
@@ -172,6 +175,7 @@ impl ClientsArguments {
         ServeOptions {
             listen: self.listen.clone(),
             redis: self.redis.clone(),
+            http: self.http.clone(),
             unix: self.unix.clone().map(|path| UnixOptions { path, mode: self.unix_mode.0 }),
             max_item_bytes: self.max_item_size.bytes as usize,
             auth_file: self.auth_file.clone(),

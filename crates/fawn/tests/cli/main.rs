@@ -29,6 +29,7 @@ mod gordon_record;
 mod gordon_replay;
 mod gordon_store;
 mod gordon_survey;
+mod http;
 mod joule_all;
 mod joule_compute;
 mod joule_kv;

@@ -125,7 +125,7 @@ impl<B: Backend> Dispatcher<B> {
             return self.listed(&mut conn.flow, slot.answer, &bytes);
         }
         if slot.part == MOVE {
-            return self.moved(&mut conn.flow, slot.answer, &bytes, status.unwritten());
+            return Self::moved(&mut conn.flow, slot.answer, &bytes, status.unwritten());
         }
         match conn.flow.answers.fill(slot.answer, slot.part, bytes, status.is_failure()) {
             FillOutcome::Taken => {}

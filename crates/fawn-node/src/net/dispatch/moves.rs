@@ -36,7 +36,7 @@ impl<B: Backend> Dispatcher<B> {
     }
 
     /// The reply of a step has come; `error` takes its place.
-    pub(super) fn moved(&mut self, flow: &mut Flow, answer: u64, step: &[u8], error: Option<RequestError<'_>>) {
+    pub(super) fn moved(flow: &mut Flow, answer: u64, step: &[u8], error: Option<RequestError<'_>>) {
         let mut reply = Vec::new();
         let is_over = match (&mut flow.moving, error) {
             (Some(moving), Some(error)) => moving.fail(error, &mut reply),

@@ -178,7 +178,7 @@ pub fn count(request: &KeyRequest<'_>, outcome: Option<&Outcome>, counters: &Cou
         if found { hits.add(1) } else { misses.add(1) }
     };
     match operation {
-        Operation::Get => {
+        Operation::Get | Operation::View(_) => {
             counters.cmd_get.add(1);
             pair(&counters.get_hits, &counters.get_misses);
         }
@@ -210,10 +210,6 @@ pub fn count(request: &KeyRequest<'_>, outcome: Option<&Outcome>, counters: &Cou
         Operation::Delete(_) => pair(&counters.delete_hits, &counters.delete_misses),
         Operation::Arithmetic(step) if step.decrement => pair(&counters.decr_hits, &counters.decr_misses),
         Operation::Arithmetic(_) => pair(&counters.incr_hits, &counters.incr_misses),
-        Operation::View(_) => {
-            counters.cmd_get.add(1);
-            pair(&counters.get_hits, &counters.get_misses);
-        }
         Operation::Edit(_) => {
             counters.cmd_set.add(1);
             counters.set_hits.add(1);

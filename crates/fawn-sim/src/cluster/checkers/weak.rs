@@ -95,10 +95,8 @@ impl WeakChecker {
                 KvOperation::Put { value }
                 | KvOperation::CompareAndSwap { value, .. }
                 | KvOperation::Add { value }
-                | KvOperation::Replace { value } => {
-                    asked.values.insert(value);
-                }
-                KvOperation::Swap { value } => {
+                | KvOperation::Replace { value }
+                | KvOperation::Swap { value } => {
                     asked.values.insert(value);
                 }
                 KvOperation::Increment { by } => asked.counted += by,

@@ -126,6 +126,7 @@ impl SimulatedClient {
     }
 
     /// Begins an operation on a key of `keys`, or on all of a range. The checker is told of it.
+    #[allow(clippy::too_many_lines)] // one choice after the other, in the order that the seeds know
     pub fn begin(&mut self, keys: u64, now_us: u64, unix: u32) -> &Asking {
         self.tell_unix(unix);
         if self.session == 0 {

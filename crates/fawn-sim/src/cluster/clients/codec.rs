@@ -20,7 +20,7 @@ pub fn encode(asking: &Asking) -> Option<Vec<u8>> {
         return None;
     }
     match asking.form {
-        Form::Whole => encode_whole(asking),
+        Form::Whole => Some(encode_whole(asking)),
         Form::Part => Some(encode_part(asking)),
         Form::Field => Some(encode_field(asking)),
     }
@@ -77,7 +77,7 @@ fn encode_field(asking: &Asking) -> Vec<u8> {
     }
 }
 
-fn encode_whole(asking: &Asking) -> Option<Vec<u8>> {
+fn encode_whole(asking: &Asking) -> Vec<u8> {
     let text;
     let operation = match asking.operation {
         KvOperation::Get => Operation::GetAndTouch { expiry: asking.expiry },
@@ -118,7 +118,7 @@ fn encode_whole(asking: &Asking) -> Option<Vec<u8>> {
             Operation::Store(Store { mode, compare, expiry: asking.expiry, ..Store::set(text.as_bytes()) })
         }
     };
-    Some(postcard::to_allocvec(&operation).expect("an operation can be encoded"))
+    postcard::to_allocvec(&operation).expect("an operation can be encoded")
 }
 
 /// A step of a counter, which begins with `initial` where nothing is.
@@ -215,8 +215,9 @@ fn of_integer(asking: &Asking, number: u64) -> KvOutcome {
         (KvOperation::Delete, 1) => KvOutcome::Deleted,
         (KvOperation::Touch | KvOperation::Delete, 0) => KvOutcome::NotFound,
         (KvOperation::Add { .. }, 0) => KvOutcome::NotStored,
-        (KvOperation::Put { .. } | KvOperation::Add { .. }, 0 | 1) => KvOutcome::Stored { version },
-        (KvOperation::Extend { .. }, 1..) => KvOutcome::Stored { version },
+        (KvOperation::Put { .. } | KvOperation::Add { .. }, 0 | 1) | (KvOperation::Extend { .. }, 1..) => {
+            KvOutcome::Stored { version }
+        }
         (operation, number) => panic!("{operation} comes to {number}"),
     }
 }
