@@ -156,8 +156,7 @@ fn what_is_written_again_after_a_flush_counts_once() {
     for n in 0..RECORDS / 2 {
         bare.put(&name(n), &n.to_le_bytes());
     }
-    bare.store.freeze();
-    bare.settle();
+    bare.seal();
     let entries = bare.store.stats().entries;
     assert!(entries.abs_diff(RECORDS / 2) < RECORDS / 20, "{entries} of {}", RECORDS / 2);
 }

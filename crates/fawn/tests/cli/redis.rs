@@ -126,8 +126,8 @@ fn a_scan_returns_every_key_of_a_server_and_of_a_cluster() {
         let dir = tempfile::tempdir().unwrap();
         let served = Served::start(&dir.path().join("data"), nodes);
         let mut redis = Client::to(&served.redis);
-        let sets: String = (0..1000).map(|number| format!("SET key{number} {number}\r\n")).collect();
-        redis.ask(&sets, &"+OK\r\n".repeat(1000));
+        let sets: Vec<_> = (0..1000).map(|number| format!("SET key{number} {number}\r\n")).collect();
+        redis.ask(&sets.concat(), &"+OK\r\n".repeat(1000));
         assert_eq!(scanned(&mut redis).len(), 1000, "{nodes:?}");
         redis.ask("RENAME key1 other\r\nGET other\r\nEXISTS key1\r\n", "+OK\r\n$1\r\n1\r\n:0\r\n");
         redis.ask("HSET h a 1\r\nHINCRBYFLOAT h a 0.5\r\nHGET h a\r\n", ":1\r\n$3\r\n1.5\r\n$3\r\n1.5\r\n");
