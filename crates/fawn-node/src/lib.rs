@@ -44,6 +44,6 @@ mod shard;
 mod tests;
 pub use error::ServeError;
 pub use observe::metrics;
-pub use options::{ServeLimits, ServeOptions, SettingOrigins, TlsFiles, UnixOptions};
-pub use runtime::server::{ClientAddress, connections_that_fit, serve};
+pub use options::{ClientAddress, ServeLimits, ServeOptions, SettingOrigins, TlsFiles, UnixOptions};
+pub use runtime::server::{connections_that_fit, serve};
 pub use runtime::signals;

@@ -6,6 +6,25 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Connections that may wait to be accepted.
+pub const BACKLOG: i32 = 1024;
+
+/// Where clients reach a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientAddress {
+    /// What they speak: `memcached`, `redis` or `http`.
+    pub protocol: &'static str,
+    /// The address with its real port, or the path of a Unix socket.
+    pub address: String,
+}
+
+impl ClientAddress {
+    /// The line that a process prints once it serves clients there.
+    pub fn ready_line(&self) -> String {
+        format!("fawn: serving {} on {}", self.protocol, self.address)
+    }
+}
+
 /// Everything `serve` needs to know.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {

@@ -1,7 +1,7 @@
 //! Opening the sockets that a node listens on.
 
 use crate::error::ServeError;
-use crate::options::{ServeOptions, UnixOptions};
+use crate::options::{BACKLOG, ServeOptions, UnixOptions};
 use crate::protocol::Protocol;
 use crate::protocol::http::HTTP;
 use crate::protocol::redis::REDIS;
@@ -13,9 +13,6 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-
-/// Connections that may wait to be accepted.
-pub const BACKLOG: i32 = 1024;
 
 /// The flag that says where a Unix socket is.
 const UNIX: &str = "--unix";

@@ -1,7 +1,6 @@
 //! What the log says once a process has its stores: in one line, what it runs with and why.
 
-use crate::options::ServeOptions;
-use crate::runtime::server::ClientAddress;
+use crate::options::{ClientAddress, ServeOptions};
 use std::path::Path;
 
 /// What a process runs.

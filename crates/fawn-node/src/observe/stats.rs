@@ -288,7 +288,7 @@ fn settings(lines: &dyn ReplyWriter, out: &mut Vec<u8>, shared: &SharedState) {
     lines.write_stat(out, "flush_enabled", if shared.flush_enabled { "yes" } else { "no" });
     lines.write_stat(out, "stat_key_prefix", ":");
     lines.write_stat(out, "detail_enabled", "no");
-    lines.write_stat_number(out, "tcp_backlog", crate::net::listen::BACKLOG as u64);
+    lines.write_stat_number(out, "tcp_backlog", crate::options::BACKLOG as u64);
     lines.write_stat(out, "hash_algorithm", "blake3");
     lines.write_stat(out, "dump_enabled", "yes");
     lines.write_stat(out, "binding_protocol", "ascii");

@@ -4,7 +4,7 @@ use crate::error::ServeError;
 use crate::net::listen::{self, ReservedAddress};
 use crate::observe::metrics::Serving;
 use crate::observe::started::StartReport;
-use crate::options::ServeOptions;
+use crate::options::{ClientAddress, ServeOptions};
 use crate::protocol::Protocol;
 use crate::protocol::memcached::MEMCACHED;
 use crate::runtime::event_loop::{EventLoop, LoopParts};
@@ -63,22 +63,6 @@ pub struct RunningNode {
     shared: Arc<SharedState>,
     threads: Vec<JoinHandle<()>>,
     addresses: Vec<ClientAddress>,
-}
-
-/// Where clients reach a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientAddress {
-    /// What they speak: `memcached`, `redis` or `http`.
-    pub protocol: &'static str,
-    /// The address with its real port, or the path of a Unix socket.
-    pub address: String,
-}
-
-impl ClientAddress {
-    /// The line that a process prints once it serves clients there.
-    pub fn ready_line(&self) -> String {
-        format!("fawn: serving {} on {}", self.protocol, self.address)
-    }
 }
 
 impl RunningNode {

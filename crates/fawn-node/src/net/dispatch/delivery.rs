@@ -1,6 +1,7 @@
 //! What loops ask of each other, and replies on their way back to their connections.
 
-use super::{Dispatcher, LISTING, MOVE};
+use super::server_requests::gather;
+use super::{Dispatcher, LISTING, MOVE, moves};
 use crate::net::connection::{ClientConnection, ReservationRequest};
 use crate::net::reply_queue::FillOutcome;
 use crate::observe::stats;
@@ -125,11 +126,11 @@ impl<B: Backend> Dispatcher<B> {
             return self.listed(&mut conn.flow, slot.answer, &bytes);
         }
         if slot.part == MOVE {
-            return Self::moved(&mut conn.flow, slot.answer, &bytes, status.unwritten());
+            return moves::moved(&mut conn.flow, slot.answer, &bytes, status.unwritten());
         }
         match conn.flow.answers.fill(slot.answer, slot.part, bytes, status.is_failure()) {
             FillOutcome::Taken => {}
-            FillOutcome::Gathered(tag) => self.gather(&mut conn.flow, slot.answer, tag),
+            FillOutcome::Gathered(tag) => gather(&mut conn.flow, slot.answer, tag, (&self.shared, self.now)),
             FillOutcome::Broken => conn.flow.broken = true,
         }
     }

@@ -34,18 +34,18 @@ impl<B: Backend> Dispatcher<B> {
         }
         Ok(())
     }
+}
 
-    /// The reply of a step has come; `error` takes its place.
-    pub(super) fn moved(flow: &mut Flow, answer: u64, step: &[u8], error: Option<RequestError<'_>>) {
-        let mut reply = Vec::new();
-        let is_over = match (&mut flow.moving, error) {
-            (Some(moving), Some(error)) => moving.fail(error, &mut reply),
-            (Some(moving), None) => moving.take(step, &mut reply),
-            (None, _) => true,
-        };
-        if is_over {
-            flow.moving = None;
-        }
-        flow.answers.fill(answer, 0, reply, false);
+/// The reply of a step has come; `error` takes its place.
+pub(super) fn moved(flow: &mut Flow, answer: u64, step: &[u8], error: Option<RequestError<'_>>) {
+    let mut reply = Vec::new();
+    let is_over = match (&mut flow.moving, error) {
+        (Some(moving), Some(error)) => moving.fail(error, &mut reply),
+        (Some(moving), None) => moving.take(step, &mut reply),
+        (None, _) => true,
+    };
+    if is_over {
+        flow.moving = None;
     }
+    flow.answers.fill(answer, 0, reply, false);
 }

@@ -12,7 +12,9 @@ use crate::request::{
     CLOCK_NOT_SET, ListingDetail, ListingForm, ListingPart, ReplyBody, ReplyForm, ReplySlot, ReplyTo, RequestError,
     StatsReport,
 };
-use crate::runtime::mesh::PeerRequest;
+use crate::runtime::clock::Now;
+use crate::runtime::mesh::{Mesh, PeerRequest};
+use crate::runtime::shared::SharedState;
 use crate::shard::backend::Backend;
 
 /// The tag of figures that are no report of `stats`.
@@ -60,11 +62,6 @@ impl<B: Backend> Dispatcher<B> {
         Ok(())
     }
 
-    /// Whether every other loop has credit for a request.
-    fn credit_everywhere(&self) -> Result<(), NoCredit> {
-        self.mesh.without_credit().map_or(Ok(()), |peer| Err(NoCredit(peer)))
-    }
-
     /// Asks all other loops for their parts of a reply.
     fn ask_everyone(&mut self, flow: &mut Flow, answer: u64, ask: PeerRequest) {
         for peer in self.mesh.peers() {
@@ -89,7 +86,7 @@ impl<B: Backend> Dispatcher<B> {
         if !flow.answers.are_filled() {
             return Err(Pause::Order);
         }
-        self.credit_everywhere()?;
+        credit_everywhere(&self.mesh)?;
         self.counters.cmd_flush.add(1);
         let start = self.output.len();
         reply.write(self.output.bytes_mut(), b"", &ReplyBody::Ok);
@@ -109,7 +106,7 @@ impl<B: Backend> Dispatcher<B> {
     }
 
     fn stats(&mut self, flow: &mut Flow, report: StatsReport) -> Result<(), NoCredit> {
-        self.credit_everywhere()?;
+        credit_everywhere(&self.mesh)?;
         if report == StatsReport::Connections {
             let ask = PeerRequest::Connections { writer: flow.writer };
             let answer = flow.answers.open(Finish::Suffix(flow.writer.stats_end()));
@@ -125,39 +122,23 @@ impl<B: Backend> Dispatcher<B> {
         flow.answers.extend(answer, &own, None, self.backend.pool());
         self.ask_everyone(flow, answer, PeerRequest::Stats);
         if let FillOutcome::Gathered(tag) = flow.answers.close(answer) {
-            self.gather(flow, answer, tag);
+            gather(flow, answer, tag, (&self.shared, self.now));
         }
         Ok(())
     }
 
     /// Asks all loops for their figures.
     fn figures(&mut self, flow: &mut Flow, reply: &ReplyForm) -> Result<(), NoCredit> {
-        self.credit_everywhere()?;
+        credit_everywhere(&self.mesh)?;
         let answer = flow.answers.open(Finish::Gather(FIGURES));
         flow.figures.push((answer, *reply));
         let own = stats::encode(&self.backend.stats(self.now));
         flow.answers.extend(answer, &own, None, self.backend.pool());
         self.ask_everyone(flow, answer, PeerRequest::Stats);
         if let FillOutcome::Gathered(tag) = flow.answers.close(answer) {
-            self.gather(flow, answer, tag);
+            gather(flow, answer, tag, (&self.shared, self.now));
         }
         Ok(())
-    }
-
-    /// Makes the answer to `stats` of what all loops said.
-    pub(super) fn gather(&mut self, flow: &mut Flow, answer: u64, tag: u8) {
-        let figures = stats::merge(&flow.answers.parts(answer));
-        let text = if tag == FIGURES {
-            let place = flow.figures.iter().position(|(number, _)| *number == answer);
-            let (_, form) =
-                flow.figures.swap_remove(place.expect("whoever asks for figures says how they are written"));
-            let (figures, mut text) = (ServerFigures::new(&figures, &self.shared, self.now), Vec::new());
-            form.write(&mut text, b"", &ReplyBody::Figures(&figures));
-            text
-        } else {
-            stats::text(tag, &figures, &self.shared, self.now, flow.writer)
-        };
-        flow.answers.gathered(answer, text);
     }
 
     /// Asks for the next part of a listing once the client has taken the one before.
@@ -220,4 +201,24 @@ impl<B: Backend> Dispatcher<B> {
         }
         flow.answers.push(&end, None, Stamp::NONE, self.backend.pool());
     }
+}
+
+/// Makes the answer to `stats` of what all loops said.
+pub(super) fn gather(flow: &mut Flow, answer: u64, tag: u8, (shared, now): (&SharedState, Now)) {
+    let figures = stats::merge(&flow.answers.parts(answer));
+    let text = if tag == FIGURES {
+        let place = flow.figures.iter().position(|(number, _)| *number == answer);
+        let (_, form) = flow.figures.swap_remove(place.expect("whoever asks for figures says how they are written"));
+        let (figures, mut text) = (ServerFigures::new(&figures, shared, now), Vec::new());
+        form.write(&mut text, b"", &ReplyBody::Figures(&figures));
+        text
+    } else {
+        stats::text(tag, &figures, shared, now, flow.writer)
+    };
+    flow.answers.gathered(answer, text);
+}
+
+/// Whether every other loop has credit for a request.
+fn credit_everywhere(mesh: &Mesh) -> Result<(), NoCredit> {
+    mesh.without_credit().map_or(Ok(()), |peer| Err(NoCredit(peer)))
 }

@@ -124,7 +124,9 @@ impl Upkeep {
         context.writes.drop_sealed();
         if let Some((before, with_segment)) = self.live_before_seal.take() {
             let superseded = with_segment.saturating_sub(self.sealed.slice_total().live);
-            context.writes.note_superseded(superseded, before);
+            // Those that were flushed are superseded as often as others.
+            let share = context.writes.flushed_entries() as f64 / before.max(1) as f64;
+            context.writes.note_dropped((superseded as f64 * share.min(1.0)).round() as u64);
         }
         self.sealed.forget_emptied(context.writes.buffers().oldest_frozen());
         context.work.begin_scans(context.writes.buffers());

@@ -388,15 +388,7 @@ impl WritePath {
         self.flushed_entries
     }
 
-    /// A seal has superseded so many of the live sealed entries. Those that were flushed are superseded as often as others.
-    pub(super) fn note_superseded(&mut self, superseded: u64, live: u64) {
-        if self.flushed_entries > 0 && live > 0 {
-            let share = (self.flushed_entries as f64 / live as f64).min(1.0);
-            self.note_dropped((superseded as f64 * share).round() as u64);
-        }
-    }
-
-    /// A merge has dropped so many entries.
+    /// A merge has dropped so many entries, or a seal has superseded so many that were flushed.
     pub(super) fn note_dropped(&mut self, entries: u64) {
         self.flushed_entries = self.flushed_entries.saturating_sub(entries);
     }
