@@ -6,7 +6,6 @@
 //! into the output, on whatever core it is.
 
 use crate::observe::latency::Stamp;
-use crate::observe::stats::ServerFigures;
 use crate::runtime::slab::Token;
 use crate::shard::recency::LastUse;
 use fawn_kv::operation::{Delete, Edit, EditKind, Operation, Outcome, Store, View, ViewKind};
@@ -307,7 +306,7 @@ pub enum ReplyBody<'a> {
         now: u32,
     },
     /// The server's figures.
-    Figures(&'a ServerFigures<'a>),
+    Figures(&'a ServerFigures),
     /// Keys that match a [`ScanRequest`](crate::protocol::ScanRequest).
     Keys(&'a KeyPage),
     /// A value was moved or copied to another key, or not.
@@ -322,6 +321,41 @@ pub enum ReplyBody<'a> {
     Authenticated,
     /// User name or password is wrong.
     AuthenticationFailed,
+}
+
+/// The figures of a server, for a report in the words of a protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerFigures {
+    /// Seconds since the start.
+    pub uptime_s: u64,
+    /// The port for clients of Redis; 0: there is none.
+    pub redis_port: u64,
+    /// Keys, about.
+    pub keys: u64,
+    /// Bytes of their records, about.
+    pub live_bytes: u64,
+    /// Bytes of DRAM of index, buffers and record cache.
+    pub memory_bytes: u64,
+    /// Bytes of DRAM that these may have.
+    pub memory_limit: u64,
+    /// Connections now.
+    pub connections: u64,
+    /// Connections that there may be.
+    pub connection_limit: u64,
+    /// Connections since the start.
+    pub total_connections: u64,
+    /// Connections that were refused.
+    pub rejected_connections: u64,
+    /// Operations that were answered.
+    pub operations: u64,
+    /// Bytes received.
+    pub bytes_read: u64,
+    /// Bytes sent.
+    pub bytes_written: u64,
+    /// Reads that found their key.
+    pub hits: u64,
+    /// Reads that did not.
+    pub misses: u64,
 }
 
 /// What came of moving a value from one key to another.

@@ -1,7 +1,7 @@
 //! What `stats` says.
 
 use crate::observe::warnings::{Fullness, used_percent};
-use crate::request::{ReplyWriter, StatsReport};
+use crate::request::{ReplyWriter, ServerFigures, StatsReport};
 use crate::runtime::clock::Now;
 use crate::runtime::shared::SharedState;
 use crate::shard::stores::LoopStats;
@@ -39,37 +39,41 @@ pub struct MergedStats {
 }
 
 impl MergedStats {
-    /// A sum, or 0 if nobody has said it.
-    pub fn number(&self, name: &str) -> u64 {
+    fn number(&self, name: &str) -> u64 {
         self.numbers.get(name).copied().unwrap_or(0)
     }
 
     /// Items: of a cluster those whose ranges have their tail in this process, so that each is counted by one.
-    pub fn items(&self) -> u64 {
+    fn items(&self) -> u64 {
         self.numbers.get(TAIL_ITEMS).copied().unwrap_or_else(|| self.number("fawn_entries"))
     }
 
     /// Their bytes.
-    pub fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         self.numbers.get(TAIL_BYTES).copied().unwrap_or_else(|| self.number("fawn_live_bytes"))
     }
 }
 
 /// The figures of a server, for whoever writes a report of them.
-#[derive(Clone, Copy, Debug)]
-pub struct ServerFigures<'a> {
-    /// What its loops say of their stores.
-    pub stores: &'a MergedStats,
-    /// What it was started with, and its counters.
-    pub shared: &'a SharedState,
-    /// The time.
-    pub now: Now,
-}
-
-impl<'a> ServerFigures<'a> {
-    /// Those of a server.
-    pub fn new(stores: &'a MergedStats, shared: &'a SharedState, now: Now) -> Self {
-        Self { stores, shared, now }
+pub fn figures(stores: &MergedStats, shared: &SharedState) -> ServerFigures {
+    let totals = shared.totals();
+    let memory = ["fawn_index_bytes", "fawn_buffer_bytes", "fawn_cache_bytes"];
+    ServerFigures {
+        uptime_s: shared.started.elapsed().as_secs(),
+        redis_port: tcp_port(&shared.options.redis),
+        keys: stores.items(),
+        live_bytes: stores.bytes(),
+        memory_bytes: memory.iter().map(|part| stores.number(part)).sum(),
+        memory_limit: shared.options.memory_bytes,
+        connections: totals.curr_connections,
+        connection_limit: shared.limits.connections as u64,
+        total_connections: totals.total_connections,
+        rejected_connections: totals.rejected_connections,
+        operations: shared.counters.iter().map(|counters| counters.operations()).fold(0, u64::wrapping_add),
+        bytes_read: totals.bytes_read,
+        bytes_written: totals.bytes_written,
+        hits: totals.get_hits,
+        misses: totals.get_misses,
     }
 }
 

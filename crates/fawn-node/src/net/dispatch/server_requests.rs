@@ -6,7 +6,7 @@ use crate::net::key_move::KeyMove;
 use crate::net::key_scan::KeyScan;
 use crate::net::reply_queue::{FillOutcome, Finish};
 use crate::observe::latency::Stamp;
-use crate::observe::stats::{self, ServerFigures};
+use crate::observe::stats;
 use crate::protocol::ServerRequest;
 use crate::request::{
     CLOCK_NOT_SET, ListingDetail, ListingForm, ListingPart, ReplyBody, ReplyForm, ReplySlot, ReplyTo, RequestError,
@@ -209,7 +209,7 @@ pub(super) fn gather(flow: &mut Flow, answer: u64, tag: u8, (shared, now): (&Sha
     let text = if tag == FIGURES {
         let place = flow.figures.iter().position(|(number, _)| *number == answer);
         let (_, form) = flow.figures.swap_remove(place.expect("whoever asks for figures says how they are written"));
-        let (figures, mut text) = (ServerFigures::new(&figures, shared, now), Vec::new());
+        let (figures, mut text) = (stats::figures(&figures, shared), Vec::new());
         form.write(&mut text, b"", &ReplyBody::Figures(&figures));
         text
     } else {

@@ -4,8 +4,8 @@
 //! missing, such as `loading`.
 
 use super::greeting::VERSION;
-use crate::observe::stats::ServerFigures;
 use crate::observe::usage;
+use crate::request::ServerFigures;
 use fawn_resp::reply::{self, RespVersion};
 use std::fmt::Write as _;
 
@@ -32,7 +32,7 @@ pub fn sections<'a>(names: impl Iterator<Item = &'a [u8]>) -> u32 {
 }
 
 /// Appends the reply for these sections.
-pub fn write(out: &mut Vec<u8>, figures: &ServerFigures<'_>, sections: u32, version: RespVersion) {
+pub fn write(out: &mut Vec<u8>, figures: &ServerFigures, sections: u32, version: RespVersion) {
     let mut text = String::new();
     for (place, section) in SECTIONS.iter().enumerate().filter(|(place, _)| sections & 1 << place != 0) {
         if !text.is_empty() {
@@ -67,45 +67,39 @@ fn capitalized(section: &str) -> String {
 /// Writes a field.
 type Field<'f> = &'f mut dyn FnMut(&str, &dyn std::fmt::Display);
 
-fn server(figures: &ServerFigures<'_>, field: Field<'_>) {
-    let uptime = figures.shared.started.elapsed().as_secs();
+fn server(figures: &ServerFigures, field: Field<'_>) {
     field("redis_version", &VERSION);
     field("fawn_version", &env!("CARGO_PKG_VERSION"));
     field("redis_mode", &"standalone");
     field("os", &format_args!("{} {}", std::env::consts::OS, std::env::consts::ARCH));
     field("arch_bits", &usize::BITS);
     field("process_id", &std::process::id());
-    let port = figures.shared.options.redis.first().and_then(|address| address.rsplit(':').next()).unwrap_or("0");
-    field("tcp_port", &port);
-    field("uptime_in_seconds", &uptime);
-    field("uptime_in_days", &(uptime / 86_400));
+    field("tcp_port", &figures.redis_port);
+    field("uptime_in_seconds", &figures.uptime_s);
+    field("uptime_in_days", &(figures.uptime_s / 86_400));
 }
 
-fn clients(figures: &ServerFigures<'_>, field: Field<'_>) {
-    field("connected_clients", &figures.shared.totals().curr_connections);
-    field("maxclients", &figures.shared.limits.connections);
+fn clients(figures: &ServerFigures, field: Field<'_>) {
+    field("connected_clients", &figures.connections);
+    field("maxclients", &figures.connection_limit);
     field("blocked_clients", &0);
 }
 
-fn memory(figures: &ServerFigures<'_>, field: Field<'_>) {
-    let parts = ["fawn_index_bytes", "fawn_buffer_bytes", "fawn_cache_bytes"];
-    let used: u64 = parts.iter().map(|part| figures.stores.number(part)).sum();
-    field("used_memory", &used);
-    field("maxmemory", &figures.shared.options.memory_bytes);
+fn memory(figures: &ServerFigures, field: Field<'_>) {
+    field("used_memory", &figures.memory_bytes);
+    field("maxmemory", &figures.memory_limit);
     field("maxmemory_policy", &"noeviction");
-    field("used_disk_bytes", &figures.stores.bytes());
+    field("used_disk_bytes", &figures.live_bytes);
 }
 
-fn stats(figures: &ServerFigures<'_>, field: Field<'_>) {
-    let totals = figures.shared.totals();
-    let operations = figures.shared.counters.iter().map(|counters| counters.operations()).fold(0, u64::wrapping_add);
-    field("total_connections_received", &totals.total_connections);
-    field("rejected_connections", &totals.rejected_connections);
-    field("total_commands_processed", &operations);
-    field("total_net_input_bytes", &totals.bytes_read);
-    field("total_net_output_bytes", &totals.bytes_written);
-    field("keyspace_hits", &totals.get_hits);
-    field("keyspace_misses", &totals.get_misses);
+fn stats(figures: &ServerFigures, field: Field<'_>) {
+    field("total_connections_received", &figures.total_connections);
+    field("rejected_connections", &figures.rejected_connections);
+    field("total_commands_processed", &figures.operations);
+    field("total_net_input_bytes", &figures.bytes_read);
+    field("total_net_output_bytes", &figures.bytes_written);
+    field("keyspace_hits", &figures.hits);
+    field("keyspace_misses", &figures.misses);
     field("evicted_keys", &0);
 }
 
@@ -122,8 +116,8 @@ fn cpu(field: Field<'_>) {
 }
 
 /// Redis leaves a database out that has no keys.
-fn keyspace(figures: &ServerFigures<'_>, field: Field<'_>) {
-    let keys = figures.stores.items();
+fn keyspace(figures: &ServerFigures, field: Field<'_>) {
+    let keys = figures.keys;
     if keys > 0 {
         // Nobody counts the keys that have an expiry.
         field("db0", &format_args!("keys={keys},expires=0,avg_ttl=0"));

@@ -36,7 +36,7 @@ impl ReplyWriter for Redis {
             ReplyBody::ItemInfo { info, now } => write_info(&head, out, name, info.as_ref(), *now),
             ReplyBody::Figures(figures) => match head.kind {
                 ReplyKind::Info { sections } => info::write(out, figures, sections, head.version),
-                _ => reply::integer(out, figures.stores.items().cast_signed()),
+                _ => reply::integer(out, figures.keys.cast_signed()),
             },
             ReplyBody::Keys(page) => write_keys(&head, out, page),
             ReplyBody::Moved(outcome) => write_moved(&head, out, *outcome),
