@@ -69,6 +69,10 @@ class Started:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Stops the process and removes its folder."""
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -87,6 +91,14 @@ class Started:
                 self.process = subprocess.Popen(self.argv, stderr=log, stdin=subprocess.DEVNULL, **popen)
             except OSError as error:
                 raise ServerError(f"cannot start {self.argv[0]}: {error}") from error
+
+    def started(self, run):
+        """Runs it for the first time; where that fails nothing is left behind."""
+        try:
+            return run()
+        except ServerError:
+            self.close()
+            raise
 
     def log_tail(self):
         with open(self.path("server.log"), "rb") as log:
@@ -115,7 +127,7 @@ class Fawn(Started):
             self.options += ["--auth-file", self.path("users")]
         if tls:
             self.options += ["--tls-cert", tls[0], "--tls-key", tls[1]]
-        return self.run()
+        return self.started(self.run)
 
     def run(self):
         self.argv = [self.binary, "serve", "--dir", self.path("data"), *self.options]
@@ -171,7 +183,7 @@ class RedisServer(Started):
         with open(self.path("redis.conf"), "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
         self.argv = [self.binary, self.path("redis.conf")]
-        return self.restart()
+        return self.started(self.restart)
 
     def restart(self):
         self.launch(stdout=subprocess.DEVNULL)
