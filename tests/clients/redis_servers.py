@@ -69,6 +69,10 @@ class Started:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Stops the process and removes its folder."""
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -87,6 +91,14 @@ class Started:
                 self.process = subprocess.Popen(self.argv, stderr=log, stdin=subprocess.DEVNULL, **popen)
             except OSError as error:
                 raise ServerError(f"cannot start {self.argv[0]}: {error}") from error
+
+    def started(self, run):
+        """Runs it for the first time; where that fails nothing is left behind."""
+        try:
+            return run()
+        except ServerError:
+            self.close()
+            raise
 
     def log_tail(self):
         with open(self.path("server.log"), "rb") as log:
@@ -108,14 +120,14 @@ class Fawn(Started):
         self.binary, self.options, self.memcached_port = os.path.abspath(binary), list(options), 0
 
     def start(self, users=(), tls=None):
-        """Starts it; `users` are (name, password), `tls` is a (certificate, key) of files."""
+        """Starts it; `users` are (name, password), `tls` are the files that `certificate` made."""
         if users:
             with open(self.path("users"), "w", encoding="utf-8") as file:
                 file.write("".join(f"{user}:{password}\n" for user, password in users))
             self.options += ["--auth-file", self.path("users")]
         if tls:
             self.options += ["--tls-cert", tls[0], "--tls-key", tls[1]]
-        return self.run()
+        return self.started(self.run)
 
     def run(self):
         self.argv = [self.binary, "serve", "--dir", self.path("data"), *self.options]
@@ -164,14 +176,14 @@ class RedisServer(Started):
         lines = [f"dir {self.folder}", "bind 127.0.0.1", 'save ""', "appendonly yes", "appendfsync no"]
         if tls:
             lines += ["port 0", f"tls-port {self.port}", f"tls-cert-file {tls[0]}", f"tls-key-file {tls[1]}"]
-            lines += [f"tls-ca-cert-file {tls[0]}", "tls-auth-clients no"]
+            lines += [f"tls-ca-cert-file {tls[2]}", "tls-auth-clients no"]
         else:
             lines.append(f"port {self.port}")
         lines += [f"user {user} on >{password} ~* &* +@all" for user, password in users]
         with open(self.path("redis.conf"), "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
         self.argv = [self.binary, self.path("redis.conf")]
-        return self.restart()
+        return self.started(self.restart)
 
     def restart(self):
         self.launch(stdout=subprocess.DEVNULL)
@@ -195,16 +207,21 @@ def free_port():
 
 
 def certificate(folder):
-    """Makes a certificate that vouches for itself, for localhost; the files of it and of its key."""
-    files = os.path.join(folder, "certificate.pem"), os.path.join(folder, "key.pem")
-    argv = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-    argv += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    argv += ["-out", files[0], "-keyout", files[1]]
+    """Makes a certificate for localhost; the files of it, of its key, and of the authority that signed it."""
+    names = [os.path.join(folder, name) for name in ("certificate.pem", "key.pem", "authority.pem", "authority-key.pem")]
+    own, own_key, authority, authority_key = names
+    new = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    make = [
+        [*new, "-subj", "/CN=test authority", "-out", authority, "-keyout", authority_key],
+        [*new, "-subj", "/CN=localhost", "-out", own, "-keyout", own_key, "-CA", authority, "-CAkey", authority_key,
+         "-addext", "basicConstraints=critical,CA:FALSE", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+    ]  # fmt: skip
     try:
-        subprocess.run(argv, check=True, capture_output=True)
+        for argv in make:
+            subprocess.run(argv, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise ServerError(f"no certificate could be made; is openssl installed? {error}") from error
-    return files
+        raise ServerError(f"no certificate could be made; is openssl 3 installed? {error}") from error
+    return own, own_key, authority
 
 
 def fail(message):
