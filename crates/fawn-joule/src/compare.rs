@@ -206,7 +206,7 @@ impl WorkWinner {
         known.sort_by(|(_, a), (_, b)| b.value.total_cmp(&a.value));
         let ((machine, first), (_, next)) = (known[0], known[1]);
         // What people are shown as once as much is no more.
-        let is_same = |value: f64| value == first.value || digits(first.value / value) == "1";
+        let is_same = |value: f64| value.total_cmp(&first.value).is_eq() || digits(first.value / value) == "1";
         if is_same(next.value) {
             let mut machines: Vec<usize> =
                 known.iter().filter(|(_, figure)| is_same(figure.value)).map(|(machine, _)| *machine).collect();

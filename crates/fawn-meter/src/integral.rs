@@ -226,13 +226,13 @@ mod tests {
                 let counted_joules = Some(package + dram);
                 integral.add(at, InstrumentSample { counted_joules, part_joules, ..InstrumentSample::default() });
             }
-            integral.longest_still_seconds()
+            integral.longest_still_seconds() as u64
         };
-        assert_eq!(still(&[(0.0, 0.0), (5.0, 0.0), (9.0, 0.0)]), 0.0);
-        assert_eq!(still(&[(0.0, 0.0), (5.0, 0.0), (5.0, 0.0), (5.0, 0.0), (9.0, 0.0)]), 2.0);
+        assert_eq!(still(&[(0.0, 0.0), (5.0, 0.0), (9.0, 0.0)]), 0);
+        assert_eq!(still(&[(0.0, 0.0), (5.0, 0.0), (5.0, 0.0), (5.0, 0.0), (9.0, 0.0)]), 2);
         // The other one goes on.
-        assert_eq!(still(&[(0.0, 0.0), (5.0, 1.0), (9.0, 1.0), (14.0, 1.0)]), 2.0);
-        assert_eq!(still(&[(0.0, 0.0), (0.0, 0.0), (5.0, 1.0)]), 0.0);
+        assert_eq!(still(&[(0.0, 0.0), (5.0, 1.0), (9.0, 1.0), (14.0, 1.0)]), 2);
+        assert_eq!(still(&[(0.0, 0.0), (0.0, 0.0), (5.0, 1.0)]), 0);
     }
 
     fn info() -> InstrumentInfo {

@@ -30,8 +30,9 @@
 //! | `tell` | standard error and output without a reader |
 //!
 //! Exit codes: 0 when everything asked for was done, 1 when something failed or was not found, 2 when the command line
-//! or the configuration is wrong. Where 1 is an answer, e.g. that no phrase occurs, a failure is 2, too. A load, a dump or a benchmark that a signal ends says how to go on, and gives 128 and the
-//! signal's number: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
+//! or the configuration is wrong. Where 1 is an answer, e.g. that no phrase occurs, a failure is 2, too. A load, a dump or a
+//! benchmark that a signal ends says how to go on, and gives 128 and the signal's number: 130 for Ctrl-C, 143 for SIGTERM,
+//! 129 for SIGHUP.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`

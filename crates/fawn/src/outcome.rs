@@ -14,7 +14,7 @@ pub enum CommandStatus {
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// Something failed in a command whose exit code 1 is an answer, e.g. that nothing was found: exit code 2, as of `grep` and `sort -c`.
+/// Something failed in a command whose exit code 1 is an answer, e.g. that nothing was found: exit code 2, as of `grep`.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct NoAnswer(pub anyhow::Error);

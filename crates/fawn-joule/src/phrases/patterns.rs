@@ -10,9 +10,6 @@ use super::hash::Case;
 /// Bytes of all phrases together at most: a phrase is named by where it begins, in 32 bits.
 pub const MOST_BYTES: usize = u32::MAX as usize;
 
-/// Bytes of a file that are read at a time.
-const READ_BYTES: u64 = 1 << 20;
-
 /// Duplicates are looked for among so many phrases at least, and in so many parts of all phrases at most.
 const LEAST_PART: usize = 1 << 18;
 const PARTS: usize = 8;
@@ -56,22 +53,16 @@ pub struct PhraseList {
 }
 
 impl PhraseList {
-    /// The bytes of a file of phrases, in memory that [`parse`](Self::parse) goes on with: at no time is there a second copy.
+    /// The bytes of a file of phrases of this size, in memory that [`parse`](Self::parse) goes on with: at no time is there a second
+    /// copy. Of a pipe, whose size nobody knows, there may be one.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn read(mut file: impl Read) -> io::Result<Vec<u8>> {
-        let mut pieces = Vec::new();
-        loop {
-            let mut piece = Vec::new();
-            if file.by_ref().take(READ_BYTES).read_to_end(&mut piece)? == 0 {
-                break;
-            }
-            pieces.push(piece);
-        }
+    pub fn read(mut file: impl Read, bytes: Option<u64>) -> io::Result<Vec<u8>> {
         // One more, for a line feed that may be missing at the end.
-        let mut text = Vec::with_capacity(pieces.iter().map(Vec::len).sum::<usize>() + 1);
-        pieces.into_iter().for_each(|piece| text.extend_from_slice(&piece));
+        let known = bytes.and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes <= MOST_BYTES);
+        let mut text = Vec::with_capacity(known.map_or(0, |bytes| bytes + 1));
+        file.read_to_end(&mut text)?;
         Ok(text)
     }
 
@@ -263,13 +254,14 @@ mod tests {
     #[test]
     fn a_file_is_read_into_memory_that_has_room_for_its_last_line_feed() {
         let file: Vec<u8> = b"a phrase\n".repeat(300_000);
-        let text = PhraseList::read(&file[..file.len() - 1]).unwrap();
+        let text = PhraseList::read(&file[..file.len() - 1], Some(file.len() as u64 - 1)).unwrap();
         assert!(text == file[..file.len() - 1]);
         let (place, capacity) = (text.as_ptr(), text.capacity());
         assert_eq!(capacity, file.len());
         let list = PhraseList::parse(text).unwrap();
         assert_eq!((list.text.as_ptr(), list.bytes(), list.count()), (place, file.len(), 300_000), "it was copied");
-        assert!(PhraseList::read(io::empty()).unwrap().is_empty());
+        assert!(PhraseList::read(&file[..], None).unwrap() == file);
+        assert!(PhraseList::read(io::empty(), None).unwrap().is_empty());
     }
 
     #[test]

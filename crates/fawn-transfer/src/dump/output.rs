@@ -41,7 +41,12 @@ impl Output {
         }
         let path = target(path).with_context(|| format!("cannot follow {}", path.display()))?;
         let partial = partial_of(&path);
-        let file = BufWriter::with_capacity(WRITE_SIZE, lock(&partial)?);
+        let file = lock(&partial)?;
+        // Who might not read the file that is replaced may not read this one.
+        if let Ok(replaced) = std::fs::metadata(&path) {
+            file.set_permissions(replaced.permissions()).with_context(|| cannot_write(&partial))?;
+        }
+        let file = BufWriter::with_capacity(WRITE_SIZE, file);
         Ok(Self::File { file, partial, path })
     }
 
@@ -164,4 +169,26 @@ pub fn partial_of(path: &Path) -> PathBuf {
 /// Why a file is not written, perhaps.
 pub fn cannot_write(path: &Path) -> String {
     format!("cannot write {}; is there space, and does `ulimit -f` allow so large a file?", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_replaced_leaves_its_permissions() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("dump");
+        for mode in [0o600, 0o664] {
+            std::fs::write(&path, "before").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let mut output = Output::create(&path).unwrap();
+            output.write(b"records").unwrap();
+            output.finish().unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), b"records");
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+        }
+    }
 }

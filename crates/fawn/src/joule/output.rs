@@ -55,8 +55,8 @@ pub fn working_directory(below: &Path) -> anyhow::Result<tempfile::TempDir> {
     let made = tempfile::Builder::new().prefix("fawn-joule-").tempdir_in(below);
     made.map_err(|error| {
         // What the system says, without the name that was tried.
-        let why =
-            error.get_ref().and_then(|inner| inner.source()).map_or_else(|| error.to_string(), ToString::to_string);
+        let text = error.to_string();
+        let why = text.split(" at path ").next().unwrap_or_default();
         anyhow::anyhow!("cannot make files in {} ({why}): name another --dir", below.display())
     })
 }

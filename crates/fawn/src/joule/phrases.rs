@@ -287,9 +287,12 @@ fn read_patterns(path: &Path) -> anyhow::Result<PhraseList> {
         anyhow::bail!("{}: it is a directory: name a file with a phrase on each line", cannot_read());
     }
     let bytes = if is_stdin(path) {
-        PhraseList::read(io::stdin().lock())
+        PhraseList::read(io::stdin().lock(), None)
     } else {
-        fs::File::open(path).and_then(PhraseList::read)
+        fs::File::open(path).and_then(|file| {
+            let found = file.metadata()?;
+            PhraseList::read(file, found.is_file().then_some(found.len()))
+        })
     };
     PhraseList::parse(bytes.with_context(cannot_read)?).with_context(cannot_read)
 }
