@@ -94,7 +94,7 @@ img { display: block; width: 100%; height: auto; aspect-ratio: 1; background: va
 .grid b, .grid span { display: block; padding: 0 12px }
 .grid b { padding-top: 10px; font-weight: 600; font-size: 15px; line-height: 1.3 }
 .grid span { padding-bottom: 12px; color: var(--soft); font-size: 14px }
-.grid span em { font-style: normal; color: var(--mark); font-variant-numeric: tabular-nums; font-weight: 600; font-size: 15px }
+.grid span em { display: block; font-style: normal; color: var(--mark); font-variant-numeric: tabular-nums; font-weight: 600; font-size: 15px }
 footer { padding-top: 30px; padding-bottom: 40px; font-size: 14px }
 """
 
@@ -108,7 +108,7 @@ def page(products):
         links.append(f'<li><a href="#{anchor}">{kind}s</a></li>')
         cards = "\n".join(
             f'<li><a href="p{of["number"]:04}.json"><img src="p{of["number"]:04}.svg" alt="" width="200" height="200" loading="lazy">'
-            f'<b>{html.escape(of["name"])}</b><span><em>€ {of["price_cents"] / 100:.2f}</em> · '
+            f'<b>{html.escape(of["name"])}</b><span><em>€ {of["price_cents"] / 100:.2f}</em>'
             f'{str(of["stock"]) + " in stock" if of["stock"] else "sold out"}</span></a></li>'
             for of in of_kind)
         sections.append(f'<h2 id="{anchor}">{kind}s</h2>\n<ul class="grid">\n{cards}\n</ul>')

@@ -95,8 +95,8 @@ fn push_request(random: &mut Random, bytes: &mut Vec<u8>) {
     for _ in 0..random.below(4) {
         bytes.extend_from_slice(pick(random, &fields).as_bytes());
     }
-    let most = if random.chance(1, 8) { 3000 } else { 40 };
-    let mut body = vec![b'x'; random.below(most) as usize];
+    let longest = if random.chance(1, 8) { 3000 } else { 40 };
+    let mut body = vec![b'x'; random.below(longest) as usize];
     if target == "/v1/batch" && random.chance(3, 4) {
         body = b"{\"get\": [\"a\", \"\\u00e9\", \"c\"]}".to_vec();
     }

@@ -103,7 +103,7 @@ fn a_node_keeps_its_class_and_a_weak_cluster_takes_no_archive() {
     let said = refusal(command(&cluster, "node", "a1", &["--listen", "127.0.0.1:0"]));
     assert!(said.contains("a1 was created with class archive, not serving: start it as before"), "{said}");
     let said = refusal(command(&cluster, "node", "a2", &["--class", "archive", "--unix", "socket"]));
-    assert!(said.contains("an archive serves no clients: leave out --listen and --unix"), "{said}");
+    assert!(said.contains("an archive serves no clients: leave out --listen, --redis, --http and --unix"), "{said}");
 
     let said = refusal(command(&cluster, "node", "n3", &["--rest", "1m"]));
     assert!(said.contains("only an archive may rest: give --class archive, or leave out --rest"), "{said}");

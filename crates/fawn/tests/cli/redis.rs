@@ -145,7 +145,7 @@ fn who_serves_no_clients_takes_no_address_for_them() {
     };
     let redis = ["--redis", "127.0.0.1:0"];
     let (code, says) = run(&[&["node", "--manager", "127.0.0.1:1", "--class", "archive"][..], &redis].concat());
-    assert!(code == 2 && says.contains("leave out --listen, --redis and --unix"), "{says}");
+    assert!(code == 2 && says.contains("leave out --listen, --redis, --http and --unix"), "{says}");
     let (code, says) = run(&["serve", "--redis", "0.0.0.0:0", "--dir", "/nonexistent/x"]);
     assert!(code != 0 && says.contains("--auth-file"), "{says}");
 }
