@@ -89,7 +89,7 @@ struct PendingRequest {
     /// What it does with its key, without the value; `None`: it flushes.
     action: Option<KeyAction<'static>>,
     view: GetView,
-    /// Only while it waits for others.
+    /// While it waits for others; to the end, if it [is needed](keeps_payload) once more.
     value: Vec<u8>,
     /// Bytes of the request's value.
     value_bytes: usize,
@@ -238,7 +238,7 @@ impl Requests {
             (false, false) => RequestPhase::Reads,
         };
         let (name, value_bytes) = (pool.copy(request.name), value.len());
-        let value = if waits { value.to_vec() } else { Vec::new() };
+        let value = if waits || keeps_payload(request) { value.to_vec() } else { Vec::new() };
         let pending = PendingRequest {
             client: None,
             from,
@@ -577,10 +577,18 @@ impl Requests {
             self.ask(ticket, &request.request(&self.blank))
         };
         let request = self.slots[ticket as usize].1.as_mut().expect("it was just seen");
-        self.bytes -= request.value.len();
-        request.value = Vec::new();
+        if !keeps_payload(&request.request(&self.blank)) {
+            self.bytes -= request.value.len();
+            request.value = Vec::new();
+        }
         message
     }
+}
+
+/// Whether a request needs the bytes that it carries after it was sent: a view is evaluated with what a get finds, and a write that
+/// shows a value may be sent once more, after a look at how large that is.
+fn keeps_payload(request: &KeyRequest<'_>) -> bool {
+    !request.action.is_write() || request.shows_value()
 }
 
 /// Bytes of the value that an answer may show.

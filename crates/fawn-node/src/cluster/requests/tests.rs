@@ -246,3 +246,62 @@ fn a_flush_that_is_refused_says_why_unless_nobody_is_to_hear_of_it() {
         assert_eq!(bench.requests.next_completion().map(|done| done.status), Some(status));
     }
 }
+
+/// What the front-end is asked to carry out.
+fn operation_of(message: &Message) -> Option<Vec<u8>> {
+    let Message::Ask { operation, .. } = message else { panic!("clients ask for keys: {message:?}") };
+    operation.clone()
+}
+
+#[test]
+fn what_an_edit_and_a_view_carry_is_there_when_they_go_on() {
+    use crate::protocol::redis::REDIS;
+    use crate::request::ReplyForm;
+    use fawn_kv::operation::{Edit, EditKind, Operation, PutCondition, View, ViewKind, hash, items};
+
+    let form = ReplyForm::new(&REDIS, [0; 48], true);
+    let mut bench = Bench::new();
+    let put = EditKind::Put { condition: PutCondition::Always, expiry: None, show: true };
+    let edit = Operation::Edit(Edit { kind: put, argument: b"new value" });
+    // So many at a time that some look first.
+    let mut later = Vec::new();
+    for number in 0..100_u64 {
+        let name = format!("key{number}");
+        let request = KeyRequest::new(name.as_bytes(), KeyAction::Operation(edit), form);
+        let request = KeyRequest { key: Key::lowest_with_prefix(number << 40), ..request };
+        let RequestStart::Ask(ticket, message) = bench.requests.begin(&request, Token::from_u64(1), &mut bench.pool)
+        else {
+            panic!("nothing is before it")
+        };
+        let slot = ReplySlot { connection: Token::from_u64(1), answer: number, part: 0, stamp: Stamp::NONE };
+        bench.requests.assign(ticket, ReplyTo { home: 0, slot, request_bytes: 0 });
+        match operation_of(&message) {
+            Some(operation) => assert_eq!(operation, edit.encode()),
+            None => later.push(asked(&message)),
+        }
+    }
+    assert!(!later.is_empty(), "some look first");
+    for looked in later {
+        let next = bench.requests.answered(looked.tag, found(10), NOW, &mut bench.pool);
+        assert_eq!(operation_of(&next[0]), Some(edit.encode()), "what is stored is what the client sent");
+    }
+
+    let mut value = [&hash::MAGIC[..], &1_u32.to_le_bytes()].concat();
+    items::push(&mut value, Some(b"field"));
+    items::push(&mut value, Some(b"of the hash"));
+    let view = Operation::View(View { kind: ViewKind::Field, argument: b"field" });
+    let request = KeyRequest::new(b"hash", KeyAction::Operation(view), form);
+    let RequestStart::Ask(ticket, message) = bench.requests.begin(&request, Token::from_u64(2), &mut bench.pool) else {
+        panic!("nothing is before it")
+    };
+    let slot = ReplySlot { connection: Token::from_u64(2), answer: 0, part: 0, stamp: Stamp::NONE };
+    bench.requests.assign(ticket, ReplyTo { home: 0, slot, request_bytes: 0 });
+    let mut answer = found(0);
+    let Answer::Found(Some(kept)) = &mut answer else { panic!("it was found") };
+    let version = Arc::make_mut(kept).version.as_mut().expect("it has a version");
+    (version.value, version.flags) = (value, hash::HASH_FLAGS);
+    let next = bench.requests.answered(asked(&message).tag, answer, NOW, &mut bench.pool);
+    assert!(next.is_empty());
+    let done = bench.requests.next_completion().expect("it is answered");
+    assert_eq!(String::from_utf8_lossy(&done.bytes), "$11\r\nof the hash\r\n");
+}
