@@ -465,6 +465,11 @@ func rueidisChecks() []check {
 			wrong := make(chan error, 50)
 			for range 50 {
 				group.Go(func() {
+					defer func() {
+						if problem := recover(); problem != nil {
+							wrong <- fmt.Errorf("%v", problem)
+						}
+					}()
 					wrong <- c.Dedicated(func(one rueidis.DedicatedClient) error {
 						for range 40 {
 							k := key()
