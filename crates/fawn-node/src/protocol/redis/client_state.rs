@@ -126,11 +126,6 @@ impl ClientState {
         Ok(())
     }
 
-    /// The address that the client has connected to, as far as it is one.
-    pub fn local(&self) -> Option<SocketAddr> {
-        self.local
-    }
-
     /// The line about the client. Some clients miss fields that are not there, so those of which nothing is known are 0.
     pub fn line(&self) -> String {
         let address = |of: Option<SocketAddr>| of.map_or_else(|| "?:0".to_owned(), |address| address.to_string());

@@ -14,7 +14,6 @@ mod bit_fields;
 mod bits;
 mod client;
 mod client_state;
-mod cluster;
 mod command;
 mod config;
 mod connection;

@@ -11,7 +11,6 @@ pub const DEBUG: &str = "ERR DEBUG is not supported: this server has no debuggin
 pub const OTHER_CLIENTS: &str =
     "ERR a client cannot stop or close other clients of this server: stop them where they run";
 pub const TRACKING: &str = "ERR client side caching is not supported: the server does not remember what clients read, so turn it off in the client";
-pub const SLOTS: &str = "ERR keys are not counted by hash slot: use DBSIZE for the number of all keys";
 pub const MEMORY: &str = "ERR this report is not supported: see INFO memory, or the metrics of the server";
 pub const LATENCY: &str = "ERR latencies are not recorded by event: see the metrics of the server";
 pub const MODULES: &str = "ERR modules are not supported: this server loads no code";

@@ -3,7 +3,7 @@
 use super::entry::commands;
 use crate::protocol::redis::spec::Handler::{Container, Own, Refused, Table};
 use crate::protocol::redis::spec::{CommandGroup, CommandSpec, KeyPlaces};
-use crate::protocol::redis::{client, cluster, command, connection, refusals};
+use crate::protocol::redis::{client, command, connection, refusals};
 
 /// The commands.
 pub static COMMANDS: &[CommandSpec] = commands! {
@@ -67,21 +67,21 @@ pub static COMMANDS: &[CommandSpec] = commands! {
         "Instruct the server about tracking or not keys in the next request";
     "cluster" -2 "" Cluster (0 0 0) Container,
         "A container for cluster commands";
-    "cluster|keyslot" 3 "stale" Cluster (0 0 0) Own(cluster::keyslot),
+    "cluster|keyslot" 3 "stale" Cluster (0 0 0) Refused(refusals::NO_CLUSTER),
         "Returns the hash slot of the specified key";
     "cluster|help" 2 "loading stale" Cluster (0 0 0) Table(command::help),
         "Show helpful text about the different subcommands";
-    "cluster|countkeysinslot" 3 "stale" Cluster (0 0 0) Refused(refusals::SLOTS),
+    "cluster|countkeysinslot" 3 "stale" Cluster (0 0 0) Refused(refusals::NO_CLUSTER),
         "Return the number of local keys in the specified hash slot";
-    "cluster|slots" 2 "stale" Cluster (0 0 0) Own(cluster::slots),
+    "cluster|slots" 2 "stale" Cluster (0 0 0) Refused(refusals::NO_CLUSTER),
         "Get array of Cluster slot to node mappings";
-    "cluster|info" 2 "stale" Cluster (0 0 0) Own(cluster::info),
+    "cluster|info" 2 "stale" Cluster (0 0 0) Refused(refusals::NO_CLUSTER),
         "Provides info about Redis Cluster node state";
-    "cluster|shards" 2 "stale" Cluster (0 0 0) Own(cluster::shards),
+    "cluster|shards" 2 "stale" Cluster (0 0 0) Refused(refusals::NO_CLUSTER),
         "Get array of cluster slots to node mappings";
-    "cluster|myid" 2 "stale" Cluster (0 0 0) Own(cluster::myid),
+    "cluster|myid" 2 "stale" Cluster (0 0 0) Refused(refusals::NO_CLUSTER),
         "Return the node id";
-    "cluster|nodes" 2 "stale" Cluster (0 0 0) Own(cluster::nodes),
+    "cluster|nodes" 2 "stale" Cluster (0 0 0) Refused(refusals::NO_CLUSTER),
         "Get Cluster config for the node";
     "readonly" 1 "loading stale fast" Cluster (0 0 0) Refused(refusals::NO_CLUSTER),
         "Enables read queries for a connection to a cluster replica node";
