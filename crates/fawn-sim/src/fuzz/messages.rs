@@ -97,6 +97,9 @@ impl Target for Messages {
     }
 }
 
+/// Bytes of the largest value that an operation may make.
+const MOST_VALUE_BYTES: usize = 16 << 10;
+
 /// The operation of a [`Message::Request`], and its evaluation.
 pub(super) struct Operations;
 
@@ -113,8 +116,8 @@ impl Target for Operations {
     }
 
     fn most_bytes(&self, input: &Input) -> u64 {
-        // A value that is made of two.
-        4 * input.iter().map(|part| part.len() as u64).sum::<u64>() + BYTES_MORE
+        // A value that is made of two; an edit behind the end of a string makes the bytes before it.
+        4 * input.iter().map(|part| part.len() as u64).sum::<u64>() + 2 * MOST_VALUE_BYTES as u64 + BYTES_MORE
     }
 
     fn execute(&self, input: &Input) -> bool {
@@ -122,8 +125,8 @@ impl Target for Operations {
         let Ok(operation) = postcard::from_bytes::<Operation<'_>>(bytes) else { return false };
         let value = rest.first().map_or(&[][..], Vec::as_slice);
         let item = Item { value, flags: 1, expiry: 0, cas: 2, stale: value.len() % 2 == 1, won: value.len() % 3 == 1 };
-        evaluate(&operation, None, 1_800_000_000, 1 << 20);
-        let decision = evaluate(&operation, Some(item), 1_800_000_000, 1 << 20);
+        evaluate(&operation, None, 1_800_000_000, MOST_VALUE_BYTES);
+        let decision = evaluate(&operation, Some(item), 1_800_000_000, MOST_VALUE_BYTES);
         let again = postcard::to_allocvec(&decision.outcome).expect("an outcome can be encoded");
         assert_eq!(postcard::from_bytes(&again), Ok(decision.outcome), "an outcome reads back as itself");
         true
