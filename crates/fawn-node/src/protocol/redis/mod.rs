@@ -1,4 +1,4 @@
-//! The adapter of Redis's protocol, RESP2 and RESP3: [`fawn_resp`] is the codec, the [table](table) the list of commands.
+//! The adapter of Redis's protocol, RESP2 and RESP3: [`fawn_resp`] is the codec, the [table] the list of commands.
 //!
 //! Replies and errors are those of Redis 7.0.15. What it has and this server has not is refused in a sentence that says why, or
 //! is an unknown command. Keys have 1 to 65,535 bytes. Expiries are seconds: milliseconds are rounded up.
