@@ -461,9 +461,11 @@ impl ClientConnection {
     pub fn held_bytes(&self) -> HeldBytes {
         let deferred = self.flow.deferred.as_ref().map_or(0, |deferred| deferred.bytes());
         let moving = self.flow.moving.as_ref().map_or(0, |moving| moving.bytes());
+        let listing = self.flow.listing.as_ref().and_then(|listing| listing.scan.as_ref());
+        let gathered = moving + listing.map_or(0, |scan| scan.bytes());
         HeldBytes {
             input: self.input.capacity() + self.parser.held_bytes() + deferred,
-            output: self.flow.answers.bytes() + self.unsent.capacity() + moving,
+            output: self.flow.answers.bytes() + self.unsent.capacity() + gathered,
             unsent: self.flow.unsent_bytes,
         }
     }

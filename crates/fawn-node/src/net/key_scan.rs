@@ -55,6 +55,11 @@ impl KeyScan {
         Self { request, reply, page: KeyPage::default(), seen: 0, has_wrapped: false }
     }
 
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> usize {
+        self.page.names.capacity()
+    }
+
     /// Where it begins.
     pub fn begins(&self, router: &KeyRouter) -> ScanPlace {
         let from = match self.request.extent {

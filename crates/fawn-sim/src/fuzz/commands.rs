@@ -5,6 +5,7 @@ use fawn_resp::client::{push_command, whole_reply};
 use fawn_resp::reply::{self, RespVersion};
 use fawn_resp::{CommandEvent, CommandReader, ReaderLimits};
 
+use super::pieces;
 use super::target::{Input, Target};
 
 const LIMITS: ReaderLimits = ReaderLimits { words: 64, command_bytes: 4096 };
@@ -71,12 +72,7 @@ impl Target for Commands {
                 bytes.extend_from_slice(b"SET key \"a \\x41\\n\" 'b'\r\n");
             }
         }
-        let mut pieces = Vec::new();
-        while !bytes.is_empty() {
-            let rest = bytes.split_off(random.within(1, bytes.len() as u64) as usize);
-            pieces.push(std::mem::replace(&mut bytes, rest));
-        }
-        pieces
+        pieces::cut(random, bytes)
     }
 
     fn most_bytes(&self, input: &Input) -> u64 {

@@ -3,6 +3,7 @@
 use fawn_check::random::Random;
 use fawn_http::{ReaderEvent, ReaderLimits, RequestReader};
 
+use super::pieces;
 use super::target::{Input, Target};
 
 const LIMITS: ReaderLimits = ReaderLimits { item_bytes: 2048 };
@@ -129,12 +130,7 @@ impl Target for Requests {
         for _ in 0..random.within(1, 5) {
             push_request(random, &mut bytes);
         }
-        let mut pieces = Vec::new();
-        while !bytes.is_empty() {
-            let rest = bytes.split_off(random.within(1, bytes.len() as u64) as usize);
-            pieces.push(std::mem::replace(&mut bytes, rest));
-        }
-        pieces
+        pieces::cut(random, bytes)
     }
 
     fn most_bytes(&self, input: &Input) -> u64 {

@@ -1,6 +1,17 @@
 //! An input that arrives in pieces, as a pipe's does.
 
+use fawn_check::random::Random;
 use std::io::{self, BufRead, Read};
+
+/// Cuts an input anywhere, as a connection's bytes may come.
+pub fn cut(random: &mut Random, mut bytes: Vec<u8>) -> Vec<Vec<u8>> {
+    let mut pieces = Vec::new();
+    while !bytes.is_empty() {
+        let rest = bytes.split_off(random.within(1, bytes.len() as u64) as usize);
+        pieces.push(std::mem::replace(&mut bytes, rest));
+    }
+    pieces
+}
 
 /// Parts of an input, each of which arrives by itself.
 pub struct Pieces<'a> {
